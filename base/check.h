@@ -1,0 +1,35 @@
+// Checks for bugs of this program: they abort with a message. Never used on bytes from a file: those
+// are validated and reported as corruption.
+#pragma once
+
+#include <source_location>
+#include <string_view>
+
+namespace palimpsest {
+
+[[noreturn]] void check_failed(std::string_view what, const std::source_location& where) noexcept;
+
+/// Always on; for cold paths.
+inline void check(bool holds, std::string_view what,
+                  const std::source_location& where = std::source_location::current()) noexcept {
+  if (!holds) [[unlikely]] {
+    check_failed(what, where);
+  }
+}
+
+/// On in debug and sanitizer builds; for hot paths.
+#ifdef PALIMPSEST_DEBUG_CHECKS
+inline constexpr bool kDebugChecks = true;
+#else
+inline constexpr bool kDebugChecks = false;
+#endif
+
+inline void debug_check(
+    bool holds, std::string_view what,
+    const std::source_location& where = std::source_location::current()) noexcept {
+  if constexpr (kDebugChecks) {
+    check(holds, what, where);
+  }
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,25 @@
+#include "palimpsest/error.h"
+
+namespace palimpsest {
+
+std::string_view name_of(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::io_error: return "io_error";
+    case ErrorCode::no_space: return "no_space";
+    case ErrorCode::corruption: return "corruption";
+    case ErrorCode::not_a_database: return "not_a_database";
+    case ErrorCode::unsupported_version: return "unsupported_version";
+    case ErrorCode::page_size_mismatch: return "page_size_mismatch";
+    case ErrorCode::locked: return "locked";
+    case ErrorCode::permission_denied: return "permission_denied";
+    case ErrorCode::not_found: return "not_found";
+    case ErrorCode::already_exists: return "already_exists";
+    case ErrorCode::not_closed_cleanly: return "not_closed_cleanly";
+    case ErrorCode::invalid_argument: return "invalid_argument";
+    case ErrorCode::failed: return "failed";
+    case ErrorCode::out_of_memory: return "out_of_memory";
+  }
+  return "unknown";
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,66 @@
+// The first 64 bytes of every page of the page file, whatever the page holds.
+//
+// On disk (little-endian; offsets in bytes):
+//   0  8  checksum        XXH3-64 of the rest of the page, bytes [8, page size), as written
+//   8  8  page_id         the page's own number: a misdirected write or read is noticed
+//  16  8  gsn             global sequence number of the last logged change
+//  24  8  bulk_epoch      epoch of the bulk operation whose flags the page carries, 0 none
+//  32  8  write_batch     number of the write batch that wrote this image (see page_writer.h)
+//  40  4  tree_id         owning tree, 0 none
+//  44  2  format_version  format of this page (kPageFormatVersion)
+//  46  1  kind            PageType
+//  47  1  reserved        zero
+//  48  2  ghost_count     deleted records still on the page
+//  50  2  shadow_count    previous incarnations still on the page
+//  52 12  reserved        zero
+// In memory the same bytes are the frame's page; checksum and write_batch are stale there and are set
+// in the copy that is written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/ids.h"
+
+namespace palimpsest::buffer {
+
+inline constexpr std::uint16_t kPageFormatVersion = 1;
+inline constexpr std::uint32_t kPageSizeMin = 4096;
+inline constexpr std::uint32_t kPageSizeMax = 65536;
+
+/// What a page holds. 0 is reserved, so that a page never written is noticed.
+enum class PageType : std::uint8_t {
+  tree_leaf = 1,
+  tree_inner = 2,
+  space_map = 3,
+  extent_block = 4,
+};
+
+struct PageHeader {
+  std::uint64_t checksum;
+  PageId page_id;
+  Gsn gsn;
+  BulkEpoch bulk_epoch;
+  std::uint64_t write_batch;
+  TreeId tree_id;
+  std::uint16_t format_version;
+  PageType type;
+  std::uint8_t reserved_byte;
+  std::uint16_t ghost_count;
+  std::uint16_t shadow_count;
+  std::uint32_t reserved_word;
+  std::uint64_t reserved_tail;
+};
+
+static_assert(sizeof(PageHeader) == 64);
+static_assert(offsetof(PageHeader, page_id) == 8);
+static_assert(offsetof(PageHeader, gsn) == 16);
+static_assert(offsetof(PageHeader, bulk_epoch) == 24);
+static_assert(offsetof(PageHeader, write_batch) == 32);
+static_assert(offsetof(PageHeader, tree_id) == 40);
+static_assert(offsetof(PageHeader, format_version) == 44);
+static_assert(offsetof(PageHeader, type) == 46);
+static_assert(offsetof(PageHeader, ghost_count) == 48);
+static_assert(offsetof(PageHeader, reserved_tail) == 56);
+
+}  // namespace palimpsest::buffer
