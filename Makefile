@@ -1,0 +1,31 @@
+# The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.PHONY: help build run test lint format clean
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build:  ## build the release preset, without tests
+	@tools/setup run
+	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF
+	@cmake --build --preset release
+
+run: build  ## watch a key-value store four times larger than its memory at work (about a minute)
+	@tools/run
+
+test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 2 cores)
+	@tools/test
+
+lint:  ## formatting and clang-tidy over all sources
+	@tools/setup test
+	@tools/format
+	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=ON >/dev/null
+	@tools/tidy --all
+
+format:  ## rewrite all sources as .clang-format says
+	@tools/setup test
+	@tools/format --fix
+
+clean:  ## remove build/, databases of `make run` included
+	@rm -rf build
