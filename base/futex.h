@@ -1,0 +1,42 @@
+// Parking a thread on a 32-bit word, for the latch and other waits that must not spin.
+//
+// Why not std::atomic::wait: it spins and yields on its own terms, and its waiter counts lie in a
+// table of the process that unrelated objects share. Here the caller decides both.
+// Latching: none; futex_wait blocks and must not be called with a page latch held.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <cstdint>
+
+namespace palimpsest {
+
+static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+/// Sleeps if `word` still holds `expected`, until a wake. May return for no reason (a signal, a
+/// value that has changed): the caller looks at its condition again. Only threads of this process
+/// wake it.
+inline void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+
+/// Wakes every thread that sleeps on `word`.
+inline void futex_wake_all(const std::atomic<std::uint32_t>& word) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+/// Tells the processor that this is a spin loop.
+inline void spin_pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace palimpsest

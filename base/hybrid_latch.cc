@@ -1,0 +1,104 @@
+#include "base/hybrid_latch.h"
+
+#include "base/futex.h"
+
+namespace palimpsest {
+namespace {
+
+/// Spins a little longer each round, and says when to park instead. Kept short: with more threads
+/// than cores the holder may need this core.
+class BriefSpin {
+ public:
+  /// False once spinning is no longer worth it.
+  bool once() noexcept {
+    if (pauses_ > kPausesMax) {
+      return false;
+    }
+    for (int i = 0; i < pauses_; ++i) {
+      spin_pause();
+    }
+    pauses_ *= 2;
+    return true;
+  }
+
+ private:
+  static constexpr int kPausesMax = 32;
+  int pauses_ = 1;
+};
+
+}  // namespace
+
+std::uint64_t HybridLatch::optimistic_slow() noexcept {
+  BriefSpin spin;
+  for (;;) {
+    if (const auto version = try_optimistic()) {
+      return *version;
+    }
+    if (!spin.once()) {
+      park_while(kExclusive, kParked);
+    }
+  }
+}
+
+Waited HybridLatch::lock_shared_slow() noexcept {
+  BriefSpin spin;
+  Waited waited = Waited::no;
+  std::uint64_t word = word_.load(std::memory_order_relaxed);
+  const std::uint64_t first = word & kVersionMask;
+  for (;;) {
+    const bool patient = ((word & kVersionMask) - first) / kVersionStep < kReaderPatience;
+    const std::uint64_t blockers = patient ? kExclusive | kWriterWaiting : kExclusive;
+    if (!(word & blockers)) {
+      check((word & kSharedMask) < kSharedMax, "too many shared holders of one latch");
+      if (enter(word, word + 1)) {
+        return waited;
+      }
+      continue;
+    }
+    waited = Waited::yes;
+    if (!spin.once()) {
+      park_while(blockers, kParked);
+    }
+    word = word_.load(std::memory_order_relaxed);
+  }
+}
+
+Waited HybridLatch::lock_exclusive_slow() noexcept {
+  BriefSpin spin;
+  std::uint64_t marked =
+      0;  // writer waiting, once we set it: taken back as we acquire (invariant 5)
+  for (;;) {
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    while (!(word & kHeld)) {
+      if (enter(word, (word & ~marked) | kExclusive)) {
+        publish_exclusive();
+        return Waited::yes;
+      }
+    }
+    if (!spin.once()) {
+      marked = kWriterWaiting;
+      park_while(kHeld, kParked | kWriterWaiting);
+    }
+  }
+}
+
+/// Sets `marks` and sleeps, unless none of `blockers` is set any more.
+void HybridLatch::park_while(std::uint64_t blockers, std::uint64_t marks) noexcept {
+  const std::uint32_t sequence = wake_sequence_.load(std::memory_order_acquire);
+  std::uint64_t word = word_.load(std::memory_order_relaxed);
+  while (word & blockers) {
+    if ((word & marks) == marks ||
+        word_.compare_exchange_weak(word, word | marks, std::memory_order_relaxed)) {
+      futex_wait(wake_sequence_, sequence);
+      return;
+    }
+  }
+}
+
+void HybridLatch::wake() noexcept {
+  word_.fetch_and(~kParked, std::memory_order_relaxed);
+  wake_sequence_.fetch_add(1, std::memory_order_release);
+  futex_wake_all(wake_sequence_);
+}
+
+}  // namespace palimpsest
