@@ -13,13 +13,16 @@
 //  48  2  ghost_count     deleted records still on the page
 //  50  2  shadow_count    previous incarnations still on the page
 //  52 12  reserved        zero
-// In memory the same bytes are the frame's page; checksum and write_batch are stale there and are set
-// in the copy that is written.
+// In memory the same bytes are the frame's page; checksum and write_batch are stale there and are
+// set in the copy that is written.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
+#include "base/bytes.h"
 #include "base/ids.h"
 
 namespace palimpsest::buffer {
@@ -62,5 +65,33 @@ static_assert(offsetof(PageHeader, format_version) == 44);
 static_assert(offsetof(PageHeader, type) == 46);
 static_assert(offsetof(PageHeader, ghost_count) == 48);
 static_assert(offsetof(PageHeader, reserved_tail) == 56);
+
+/// What is wrong with a page image, in the order in which it is looked for.
+enum class PageFault : std::uint8_t {
+  none = 0,
+  checksum,  ///< the bytes are not the ones that were sealed: torn, rotten or never written
+  identity,  ///< a whole page, but another one: a misdirected write or read
+  version,   ///< a page format this build does not know
+  type,      ///< no PageType this build knows
+};
+
+[[nodiscard]] std::string_view name_of(PageType type) noexcept;
+[[nodiscard]] std::string_view name_of(PageFault fault) noexcept;
+
+/// The checksum that belongs into the header of this page image.
+[[nodiscard]] std::uint64_t page_checksum(ConstBytes page) noexcept;
+
+/// The page's header, copied out (an image need not be aligned for PageHeader).
+[[nodiscard]] PageHeader header_of(ConstBytes page) noexcept;
+
+/// Makes the image ready for the disk: write batch, format version and checksum. The image must
+/// carry its own id and type already.
+void seal_page(MutableBytes page, std::uint64_t write_batch) noexcept;
+
+/// Judges an image read from disk. Safe on any bytes.
+[[nodiscard]] PageFault verify_page(ConstBytes page, PageId expected) noexcept;
+
+/// The header as text, for debuggers and error reports: one line, any bytes allowed.
+[[nodiscard]] std::string print_page_header(ConstBytes page);
 
 }  // namespace palimpsest::buffer

@@ -1,0 +1,181 @@
+// The page file: header, geometry, verified page reads, growth, and who may write when.
+//
+// Layout: 64 KiB header area (file_header.h), the double-write ring (double_write_ring.h), then
+// pages; page n lies at n * page size, and the first page behind the ring is the first space map
+// page (space_map.h). Pages are written only through PageWriter.
+//
+// Invariants: (1) before the first page is written or the size is changed, the header on disk says
+//                 "not clean" (mark_open), durably; it says "clean" only after close_cleanly synced
+//                 everything.
+//             (2) the open count is raised durably by every writable open, before it returns.
+//             (3) the file on disk has at least header.page_count pages: it grows before the header
+//                 says so, and shrinks after.
+//             (4) before anything else is read of an unclean file, torn pages are restored; a new
+//                 batch floor becomes durable only after the restored pages are.
+//             (5) after a failed sync or header write the file is *failed*: everything that writes
+//                 throws Error failed, reads go on. Reopening restores.
+// Latching: header_mutex_ protects the header and its copies on disk and is held during their
+// writes
+//           and sync; it is the innermost of this folder. Reads take no latch.
+// Thread-safety: all functions may be called by any number of threads at once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/aligned_memory.h"
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/io/device.h"
+#include "buffer/file_header.h"
+#include "buffer/page_header.h"
+
+namespace palimpsest::buffer {
+
+/// What is fixed when a page file is created.
+struct PageFileOptions {
+  std::uint32_t page_size_bytes = 16384;  ///< a power of two, kPageSizeMin to kPageSizeMax
+  std::uint32_t ring_batches = 2;         ///< kRingBatchesMin to kRingBatchesMax
+  std::uint32_t batch_pages = 128;        ///< kBatchPagesMin to kBatchPagesMax
+  std::optional<Uuid> uuid;               ///< random when not given
+};
+
+struct OpenOptions {
+  bool read_only = false;
+  /// Refuse a database with another page size.
+  std::optional<std::uint32_t> page_size_bytes;
+  /// Use a file that was not closed cleanly: torn pages are restored (unless read-only), but pages
+  /// may be of different ages and the space map is the last one flushed. For page-level tools and
+  /// for recovery.
+  bool allow_unclean = false;
+};
+
+/// What the restore of torn pages found and did when the file was opened.
+struct RestoreOutcome {
+  std::uint64_t newest_batch = 0;  ///< newest batch number in the ring, 0 none
+  std::uint32_t copies_considered = 0;
+  std::uint32_t pages_restored = 0;
+};
+
+/// One page of a batched read.
+struct PageRead {
+  PageId id = kNoPage;
+  MutableBytes into;                  ///< page size, aligned to the page size
+  int io_error = 0;                   ///< out: 0, an errno or io::kEndOfFile
+  PageFault fault = PageFault::none;  ///< out: what is wrong with the bytes read
+
+  [[nodiscard]] bool ok() const noexcept { return io_error == 0 && fault == PageFault::none; }
+};
+
+class PageFile {
+ public:
+  /// Creates an empty page file, clean and durable, and opens it for writing. Throws
+  /// invalid_argument (an option beyond its limit), already_exists, no_space, ... and leaves no
+  /// file.
+  [[nodiscard]] static std::unique_ptr<PageFile> create(io::Device& device, std::string_view name,
+                                                        const PageFileOptions& options);
+
+  /// Opens an existing page file; restores torn pages if it was not closed cleanly. Errors:
+  /// not_found, locked, permission_denied, not_a_database, unsupported_version, page_size_mismatch,
+  /// corruption (damaged or truncated), not_closed_cleanly (after the restore).
+  [[nodiscard]] static std::unique_ptr<PageFile> open(io::Device& device, std::string_view name,
+                                                      const OpenOptions& options = {});
+
+  ~PageFile() = default;
+  PageFile(const PageFile&) = delete;
+  PageFile& operator=(const PageFile&) = delete;
+
+  /// Reads and verifies a page. `into`: page size bytes, aligned to the page size. Throws io_error,
+  /// or corruption naming file, page and both checksums. Blocks on I/O.
+  void read_page(PageId id, MutableBytes into);
+
+  /// Reads and verifies independent pages together; each one's outcome is in it. Blocks on I/O.
+  void read_pages(std::span<PageRead> reads) noexcept;
+
+  /// Throws the Error that belongs to a read that is not ok().
+  [[noreturn]] void throw_read_error(const PageRead& read) const;
+
+  /// Makes invariant (1) hold; called by whatever is about to write. Throws failed, or
+  /// invalid_argument on a read-only file. Cheap after the first time.
+  void mark_open();
+
+  /// Syncs everything and marks the file clean. The caller has written all that is to survive. Does
+  /// nothing on a file that is clean already. The file may be written again afterwards.
+  void close_cleanly();
+
+  [[nodiscard]] PageId catalog_root() const;
+  /// Durable on return.
+  void set_catalog_root(PageId root);
+
+  /// Makes the file `page_count` pages long with reserved space. Error no_space changes nothing.
+  void grow(std::uint64_t page_count);
+  /// Cuts the file to `page_count` pages; the rest must be free and have no write in flight.
+  void shrink(std::uint64_t page_count);
+
+  /// Syncs the file. A failure is final (invariant 5).
+  void sync();
+  /// Enters the failed state.
+  void fail() noexcept { failed_.store(true, std::memory_order_release); }
+  [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  /// Throws failed or, on a read-only file, invalid_argument.
+  void require_writable() const;
+
+  [[nodiscard]] std::uint32_t page_size_bytes() const noexcept { return page_size_bytes_; }
+  [[nodiscard]] std::uint32_t ring_batches() const noexcept { return ring_batches_; }
+  [[nodiscard]] std::uint32_t batch_pages() const noexcept { return batch_pages_; }
+  [[nodiscard]] PageId first_page() const noexcept { return first_page_; }
+  /// Pages of the file, header area and ring included; every page id is below it.
+  [[nodiscard]] std::uint64_t page_count() const noexcept {
+    return page_count_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t offset_of(PageId id) const noexcept {
+    return raw(id) * page_size_bytes_;
+  }
+  [[nodiscard]] bool contains(PageId id) const noexcept {
+    return id >= first_page_ && raw(id) < page_count();
+  }
+  [[nodiscard]] bool read_only() const noexcept { return read_only_; }
+  /// Whether the file had been closed cleanly when it was opened (true after create).
+  [[nodiscard]] bool was_clean() const noexcept { return was_clean_; }
+  [[nodiscard]] const RestoreOutcome& restored() const noexcept { return restored_; }
+  /// Number for the first write batch of this open.
+  [[nodiscard]] std::uint64_t first_batch() const noexcept { return first_batch_; }
+  [[nodiscard]] const std::string& name() const noexcept { return file_->name(); }
+  [[nodiscard]] FileHeader header() const;
+  /// For PageWriter and DoubleWriteRing only: what they write, they write under their protocol.
+  [[nodiscard]] io::File& file() noexcept { return *file_; }
+
+ private:
+  PageFile(std::unique_ptr<io::File> file, const FoundHeader& found, bool read_only,
+           std::uint64_t page_count);
+
+  void read_chunk(std::span<PageRead> reads) noexcept;
+  void write_header(const FileHeader& next);  // header_mutex_ held
+
+  const std::unique_ptr<io::File> file_;
+  const bool read_only_;
+  const std::uint32_t page_size_bytes_;
+  const std::uint32_t ring_batches_;
+  const std::uint32_t batch_pages_;
+  const PageId first_page_;
+  bool was_clean_ = true;          ///< set while opening
+  std::uint64_t first_batch_ = 1;  ///< set while opening
+  RestoreOutcome restored_;        ///< set while opening
+
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> marked_open_{false};  ///< the header on disk says "not clean"
+  std::atomic<std::uint64_t> page_count_;
+
+  mutable std::mutex header_mutex_;
+  FileHeader header_;    ///< as last written; protected by header_mutex_
+  std::uint32_t copy_;   ///< the copy that holds it; protected by header_mutex_
+  AlignedMemory block_;  ///< for header writes; protected by header_mutex_
+};
+
+}  // namespace palimpsest::buffer
