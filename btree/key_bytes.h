@@ -1,0 +1,134 @@
+// Small arithmetic on key bytes: common prefixes, separators, heads, and a buffer for one key.
+//
+// Keys are byte strings in memcmp order. A *head* is the first four bytes of a key suffix as a
+// big-endian number, padded with zeros: comparing heads as integers agrees with memcmp order except
+// that a padded head cannot tell "a" from "a\0"; equal heads are therefore always decided by
+// compare_after_head().
+// Every function here tolerates bytes that change while it runs (the result is then meaningless),
+// never allocates and never throws.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "buffer/page_header.h"
+
+namespace palimpsest::btree {
+
+/// Longest user key, and longest fence or separator, of a page size. Keys have at least 1 byte.
+[[nodiscard]] constexpr std::uint32_t key_bytes_max(std::uint32_t page_size) noexcept {
+  return page_size / 8;
+}
+
+/// Largest key plus in-page value of a page size.
+[[nodiscard]] constexpr std::uint32_t record_bytes_max(std::uint32_t page_size) noexcept {
+  return page_size / 4;
+}
+
+inline constexpr std::size_t kHeadBytes = 4;
+
+/// Memory for one key of any page size, for use on the stack. Not initialised beyond its size.
+class KeyBuffer {
+ public:
+  KeyBuffer() noexcept {}  // NOLINT(modernize-use-equals-default): leaves bytes_ uninitialised
+  explicit KeyBuffer(ByteView key) noexcept { assign(key); }
+  KeyBuffer(const KeyBuffer& other) noexcept { assign(other.view()); }
+  KeyBuffer& operator=(const KeyBuffer& other) noexcept {
+    if (this != &other) {
+      assign(other.view());
+    }
+    return *this;
+  }
+
+  /// Replaces the content; `key` may have at most capacity() bytes and may lie in this buffer.
+  void assign(ByteView key) noexcept {
+    check(key.size() <= capacity(), "a key fits a key buffer");
+    std::memmove(bytes_.data(), key.data(), key.size());
+    size_ = static_cast<std::uint32_t>(key.size());
+  }
+
+  /// Replaces the content by `first` followed by `second`, cut off at capacity(): for bytes read
+  /// optimistically, whose lengths may be torn. Neither may lie in this buffer.
+  void assign_clamped(ByteView first, ByteView second) noexcept {
+    const std::size_t head = std::min(first.size(), capacity());
+    const std::size_t tail = std::min(second.size(), capacity() - head);
+    std::memcpy(bytes_.data(), first.data(), head);
+    std::memcpy(bytes_.data() + head, second.data(), tail);
+    size_ = static_cast<std::uint32_t>(head + tail);
+  }
+
+  [[nodiscard]] ByteView view() const noexcept { return {bytes_.data(), size_}; }
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+  [[nodiscard]] static constexpr std::size_t capacity() noexcept {
+    return key_bytes_max(buffer::kPageSizeMax);
+  }
+
+ private:
+  std::uint32_t size_ = 0;
+  std::array<char, key_bytes_max(buffer::kPageSizeMax)> bytes_;
+};
+
+/// Number of leading bytes that are the same in both.
+[[nodiscard]] inline std::uint32_t common_prefix_length(ByteView a, ByteView b) noexcept {
+  const std::size_t limit = std::min(a.size(), b.size());
+  std::size_t i = 0;
+  for (; i + 8 <= limit; i += 8) {
+    std::uint64_t x = 0;
+    std::uint64_t y = 0;
+    std::memcpy(&x, a.data() + i, 8);
+    std::memcpy(&y, b.data() + i, 8);
+    if (x != y) {
+      return static_cast<std::uint32_t>(i) +
+             static_cast<std::uint32_t>(std::countr_zero(x ^ y)) / 8;
+    }
+  }
+  while (i < limit && a[i] == b[i]) {
+    ++i;
+  }
+  return static_cast<std::uint32_t>(i);
+}
+
+/// Length of the shortest prefix s of `right` with left < s <= right, given left < right. Every
+/// shortest separator of two keys is such a prefix (Bayer and Unterauer, TODS 1977).
+[[nodiscard]] inline std::uint32_t separator_length(ByteView left, ByteView right) noexcept {
+  return common_prefix_length(left, right) + 1;
+}
+
+/// The head of a suffix of `size` bytes.
+[[nodiscard]] inline std::uint32_t head_of(const char* suffix, std::size_t size) noexcept {
+  std::uint32_t head = 0;
+  if (size >= kHeadBytes) [[likely]] {
+    std::memcpy(&head, suffix, kHeadBytes);
+    return __builtin_bswap32(head);
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    head |= static_cast<std::uint32_t>(static_cast<unsigned char>(suffix[i])) << (24 - 8 * i);
+  }
+  return head;
+}
+[[nodiscard]] inline std::uint32_t head_of(ByteView suffix) noexcept {
+  return head_of(suffix.data(), suffix.size());
+}
+
+/// Order of two suffixes whose heads are equal: negative, 0 or positive. When one of them has no
+/// byte beyond its head, the other equals it, padded with zeros, up to there: the shorter is the
+/// smaller.
+[[nodiscard]] inline int compare_after_head(ByteView a, ByteView b) noexcept {
+  const std::size_t shorter = std::min(a.size(), b.size());
+  if (shorter > kHeadBytes) {
+    const int order =
+        std::memcmp(a.data() + kHeadBytes, b.data() + kHeadBytes, shorter - kHeadBytes);
+    if (order != 0) {
+      return order;
+    }
+  }
+  return a.size() == b.size() ? 0 : (a.size() < b.size() ? -1 : 1);
+}
+
+}  // namespace palimpsest::btree

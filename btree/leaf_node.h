@@ -1,0 +1,99 @@
+// Leaf nodes: sorted records in one page. LeafView reads, LeafNode also changes.
+//
+// Pure algorithms on a page in memory: no pool, no latches, no log. Callers of LeafNode's changing
+// functions hold the page exclusively; LeafView's [optimistic] functions need nothing
+// (node_view.h).
+//
+// Keys given and returned are whole keys; the node takes the prefix off. A key given to a changing
+// function must lie within the fences, be at most key_bytes_max() long, and not lie in this page;
+// key plus value are at most record_bytes_max(). These are the caller's duties (debug-checked).
+// Failure: "does not fit" is a result; nothing throws or allocates.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "btree/key_bytes.h"
+#include "btree/node_layout.h"
+#include "btree/node_view.h"
+
+namespace palimpsest::btree {
+
+class LeafView : public NodeView {
+ public:
+  using NodeView::NodeView;
+
+  /// [optimistic] Number of records.
+  [[nodiscard]] SlotIndex count() const noexcept { return bounded_count(sizeof(LeafSlot)); }
+
+  /// [optimistic] Where `key` is or would be inserted.
+  [[nodiscard]] SearchResult find(ByteView key) const noexcept;
+  /// [optimistic] The first record whose key is >= `key`; count() if there is none.
+  [[nodiscard]] SlotIndex lower_bound(ByteView key) const noexcept { return find(key).slot; }
+
+  /// [optimistic] The record's key without the node's prefix; empty if `slot` is out of range.
+  [[nodiscard]] ByteView suffix(SlotIndex slot) const noexcept;
+  /// [optimistic] The record's value as it is in the page (a descriptor for a large value).
+  [[nodiscard]] ByteView value(SlotIndex slot) const noexcept;
+  /// [optimistic] RecordFlags.
+  [[nodiscard]] std::uint16_t flags(SlotIndex slot) const noexcept;
+  /// [optimistic] Copies the record's whole key.
+  void copy_key(SlotIndex slot, KeyBuffer& into) const noexcept {
+    into.assign_clamped(prefix(), suffix(slot));
+  }
+
+  /// Free bytes, as they would be after compaction.
+  [[nodiscard]] std::uint32_t free_bytes() const noexcept;
+  /// Whether a record of these lengths (whole key) fits, perhaps after compaction.
+  [[nodiscard]] bool can_insert(std::size_t key_len, std::size_t value_len) const noexcept;
+  /// Whether the record's value can be replaced by one of `value_len` bytes.
+  [[nodiscard]] bool can_replace(SlotIndex slot, std::size_t value_len) const noexcept;
+};
+
+class LeafNode : public LeafView {
+ public:
+  LeafNode(std::byte* page, std::uint32_t page_size) noexcept : LeafView(page, page_size) {}
+
+  /// Makes the page an empty leaf: zeroes it and sets both headers (GSN and the other fields of the
+  /// page header are 0). No `upper`: infinite.
+  void init(PageId page_id, TreeId tree_id, ByteView lower, std::optional<ByteView> upper) noexcept;
+
+  /// Inserts at `slot`, which is find(key).slot with found == false. Compacts if that makes it fit.
+  /// False, and nothing changed, if it does not fit.
+  [[nodiscard]] bool insert(SlotIndex slot, ByteView key, ByteView value,
+                            std::uint16_t flags = kPlainRecord) noexcept;
+  void remove(SlotIndex slot) noexcept;
+
+  /// The value's bytes, to be overwritten in place.
+  [[nodiscard]] MutableBytes value_bytes(SlotIndex slot) noexcept;
+  /// Replaces the value by one of any length, keeping the flags; the new value must not lie in this
+  /// page. False, and nothing changed, if it does not fit.
+  [[nodiscard]] bool replace_value(SlotIndex slot, ByteView value) noexcept;
+  void set_flags(SlotIndex slot, std::uint16_t flags) noexcept;
+
+  /// Moves the records together, so that all free bytes lie between slots and heap.
+  void compact() noexcept;
+
+  // Building from sorted input, when the upper fence is known only at the end:
+  // begin_build, append until it returns false (or enough), seal.
+
+  /// Like init, with the upper fence still unknown. Until seal() only append(), count() and
+  /// free_bytes() may be called.
+  void begin_build(PageId page_id, TreeId tree_id, ByteView lower) noexcept;
+  /// Appends a record whose key is above all others and >= lower. False, and nothing changed, if it
+  /// does not fit. An empty node takes any record within the limits.
+  [[nodiscard]] bool append(ByteView key, ByteView value,
+                            std::uint16_t flags = kPlainRecord) noexcept;
+  /// Ends the build; always fits. `next` is the key that follows the last one of this node in the
+  /// input, nothing at the end of the input. True: `upper` is set to this node's upper fence, where
+  /// the next node starts; at the end of the input that node stays empty (an infinite upper fence
+  /// takes the prefix away, which does not always fit). False: the upper fence is infinite, this is
+  /// the last node.
+  [[nodiscard]] bool seal(std::optional<ByteView> next, KeyBuffer& upper) noexcept;
+
+ private:
+  [[nodiscard]] std::byte* mutable_page() const noexcept { return const_cast<std::byte*>(page_); }
+};
+
+}  // namespace palimpsest::btree
