@@ -1,0 +1,98 @@
+"""Checks the checks: each finds a violation planted in a small tree, and accepts the tree without it."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import tree
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+CLEAN = {
+    "include/palimpsest/api.h": "#pragma once\n",
+    "base/bytes.h": "#pragma once\n#include <cstddef>\n",
+    "base/io/file.h": '#pragma once\n#include "base/bytes.h"\n',
+    "base/io/file.cc": '#include "base/io/file.h"\n#include <unistd.h>\nint f(int d) { return fsync(d); }\n',
+    "buffer/pool.cc": '#include "base/io/file.h"\nint g() { return 1; }\n',
+    "btree/tree.h": '#pragma once\n#include "base/bytes.h"\n',
+    "experiments/kv_bench/main.cc": '#include "btree/tree.h"\n',
+    "README.md": "See [the tree](btree/tree.h) and [elsewhere](https://example.org/x).\n",
+    "tests/structure/size_exceptions.txt": "",
+    "tests/structure/io_seam_exceptions.txt": "",
+    "tests/structure/include_exceptions.txt": "experiments/kv_bench btree\n",
+}
+
+# check, planted path, its text, what the report must say
+PLANTED = [
+    ("include_order", "buffer/up.cc", '#include "btree/tree.h"\n', "buffer/ stands below btree/"),
+    ("include_order", "base/up.h", '#include "base/io/file.h"\n', "base/ stands below base/io/"),
+    ("include_order", "include/palimpsest/leak.h", '#include "base/bytes.h"\n', "include/ stands below"),
+    ("include_order", "experiments/ycsb/main.cc", '#include "btree/tree.h"\n', "public API only"),
+    ("include_order", "btree/flags.cc", "#include <gflags/gflags.h>\n", "belongs in experiments only"),
+    ("include_order", "btree/print.h", "#include <fmt/format.h>\n", "appears in a header"),
+    ("include_order", "btree/near.cc", '#include "tree.h"\n', "not a path from the top"),
+    ("include_order", "btree/angle.cc", "#include <base/bytes.h>\n", "included with quotes"),
+    ("size_limits", "btree/long.h", "\n" * 251, "251 lines, the limit is 250"),
+    ("size_limits", "btree/long.cc", "\n" * 601, "601 lines, the limit is 600"),
+    ("size_limits", "tests/structure/size_exceptions.txt", "btree/tree.h 400\n", "need no exception"),
+    ("headers_alone", "btree/needy.h", "#pragma once\ninline std::size_t n = 0;\n", "btree/needy.h does not"),
+    ("headers_alone", "btree/twice.h", "struct Twice {};\n", "btree/twice.h does not"),
+    ("doc_links", "docs/page.md", "[gone](missing.md)\n", "missing.md leads nowhere"),
+    ("io_seam", "buffer/direct.cc", "#include <unistd.h>\nint h(int d) { return fsync(d); }\n",
+     "buffer/direct.cc calls fsync"),
+    ("io_seam", "base/stream.cc", "#include <fstream>\nbool s() { return !std::ifstream(\"x\"); }\n",
+     "base/stream.cc calls _ZNSt14basic_ifstream"),
+    ("io_seam", "btree/map.cc",
+     "#include <sys/mman.h>\nvoid* m(int d) { return mmap(nullptr, 1, 1, 1, d, 0); }\n",
+     "btree/map.cc calls mmap"),
+    ("io_seam", "btree/raw.cc", "#include <unistd.h>\nlong r() { return syscall(3, 4); }\n",
+     "btree/raw.cc makes a system call"),
+]
+
+
+def plant(root, files):
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(root, path)) or root, exist_ok=True)
+        with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def run(check, root, compiler):
+    """Runs one check over `root`: exit code and report."""
+    further = []
+    if check == "headers_alone":
+        further = compiler
+    if check == "io_seam":
+        for path in tree.sources(root, suffixes=(".cc",), tops=["base", "buffer", "btree"]):
+            top, rest = path.split("/", 1)
+            further.append(os.path.join(root, "build", top, "CMakeFiles", "x.dir", rest + ".o"))
+            os.makedirs(os.path.dirname(further[-1]), exist_ok=True)
+            subprocess.run([*compiler, "-std=c++20", "-c", "-I", root, os.path.join(root, path),
+                            "-o", further[-1]], check=True)
+    done = subprocess.run([sys.executable, "-B", os.path.join(HERE, check + ".py"), "--root", root, *further],
+                          capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def main():
+    parser = tree.arguments(__doc__)
+    parser.add_argument("compiler", nargs="+", help="the compiler's command")
+    compiler = parser.parse_args().compiler
+    failures = []
+    for check in sorted({planted[0] for planted in PLANTED}):
+        with tempfile.TemporaryDirectory() as root:
+            plant(root, CLEAN)
+            code, report = run(check, root, compiler)
+            if code != 0:
+                failures.append(f"{check} rejects a clean tree:\n{report}")
+    for check, path, text, expected in PLANTED:
+        with tempfile.TemporaryDirectory() as root:
+            plant(root, {**CLEAN, path: text})
+            code, report = run(check, root, compiler)
+            if code != 1 or expected not in report:
+                failures.append(f"{check} misses {path} (exit code {code}):\n{report}")
+    tree.finish(failures, len(PLANTED))
+
+
+if __name__ == "__main__":
+    main()
