@@ -5,27 +5,36 @@
 // engine calls the operating system for I/O.
 //
 // Public functions are not virtual: they split work, repeat short and interrupted transfers, turn
-// errno into Error, and make a failed sync final. Implementations override the `do_` functions, which
-// may transfer fewer bytes than asked (as the operating system may), so that the repeat logic is the
-// same for all and is tested once.
+// errno into Error, and make a failed sync final. Implementations override the `do_` functions,
+// which may transfer fewer bytes than asked (as the operating system may), so that the repeat logic
+// is the same for all and is tested once.
 //
 // Invariants: (1) after a failed sync no later write or sync of the file succeeds (a second fsync
 //                 would report success for data the kernel has dropped);
 //             (2) when run() returns, no transfer of it is in flight.
-// Thread-safety: all functions of File and Device may be called by any number of threads at once.
-// Failure: Error with code io_error, no_space, permission_denied, not_found, already_exists, locked.
+// Thread-safety: all functions of File and Device may be called by any number of threads at once;
+//             the exceptions are stated at the function. Writes of one file in flight at the same
+//             time must not overlap.
+// Failure: Error with code io_error, no_space, permission_denied, not_found, already_exists,
+// locked,
+//             failed. A transfer is repeated when it was short or interrupted, and a bounded number
+//             of times, with back-off, when the system was out of resources (EAGAIN); any other
+//             error ends it. A failed transfer may have moved any part of its bytes.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/io/io_counters.h"
 
 namespace palimpsest::io {
 
@@ -35,16 +44,21 @@ struct Transfer {
   enum class Kind : std::uint8_t { read = 1, write };
 
   Kind kind = Kind::read;
-  bool atomic = false;  ///< a write that must not tear; size at most File::atomic_write_bytes_max()
+  /// A write that must not tear: its size is a power of two, at most
+  /// File::atomic_write_bytes_max(), and divides its offset; otherwise it ends with EINVAL.
+  bool atomic = false;
   std::uint64_t offset_bytes = 0;
-  MutableBytes data;    ///< read into, or written from
-  int error = 0;        ///< out: 0, or the errno that ended it; kEndOfFile for a read past the end
+  MutableBytes data;  ///< read into, or written from
+  int error = 0;      ///< out: 0, or the errno that ended it, kEndOfFile or kFileFailed
 };
 
 /// A Transfer::error that is not an errno: the file ends before the transfer does.
 inline constexpr int kEndOfFile = -1;
+/// A Transfer::error that is not an errno: a write refused because an earlier sync failed.
+inline constexpr int kFileFailed = -2;
 
-/// Throws the Error that belongs to a failed transfer or call. `what` names the operation and place.
+/// Throws the Error that belongs to a failed transfer or call: `error` is an errno, kEndOfFile or
+/// kFileFailed, `what` names the operation and place ("read of 4096 bytes at offset 8192").
 [[noreturn]] void throw_io_error(int error, std::string_view what, std::string_view file);
 
 class File {
@@ -61,10 +75,15 @@ class File {
   void read(std::uint64_t offset_bytes, MutableBytes into);
   void write(std::uint64_t offset_bytes, ConstBytes from);
 
-  /// Makes every write that completed before the call durable. Final when it fails (invariant 1).
+  /// Throws the Error of a transfer of this file that run() has ended with an error.
+  [[noreturn]] void throw_error_of(const Transfer& transfer) const;
+
+  /// Makes every write that completed before the call durable, and the file's size. Final when it
+  /// fails (invariant 1): the first failure throws io_error, later writes and syncs `failed`.
   void sync();
 
-  /// Reserves space for [offset, offset + length) and extends the file to its end.
+  /// Reserves space for [offset, offset + length) and extends the file to its end. No write beyond
+  /// the file's present end may run at the same time.
   void allocate(std::uint64_t offset_bytes, std::uint64_t length_bytes);
   void truncate(std::uint64_t size_bytes);
   [[nodiscard]] std::uint64_t size_bytes();
@@ -72,13 +91,17 @@ class File {
   /// True once a sync has failed.
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
 
+  /// The directory's path and the file's name, as messages show it.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// A power of two.
   [[nodiscard]] virtual std::size_t alignment_bytes() const noexcept = 0;
   /// Largest write the device promises not to tear, 0 if it promises none.
   [[nodiscard]] virtual std::size_t atomic_write_bytes_max() const noexcept = 0;
 
  protected:
-  explicit File(std::string name) : name_(std::move(name)) {}
+  /// `counters` are those of the device the file belongs to.
+  File(std::string name, std::shared_ptr<IoCounters> counters)
+      : name_(std::move(name)), counters_(std::move(counters)) {}
 
   /// Progress of one transfer as an implementation reports it: bytes moved (0 at end of file), or
   /// a negative errno.
@@ -86,7 +109,11 @@ class File {
     Transfer* transfer = nullptr;
     std::size_t already_bytes = 0;  ///< moved by earlier attempts; go on from here
     std::int64_t result = 0;        ///< out
+    unsigned stalls = 0;            ///< attempts in a row that moved nothing; kept by run()
   };
+
+  /// Transfers that one call of do_transfer gets at most.
+  static constexpr std::size_t kBatchMax = 128;
 
   /// Attempts every transfer once; each may be short.
   virtual void do_transfer(std::span<Attempted> batch) noexcept = 0;
@@ -95,10 +122,20 @@ class File {
   virtual int do_allocate(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept = 0;
   virtual int do_truncate(std::uint64_t size_bytes) noexcept = 0;
   virtual int do_size(std::uint64_t& size_bytes) noexcept = 0;
+  /// Waits before attempt number `stalls` + 1 after EAGAIN.
+  virtual void do_back_off(unsigned stalls) noexcept;
 
  private:
+  void run_chunk(std::span<Transfer> chunk) noexcept;
+  [[nodiscard]] bool admit(Transfer& transfer) const noexcept;
+  [[nodiscard]] bool settle(Attempted& attempted) const noexcept;
+  void count(std::span<const Transfer> chunk) noexcept;
+
   std::string name_;
+  std::shared_ptr<IoCounters> counters_;
   std::atomic<bool> failed_{false};
+  /// Syncs run one at a time: of two at once, the kernel tells only one that data was lost.
+  std::mutex sync_mutex_;
 };
 
 enum class OpenMode : std::uint8_t {
@@ -132,8 +169,15 @@ class Device {
   [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual const std::string& path() const noexcept = 0;
 
+  /// What the files opened by this device have done so far, closed ones included.
+  [[nodiscard]] IoStatistics statistics() const noexcept { return counters_->sum(); }
+
  protected:
-  Device() = default;
+  Device() : counters_(std::make_shared<IoCounters>()) {}
+  [[nodiscard]] const std::shared_ptr<IoCounters>& counters() const noexcept { return counters_; }
+
+ private:
+  std::shared_ptr<IoCounters> counters_;
 };
 
 }  // namespace palimpsest::io

@@ -1,0 +1,239 @@
+#include "base/io/directory_device.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "base/io/direct_io.h"
+
+namespace palimpsest::io {
+namespace {
+
+constexpr mode_t kDirectoryMode = 0700;
+constexpr mode_t kFileMode = 0600;
+// Buffered files ask for no alignment; callers keep to sectors all the same, so that a database may
+// move between file systems.
+constexpr std::size_t kBufferedAlignmentBytes = 512;
+
+template <class Call>
+int repeat_interrupted(const Call& call) noexcept {
+  int result = call();
+  while (result < 0 && errno == EINTR) {
+    result = call();
+  }
+  return result;
+}
+
+[[noreturn]] void throw_directory_error(int error, std::string_view path) {
+  switch (error) {
+    case ENOTDIR:
+    case ELOOP:
+      throw Error(ErrorCode::not_a_database, fmt::format("\"{}\" is not a directory", path));
+    case ENOENT:
+      throw Error(ErrorCode::not_found, fmt::format("the directory \"{}\" does not exist", path));
+    case EACCES:
+    case EPERM:
+      throw Error(ErrorCode::permission_denied,
+                  fmt::format("the directory \"{}\" is not accessible to this user: {}", path,
+                              std::generic_category().message(error)));
+    case EROFS:
+      throw Error(ErrorCode::permission_denied,
+                  fmt::format("the directory \"{}\" is on a read-only file system", path));
+    default: throw_io_error(error, "opening the directory", path);
+  }
+}
+
+FileDescriptor open_directory(const std::string& path) noexcept {
+  return FileDescriptor(
+      repeat_interrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+}
+
+void create_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), kDirectoryMode) != 0) {
+    const int error = errno;
+    if (error == EEXIST) {
+      return;
+    }
+    if (error == ENOENT) {
+      throw Error(
+          ErrorCode::not_found,
+          fmt::format("\"{}\" cannot be created: its parent directory does not exist", path));
+    }
+    if (error == ENOTDIR) {
+      throw Error(ErrorCode::not_found,
+                  fmt::format("\"{}\" cannot be created: its parent is not a directory", path));
+    }
+    throw_directory_error(error, path);
+  }
+  const std::filesystem::path parent = std::filesystem::absolute(path + "/.").parent_path();
+  const FileDescriptor directory = open_directory(parent.parent_path().string());
+  // A parent that may be entered but not read cannot be synced by us; its owner must do it.
+  if (directory.is_open() && ::fsync(directory.number()) != 0) {
+    throw_io_error(errno, "sync of the parent directory", path);
+  }
+}
+
+/// 0, or the errno with which O_DIRECT was refused for this open file.
+int switch_to_direct(int file) noexcept {
+  const int flags = ::fcntl(file, F_GETFL);
+  if (flags < 0 || ::fcntl(file, F_SETFL, flags | O_DIRECT) != 0) {
+    return errno;
+  }
+  return 0;
+}
+
+void require_plain_name(const std::string& name) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
+      name.find('\0') != std::string::npos) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("\"{}\" is not the name of a file in a directory", name));
+  }
+}
+
+void lock_exclusively(int file, const std::string& name) {
+  if (repeat_interrupted([&] { return ::flock(file, LOCK_EX | LOCK_NB); }) == 0) {
+    return;
+  }
+  if (errno == EWOULDBLOCK) {
+    throw Error(ErrorCode::locked,
+                fmt::format("\"{}\" is in use: another process, or this one, has it open", name));
+  }
+  throw_io_error(errno, "locking", name);
+}
+
+}  // namespace
+
+DirectoryDevice::DirectoryDevice(std::string path, bool create) : path_(std::move(path)) {
+  directory_ = open_directory(path_);
+  if (!directory_.is_open() && errno == ENOENT && create) {
+    create_directory(path_);
+    directory_ = open_directory(path_);
+  }
+  if (!directory_.is_open()) {
+    throw_directory_error(errno, path_);
+  }
+  // Tried on a nameless file of the same file system, so that the answer is known at once.
+  const FileDescriptor probe(
+      ::openat(directory_.number(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode));
+  const int refusal = probe.is_open() ? switch_to_direct(probe.number()) : 0;
+  caching_ = refusal == 0 ? "O_DIRECT"
+                          : fmt::format("buffered (O_DIRECT refused: {})",
+                                        std::generic_category().message(refusal));
+}
+
+OpenedFile DirectoryDevice::open_file(const std::string& name, OpenMode mode, bool exclusive) {
+  int flags = O_CLOEXEC | O_NOFOLLOW | (mode == OpenMode::read_only ? O_RDONLY : O_RDWR);
+  if (mode == OpenMode::create_new) {
+    flags |= O_CREAT | O_EXCL;
+  }
+  OpenedFile opened;
+  opened.name = path_ + "/" + name;
+  opened.counters = counters();
+  opened.descriptor = FileDescriptor(repeat_interrupted(
+      [&] { return ::openat(directory_.number(), name.c_str(), flags, kFileMode); }));
+  if (!opened.descriptor.is_open()) {
+    if (errno == ELOOP) {
+      throw Error(
+          ErrorCode::permission_denied,
+          fmt::format("\"{}\" is a symbolic link, which is not followed here", opened.name));
+    }
+    throw_io_error(errno, mode == OpenMode::create_new ? "creation" : "opening", opened.name);
+  }
+  const int file = opened.descriptor.number();
+  struct stat status{};
+  if (::fstat(file, &status) != 0) {
+    throw_io_error(errno, "reading the status", opened.name);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("\"{}\" is not a regular file", opened.name));
+  }
+  if (exclusive) {
+    lock_exclusively(file, opened.name);
+  }
+  const DirectIoLimits limits = direct_io_limits(file);
+  opened.is_direct = limits.alignment_bytes != 0 && switch_to_direct(file) == 0;
+  opened.alignment_bytes = opened.is_direct ? limits.alignment_bytes : kBufferedAlignmentBytes;
+  opened.atomic_write_bytes_max = opened.is_direct ? limits.atomic_write_bytes_max : 0;
+  return opened;
+}
+
+std::unique_ptr<File> DirectoryDevice::open(std::string_view name, OpenMode mode, bool exclusive) {
+  const std::string plain_name(name);
+  require_plain_name(plain_name);
+  return make_file(open_file(plain_name, mode, exclusive));
+}
+
+bool DirectoryDevice::exists(std::string_view name) {
+  const std::string plain_name(name);
+  require_plain_name(plain_name);
+  struct stat status{};
+  if (::fstatat(directory_.number(), plain_name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    return true;
+  }
+  if (errno != ENOENT) {
+    throw_io_error(errno, "reading the status", path_ + "/" + plain_name);
+  }
+  return false;
+}
+
+void DirectoryDevice::remove(std::string_view name) {
+  const std::string plain_name(name);
+  require_plain_name(plain_name);
+  if (::unlinkat(directory_.number(), plain_name.c_str(), 0) != 0) {
+    throw_io_error(errno, "removal", path_ + "/" + plain_name);
+  }
+}
+
+void DirectoryDevice::rename(std::string_view from, std::string_view to) {
+  const std::string old_name(from);
+  const std::string new_name(to);
+  require_plain_name(old_name);
+  require_plain_name(new_name);
+  if (::renameat(directory_.number(), old_name.c_str(), directory_.number(), new_name.c_str()) !=
+      0) {
+    throw_io_error(errno, fmt::format("renaming to \"{}\"", new_name), path_ + "/" + old_name);
+  }
+}
+
+void DirectoryDevice::sync_directory() {
+  if (repeat_interrupted([&] { return ::fsync(directory_.number()); }) != 0) {
+    throw_io_error(errno, "sync of the directory", path_);
+  }
+}
+
+std::vector<std::string> DirectoryDevice::list() {
+  // A second descriptor, because reading a directory moves the descriptor's position.
+  const int copy = repeat_interrupted(
+      [&] { return ::openat(directory_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  DIR* const stream = copy < 0 ? nullptr : ::fdopendir(copy);
+  if (stream == nullptr) {
+    throw_io_error(errno, "listing the directory", path_);
+  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> closer(stream, &::closedir);
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") {
+      names.emplace_back(name);
+    }
+  }
+  if (errno != 0) {
+    throw_io_error(errno, "listing the directory", path_);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace palimpsest::io

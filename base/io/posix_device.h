@@ -1,0 +1,65 @@
+// The storage device by plain POSIX calls: for hosts where io_uring is forbidden, and what the
+// io_uring device falls back to, transfer by transfer.
+//
+// A batch becomes as few preadv/pwritev calls as its neighbouring blocks allow. A failed or short
+// vectored call says nothing about its later blocks, so they are then attempted one by one.
+// Thread-safety: as Device and File.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/io/device.h"
+#include "base/io/directory_device.h"
+
+namespace palimpsest::io {
+
+class PosixFile : public File {
+ public:
+  explicit PosixFile(OpenedFile opened);
+
+  [[nodiscard]] std::size_t alignment_bytes() const noexcept final {
+    return opened_.alignment_bytes;
+  }
+  [[nodiscard]] std::size_t atomic_write_bytes_max() const noexcept final {
+    return opened_.atomic_write_bytes_max;
+  }
+  [[nodiscard]] bool is_direct() const noexcept { return opened_.is_direct; }
+
+ protected:
+  void do_transfer(std::span<Attempted> batch) noexcept override;
+  int do_sync() noexcept final;
+  int do_allocate(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept final;
+  int do_truncate(std::uint64_t size_bytes) noexcept final;
+  int do_size(std::uint64_t& size_bytes) noexcept final;
+
+  [[nodiscard]] int descriptor() const noexcept { return opened_.descriptor.number(); }
+  /// One pread or pwrite.
+  void transfer_one(Attempted& attempted) const noexcept;
+
+ private:
+  void transfer_neighbours(std::span<Attempted> run) const noexcept;
+  int extend_with_zeros(std::uint64_t end_bytes) noexcept;
+
+  OpenedFile opened_;
+  /// Size or extents were changed by a call other than a write: the next sync is an fsync.
+  std::atomic<bool> metadata_changed_{true};
+};
+
+class PosixDevice final : public DirectoryDevice {
+ public:
+  /// As DirectoryDevice.
+  PosixDevice(std::string path, bool create);
+
+  /// Nothing to do: the kernel has no use for it here.
+  void register_buffer(MutableBytes memory) override;
+  [[nodiscard]] std::string description() const override;
+
+ private:
+  [[nodiscard]] std::unique_ptr<File> make_file(OpenedFile opened) override;
+};
+
+}  // namespace palimpsest::io
