@@ -45,7 +45,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endif()
 else()
   target_compile_options(palimpsest_options INTERFACE
-    -Wthread-safety -Wthread-safety-negative -Wcomma -Wloop-analysis -Wunreachable-code-aggressive
+    -Wthread-safety -Wcomma -Wloop-analysis -Wunreachable-code-aggressive
     -Wsuggest-override -Wheader-hygiene -Wnewline-eof -Wshorten-64-to-32)
 endif()
 target_link_libraries(palimpsest_options INTERFACE Threads::Threads)

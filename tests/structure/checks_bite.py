@@ -34,6 +34,7 @@ PLANTED = [
     ("include_order", "btree/angle.cc", "#include <base/bytes.h>\n", "included with quotes"),
     ("size_limits", "btree/long.h", "\n" * 251, "251 lines, the limit is 250"),
     ("size_limits", "btree/long.cc", "\n" * 601, "601 lines, the limit is 600"),
+    ("size_limits", "btree/wide.h", "// " + "x" * 98 + "\n", "btree/wide.h:1: 101 columns"),
     ("size_limits", "tests/structure/size_exceptions.txt", "btree/tree.h 400\n", "need no exception"),
     ("headers_alone", "btree/needy.h", "#pragma once\ninline std::size_t n = 0;\n", "btree/needy.h does not"),
     ("headers_alone", "btree/twice.h", "struct Twice {};\n", "btree/twice.h does not"),
