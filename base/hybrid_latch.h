@@ -221,6 +221,14 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
     return (word & kVersionMask) + kVersionStep;
   }
 
+  /// For the exclusive holder: whether the version is still the one remembered, that is, whether it
+  /// stands where a successful try_upgrade(version) would have put it.
+  [[nodiscard]] bool exclusive_at(std::uint64_t version) const noexcept {
+    const std::uint64_t word = word_.load(std::memory_order_relaxed);
+    debug_check((word & kExclusive) != 0, "exclusive_at without exclusive");
+    return (word & kVersionMask) == version;
+  }
+
   // What others may ask; only the holder can rely on the answer.
 
   [[nodiscard]] bool is_exclusive() const noexcept {
