@@ -1,0 +1,221 @@
+#include "buffer/buffer_pool.h"
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest::buffer {
+
+namespace {
+
+/// Memory of one frame besides its page: the header, and its places in the free list.
+constexpr std::uint64_t kBytesPerFrame = sizeof(Frame) + 2 * sizeof(FrameIndex);
+
+/// How long a thread looks for a frame before it gives up. Frames are held only for the length of an
+/// operation or of a page write, so this passes only when memory is far too small or the device hangs.
+constexpr auto kFrameDeadline = std::chrono::seconds(60);
+
+std::uint32_t frames_that_fit(std::uint64_t memory_bytes, std::uint32_t page_size_bytes) {
+  const std::uint64_t frames = memory_bytes / (page_size_bytes + kBytesPerFrame);
+  if (frames < BufferPool::kFramesMin) {
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("the buffer pool's memory of {} bytes is too small for pages of {} "
+                            "bytes: the minimum is {} bytes",
+                            memory_bytes, page_size_bytes,
+                            BufferPool::memory_bytes_min(page_size_bytes)));
+  }
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(frames, raw(kNoFrame) - 1));
+}
+
+/// Waits are bounded: says when the deadline has passed.
+class Deadline {
+ public:
+  void check_passed(std::uint32_t frames, const std::string& file) const {
+    if (std::chrono::steady_clock::now() - start_ > kFrameDeadline) {
+      throw Error(ErrorCode::out_of_memory,
+                  fmt::format("{}: none of the buffer pool's {} frames could be freed within {} s",
+                              file, frames, kFrameDeadline.count()));
+    }
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::uint32_t stripe_of_thread() {
+  return static_cast<std::uint32_t>(std::hash<std::thread::id>{}(std::this_thread::get_id()));
+}
+
+}  // namespace
+
+std::uint64_t BufferPool::memory_bytes_min(std::uint32_t page_size_bytes) noexcept {
+  return kFramesMin * (page_size_bytes + kBytesPerFrame);
+}
+
+BufferPool::BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, const PageKinds& kinds,
+                       const BufferPoolOptions& options)
+    : file_(file),
+      writer_(writer),
+      space_(space),
+      kinds_(kinds),
+      frames_(frames_that_fit(options.memory_bytes, file.page_size_bytes()),
+              file.page_size_bytes()),
+      free_frames_(frames_.count()),
+      loader_(frames_, free_frames_, file, kinds),
+      reclaimer_(frames_, free_frames_, loader_, writer, space, kinds),
+      provider_(reclaimer_, free_frames_, frames_.count()) {}
+
+FrameIndex BufferPool::pin_root(PageId root) {
+  const Deadline deadline;
+  for (;;) {
+    const FrameIndex frame = loader_.load_root(root);
+    if (frame != kNoFrame) {
+      provider_.frames_taken();
+      return frame;
+    }
+    provider_.help(1);
+    deadline.check_passed(frames_.count(), file_.name());
+  }
+}
+
+void BufferPool::bring_in(OptimisticPage& parent, SwipRef child) {
+  if (child.swip.swizzled()) {
+    parent.release();  // torn: no such frame
+    return;
+  }
+  if (loader_.fault(parent, child) == PageLoader::Outcome::no_frame) {
+    const Deadline deadline;
+    while (free_frames_.count() == 0) {
+      provider_.help(1);
+      deadline.check_passed(frames_.count(), file_.name());
+    }
+  }
+  provider_.frames_taken();
+}
+
+Attempt<SharedPage> BufferPool::follow_shared(OptimisticPage& parent, SwipRef child) {
+  if (!child.swip.swizzled() || !frames_.contains(child.swip.frame())) {
+    bring_in(parent, child);
+    return restart;
+  }
+  Frame& frame = frames_[child.swip.frame()];
+  frame.latch.lock_shared();
+  SharedPage page(frame, frames_.page(child.swip.frame()));
+  if (!parent.unchanged()) {
+    return restart;
+  }
+  frame.touch();
+  return page;
+}
+
+Attempt<ExclusivePage> BufferPool::follow_exclusive(OptimisticPage& parent, SwipRef child) {
+  if (!child.swip.swizzled() || !frames_.contains(child.swip.frame())) {
+    bring_in(parent, child);
+    return restart;
+  }
+  Frame& frame = frames_[child.swip.frame()];
+  const Waited waited = frame.latch.lock_exclusive();
+  ExclusivePage page(frame, frames_.page(child.swip.frame()));
+  if (!parent.unchanged()) {
+    page.release_unchanged();
+    return restart;
+  }
+  if (waited == Waited::yes) {
+    frame.count_contention();
+  }
+  frame.touch();
+  return page;
+}
+
+Attempt<OptimisticPage> BufferPool::follow_resident(const OptimisticPage& parent,
+                                                    SwipRef child) noexcept {
+  if (!child.swip.swizzled() || !frames_.contains(child.swip.frame())) {
+    return restart;
+  }
+  auto page = OptimisticPage::without_waiting(frames_[child.swip.frame()],
+                                              frames_.page(child.swip.frame()));
+  if (!page || !parent.unchanged()) {
+    return restart;
+  }
+  page->frame().touch();
+  return page;
+}
+
+void BufferPool::finish_loads(std::vector<Load>& loads) noexcept {
+  loader_.finish(loads);
+  provider_.frames_taken();
+}
+
+PageReservation BufferPool::reserve(std::uint32_t pages) {
+  PageReservation reservation(*this);
+  const Deadline deadline;
+  while (!free_frames_.take(pages, reservation.frames_)) {
+    provider_.help(pages);
+    deadline.check_passed(frames_.count(), file_.name());
+  }
+  provider_.frames_taken();
+  for (std::uint32_t i = 0; i < pages; ++i) {
+    reservation.pages_.push_back(space_.allocate(stripe_of_thread()));
+  }
+  return reservation;
+}
+
+PageReservation::~PageReservation() {
+  if (pool_ == nullptr) {
+    return;
+  }
+  for (const PageId page : pages_) {
+    pool_->space_.free(page);
+  }
+  for (const FrameIndex frame : frames_) {
+    pool_->free_frames_.give(frame);
+  }
+}
+
+ExclusivePage BufferPool::format(PageReservation& reservation, PageType type, FrameIndex parent,
+                                 std::uint32_t flags) noexcept {
+  check(reservation.count() > 0, "a new page is covered by its reservation");
+  const FrameIndex index = reservation.frames_.back();
+  reservation.frames_.pop_back();
+  Frame& frame = frames_[index];
+  frame.latch.lock_exclusive();  // only threads that look for the frame's former page hold it
+  frame.page_id.store(reservation.pages_.back(), std::memory_order_relaxed);
+  reservation.pages_.pop_back();
+  frame.type.store(type, std::memory_order_relaxed);
+  frame.parent.store(parent, std::memory_order_relaxed);
+  frame.cool.store(false, std::memory_order_relaxed);
+  frame.contention.store(0, std::memory_order_relaxed);
+  frame.flags.store(flags | FrameFlag::dirty, std::memory_order_release);
+  frame.state.store(FrameState::resident, std::memory_order_release);
+  return ExclusivePage(frame, frames_.page(index));
+}
+
+ExclusivePage BufferPool::new_root(PageReservation& reservation, PageType type) {
+  return format(reservation, type, kNoFrame, FrameFlag::pinned);
+}
+
+ExclusivePage BufferPool::new_page(PageReservation& reservation, PageType type,
+                                   const ExclusivePage& parent) noexcept {
+  return format(reservation, type, frames_.index_of(parent.frame()), 0);
+}
+
+void BufferPool::adopt_children(const ExclusivePage& parent) noexcept {
+  const FrameIndex index = frames_.index_of(parent.frame());
+  std::vector<std::uint32_t> offsets;
+  kinds_.of(parent.frame().type.load(std::memory_order_relaxed))
+      ->child_swips(frames_.page_bytes(index), offsets);
+  for (const std::uint32_t offset : offsets) {
+    const Swip swip = load_swip(parent.page(), offset);
+    if (swip.swizzled()) {
+      frames_[swip.frame()].parent.store(index, std::memory_order_relaxed);
+    }
+  }
+}
+
+void BufferPool::flush() { reclaimer_.write(reclaimer_.dirty_frames()); }
+
+}  // namespace palimpsest::buffer

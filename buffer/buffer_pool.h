@@ -1,0 +1,181 @@
+// The buffer pool: pages of the page file in a bounded number of frames, reached through swips.
+//
+// How a page is reached: the root of a tree is pinned in a frame; every other page is reached from
+// the swip in its parent, which names its frame if it is resident (two loads and a compare, no hash
+// table; LeanStore, ICDE 2018) and its page id if it is not. `follow` turns a parent's guard and a
+// swip into the child's guard, or brings the page in and asks for a restart.
+//
+// Parts: frame_table.h (memory), free_frames.h, fault_table.h and page_loader.h (bringing pages in),
+// page_reclaimer.h and page_provider.h (taking them out), page_guard.h (latch modes as types).
+//
+// Invariants: (1) a page is in at most one frame (fault_table.h);
+//             (2) no global lock is taken to read, load, evict or write a page;
+//             (3) memory: frames, their headers and the free list stay within Options::memory_bytes.
+// Latching: functions that may do I/O or wait for frames say so; they are called with no latch held,
+//           except that `follow*` takes the parent's optimistic guard and releases it before waiting.
+// Thread-safety: all functions, from any thread, except construction and destruction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/attempt.h"
+#include "buffer/frame_table.h"
+#include "buffer/free_frames.h"
+#include "buffer/page_file.h"
+#include "buffer/page_guard.h"
+#include "buffer/page_kinds.h"
+#include "buffer/page_loader.h"
+#include "buffer/page_provider.h"
+#include "buffer/page_reclaimer.h"
+#include "buffer/page_reservation.h"
+#include "buffer/page_writer.h"
+#include "buffer/space_map.h"
+#include "buffer/swip.h"
+
+namespace palimpsest::buffer {
+
+struct BufferPoolOptions {
+  /// For frames and everything that describes them.
+  std::uint64_t memory_bytes = std::uint64_t{256} << 20;
+};
+
+class BufferPool {
+ public:
+  /// Fewer frames are refused (Error out_of_memory): a split and its helpers need some at once.
+  static constexpr std::uint32_t kFramesMin = 32;
+
+  /// The smallest Options::memory_bytes for a page size.
+  [[nodiscard]] static std::uint64_t memory_bytes_min(std::uint32_t page_size_bytes) noexcept;
+
+  /// All references outlive the pool. Throws Error out_of_memory if the memory is too small (it
+  /// names the minimum) or cannot be reserved.
+  BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, const PageKinds& kinds,
+             const BufferPoolOptions& options);
+  /// Drops what has not been flushed.
+  ~BufferPool() = default;
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+
+  // Roots
+
+  /// Loads the root page of a tree and pins it for as long as the pool lives. Once per root. Does
+  /// I/O; throws io_error, corruption, out_of_memory.
+  [[nodiscard]] FrameIndex pin_root(PageId root);
+
+  /// A new pinned root, exclusively latched, to be formatted by the caller.
+  [[nodiscard]] ExclusivePage new_root(PageReservation& reservation, PageType type);
+
+  // Reading: one step down
+
+  [[nodiscard]] OptimisticPage optimistic(FrameIndex root) noexcept {
+    return OptimisticPage(frames_[root], frames_.page(root));
+  }
+
+  /// The page behind a swip that was read (and validated) from `parent`. If it is resident: its
+  /// guard, and `parent` stays as it was; its edge has been validated after the child's version was
+  /// taken. Otherwise the page is brought in (I/O; `parent` is released), then restart. Throws
+  /// io_error, corruption, out_of_memory.
+  [[nodiscard]] Attempt<OptimisticPage> follow(OptimisticPage& parent, SwipRef child) {
+    if (child.swip.swizzled() && frames_.contains(child.swip.frame())) [[likely]] {
+      Frame& frame = frames_[child.swip.frame()];
+      OptimisticPage page(frame, frames_.page(child.swip.frame()));
+      if (!parent.unchanged()) {
+        return restart;
+      }
+      frame.touch();
+      return page;
+    }
+    bring_in(parent, child);
+    return restart;
+  }
+
+  /// As follow(), with the child latched; waits for its latch.
+  [[nodiscard]] Attempt<SharedPage> follow_shared(OptimisticPage& parent, SwipRef child);
+  [[nodiscard]] Attempt<ExclusivePage> follow_exclusive(OptimisticPage& parent, SwipRef child);
+
+  /// As follow(), but waits for nothing and brings nothing in: restart if the page is not resident
+  /// or latched.
+  [[nodiscard]] Attempt<OptimisticPage> follow_resident(const OptimisticPage& parent,
+                                                        SwipRef child) noexcept;
+
+  /// The page in a frame remembered from earlier, if its version is still the same.
+  [[nodiscard]] Attempt<OptimisticPage> remembered(FrameIndex frame,
+                                                   std::uint64_t version) noexcept {
+    return OptimisticPage::at(frames_[frame], frames_.page(frame), version);
+  }
+  [[nodiscard]] FrameIndex index_of(const Frame& frame) const noexcept {
+    return frames_.index_of(frame);
+  }
+
+  // Reading ahead: faults that overlap in one thread
+
+  using Load = PageLoader::Load;
+  /// Starts to load an evicted child unless that is under way, the parent has changed or no frame is
+  /// free. Waits for nothing; until finish_loads() the caller must not wait for any latch.
+  bool begin_load(const OptimisticPage& parent, SwipRef child, std::vector<Load>& loads) {
+    return loader_.begin(parent, child, loads);
+  }
+  /// Reads all of them in one batch. The pages are then resident or about to be; one that cannot be
+  /// read is left to whoever needs it. Does I/O; called without latches.
+  void finish_loads(std::vector<Load>& loads) noexcept;
+
+  // Changing the structure
+
+  /// Frames and page ids for `pages` new pages, so that none is waited for under a latch. May evict,
+  /// write and grow the file; throws no_space, io_error, out_of_memory; called without latches.
+  [[nodiscard]] PageReservation reserve(std::uint32_t pages);
+
+  /// A new page that nothing refers to yet, exclusively latched, to be formatted by the caller and
+  /// hung below `parent` by a swip of its frame while `parent` is exclusively latched.
+  [[nodiscard]] ExclusivePage new_page(PageReservation& reservation, PageType type,
+                                       const ExclusivePage& parent) noexcept;
+
+  /// To be called for a page that took over swips from another one, both exclusively latched.
+  void adopt_children(const ExclusivePage& parent) noexcept;
+
+  /// To be called when a page in place becomes another type (a root that grows a level).
+  void set_type(const ExclusivePage& page, PageType type) noexcept {
+    page.frame().type.store(type, std::memory_order_relaxed);
+  }
+
+  /// Takes back a page that no swip names any more.
+  void free_page(ExclusivePage page) noexcept { reclaimer_.free_page(std::move(page)); }
+
+  // The whole
+
+  /// Writes every page that is dirty now. Does I/O; throws what PageWriter throws.
+  void flush();
+
+  [[nodiscard]] std::uint32_t frame_count() const noexcept { return frames_.count(); }
+  [[nodiscard]] std::uint32_t free_frame_count() const noexcept { return free_frames_.count(); }
+  [[nodiscard]] std::uint32_t page_size_bytes() const noexcept {
+    return frames_.page_size_bytes();
+  }
+  [[nodiscard]] PageFile& file() noexcept { return file_; }
+  [[nodiscard]] SpaceMap& space() noexcept { return space_; }
+  [[nodiscard]] PageWriter& writer() noexcept { return writer_; }
+  [[nodiscard]] const FrameTable& frames() const noexcept { return frames_; }
+  [[nodiscard]] const PageKinds& kinds() const noexcept { return kinds_; }
+
+ private:
+  friend class PageReservation;
+
+  void bring_in(OptimisticPage& parent, SwipRef child);
+  [[nodiscard]] ExclusivePage format(PageReservation& reservation, PageType type,
+                                     FrameIndex parent, std::uint32_t flags) noexcept;
+
+  PageFile& file_;
+  PageWriter& writer_;
+  SpaceMap& space_;
+  const PageKinds& kinds_;
+  FrameTable frames_;
+  FreeFrames free_frames_;
+  PageLoader loader_;
+  PageReclaimer reclaimer_;
+  PageProvider provider_;  // last: its thread uses all of the above
+};
+
+}  // namespace palimpsest::buffer

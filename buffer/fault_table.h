@@ -1,0 +1,75 @@
+// The pages that are in a frame but not yet below their parent: being loaded, or loaded and waiting
+// to be attached.
+//
+// Why it exists: a page must never be in two frames. A resident page is named by its one swip; from
+// the moment a thread decides to load an evicted page until its frame is in the swip, the entry here
+// says so.
+// Invariant: while an entry for page p exists, p's swip holds the page id, and nobody but the one who
+//            removes the entry may swizzle it. Hence: insert first, then check that the swip still
+//            holds the page id (page_fault.cc); a swip seen before the insertion proves nothing.
+// Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order; a page
+//                latch may be held when one is taken.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/ids.h"
+#include "buffer/frame_table.h"
+
+namespace palimpsest::buffer {
+
+class FaultTable {
+ public:
+  explicit FaultTable(const FrameTable& frames) : frames_(frames) {}
+
+  enum class Found : std::uint8_t {
+    nothing = 1,  ///< insert(): now ours
+    loading,      ///< somebody is loading it into `frame`
+    ready,        ///< loaded into `frame`, waiting to be attached
+  };
+  struct Lookup {
+    Found found = Found::nothing;
+    FrameIndex frame = kNoFrame;
+  };
+
+  /// Enters `page` as being loaded into `frame` (state loading, exclusively latched by the caller),
+  /// unless there is an entry.
+  [[nodiscard]] Lookup insert(PageId page, FrameIndex frame);
+
+  [[nodiscard]] Lookup find(PageId page);
+
+  /// The load has succeeded: the frame is ready for whoever attaches it.
+  void mark_ready(PageId page, FrameIndex frame);
+
+  /// The load has failed or was not needed.
+  void remove_loading(PageId page, FrameIndex frame);
+
+  /// Takes a ready page out, to attach or to drop it; kNoFrame if it is not there or not ready, or
+  /// not in the frame expected.
+  [[nodiscard]] FrameIndex take_ready(PageId page, FrameIndex expected = kNoFrame);
+
+ private:
+  static constexpr std::size_t kShards = 64;
+
+  struct Entry {
+    PageId page;
+    FrameIndex frame;
+  };
+  struct alignas(64) Shard {
+    std::mutex mutex;
+    std::vector<Entry> entries;  // few: searched linearly
+  };
+
+  [[nodiscard]] Shard& shard_of(PageId page) noexcept { return shards_[raw(page) % kShards]; }
+  [[nodiscard]] Lookup find_in(const Shard& shard, PageId page) const noexcept;
+  static void erase(Shard& shard, PageId page) noexcept;
+
+  const FrameTable& frames_;
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace palimpsest::buffer

@@ -1,0 +1,89 @@
+// A frame: the in-memory slot that holds a page. This is its header, one cache line; the page's bytes
+// lie in the pool's page memory at the same index (frame_table.h).
+//
+// States and the functions that make the transitions:
+//
+//              take (FreeFrames)        load ok (PageFault)        attach (PageFault)
+//     free ------------------> loading -----------------> ready ---------------------> resident
+//      ^  \______________________________________________________________________________^
+//      |                         new page (BufferPool::new_page)                         |
+//      +---------- load failed ---+----- reclaimed, never attached ---+---- evict, free -+
+//
+// What protects what:
+//  - `latch` protects the page's bytes, `page_id` and `type` (written under the exclusive mode).
+//  - A loading or ready frame is named by exactly one entry of the fault table, whose shard mutex
+//    protects `state` while the frame is there; a resident frame by exactly one swip (or it is a
+//    pinned root), and leaves that state only under its exclusive latch.
+//  - `parent` of a resident frame is the frame that holds its swip. It changes only while the
+//    exclusive latches of the old and the new parent are held, so whoever latches a frame and finds
+//    the child's swip in it has the parent. Read without a latch it is a hint.
+//  - `flags` is atomic by itself; see FrameFlag for who may set and clear.
+//  - `cool` is a hint that any reader may clear.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/hybrid_latch.h"
+#include "base/ids.h"
+#include "buffer/page_header.h"
+
+namespace palimpsest::buffer {
+
+enum class FrameState : std::uint8_t { free = 1, loading, ready, resident };
+
+/// Bits of Frame::flags.
+struct FrameFlag {
+  /// The page differs from its newest written image. Set under the exclusive latch, cleared by the
+  /// page writer under the shared latch (so no change is under way), at the moment it copies the page.
+  static constexpr std::uint32_t dirty = 1;
+  /// A copy of the page is being written. At most one at a time: set together with clearing `dirty`,
+  /// cleared when the write has completed. The page is not evicted and its id not reused meanwhile.
+  static constexpr std::uint32_t writing = 2;
+  /// The page was freed while `writing`: whoever clears `writing` completes the freeing.
+  static constexpr std::uint32_t doomed = 4;
+  /// Not evictable: the root of an open tree.
+  static constexpr std::uint32_t pinned = 8;
+};
+
+struct alignas(64) Frame {
+  HybridLatch latch;
+  std::atomic<PageId> page_id{kNoPage};
+  std::atomic<FrameIndex> parent{kNoFrame};
+  std::atomic<std::uint32_t> flags{0};
+  std::atomic<FrameState> state{FrameState::free};
+  std::atomic<PageType> type{};
+  std::atomic<bool> cool{false};
+  /// How often an exclusive latch on this page had to wait since the page came here (saturating).
+  std::atomic<std::uint8_t> contention{0};
+
+  /// Takes back the second-chance mark: the page is in use.
+  void touch() noexcept {
+    if (cool.load(std::memory_order_relaxed)) {
+      cool.store(false, std::memory_order_relaxed);
+    }
+  }
+
+  /// Counts a wait for the exclusive latch, which the caller holds now.
+  void count_contention() noexcept {
+    const std::uint8_t count = contention.load(std::memory_order_relaxed);
+    if (count != UINT8_MAX) {
+      contention.store(static_cast<std::uint8_t>(count + 1), std::memory_order_relaxed);
+    }
+  }
+
+  [[nodiscard]] bool has(std::uint32_t flag) const noexcept {
+    return (flags.load(std::memory_order_acquire) & flag) != 0;
+  }
+
+  void set(std::uint32_t flag) noexcept {
+    if (!has(flag)) {
+      flags.fetch_or(flag, std::memory_order_acq_rel);
+    }
+  }
+};
+
+static_assert(sizeof(Frame) == 64);
+
+}  // namespace palimpsest::buffer

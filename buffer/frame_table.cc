@@ -1,0 +1,50 @@
+#include "buffer/frame_table.h"
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest::buffer {
+
+namespace {
+
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+FrameTable::FrameTable(std::uint32_t frame_count, std::uint32_t page_size_bytes)
+    : count_(frame_count), page_shift_(static_cast<unsigned>(std::countr_zero(page_size_bytes))) {
+  check(std::has_single_bit(page_size_bytes), "page size is a power of two");
+  const std::size_t page_bytes = std::size_t{count_} << page_shift_;
+  const std::size_t header_bytes = sizeof(Frame) * count_;
+  reserved_bytes_ = round_up(page_bytes, kHugePageBytes) + header_bytes + kHugePageBytes;
+  void* memory = ::mmap(nullptr, reserved_bytes_, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("cannot reserve {} bytes of address space for the buffer pool: {}",
+                            reserved_bytes_, std::strerror(errno)));
+  }
+  reserved_ = static_cast<std::byte*>(memory);
+  const auto address = reinterpret_cast<std::uintptr_t>(reserved_);
+  pages_ = reserved_ + (round_up(address, kHugePageBytes) - address);
+  ::madvise(pages_, page_bytes, MADV_HUGEPAGE);  // a wish: refusal costs speed only
+  auto* headers = pages_ + round_up(page_bytes, kHugePageBytes);
+  frames_ = reinterpret_cast<Frame*>(headers);
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    new (frames_ + i) Frame;
+  }
+}
+
+FrameTable::~FrameTable() { ::munmap(reserved_, reserved_bytes_); }
+
+}  // namespace palimpsest::buffer

@@ -1,0 +1,62 @@
+// The pool's memory: one reserved range of pages and one array of frame headers, by frame index.
+//
+// Never unmapped while the pool lives, so a stale frame index may be read at any time; what is read
+// then is rejected by the latch version. Memory is only reserved here and becomes resident as frames
+// are first used; huge pages are asked for where the kernel offers them.
+// Thread-safety: immutable after construction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/ids.h"
+#include "buffer/frame.h"
+
+namespace palimpsest::buffer {
+
+class FrameTable {
+ public:
+  /// Throws Error out_of_memory if the address range cannot be reserved.
+  FrameTable(std::uint32_t frame_count, std::uint32_t page_size_bytes);
+  ~FrameTable();
+  FrameTable(const FrameTable&) = delete;
+  FrameTable& operator=(const FrameTable&) = delete;
+
+  [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+  [[nodiscard]] std::uint32_t page_size_bytes() const noexcept {
+    return std::uint32_t{1} << page_shift_;
+  }
+
+  [[nodiscard]] bool contains(FrameIndex index) const noexcept { return raw(index) < count_; }
+  [[nodiscard]] Frame& operator[](FrameIndex index) const noexcept {
+    debug_check(contains(index), "frame index within the pool");
+    return frames_[raw(index)];
+  }
+  [[nodiscard]] std::byte* page(FrameIndex index) const noexcept {
+    return pages_ + (std::size_t{raw(index)} << page_shift_);
+  }
+  [[nodiscard]] MutableBytes page_bytes(FrameIndex index) const noexcept {
+    return {page(index), page_size_bytes()};
+  }
+  [[nodiscard]] FrameIndex index_of(const Frame& frame) const noexcept {
+    return FrameIndex{static_cast<std::uint32_t>(&frame - frames_)};
+  }
+  /// All page memory, for registration with the storage device.
+  [[nodiscard]] MutableBytes memory() const noexcept {
+    return {pages_, std::size_t{count_} << page_shift_};
+  }
+
+ private:
+  std::uint32_t count_;
+  unsigned page_shift_;
+  std::size_t reserved_bytes_ = 0;
+  std::byte* reserved_ = nullptr;
+  std::byte* pages_ = nullptr;
+  Frame* frames_ = nullptr;
+};
+
+}  // namespace palimpsest::buffer

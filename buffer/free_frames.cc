@@ -1,0 +1,57 @@
+#include "buffer/free_frames.h"
+
+#include <functional>
+#include <thread>
+
+namespace palimpsest::buffer {
+
+FreeFrames::FreeFrames(std::uint32_t frame_count) : count_(frame_count) {
+  // Highest index at the bottom: memory becomes resident from its start.
+  for (std::uint32_t i = frame_count; i-- > 0;) {
+    shards_[i % kShards].frames.push_back(FrameIndex{i});
+  }
+}
+
+std::size_t FreeFrames::home_shard() noexcept {
+  return std::hash<std::thread::id>{}(std::this_thread::get_id()) % kShards;
+}
+
+std::optional<FrameIndex> FreeFrames::take() {
+  const std::size_t home = home_shard();
+  for (std::size_t i = 0; i < kShards; ++i) {
+    Shard& shard = shards_[(home + i) % kShards];
+    const std::scoped_lock lock(shard.mutex);
+    if (!shard.frames.empty()) {
+      const FrameIndex frame = shard.frames.back();
+      shard.frames.pop_back();
+      count_.fetch_sub(1, std::memory_order_relaxed);
+      return frame;
+    }
+  }
+  return std::nullopt;
+}
+
+bool FreeFrames::take(std::uint32_t count, std::vector<FrameIndex>& into) {
+  const std::size_t size_before = into.size();
+  while (into.size() < size_before + count) {
+    const auto frame = take();
+    if (!frame) {
+      while (into.size() > size_before) {
+        give(into.back());
+        into.pop_back();
+      }
+      return false;
+    }
+    into.push_back(*frame);
+  }
+  return true;
+}
+
+void FreeFrames::give(FrameIndex frame) {
+  Shard& shard = shards_[raw(frame) % kShards];  // spreads what one evicting thread gives back
+  const std::scoped_lock lock(shard.mutex);
+  shard.frames.push_back(frame);
+  count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace palimpsest::buffer

@@ -1,0 +1,46 @@
+// The frames that hold no page, for whoever needs one.
+//
+// Sharded so that threads that fault at the same time seldom meet: each thread starts at a shard of
+// its own. Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace palimpsest::buffer {
+
+class FreeFrames {
+ public:
+  explicit FreeFrames(std::uint32_t frame_count);
+
+  [[nodiscard]] std::optional<FrameIndex> take();
+  /// All of them or none.
+  [[nodiscard]] bool take(std::uint32_t count, std::vector<FrameIndex>& into);
+  void give(FrameIndex frame);
+
+  /// How many there are; a moment later it may be another number.
+  [[nodiscard]] std::uint32_t count() const noexcept {
+    return count_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::size_t kShards = 16;
+
+  struct alignas(64) Shard {
+    std::mutex mutex;
+    std::vector<FrameIndex> frames;
+  };
+
+  [[nodiscard]] static std::size_t home_shard() noexcept;
+
+  std::array<Shard, kShards> shards_;
+  std::atomic<std::uint32_t> count_;
+};
+
+}  // namespace palimpsest::buffer

@@ -1,0 +1,42 @@
+// What the buffer pool must know about a page's content, implemented by whoever owns the format.
+//
+// The pool finds the implementation by PageType. No function does I/O or takes a latch; each comment
+// states what the caller holds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+
+namespace palimpsest::buffer {
+
+class PageKind {
+ public:
+  virtual ~PageKind() = default;
+  PageKind(const PageKind&) = delete;
+  PageKind& operator=(const PageKind&) = delete;
+
+  /// Appends the byte offsets of the page's child swips, 8-aligned. The caller holds the page's
+  /// shared or exclusive latch, or the page is private to it.
+  virtual void child_swips(ConstBytes page, std::vector<std::uint32_t>& offsets) const = 0;
+
+  /// Judges an image just read from disk, which may be hostile: after nothing is returned, every
+  /// function on the page is memory-safe. Otherwise the reason. The page is private to the caller.
+  [[nodiscard]] virtual std::optional<std::string> validate(ConstBytes page) const = 0;
+
+  /// Judges whether a loaded page may hang below this one, where the swip at that offset is (level,
+  /// tree, range of keys). The caller holds the parent's exclusive latch; the child is private to it.
+  [[nodiscard]] virtual std::optional<std::string> validate_child(ConstBytes parent,
+                                                                  std::uint32_t swip_offset,
+                                                                  ConstBytes child) const = 0;
+
+ protected:
+  PageKind() = default;
+};
+
+}  // namespace palimpsest::buffer

@@ -1,0 +1,248 @@
+#include "buffer/page_loader.h"
+
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/sync_point.h"
+#include "palimpsest/error.h"
+
+namespace palimpsest::buffer {
+
+namespace {
+
+PageHeader header_of(const std::byte* page) noexcept {
+  PageHeader header;
+  std::memcpy(&header, page, sizeof header);
+  return header;
+}
+
+}  // namespace
+
+PageLoader::Outcome PageLoader::fault(OptimisticPage& parent, SwipRef child) {
+  const PageId page = child.swip.page();
+  if (!parent.unchanged()) {
+    parent.release();
+    return Outcome::retry;  // the page id may be torn
+  }
+  const auto under_way = table_.find(page);
+  if (under_way.found == FaultTable::Found::ready) {
+    attach_ready(std::move(parent), child);
+    return Outcome::retry;
+  }
+  if (under_way.found == FaultTable::Found::loading) {
+    parent.release();
+    HybridLatch& latch = frames_[under_way.frame].latch;
+    latch.lock_shared();  // waits for the load
+    latch.unlock_shared();
+    return Outcome::retry;
+  }
+  std::vector<Load> loads;
+  if (!begin(parent, child, loads)) {
+    parent.release();
+    return free_frames_.count() == 0 ? Outcome::no_frame : Outcome::retry;
+  }
+  parent.release();
+  PALIMPSEST_SYNC_POINT("buffer.fault.entered");
+  const Load& load = loads.front();
+  try {
+    file_.read_page(page, frames_.page_bytes(load.frame));
+    verify(load.frame, page);
+    attach(load);
+  } catch (...) {
+    withdraw(load);
+    throw;
+  }
+  frames_[load.frame].latch.unlock_exclusive();
+  return Outcome::retry;
+}
+
+bool PageLoader::begin(const OptimisticPage& parent, SwipRef child, std::vector<Load>& loads) {
+  const auto frame = free_frames_.take();
+  if (!frame) {
+    return false;
+  }
+  if (!enter(parent, child, *frame)) {
+    release_unused(*frame);
+    return false;
+  }
+  loads.push_back(
+      {*frame, child.swip.page(), &parent.frame(), parent.version(), child.offset});
+  return true;
+}
+
+bool PageLoader::enter(const OptimisticPage& parent, SwipRef child, FrameIndex frame) {
+  const PageId page = child.swip.page();
+  Frame& header = frames_[frame];
+  header.latch.lock_exclusive();  // only threads that look for this frame's former page hold it
+  header.state.store(FrameState::loading, std::memory_order_release);
+  header.page_id.store(page, std::memory_order_relaxed);
+  if (table_.insert(page, frame).found != FaultTable::Found::nothing) {
+    return false;
+  }
+  PALIMPSEST_SYNC_POINT("buffer.fault.inserted");
+  const auto still =
+      parent.read([&](const std::byte* bytes) { return load_swip(bytes, child.offset); });
+  if (still && *still == child.swip) {
+    return true;
+  }
+  table_.remove_loading(page, frame);
+  return false;
+}
+
+void PageLoader::finish(std::vector<Load>& loads) noexcept {
+  std::vector<PageRead> reads;
+  reads.reserve(loads.size());
+  for (const Load& load : loads) {
+    reads.push_back({.id = load.page, .into = frames_.page_bytes(load.frame)});
+  }
+  file_.read_pages(reads);
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    try {
+      if (!reads[i].ok()) {
+        file_.throw_read_error(reads[i]);
+      }
+      verify(loads[i].frame, loads[i].page);
+      attach(loads[i]);
+      frames_[loads[i].frame].latch.unlock_exclusive();
+    } catch (const Error&) {
+      withdraw(loads[i]);  // whoever needs the page reads it again and reports
+    }
+  }
+  loads.clear();
+}
+
+FrameIndex PageLoader::load_root(PageId page) {
+  const auto frame = free_frames_.take();
+  if (!frame) {
+    return kNoFrame;
+  }
+  Frame& header = frames_[*frame];
+  header.latch.lock_exclusive();
+  try {
+    file_.read_page(page, frames_.page_bytes(*frame));
+    verify(*frame, page);
+  } catch (...) {
+    release_unused(*frame);
+    throw;
+  }
+  header.page_id.store(page, std::memory_order_relaxed);
+  header.flags.store(FrameFlag::pinned, std::memory_order_relaxed);
+  become_resident(header, kNoFrame);
+  header.latch.unlock_exclusive();
+  return *frame;
+}
+
+// Caller has found a ready entry; the parent is as it was when the swip was read, or changed.
+void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) {
+  auto latched = std::move(parent).to_exclusive();
+  if (!latched) {
+    return;
+  }
+  ExclusivePage holder = *std::move(latched);
+  if (load_swip(holder.page(), child.offset) != child.swip) {
+    holder.release_unchanged();  // somebody else attached it: that leaves the version alone
+    return;
+  }
+  const PageId page = child.swip.page();
+  const FrameIndex frame = table_.take_ready(page);
+  if (frame == kNoFrame) {
+    holder.release_unchanged();  // dropped for want of frames: it will be loaded again
+    return;
+  }
+  const FrameIndex parent_index = frames_.index_of(holder.frame());
+  try {
+    check_edge(frames_.page_bytes(parent_index), child.offset, frame, page);
+  } catch (...) {
+    holder.release_unchanged();
+    frames_[frame].state.store(FrameState::free, std::memory_order_release);
+    free_frames_.give(frame);
+    throw;
+  }
+  become_resident(frames_[frame], parent_index);
+  store_swip(frames_.page(parent_index), child.offset, Swip::of_frame(frame));
+  holder.release_unchanged();
+}
+
+// Caller holds the loaded frame's exclusive latch; throws if the page may not hang there.
+void PageLoader::attach(const Load& load) {
+  Frame& parent = *load.parent;
+  if (!parent.latch.try_upgrade(load.parent_version)) {
+    table_.mark_ready(load.page, load.frame);
+    return;
+  }
+  const FrameIndex parent_index = frames_.index_of(parent);
+  ExclusivePage holder(parent, frames_.page(parent_index));
+  try {
+    check_edge(frames_.page_bytes(parent_index), load.offset, load.frame, load.page);
+  } catch (...) {
+    holder.release_unchanged();
+    throw;
+  }
+  table_.remove_loading(load.page, load.frame);
+  become_resident(frames_[load.frame], parent_index);
+  store_swip(frames_.page(parent_index), load.offset, Swip::of_frame(load.frame));
+  holder.release_unchanged();
+}
+
+void PageLoader::verify(FrameIndex frame, PageId page) {
+  const ConstBytes bytes = frames_.page_bytes(frame);
+  const PageType type = header_of(bytes.data()).type;
+  const PageKind* kind = kinds_.of(type);
+  std::optional<std::string> reason;
+  if (kind == nullptr) {
+    reason = fmt::format("page type {} cannot be part of a tree", static_cast<unsigned>(type));
+  } else {
+    reason = kind->validate(bytes);
+  }
+  if (reason) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("{}: page {}: {}", file_.name(), raw(page), *reason));
+  }
+  frames_[frame].type.store(type, std::memory_order_relaxed);
+}
+
+void PageLoader::check_edge(ConstBytes parent, std::uint32_t swip_offset, FrameIndex frame,
+                            PageId page) const {
+  const PageHeader header = header_of(parent.data());
+  const PageKind* kind = kinds_.of(header.type);
+  const auto reason = kind->validate_child(parent, swip_offset, frames_.page_bytes(frame));
+  if (reason) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("{}: page {} below page {}: {}", file_.name(), raw(page),
+                            raw(header.page_id), *reason));
+  }
+}
+
+void PageLoader::become_resident(Frame& frame, FrameIndex parent) noexcept {
+  frame.parent.store(parent, std::memory_order_relaxed);
+  frame.cool.store(false, std::memory_order_relaxed);
+  frame.contention.store(0, std::memory_order_relaxed);
+  frame.state.store(FrameState::resident, std::memory_order_release);
+}
+
+void PageLoader::withdraw(const Load& load) noexcept {
+  table_.remove_loading(load.page, load.frame);
+  release_unused(load.frame);
+}
+
+// Caller holds the frame's exclusive latch.
+void PageLoader::release_unused(FrameIndex frame) noexcept {
+  frames_[frame].state.store(FrameState::free, std::memory_order_release);
+  frames_[frame].latch.unlock_exclusive();
+  free_frames_.give(frame);
+}
+
+bool PageLoader::drop_ready(FrameIndex frame) {
+  const PageId page = frames_[frame].page_id.load(std::memory_order_relaxed);
+  if (table_.take_ready(page, frame) == kNoFrame) {
+    return false;
+  }
+  frames_[frame].state.store(FrameState::free, std::memory_order_release);
+  free_frames_.give(frame);
+  return true;
+}
+
+}  // namespace palimpsest::buffer

@@ -1,0 +1,96 @@
+// Brings evicted pages back: takes a frame, reads, verifies, and attaches the page to its parent.
+//
+// The steps of one fault, each argued against what may happen in between:
+//  1. Nobody's latch is held while waiting. The caller has an optimistic parent at version v and a
+//     swip holding page id p at an offset of it.
+//  2. A free frame is latched exclusively and entered in the fault table as loading p. If p has an
+//     entry, the caller waits for that load or attaches its result.
+//  3. Only now is the swip read again and v validated. Still p: from here on until the entry goes,
+//     nobody else can swizzle p (fault table's invariant), and since a page is evicted only when it
+//     is clean and has no write in flight, the disk holds its newest image. Not p: the entry is
+//     withdrawn, nothing was read. (Without the second look, a thread that slept between reading
+//     the swip and inserting would load an image that has been changed in memory meanwhile.)
+//  4. The parent is let go, the page read and verified.
+//  5. If the parent still has version v and is free, it is latched, the swip set and the entry
+//     removed. Swizzling changes nothing an optimistic reader relies on: the parent's version stays.
+//     Else the frame is marked ready and whoever meets the swip next attaches it (attach_ready).
+//     The swip may have moved to another page by a split in between; it still holds p, since only a
+//     page that is resident can be freed.
+//
+// Latching: fault() and the batch functions are called with no latch held but the parent's optimistic
+//           guard, which they release before they wait. A loading frame is latched exclusively by its
+//           loader; only threads that want that page wait for it. In step 5 the parent is only tried.
+// Failure: Error corruption or io_error; then the frame is free again and the entry gone, so that the
+//          next reader tries anew and gets its own error.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "buffer/fault_table.h"
+#include "buffer/frame_table.h"
+#include "buffer/free_frames.h"
+#include "buffer/page_file.h"
+#include "buffer/page_guard.h"
+#include "buffer/page_kinds.h"
+#include "buffer/swip.h"
+
+namespace palimpsest::buffer {
+
+class PageLoader {
+ public:
+  PageLoader(FrameTable& frames, FreeFrames& free_frames, PageFile& file, const PageKinds& kinds)
+      : frames_(frames), free_frames_(free_frames), file_(file), kinds_(kinds), table_(frames) {}
+
+  enum class Outcome : std::uint8_t {
+    retry = 1,  ///< descend again: the page is there, or was, or the parent has changed
+    no_frame,   ///< a frame must be freed first
+  };
+
+  /// Makes the page of an evicted swip resident, or helps towards it. Releases `parent`.
+  [[nodiscard]] Outcome fault(OptimisticPage& parent, SwipRef child);
+
+  /// Loads a page that has no parent, the root of a tree, into a frame of its own and pins it.
+  /// kNoFrame if there is no free frame.
+  [[nodiscard]] FrameIndex load_root(PageId page);
+
+  /// Faults in flight together: collected with begin(), done by finish().
+  struct Load {
+    FrameIndex frame;
+    PageId page;
+    Frame* parent;
+    std::uint64_t parent_version;
+    std::uint32_t offset;
+  };
+
+  /// Starts a load unless the page is already under way, the parent has changed, or no frame is
+  /// free. Waits for nothing. A caller with loads begun must not wait for a page latch before
+  /// finish(): somebody may be waiting for its frames.
+  [[nodiscard]] bool begin(const OptimisticPage& parent, SwipRef child, std::vector<Load>& loads);
+
+  /// Reads all pages begun in one batch and attaches them. A page that cannot be read is left out:
+  /// whoever needs it will meet its error.
+  void finish(std::vector<Load>& loads) noexcept;
+
+  /// Frees a frame that was loaded but never attached; false if it is not such a frame any more.
+  [[nodiscard]] bool drop_ready(FrameIndex frame);
+
+ private:
+  [[nodiscard]] bool enter(const OptimisticPage& parent, SwipRef child, FrameIndex frame);
+  void attach_ready(OptimisticPage parent, SwipRef child);
+  void attach(const Load& load);
+  void verify(FrameIndex frame, PageId page);
+  void check_edge(ConstBytes parent, std::uint32_t swip_offset, FrameIndex frame,
+                  PageId page) const;
+  void become_resident(Frame& frame, FrameIndex parent) noexcept;
+  void withdraw(const Load& load) noexcept;
+  void release_unused(FrameIndex frame) noexcept;
+
+  FrameTable& frames_;
+  FreeFrames& free_frames_;
+  PageFile& file_;
+  const PageKinds& kinds_;
+  FaultTable table_;
+};
+
+}  // namespace palimpsest::buffer

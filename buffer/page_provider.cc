@@ -1,0 +1,93 @@
+#include "buffer/page_provider.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest::buffer {
+
+namespace {
+
+/// How long to wait after a round that freed nothing: long enough for a descent or a page write.
+constexpr auto kFruitlessPause = std::chrono::milliseconds(1);
+constexpr auto kErrorPause = std::chrono::milliseconds(100);
+constexpr std::size_t kRoundFrames = 128;
+
+}  // namespace
+
+PageProvider::PageProvider(PageReclaimer& reclaimer, FreeFrames& free_frames,
+                           std::uint32_t frame_count)
+    : reclaimer_(reclaimer),
+      free_frames_(free_frames),
+      low_mark_(std::clamp(frame_count / 64, 4U, 1024U)),
+      high_mark_(low_mark_ * 2),
+      thread_([this] { run(); }) {}
+
+PageProvider::~PageProvider() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  wanted_.notify_one();
+  thread_.join();
+}
+
+void PageProvider::wake() {
+  {
+    const std::scoped_lock lock(mutex_);
+    awake_.store(true, std::memory_order_relaxed);
+  }
+  wanted_.notify_one();
+}
+
+void PageProvider::help(std::size_t frames_needed) {
+  wake();
+  Random random(next_seed_.fetch_add(1, std::memory_order_relaxed));
+  if (reclaimer_.reclaim(std::max<std::size_t>(frames_needed, 8), random) == 0 &&
+      free_frames_.count() < frames_needed) {
+    std::unique_lock lock(mutex_);
+    round_done_.wait_for(lock, kFruitlessPause);
+  }
+}
+
+void PageProvider::run() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    wanted_.wait(lock, [&] { return stopping_ || awake_.load(std::memory_order_relaxed); });
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
+// Until the reserve is full or the pool is being closed.
+void PageProvider::work() {
+  Random random(next_seed_.fetch_add(1, std::memory_order_relaxed));
+  for (;;) {
+    auto pause = std::chrono::milliseconds(0);
+    const std::uint32_t have = free_frames_.count();
+    if (have < high_mark_) {
+      try {
+        const std::size_t goal = std::min<std::size_t>(high_mark_ - have, kRoundFrames);
+        pause = reclaimer_.reclaim(goal, random) == 0 ? kFruitlessPause : pause;
+      } catch (const Error&) {
+        pause = kErrorPause;
+      }
+    }
+    std::unique_lock lock(mutex_);
+    round_done_.notify_all();
+    if (have >= high_mark_) {
+      awake_.store(false, std::memory_order_relaxed);
+      return;
+    }
+    if (pause.count() > 0) {
+      wanted_.wait_for(lock, pause, [&] { return stopping_; });
+    }
+    if (stopping_) {
+      return;
+    }
+  }
+}
+
+}  // namespace palimpsest::buffer

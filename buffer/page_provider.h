@@ -1,0 +1,62 @@
+// The background thread that keeps a reserve of free frames, so that threads that fault seldom have
+// to evict for themselves.
+//
+// It sleeps until the reserve falls below its low mark, works in rounds until the high mark, and
+// sleeps again; when a round frees nothing it waits for a wake-up or a moment, and never spins.
+// Thread-safety: all functions, from any thread.
+// Failure: a write error in the background is not reported here: the pages stay dirty, and a thread
+//          that needs a frame runs into the error itself.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+#include "buffer/free_frames.h"
+#include "buffer/page_reclaimer.h"
+
+namespace palimpsest::buffer {
+
+class PageProvider {
+ public:
+  /// Starts the thread. All references outlive the provider.
+  PageProvider(PageReclaimer& reclaimer, FreeFrames& free_frames, std::uint32_t frame_count);
+  /// Stops the thread after its current round.
+  ~PageProvider();
+  PageProvider(const PageProvider&) = delete;
+  PageProvider& operator=(const PageProvider&) = delete;
+
+  /// To be called after taking frames: wakes the thread if the reserve is low. Cheap otherwise.
+  void frames_taken() {
+    if (free_frames_.count() < low_mark_ && !awake_.load(std::memory_order_relaxed)) {
+      wake();
+    }
+  }
+
+  /// Frees frames on the caller's thread because there are none, or waits a moment for those who
+  /// do. Throws what a failed page write throws. The caller holds no latch.
+  void help(std::size_t frames_needed);
+
+ private:
+  void wake();
+  void run();
+  void work();
+
+  PageReclaimer& reclaimer_;
+  FreeFrames& free_frames_;
+  const std::uint32_t low_mark_;
+  const std::uint32_t high_mark_;
+
+  std::atomic<bool> awake_{false};
+  std::atomic<std::uint64_t> next_seed_{1};
+  std::mutex mutex_;
+  std::condition_variable wanted_;      // the thread sleeps here
+  std::condition_variable round_done_;  // helpers that freed nothing sleep here
+  bool stopping_ = false;               // protected by mutex_
+  std::thread thread_;                  // last: starts when everything else is there
+};
+
+}  // namespace palimpsest::buffer

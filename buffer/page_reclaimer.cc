@@ -1,0 +1,293 @@
+#include "buffer/page_reclaimer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/sync_point.h"
+#include "buffer/page_header.h"
+#include "buffer/swip.h"
+
+namespace palimpsest::buffer {
+
+std::size_t PageReclaimer::reclaim(std::size_t goal, Random& random) {
+  Round round;
+  round.goal = goal;
+  // Twice over everything and some more: enough to mark and take whatever can be taken.
+  std::size_t samples_left = 64 + std::size_t{3} * frames_.count();
+  while (round.freed + round.dirty.size() < goal && samples_left-- > 0) {
+    sample(FrameIndex{static_cast<std::uint32_t>(random.below(frames_.count()))}, round);
+  }
+  // A batch costs a sync: few dirty pages wait for company while clean ones can be had.
+  const bool worth_a_batch = round.dirty.size() >= writer_.batch_pages() / 4;
+  if (!round.dirty.empty() && (worth_a_batch || round.freed < (goal + 1) / 2)) {
+    std::span<const FrameIndex> rest(round.dirty);
+    const auto written = write_batch(rest, Patience::try_only);
+    evict_written(written, round);
+  }
+  return round.freed;
+}
+
+void PageReclaimer::sample(FrameIndex frame, Round& round) {
+  Frame& header = frames_[frame];
+  const FrameState state = header.state.load(std::memory_order_acquire);
+  if (state == FrameState::ready) {  // loaded ahead of need, and not yet needed
+    if (header.cool.exchange(true, std::memory_order_relaxed) && loader_.drop_ready(frame)) {
+      ++round.freed;
+    }
+    return;
+  }
+  if (state != FrameState::resident) {
+    return;
+  }
+  const FrameIndex parent = header.parent.load(std::memory_order_relaxed);
+  visit_children(parent == kNoFrame ? frame : parent, round);
+}
+
+void PageReclaimer::visit_children(FrameIndex parent, Round& round) {
+  Frame& header = frames_[parent];
+  if (!header.latch.try_lock_shared()) {
+    return;
+  }
+  const auto version = header.latch.try_optimistic();
+  const PageKind* kind = kinds_.of(header.type.load(std::memory_order_relaxed));
+  round.swip_offsets.clear();
+  round.victims.clear();
+  if (header.state.load(std::memory_order_acquire) == FrameState::resident && kind != nullptr) {
+    kind->child_swips(frames_.page_bytes(parent), round.swip_offsets);
+    for (const std::uint32_t offset : round.swip_offsets) {
+      const Swip swip = load_swip(frames_.page(parent), offset);
+      if (swip.swizzled()) {
+        judge_child(swip.frame(), offset, round);
+      }
+    }
+  }
+  header.latch.unlock_shared();
+  if (!round.victims.empty() && header.latch.try_upgrade(*version)) {
+    evict_children(parent, round);
+    header.latch.unlock_exclusive();
+  }
+}
+
+// Caller holds the parent's latch, so the child stays where it is.
+void PageReclaimer::judge_child(FrameIndex child, std::uint32_t swip_offset, Round& round) {
+  Frame& header = frames_[child];
+  if (!header.cool.load(std::memory_order_relaxed)) {
+    header.cool.store(true, std::memory_order_relaxed);
+    return;
+  }
+  if (round.freed + round.dirty.size() + round.victims.size() >= round.goal) {
+    return;
+  }
+  const std::uint32_t flags = header.flags.load(std::memory_order_acquire);
+  if ((flags & ~FrameFlag::dirty) != 0) {
+    return;
+  }
+  if ((flags & FrameFlag::dirty) == 0) {
+    round.victims.push_back(swip_offset);
+  } else {
+    round.dirty.push_back(child);
+  }
+}
+
+// Caller holds the frame's latch, shared or exclusive.
+bool PageReclaimer::has_swizzled_child(FrameIndex frame) const {
+  const PageKind* kind = kinds_.of(frames_[frame].type.load(std::memory_order_relaxed));
+  if (kind == nullptr) {
+    return false;
+  }
+  std::vector<std::uint32_t> offsets;
+  kind->child_swips(frames_.page_bytes(frame), offsets);
+  return std::ranges::any_of(offsets, [&](std::uint32_t offset) {
+    return load_swip(frames_.page(frame), offset).swizzled();
+  });
+}
+
+// Caller holds the parent's exclusive latch, unchanged since the victims were found.
+void PageReclaimer::evict_children(FrameIndex parent, Round& round) {
+  for (const std::uint32_t offset : round.victims) {
+    if (try_evict(parent, offset)) {
+      ++round.freed;
+    }
+  }
+}
+
+// Caller holds the parent's exclusive latch; the swip is swizzled.
+bool PageReclaimer::try_evict(FrameIndex parent, std::uint32_t swip_offset) {
+  const FrameIndex child = load_swip(frames_.page(parent), swip_offset).frame();
+  Frame& header = frames_[child];
+  if (!header.latch.try_lock_exclusive()) {
+    return false;
+  }
+  const bool clean = header.flags.load(std::memory_order_acquire) == 0;
+  if (!clean || !header.cool.load(std::memory_order_relaxed) || has_swizzled_child(child)) {
+    header.latch.unlock_exclusive_unchanged();
+    return false;
+  }
+  const PageId page = header.page_id.load(std::memory_order_relaxed);
+  store_swip(frames_.page(parent), swip_offset, Swip::of_page(page));
+  header.state.store(FrameState::free, std::memory_order_release);
+  PALIMPSEST_SYNC_POINT("buffer.evict.unswizzled");
+  header.latch.unlock_exclusive();
+  free_frames_.give(child);
+  return true;
+}
+
+// Frames just written go at once if nobody has used them meanwhile; by parent, as everywhere.
+void PageReclaimer::evict_written(std::span<const FrameIndex> frames, Round& round) {
+  std::vector<std::pair<FrameIndex, FrameIndex>> by_parent;
+  for (const FrameIndex frame : frames) {
+    by_parent.emplace_back(frames_[frame].parent.load(std::memory_order_relaxed), frame);
+  }
+  std::ranges::sort(by_parent);
+  for (auto first = by_parent.begin(); first != by_parent.end();) {
+    const FrameIndex parent = first->first;
+    const auto last =
+        std::find_if(first, by_parent.end(), [&](const auto& entry) { return entry.first != parent; });
+    if (parent != kNoFrame && frames_[parent].latch.try_lock_exclusive()) {
+      find_victims(parent, std::span(first, last), round);
+      evict_children(parent, round);
+      frames_[parent].latch.unlock_exclusive();
+    }
+    first = last;
+  }
+}
+
+// Caller holds the parent's exclusive latch; it may have become another page since.
+void PageReclaimer::find_victims(FrameIndex parent,
+                                 std::span<const std::pair<FrameIndex, FrameIndex>> wanted,
+                                 Round& round) {
+  round.swip_offsets.clear();
+  round.victims.clear();
+  const PageKind* kind = kinds_.of(frames_[parent].type.load(std::memory_order_relaxed));
+  if (kind == nullptr || frames_[parent].state.load(std::memory_order_acquire) !=
+                             FrameState::resident) {
+    return;
+  }
+  kind->child_swips(frames_.page_bytes(parent), round.swip_offsets);
+  for (const std::uint32_t offset : round.swip_offsets) {
+    const Swip swip = load_swip(frames_.page(parent), offset);
+    if (swip.swizzled() && std::ranges::binary_search(wanted, std::pair(parent, swip.frame()))) {
+      round.victims.push_back(offset);
+    }
+  }
+}
+
+void PageReclaimer::write(std::span<const FrameIndex> frames) {
+  while (!frames.empty()) {
+    static_cast<void>(write_batch(frames, Patience::wait));
+  }
+}
+
+// Writes what fits one batch, takes what it has dealt with off the front of `frames`, and returns
+// the frames written.
+std::vector<FrameIndex> PageReclaimer::write_batch(std::span<const FrameIndex>& frames,
+                                                   Patience patience) {
+  std::vector<FrameIndex> copied;
+  copied.reserve(std::min(frames.size(), writer_.batch_pages()));
+  auto batch = writer_.begin_batch();
+  for (std::byte* slot = batch.slot(); slot != nullptr && !frames.empty(); slot = batch.slot()) {
+    PageId page = kNoPage;
+    if (copy_image(frames.front(), slot, patience, page)) {
+      batch.add(page);
+      copied.push_back(frames.front());
+    }
+    frames = frames.subspan(1);
+  }
+  try {
+    batch.write();
+  } catch (...) {
+    for (const FrameIndex frame : copied) {
+      end_write(frame, false);
+    }
+    throw;
+  }
+  for (const FrameIndex frame : copied) {  // before the turn ends: the next batch may want them
+    end_write(frame, true);
+  }
+  return copied;
+}
+
+bool PageReclaimer::copy_image(FrameIndex frame, std::byte* into, Patience patience, PageId& page) {
+  Frame& header = frames_[frame];
+  if (patience == Patience::wait) {
+    header.latch.lock_shared();
+  } else if (!header.latch.try_lock_shared()) {
+    return false;
+  }
+  const bool resident = header.state.load(std::memory_order_acquire) == FrameState::resident;
+  const bool wanted = resident && (header.flags.load(std::memory_order_acquire) &
+                                   (FrameFlag::dirty | FrameFlag::writing)) == FrameFlag::dirty;
+  if (wanted) {
+    page = header.page_id.load(std::memory_order_relaxed);
+    std::memcpy(into, frames_.page(frame), frames_.page_size_bytes());
+    unswizzle_copy(frame, into);
+    header.flags.fetch_xor(FrameFlag::dirty | FrameFlag::writing, std::memory_order_acq_rel);
+  }
+  header.latch.unlock_shared();
+  return wanted;
+}
+
+// Caller holds the frame's latch, so its children stay where they are.
+void PageReclaimer::unswizzle_copy(FrameIndex frame, std::byte* copy) const {
+  std::vector<std::uint32_t> offsets;
+  kinds_.of(frames_[frame].type.load(std::memory_order_relaxed))
+      ->child_swips(frames_.page_bytes(frame), offsets);
+  for (const std::uint32_t offset : offsets) {
+    const Swip swip = load_swip(copy, offset);
+    if (swip.swizzled()) {
+      const PageId child = frames_[swip.frame()].page_id.load(std::memory_order_relaxed);
+      store_swip(copy, offset, Swip::of_page(child));
+    }
+  }
+}
+
+void PageReclaimer::end_write(FrameIndex frame, bool written) noexcept {
+  Frame& header = frames_[frame];
+  if (!written) {
+    header.flags.fetch_or(FrameFlag::dirty, std::memory_order_acq_rel);
+  }
+  const auto before = header.flags.fetch_and(~FrameFlag::writing, std::memory_order_acq_rel);
+  if ((before & FrameFlag::doomed) != 0) {
+    complete_free(frame);
+  }
+}
+
+void PageReclaimer::free_page(ExclusivePage page) noexcept {
+  Frame& header = page.frame();
+  const FrameIndex frame = frames_.index_of(header);
+  header.state.store(FrameState::free, std::memory_order_release);  // nobody starts a write now
+  const auto before = header.flags.fetch_or(FrameFlag::doomed, std::memory_order_acq_rel);
+  page.release();
+  if ((before & FrameFlag::writing) == 0) {
+    complete_free(frame);
+  }
+}
+
+void PageReclaimer::complete_free(FrameIndex frame) noexcept {
+  Frame& header = frames_[frame];
+  const PageId page = header.page_id.load(std::memory_order_relaxed);
+  header.flags.store(0, std::memory_order_release);
+  space_.free(page);
+  free_frames_.give(frame);
+}
+
+std::vector<FrameIndex> PageReclaimer::dirty_frames() const {
+  std::vector<std::pair<PageId, FrameIndex>> dirty;
+  for (std::uint32_t i = 0; i < frames_.count(); ++i) {
+    const Frame& header = frames_[FrameIndex{i}];
+    if (header.state.load(std::memory_order_acquire) == FrameState::resident &&
+        header.has(FrameFlag::dirty)) {
+      dirty.emplace_back(header.page_id.load(std::memory_order_relaxed), FrameIndex{i});
+    }
+  }
+  std::ranges::sort(dirty);
+  std::vector<FrameIndex> frames;
+  frames.reserve(dirty.size());
+  for (const auto& [page, frame] : dirty) {
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+}  // namespace palimpsest::buffer

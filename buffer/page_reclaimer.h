@@ -1,0 +1,104 @@
+// Frees frames: samples pages, gives them a second chance, writes the dirty and evicts the clean.
+//
+// A page is marked *cool* when it is sampled; whoever uses it takes the mark back. Sampled again and
+// still cool, it goes. Victims are sampled by parent: a random frame leads to its parent, and one
+// visit marks or evicts all of the parent's children, so that one latch and one look at its swips
+// serve many (sampled second chance after LeanStore; by parent, because finding the parent of each
+// victim costs a tree descent there).
+//
+// Invariants: (1) a page leaves its frame only clean and with no write in flight: the disk holds its
+//                 newest image.
+//             (2) a page with swizzled children is not evicted; what is on disk names pages, never
+//                 frames.
+//             (3) eviction holds the exclusive latches of parent and child. The parent's version is
+//                 raised: a reader that took the frame from its swip before fails to validate. The
+//                 child's is raised too, for those who remember the frame itself (last-leaf memory).
+//             (4) an image is copied under the page's shared latch; `dirty` is cleared and `writing`
+//                 set before that latch is given up: a change is either in the copy or sets `dirty`
+//                 afterwards. `writing` ends when the image is readable in place.
+//             (5) a page freed while `writing` keeps its frame and its id until the write has ended
+//                 (doomed): no two writes of one page are ever in flight.
+// Latching: page latches are only tried, parent before child, so a round never waits for a reader or
+//           writer; the page writer's turn is awaited with no latch held. Any number of rounds may
+//           run at once, by the page provider and by threads that need a frame.
+// Failure: a failed write leaves the pages dirty and throws; nothing is lost.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "buffer/frame_table.h"
+#include "buffer/free_frames.h"
+#include "buffer/page_guard.h"
+#include "buffer/page_kinds.h"
+#include "buffer/page_loader.h"
+#include "buffer/page_writer.h"
+#include "buffer/space_map.h"
+
+namespace palimpsest::buffer {
+
+class PageReclaimer {
+ public:
+  PageReclaimer(FrameTable& frames, FreeFrames& free_frames, PageLoader& loader, PageWriter& writer,
+                SpaceMap& space, const PageKinds& kinds)
+      : frames_(frames),
+        free_frames_(free_frames),
+        loader_(loader),
+        writer_(writer),
+        space_(space),
+        kinds_(kinds) {}
+
+  /// One bounded round: tries to free `goal` frames and returns how many it freed. May write one
+  /// batch. Throws what PageWriter throws.
+  std::size_t reclaim(std::size_t goal, Random& random);
+
+  /// Writes these pages unless they are clean or gone when their turn comes. Waits for their latches
+  /// and for the page writer; the caller holds none.
+  void write(std::span<const FrameIndex> frames);
+
+  /// All resident pages that are dirty now, in page order.
+  [[nodiscard]] std::vector<FrameIndex> dirty_frames() const;
+
+  /// Gives frame and page id of a page back that the caller has taken out of its tree.
+  void free_page(ExclusivePage page) noexcept;
+
+ private:
+  enum class Patience : bool { try_only, wait };
+
+  struct Round {
+    std::size_t goal = 0;
+    std::size_t freed = 0;
+    std::vector<FrameIndex> dirty;            // cool, to be written
+    std::vector<std::uint32_t> swip_offsets;  // scratch
+    std::vector<std::uint32_t> victims;       // scratch: offsets of clean cool children
+  };
+
+  void sample(FrameIndex frame, Round& round);
+  void visit_children(FrameIndex parent, Round& round);
+  void judge_child(FrameIndex child, std::uint32_t swip_offset, Round& round);
+  void evict_children(FrameIndex parent, Round& round);
+  [[nodiscard]] bool try_evict(FrameIndex parent, std::uint32_t swip_offset);
+  [[nodiscard]] bool has_swizzled_child(FrameIndex frame) const;
+  void evict_written(std::span<const FrameIndex> frames, Round& round);
+  void find_victims(FrameIndex parent, std::span<const std::pair<FrameIndex, FrameIndex>> wanted,
+                    Round& round);
+  [[nodiscard]] std::vector<FrameIndex> write_batch(std::span<const FrameIndex>& frames,
+                                                    Patience patience);
+  [[nodiscard]] bool copy_image(FrameIndex frame, std::byte* into, Patience patience, PageId& page);
+  void unswizzle_copy(FrameIndex frame, std::byte* copy) const;
+  void end_write(FrameIndex frame, bool written) noexcept;
+  void complete_free(FrameIndex frame) noexcept;
+
+  FrameTable& frames_;
+  FreeFrames& free_frames_;
+  PageLoader& loader_;
+  PageWriter& writer_;
+  SpaceMap& space_;
+  const PageKinds& kinds_;
+};
+
+}  // namespace palimpsest::buffer
