@@ -10,8 +10,8 @@ namespace palimpsest {
 [[noreturn]] void check_failed(std::string_view what, const std::source_location& where) noexcept;
 
 /// Always on; for cold paths.
-inline void check(bool holds, std::string_view what,
-                  const std::source_location& where = std::source_location::current()) noexcept {
+constexpr void check(bool holds, std::string_view what,
+                     const std::source_location& where = std::source_location::current()) noexcept {
   if (!holds) [[unlikely]] {
     check_failed(what, where);
   }
@@ -24,7 +24,7 @@ inline constexpr bool kDebugChecks = true;
 inline constexpr bool kDebugChecks = false;
 #endif
 
-inline void debug_check(
+constexpr void debug_check(
     bool holds, std::string_view what,
     const std::source_location& where = std::source_location::current()) noexcept {
   if constexpr (kDebugChecks) {
