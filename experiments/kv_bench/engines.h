@@ -1,0 +1,14 @@
+// The engines a binary knows. kv_bench is linked with engines_own.cc, kv_bench_peers with
+// engines_peers.cc; main.cc is the same.
+#pragma once
+
+#include <vector>
+
+#include "experiments/kv_bench/kv_engine.h"
+
+namespace palimpsest::experiments {
+
+/// The first is the default.
+[[nodiscard]] std::vector<EngineEntry> known_engines();
+
+}  // namespace palimpsest::experiments

@@ -1,0 +1,10 @@
+#include "experiments/kv_bench/engines.h"
+#include "experiments/kv_bench/memory_engine.h"
+
+namespace palimpsest::experiments {
+
+std::vector<EngineEntry> known_engines() {
+  return {memory_engine()};
+}
+
+}  // namespace palimpsest::experiments

@@ -1,0 +1,63 @@
+// The small file beside the data that says what the data is: which engine wrote it, at which scale, and
+// whether it was left whole.
+//
+// Layout of --path: `kv_bench.json` (this file) and `data/` (the engine's). Nothing else is touched,
+// and a directory with other content is refused.
+// State: `loading` while records are inserted, `open` while an engine has the data open, `closed` after
+// a clean close. Engines here run without a log, so data found in another state than `closed` may
+// be half-written; it is loaded again.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "experiments/kv_bench/options.h"
+
+namespace palimpsest::experiments {
+
+enum class DataState : std::uint8_t { loading = 1, open, closed };
+
+struct Manifest {
+  std::string engine;
+  std::uint64_t records = 0;
+  std::uint32_t value_bytes = 0;
+  std::uint32_t page_kib = 0;
+  LoadOrder load_order = LoadOrder::ascending;
+  DataState state = DataState::loading;
+};
+
+/// What is to be done with a path before a run.
+struct DataPlan {
+  bool load = false;   ///< insert all records
+  std::string reason;  ///< why, for people; empty if the data is used as it is
+};
+
+class DataDirectory {
+ public:
+  explicit DataDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+
+  /// Compares what is there with what is wanted. UsageError if the path holds another scale or
+  /// engine, or something that kv_bench did not write. Changes nothing.
+  [[nodiscard]] DataPlan plan(const Options& wanted) const;
+
+  /// Makes an empty data directory with a manifest in state `loading`, removing earlier data.
+  void start_load(const Options& wanted);
+
+  /// Records the state; the data directory has a manifest.
+  void set_state(DataState state);
+
+  /// The manifest as stored; nothing if there is none or it cannot be understood.
+  [[nodiscard]] std::optional<Manifest> read() const;
+
+  [[nodiscard]] std::filesystem::path data() const { return path_ / "data"; }
+
+ private:
+  void write(const Manifest& manifest) const;
+  [[nodiscard]] std::filesystem::path file() const { return path_ / "kv_bench.json"; }
+
+  std::filesystem::path path_;
+};
+
+}  // namespace palimpsest::experiments

@@ -1,0 +1,191 @@
+#include "experiments/kv_bench/options.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace palimpsest::experiments {
+namespace {
+
+constexpr std::int64_t kThreadsMax = 1024;
+constexpr std::int64_t kPageKibMin = 4;
+constexpr std::int64_t kPageKibMax = 64;
+constexpr std::int64_t kLatencyEveryMax = 1'000'000;
+/// In memory an operation takes no longer than reading the clock a dozen times.
+constexpr std::uint32_t kLatencyEveryInMemory = 16;
+constexpr double kSecondsMax = 1e6;
+
+template <class Enum, std::size_t n>
+Enum parse_name(std::string_view flag, const std::string& text, const std::array<Enum, n>& values) {
+  std::string known;
+  for (const Enum value : values) {
+    if (name_of(value) == text) {
+      return value;
+    }
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(value));
+  }
+  throw UsageError(fmt::format("--{}={}: unknown; one of {}", flag, text, known));
+}
+
+std::int64_t in_range(std::string_view flag, std::int64_t value, std::int64_t min,
+                      std::int64_t max) {
+  if (value < min || value > max) {
+    throw UsageError(fmt::format("--{}={}: must be from {} to {}", flag, value, min, max));
+  }
+  return value;
+}
+
+double seconds_in_range(std::string_view flag, double value, bool zero_allowed) {
+  const bool fits = zero_allowed ? value >= 0 : value > 0;
+  if (!std::isfinite(value) || !fits || value > kSecondsMax) {
+    throw UsageError(fmt::format("--{}={}: must be {} 0 and at most {}", flag, value,
+                                 zero_allowed ? "at least" : "more than", kSecondsMax));
+  }
+  return value;
+}
+
+bool parse_switch(std::string_view flag, const std::string& text) {
+  if (text != "on" && text != "off") {
+    throw UsageError(fmt::format("--{}={}: on or off", flag, text));
+  }
+  return text == "on";
+}
+
+/// Refuses flags that were given and would have no effect.
+class MeaningCheck {
+ public:
+  explicit MeaningCheck(const FlagValues& flags) : flags_(flags) {}
+
+  void require(bool meaningful, std::initializer_list<const char*> names, std::string_view reason) {
+    for (const char* name : names) {
+      if (!meaningful && flags_.given.contains(name)) {
+        throw UsageError(fmt::format("--{} means nothing {}", name, reason));
+      }
+    }
+  }
+
+ private:
+  const FlagValues& flags_;
+};
+
+void refuse_meaningless(const FlagValues& flags, const EngineTraits& engine,
+                        const Options& options) {
+  MeaningCheck check(flags);
+  const bool picks_records = options.mode == Mode::lookup || options.mode == Mode::update ||
+                             options.mode == Mode::mixed || options.scan_length > 0;
+  check.require(options.mode != Mode::load,
+                {"seconds", "warmup", "warmup_threads", "latency_every", "sample_ms"},
+                "with --mode=load");
+  check.require(picks_records, {"distribution", "theta"},
+                fmt::format("with --mode={}, which touches every record", name_of(options.mode)));
+  check.require(options.distribution == Distribution::zipf, {"theta"},
+                "without --distribution=zipf");
+  check.require(options.mode == Mode::mixed, {"update_percent"}, "without --mode=mixed");
+  check.require(options.mode == Mode::scan, {"scan_length"}, "without --mode=scan");
+  check.require(options.warmup_seconds > 0, {"warmup_threads"}, "with --warmup=0");
+  check.require(!options.json_file.empty(), {"sample_ms"}, "without --json");
+  check.require(engine.takes_double_write, {"double_write"},
+                fmt::format("for engine {}", engine.name));
+  check.require(engine.persistent, {"path", "memory_mib", "page_kib", "reload"},
+                fmt::format("for engine {}, which keeps everything in memory", engine.name));
+}
+
+void check_scale(const FlagValues& flags, const EngineTraits& engine) {
+  in_range("memory_mib", flags.memory_mib, 1, std::int64_t{1} << 30);
+  if (engine.persistent && flags.memory_mib < engine.memory_mib_min) {
+    throw UsageError(fmt::format("--memory_mib={}: too small; {} needs at least {} MiB",
+                                 flags.memory_mib, engine.name, engine.memory_mib_min));
+  }
+  in_range("page_kib", flags.page_kib, kPageKibMin, kPageKibMax);
+  if ((flags.page_kib & (flags.page_kib - 1)) != 0) {
+    throw UsageError(fmt::format("--page_kib={}: must be a power of two", flags.page_kib));
+  }
+  if (engine.page_kib_fixed != 0 && flags.page_kib != engine.page_kib_fixed) {
+    throw UsageError(fmt::format("--page_kib={}: {} has pages of {} KiB only", flags.page_kib,
+                                 engine.name, engine.page_kib_fixed));
+  }
+  in_range("records", flags.records, 1, std::int64_t{1} << 40);
+  // A quarter page for key and value: what every engine here keeps inside its pages.
+  in_range("value_bytes", flags.value_bytes, std::int64_t{kValueBytesMin},
+           flags.page_kib * 1024 / 4 - std::int64_t{kKeyBytes});
+  in_range("threads", flags.threads, 1, kThreadsMax);
+  in_range("warmup_threads", flags.warmup_threads, 0, kThreadsMax);
+}
+
+}  // namespace
+
+std::string_view name_of(Mode mode) noexcept {
+  switch (mode) {
+    case Mode::load: return "load";
+    case Mode::lookup: return "lookup";
+    case Mode::update: return "update";
+    case Mode::scan: return "scan";
+    case Mode::mixed: return "mixed";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(Distribution distribution) noexcept {
+  return distribution == Distribution::uniform ? "uniform" : "zipf";
+}
+
+std::string_view name_of(LoadOrder order) noexcept {
+  return order == LoadOrder::ascending ? "ascending" : "random";
+}
+
+Options make_options(const FlagValues& flags, const EngineTraits& engine) {
+  check_scale(flags, engine);
+  Options options;
+  options.engine = engine.name;
+  options.path = flags.path;
+  options.memory_bytes = static_cast<std::uint64_t>(flags.memory_mib) << 20U;
+  options.page_bytes = static_cast<std::uint32_t>(flags.page_kib * 1024);
+  options.records = static_cast<std::uint64_t>(flags.records);
+  options.value_bytes = static_cast<std::uint32_t>(flags.value_bytes);
+  options.threads = static_cast<std::uint32_t>(flags.threads);
+  options.warmup_threads = flags.warmup_threads == 0
+                               ? options.threads
+                               : static_cast<std::uint32_t>(flags.warmup_threads);
+  options.mode =
+      parse_name("mode", flags.mode,
+                 std::array{Mode::load, Mode::lookup, Mode::update, Mode::scan, Mode::mixed});
+  options.distribution = parse_name("distribution", flags.distribution,
+                                    std::array{Distribution::uniform, Distribution::zipf});
+  if (!(flags.theta > 0.0 && flags.theta < 1.0)) {
+    throw UsageError(
+        fmt::format("--theta={}: must lie between 0 and 1, both excluded", flags.theta));
+  }
+  options.theta = flags.theta;
+  options.seconds = seconds_in_range("seconds", flags.seconds, false);
+  options.warmup_seconds = seconds_in_range("warmup", flags.warmup, true);
+  options.json_file = flags.json;
+  options.sample_ms = static_cast<std::uint32_t>(in_range("sample_ms", flags.sample_ms, 0, 60'000));
+  options.seed = static_cast<std::uint64_t>(flags.seed);
+  const bool double_write = parse_switch("double_write", flags.double_write);
+  if (engine.takes_double_write) {
+    options.double_write = double_write;
+  }
+  options.load_order = parse_name("load_order", flags.load_order,
+                                  std::array{LoadOrder::ascending, LoadOrder::random});
+  options.load_order_given = flags.given.contains("load_order");
+  options.update_percent =
+      static_cast<std::uint32_t>(in_range("update_percent", flags.update_percent, 0, 100));
+  options.scan_length =
+      static_cast<std::uint64_t>(in_range("scan_length", flags.scan_length, 0, flags.records));
+  options.latency_every = static_cast<std::uint32_t>(
+      in_range("latency_every", flags.latency_every, 0, kLatencyEveryMax));
+  if (options.latency_every == 0) {
+    options.latency_every =
+        options.fits_in_memory() || !engine.persistent ? kLatencyEveryInMemory : 1;
+  }
+  options.reload = flags.reload;
+  refuse_meaningless(flags, engine, options);
+  if (engine.persistent && options.path.empty()) {
+    throw UsageError("--path: which directory holds the data, or shall hold it?");
+  }
+  return options;
+}
+
+}  // namespace palimpsest::experiments

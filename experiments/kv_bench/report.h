@@ -1,0 +1,23 @@
+// The result of a run as one JSON object, and as a few lines for people.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "experiments/common/host_info.h"
+#include "experiments/kv_bench/driver.h"
+
+namespace palimpsest::experiments {
+
+/// Raised whenever a field changes its meaning or goes away; docs/benchmarks.md lists the fields.
+inline constexpr int kResultSchemaVersion = 1;
+
+[[nodiscard]] nlohmann::json to_json(const Options& options, const RunResult& result,
+                                     const HostInfo& host);
+
+[[nodiscard]] std::string summary(const Options& options, const RunResult& result);
+
+/// Writes the text aside and renames it over `file`, so that no reader sees half a result.
+void write_file(const std::string& file, const std::string& text);
+
+}  // namespace palimpsest::experiments
