@@ -77,6 +77,11 @@ class InnerNode : public InnerView {
  public:
   InnerNode(std::byte* page, std::uint32_t page_size) noexcept : InnerView(page, page_size) {}
 
+  /// The page, as it was given to the constructor.
+  [[nodiscard]] std::byte* mutable_page() const noexcept {
+    return const_cast<std::byte*>(page_);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  }
+
   /// Makes the page an inner node of one child and no separators: zeroes it and sets both headers.
   /// `level` is 1 to kLevelMax. No `upper`: infinite.
   void init(PageId page_id, TreeId tree_id, std::uint32_t level, ByteView lower,
@@ -107,9 +112,6 @@ class InnerNode : public InnerView {
   /// Sets the upper fence (above all separators) of a node made by init and append; always fits.
   /// Not called for the last node of a level, whose upper fence stays infinite.
   void seal_upper(ByteView upper) noexcept;
-
- private:
-  [[nodiscard]] std::byte* mutable_page() const noexcept { return const_cast<std::byte*>(page_); }
 };
 
 }  // namespace palimpsest::btree

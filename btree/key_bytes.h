@@ -49,7 +49,9 @@ class KeyBuffer {
   /// Replaces the content; `key` may have at most capacity() bytes and may lie in this buffer.
   void assign(ByteView key) noexcept {
     check(key.size() <= capacity(), "a key fits a key buffer");
-    std::memmove(bytes_.data(), key.data(), key.size());
+    if (!key.empty()) {
+      std::memmove(bytes_.data(), key.data(), key.size());
+    }
     size_ = static_cast<std::uint32_t>(key.size());
   }
 
@@ -58,8 +60,12 @@ class KeyBuffer {
   void assign_clamped(ByteView first, ByteView second) noexcept {
     const std::size_t head = std::min(first.size(), capacity());
     const std::size_t tail = std::min(second.size(), capacity() - head);
-    std::memcpy(bytes_.data(), first.data(), head);
-    std::memcpy(bytes_.data() + head, second.data(), tail);
+    if (head != 0) {
+      std::memcpy(bytes_.data(), first.data(), head);
+    }
+    if (tail != 0) {
+      std::memcpy(bytes_.data() + head, second.data(), tail);
+    }
     size_ = static_cast<std::uint32_t>(head + tail);
   }
 
@@ -116,14 +122,36 @@ class KeyBuffer {
   return head_of(suffix.data(), suffix.size());
 }
 
-/// Order of two suffixes whose heads are equal: negative, 0 or positive. When one of them has no
-/// byte beyond its head, the other equals it, padded with zeros, up to there: the shorter is the
-/// smaller.
+/// Order of `length` bytes, inlined because what is left to compare is mostly short.
+[[nodiscard]] inline int compare_bytes(const char* a, const char* b, std::size_t length) noexcept {
+  const auto order = [](auto x, auto y) { return x < y ? -1 : (x == y ? 0 : 1); };
+  const auto word8 = [](const char* from) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from, 8);
+    return __builtin_bswap64(word);
+  };
+  if (length < 8) {
+    if (length < 4) {
+      return order(head_of(a, length), head_of(b, length));
+    }
+    const int first = order(head_of(a, 4), head_of(b, 4));
+    return first != 0 ? first : order(head_of(a + length - 4, 4), head_of(b + length - 4, 4));
+  }
+  for (std::size_t i = 0; i + 8 < length; i += 8) {
+    if (const int words = order(word8(a + i), word8(b + i)); words != 0) {
+      return words;
+    }
+  }
+  return order(word8(a + length - 8), word8(b + length - 8));
+}
+
+/// Order of two suffixes whose heads are equal: negative, 0 or positive. When one of them has no byte
+/// beyond its head, the other equals it, padded with zeros, up to there: the shorter is the smaller.
 [[nodiscard]] inline int compare_after_head(ByteView a, ByteView b) noexcept {
   const std::size_t shorter = std::min(a.size(), b.size());
   if (shorter > kHeadBytes) {
     const int order =
-        std::memcmp(a.data() + kHeadBytes, b.data() + kHeadBytes, shorter - kHeadBytes);
+        compare_bytes(a.data() + kHeadBytes, b.data() + kHeadBytes, shorter - kHeadBytes);
     if (order != 0) {
       return order;
     }

@@ -55,6 +55,11 @@ class LeafNode : public LeafView {
  public:
   LeafNode(std::byte* page, std::uint32_t page_size) noexcept : LeafView(page, page_size) {}
 
+  /// The page, as it was given to the constructor.
+  [[nodiscard]] std::byte* mutable_page() const noexcept {
+    return const_cast<std::byte*>(page_);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  }
+
   /// Makes the page an empty leaf: zeroes it and sets both headers (GSN and the other fields of the
   /// page header are 0). No `upper`: infinite.
   void init(PageId page_id, TreeId tree_id, ByteView lower, std::optional<ByteView> upper) noexcept;
@@ -91,9 +96,6 @@ class LeafNode : public LeafView {
   /// takes the prefix away, which does not always fit). False: the upper fence is infinite, this is
   /// the last node.
   [[nodiscard]] bool seal(std::optional<ByteView> next, KeyBuffer& upper) noexcept;
-
- private:
-  [[nodiscard]] std::byte* mutable_page() const noexcept { return const_cast<std::byte*>(page_); }
 };
 
 }  // namespace palimpsest::btree

@@ -120,9 +120,9 @@ class NodeView {
     const std::uint32_t count = field<std::uint16_t>(offsetof(NodeHeader, count));
     return count * slot_bytes <= capacity_bytes() ? count : 0;
   }
-  /// Bytes [offset, offset + len) of the page, or an empty view if they do not lie in it.
+  /// Bytes [offset, offset + len) of the page, or none if they do not lie in it.
   [[nodiscard]] ByteView bounded_bytes(std::uint32_t offset, std::uint32_t len) const noexcept {
-    return offset + len <= page_size_ ? as_view(page_ + offset, len) : ByteView{};
+    return offset + len <= page_size_ ? as_view(page_ + offset, len) : as_view(page_, 0);
   }
 
   const std::byte* page_;

@@ -1,0 +1,224 @@
+#include "btree/leaf_node.h"
+
+#include <cstring>
+
+#include "btree/node_edit.h"
+#include "btree/node_search.h"
+
+namespace palimpsest::btree {
+namespace {
+
+using Editor = NodeEditor<LeafSlot>;
+
+/// The longest upper fence that seal() may need after `last`: its successor, at most one byte longer.
+std::uint32_t seal_reserve_bytes(ByteView last, std::uint32_t page_size) noexcept {
+  return std::min(static_cast<std::uint32_t>(last.size()) + 1, key_bytes_max(page_size));
+}
+
+/// The first byte at or after `from` that is not 0xff; the size if there is none.
+std::size_t incrementable_byte(ByteView key, std::size_t from) noexcept {
+  while (from < key.size() && key[from] == '\xff') {
+    ++from;
+  }
+  return from;
+}
+
+}  // namespace
+
+SearchResult LeafView::find(ByteView key) const noexcept {
+  return search_node<LeafSlot>(*this, count(), key);
+}
+
+ByteView LeafView::suffix(SlotIndex slot) const noexcept {
+  if (slot >= count()) {
+    return as_view(page_, 0);
+  }
+  return SlotReader<LeafSlot>(*this).suffix(slot);
+}
+
+ByteView LeafView::value(SlotIndex slot) const noexcept {
+  if (slot >= count()) {
+    return as_view(page_, 0);
+  }
+  const std::byte* at = page_ + kSlotsOffset + slot * sizeof(LeafSlot);
+  const std::uint32_t offset = load_once<std::uint16_t>(at + offsetof(LeafSlot, offset));
+  const std::uint32_t key_len = load_once<std::uint16_t>(at + offsetof(LeafSlot, key_len));
+  return bounded_bytes(offset + key_len,
+                       load_once<std::uint16_t>(at + offsetof(LeafSlot, value_len)));
+}
+
+std::uint16_t LeafView::flags(SlotIndex slot) const noexcept {
+  if (slot >= count()) {
+    return 0;
+  }
+  return load_once<std::uint16_t>(page_ + kSlotsOffset + slot * sizeof(LeafSlot) +
+                                  offsetof(LeafSlot, flags));
+}
+
+std::uint32_t LeafView::free_bytes() const noexcept {
+  const NodeHeader& h = header();
+  return capacity_bytes() - h.lower_len - h.upper_len - h.heap_used -
+         h.count * static_cast<std::uint32_t>(sizeof(LeafSlot));
+}
+
+bool LeafView::can_insert(std::size_t key_len, std::size_t value_len) const noexcept {
+  return key_len - header().prefix_len + value_len + sizeof(LeafSlot) <= free_bytes();
+}
+
+bool LeafView::can_replace(SlotIndex slot, std::size_t value_len) const noexcept {
+  return value_len <= free_bytes() + value(slot).size();
+}
+
+void LeafNode::init(PageId page_id, TreeId tree_id, ByteView lower,
+                    std::optional<ByteView> upper) noexcept {
+  Editor(mutable_page(), page_size_).init({page_id, tree_id, 0}, lower, upper);
+}
+
+bool LeafNode::insert(SlotIndex slot, ByteView key, ByteView value, std::uint16_t flags) noexcept {
+  debug_check(covers(key), "an inserted key lies within the fences");
+  debug_check(!key.empty() && key.size() <= key_bytes_max(page_size_) &&
+                  key.size() + value.size() <= record_bytes_max(page_size_),
+              "an inserted record is within the limits");
+  if (!can_insert(key.size(), value.size())) {
+    return false;
+  }
+  const Editor editor(mutable_page(), page_size_);
+  const ByteView suffix = key.substr(header().prefix_len);
+  if (editor.gap_bytes() < sizeof(LeafSlot) + suffix.size() + value.size()) {
+    editor.compact();
+  }
+  std::byte* record = editor.open(slot, {.head = head_of(suffix),
+                                         .offset = 0,
+                                         .key_len = static_cast<std::uint16_t>(suffix.size()),
+                                         .value_len = static_cast<std::uint16_t>(value.size()),
+                                         .flags = flags});
+  if (!suffix.empty()) {
+    std::memcpy(record, suffix.data(), suffix.size());
+  }
+  if (!value.empty()) {
+    std::memcpy(record + suffix.size(), value.data(), value.size());
+  }
+  return true;
+}
+
+void LeafNode::remove(SlotIndex slot) noexcept {
+  Editor(mutable_page(), page_size_).close(slot);
+}
+
+MutableBytes LeafNode::value_bytes(SlotIndex slot) noexcept {
+  const ByteView bytes = value(slot);
+  const auto offset = static_cast<std::size_t>(bytes.data() - as_view(page_, 0).data());
+  return {mutable_page() + offset, bytes.size()};
+}
+
+bool LeafNode::replace_value(SlotIndex slot, ByteView value) noexcept {
+  debug_check(slot < count(), "a replaced record exists");
+  const Editor editor(mutable_page(), page_size_);
+  LeafSlot changed = editor.slot(slot);
+  if (value.size() == changed.value_len) {
+    if (!value.empty()) {
+      std::memcpy(mutable_page() + changed.offset + changed.key_len, value.data(), value.size());
+    }
+    return true;
+  }
+  if (!can_replace(slot, value.size())) {
+    return false;
+  }
+  const KeyBuffer suffix(this->suffix(slot));
+  editor.give_heap(changed.offset, record_bytes(changed));
+  const auto length = static_cast<std::uint32_t>(changed.key_len + value.size());
+  if (editor.gap_bytes() < length) {
+    // The slot keeps its place, without a record while the others move together.
+    const LeafSlot bare{changed.head, 0, 0, 0, changed.flags};
+    editor.set_slot(slot, bare);
+    editor.compact();
+  }
+  changed.offset = static_cast<std::uint16_t>(editor.take_heap(length));
+  changed.value_len = static_cast<std::uint16_t>(value.size());
+  editor.set_slot(slot, changed);
+  std::byte* record = mutable_page() + changed.offset;
+  if (suffix.size() != 0) {
+    std::memcpy(record, suffix.view().data(), suffix.size());
+  }
+  if (!value.empty()) {
+    std::memcpy(record + suffix.size(), value.data(), value.size());
+  }
+  return true;
+}
+
+void LeafNode::set_flags(SlotIndex slot, std::uint16_t flags) noexcept {
+  const Editor editor(mutable_page(), page_size_);
+  LeafSlot changed = editor.slot(slot);
+  changed.flags = flags;
+  editor.set_slot(slot, changed);
+}
+
+void LeafNode::compact() noexcept {
+  Editor(mutable_page(), page_size_).compact();
+}
+
+void LeafNode::begin_build(PageId page_id, TreeId tree_id, ByteView lower) noexcept {
+  const Editor editor(mutable_page(), page_size_);
+  editor.init({page_id, tree_id, 0}, lower, std::nullopt);
+  // While the upper fence is unknown the prefix is what the lower fence has in common with the last
+  // key: that only shrinks as keys ascend, and seal() can always find an upper fence that keeps it.
+  editor.header().prefix_len = static_cast<std::uint16_t>(lower.size());
+}
+
+bool LeafNode::append(ByteView key, ByteView value, std::uint16_t flags) noexcept {
+  debug_check(!key.empty() && key.size() <= key_bytes_max(page_size_) &&
+                  key.size() + value.size() <= record_bytes_max(page_size_),
+              "an appended record is within the limits");
+  debug_check(lower_fence() <= key, "an appended key is not below the lower fence");
+  const Editor editor(mutable_page(), page_size_);
+  const std::uint32_t prefix_len = common_prefix_length(prefix(), key);
+  const std::uint32_t regrown = count() * (header().prefix_len - prefix_len);
+  const std::size_t needed = regrown + sizeof(LeafSlot) + (key.size() - prefix_len) + value.size() +
+                             seal_reserve_bytes(key, page_size_);
+  // A key at the length limit with nothing but 0xff after the prefix has no successor that keeps the
+  // prefix; alone in its node it needs none.
+  const bool has_successor =
+      key.size() < key_bytes_max(page_size_) || incrementable_byte(key, prefix_len) < key.size();
+  if (count() > 0 && (needed > free_bytes() || !has_successor)) {
+    return false;
+  }
+  if (prefix_len < header().prefix_len) {
+    const KeyBuffer lower(lower_fence());
+    editor.rebuild(lower.view(), std::nullopt, prefix_len);
+  }
+  return insert(count(), key, value, flags);
+}
+
+bool LeafNode::seal(std::optional<ByteView> next, KeyBuffer& upper) noexcept {
+  check(count() > 0, "a sealed leaf has records");
+  const Editor editor(mutable_page(), page_size_);
+  const KeyBuffer lower(lower_fence());
+  KeyBuffer last;
+  copy_key(count() - 1, last);
+  const std::uint32_t prefix_len = header().prefix_len;
+  const auto fits = [&](std::uint32_t new_prefix_len, std::size_t upper_len) {
+    return count() * (prefix_len - new_prefix_len) + upper_len <= free_bytes();
+  };
+  if (!next && fits(0, 0)) {
+    editor.rebuild(lower.view(), std::nullopt, std::nullopt);
+    return false;
+  }
+  ByteView shortest;
+  if (next) {
+    debug_check(last.view() < *next, "the next key is above the last one");
+    shortest = next->substr(0, separator_length(last.view(), *next));
+  }
+  if (next && fits(common_prefix_length(lower.view(), shortest), shortest.size())) {
+    upper.assign(shortest);
+  } else if (const std::size_t at = incrementable_byte(last.view(), prefix_len); at < last.size()) {
+    // Above the last key and, as `next` does not start with the prefix, below the next.
+    const char incremented = static_cast<char>(last.view()[at] + 1);
+    upper.assign_clamped(last.view().substr(0, at), {&incremented, 1});
+  } else {
+    upper.assign_clamped(last.view(), {"\0", 1});
+  }
+  editor.rebuild(lower.view(), upper.view(), std::nullopt);
+  return true;
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,294 @@
+// Changing a node's slots and heap, written once for leaf and inner nodes. Internal to btree's nodes.
+//
+// All functions need the page exclusively, keep the invariants of node_layout.h and expect a page
+// that satisfies them (built by this code, or accepted by validate_node()).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "base/check.h"
+#include "btree/key_bytes.h"
+#include "btree/node_layout.h"
+#include "btree/node_search.h"
+#include "btree/node_view.h"
+
+namespace palimpsest::btree {
+
+/// NodeHeader::last_insert before the first insertion: a first record at 0 continues a run from here.
+inline constexpr std::uint16_t kNoInsertYet = 0xFFFF;
+
+/// Bytes of the heap that a slot's record occupies.
+[[nodiscard]] constexpr std::uint32_t record_bytes(const LeafSlot& slot) noexcept {
+  return std::uint32_t{slot.key_len} + slot.value_len;
+}
+[[nodiscard]] constexpr std::uint32_t record_bytes(const InnerSlot& slot) noexcept {
+  return slot.key_len;
+}
+
+/// Calls `use` with uninitialised memory of at least a page on the stack, no more than needed.
+template <class Use>
+void with_scratch_page(std::uint32_t page_size, Use use) noexcept {
+  const auto run = [&use]<std::size_t kBytes>() __attribute__((noinline)) {
+    alignas(64) std::byte scratch[kBytes];
+    use(scratch);
+  };
+  if (page_size <= 4096) {
+    run.template operator()<4096>();
+  } else if (page_size <= 16384) {
+    run.template operator()<16384>();
+  } else {
+    run.template operator()<65536>();
+  }
+}
+
+/// Everything init() needs besides the page.
+struct NodeIdentity {
+  PageId page_id;
+  TreeId tree_id;
+  std::uint32_t level;
+};
+
+template <class Slot>
+class NodeEditor {
+ public:
+  NodeEditor(std::byte* page, std::uint32_t page_size) noexcept
+      : page_(page), page_size_(page_size) {}
+
+  [[nodiscard]] NodeHeader& header() const noexcept {
+    return *static_cast<NodeHeader*>(static_cast<void*>(page_ + kNodeHeaderOffset));
+  }
+  [[nodiscard]] Slot slot(SlotIndex i) const noexcept {
+    Slot copy;
+    std::memcpy(&copy, slot_address(i), sizeof copy);
+    return copy;
+  }
+  void set_slot(SlotIndex i, const Slot& slot) const noexcept {
+    std::memcpy(slot_address(i), &slot, sizeof slot);
+  }
+
+  [[nodiscard]] std::uint32_t fences_begin() const noexcept {
+    return page_size_ - header().lower_len - header().upper_len;
+  }
+  [[nodiscard]] std::uint32_t gap_bytes() const noexcept {
+    return header().heap_begin - slots_end();
+  }
+  [[nodiscard]] std::uint32_t free_bytes() const noexcept {
+    return fences_begin() - slots_end() - header().heap_used;
+  }
+
+  /// Zeroes the page and writes headers and fences, which must not lie in it.
+  void init(const NodeIdentity& identity, ByteView lower,
+            std::optional<ByteView> upper) const noexcept;
+  /// Empties a node and gives it new fences, which must not lie in it; keeps page header, level and
+  /// leftmost child, forgets insertions.
+  void reset(ByteView lower, std::optional<ByteView> upper) const noexcept;
+  /// Appends the records [begin, end) of `from`, another page, whose keys lie within the fences and
+  /// above those present, adapting them to this node's prefix.
+  void append_from(const NodeView& from, SlotIndex begin, SlotIndex end) const noexcept;
+  /// Empties the node and fills it again with all its records, under new fences. A `prefix_len` other
+  /// than that of the fences is for nodes under construction.
+  void rebuild(ByteView lower, std::optional<ByteView> upper,
+               std::optional<std::uint32_t> prefix_len) const noexcept;
+  void compact() const noexcept;
+
+  /// Makes room for a slot at `i` and its record; `slot` lacks its offset, which this fills in.
+  /// The caller has checked that it fits, and writes the record to the address returned.
+  [[nodiscard]] std::byte* open(SlotIndex i, Slot slot) const noexcept;
+  /// Removes slot `i` and zeroes what it occupied.
+  void close(SlotIndex i) const noexcept;
+  /// Takes `bytes` off the gap; returns their page offset.
+  [[nodiscard]] std::uint32_t take_heap(std::uint32_t bytes) const noexcept {
+    NodeHeader& h = header();
+    h.heap_begin -= bytes;
+    h.heap_used += bytes;
+    return h.heap_begin;
+  }
+  /// Zeroes a record that no slot refers to any more.
+  void give_heap(std::uint32_t offset, std::uint32_t bytes) const noexcept {
+    std::memset(page_ + offset, 0, bytes);
+    NodeHeader& h = header();
+    h.heap_used -= bytes;
+    if (offset == h.heap_begin) {
+      h.heap_begin += bytes;
+    }
+  }
+  void note_insert(SlotIndex i) const noexcept;
+  void refresh_hints() const noexcept;
+
+ private:
+  [[nodiscard]] std::byte* slot_address(SlotIndex i) const noexcept {
+    return page_ + kSlotsOffset + i * sizeof(Slot);
+  }
+  [[nodiscard]] std::uint32_t slots_end() const noexcept {
+    return kSlotsOffset + header().count * static_cast<std::uint32_t>(sizeof(Slot));
+  }
+  void write_fences(ByteView lower, std::optional<ByteView> upper) const noexcept;
+
+  std::byte* page_;
+  std::uint32_t page_size_;
+};
+
+template <class Slot>
+void NodeEditor<Slot>::init(const NodeIdentity& identity, ByteView lower,
+                            std::optional<ByteView> upper) const noexcept {
+  std::memset(page_, 0, page_size_);
+  auto& page_header = *static_cast<buffer::PageHeader*>(static_cast<void*>(page_));
+  page_header.page_id = identity.page_id;
+  page_header.tree_id = identity.tree_id;
+  page_header.format_version = buffer::kPageFormatVersion;
+  page_header.type =
+      identity.level == 0 ? buffer::PageType::tree_leaf : buffer::PageType::tree_inner;
+  header().level = static_cast<std::uint8_t>(identity.level);
+  header().last_insert = kNoInsertYet;
+  write_fences(lower, upper);
+}
+
+template <class Slot>
+void NodeEditor<Slot>::reset(ByteView lower, std::optional<ByteView> upper) const noexcept {
+  NodeHeader& h = header();
+  const NodeHeader old = h;
+  std::memset(page_ + kNodeHeaderOffset, 0, page_size_ - kNodeHeaderOffset);
+  h.level = old.level;
+  h.leftmost_child = old.leftmost_child;
+  h.last_insert = kNoInsertYet;
+  write_fences(lower, upper);
+}
+
+template <class Slot>
+void NodeEditor<Slot>::write_fences(ByteView lower, std::optional<ByteView> upper) const noexcept {
+  const ByteView high = upper.value_or(ByteView{});
+  debug_check(lower.size() <= key_bytes_max(page_size_) && high.size() <= key_bytes_max(page_size_),
+              "fences are within the key limit");
+  debug_check(!upper || lower < *upper, "the lower fence is below the upper");
+  NodeHeader& h = header();
+  h.lower_len = static_cast<std::uint16_t>(lower.size());
+  h.upper_len = static_cast<std::uint16_t>(high.size());
+  h.flags = upper ? 0 : kUpperIsInfinite;
+  h.prefix_len = static_cast<std::uint16_t>(upper ? common_prefix_length(lower, high) : 0);
+  h.heap_begin = fences_begin();
+  if (!lower.empty()) {
+    std::memcpy(page_ + page_size_ - lower.size(), lower.data(), lower.size());
+  }
+  if (!high.empty()) {
+    std::memcpy(page_ + h.heap_begin, high.data(), high.size());
+  }
+}
+
+template <class Slot>
+void NodeEditor<Slot>::append_from(const NodeView& from, SlotIndex begin,
+                                   SlotIndex end) const noexcept {
+  const std::uint32_t here = header().prefix_len;
+  const std::uint32_t there = from.header().prefix_len;
+  const std::uint32_t drop = here > there ? here - there : 0;
+  const ByteView extra = here < there ? from.prefix().substr(here) : ByteView{};
+  for (SlotIndex i = begin; i < end; ++i) {
+    Slot slot;
+    std::memcpy(&slot, from.page() + kSlotsOffset + i * sizeof(Slot), sizeof slot);
+    const std::byte* record = from.page() + slot.offset + drop;
+    const std::uint32_t kept_bytes = record_bytes(slot) - drop;
+    slot.key_len = static_cast<std::uint16_t>(slot.key_len - drop + extra.size());
+    const std::uint32_t offset = take_heap(record_bytes(slot));
+    slot.offset = static_cast<std::uint16_t>(offset);
+    if (!extra.empty()) {
+      std::memcpy(page_ + offset, extra.data(), extra.size());
+    }
+    std::memcpy(page_ + offset + extra.size(), record, kept_bytes);
+    if (here != there) {
+      slot.head = head_of(as_view(page_ + offset, slot.key_len));
+    }
+    set_slot(header().count, slot);
+    ++header().count;
+  }
+  debug_check(slots_end() <= header().heap_begin, "appended records fit");
+  refresh_hints();
+}
+
+template <class Slot>
+void NodeEditor<Slot>::rebuild(ByteView lower, std::optional<ByteView> upper,
+                               std::optional<std::uint32_t> prefix_len) const noexcept {
+  with_scratch_page(page_size_, [&](std::byte* scratch) {
+    std::memcpy(scratch, page_, page_size_);
+    const NodeView old(scratch, page_size_);
+    reset(lower, upper);
+    if (prefix_len) {
+      header().prefix_len = static_cast<std::uint16_t>(*prefix_len);
+    }
+    append_from(old, 0, old.header().count);
+    header().last_insert = old.header().last_insert;
+    header().run = old.header().run;
+  });
+}
+
+template <class Slot>
+void NodeEditor<Slot>::compact() const noexcept {
+  const NodeView now(page_, page_size_);
+  const KeyBuffer lower(now.lower_fence());
+  const KeyBuffer upper(now.upper_fence());
+  rebuild(lower.view(),
+          now.upper_is_infinite() ? std::nullopt : std::optional<ByteView>(upper.view()),
+          header().prefix_len);
+}
+
+template <class Slot>
+std::byte* NodeEditor<Slot>::open(SlotIndex i, Slot slot) const noexcept {
+  NodeHeader& h = header();
+  debug_check(i <= h.count, "a slot is inserted within or after the others");
+  debug_check(gap_bytes() >= sizeof(Slot) + record_bytes(slot), "an inserted record fits the gap");
+  const std::uint32_t offset = take_heap(record_bytes(slot));
+  slot.offset = static_cast<std::uint16_t>(offset);
+  std::memmove(slot_address(i + 1), slot_address(i), (h.count - i) * sizeof(Slot));
+  set_slot(i, slot);
+  ++h.count;
+  note_insert(i);
+  refresh_hints();
+  return page_ + offset;
+}
+
+template <class Slot>
+void NodeEditor<Slot>::close(SlotIndex i) const noexcept {
+  NodeHeader& h = header();
+  debug_check(i < h.count, "a removed slot exists");
+  const Slot old = slot(i);
+  give_heap(old.offset, record_bytes(old));
+  std::memmove(slot_address(i), slot_address(i + 1), (h.count - i - 1) * sizeof(Slot));
+  --h.count;
+  std::memset(slot_address(h.count), 0, sizeof(Slot));
+  if (i <= h.last_insert && h.last_insert != kNoInsertYet) {
+    --h.last_insert;  // from 0 this is kNoInsertYet: the run goes on at position 0
+  }
+  refresh_hints();
+}
+
+template <class Slot>
+void NodeEditor<Slot>::note_insert(SlotIndex i) const noexcept {
+  constexpr std::int16_t kRunMax = 0x7FFF;
+  NodeHeader& h = header();
+  const auto position = static_cast<std::uint16_t>(i);
+  if (position == static_cast<std::uint16_t>(h.last_insert + 1)) {
+    h.run = static_cast<std::int16_t>(h.run < 0 ? 1 : (h.run < kRunMax ? h.run + 1 : kRunMax));
+  } else if (position == h.last_insert) {
+    h.run = static_cast<std::int16_t>(h.run > 0 ? -1 : (h.run > -kRunMax ? h.run - 1 : -kRunMax));
+  } else {
+    h.run = 0;
+  }
+  h.last_insert = position;
+}
+
+template <class Slot>
+void NodeEditor<Slot>::refresh_hints() const noexcept {
+  NodeHeader& h = header();
+  const SlotIndex count = h.count;
+  if (count == 0) {
+    std::memset(h.hint, 0, sizeof h.hint);
+    return;
+  }
+  const std::byte* heads = slot_address(0) + offsetof(Slot, head);
+  for (std::uint32_t i = 0; i < kHintCount; ++i) {
+    std::memcpy(&h.hint[i], heads + hinted_slot(i, count) * sizeof(Slot), sizeof h.hint[i]);
+  }
+}
+
+}  // namespace palimpsest::btree

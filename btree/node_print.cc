@@ -1,0 +1,58 @@
+#include "btree/node_print.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "btree/inner_node.h"
+#include "btree/leaf_node.h"
+
+namespace palimpsest::btree {
+
+std::string printable(ByteView bytes, std::size_t bytes_max) {
+  std::string text;
+  for (const char byte : bytes.substr(0, bytes_max)) {
+    if (byte >= ' ' && byte <= '~' && byte != '\\') {
+      text.push_back(byte);
+    } else {
+      fmt::format_to(std::back_inserter(text), "\\x{:02x}", static_cast<unsigned char>(byte));
+    }
+  }
+  if (bytes.size() > bytes_max) {
+    text += "...";
+  }
+  return text;
+}
+
+std::string print_node(ConstBytes page) {
+  const NodeView node(page.data(), static_cast<std::uint32_t>(page.size()));
+  const NodeHeader& h = node.header();
+  std::string text;
+  const auto out = std::back_inserter(text);
+  fmt::format_to(out, "{} page {} tree {} level {}: {} slots, heap from {} with {} bytes used\n",
+                 node.is_leaf() ? "leaf" : "inner", raw(node.page_id()), raw(node.tree_id()),
+                 node.level(), h.count, h.heap_begin, h.heap_used);
+  fmt::format_to(
+      out, "  fences [\"{}\", {}) prefix \"{}\" last insert {} run {}\n",
+      printable(node.lower_fence()),
+      node.upper_is_infinite() ? "infinite" : fmt::format("\"{}\"", printable(node.upper_fence())),
+      printable(node.prefix()), node.last_insert(), node.insert_run());
+  if (node.is_leaf()) {
+    const LeafView leaf(node.page(), node.page_size());
+    for (SlotIndex i = 0; i < leaf.count(); ++i) {
+      fmt::format_to(out, "  {:4} \"{}\" = {} bytes \"{}\"{}\n", i, printable(leaf.suffix(i)),
+                     leaf.value(i).size(), printable(leaf.value(i)),
+                     (leaf.flags(i) & kLargeValue) != 0 ? " large" : "");
+    }
+    return text;
+  }
+  const InnerView inner(node.page(), node.page_size());
+  fmt::format_to(out, "       child {:#x}\n", inner.swip_at(0));
+  for (SlotIndex i = 0; i < inner.count(); ++i) {
+    fmt::format_to(out, "  {:4} \"{}\" child {:#x}\n", i, printable(inner.suffix(i)),
+                   inner.swip_at(i + 1));
+  }
+  return text;
+}
+
+}  // namespace palimpsest::btree
