@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace palimpsest::support {
+namespace palimpsest::test {
 
 SectorImage::SectorImage() : token_(std::make_shared<const char>()) {}
 
@@ -83,4 +83,4 @@ void SectorImage::cut(std::uint64_t size_bytes) {
   }
 }
 
-}  // namespace palimpsest::support
+}  // namespace palimpsest::test

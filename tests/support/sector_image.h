@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 
-namespace palimpsest::support {
+namespace palimpsest::test {
 
 inline constexpr std::size_t kSectorBytes = 512;
 
@@ -55,4 +55,4 @@ class SectorImage {
   std::vector<std::shared_ptr<Node>> nodes_;
 };
 
-}  // namespace palimpsest::support
+}  // namespace palimpsest::test

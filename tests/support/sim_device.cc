@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 
-namespace palimpsest::support {
+namespace palimpsest::test {
 namespace {
 
 using Effect = SimFault::Effect;
@@ -424,4 +424,4 @@ std::vector<std::string> SimDevice::list() {
 
 void SimDevice::register_buffer(MutableBytes /*memory*/) {}
 
-}  // namespace palimpsest::support
+}  // namespace palimpsest::test

@@ -12,7 +12,7 @@
 #include "base/io/device.h"
 #include "tests/support/sim_state.h"
 
-namespace palimpsest::support {
+namespace palimpsest::test {
 
 class SimFile final : public io::File {
  public:
@@ -72,4 +72,4 @@ class SimDevice final : public io::Device {
   std::string path_ = "sim";
 };
 
-}  // namespace palimpsest::support
+}  // namespace palimpsest::test

@@ -9,7 +9,7 @@
 #include "tests/support/sim_device.h"
 #include "tests/support/sim_state.h"
 
-namespace palimpsest::support {
+namespace palimpsest::test {
 
 SimDisk::SimDisk(const SimOptions& options) : state_(std::make_shared<SimState>(options)) {}
 
@@ -106,4 +106,4 @@ void SimDisk::overwrite(std::string_view file, std::uint64_t offset_bytes, Const
   inode.durable.write(offset_bytes, bytes);
 }
 
-}  // namespace palimpsest::support
+}  // namespace palimpsest::test

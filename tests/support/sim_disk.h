@@ -30,7 +30,7 @@
 #include "base/io/device.h"
 #include "tests/support/sector_image.h"
 
-namespace palimpsest::support {
+namespace palimpsest::test {
 
 class SimState;
 
@@ -152,4 +152,4 @@ class SimDisk {
   std::shared_ptr<SimState> state_;
 };
 
-}  // namespace palimpsest::support
+}  // namespace palimpsest::test

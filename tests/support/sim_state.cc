@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace palimpsest::support {
+namespace palimpsest::test {
 namespace {
 
 std::size_t sectors_of(const PendingChange& change) noexcept {
@@ -295,4 +295,4 @@ void SimState::lose_power(std::uint64_t seed, CrashKeeps keeps) {
   inodes = std::move(survivors);
 }
 
-}  // namespace palimpsest::support
+}  // namespace palimpsest::test

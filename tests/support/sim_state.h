@@ -18,7 +18,7 @@
 #include "tests/support/sector_image.h"
 #include "tests/support/sim_disk.h"
 
-namespace palimpsest::support {
+namespace palimpsest::test {
 
 /// SplitMix64 (Steele, Lea, Flood 2014): small, and any seed is a good one.
 class SimRandom {
@@ -137,4 +137,4 @@ class SimState {
   std::shared_ptr<const SimDisk::WriteChecker> write_checker;
 };
 
-}  // namespace palimpsest::support
+}  // namespace palimpsest::test
