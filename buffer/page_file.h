@@ -33,6 +33,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/io/device.h"
+#include "buffer/double_write_ring.h"
 #include "buffer/file_header.h"
 #include "buffer/page_header.h"
 
@@ -54,13 +55,6 @@ struct OpenOptions {
   /// may be of different ages and the space map is the last one flushed. For page-level tools and
   /// for recovery.
   bool allow_unclean = false;
-};
-
-/// What the restore of torn pages found and did when the file was opened.
-struct RestoreOutcome {
-  std::uint64_t newest_batch = 0;  ///< newest batch number in the ring, 0 none
-  std::uint32_t copies_considered = 0;
-  std::uint32_t pages_restored = 0;
 };
 
 /// One page of a batched read.
@@ -144,8 +138,10 @@ class PageFile {
   /// Whether the file had been closed cleanly when it was opened (true after create).
   [[nodiscard]] bool was_clean() const noexcept { return was_clean_; }
   [[nodiscard]] const RestoreOutcome& restored() const noexcept { return restored_; }
-  /// Number for the first write batch of this open.
-  [[nodiscard]] std::uint64_t first_batch() const noexcept { return first_batch_; }
+  /// The next number of a write batch; above all that were ever used for this file's ring.
+  [[nodiscard]] std::uint64_t take_batch_number() noexcept {
+    return next_batch_.fetch_add(1, std::memory_order_relaxed);
+  }
   [[nodiscard]] const std::string& name() const noexcept { return file_->name(); }
   [[nodiscard]] FileHeader header() const;
   /// For PageWriter and DoubleWriteRing only: what they write, they write under their protocol.
@@ -155,8 +151,10 @@ class PageFile {
   PageFile(std::unique_ptr<io::File> file, const FoundHeader& found, bool read_only,
            std::uint64_t page_count);
 
+  void restore_torn_pages();
+  void begin_writable();
   void read_chunk(std::span<PageRead> reads) noexcept;
-  void write_header(const FileHeader& next);  // header_mutex_ held
+  void write_header(FileHeader next);  // header_mutex_ held
 
   const std::unique_ptr<io::File> file_;
   const bool read_only_;
@@ -164,13 +162,13 @@ class PageFile {
   const std::uint32_t ring_batches_;
   const std::uint32_t batch_pages_;
   const PageId first_page_;
-  bool was_clean_ = true;          ///< set while opening
-  std::uint64_t first_batch_ = 1;  ///< set while opening
-  RestoreOutcome restored_;        ///< set while opening
+  const bool was_clean_;
+  RestoreOutcome restored_;  ///< set while opening
 
   std::atomic<bool> failed_{false};
   std::atomic<bool> marked_open_{false};  ///< the header on disk says "not clean"
   std::atomic<std::uint64_t> page_count_;
+  std::atomic<std::uint64_t> next_batch_;
 
   mutable std::mutex header_mutex_;
   FileHeader header_;    ///< as last written; protected by header_mutex_

@@ -57,6 +57,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/io/device.h"
+#include "buffer/double_write_ring.h"
 #include "buffer/page_file.h"
 
 namespace palimpsest::buffer {
@@ -113,20 +114,22 @@ class PageWriter {
 
  private:
   void write_batch(Batch& batch);
-  void write_copies(std::size_t page_count, std::uint64_t number);
+  void write_copies(std::size_t page_count);
   void write_in_place(std::span<const PageId> pages);
   void sync_under_turn();
-  [[nodiscard]] std::span<io::Transfer> in_place_transfers(std::span<const PageId> pages);
+  [[nodiscard]] MutableBytes image(std::size_t index) const noexcept;
 
   PageFile& file_;
+  DoubleWriteRing ring_;
   const bool atomic_;
   std::mutex turn_;
   // Protected by turn_:
   AlignedMemory memory_;  ///< batch_pages images, contiguous
   std::vector<io::Transfer> transfers_;
-  std::uint64_t next_number_;
   std::uint32_t next_slot_ = 0;
-  bool harden_first_ = false;  ///< an attempt failed; see invariant (4)
+  /// Invariant (4): set after a failed attempt, and at first, when an earlier writer of the same file
+  /// may have left pages unhardened.
+  bool harden_first_ = true;
 
   std::atomic<std::uint64_t> written_{0};
   std::atomic<std::uint64_t> hardened_{0};

@@ -1,0 +1,80 @@
+#include "buffer/double_write_ring.h"
+
+#include <algorithm>
+
+#include "base/aligned_memory.h"
+#include "base/check.h"
+#include "buffer/page_header.h"
+
+namespace palimpsest::buffer {
+
+void DoubleWriteRing::write(std::uint32_t slot, ConstBytes images) {
+  check(slot < batches_ && images.size() <= batch_pages_ * page_size_bytes_,
+        "a batch fits its ring slot");
+  file_.write(offset_bytes_ + slot * batch_pages_ * page_size_bytes_, images);
+}
+
+RestoreOutcome DoubleWriteRing::restore(std::uint64_t first_page, std::uint64_t page_count,
+                                        std::uint64_t batch_floor) {
+  file_.sync();
+  std::vector<RingCopy> copies = find_copies(batch_floor);
+  RestoreOutcome outcome;
+  for (const RingCopy& copy : copies) {
+    outcome.newest_batch = std::max(outcome.newest_batch, copy.batch);
+  }
+  std::erase_if(copies,
+                [&](const RingCopy& copy) { return copy.batch + 1 < outcome.newest_batch; });
+  outcome.copies_considered = static_cast<std::uint32_t>(copies.size());
+
+  // Of the copies of one page, the first after sorting is the newest.
+  std::sort(copies.begin(), copies.end(), [](const RingCopy& a, const RingCopy& b) {
+    return a.id != b.id ? a.id < b.id : a.batch > b.batch;
+  });
+  const AlignedMemory page(page_size_bytes_, page_size_bytes_);
+  PageId previous = kNoPage;
+  for (const RingCopy& copy : copies) {
+    const bool has_place = raw(copy.id) >= first_page && raw(copy.id) < page_count;
+    if (copy.id != previous && has_place && restore_page(copy, page.bytes())) {
+      ++outcome.pages_restored;
+    }
+    previous = copy.id;
+  }
+  file_.sync();
+  return outcome;
+}
+
+std::vector<RingCopy> DoubleWriteRing::find_copies(std::uint64_t batch_floor) {
+  std::vector<RingCopy> copies;
+  const std::uint64_t chunk_pages = std::min(batch_pages_, kBatchPagesMin);
+  const AlignedMemory chunk(chunk_pages * page_size_bytes_, page_size_bytes_);
+  const std::uint64_t ring_pages = std::uint64_t{batches_} * batch_pages_;
+  for (std::uint64_t start = 0; start < ring_pages; start += chunk_pages) {
+    const std::uint64_t pages = std::min(chunk_pages, ring_pages - start);
+    const MutableBytes bytes = chunk.bytes().first(pages * page_size_bytes_);
+    const std::uint64_t offset = offset_bytes_ + start * page_size_bytes_;
+    file_.read(offset, bytes);
+    for (std::uint64_t i = 0; i < pages; ++i) {
+      const ConstBytes page = bytes.subspan(i * page_size_bytes_, page_size_bytes_);
+      const PageHeader header = header_of(page);
+      if (header.write_batch >= batch_floor && header.write_batch != 0 &&
+          verify_page(page, header.page_id) == PageFault::none) {
+        copies.push_back({header.page_id, header.write_batch, offset + i * page_size_bytes_});
+      }
+    }
+  }
+  return copies;
+}
+
+bool DoubleWriteRing::restore_page(const RingCopy& copy, MutableBytes page) {
+  const std::uint64_t place = raw(copy.id) * page_size_bytes_;
+  file_.read(place, page);
+  const PageFault fault = verify_page(page, copy.id);
+  if (fault != PageFault::checksum && fault != PageFault::identity) {
+    return false;
+  }
+  file_.read(copy.offset_bytes, page);
+  file_.write(place, page);
+  return true;
+}
+
+}  // namespace palimpsest::buffer

@@ -1,0 +1,80 @@
+// The double-write ring: where page images lie durably while they are written in place.
+//
+// Format: ring_batches slots of batch_pages pages, right behind the file's header area. A slot holds
+// sealed page images, exactly as they are in place: each carries its page id, its batch number and a
+// checksum (page_header.h). What does not verify is no copy; slots start as zeros. When slots are
+// written and why that is safe: page_writer.h.
+//
+// Restore (docs/invariants.md I-1), before anything else of an unclean file is read:
+//   1  sync the file: what a killed process left in the device's cache becomes durable
+//   2  collect the copies that verify and whose batch is at least the header's batch floor
+//   3  keep those of the newest batch number found and of its predecessor
+//   4  for each page among them whose image in place does not verify: write the newest copy in place
+//   5  sync; only then may the caller raise the batch floor or write to the ring
+// "Newest copy" is the one of the higher batch, which is also the one of the highest GSN: a page has
+// one write in flight at a time and its GSN never falls.
+// Cases: - A page cut off by a truncation: its place lies beyond the end of the file; skipped.
+//        - A freed page, maybe in use again: its image in place verifies, or it was never made
+//          durable and nothing refers to it; an old image there is as good as a torn one.
+//        - A crash in 4: nothing in the ring has changed, the restore starts again.
+//        - Batch numbers in place above all of the ring (atomic writes): those pages verify.
+//        - A torn page without a copy: left alone; reading it is the error that names it.
+//        - Copies from before the last open: below the batch floor, so rot is never "repaired" with
+//          an image that had been replaced since.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/io/device.h"
+#include "buffer/file_header.h"
+
+namespace palimpsest::buffer {
+
+/// A copy found in the ring.
+struct RingCopy {
+  PageId id = kNoPage;
+  std::uint64_t batch = 0;
+  std::uint64_t offset_bytes = 0;
+};
+
+/// What the restore of torn pages found and did when the file was opened.
+struct RestoreOutcome {
+  std::uint64_t newest_batch = 0;       ///< newest batch number in the ring, 0 none
+  std::uint32_t copies_considered = 0;  ///< of that batch and its predecessor
+  std::uint32_t pages_restored = 0;
+};
+
+class DoubleWriteRing {
+ public:
+  /// `header` has been validated.
+  DoubleWriteRing(io::File& file, const FileHeader& header)
+      : file_(file),
+        offset_bytes_(header.ring_offset_bytes),
+        page_size_bytes_(header.page_size_bytes),
+        batches_(header.ring_batches),
+        batch_pages_(header.batch_pages) {}
+
+  /// Writes the images of one batch to a slot; not durable before a sync. Throws io_error, no_space.
+  void write(std::uint32_t slot, ConstBytes images);
+
+  /// Runs the restore. `page_count`: whole pages of the file as it is long now. Throws io_error.
+  [[nodiscard]] RestoreOutcome restore(std::uint64_t first_page, std::uint64_t page_count,
+                                       std::uint64_t batch_floor);
+
+  [[nodiscard]] std::uint32_t slots() const noexcept { return batches_; }
+
+ private:
+  [[nodiscard]] std::vector<RingCopy> find_copies(std::uint64_t batch_floor);
+  [[nodiscard]] bool restore_page(const RingCopy& copy, MutableBytes page);
+
+  io::File& file_;
+  std::uint64_t offset_bytes_;
+  std::uint64_t page_size_bytes_;
+  std::uint32_t batches_;
+  std::uint32_t batch_pages_;
+};
+
+}  // namespace palimpsest::buffer

@@ -1,0 +1,110 @@
+// The space map's bits in memory: which pages are taken. Lock-free; knows nothing of files.
+//
+// Bits stand in stretches of equal length (one map page each), 64 to a word. A stretch also has a
+// summary bit per word: "may have a clear bit, and no stripe holds it". A stripe takes bits from the
+// word it holds; when that is full it takes over another by clearing its summary bit, lowest word
+// first. Callers with different stripes thus meet neither on bits nor, but for the ends of words, on
+// cache lines, and one caller gets neighbouring bits. Rejected: one cursor for all (a shared counter
+// on every allocation) and a clear-bit counter per stretch (the same).
+//
+// Invariants: (1) a bit is handed out by the one thread that changed it from 0 to 1.
+//             (2) a word with a clear bit has its summary bit set or is held by a stripe: release
+//                 sets the summary bit after it clears the bit, a stripe clears the summary bit
+//                 before it looks at the word. Hints may still err towards "full" where two callers
+//                 share a stripe; take_anywhere searches every word.
+//             (3) the first bit of a stretch is never clear (its map page); nor are bits that were
+//                 never released. So runs of clear bits never cross stretches, and nobody needs to
+//                 know where the file ends.
+//             (4) a change sets its stretch's dirty flag after the bit; take_dirty clears the flag
+//                 before the caller copies the words: what one flush misses, the next one writes.
+// Latching: none. add_stretch and claim_clear_tail are called by one thread at a time.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace palimpsest::buffer {
+
+/// Bits from `first` up to but not including `end`.
+struct BitRange {
+  std::uint64_t first = 0;
+  std::uint64_t end = 0;
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return end - first; }
+  friend bool operator==(const BitRange&, const BitRange&) = default;
+};
+
+class PageBitmap {
+ public:
+  static constexpr std::uint32_t kStripes = 64;
+
+  /// `stretch_bits` is a multiple of 64.
+  explicit PageBitmap(std::uint64_t stretch_bits);
+  ~PageBitmap();
+  PageBitmap(const PageBitmap&) = delete;
+  PageBitmap& operator=(const PageBitmap&) = delete;
+
+  /// Appends a stretch, dirty and with no clear bit. Throws std::bad_alloc.
+  void add_stretch();
+  [[nodiscard]] std::uint64_t stretches() const noexcept {
+    return stretch_count_.load(std::memory_order_acquire);
+  }
+
+  /// Takes a clear bit through the stripe's word and the summary bits.
+  [[nodiscard]] std::optional<std::uint64_t> take(std::uint32_t stripe) noexcept;
+  /// Takes the lowest clear bit, searching every word.
+  [[nodiscard]] std::optional<std::uint64_t> take_anywhere() noexcept;
+  /// Takes all bits of the range, or none if one of them is not clear.
+  [[nodiscard]] bool try_claim(BitRange range) noexcept;
+  /// Clears bits that are all set; first bits of stretches within the range stay set.
+  void release(BitRange range) noexcept;
+
+  [[nodiscard]] bool is_set(std::uint64_t bit) const noexcept;
+  /// The 64 bits from 64 * `word`.
+  [[nodiscard]] std::uint64_t word(std::uint64_t word) const noexcept { return at(word).load(); }
+
+  /// Clear runs that hold `bits` together: one if there is one, else the longest `max_runs`; empty if
+  /// they are too short. A look, not a claim.
+  [[nodiscard]] std::vector<BitRange> find_clear_runs(std::uint64_t bits,
+                                                      std::uint32_t max_runs) const;
+  /// Takes all clear bits right before `end` and returns them; stretches of which nothing but the
+  /// first bit is set are clear as a whole. At least the bits below `keep` are left alone.
+  [[nodiscard]] BitRange claim_clear_tail(std::uint64_t end, std::uint64_t keep) noexcept;
+
+  /// Whether the stretch changed since the last call.
+  [[nodiscard]] bool take_dirty(std::uint64_t stretch) noexcept;
+  void set_dirty(std::uint64_t stretch) noexcept;
+
+ private:
+  using Word = std::atomic<std::uint64_t>;
+  struct Stretch;
+  struct alignas(64) Stripe {
+    std::atomic<std::uint64_t> word{0};  ///< number of the word it holds, plus 1; 0 none
+  };
+
+  [[nodiscard]] Stretch& stretch_at(std::uint64_t stretch) const noexcept;
+  [[nodiscard]] Word& at(std::uint64_t word) const noexcept;
+  [[nodiscard]] std::uint64_t words() const noexcept { return stretches() * stretch_words_; }
+  [[nodiscard]] std::optional<std::uint64_t> try_take(std::uint64_t word) noexcept;
+  [[nodiscard]] std::optional<std::uint64_t> next_offered(std::uint64_t from) const noexcept;
+  [[nodiscard]] std::uint64_t find_next(std::uint64_t from, bool set) const noexcept;
+  [[nodiscard]] bool accept(std::uint64_t word) noexcept;
+  void offer(std::uint64_t word) noexcept;
+  void changed(std::uint64_t word) noexcept;
+  void release_bits(std::uint64_t word, std::uint64_t bits) noexcept;
+
+  /// Segment k holds 2^k stretches, so that none ever moves.
+  static constexpr std::uint32_t kSegments = 40;
+
+  const std::uint64_t stretch_words_;
+  std::array<std::atomic<Stretch*>, kSegments> segments_{};
+  std::atomic<std::uint64_t> stretch_count_{0};
+  /// Words below it had no summary bit set when somebody looked; a hint.
+  alignas(64) std::atomic<std::uint64_t> search_from_{0};
+  std::array<Stripe, kStripes> stripes_{};
+};
+
+}  // namespace palimpsest::buffer
