@@ -1,6 +1,16 @@
+// Waiting and waking. The invariants are those of the header.
+//
+//  - Lost wake-up: the waiter's look at parked in (4) comes, in the order of the word's changes,
+//    after the releasing step, then it sees the latch released and does not sleep; or before it,
+//    then the releaser sees parked (6) and acts by (3). The waiter read the sequence before that
+//    raise, or it would have seen parked cleared; so the kernel finds the sequence changed, or
+//    wakes it. Releasers that see the same parked bit each wake: superfluous, never lost.
+//  - A reader may sleep on a free latch because of writer waiting. By (5) that writer is yet to
+//    acquire: it was woken by (3) or has not slept. It leaves parked set, and its unlock wakes.
 #include "base/hybrid_latch.h"
 
 #include "base/futex.h"
+#include "base/sync_point.h"
 
 namespace palimpsest {
 namespace {
@@ -71,7 +81,6 @@ Waited HybridLatch::lock_exclusive_slow() noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     while (!(word & kHeld)) {
       if (enter(word, (word & ~marked) | kExclusive)) {
-        publish_exclusive();
         return Waited::yes;
       }
     }
@@ -85,10 +94,12 @@ Waited HybridLatch::lock_exclusive_slow() noexcept {
 /// Sets `marks` and sleeps, unless none of `blockers` is set any more.
 void HybridLatch::park_while(std::uint64_t blockers, std::uint64_t marks) noexcept {
   const std::uint32_t sequence = wake_sequence_.load(std::memory_order_acquire);
+  PALIMPSEST_SYNC_POINT("latch.park.sequence_read");
   std::uint64_t word = word_.load(std::memory_order_relaxed);
   while (word & blockers) {
     if ((word & marks) == marks ||
         word_.compare_exchange_weak(word, word | marks, std::memory_order_relaxed)) {
+      PALIMPSEST_SYNC_POINT("latch.park.marked");
       futex_wait(wake_sequence_, sequence);
       return;
     }
@@ -96,6 +107,7 @@ void HybridLatch::park_while(std::uint64_t blockers, std::uint64_t marks) noexce
 }
 
 void HybridLatch::wake() noexcept {
+  PALIMPSEST_SYNC_POINT("latch.wake.released");
   word_.fetch_and(~kParked, std::memory_order_relaxed);
   wake_sequence_.fetch_add(1, std::memory_order_release);
   futex_wake_all(wake_sequence_);

@@ -1,10 +1,9 @@
 // The hybrid latch of every page: optimistic, shared and exclusive modes in 16 bytes.
 //
 // Why this design: Böttcher et al., DaMoN 2020. A version word makes reads free of writes to shared
-// memory; a shared/exclusive lock that parks serves where there are more threads than cores. All
-// state is in one word, so every change of it is one atomic read-modify-write.
+// memory; a shared/exclusive lock that parks serves where there are more threads than cores.
 //
-// The word, from the lowest bit:
+// All state is one word, changed by one atomic read-modify-write at a time. From the lowest bit:
 //    0 15  shared count
 //   15  1  writer waiting  a writer sleeps or is about to: no new shared holder enters
 //   16  1  exclusive
@@ -14,53 +13,38 @@
 //
 // Invariants:
 //  (1) exclusive excludes a shared count above 0; both are entered by compare-and-swap only.
-//  (2) The version changes only in the step that gives up exclusive. A writer's accesses lie
-//  between
-//      two steps: setting exclusive and raising the version.
-//  (3) Who clears parked raises the wake sequence after it, and then wakes all.
-//  (4) Who sleeps has read the sequence first and seen parked set after it, while it was blocked.
-//  (5) writer waiting is set only by a writer in lock_exclusive, and cleared by the step in which a
-//      writer that waited acquires. So while it is set, its last setter has not acquired yet.
-//  (6) The latch is never released by clearing parked first: exclusive or the last shared hold is
-//      given up, and the value replaced says whether to wake.
+//  (2) The version changes only in the step that gives up exclusive. What a writer changes, it
+//      changes between two steps: the one that sets exclusive and the one that raises the version.
+//  (3) Whoever clears parked raises the wake sequence after it, and then wakes all.
+//  (4) Whoever sleeps has read the sequence, and after it has seen parked set while blocked.
+//  (5) writer waiting is set only in lock_exclusive, and the step in which a writer that has waited
+//      acquires clears it: while it is set, the one who set it last has not acquired yet.
+//  (6) Giving up exclusive or the last shared hold is one step; the value it replaced says whether
+//      to wake. Parked is cleared after it, never before.
 //
-// Why no interleaving breaks them (all read-modify-writes continue the release sequences before
-// them, so every acquire below synchronises with all earlier releases):
-//  - Reader against writer. The writer sets exclusive, then a release fence, then stores. A reader
-//    that saw any of these stores runs an acquire fence in validate() and then loads the word:
-//    fence synchronises with fence, so it sees exclusive or a later value, and by (2) no later
-//    value carries its version. A seq_cst load in place of the fence would not do: nothing would
-//    keep the data loads before it from being delayed past it. A reader that started after the
-//    unlock acquired it.
-//  - Upgrade. try_upgrade's compare-and-swap replaces a word with the version remembered, so by (2)
-//    no writer came in between. Loads made before it may be delayed past it: exclusive keeps the
-//    data unchanged, and the release of our unlock keeps them before the next writer's stores.
-//  - Upgrade against shared. Both change the same word by compare-and-swap: whichever comes second
-//    sees the first and, by (1), fails or waits.
-//  - Lost wake-up. A waiter's step that sets parked or sees it set comes, in the order of the
-//  word's
-//    changes, before or after the releasing step. After: the waiter sees the latch released and
-//    does not sleep. Before: the releaser sees parked, clears it and raises the sequence (3). The
-//    waiter read the sequence before that raise, for had it read it after, it would have seen
-//    parked cleared (4); so the kernel either finds the sequence changed or wakes it. If several
-//    releasers see the same parked bit, each clears and raises: a spurious wake-up, never a lost
-//    one.
-//  - Sleeping on a free latch. A reader may sleep because of writer waiting while nobody holds the
-//    latch. By (5) that writer is yet to acquire: it was woken by (3) or has not slept. It keeps
-//    parked when it acquires, and its unlock wakes the reader.
+// Why no interleaving breaks them. (Read-modify-writes continue the release sequences before them,
+// so each acquire here synchronises with all earlier releases.)
+//  - Reader against writer: the writer sets exclusive, then a release fence, then stores. A reader
+//    that saw one of these stores runs an acquire fence in validate(), then loads the word: the
+//    fences synchronise, so it sees exclusive or a later value, and by (2) none of these equals its
+//    version (but for unlock_exclusive_unchanged, whose changes it need not notice). A seq_cst load
+//    in place of the fence would not do: data loads before it may be delayed past it.
+//  - Upgrade: the compare-and-swap replaces a word that has the version remembered, so by (2) no
+//    writer came in between. Loads before it may be delayed past it: until our unlock nobody
+//    changes the data, and its release keeps them before the next writer's stores.
+//  - Upgrade against shared: both change the same word; the second sees the first, fails or waits.
+//  - Parking, where no wake-up is lost: see hybrid_latch.cc.
 //
-// Fairness: shared holders cannot starve a writer: once it has waited, no new shared holder enters
-// until a waiting writer has been served. Writers cannot starve a reader: one that saw
-// kReaderPatience changes pass ignores writer waiting. Between writers there is no order; a waiting
-// one may be overtaken. Shared mode is NOT recursive: a writer that arrives between two shared
-// acquisitions of one thread blocks the second one forever. debug_checks notice a release without a
-// hold, not a foreign one.
+// Fairness: readers cannot starve a writer: once it has waited, no new shared holder enters before
+// a waiting writer was served. Writers cannot starve a reader: one that saw kReaderPatience changes
+// pass ignores writer waiting. Waiting writers have no order and may be overtaken. Shared mode is
+// NOT recursive: a writer that comes between two shared acquisitions of one thread blocks the
+// second for ever. debug_checks notice a release without a hold, not one by a stranger.
 //
-// Latching: callers of the blocking functions follow docs/latch-order.md. An unlocking thread
-// touches the latch after another may have acquired it, so its memory must outlive every release
-// (frames are never unmapped; other memory is reclaimed by epochs). ThreadSanitizer knows no
-// fences: under PALIMPSEST_TSAN guards take the shared mode for optimistic reads, fences are left
-// out, and validate() is an acquire load.
+// Latching: docs/latch-order.md. An unlocking thread may touch the latch after the next holder has
+// come, so its memory outlives every release: frames are never unmapped, the rest has epochs.
+// ThreadSanitizer knows no fences: under PALIMPSEST_TSAN guards take shared mode for optimistic
+// reads, the fences are left out, and validate() is an acquire load.
 #pragma once
 
 #include <atomic>
@@ -89,14 +73,10 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
 
   // Optimistic mode: remember a version, read, validate.
 
-  /// The version to validate against. Waits while the latch is exclusive: spins briefly, then
-  /// parks.
+  /// The version to validate against. Waits while the latch is exclusive: spins, then parks.
   [[nodiscard]] std::uint64_t optimistic() noexcept {
-    const std::uint64_t word = word_.load(std::memory_order_acquire);
-    if (word & kExclusive) [[unlikely]] {
-      return optimistic_slow();
-    }
-    return word & kVersionMask;
+    const auto version = try_optimistic();
+    return version ? *version : optimistic_slow();
   }
 
   /// The same without waiting; nothing while the latch is exclusive.
@@ -111,13 +91,10 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
   /// True if everything read since `version` was remembered is unchanged: no exclusive holder then
   /// or now raised or may yet raise the version. Shared holders and waiters do not matter.
   [[nodiscard]] bool validate(std::uint64_t version) const noexcept {
-#ifdef PALIMPSEST_TSAN
-    const std::uint64_t word = word_.load(std::memory_order_acquire);
-#else
+#ifndef PALIMPSEST_TSAN
     std::atomic_thread_fence(std::memory_order_acquire);
-    const std::uint64_t word = word_.load(std::memory_order_relaxed);
 #endif
-    return (word & (kVersionMask | kExclusive)) == version;
+    return (word_.load(std::memory_order_acquire) & (kVersionMask | kExclusive)) == version;
   }
 
   // Shared mode. Not recursive.
@@ -133,26 +110,16 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
 
   /// False if the latch is exclusive or a writer waits.
   [[nodiscard]] bool try_lock_shared() noexcept PALIMPSEST_TRY_ACQUIRE_SHARED(true) {
-    std::uint64_t word = word_.load(std::memory_order_relaxed);
-    while (admits_shared(word)) {
-      if (enter(word, word + 1)) {
-        return true;
-      }
-    }
-    return false;
+    return try_enter(1, admits_shared);
   }
 
   /// Optimistic to shared: true, and held, if `version` is still valid and no writer waits. Success
   /// validates everything read since `version` was remembered.
   [[nodiscard]] bool try_shared_at(std::uint64_t version) noexcept
       PALIMPSEST_TRY_ACQUIRE_SHARED(true) {
-    std::uint64_t word = word_.load(std::memory_order_relaxed);
-    while (admits_shared(word) && (word & kVersionMask) == version) {
-      if (enter(word, word + 1)) {
-        return true;
-      }
-    }
-    return false;
+    return try_enter(1, [version](std::uint64_t word) {
+      return admits_shared(word) && (word & kVersionMask) == version;
+    });
   }
 
   void unlock_shared() noexcept PALIMPSEST_RELEASE_SHARED() {
@@ -174,27 +141,15 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
 
   /// False if anyone holds the latch. Waiting writers are overtaken.
   [[nodiscard]] bool try_lock_exclusive() noexcept PALIMPSEST_TRY_ACQUIRE(true) {
-    std::uint64_t word = word_.load(std::memory_order_relaxed);
-    while (!(word & kHeld)) {
-      if (enter(word, word | kExclusive)) {
-        publish_exclusive();
-        return true;
-      }
-    }
-    return false;
+    return try_enter(kExclusive, [](std::uint64_t word) { return (word & kHeld) == 0; });
   }
 
   /// Optimistic to exclusive: true, and held, if `version` is still valid and nobody holds the
   /// latch. Success validates everything read since `version` was remembered.
   [[nodiscard]] bool try_upgrade(std::uint64_t version) noexcept PALIMPSEST_TRY_ACQUIRE(true) {
-    std::uint64_t word = word_.load(std::memory_order_relaxed);
-    while ((word & (kVersionMask | kHeld)) == version) {
-      if (enter(word, word | kExclusive)) {
-        publish_exclusive();
-        return true;
-      }
-    }
-    return false;
+    return try_enter(kExclusive, [version](std::uint64_t word) {
+      return (word & (kVersionMask | kHeld)) == version;
+    });
   }
 
   /// Releases and raises the version: optimistic readers of before fail to validate.
@@ -216,21 +171,17 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
   /// The version that optimistic() returns once the exclusive holder, which is the caller, has
   /// called unlock_exclusive() or downgrade_to_shared().
   [[nodiscard]] std::uint64_t version_after_unlock() const noexcept {
-    const std::uint64_t word = word_.load(std::memory_order_relaxed);
-    debug_check((word & kExclusive) != 0, "version_after_unlock without exclusive");
-    return (word & kVersionMask) + kVersionStep;
+    debug_check(is_exclusive(), "version_after_unlock without exclusive");
+    return (word_.load(std::memory_order_relaxed) & kVersionMask) + kVersionStep;
   }
 
-  /// For the exclusive holder: whether the version is still the one remembered, that is, whether it
-  /// stands where a successful try_upgrade(version) would have put it.
+  /// For the exclusive holder: whether the version is still the one remembered.
   [[nodiscard]] bool exclusive_at(std::uint64_t version) const noexcept {
-    const std::uint64_t word = word_.load(std::memory_order_relaxed);
-    debug_check((word & kExclusive) != 0, "exclusive_at without exclusive");
-    return (word & kVersionMask) == version;
+    debug_check(is_exclusive(), "exclusive_at without exclusive");
+    return (word_.load(std::memory_order_relaxed) & kVersionMask) == version;
   }
 
-  // What others may ask; only the holder can rely on the answer.
-
+  // Questions; only the holder can rely on the answer.
   [[nodiscard]] bool is_exclusive() const noexcept {
     return (word_.load(std::memory_order_relaxed) & kExclusive) != 0;
   }
@@ -249,23 +200,31 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
   static constexpr std::uint64_t kVersionMask = ~(kVersionStep - 1);
   static constexpr std::uint64_t kHeld = kExclusive | kSharedMask;
 
-  /// One more shared holder may enter. A full shared count carries into writer waiting, so that the
-  /// slow path meets it.
+  /// Whether one more shared holder may enter. A full count carries into writer waiting.
   static bool admits_shared(std::uint64_t word) noexcept {
     return ((word + 1) & (kExclusive | kWriterWaiting)) == 0;
   }
 
-  /// The step into a held state; on failure `word` is what is there now.
+  /// The step into a held state, before all stores of the holder; on failure, `word` is reloaded.
   bool enter(std::uint64_t& word, std::uint64_t desired) noexcept {
-    return word_.compare_exchange_weak(word, desired, std::memory_order_acquire,
-                                       std::memory_order_relaxed);
-  }
-
-  /// Keeps the holder's stores behind the step that set exclusive.
-  static void publish_exclusive() noexcept {
+    const bool entered = word_.compare_exchange_weak(word, desired, std::memory_order_acquire,
+                                                     std::memory_order_relaxed);
 #ifndef PALIMPSEST_TSAN
     std::atomic_thread_fence(std::memory_order_release);
 #endif
+    return entered;
+  }
+
+  /// Adds `mode`, 1 or kExclusive, if `admits` allows it for the word as it is.
+  template <class Admits>
+  bool try_enter(std::uint64_t mode, Admits admits) noexcept {
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    while (admits(word)) {
+      if (enter(word, word + mode)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   void leave_exclusive(std::uint64_t difference) noexcept {
@@ -284,7 +243,6 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
 
   std::atomic<std::uint64_t> word_{kVersionStep};  ///< see the table above
   std::atomic<std::uint32_t> wake_sequence_{0};    ///< futex: raised whenever sleepers are woken
-  [[maybe_unused]] std::uint32_t reserved_{0};
 };
 
 static_assert(sizeof(HybridLatch) == 16);
