@@ -144,6 +144,15 @@ enum class OpenMode : std::uint8_t {
   create_new,     ///< must not exist; mode 0600
 };
 
+/// Memory known to the device while this exists.
+class BufferRegistration {
+ public:
+  BufferRegistration() = default;
+  virtual ~BufferRegistration() = default;
+  BufferRegistration(const BufferRegistration&) = delete;
+  BufferRegistration& operator=(const BufferRegistration&) = delete;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -161,9 +170,11 @@ class Device {
   virtual void sync_directory() = 0;
   [[nodiscard]] virtual std::vector<std::string> list() = 0;
 
-  /// Memory that transfers will often use; implementations may register it with the kernel. It must
-  /// outlive every later transfer from it.
-  virtual void register_buffer(MutableBytes memory) = 0;
+  /// Announces memory that transfers will often use; the device may register it with the kernel, or
+  /// not. Returns what ends the registration; it must go before the memory is freed (the kernel would
+  /// go on using the old pages) and before the device.
+  [[nodiscard]] virtual std::unique_ptr<BufferRegistration> register_buffer(
+      MutableBytes memory) = 0;
 
   /// "io_uring, O_DIRECT", "posix, buffered (O_DIRECT refused)", ...: for logs and statistics.
   [[nodiscard]] virtual std::string description() const = 0;

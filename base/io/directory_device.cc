@@ -160,6 +160,7 @@ OpenedFile DirectoryDevice::open_file(const std::string& name, OpenMode mode, bo
   }
   if (exclusive) {
     lock_exclusively(file, opened.name);
+    opened.is_locked = true;
   }
   const DirectIoLimits limits = direct_io_limits(file);
   opened.is_direct = limits.alignment_bytes != 0 && switch_to_direct(file) == 0;

@@ -24,6 +24,7 @@ struct OpenedFile {
   std::string name;  ///< with the directory's path
   std::shared_ptr<IoCounters> counters;
   bool is_direct = false;
+  bool is_locked = false;
   std::size_t alignment_bytes = 0;
   std::size_t atomic_write_bytes_max = 0;
 };

@@ -1,6 +1,7 @@
 #include "base/io/posix_device.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -45,6 +46,13 @@ std::size_t count_neighbours(std::span<const Attempted> batch) noexcept {
 
 PosixFile::PosixFile(OpenedFile opened)
     : File(opened.name, opened.counters), opened_(std::move(opened)) {}
+
+PosixFile::~PosixFile() {
+  // Said explicitly, because an io_uring may hold the file open a little longer than we do.
+  if (opened_.is_locked) {
+    ::flock(descriptor(), LOCK_UN);
+  }
+}
 
 void PosixFile::do_transfer(std::span<Attempted> batch) noexcept {
   while (!batch.empty()) {
@@ -175,7 +183,9 @@ int PosixFile::do_size(std::uint64_t& size_bytes) noexcept {
 PosixDevice::PosixDevice(std::string path, bool create)
     : DirectoryDevice(std::move(path), create) {}
 
-void PosixDevice::register_buffer(MutableBytes /*memory*/) {}
+std::unique_ptr<BufferRegistration> PosixDevice::register_buffer(MutableBytes /*memory*/) {
+  return std::make_unique<BufferRegistration>();
+}
 
 std::string PosixDevice::description() const {
   return "posix, " + caching();

@@ -20,6 +20,7 @@ namespace palimpsest::io {
 class PosixFile : public File {
  public:
   explicit PosixFile(OpenedFile opened);
+  ~PosixFile() override;
 
   [[nodiscard]] std::size_t alignment_bytes() const noexcept final {
     return opened_.alignment_bytes;
@@ -55,7 +56,7 @@ class PosixDevice final : public DirectoryDevice {
   PosixDevice(std::string path, bool create);
 
   /// Nothing to do: the kernel has no use for it here.
-  void register_buffer(MutableBytes memory) override;
+  [[nodiscard]] std::unique_ptr<BufferRegistration> register_buffer(MutableBytes memory) override;
   [[nodiscard]] std::string description() const override;
 
  private:

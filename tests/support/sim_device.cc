@@ -422,6 +422,8 @@ std::vector<std::string> SimDevice::list() {
   return names;
 }
 
-void SimDevice::register_buffer(MutableBytes /*memory*/) {}
+std::unique_ptr<io::BufferRegistration> SimDevice::register_buffer(MutableBytes /*memory*/) {
+  return std::make_unique<io::BufferRegistration>();
+}
 
 }  // namespace palimpsest::test

@@ -60,7 +60,8 @@ class SimDevice final : public io::Device {
   void rename(std::string_view from, std::string_view to) override;
   void sync_directory() override;
   [[nodiscard]] std::vector<std::string> list() override;
-  void register_buffer(MutableBytes memory) override;
+  [[nodiscard]] std::unique_ptr<io::BufferRegistration> register_buffer(
+      MutableBytes memory) override;
   [[nodiscard]] std::string description() const override { return "simulated disk"; }
   [[nodiscard]] const std::string& path() const noexcept override { return path_; }
 

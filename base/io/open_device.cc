@@ -1,0 +1,43 @@
+#include "base/io/open_device.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+
+#include "base/io/posix_device.h"
+#include "base/io/uring_device.h"
+
+namespace palimpsest::io {
+namespace {
+
+std::string_view reason_of(int error) noexcept {
+  switch (error) {
+    case ENOSYS: return "the kernel does not have it";
+    case EPERM:
+    case EACCES: return "it is forbidden here, as in most containers";
+    case ENOMEM: return "no memory for its queues";
+    default: return "unexpected";
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Device> open_device(const std::string& path, const DeviceOptions& options) {
+  if (options.preference == DeviceOptions::Preference::posix) {
+    return std::make_unique<PosixDevice>(path, options.create);
+  }
+  const int refusal = UringDevice::probe();
+  if (refusal == 0) {
+    return std::make_unique<UringDevice>(path, options.create, options.log);
+  }
+  auto device = std::make_unique<PosixDevice>(path, options.create);
+  options.log(LogLevel::warning,
+              fmt::format("\"{}\": io_uring cannot be used: {} ({}); the device is {}", path,
+                          reason_of(refusal), std::generic_category().message(refusal),
+                          device->description()));
+  return device;
+}
+
+}  // namespace palimpsest::io

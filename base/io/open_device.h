@@ -1,0 +1,30 @@
+// Opens a directory as a storage device by the best means this host allows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/io/device.h"
+#include "base/log.h"
+
+namespace palimpsest::io {
+
+struct DeviceOptions {
+  enum class Preference : std::uint8_t {
+    automatic = 1,  ///< io_uring, else POSIX with one log line saying why
+    posix,          ///< POSIX calls even where io_uring is allowed
+  };
+
+  /// Make the directory (0700) if it does not exist; its parent must.
+  bool create = false;
+  Preference preference = Preference::automatic;
+  LogSink log = stderr_log_sink();
+};
+
+/// Throws Error: not_found, not_a_database (not a directory), permission_denied (access, read-only
+/// file system), io_error.
+[[nodiscard]] std::unique_ptr<Device> open_device(const std::string& path,
+                                                  const DeviceOptions& options);
+
+}  // namespace palimpsest::io

@@ -1,0 +1,107 @@
+// The rings of one device: lent to a thread for one batch, created when first needed.
+//
+// Rings belong to nobody, because threads are the caller's business. Free rings are bits of words, one
+// word per processor (modulo), so that threads on different processors take rings from different
+// cache lines, without a lock; the lowest free bit is taken, so that few rings are ever created and
+// the one taken is warm.
+// Each ring has tables of registered files and memory of its own. The pool keeps the wanted state of
+// these tables and a count of its changes; a ring catches up when it is lent, or at once if it is idle.
+//
+// Invariants: (1) a ring is used only by the thread that cleared its bit;
+//             (2) a closed file or ended region is gone from every idle ring when forget_file() or
+//                 forget_region() returns, and from a lent one when it is given back.
+// Latching: tables_mutex_ guards the wanted tables; taken only when they have changed.
+// Failure: none thrown; without a ring the caller moves bytes by pread and pwrite.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "base/io/ring.h"
+#include "base/log.h"
+
+namespace palimpsest::io {
+
+class RingPool {
+ public:
+  /// Larger memory is not registered: each ring pins what is registered with it, at about 40 ms and
+  /// 256 KiB of table per GiB, and what it gains is a tenth of a 4 KiB block's processor time in a
+  /// batch, nothing in its latency.
+  static constexpr std::size_t kRegionBytesMax = std::size_t{16} << 20U;
+
+  explicit RingPool(LogSink log) : log_(std::move(log)) {}
+
+  /// A ring while it is lent; gives it back when it goes.
+  class Lease {
+   public:
+    Lease(RingPool& pool, std::size_t index) : pool_(&pool), index_(index) {}
+    Lease(Lease&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)), index_(other.index_) {}
+    Lease& operator=(Lease&&) = delete;
+    ~Lease() {
+      if (pool_ != nullptr) {
+        pool_->give_back(index_);
+      }
+    }
+    [[nodiscard]] explicit operator bool() const noexcept { return pool_ != nullptr; }
+    [[nodiscard]] Ring& operator*() const noexcept { return *pool_->rings_[index_]; }
+    [[nodiscard]] Ring* operator->() const noexcept { return pool_->rings_[index_].get(); }
+
+   private:
+    friend class RingPool;
+    Lease() = default;
+
+    RingPool* pool_ = nullptr;
+    std::size_t index_ = 0;
+  };
+
+  /// Lends a ring, or nothing: all are in use, or the kernel gives no more. Does not block.
+  [[nodiscard]] Lease lend() noexcept;
+
+  /// A place in the rings' tables for an open file.
+  [[nodiscard]] RingFile add_file(int descriptor) noexcept;
+  /// Before the descriptor is closed; no transfer of it is in flight.
+  void forget_file(const RingFile& file) noexcept;
+
+  /// Registers memory with every ring; 0 if it is not registered.
+  [[nodiscard]] std::uint64_t add_region(MutableBytes memory) noexcept;
+  void forget_region(std::uint64_t id) noexcept;
+
+  /// Rings that exist.
+  [[nodiscard]] std::size_t rings_count() const noexcept;
+
+ private:
+  static constexpr std::size_t kWords = 16;
+  static constexpr std::size_t kRingsPerWord = 64;
+
+  struct alignas(64) FreeWord {
+    std::atomic<std::uint64_t> bits{~std::uint64_t{0}};  ///< free, existing or not
+    std::atomic<std::uint64_t> existing{0};
+  };
+
+  [[nodiscard]] bool take(std::size_t index) noexcept;
+  void give_back(std::size_t index) noexcept;
+  [[nodiscard]] bool prepare(std::size_t index) noexcept;
+  void catch_up(Ring& ring) noexcept;
+  void update_idle_rings() noexcept;
+
+  LogSink log_;
+  std::array<FreeWord, kWords> words_;
+  std::array<std::unique_ptr<Ring>, kWords * kRingsPerWord> rings_;
+
+  std::mutex tables_mutex_;
+  Ring::FileIds files_{};      ///< guarded by tables_mutex_
+  Ring::Regions regions_{};    ///< guarded by tables_mutex_
+  std::uint64_t last_id_ = 0;  ///< guarded by tables_mutex_
+  std::atomic<std::uint64_t> changes_{0};
+
+  std::atomic<bool> logged_no_ring_{false};
+  std::atomic<bool> logged_no_region_{false};
+};
+
+}  // namespace palimpsest::io
