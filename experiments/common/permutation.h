@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "experiments/common/random.h"
+#include "experiments/common/mix.h"
 
 namespace palimpsest::experiments {
 

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "experiments/common/random.h"
+#include "base/random.h"
 
 namespace palimpsest::experiments {
 

@@ -41,6 +41,7 @@ struct Counters {
 /// How the workers of a phase end.
 struct PhasePlan {
   const char* name;
+  std::uint32_t number;  ///< within the run
   SessionUse use;
   std::uint32_t workers;
   double seconds;  ///< infinite: when all workers have done their share
@@ -104,6 +105,7 @@ class Phase {
         const WorkerContext context{.options = options_,
                                     .chooser = chooser_,
                                     .stop = stop_,
+                                    .phase = plan_.number,
                                     .worker = worker,
                                     .workers = plan_.workers};
         plan_.work(*session, context, states_[worker]);
@@ -279,7 +281,8 @@ class Run {
     const std::uint32_t limit = entry_.traits.load_threads_max;
     const std::uint32_t workers = limit == 0 ? options_.threads : std::min(options_.threads, limit);
     const Clock::time_point start = Clock::now();
-    const PhaseResult loaded = phase({"load", SessionUse::load, workers, kUntilDone, load_range});
+    const PhaseResult loaded =
+        phase({"load", 0, SessionUse::load, workers, kUntilDone, load_range});
     result_.load.seconds = seconds_since(start);
     engine_->finish_load();
     result_.load.loaded = true;
@@ -307,13 +310,13 @@ class Run {
                                : SessionUse::read_write;
     result_.prefilled = entry_.traits.persistent && options_.fits_in_memory();
     if (result_.prefilled) {
-      (void)phase({"prefill", SessionUse::read_only, options_.threads, kUntilDone, scan_range});
+      (void)phase({"prefill", 1, SessionUse::read_only, options_.threads, kUntilDone, scan_range});
     }
     if (options_.warmup_seconds > 0) {
-      (void)phase({"warmup", use, options_.warmup_threads, options_.warmup_seconds, operate});
+      (void)phase({"warmup", 2, use, options_.warmup_threads, options_.warmup_seconds, operate});
     }
     result_.engine_counts_pages = engine_->stats().page_reads.has_value();
-    result_.measured = phase({"run", use, options_.threads, options_.seconds, operate});
+    result_.measured = phase({"run", 3, use, options_.threads, options_.seconds, operate});
   }
 
   PhaseResult phase(PhasePlan plan) {

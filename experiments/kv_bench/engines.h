@@ -1,4 +1,4 @@
-// The engines a binary knows. kv_bench is linked with engines_own.cc, kv_bench_peers with
+// The engines a binary knows; --engine picks one. kv_bench is linked with engines_own.cc, kv_bench_peers with
 // engines_peers.cc; main.cc is the same.
 #pragma once
 
@@ -8,7 +8,6 @@
 
 namespace palimpsest::experiments {
 
-/// The first is the default.
 [[nodiscard]] std::vector<EngineEntry> known_engines();
 
 }  // namespace palimpsest::experiments

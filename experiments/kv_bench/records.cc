@@ -12,7 +12,7 @@ void fill_value(std::uint64_t record, std::span<char> out) noexcept {
   std::memset(out.data() + kStampBytes, 0, kValueBytesMin - kStampBytes);
   Random filler(stamp);
   for (std::size_t at = kValueBytesMin; at < out.size(); at += sizeof(std::uint64_t)) {
-    const std::uint64_t word = filler.next();
+    const std::uint64_t word = filler();
     std::memcpy(out.data() + at, &word, std::min(sizeof word, out.size() - at));
   }
 }

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "experiments/common/random.h"
+#include "experiments/common/mix.h"
 
 namespace palimpsest::experiments {
 

@@ -69,6 +69,12 @@ void repeat(const WorkerContext& context, WorkerState& state, Operation operatio
   }
 }
 
+/// Another sequence for every run, phase and worker: a run that repeated its warm-up's draws would find
+/// all of them in memory.
+std::uint64_t seed_of(const WorkerContext& context) {
+  return mix64(mix64(mix64(context.options.seed) + context.phase) + context.worker);
+}
+
 void scan_records(KvSession& session, const WorkerContext& context, WorkerState& state,
                   std::uint64_t first, std::uint64_t count) {
   if (count == 0) {
@@ -82,7 +88,7 @@ void scan_records(KvSession& session, const WorkerContext& context, WorkerState&
 void operate_scans(KvSession& session, const WorkerContext& context, WorkerState& state) {
   const Options& options = context.options;
   if (options.scan_length > 0) {
-    Random random(mix64(options.seed) + context.worker);
+    Random random(seed_of(context));
     repeat(context, state, [&] {
       const std::uint64_t first = context.chooser.choose(random, options.scan_length);
       scan_records(session, context, state, first, options.scan_length);
@@ -149,7 +155,7 @@ void operate(KvSession& session, const WorkerContext& context, WorkerState& stat
   const std::uint32_t update_percent = options.mode == Mode::lookup   ? 0
                                        : options.mode == Mode::update ? 100
                                                                       : options.update_percent;
-  Random random(mix64(options.seed) + context.worker);
+  Random random(seed_of(context));
   PointOperations operations(session, options);
   repeat(context, state, [&] {
     const std::uint64_t record = context.chooser.choose(random, 1);

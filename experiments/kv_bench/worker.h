@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/random.h"
 #include "experiments/common/histogram.h"
 #include "experiments/common/permutation.h"
-#include "experiments/common/random.h"
 #include "experiments/common/zipf.h"
 #include "experiments/kv_bench/kv_engine.h"
 #include "experiments/kv_bench/options.h"
@@ -38,6 +38,7 @@ struct WorkerContext {
   const Options& options;
   const RecordChooser& chooser;
   const std::atomic<bool>& stop;
+  std::uint32_t phase = 0;  ///< number of the phase within the run
   std::uint32_t worker = 0;
   std::uint32_t workers = 1;
 };

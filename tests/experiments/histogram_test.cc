@@ -1,0 +1,91 @@
+#include "experiments/common/histogram.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/support/seed.h"
+
+namespace palimpsest::experiments {
+namespace {
+
+TEST(Histogram, IsEmptyAtFirst) {
+  const Histogram histogram;
+  EXPECT_EQ(histogram.count(), 0U);
+  EXPECT_EQ(histogram.max(), 0U);
+  EXPECT_EQ(histogram.quantile(0.99), 0U);
+}
+
+TEST(Histogram, SmallValuesAreExact) {
+  Histogram histogram;
+  for (std::uint64_t value = 0; value < 128; ++value) {
+    histogram.record(value);
+  }
+  for (std::uint64_t value = 0; value < 128; ++value) {
+    EXPECT_EQ(histogram.quantile(static_cast<double>(value + 1) / 128), value);
+  }
+}
+
+TEST(Histogram, EveryMagnitudeIsWithinOneSixtyFourthAbove) {
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{12345}}) {
+      const std::uint64_t value = (std::uint64_t{1} << bit) + offset;
+      Histogram histogram;
+      histogram.record(value);
+      histogram.record(std::numeric_limits<std::uint64_t>::max());  // so that max does not bound it
+      const std::uint64_t seen = histogram.quantile(0.5);
+      EXPECT_GE(seen, value);
+      EXPECT_LE(seen - value, value / 64) << value;
+    }
+  }
+}
+
+TEST(Histogram, NeverExceedsTheLargestValue) {
+  Histogram histogram;
+  histogram.record(1'000'003);
+  EXPECT_EQ(histogram.quantile(1.0), 1'000'003U);
+  EXPECT_EQ(histogram.quantile(0.5), 1'000'003U);
+  EXPECT_EQ(histogram.max(), 1'000'003U);
+}
+
+TEST(Histogram, QuantilesAgreeWithSortedValues) {
+  Random random(test::seed());
+  Histogram histogram;
+  std::vector<std::uint64_t> values;
+  for (int i = 0; i < 20'000; ++i) {
+    values.push_back(random() >> random.below(60));
+    histogram.record(values.back());
+  }
+  std::sort(values.begin(), values.end());
+  for (const double fraction : {0.001, 0.1, 0.5, 0.9, 0.99, 0.999}) {
+    const auto rank = static_cast<std::size_t>(fraction * static_cast<double>(values.size()));
+    const std::uint64_t exact = values[rank - 1];
+    EXPECT_GE(histogram.quantile(fraction), exact);
+    EXPECT_LE(histogram.quantile(fraction), exact + exact / 64 + 1);
+  }
+}
+
+TEST(Histogram, MergingIsRecordingBoth) {
+  Random random(test::seed());
+  Histogram first;
+  Histogram second;
+  Histogram both;
+  for (int i = 0; i < 5'000; ++i) {
+    const std::uint64_t value = random.below(1'000'000);
+    (i % 3 == 0 ? first : second).record(value);
+    both.record(value);
+  }
+  first.merge(second);
+  EXPECT_EQ(first.count(), both.count());
+  EXPECT_EQ(first.max(), both.max());
+  for (int percent = 1; percent <= 100; ++percent) {
+    EXPECT_EQ(first.quantile(percent / 100.0), both.quantile(percent / 100.0));
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest::experiments
