@@ -1,10 +1,10 @@
 #include "buffer/buffer_pool.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <functional>
 #include <thread>
-
-#include <fmt/format.h>
 
 #include "palimpsest/error.h"
 
@@ -22,11 +22,11 @@ constexpr auto kFrameDeadline = std::chrono::seconds(60);
 std::uint32_t frames_that_fit(std::uint64_t memory_bytes, std::uint32_t page_size_bytes) {
   const std::uint64_t frames = memory_bytes / (page_size_bytes + kBytesPerFrame);
   if (frames < BufferPool::kFramesMin) {
-    throw Error(ErrorCode::out_of_memory,
-                fmt::format("the buffer pool's memory of {} bytes is too small for pages of {} "
-                            "bytes: the minimum is {} bytes",
-                            memory_bytes, page_size_bytes,
-                            BufferPool::memory_bytes_min(page_size_bytes)));
+    throw Error(
+        ErrorCode::out_of_memory,
+        fmt::format("the buffer pool's memory of {} bytes is too small for pages of {} "
+                    "bytes: the minimum is {} bytes",
+                    memory_bytes, page_size_bytes, BufferPool::memory_bytes_min(page_size_bytes)));
   }
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(frames, raw(kNoFrame) - 1));
 }
@@ -119,13 +119,10 @@ Attempt<ExclusivePage> BufferPool::follow_exclusive(OptimisticPage& parent, Swip
   }
   Frame& frame = frames_[child.swip.frame()];
   const Waited waited = frame.latch.lock_exclusive();
-  ExclusivePage page(frame, frames_.page(child.swip.frame()));
+  ExclusivePage page(frame, frames_.page(child.swip.frame()), waited);
   if (!parent.unchanged()) {
     page.release_unchanged();
     return restart;
-  }
-  if (waited == Waited::yes) {
-    frame.count_contention();
   }
   frame.touch();
   return page;
@@ -203,6 +200,15 @@ ExclusivePage BufferPool::new_page(PageReservation& reservation, PageType type,
   return format(reservation, type, frames_.index_of(parent.frame()), 0);
 }
 
+ExclusivePage BufferPool::resident_child([[maybe_unused]] const ExclusivePage& parent,
+                                         Swip swip) noexcept {
+  debug_check(parent.holds() && swip.swizzled(), "the parent's latch keeps the child in its frame");
+  Frame& frame = frames_[swip.frame()];
+  frame.latch.lock_exclusive();
+  frame.touch();
+  return ExclusivePage(frame, frames_.page(swip.frame()));
+}
+
 void BufferPool::adopt_children(const ExclusivePage& parent) noexcept {
   const FrameIndex index = frames_.index_of(parent.frame());
   std::vector<std::uint32_t> offsets;
@@ -216,6 +222,8 @@ void BufferPool::adopt_children(const ExclusivePage& parent) noexcept {
   }
 }
 
-void BufferPool::flush() { reclaimer_.write(reclaimer_.dirty_frames()); }
+void BufferPool::flush() {
+  reclaimer_.write(reclaimer_.dirty_frames());
+}
 
 }  // namespace palimpsest::buffer

@@ -44,6 +44,8 @@ struct BufferPoolOptions {
 
 class BufferPool {
  public:
+  using Load = PageLoader::Load;
+
   /// Fewer frames are refused (Error out_of_memory): a split and its helpers need some at once.
   static constexpr std::uint32_t kFramesMin = 32;
 
@@ -112,7 +114,6 @@ class BufferPool {
 
   // Reading ahead: faults that overlap in one thread
 
-  using Load = PageLoader::Load;
   /// Starts to load an evicted child unless that is under way, the parent has changed or no frame is
   /// free. Waits for nothing; until finish_loads() the caller must not wait for any latch.
   bool begin_load(const OptimisticPage& parent, SwipRef child, std::vector<Load>& loads) {
@@ -133,6 +134,9 @@ class BufferPool {
   [[nodiscard]] ExclusivePage new_page(PageReservation& reservation, PageType type,
                                        const ExclusivePage& parent) noexcept;
 
+  /// A resident child of a page that the caller has latched exclusively; waits for its latch.
+  [[nodiscard]] ExclusivePage resident_child(const ExclusivePage& parent, Swip swip) noexcept;
+
   /// To be called for a page that took over swips from another one, both exclusively latched.
   void adopt_children(const ExclusivePage& parent) noexcept;
 
@@ -151,9 +155,7 @@ class BufferPool {
 
   [[nodiscard]] std::uint32_t frame_count() const noexcept { return frames_.count(); }
   [[nodiscard]] std::uint32_t free_frame_count() const noexcept { return free_frames_.count(); }
-  [[nodiscard]] std::uint32_t page_size_bytes() const noexcept {
-    return frames_.page_size_bytes();
-  }
+  [[nodiscard]] std::uint32_t page_size_bytes() const noexcept { return frames_.page_size_bytes(); }
   [[nodiscard]] PageFile& file() noexcept { return file_; }
   [[nodiscard]] SpaceMap& space() noexcept { return space_; }
   [[nodiscard]] PageWriter& writer() noexcept { return writer_; }
@@ -164,8 +166,8 @@ class BufferPool {
   friend class PageReservation;
 
   void bring_in(OptimisticPage& parent, SwipRef child);
-  [[nodiscard]] ExclusivePage format(PageReservation& reservation, PageType type,
-                                     FrameIndex parent, std::uint32_t flags) noexcept;
+  [[nodiscard]] ExclusivePage format(PageReservation& reservation, PageType type, FrameIndex parent,
+                                     std::uint32_t flags) noexcept;
 
   PageFile& file_;
   PageWriter& writer_;

@@ -34,8 +34,8 @@ RestoreOutcome DoubleWriteRing::restore(std::uint64_t first_page, std::uint64_t 
   PageId previous = kNoPage;
   for (const RingCopy& copy : copies) {
     const bool has_place = raw(copy.id) >= first_page && raw(copy.id) < page_count;
-    if (copy.id != previous && has_place && restore_page(copy, page.bytes())) {
-      ++outcome.pages_restored;
+    if (copy.id != previous && has_place) {
+      restore_page(copy, page.bytes(), outcome);
     }
     previous = copy.id;
   }
@@ -65,16 +65,23 @@ std::vector<RingCopy> DoubleWriteRing::find_copies(std::uint64_t batch_floor) {
   return copies;
 }
 
-bool DoubleWriteRing::restore_page(const RingCopy& copy, MutableBytes page) {
+void DoubleWriteRing::restore_page(const RingCopy& copy, MutableBytes page,
+                                   RestoreOutcome& outcome) {
   const std::uint64_t place = raw(copy.id) * page_size_bytes_;
   file_.read(place, page);
   const PageFault fault = verify_page(page, copy.id);
-  if (fault != PageFault::checksum && fault != PageFault::identity) {
-    return false;
+  const std::uint64_t batch = header_of(page).write_batch;
+  if (fault == PageFault::checksum || fault == PageFault::identity) {
+    ++outcome.pages_restored;
+  } else if (batch == outcome.newest_batch || batch + 1 == outcome.newest_batch) {
+    ++outcome.pages_rewritten;
+  } else {
+    return;
   }
   file_.read(copy.offset_bytes, page);
-  file_.write(place, page);
-  return true;
+  if (verify_page(page, copy.id) == PageFault::none) {  // as it did a moment ago
+    file_.write(place, page);
+  }
 }
 
 }  // namespace palimpsest::buffer

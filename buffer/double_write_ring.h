@@ -1,18 +1,23 @@
 // The double-write ring: where page images lie durably while they are written in place.
 //
-// Format: ring_batches slots of batch_pages pages, right behind the file's header area. A slot holds
-// sealed page images, exactly as they are in place: each carries its page id, its batch number and a
-// checksum (page_header.h). What does not verify is no copy; slots start as zeros. When slots are
-// written and why that is safe: page_writer.h.
+// Format: ring_batches slots of batch_pages pages, right behind the file's header area. A slot
+// holds sealed page images, exactly as they are in place: each carries its page id, its batch
+// number and a checksum (page_header.h). What does not verify is no copy; slots start as zeros.
+// When slots are written and why that is safe: page_writer.h.
 //
 // Restore (docs/invariants.md I-1), before anything else of an unclean file is read:
 //   1  sync the file: what a killed process left in the device's cache becomes durable
 //   2  collect the copies that verify and whose batch is at least the header's batch floor
 //   3  keep those of the newest batch number found and of its predecessor
-//   4  for each page among them whose image in place does not verify: write the newest copy in place
+//   4  write the newest copy in place, for each page among them whose image in place does not
+//      verify, or does but was written by one of these two batches
 //   5  sync; only then may the caller raise the batch floor or write to the ring
-// "Newest copy" is the one of the higher batch, which is also the one of the highest GSN: a page has
-// one write in flight at a time and its GSN never falls.
+// "Newest copy" is the one of the higher batch, which is also the one of the highest GSN: a page
+// has one write in flight at a time and its GSN never falls.
+// Why 4 also rewrites whole images: after a failed sync the device's cache may show what the medium
+// never got, and the next sync succeeds (Rebello et al., ATC 2020). Images in place of the two
+// batches are the ones that may be unhardened; the copies of that batch are durable, so a crash in
+// 4 still finds them.
 // Cases: - A page cut off by a truncation: its place lies beyond the end of the file; skipped.
 //        - A freed page, maybe in use again: its image in place verifies, or it was never made
 //          durable and nothing refers to it; an old image there is as good as a torn one.
@@ -44,7 +49,8 @@ struct RingCopy {
 struct RestoreOutcome {
   std::uint64_t newest_batch = 0;       ///< newest batch number in the ring, 0 none
   std::uint32_t copies_considered = 0;  ///< of that batch and its predecessor
-  std::uint32_t pages_restored = 0;
+  std::uint32_t pages_restored = 0;     ///< whose image in place did not verify
+  std::uint32_t pages_rewritten = 0;    ///< whose image did
 };
 
 class DoubleWriteRing {
@@ -57,7 +63,8 @@ class DoubleWriteRing {
         batches_(header.ring_batches),
         batch_pages_(header.batch_pages) {}
 
-  /// Writes the images of one batch to a slot; not durable before a sync. Throws io_error, no_space.
+  /// Writes the images of one batch to a slot; not durable before a sync. Throws io_error,
+  /// no_space.
   void write(std::uint32_t slot, ConstBytes images);
 
   /// Runs the restore. `page_count`: whole pages of the file as it is long now. Throws io_error.
@@ -68,7 +75,7 @@ class DoubleWriteRing {
 
  private:
   [[nodiscard]] std::vector<RingCopy> find_copies(std::uint64_t batch_floor);
-  [[nodiscard]] bool restore_page(const RingCopy& copy, MutableBytes page);
+  void restore_page(const RingCopy& copy, MutableBytes page, RestoreOutcome& outcome);
 
   io::File& file_;
   std::uint64_t offset_bytes_;

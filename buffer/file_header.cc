@@ -111,34 +111,41 @@ HeaderBlock decode_file_header(ConstBytes block, FileHeader& header) noexcept {
   return header.checksum == block_checksum(block) ? HeaderBlock::valid : HeaderBlock::damaged;
 }
 
-FoundHeader find_file_header(ConstBytes area, std::string_view file) {
-  std::array<FileHeader, 2> headers{};
-  std::array<HeaderBlock, 2> states{};
-  std::optional<FoundHeader> found;
-  for (std::uint32_t copy = 0; copy < 2; ++copy) {
-    const ConstBytes block = area.subspan(copy * kHeaderBlockBytes, kHeaderBlockBytes);
-    states[copy] = decode_file_header(block, headers[copy]);
-    if (states[copy] == HeaderBlock::valid &&
-        (!found || headers[copy].sequence > found->header.sequence)) {
-      found = FoundHeader{headers[copy], copy};
+FoundHeader find_file_header(ConstBytes blocks, std::string_view file) {
+  std::optional<FileHeader> newest;
+  std::uint32_t next_copy = 0;
+  std::uint64_t lowest_sequence = std::numeric_limits<std::uint64_t>::max();
+  bool any_bytes = false;
+  std::string damage;
+  for (std::uint32_t copy = 0; copy < kHeaderCopies; ++copy) {
+    const ConstBytes block = blocks.subspan(copy * kHeaderBlockBytes, kHeaderBlockBytes);
+    FileHeader header{};
+    const HeaderBlock state = decode_file_header(block, header);
+    any_bytes = any_bytes || state != HeaderBlock::empty;
+    const std::uint64_t sequence = state == HeaderBlock::valid ? header.sequence : 0;
+    if (sequence < lowest_sequence) {
+      lowest_sequence = sequence;
+      next_copy = copy;
+    }
+    if (state == HeaderBlock::valid && (!newest || sequence > newest->sequence)) {
+      newest = header;
+    }
+    if (state == HeaderBlock::damaged) {
+      damage += fmt::format("; copy {}: checksum stored {:#018x}, computed {:#018x}", copy,
+                            header.checksum, block_checksum(block));
     }
   }
-  if (found) {
-    return *found;
+  if (newest) {
+    return {*newest, next_copy};
   }
-  if (states[0] != HeaderBlock::damaged && states[1] != HeaderBlock::damaged) {
-    const bool empty = states[0] == HeaderBlock::empty && states[1] == HeaderBlock::empty;
-    throw Error(ErrorCode::not_a_database,
-                fmt::format("page file \"{}\" {}", file,
-                            empty ? "has an empty header: its creation was never completed"
-                                  : "was not written by Palimpsest: it does not begin with the "
-                                    "magic bytes PLMPSEST"));
+  if (!damage.empty()) {
+    throw_damaged(file, fmt::format("no copy is whole{}", damage));
   }
-  throw_damaged(file, fmt::format("both copies are damaged: checksums stored {:#018x} and "
-                                  "{:#018x}, computed {:#018x} and {:#018x}",
-                                  headers[0].checksum, headers[1].checksum,
-                                  block_checksum(area.subspan(0, kHeaderBlockBytes)),
-                                  block_checksum(area.subspan(kHeaderBlockBytes))));
+  throw Error(ErrorCode::not_a_database,
+              fmt::format("page file \"{}\" {}", file,
+                          any_bytes ? "was not written by Palimpsest: it does not begin with the "
+                                      "magic bytes PLMPSEST"
+                                    : "has an empty header: its creation was never completed"));
 }
 
 void validate_file_header(const FileHeader& header, std::uint64_t file_size_bytes,

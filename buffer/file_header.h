@@ -1,9 +1,12 @@
 // The first 64 KiB of the page file: what must be known before the page size is.
 //
-// Two copies of one 4 KiB block, at offsets 0 and 4096, are written alternately; the valid copy
-// with the higher sequence number is the header. A torn write of one copy therefore loses only the
-// change it was about to make. The rest of the 64 KiB is zero and reserved. The area is 64 KiB
-// because that is a whole number of pages for every page size.
+// Three copies of one 4 KiB block, at offsets 0, 4096 and 8192, are written in turn, the oldest
+// first; the valid copy with the highest sequence number is the header. A torn write of one copy
+// therefore loses only the change it was about to make. Two copies would do for power failures
+// alone; but after a failed sync the newest copy may be seen in the device's cache without being on
+// the medium, and then the next write must not go to the only other one.
+// The rest of the 64 KiB is zero and reserved. The area is 64 KiB because that is a whole number of
+// pages for every page size.
 //
 // On disk, one copy (fixed-width little-endian; offsets in bytes; 0, 8 and 16 never move between
 // format versions):
@@ -41,6 +44,7 @@ namespace palimpsest::buffer {
 
 inline constexpr std::uint32_t kFileFormatVersion = 1;
 inline constexpr std::size_t kHeaderBlockBytes = 4096;
+inline constexpr std::uint32_t kHeaderCopies = 3;
 inline constexpr std::size_t kHeaderAreaBytes = 65536;
 inline constexpr std::uint64_t kKnownIncompatibleFeatures = 0;
 inline constexpr std::uint32_t kRingBatchesMin = 2;
@@ -100,13 +104,15 @@ enum class HeaderBlock : std::uint8_t { valid = 1, empty, foreign, damaged };
 /// Reads a block of kHeaderBlockBytes; `header` is filled in unless the block is empty.
 [[nodiscard]] HeaderBlock decode_file_header(ConstBytes block, FileHeader& header) noexcept;
 
-/// The newer valid of the two copies in the first 8 KiB of `area`, and where it stands. Throws
-/// Error not_a_database or corruption, naming the file, when there is none.
+/// The newest valid copy of the header, and the copy to write next: the oldest or a damaged one.
 struct FoundHeader {
   FileHeader header;
-  std::uint32_t copy;  ///< 0 or 1
+  std::uint32_t next_copy = 0;  ///< below kHeaderCopies
 };
-[[nodiscard]] FoundHeader find_file_header(ConstBytes area, std::string_view file);
+
+/// Finds the header in the first kHeaderCopies blocks of a file. Throws Error not_a_database or
+/// corruption, naming the file, when there is none.
+[[nodiscard]] FoundHeader find_file_header(ConstBytes blocks, std::string_view file);
 
 /// Refuses a header whose fields this build cannot use or that contradict each other or the file's
 /// size: Error unsupported_version, page_size_mismatch or corruption. Reads no other byte of the

@@ -55,8 +55,11 @@ struct alignas(64) Frame {
   std::atomic<FrameState> state{FrameState::free};
   std::atomic<PageType> type{};
   std::atomic<bool> cool{false};
-  /// How often an exclusive latch on this page had to wait since the page came here (saturating).
+  /// How often a writer of this page had to wait for its latch, at another place of the page than
+  /// the one before (saturating), and that place. For contention splits; written under the exclusive
+  /// latch.
   std::atomic<std::uint8_t> contention{0};
+  std::atomic<std::uint16_t> contended_place{0};
 
   /// Takes back the second-chance mark: the page is in use.
   void touch() noexcept {
@@ -65,11 +68,13 @@ struct alignas(64) Frame {
     }
   }
 
-  /// Counts a wait for the exclusive latch, which the caller holds now.
-  void count_contention() noexcept {
+  /// Counts a contended write at `place` of the page. The caller holds the exclusive latch. One hot
+  /// place does not count: splitting the page would not help it.
+  void count_contention(std::uint16_t place) noexcept {
     const std::uint8_t count = contention.load(std::memory_order_relaxed);
-    if (count != UINT8_MAX) {
+    if (count != UINT8_MAX && contended_place.load(std::memory_order_relaxed) != place) {
       contention.store(static_cast<std::uint8_t>(count + 1), std::memory_order_relaxed);
+      contended_place.store(place, std::memory_order_relaxed);
     }
   }
 

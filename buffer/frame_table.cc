@@ -1,13 +1,12 @@
 #include "buffer/frame_table.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <new>
-
-#include <fmt/format.h>
 
 #include "palimpsest/error.h"
 
@@ -17,7 +16,9 @@ namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
-std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 }  // namespace
 
@@ -45,6 +46,8 @@ FrameTable::FrameTable(std::uint32_t frame_count, std::uint32_t page_size_bytes)
   }
 }
 
-FrameTable::~FrameTable() { ::munmap(reserved_, reserved_bytes_); }
+FrameTable::~FrameTable() {
+  ::munmap(reserved_, reserved_bytes_);
+}
 
 }  // namespace palimpsest::buffer

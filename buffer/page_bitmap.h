@@ -1,11 +1,11 @@
 // The space map's bits in memory: which pages are taken. Lock-free; knows nothing of files.
 //
 // Bits stand in stretches of equal length (one map page each), 64 to a word. A stretch also has a
-// summary bit per word: "may have a clear bit, and no stripe holds it". A stripe takes bits from the
-// word it holds; when that is full it takes over another by clearing its summary bit, lowest word
-// first. Callers with different stripes thus meet neither on bits nor, but for the ends of words, on
-// cache lines, and one caller gets neighbouring bits. Rejected: one cursor for all (a shared counter
-// on every allocation) and a clear-bit counter per stretch (the same).
+// summary bit per word: "may have a clear bit, and no stripe holds it". A stripe takes bits from
+// the word it holds; when that is full it takes over another by clearing its summary bit, lowest
+// word first. Callers with different stripes thus meet neither on bits nor, but for the ends of
+// words, on cache lines, and one caller gets neighbouring bits. Rejected: one cursor for all (a
+// shared counter on every allocation) and a clear-bit counter per stretch (the same).
 //
 // Invariants: (1) a bit is handed out by the one thread that changed it from 0 to 1.
 //             (2) a word with a clear bit has its summary bit set or is held by a stripe: release
@@ -66,8 +66,8 @@ class PageBitmap {
   /// The 64 bits from 64 * `word`.
   [[nodiscard]] std::uint64_t word(std::uint64_t word) const noexcept { return at(word).load(); }
 
-  /// Clear runs that hold `bits` together: one if there is one, else the longest `max_runs`; empty if
-  /// they are too short. A look, not a claim.
+  /// Clear runs that hold `bits` together: one if there is one, else the longest `max_runs`; empty
+  /// if they are too short. A look, not a claim.
   [[nodiscard]] std::vector<BitRange> find_clear_runs(std::uint64_t bits,
                                                       std::uint32_t max_runs) const;
   /// Takes all clear bits right before `end` and returns them; stretches of which nothing but the

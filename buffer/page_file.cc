@@ -51,7 +51,6 @@ FileHeader new_header(const PageFileOptions& options) {
   FileHeader header = make_file_header();
   header.page_size_bytes = options.page_size_bytes;
   header.uuid = options.uuid ? *options.uuid : random_uuid();
-  header.sequence = 1;
   header.open_count = 1;
   header.batch_floor = 1;
   header.ring_offset_bytes = kHeaderAreaBytes;
@@ -62,13 +61,14 @@ FileHeader new_header(const PageFileOptions& options) {
   return header;
 }
 
-/// Writes the header area of a new file, both copies valid, copy 1 the newer.
+/// Writes the header area of a new file, all copies valid, the last one the newest.
 void write_new_file(io::File& file, FileHeader& header) {
   file.allocate(0, header.page_count * header.page_size_bytes);
   const AlignedMemory area(kHeaderAreaBytes, kHeaderBlockBytes);
-  encode_file_header(header, area.bytes().first(kHeaderBlockBytes));
-  header.sequence += 1;
-  encode_file_header(header, area.bytes().subspan(kHeaderBlockBytes, kHeaderBlockBytes));
+  for (std::uint32_t copy = 0; copy < kHeaderCopies; ++copy) {
+    header.sequence = copy + 1;
+    encode_file_header(header, area.bytes().subspan(copy * kHeaderBlockBytes, kHeaderBlockBytes));
+  }
   file.write(0, area.bytes());
   file.sync();
 }
@@ -88,7 +88,7 @@ PageFile::PageFile(std::unique_ptr<io::File> file, const FoundHeader& found, boo
       page_count_(page_count),
       next_batch_(std::max<std::uint64_t>(found.header.batch_floor, 1)),
       header_(found.header),
-      copy_(found.copy),
+      next_copy_(found.next_copy),
       block_(kHeaderBlockBytes, kHeaderBlockBytes) {
   check(file_->alignment_bytes() <= kHeaderBlockBytes, "the header's blocks suit the device");
 }
@@ -109,7 +109,7 @@ std::unique_ptr<PageFile> PageFile::create(io::Device& device, std::string_view 
     throw;
   }
   return std::unique_ptr<PageFile>(
-      new PageFile(std::move(file), FoundHeader{header, 1}, false, header.page_count));
+      new PageFile(std::move(file), FoundHeader{header, 0}, false, header.page_count));
 }
 
 std::unique_ptr<PageFile> PageFile::open(io::Device& device, std::string_view name,
@@ -117,13 +117,14 @@ std::unique_ptr<PageFile> PageFile::open(io::Device& device, std::string_view na
   const io::OpenMode mode = options.read_only ? io::OpenMode::read_only : io::OpenMode::read_write;
   std::unique_ptr<io::File> file = device.open(name, mode, true);
   const std::uint64_t size_bytes = file->size_bytes();
-  if (size_bytes < 2 * kHeaderBlockBytes) {
+  constexpr std::size_t kBlocksBytes = kHeaderCopies * kHeaderBlockBytes;
+  if (size_bytes < kBlocksBytes) {
     throw Error(ErrorCode::not_a_database,
                 fmt::format("page file \"{}\" is no page file: it has {} bytes, less than the "
                             "{} bytes of a header",
-                            name, size_bytes, 2 * kHeaderBlockBytes));
+                            name, size_bytes, kBlocksBytes));
   }
-  const AlignedMemory area(2 * kHeaderBlockBytes, kHeaderBlockBytes);
+  const AlignedMemory area(kBlocksBytes, kHeaderBlockBytes);
   file->read(0, area.bytes());
   const FoundHeader found = find_file_header(area.bytes(), name);
   validate_file_header(found.header, size_bytes, options.page_size_bytes, name);
@@ -321,20 +322,19 @@ void PageFile::sync() {
   }
 }
 
-/// Writes `next` over the older copy and makes it durable.
+/// Writes `next` over the oldest copy and makes it durable.
 void PageFile::write_header(FileHeader next) {
   next.sequence = header_.sequence + 1;
-  const std::uint32_t copy = 1 - copy_;
   encode_file_header(next, block_.bytes());
   try {
-    file_->write(copy * kHeaderBlockBytes, block_.bytes());
+    file_->write(next_copy_ * kHeaderBlockBytes, block_.bytes());
   } catch (const Error&) {
     fail();
     throw;
   }
   sync();
   header_ = next;
-  copy_ = copy;
+  next_copy_ = (next_copy_ + 1) % kHeaderCopies;
 }
 
 }  // namespace palimpsest::buffer

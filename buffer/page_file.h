@@ -171,9 +171,9 @@ class PageFile {
   std::atomic<std::uint64_t> next_batch_;
 
   mutable std::mutex header_mutex_;
-  FileHeader header_;    ///< as last written; protected by header_mutex_
-  std::uint32_t copy_;   ///< the copy that holds it; protected by header_mutex_
-  AlignedMemory block_;  ///< for header writes; protected by header_mutex_
+  FileHeader header_;        ///< as last written; protected by header_mutex_
+  std::uint32_t next_copy_;  ///< the copy to write next; protected by header_mutex_
+  AlignedMemory block_;      ///< for header writes; protected by header_mutex_
 };
 
 }  // namespace palimpsest::buffer

@@ -74,19 +74,24 @@ class SharedPage {
 class ExclusivePage {
  public:
   ExclusivePage() = default;
-  /// Adopts an exclusive latch already held.
-  ExclusivePage(Frame& frame, std::byte* page) noexcept : frame_(&frame), page_(page) {}
+  /// Adopts an exclusive latch already held, and how it was got.
+  ExclusivePage(Frame& frame, std::byte* page, Waited waited = Waited::no) noexcept
+      : frame_(&frame), page_(page), waited_(waited) {}
   ExclusivePage(ExclusivePage&& other) noexcept
-      : frame_(std::exchange(other.frame_, nullptr)), page_(other.page_) {}
+      : frame_(std::exchange(other.frame_, nullptr)), page_(other.page_), waited_(other.waited_) {}
   ExclusivePage& operator=(ExclusivePage&& other) noexcept {
     if (this != &other) {
       release();
       frame_ = std::exchange(other.frame_, nullptr);
       page_ = other.page_;
+      waited_ = other.waited_;
     }
     return *this;
   }
   ~ExclusivePage() { release(); }
+
+  /// Whether somebody else held the latch when it was asked for.
+  [[nodiscard]] bool was_contended() const noexcept { return waited_ == Waited::yes; }
 
   [[nodiscard]] bool holds() const noexcept { return frame_ != nullptr; }
   [[nodiscard]] Frame& frame() const noexcept { return *frame_; }
@@ -122,6 +127,7 @@ class ExclusivePage {
  private:
   Frame* frame_ = nullptr;
   std::byte* page_ = nullptr;
+  Waited waited_ = Waited::no;
 };
 
 /// Remembers a page's latch version.
@@ -176,7 +182,8 @@ class OptimisticPage {
   /// f(const std::byte* page) on bytes that may be torn; its result only if they were not.
   template <class F>
     requires LeavesPage<std::invoke_result_t<F, const std::byte*>>
-  [[nodiscard]] auto read(F&& f) const noexcept -> Attempt<std::invoke_result_t<F, const std::byte*>> {
+  [[nodiscard]] auto read(F&& f) const noexcept
+      -> Attempt<std::invoke_result_t<F, const std::byte*>> {
     auto result = f(static_cast<const std::byte*>(page_));
     if (!unchanged()) {
       return restart;
@@ -208,14 +215,16 @@ class OptimisticPage {
   [[nodiscard]] Attempt<ExclusivePage> to_exclusive() && noexcept {
     Frame& frame = *frame_;
     release();
-    if (!frame.latch.try_upgrade(version_)) {
-      frame.latch.lock_exclusive();
-      if (!frame.latch.exclusive_at(version_)) {
-        frame.latch.unlock_exclusive_unchanged();
-        return restart;
-      }
+    if (frame.latch.try_upgrade(version_)) {
+      return ExclusivePage(frame, page_);
     }
-    return ExclusivePage(frame, page_);
+    const Waited waited = frame.latch.lock_exclusive();
+    ExclusivePage page(frame, page_, waited);
+    if (!frame.latch.exclusive_at(version_)) {
+      page.release_unchanged();
+      return restart;
+    }
+    return page;
   }
 
   void release() noexcept {

@@ -1,13 +1,14 @@
 #include "buffer/page_loader.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <optional>
 #include <string>
 
-#include <fmt/format.h>
+#include "palimpsest/error.h"
 
 #include "base/sync_point.h"
-#include "palimpsest/error.h"
 
 namespace palimpsest::buffer {
 
@@ -68,8 +69,7 @@ bool PageLoader::begin(const OptimisticPage& parent, SwipRef child, std::vector<
     release_unused(*frame);
     return false;
   }
-  loads.push_back(
-      {*frame, child.swip.page(), &parent.frame(), parent.version(), child.offset});
+  loads.push_back({*frame, child.swip.page(), &parent.frame(), parent.version(), child.offset});
   return true;
 }
 
@@ -210,9 +210,8 @@ void PageLoader::check_edge(ConstBytes parent, std::uint32_t swip_offset, FrameI
   const PageKind* kind = kinds_.of(header.type);
   const auto reason = kind->validate_child(parent, swip_offset, frames_.page_bytes(frame));
   if (reason) {
-    throw Error(ErrorCode::corruption,
-                fmt::format("{}: page {} below page {}: {}", file_.name(), raw(page),
-                            raw(header.page_id), *reason));
+    throw Error(ErrorCode::corruption, fmt::format("{}: page {} below page {}: {}", file_.name(),
+                                                   raw(page), raw(header.page_id), *reason));
   }
 }
 

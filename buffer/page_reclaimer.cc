@@ -142,8 +142,8 @@ void PageReclaimer::evict_written(std::span<const FrameIndex> frames, Round& rou
   std::ranges::sort(by_parent);
   for (auto first = by_parent.begin(); first != by_parent.end();) {
     const FrameIndex parent = first->first;
-    const auto last =
-        std::find_if(first, by_parent.end(), [&](const auto& entry) { return entry.first != parent; });
+    const auto last = std::find_if(first, by_parent.end(),
+                                   [&](const auto& entry) { return entry.first != parent; });
     if (parent != kNoFrame && frames_[parent].latch.try_lock_exclusive()) {
       find_victims(parent, std::span(first, last), round);
       evict_children(parent, round);
@@ -160,8 +160,8 @@ void PageReclaimer::find_victims(FrameIndex parent,
   round.swip_offsets.clear();
   round.victims.clear();
   const PageKind* kind = kinds_.of(frames_[parent].type.load(std::memory_order_relaxed));
-  if (kind == nullptr || frames_[parent].state.load(std::memory_order_acquire) !=
-                             FrameState::resident) {
+  if (kind == nullptr ||
+      frames_[parent].state.load(std::memory_order_acquire) != FrameState::resident) {
     return;
   }
   kind->child_swips(frames_.page_bytes(parent), round.swip_offsets);

@@ -127,8 +127,8 @@ class PageWriter {
   AlignedMemory memory_;  ///< batch_pages images, contiguous
   std::vector<io::Transfer> transfers_;
   std::uint32_t next_slot_ = 0;
-  /// Invariant (4): set after a failed attempt, and at first, when an earlier writer of the same file
-  /// may have left pages unhardened.
+  /// Invariant (4): set after a failed attempt, and at first, when an earlier writer of the same
+  /// file may have left pages unhardened.
   bool harden_first_ = true;
 
   std::atomic<std::uint64_t> written_{0};

@@ -6,13 +6,13 @@
 // bytes a MiB at 4 KiB pages). Rejected: a free list through the pages (every allocation would read
 // a page, and nothing prefers low page ids, so the file could never shrink).
 //
-// Invariants: (1) the bits of page_bitmap.h hold: bit b is page first_page + b; bits of map pages and of
-//                 pages beyond the end of the file are set in memory; on disk those beyond the end
-//                 are 0.
-//             (2) the file has grown before the new pages' bits are cleared, and bits are set before
-//                 the file shrinks: whoever takes a clear bit has a page.
-//             (3) a page is in use on disk only after flush and harden; what happened since the last
-//                 flush is known to the log alone.
+// Invariants: (1) the bits of page_bitmap.h hold: bit b is page first_page + b; bits of map pages
+//                 and of pages beyond the end of the file are set in memory; on disk those beyond
+//                 the end are 0.
+//             (2) the file has grown before the new pages' bits are cleared, and bits are set
+//                 before the file shrinks: whoever takes a clear bit has a page.
+//             (3) a page is in use on disk only after flush and harden; what happened since the
+//                 last flush is known to the log alone.
 // Latching: structure_mutex_ is held for growth, extents, truncation and flush, across I/O; it
 // comes
 //           before the page writer's turn. allocate() and free() take it only to grow the file.
@@ -55,14 +55,14 @@ class SpaceMap {
   /// failed.
   [[nodiscard]] PageId allocate(std::uint32_t stripe);
 
-  /// Gives back a page that was handed out. Never blocks, throws nothing. The caller has no write of
-  /// it in flight.
+  /// Gives back a page that was handed out. Never blocks, throws nothing. The caller has no write
+  /// of it in flight.
   void free(PageId id) noexcept { free(PageRun{id, 1}); }
   void free(PageRun run) noexcept;
 
-  /// Takes `pages` pages in at most `max_runs` runs; none crosses a map page. One run where the free
-  /// pages or a growing file allow it. Throws no_space, io_error, failed, or invalid_argument if no
-  /// file could hold that many pages in so few runs.
+  /// Takes `pages` pages in at most `max_runs` runs; none crosses a map page. One run where the
+  /// free pages or a growing file allow it. Throws no_space, io_error, failed, or invalid_argument
+  /// if no file could hold that many pages in so few runs.
   [[nodiscard]] std::vector<PageRun> allocate_extent(std::uint32_t pages, std::uint32_t max_runs);
 
   [[nodiscard]] bool is_allocated(PageId id) const noexcept;

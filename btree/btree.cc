@@ -1,0 +1,368 @@
+#include "btree/btree.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest::btree {
+
+using buffer::ExclusivePage;
+using buffer::OptimisticPage;
+using buffer::PageType;
+
+namespace {
+
+/// Contended writes at changing places of a leaf before it is split although it is not full
+/// ("Contention and Space Management in B-Trees", CIDR 2021).
+constexpr std::uint8_t kContentionMax = 64;
+
+/// A thin leaf whose neighbours are full is not asked again at every removal.
+constexpr SlotIndex kMergeEvery = 8;
+
+}  // namespace
+
+BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id) {
+  auto reservation = pool.reserve(1);
+  ExclusivePage root = pool.new_root(reservation, PageType::tree_leaf);
+  const PageId page = root.frame().page_id.load(std::memory_order_relaxed);
+  LeafNode(root.modify(), pool.page_size_bytes()).init(page, id, ByteView(), std::nullopt);
+  return BTree(pool, large_values, id, page, pool.index_of(root.frame()));
+}
+
+BTree BTree::open(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id, PageId root) {
+  const FrameIndex frame = pool.pin_root(root);
+  const LeafView page(pool.frames().page(frame), pool.page_size_bytes());
+  if (page.tree_id() != id) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("{}: page {} is not the root of tree {}: it belongs to tree {}",
+                            pool.file().name(), raw(root), raw(id), raw(page.tree_id())));
+  }
+  if (!page.lower_fence().empty() || !page.upper_is_infinite()) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("{}: page {} is not the root of a tree: it has fences",
+                            pool.file().name(), raw(root)));
+  }
+  return BTree(pool, large_values, id, root, frame);
+}
+
+void BTree::refuse_key(ByteView key) const {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("a key of {} bytes: keys have 1 to {} bytes with pages of {} bytes",
+                          key.size(), key_bytes_max(page_size()), page_size()));
+}
+
+void BTree::refuse_in_place(ByteView key) const {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("the value of the key of {} bytes is stored outside its leaf and cannot "
+                          "be changed in place",
+                          key.size()));
+}
+
+// Reading
+
+BTree::Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last) const {
+  check_key(key);
+  if (last != nullptr && last->covers(key)) {
+    const auto leaf = descent_.pool().remembered(last->frame(), last->version());
+    if (leaf) {
+      const auto found = find_in(*leaf, key, value, nullptr);
+      if (found) {
+        return *found;
+      }
+    }
+  }
+  for (;;) {
+    const auto leaf = descent_.try_node<OptimisticPage>(Target{key}, 0);
+    if (!leaf) {
+      continue;
+    }
+    const auto found = find_in(*leaf, key, value, last);
+    if (found) {
+      return *found;
+    }
+  }
+}
+
+Attempt<BTree::Found> BTree::find_in(const OptimisticPage& leaf, ByteView key, ValueBuffer& value,
+                                     LastLeaf* last) const {
+  const auto found = leaf.read([&](const std::byte* page) {
+    const LeafView view(page, page_size());
+    const SearchResult at = view.find(key);
+    if (!at.found) {
+      return Found{};
+    }
+    value.assign_clamped(view.value(at.slot));
+    return Found{true, view.flags(at.slot)};
+  });
+  if (!found || last == nullptr) {
+    return found;
+  }
+  KeyBuffer lower;
+  KeyBuffer upper;
+  const auto infinite = leaf.read([&](const std::byte* page) {
+    const LeafView view(page, page_size());
+    lower.assign_clamped(view.lower_fence(), ByteView());
+    upper.assign_clamped(view.upper_fence(), ByteView());
+    return view.upper_is_infinite();
+  });
+  if (infinite) {
+    last->remember(descent_.pool().index_of(leaf.frame()), leaf.version(), lower.view(),
+                   *infinite ? std::nullopt : std::optional(upper.view()));
+  }
+  return found;
+}
+
+bool BTree::lookup(ByteView key, std::string& value, LastLeaf* last) const {
+  return lookup_with(key, [&](ByteView found) { value.assign(found); }, last);
+}
+
+// Calls read(descriptor) until it is complete; the value may be replaced meanwhile, and then the key
+// is looked up again. False if the key, or a large value of it, is gone; `read` then says what to do.
+template <class Read>
+bool BTree::with_large(ByteView key, ByteView descriptor, Read&& read) const {
+  LargeValueDescriptor value = large_values_->decode(descriptor);
+  for (;;) {
+    if (read(value) == ReadOutcome::complete) {
+      return true;
+    }
+    ValueBuffer now;
+    const Found found = find(key, now, nullptr);
+    if (!found.exists || (found.flags & kLargeValue) == 0) {
+      return false;
+    }
+    const LargeValueDescriptor current = large_values_->decode(now.view());
+    if (current == value) {
+      large_values_->verify(value);  // nobody freed its pages: names what is corrupt, or passes
+    }
+    value = current;
+  }
+}
+
+bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value) const {
+  if (with_large(key, descriptor, [&](const LargeValueDescriptor& large) {
+        return large_values_->read_all(large, value);
+      })) {
+    return true;
+  }
+  return lookup(key, value);  // a small value by now, or none
+}
+
+std::optional<std::uint64_t> BTree::value_bytes(ByteView key) const {
+  ValueBuffer value;
+  const Found found = find(key, value, nullptr);
+  if (!found.exists) {
+    return std::nullopt;
+  }
+  return (found.flags & kLargeValue) == 0 ? value.view().size()
+                                          : large_values_->decode(value.view()).size_bytes();
+}
+
+bool BTree::read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes out) const {
+  for (;;) {
+    ValueBuffer value;
+    const Found found = find(key, value, nullptr);
+    if (!found.exists) {
+      return false;
+    }
+    if ((found.flags & kLargeValue) == 0) {
+      const ByteView bytes = value.view();
+      if (offset_bytes > bytes.size() || out.size() > bytes.size() - offset_bytes) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} bytes from offset {} of a value of {} bytes", out.size(),
+                                offset_bytes, bytes.size()));
+      }
+      std::memcpy(out.data(), bytes.data() + offset_bytes, out.size());
+      return true;
+    }
+    if (with_large(key, value.view(), [&](const LargeValueDescriptor& large) {
+          return large_values_->read(large, offset_bytes, out);
+        })) {
+      return true;
+    }
+  }
+}
+
+void BTree::prefetch(std::span<const ByteView> keys) const {
+  buffer::BufferPool& pool = descent_.pool();
+  const std::size_t loads_max = std::max<std::size_t>(1, pool.frame_count() / 16);
+  std::vector<buffer::BufferPool::Load> loads;
+  bool more = true;
+  for (std::uint32_t round = 0; more && round <= kLevelMax; ++round) {  // a level at a time
+    for (const ByteView key : keys.first(std::min(keys.size(), loads_max))) {
+      descent_.begin_load(Target{key}, loads);
+    }
+    more = !loads.empty();
+    pool.finish_loads(loads);
+  }
+}
+
+// Writing
+
+ExclusivePage BTree::exclusive_leaf(ByteView key, LastLeaf* last) const {
+  if (last != nullptr && last->covers(key)) {
+    auto remembered = descent_.pool().remembered(last->frame(), last->version());
+    if (remembered) {
+      auto leaf = (*std::move(remembered)).to_exclusive();
+      if (leaf) {
+        leaf->frame().touch();
+        return *std::move(leaf);
+      }
+    }
+  }
+  return descent_.leaf<ExclusivePage>(Target{key});
+}
+
+// Ends a write: remembers the leaf, and splits it if too many writers meet in it.
+void BTree::let_go(ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* last) {
+  buffer::Frame& frame = leaf.frame();
+  if (last != nullptr) {
+    const LeafView view(leaf.page(), page_size());
+    last->remember(descent_.pool().index_of(frame), leaf.version_after_release(),
+                   view.lower_fence(),
+                   view.upper_is_infinite() ? std::nullopt : std::optional(view.upper_fence()));
+  }
+  if (!leaf.was_contended()) [[likely]] {
+    return;
+  }
+  frame.count_contention(static_cast<std::uint16_t>(slot));
+  if (frame.contention.load(std::memory_order_relaxed) >= kContentionMax) {
+    frame.contention.store(0, std::memory_order_relaxed);
+    leaf.release();
+    try {
+      structure_.split_leaf(key);
+    } catch (const Error&) {  // a wish: the write itself is done
+    }
+  }
+}
+
+BTree::Written BTree::write(ByteView key, ByteView value, WriteMode mode, LastLeaf* last) {
+  check_key(key);
+  if (key.size() + value.size() <= record_bytes_max(page_size())) [[likely]] {
+    return write_stored(key, {.bytes = value}, mode, last);
+  }
+  const LargeValueDescriptor large = large_values_->write(value);
+  const EncodedDescriptor encoded = large.encode();
+  try {
+    Written written =
+        write_stored(key, {.bytes = encoded.view(), .flags = kLargeValue}, mode, last);
+    if (written.existed ? mode == WriteMode::insert : mode == WriteMode::update) {
+      large_values_->free(large);  // not used
+    }
+    return written;
+  } catch (...) {
+    large_values_->free(large);
+    throw;
+  }
+}
+
+BTree::Written BTree::write_stored(ByteView key, const Stored& stored, WriteMode mode,
+                                   LastLeaf* last) {
+  for (;;) {
+    ExclusivePage leaf = exclusive_leaf(key, last);
+    const SearchResult at = LeafView(leaf.page(), page_size()).find(key);
+    Written written{.existed = at.found, .replaced = std::nullopt};
+    if (at.found ? mode == WriteMode::insert : mode == WriteMode::update) {
+      leaf.release_unchanged();
+      return written;
+    }
+    if (try_store(leaf, key, stored, at, written)) {
+      let_go(std::move(leaf), key, at.slot, last);
+      return written;
+    }
+    leaf.release_unchanged();
+    if (at.found) {
+      structure_.split_leaf(key);
+    } else {
+      structure_.make_room(key, stored.bytes.size());
+    }
+  }
+}
+
+// False, and nothing changed, if it does not fit.
+bool BTree::try_store(ExclusivePage& leaf, ByteView key, const Stored& stored,
+                      const SearchResult& at, Written& written) const {
+  const LeafView view(leaf.page(), page_size());
+  if (at.found) {
+    if (!view.can_replace(at.slot, stored.bytes.size())) {
+      return false;
+    }
+    written.replaced = large_value_at(view, at.slot);
+    LeafNode node(leaf.modify(), page_size());
+    const bool fits = node.replace_value(at.slot, stored.bytes);
+    check(fits, "a value that can be replaced fits");
+    node.set_flags(at.slot, stored.flags);
+    return true;
+  }
+  if (!view.can_insert(key.size(), stored.bytes.size())) {
+    return false;
+  }
+  const bool fits =
+      LeafNode(leaf.modify(), page_size()).insert(at.slot, key, stored.bytes, stored.flags);
+  check(fits, "a record that can be inserted fits");
+  return true;
+}
+
+std::optional<LargeValueDescriptor> BTree::large_value_at(const LeafView& leaf,
+                                                          SlotIndex slot) const {
+  if ((leaf.flags(slot) & kLargeValue) == 0) {
+    return std::nullopt;
+  }
+  return large_values_->decode(leaf.value(slot));
+}
+
+void BTree::free_replaced(const Written& written) {
+  if (written.replaced) {
+    large_values_->free(*written.replaced);
+  }
+}
+
+bool BTree::insert(ByteView key, ByteView value, LastLeaf* last) {
+  return !write(key, value, WriteMode::insert, last).existed;
+}
+
+bool BTree::upsert(ByteView key, ByteView value, LastLeaf* last) {
+  const Written written = write(key, value, WriteMode::upsert, last);
+  free_replaced(written);
+  return !written.existed;
+}
+
+bool BTree::upsert_large(ByteView key, const LargeValueDescriptor& value) {
+  check_key(key);
+  const EncodedDescriptor encoded = value.encode();
+  const Written written = write_stored(key, {.bytes = encoded.view(), .flags = kLargeValue},
+                                       WriteMode::upsert, nullptr);
+  free_replaced(written);
+  return !written.existed;
+}
+
+bool BTree::update(ByteView key, ByteView value, LastLeaf* last) {
+  const Written written = write(key, value, WriteMode::update, last);
+  free_replaced(written);
+  return written.existed;
+}
+
+bool BTree::remove(ByteView key, LastLeaf* last) {
+  check_key(key);
+  ExclusivePage leaf = exclusive_leaf(key, last);
+  const LeafView view(leaf.page(), page_size());
+  const SearchResult at = view.find(key);
+  if (!at.found) {
+    leaf.release_unchanged();
+    return false;
+  }
+  const Written written{.existed = true, .replaced = large_value_at(view, at.slot)};
+  const bool was_thin = Structure::thinly_filled(view.free_bytes(), page_size());
+  LeafNode(leaf.modify(), page_size()).remove(at.slot);
+  const bool is_thin = Structure::thinly_filled(view.free_bytes(), page_size());
+  const bool merge = is_thin && (!was_thin || view.count() % kMergeEvery == 0);
+  let_go(std::move(leaf), key, at.slot, last);
+  if (merge) {
+    structure_.merge_leaf(key);
+  }
+  free_replaced(written);
+  return true;
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,193 @@
+// The B+-tree: an ordered map from key bytes to value bytes, larger than memory.
+//
+// Keys are compared by memcmp; 1 byte to an eighth of the page. A record (key plus value) of up to a
+// quarter of the page lies in a leaf; larger values, up to 1 GiB, lie in extents of their own and the
+// leaf holds their descriptor (large_value_store.h). Leaves have fences and no sibling pointers, so
+// each page is named by exactly one swip.
+//
+// Parts: node_*.h, leaf_node.h, inner_node.h (one page), descent.h (finding a node), structure.h
+// (splits, merges), leaf_walk.h and cursor.h (scans), builder.h (sorted loads), audit.h (checking).
+//
+// Latching: reads are optimistic and write nothing shared; a write latches its leaf exclusively, and
+//           more only when the structure must change. No latch is held during I/O or while the
+//           caller's code runs, except where a function says so.
+// Failure: Error invalid_argument for a key or value beyond a limit (names it), no_space, io_error,
+//          corruption; the tree stays valid, and the operation has had no effect.
+// Thread-safety: all functions, from any thread. Each call is atomic by itself.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "btree/descent.h"
+#include "btree/large_value_store.h"
+#include "btree/last_leaf.h"
+#include "btree/leaf_node.h"
+#include "btree/structure.h"
+#include "buffer/buffer_pool.h"
+
+namespace palimpsest::btree {
+
+/// Memory for one in-page value of any page size, for use on the stack.
+class ValueBuffer {
+ public:
+  ValueBuffer() noexcept {}  // NOLINT(modernize-use-equals-default): leaves bytes_ uninitialised
+
+  /// Cut off at the capacity: for bytes read optimistically.
+  void assign_clamped(ByteView value) noexcept {
+    size_ = std::min(value.size(), bytes_.size());
+    std::memcpy(bytes_.data(), value.data(), size_);
+  }
+  [[nodiscard]] ByteView view() const noexcept { return {bytes_.data(), size_}; }
+
+ private:
+  std::size_t size_ = 0;
+  std::array<char, record_bytes_max(buffer::kPageSizeMax)> bytes_;
+};
+
+class BTree {
+ public:
+  /// Makes an empty tree with a new root page. Throws no_space, io_error.
+  [[nodiscard]] static BTree create(buffer::BufferPool& pool, LargeValueStore& large_values,
+                                    TreeId id);
+  /// Opens a tree by its root page, once per pool. Throws io_error, corruption.
+  [[nodiscard]] static BTree open(buffer::BufferPool& pool, LargeValueStore& large_values,
+                                  TreeId id, PageId root);
+
+  [[nodiscard]] PageId root_page() const noexcept { return root_page_; }
+  [[nodiscard]] TreeId id() const noexcept { return id_; }
+  [[nodiscard]] const Descent& descent() const noexcept { return descent_; }
+  [[nodiscard]] LargeValueStore& large_values() const noexcept { return *large_values_; }
+
+  // In all calls, `last` is the caller's memory of the leaf it used last, or null.
+
+  /// Copies the value; false if the key is absent (`value` is then as it was).
+  [[nodiscard]] bool lookup(ByteView key, std::string& value, LastLeaf* last = nullptr) const;
+
+  /// Calls sink(ByteView) with the value, valid during the call; no latch is held. Spares the copy
+  /// into a string. False if the key is absent.
+  template <class Sink>
+  [[nodiscard]] bool lookup_with(ByteView key, Sink&& sink, LastLeaf* last = nullptr) const {
+    ValueBuffer value;
+    const Found found = find(key, value, last);
+    if (!found.exists) {
+      return false;
+    }
+    if ((found.flags & kLargeValue) == 0) [[likely]] {
+      sink(value.view());
+      return true;
+    }
+    std::string large;
+    if (!read_large(key, value.view(), large)) {
+      return false;
+    }
+    sink(ByteView(large));
+    return true;
+  }
+
+  /// The value's length in bytes, large or not.
+  [[nodiscard]] std::optional<std::uint64_t> value_bytes(ByteView key) const;
+
+  /// Copies out.size() bytes of the value from an offset; nothing if the key is absent. Throws
+  /// invalid_argument if the value ends before that.
+  [[nodiscard]] bool read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes out) const;
+
+  /// Brings the leaves of these keys into memory, their reads overlapping.
+  void prefetch(std::span<const ByteView> keys) const;
+
+  /// False, and nothing changed, if the key exists.
+  [[nodiscard]] bool insert(ByteView key, ByteView value, LastLeaf* last = nullptr);
+  /// Inserts or replaces; true if the key is new.
+  bool upsert(ByteView key, ByteView value, LastLeaf* last = nullptr);
+  /// Inserts or replaces by a large value written before (large_values().begin()); true if new.
+  bool upsert_large(ByteView key, const LargeValueDescriptor& value);
+  /// Replaces; false, and nothing changed, if the key is absent.
+  [[nodiscard]] bool update(ByteView key, ByteView value, LastLeaf* last = nullptr);
+  /// False if the key is absent.
+  [[nodiscard]] bool remove(ByteView key, LastLeaf* last = nullptr);
+
+  /// Calls change(MutableBytes) on the value in place, under the leaf's exclusive latch: it must
+  /// neither block nor call the engine. False if the key is absent; Error invalid_argument for a
+  /// large value.
+  template <class Change>
+  [[nodiscard]] bool modify(ByteView key, Change&& change, LastLeaf* last = nullptr) {
+    check_key(key);
+    buffer::ExclusivePage leaf = exclusive_leaf(key, last);
+    const SearchResult at = LeafView(leaf.page(), page_size()).find(key);
+    if (!at.found) {
+      leaf.release_unchanged();
+      return false;
+    }
+    if ((LeafView(leaf.page(), page_size()).flags(at.slot) & kLargeValue) != 0) {
+      leaf.release_unchanged();
+      refuse_in_place(key);
+    }
+    change(LeafNode(leaf.modify(), page_size()).value_bytes(at.slot));
+    let_go(std::move(leaf), key, at.slot, last);
+    return true;
+  }
+
+ private:
+  struct Found {
+    bool exists = false;
+    std::uint16_t flags = kPlainRecord;
+  };
+  /// A record's value as it goes into the leaf.
+  struct Stored {
+    ByteView bytes;
+    std::uint16_t flags = kPlainRecord;
+  };
+  enum class WriteMode : std::uint8_t { insert = 1, upsert, update };
+  struct Written {
+    bool existed = false;
+    std::optional<LargeValueDescriptor> replaced;  ///< to be freed
+  };
+
+  BTree(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id, PageId root,
+        FrameIndex frame) noexcept
+      : descent_(pool, frame),
+        structure_(descent_, id),
+        large_values_(&large_values),
+        id_(id),
+        root_page_(root) {}
+
+  [[nodiscard]] std::uint32_t page_size() const noexcept { return descent_.page_size(); }
+  void check_key(ByteView key) const {
+    if (key.empty() || key.size() > key_bytes_max(page_size())) [[unlikely]] {
+      refuse_key(key);
+    }
+  }
+  [[noreturn]] void refuse_key(ByteView key) const;
+  [[noreturn]] void refuse_in_place(ByteView key) const;
+
+  [[nodiscard]] Found find(ByteView key, ValueBuffer& value, LastLeaf* last) const;
+  [[nodiscard]] Attempt<Found> find_in(const buffer::OptimisticPage& leaf, ByteView key,
+                                       ValueBuffer& value, LastLeaf* last) const;
+  [[nodiscard]] bool read_large(ByteView key, ByteView descriptor, std::string& value) const;
+  template <class Read>
+  [[nodiscard]] bool with_large(ByteView key, ByteView descriptor, Read&& read) const;
+
+  [[nodiscard]] buffer::ExclusivePage exclusive_leaf(ByteView key, LastLeaf* last) const;
+  void let_go(buffer::ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* last);
+  [[nodiscard]] Written write(ByteView key, ByteView value, WriteMode mode, LastLeaf* last);
+  [[nodiscard]] Written write_stored(ByteView key, const Stored& stored, WriteMode mode,
+                                     LastLeaf* last);
+  [[nodiscard]] bool try_store(buffer::ExclusivePage& leaf, ByteView key, const Stored& stored,
+                               const SearchResult& at, Written& written) const;
+  [[nodiscard]] std::optional<LargeValueDescriptor> large_value_at(const LeafView& leaf,
+                                                                   SlotIndex slot) const;
+  void free_replaced(const Written& written);
+
+  Descent descent_;
+  Structure structure_;
+  LargeValueStore* large_values_;
+  TreeId id_;
+  PageId root_page_;
+};
+
+}  // namespace palimpsest::btree

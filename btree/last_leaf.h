@@ -1,0 +1,50 @@
+// What a caller remembers of the leaf it used last, to find it again without a descent.
+//
+// Streams of neighbouring keys (a load, an order's lines) hit the same leaf again and again. The
+// memory holds the leaf's frame, its latch version and its fences: a key outside the fences is
+// dismissed without looking at the page; inside, the version says whether the leaf is still what it
+// was (eviction, splits and merges raise it).
+// Thread-safety: belongs to one thread, tree and pool. Pins nothing: the leaf may be evicted any time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+
+namespace palimpsest::btree {
+
+class LastLeaf {
+ public:
+  [[nodiscard]] bool covers(ByteView key) const noexcept {
+    return frame_ != kNoFrame && lower_ <= key && (upper_is_infinite_ || key < upper_);
+  }
+  [[nodiscard]] FrameIndex frame() const noexcept { return frame_; }
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
+
+  /// The leaf in `frame`, whose fences are these at that latch version. No upper fence: infinite.
+  void remember(FrameIndex frame, std::uint64_t version, ByteView lower,
+                std::optional<ByteView> upper) {
+    frame_ = frame;
+    version_ = version;
+    if (lower != lower_) {
+      lower_ = lower;
+    }
+    upper_is_infinite_ = !upper.has_value();
+    if (upper && *upper != upper_) {
+      upper_ = *upper;
+    }
+  }
+  void forget() noexcept { frame_ = kNoFrame; }
+
+ private:
+  FrameIndex frame_ = kNoFrame;
+  std::uint64_t version_ = 0;
+  std::string lower_;
+  std::string upper_;
+  bool upper_is_infinite_ = false;
+};
+
+}  // namespace palimpsest::btree

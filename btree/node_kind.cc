@@ -1,0 +1,51 @@
+#include "btree/node_kind.h"
+
+#include "btree/inner_node.h"
+#include "btree/node_validate.h"
+#include "buffer/swip.h"
+
+namespace palimpsest::btree {
+
+namespace {
+
+InnerView inner_view(ConstBytes page) {
+  return {page.data(), static_cast<std::uint32_t>(page.size())};
+}
+
+bool names_a_page(const void* file, std::uint64_t word) noexcept {
+  const auto swip = buffer::Swip::of_word(word);
+  return !swip.swizzled() && static_cast<const buffer::PageFile*>(file)->contains(swip.page());
+}
+
+}  // namespace
+
+void NodeKind::register_in(buffer::PageKinds& kinds) const noexcept {
+  kinds.set(buffer::PageType::tree_leaf, *this);
+  kinds.set(buffer::PageType::tree_inner, *this);
+}
+
+void NodeKind::child_swips(ConstBytes page, std::vector<std::uint32_t>& offsets) const {
+  const InnerView node = inner_view(page);
+  if (node.is_leaf()) {
+    return;
+  }
+  const SlotIndex children = node.child_count();
+  for (SlotIndex child = 0; child < children; ++child) {
+    offsets.push_back(node.swip_offset(child));
+  }
+}
+
+std::optional<std::string> NodeKind::validate(ConstBytes page) const {
+  return validate_node(page, {.plausible = &names_a_page, .context = &file_});
+}
+
+std::optional<std::string> NodeKind::validate_child(ConstBytes parent, std::uint32_t swip_offset,
+                                                    ConstBytes child) const {
+  const SlotIndex index =
+      swip_offset == kLeftmostChildOffset
+          ? 0
+          : (swip_offset - kSlotsOffset) / static_cast<std::uint32_t>(sizeof(InnerSlot)) + 1;
+  return btree::validate_child(inner_view(parent), index, child);
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,29 @@
+// What the buffer pool asks about B+-tree pages (buffer/page_kind.h).
+#pragma once
+
+#include "buffer/page_file.h"
+#include "buffer/page_kind.h"
+#include "buffer/page_kinds.h"
+
+namespace palimpsest::btree {
+
+/// Serves both node types, of all trees of one page file. Thread-safe; immutable.
+class NodeKind final : public buffer::PageKind {
+ public:
+  /// `file` outlives it.
+  explicit NodeKind(const buffer::PageFile& file) : file_(file) {}
+
+  /// Registers this object for both node types.
+  void register_in(buffer::PageKinds& kinds) const noexcept;
+
+  void child_swips(ConstBytes page, std::vector<std::uint32_t>& offsets) const override;
+  [[nodiscard]] std::optional<std::string> validate(ConstBytes page) const override;
+  [[nodiscard]] std::optional<std::string> validate_child(ConstBytes parent,
+                                                          std::uint32_t swip_offset,
+                                                          ConstBytes child) const override;
+
+ private:
+  const buffer::PageFile& file_;
+};
+
+}  // namespace palimpsest::btree

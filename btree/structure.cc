@@ -1,0 +1,328 @@
+#include "btree/structure.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "palimpsest/error.h"
+
+#include "base/sync_point.h"
+#include "btree/inner_node.h"
+#include "buffer/page_header.h"
+#include "buffer/swip.h"
+
+namespace palimpsest::btree {
+
+using buffer::ExclusivePage;
+using buffer::PageType;
+using buffer::Swip;
+
+namespace {
+
+/// New pages of one step: a root split makes two.
+constexpr std::uint32_t kPagesPerSplit = 2;
+
+/// How often a merge may be started again before it is given up: it can wait for the next removal.
+constexpr int kMergeAttemptsMax = 8;
+
+PageId page_id_of(const ExclusivePage& page) {
+  return page.frame().page_id.load(std::memory_order_relaxed);
+}
+
+PageType type_of(const ExclusivePage& page) {
+  return page.frame().type.load(std::memory_order_relaxed);
+}
+
+/// Copies a whole page but keeps the target's own id.
+void copy_page(ExclusivePage& to, const ExclusivePage& from, std::uint32_t page_size) {
+  std::byte* target = to.modify();
+  std::memcpy(target, from.page(), page_size);
+  const PageId id = page_id_of(to);
+  std::memcpy(target + offsetof(buffer::PageHeader, page_id), &id, sizeof id);
+}
+
+}  // namespace
+
+Attempt<Structure::Family> Structure::latch_family(ByteView key, std::uint32_t level) const {
+  const Target target{key};
+  Family family;
+  if (descent_.root_level() == level) {
+    auto root = descent_.try_node<ExclusivePage>(target, level);
+    if (!root) {
+      return restart;
+    }
+    family.node = *std::move(root);
+    const bool is_root = family.node.frame().parent.load(std::memory_order_relaxed) == kNoFrame;
+    if (!is_root) {  // the tree grew
+      family.node.release_unchanged();
+      return restart;
+    }
+    return family;
+  }
+  auto parent = descent_.try_node<ExclusivePage>(target, level + 1);
+  if (!parent) {
+    return restart;
+  }
+  const SlotIndex index = InnerView(parent->page(), descent_.page_size()).route(key);
+  ExclusivePage node = latch_child(*parent, index);
+  if (!node.holds()) {
+    parent->release_unchanged();
+    bring_in_child(key, level + 1, index);
+    return restart;
+  }
+  family.parent = *std::move(parent);
+  family.node = std::move(node);
+  return family;
+}
+
+// Holds nothing if the child is not resident.
+ExclusivePage Structure::latch_child(const ExclusivePage& parent, SlotIndex child) const {
+  const auto swip = Swip::of_word(InnerView(parent.page(), descent_.page_size()).swip_at(child));
+  return swip.swizzled() ? descent_.pool().resident_child(parent, swip) : ExclusivePage();
+}
+
+// One attempt; the caller looks again in any case. No latch is held.
+void Structure::bring_in_child(ByteView key, std::uint32_t parent_level, SlotIndex child) const {
+  auto parent = descent_.try_node<buffer::OptimisticPage>(Target{key}, parent_level);
+  if (!parent) {
+    return;
+  }
+  const auto swip = parent->read([&](const std::byte* page) {
+    const InnerView node(page, descent_.page_size());
+    return buffer::SwipRef{Swip::of_word(node.swip_at(child)), node.swip_offset(child)};
+  });
+  if (swip) {
+    static_cast<void>(descent_.pool().follow(*parent, *swip));
+  }
+}
+
+// Splits
+
+void Structure::make_room(ByteView key, std::size_t value_len) const {
+  split(0, {.key = key, .value_len = value_len});
+}
+
+void Structure::split_leaf(ByteView key) const {
+  split(0, {.key = key, .in_the_middle = true});
+}
+
+void Structure::split(std::uint32_t level, const Need& need) const {
+  for (;;) {
+    SplitPlan plan;
+    {
+      auto reservation = descent_.pool().reserve(kPagesPerSplit);
+      for (;;) {
+        const auto outcome = try_split(level, need, reservation, plan);
+        if (outcome && *outcome == SplitOutcome::done) {
+          return;
+        }
+        if (outcome) {
+          break;
+        }
+      }
+    }
+    // The reservation is given back first: nobody waits for frames while keeping some.
+    split(level + 1, {.key = plan.separator.view()});
+  }
+}
+
+Attempt<Structure::SplitOutcome> Structure::try_split(std::uint32_t level, const Need& need,
+                                                      buffer::PageReservation& reservation,
+                                                      SplitPlan& plan) const {
+  auto latched = latch_family(need.key, level);
+  if (!latched) {
+    return restart;
+  }
+  Family family = *std::move(latched);
+  if (!plan_for(family.node, need, plan)) {
+    family.node.release_unchanged();
+    family.parent.release_unchanged();
+    return SplitOutcome::done;  // somebody else has made room
+  }
+  if (!family.parent.holds()) {
+    split_root(family.node, plan, reservation);
+    return SplitOutcome::done;
+  }
+  if (!InnerView(family.parent.page(), descent_.page_size()).can_insert(plan.separator.size())) {
+    family.node.release_unchanged();
+    family.parent.release_unchanged();
+    return SplitOutcome::parent_is_full;
+  }
+  split_below_parent(family, plan, reservation);
+  return SplitOutcome::done;
+}
+
+// False if the node need not be split, or cannot be.
+bool Structure::plan_for(const ExclusivePage& node, const Need& need, SplitPlan& plan) const {
+  if (type_of(node) == PageType::tree_leaf) {
+    const LeafView leaf(node.page(), descent_.page_size());
+    if (need.in_the_middle) {
+      if (leaf.count() < 2) {
+        return false;
+      }
+      plan_split(leaf, plan);
+      return true;
+    }
+    const SearchResult at = leaf.find(need.key);
+    if (at.found || leaf.can_insert(need.key.size(), need.value_len)) {
+      return false;
+    }
+    plan_split(leaf, at.slot, need.key, need.value_len, plan);
+    return true;
+  }
+  const InnerView inner(node.page(), descent_.page_size());
+  const SearchResult at = inner.find(need.key);
+  if (at.found || inner.can_insert(need.key.size())) {
+    return false;
+  }
+  plan_split(inner, at.slot, need.key, plan);
+  return true;
+}
+
+void Structure::split_root(ExclusivePage& root, const SplitPlan& plan,
+                           buffer::PageReservation& reservation) const {
+  buffer::BufferPool& pool = descent_.pool();
+  const PageType type = type_of(root);
+  const std::uint32_t level = InnerView(root.page(), descent_.page_size()).level();
+  ExclusivePage left = pool.new_page(reservation, type, root);
+  ExclusivePage right = pool.new_page(reservation, type, root);
+  copy_page(left, root, descent_.page_size());
+  carry_out(left, right, plan);
+  pool.adopt_children(left);
+  InnerNode above(root.modify(), descent_.page_size());
+  above.init(page_id_of(root), tree_, level + 1, ByteView(), std::nullopt,
+             Swip::of_frame(pool.index_of(left.frame())).word());
+  const bool fits =
+      above.insert(0, plan.separator.view(), Swip::of_frame(pool.index_of(right.frame())).word());
+  check(fits, "an empty root takes any separator");
+  pool.set_type(root, PageType::tree_inner);
+}
+
+void Structure::split_below_parent(Family& family, const SplitPlan& plan,
+                                   buffer::PageReservation& reservation) const {
+  buffer::BufferPool& pool = descent_.pool();
+  ExclusivePage right = pool.new_page(reservation, type_of(family.node), family.parent);
+  carry_out(family.node, right, plan);
+  PALIMPSEST_SYNC_POINT("btree.split.carried_out");
+  InnerNode parent(family.parent.modify(), descent_.page_size());
+  const SearchResult at = parent.find(plan.separator.view());
+  const bool fits = parent.insert(at.slot, plan.separator.view(),
+                                  Swip::of_frame(pool.index_of(right.frame())).word());
+  check(fits, "the parent has room for the separator");
+}
+
+void Structure::carry_out(ExclusivePage& left, ExclusivePage& right, const SplitPlan& plan) const {
+  const std::uint32_t page_size = descent_.page_size();
+  if (type_of(left) == PageType::tree_leaf) {
+    split_into(LeafNode(left.modify(), page_size), LeafNode(right.modify(), page_size),
+               page_id_of(right), plan);
+  } else {
+    split_into(InnerNode(left.modify(), page_size), InnerNode(right.modify(), page_size),
+               page_id_of(right), plan);
+    descent_.pool().adopt_children(right);
+  }
+}
+
+// Merges
+
+void Structure::merge_leaf(ByteView key) const noexcept {
+  std::uint32_t level = 0;
+  try {
+    for (int attempts = 0; attempts < kMergeAttemptsMax; ++attempts) {
+      const auto outcome = try_merge(key, level);
+      if (outcome && *outcome == MergeOutcome::not_possible) {
+        return;
+      }
+      if (outcome && *outcome == MergeOutcome::go_on_above) {
+        ++level;
+        attempts = 0;
+      }
+    }
+  } catch (
+      const Error&) {  // a neighbour could not be brought in; the tree is valid without the merge
+  }
+}
+
+Attempt<Structure::MergeOutcome> Structure::try_merge(ByteView key, std::uint32_t level) const {
+  if (descent_.root_level() <= level) {
+    return MergeOutcome::not_possible;
+  }
+  auto latched = descent_.try_node<ExclusivePage>(Target{key}, level + 1);
+  if (!latched) {
+    return restart;
+  }
+  ExclusivePage parent = *std::move(latched);
+  const InnerView view(parent.page(), descent_.page_size());
+  const SlotIndex index = view.route(key);
+  const SlotIndex last = view.count();
+  const bool is_root = parent.frame().parent.load(std::memory_order_relaxed) == kNoFrame;
+  if (last == 0 && !is_root) {
+    parent.release_unchanged();
+    return MergeOutcome::go_on_above;  // an only child has no neighbour before its parent merges
+  }
+  const SlotIndex from = index == 0 ? 0 : index - 1;
+  for (SlotIndex child = from; child <= std::min(index + 1, last); ++child) {
+    if (!Swip::of_word(view.swip_at(child)).swizzled()) {
+      parent.release_unchanged();
+      bring_in_child(key, level + 1, child);
+      return restart;
+    }
+  }
+  const bool merged = (index < last && merge_children(parent, index)) ||
+                      (index > 0 && merge_children(parent, index - 1));
+  if (!merged) {
+    parent.release_unchanged();
+    return MergeOutcome::not_possible;
+  }
+  const InnerView after(parent.page(), descent_.page_size());
+  const bool thin = after.level() > level && thinly_filled(after.free_bytes(), after.page_size());
+  return !is_root && thin ? MergeOutcome::go_on_above : MergeOutcome::merged;
+}
+
+// Caller holds the parent exclusively; both children are resident. False, and nothing changed, if
+// they are better left apart.
+bool Structure::merge_children(ExclusivePage& parent, SlotIndex left_index) const {
+  ExclusivePage left = latch_child(parent, left_index);
+  ExclusivePage right = latch_child(parent, left_index + 1);
+  if (!worth_merging(left, right)) {
+    right.release_unchanged();
+    left.release_unchanged();
+    return false;
+  }
+  const std::uint32_t page_size = descent_.page_size();
+  if (type_of(left) == PageType::tree_leaf) {
+    merge_into_left(LeafNode(left.modify(), page_size), LeafView(right.page(), page_size));
+  } else {
+    merge_into_left(InnerNode(left.modify(), page_size), InnerView(right.page(), page_size));
+    descent_.pool().adopt_children(left);
+  }
+  InnerNode above(parent.modify(), page_size);
+  above.remove(left_index);
+  PALIMPSEST_SYNC_POINT("btree.merge.unlinked");
+  descent_.pool().free_page(std::move(right));
+  const bool parent_is_root = parent.frame().parent.load(std::memory_order_relaxed) == kNoFrame;
+  if (parent_is_root && above.count() == 0) {
+    shrink_root(parent, std::move(left));
+  }
+  return true;
+}
+
+// The merged node keeps a tenth of the page free, or the next insertions would split it again.
+bool Structure::worth_merging(const ExclusivePage& left, const ExclusivePage& right) const {
+  const std::uint32_t page_size = descent_.page_size();
+  const auto judge = [&](const auto& a, const auto& b) {
+    return (thinly_filled(a.free_bytes(), page_size) || thinly_filled(b.free_bytes(), page_size)) &&
+           can_merge(a, b) && merged_bytes(a, b) <= node_capacity_bytes(page_size) / 10 * 9;
+  };
+  return type_of(left) == PageType::tree_leaf
+             ? judge(LeafView(left.page(), page_size), LeafView(right.page(), page_size))
+             : judge(InnerView(left.page(), page_size), InnerView(right.page(), page_size));
+}
+
+void Structure::shrink_root(ExclusivePage& root, ExclusivePage only_child) const {
+  copy_page(root, only_child, descent_.page_size());
+  descent_.pool().set_type(root, type_of(only_child));
+  descent_.pool().adopt_children(root);
+  descent_.pool().free_page(std::move(only_child));
+}
+
+}  // namespace palimpsest::btree

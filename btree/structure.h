@@ -1,0 +1,94 @@
+// Changing a tree's structure: splits, merges, and the root growing and shrinking.
+//
+// Each change is one step of one level, a system transaction in itself: it latches the parent, the
+// node and at most one neighbour exclusively, top-down and left to right, changes them, and lets go.
+// What must happen above first (no room in the parent) is done as a step of its own, and the first
+// one starts again. Between steps the tree is valid. Frames and page ids for new pages are reserved
+// before any latch is taken.
+//
+// Invariants: (1) the root keeps its page id and its frame: it grows by moving its content into two
+//                 new children, and shrinks by taking over the content of its only child;
+//             (2) a child is named by exactly one swip, and its frame's parent is the frame of the
+//                 page that holds it: whoever moves swips adopts the children in the same latched
+//                 step;
+//             (3) a merge touches only resident pages: an evicted neighbour is brought in first.
+// Failure: no_space, io_error, out_of_memory before anything has changed; afterwards nothing fails.
+// Thread-safety: all functions, from any thread; no latch held by the caller.
+#pragma once
+
+#include <cstdint>
+
+#include "btree/descent.h"
+#include "btree/leaf_node.h"
+#include "btree/node_split.h"
+
+namespace palimpsest::btree {
+
+class Structure {
+ public:
+  Structure(const Descent& descent, TreeId tree) noexcept : descent_(descent), tree_(tree) {}
+
+  /// Makes room in the leaf of `key` for a record of that size that is not there yet, unless there
+  /// is room already.
+  void make_room(ByteView key, std::size_t value_len) const;
+
+  /// Splits the leaf of `key` near its middle if it has at least two records: for a value that
+  /// grows, and for leaves that many threads contend for.
+  void split_leaf(ByteView key) const;
+
+  /// Merges the leaf of `key` with a neighbour if it is thinly filled and they fit together, and so
+  /// on upwards. Gives up rather than insist, also when a neighbour cannot be read.
+  void merge_leaf(ByteView key) const noexcept;
+
+  /// Whether a node of so many free bytes should look for a partner.
+  [[nodiscard]] static bool thinly_filled(std::uint32_t free_bytes,
+                                          std::uint32_t page_size) noexcept {
+    return free_bytes > node_capacity_bytes(page_size) / 5 * 3;
+  }
+
+ private:
+  /// A node latched exclusively together with its parent (not held if the node is the root).
+  struct Family {
+    buffer::ExclusivePage parent;
+    buffer::ExclusivePage node;
+  };
+
+  /// What a split is for: decides where to cut, and whether it is still needed.
+  struct Need {
+    ByteView key;                ///< the record's or separator's key
+    std::size_t value_len = 0;   ///< leaf only
+    bool in_the_middle = false;  ///< leaf only: split_leaf()
+  };
+
+  enum class SplitOutcome : std::uint8_t { done = 1, parent_is_full };
+  enum class MergeOutcome : std::uint8_t { merged = 1, not_possible, go_on_above };
+
+  [[nodiscard]] Attempt<Family> latch_family(ByteView key, std::uint32_t level) const;
+  [[nodiscard]] buffer::ExclusivePage latch_child(const buffer::ExclusivePage& parent,
+                                                  SlotIndex child) const;
+  void bring_in_child(ByteView key, std::uint32_t parent_level, SlotIndex child) const;
+
+  void split(std::uint32_t level, const Need& need) const;
+  [[nodiscard]] Attempt<SplitOutcome> try_split(std::uint32_t level, const Need& need,
+                                                buffer::PageReservation& reservation,
+                                                SplitPlan& plan) const;
+  [[nodiscard]] bool plan_for(const buffer::ExclusivePage& node, const Need& need,
+                              SplitPlan& plan) const;
+  void split_root(buffer::ExclusivePage& root, const SplitPlan& plan,
+                  buffer::PageReservation& reservation) const;
+  void split_below_parent(Family& family, const SplitPlan& plan,
+                          buffer::PageReservation& reservation) const;
+  void carry_out(buffer::ExclusivePage& left, buffer::ExclusivePage& right,
+                 const SplitPlan& plan) const;
+
+  [[nodiscard]] Attempt<MergeOutcome> try_merge(ByteView key, std::uint32_t level) const;
+  [[nodiscard]] bool merge_children(buffer::ExclusivePage& parent, SlotIndex left_index) const;
+  [[nodiscard]] bool worth_merging(const buffer::ExclusivePage& left,
+                                   const buffer::ExclusivePage& right) const;
+  void shrink_root(buffer::ExclusivePage& root, buffer::ExclusivePage only_child) const;
+
+  Descent descent_;
+  TreeId tree_;
+};
+
+}  // namespace palimpsest::btree
