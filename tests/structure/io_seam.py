@@ -23,6 +23,7 @@ SYSCALL = re.compile(r"(?<![\w.>:])(::)?syscall\s*\(|\b__?asm__?\b|\basm\s*(vola
 
 def layer_path(object_path):
     """The repository-relative source of a CMake object file, or None outside the layers."""
+    object_path = os.path.normpath(object_path)
     match = re.search(r"(?:^|/)(\w+)/(?:(\w+)/)?CMakeFiles/[^/]+\.dir/(.+)\.o$", object_path)
     if not match:
         return None
