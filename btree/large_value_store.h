@@ -40,7 +40,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/aligned_memory.h"
 #include "base/bytes.h"
@@ -128,7 +127,7 @@ class LargeValueStore::Writer {
 
   /// Bytes that are still to be appended.
   [[nodiscard]] std::uint64_t missing_bytes() const noexcept {
-    return size_bytes_ - appended_bytes_;
+    return value_.size_bytes() - appended_bytes_;
   }
 
  private:
@@ -136,18 +135,16 @@ class LargeValueStore::Writer {
   Writer(LargeValueStore& store, std::uint64_t size_bytes, ValueStamp stamp);
 
   void require_usable() const;
-  void fill(ByteView bytes) noexcept;
-  void write_buffer();
+  void write_buffer(std::uint32_t blocks);
   void abandon() noexcept;
   [[nodiscard]] MutableBytes image(std::uint32_t index) const noexcept;
 
   LargeValueStore* store_;  ///< null once finished, abandoned or moved from
-  std::uint64_t size_bytes_;
-  ValueStamp stamp_;
-  AlignedMemory buffer_;               ///< images of whole pages
-  std::vector<buffer::PageRun> runs_;  ///< ours until finished
-  std::uint64_t appended_bytes_ = 0;   ///< of the value, those in the buffer included
-  std::uint32_t first_block_ = 0;      ///< number of the block in the buffer's first image
+  std::uint32_t page_size_;
+  AlignedMemory buffer_;              ///< images of whole pages
+  LargeValueDescriptor value_;        ///< its pages are ours until finished
+  std::uint64_t appended_bytes_ = 0;  ///< of the value, those in the buffer included
+  std::uint32_t first_block_ = 0;     ///< number of the block in the buffer's first image
 };
 
 }  // namespace palimpsest::btree
