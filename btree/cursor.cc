@@ -1,0 +1,100 @@
+#include "btree/cursor.h"
+
+#include <algorithm>
+
+namespace palimpsest::btree {
+
+Cursor::Cursor(const BTree& tree, std::size_t records_hint)
+    : tree_(&tree), batch_records_(std::max<std::size_t>(records_hint, 1)) {}
+
+void Cursor::seek_first() {
+  fill_forward(ByteView(), Bound::inclusive);
+}
+
+void Cursor::seek(ByteView key) {
+  fill_forward(key, Bound::inclusive);
+}
+
+void Cursor::seek_last() {
+  fill_backward({ByteView(), std::nullopt});
+}
+
+void Cursor::seek_for_prev(ByteView key) {
+  const std::string wanted(key);
+  seek(wanted);
+  if (valid() && this->key() == wanted) {
+    return;
+  }
+  fill_backward({ByteView(), wanted});
+}
+
+void Cursor::next() {
+  if (position_ + 1 < records_.size()) {
+    ++position_;
+    return;
+  }
+  fill_forward(std::string(key()), Bound::exclusive);
+}
+
+void Cursor::previous() {
+  if (position_ > 0) {
+    --position_;
+    return;
+  }
+  fill_backward({ByteView(), std::string(key())});
+}
+
+bool Cursor::read_value(std::string& into) const {
+  if (!value_is_large()) {
+    into.assign(value());
+    return true;
+  }
+  return tree_->lookup(key(), into);
+}
+
+// `from` does not lie in this cursor's own bytes.
+void Cursor::fill_forward(ByteView from, Bound bound) {
+  bytes_.clear();
+  records_.clear();
+  position_ = 0;
+  LeafWalk walk(tree_->descent(), {from, std::nullopt}, Direction::forward);
+  while (records_.empty() && walk.next()) {
+    SlotIndex first = walk.first();
+    if (bound == Bound::exclusive && first < walk.last() && walk.leaf().find(from).found) {
+      ++first;  // only the first leaf can hold `from`, at its first slot
+    }
+    copy(walk.leaf(), first, first + limit(walk.last() - first));
+  }
+}
+
+void Cursor::fill_backward(const KeyRange& range) {
+  bytes_.clear();
+  records_.clear();
+  LeafWalk walk(tree_->descent(), range, Direction::backward);
+  while (records_.empty() && walk.next()) {
+    copy(walk.leaf(), walk.last() - limit(walk.last() - walk.first()), walk.last());
+  }
+  position_ = records_.empty() ? 0 : records_.size() - 1;
+}
+
+SlotIndex Cursor::limit(SlotIndex available) noexcept {
+  const auto batch = static_cast<SlotIndex>(std::min<std::size_t>(available, batch_records_));
+  batch_records_ = std::min<std::size_t>(batch_records_ * 2, buffer::kPageSizeMax);
+  return batch;
+}
+
+void Cursor::copy(const LeafView& leaf, SlotIndex first, SlotIndex last) {
+  for (SlotIndex slot = first; slot < last; ++slot) {
+    const Piece key = append(leaf.prefix(), leaf.suffix(slot));
+    const Piece value = append(leaf.value(slot), ByteView());
+    records_.push_back({key, value, leaf.flags(slot)});
+  }
+}
+
+Cursor::Piece Cursor::append(ByteView first, ByteView second) {
+  const auto offset = static_cast<std::uint32_t>(bytes_.size());
+  bytes_.append(first).append(second);
+  return {offset, static_cast<std::uint32_t>(first.size() + second.size())};
+}
+
+}  // namespace palimpsest::btree

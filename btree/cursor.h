@@ -1,0 +1,83 @@
+// A cursor: the records of a tree one after the other, in both directions, with no latch held while
+// the caller looks at one.
+//
+// The cursor copies records out of a leaf under its shared latch, as many as hinted at first and
+// twice as many each time it goes on, up to a leaf. It is not a snapshot: it shows each record as it
+// was when it was copied, and continues from the last key, wherever that lies by then.
+// Thread-safety: a cursor belongs to one thread; the tree may be changed by any. Failure: throws what
+// the tree throws; the cursor is then invalid and can be positioned again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "btree/btree.h"
+#include "btree/leaf_walk.h"
+
+namespace palimpsest::btree {
+
+class Cursor {
+ public:
+  /// `tree` outlives the cursor. `records_hint`: how many records the caller expects to read.
+  explicit Cursor(const BTree& tree, std::size_t records_hint = 8);
+
+  /// To the first record, the last one, the first with a key >= `key`, the last with a key <= `key`.
+  void seek_first();
+  void seek_last();
+  void seek(ByteView key);
+  void seek_for_prev(ByteView key);
+
+  /// Whether there is a record; nothing below may be called otherwise.
+  [[nodiscard]] bool valid() const noexcept { return position_ < records_.size(); }
+
+  /// To the next record in key order, or beyond the end.
+  void next();
+  /// To the one before, or beyond the beginning.
+  void previous();
+
+  [[nodiscard]] ByteView key() const noexcept { return view(records_[position_].key); }
+  /// True if the value lies outside its leaf and must be read by read_value().
+  [[nodiscard]] bool value_is_large() const noexcept {
+    return (records_[position_].flags & kLargeValue) != 0;
+  }
+  /// The value as copied; empty if it is large.
+  [[nodiscard]] ByteView value() const noexcept {
+    return value_is_large() ? ByteView() : view(records_[position_].value);
+  }
+  /// Copies the value, large or not. A large value is read now, as it is now; false if the record
+  /// has been removed meanwhile. Does I/O.
+  [[nodiscard]] bool read_value(std::string& into) const;
+
+ private:
+  struct Piece {
+    std::uint32_t offset = 0;
+    std::uint32_t length = 0;
+  };
+  struct Record {
+    Piece key;
+    Piece value;
+    std::uint16_t flags = 0;
+  };
+
+  [[nodiscard]] ByteView view(Piece piece) const noexcept {
+    return ByteView(bytes_).substr(piece.offset, piece.length);
+  }
+  /// What the range leaves out although it holds it: the key the cursor comes from.
+  enum class Bound : std::uint8_t { inclusive = 1, exclusive };
+
+  void fill_forward(ByteView from, Bound bound);
+  void fill_backward(const KeyRange& range);
+  void copy(const LeafView& leaf, SlotIndex first, SlotIndex last);
+  [[nodiscard]] Piece append(ByteView first, ByteView second);
+  [[nodiscard]] SlotIndex limit(SlotIndex available) noexcept;
+
+  const BTree* tree_;
+  std::size_t batch_records_;
+  std::string bytes_;            ///< keys and values of the records copied
+  std::vector<Record> records_;  ///< ascending by key
+  std::size_t position_ = 0;     ///< records_.size() if invalid
+};
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,136 @@
+#include "btree/leaf_walk.h"
+
+#include <algorithm>
+
+namespace palimpsest::btree {
+
+using buffer::OptimisticPage;
+using buffer::SharedPage;
+using buffer::Swip;
+using buffer::SwipRef;
+
+namespace {
+
+constexpr std::uint32_t kWindowMax = 64;
+
+}  // namespace
+
+KeyRange prefix_range(ByteView prefix, KeyBuffer& storage) noexcept {
+  // The upper bound: the prefix with its last byte below 0xff raised, and nothing behind it.
+  const std::size_t kept = prefix.find_last_not_of('\xff');
+  if (kept == ByteView::npos) {
+    return {prefix, std::nullopt};
+  }
+  const char raised = static_cast<char>(static_cast<unsigned char>(prefix[kept]) + 1);
+  storage.assign_clamped(prefix.substr(0, kept), ByteView(&raised, 1));
+  return {prefix, storage.view()};
+}
+
+SharedPage ReadAhead::leaf(const Target& target, Direction direction) {
+  buffer::BufferPool& pool = descent_->pool();
+  for (;;) {
+    auto parent = descent_->try_node<OptimisticPage>(target, 1);
+    if (!parent) {
+      if (descent_->root_level() == 0) {
+        auto root = descent_->try_node<SharedPage>(target, 0);
+        if (root) {
+          return *std::move(root);
+        }
+      }
+      continue;
+    }
+    const auto step = descent_->route(*parent, target);
+    if (!step) {
+      continue;
+    }
+    if (!step->child.swip.swizzled() && load_neighbours(*parent, step->index, direction)) {
+      parent->release();
+      pool.finish_loads(loads_);
+      continue;
+    }
+    auto leaf = pool.follow_shared(*parent, step->child);
+    if (leaf) {
+      return *std::move(leaf);
+    }
+  }
+}
+
+// Begins to load the missing child and its next neighbours; false if nothing could be begun.
+bool ReadAhead::load_neighbours(const OptimisticPage& parent, SlotIndex index,
+                                Direction direction) {
+  buffer::BufferPool& pool = descent_->pool();
+  const std::uint32_t window = std::clamp(pool.frame_count() / 16, 1U, window_);
+  window_ = std::min(window_ * 2, kWindowMax);
+  missing_.assign(window, SwipRef{});
+  const auto count = parent.read([&](const std::byte* page) {
+    const InnerView node(page, descent_->page_size());
+    const SlotIndex children = node.child_count();
+    std::uint32_t found = 0;
+    for (std::uint32_t i = 0; i < window; ++i) {
+      const SlotIndex child = direction == Direction::forward ? index + i : index - i;
+      if (child >= children) {  // also below zero
+        break;
+      }
+      const SwipRef swip{Swip::of_word(node.swip_at(child)), node.swip_offset(child)};
+      if (!swip.swip.swizzled()) {
+        missing_[found++] = swip;
+      }
+    }
+    return found;
+  });
+  for (std::uint32_t i = 0; count && i < *count; ++i) {
+    static_cast<void>(pool.begin_load(parent, missing_[i], loads_));
+  }
+  return !loads_.empty();
+}
+
+LeafWalk::LeafWalk(const Descent& descent, const KeyRange& range, Direction direction)
+    : descent_(&descent),
+      direction_(direction),
+      read_ahead_(descent),
+      upper_is_infinite_(!range.upper.has_value()) {
+  lower_.assign_clamped(range.lower, ByteView());
+  upper_.assign_clamped(range.upper.value_or(ByteView()), ByteView());
+  ended_ = !upper_is_infinite_ && upper_.view() <= lower_.view();
+}
+
+bool LeafWalk::next() {
+  leaf_.release();
+  if (ended_) {
+    return false;
+  }
+  if (direction_ == Direction::forward) {
+    leaf_ = read_ahead_.leaf({lower_.view(), Target::Side::at}, direction_);
+    enter_forward(leaf());
+  } else {
+    const auto side = upper_is_infinite_ ? Target::Side::last : Target::Side::before;
+    leaf_ = read_ahead_.leaf({upper_.view(), side}, direction_);
+    enter_backward(leaf());
+  }
+  return true;
+}
+
+// What is left of the range shrinks to what lies beyond this leaf.
+void LeafWalk::enter_forward(const LeafView& leaf) {
+  const bool ends_here =
+      leaf.upper_is_infinite() || (!upper_is_infinite_ && upper_.view() <= leaf.upper_fence());
+  first_ = leaf.lower_bound(lower_.view());
+  last_ = ends_here && !upper_is_infinite_ ? leaf.lower_bound(upper_.view()) : leaf.count();
+  ended_ = ends_here;
+  if (!ends_here) {
+    lower_.assign(leaf.upper_fence());
+  }
+}
+
+void LeafWalk::enter_backward(const LeafView& leaf) {
+  const bool ends_here = leaf.lower_fence() <= lower_.view();
+  first_ = ends_here ? leaf.lower_bound(lower_.view()) : 0;
+  last_ = upper_is_infinite_ ? leaf.count() : leaf.lower_bound(upper_.view());
+  ended_ = ends_here;
+  if (!ends_here) {
+    upper_.assign(leaf.lower_fence());
+    upper_is_infinite_ = false;
+  }
+}
+
+}  // namespace palimpsest::btree

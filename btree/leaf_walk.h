@@ -1,0 +1,102 @@
+// Walking over the leaves of a range of keys, forwards or backwards, one latched leaf at a time.
+//
+// Leaves have no sibling pointers: the walk goes on from the fence of the leaf it leaves, by a new
+// descent. Between two leaves nothing is latched and anything may change; every record that exists
+// throughout the walk is met once, in order, because fences partition the keys whatever splits and
+// merges happen.
+// Read-ahead: each time the next leaf is not in memory, its right (or left) neighbours under the same
+// parent are loaded with it, their reads overlapping: twice as many each time, so that a short range
+// costs little and a long scan keeps the device busy.
+//
+// Latching: next() is called with no latch but the walk's own, which it gives up first; it may do I/O.
+//           While a leaf is held the caller neither calls the engine nor blocks.
+// Thread-safety: a walk belongs to one thread. Failure: throws what the pool throws; the walk holds
+//           nothing then.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "btree/descent.h"
+#include "btree/key_bytes.h"
+#include "btree/leaf_node.h"
+
+namespace palimpsest::btree {
+
+enum class Direction : std::uint8_t { forward = 1, backward };
+
+/// Keys in [lower, upper); an empty lower is below every key, no upper is above every key.
+struct KeyRange {
+  ByteView lower;
+  std::optional<ByteView> upper;
+};
+
+/// The keys that start with `prefix`; `storage` keeps the upper bound and must outlive the range.
+[[nodiscard]] KeyRange prefix_range(ByteView prefix, KeyBuffer& storage) noexcept;
+
+/// Finds leaves for a scan, reading ahead.
+class ReadAhead {
+ public:
+  explicit ReadAhead(const Descent& descent) noexcept : descent_(&descent) {}
+
+  /// The leaf on the way to `target`, latched shared. `direction`: where the scan will go on.
+  [[nodiscard]] buffer::SharedPage leaf(const Target& target, Direction direction);
+
+ private:
+  [[nodiscard]] bool load_neighbours(const buffer::OptimisticPage& parent, SlotIndex index,
+                                     Direction direction);
+
+  const Descent* descent_;
+  std::uint32_t window_ = 1;  ///< leaves to load when one is missing
+  std::vector<buffer::SwipRef> missing_;
+  std::vector<buffer::BufferPool::Load> loads_;
+};
+
+class LeafWalk {
+ public:
+  /// `range` need not outlive the constructor.
+  LeafWalk(const Descent& descent, const KeyRange& range, Direction direction);
+
+  /// Latches the next leaf that may hold keys of the range; false at the end.
+  [[nodiscard]] bool next();
+  /// Lets the leaf go; the walk can be resumed by next().
+  void release() noexcept { leaf_.release(); }
+
+  /// The leaf held, and its records in the range: [first, last), ascending in either direction.
+  [[nodiscard]] LeafView leaf() const noexcept { return {leaf_.page(), descent_->page_size()}; }
+  [[nodiscard]] SlotIndex first() const noexcept { return first_; }
+  [[nodiscard]] SlotIndex last() const noexcept { return last_; }
+
+ private:
+  void enter_forward(const LeafView& leaf);
+  void enter_backward(const LeafView& leaf);
+
+  const Descent* descent_;
+  Direction direction_;
+  ReadAhead read_ahead_;
+  KeyBuffer lower_;
+  KeyBuffer upper_;
+  bool upper_is_infinite_;
+  bool ended_ = false;
+  buffer::SharedPage leaf_;
+  SlotIndex first_ = 0;
+  SlotIndex last_ = 0;
+};
+
+/// Calls visitor(leaf, first, last) for each leaf of the range, under its shared latch: records
+/// [first, last) of `leaf` are in the range; for Direction::backward the caller goes through them
+/// from last - 1 down. The visitor returns whether to go on; it must neither block nor call the
+/// engine. Values of records flagged kLargeValue are descriptors.
+template <class Visitor>
+void visit_leaves(const Descent& descent, const KeyRange& range, Direction direction,
+                  Visitor&& visitor) {
+  LeafWalk walk(descent, range, direction);
+  while (walk.next()) {
+    if (!visitor(walk.leaf(), walk.first(), walk.last())) {
+      return;
+    }
+  }
+}
+
+}  // namespace palimpsest::btree
