@@ -44,13 +44,13 @@ struct PageFileOptions {
   std::uint32_t page_size_bytes = 16384;  ///< a power of two, kPageSizeMin to kPageSizeMax
   std::uint32_t ring_batches = 2;         ///< kRingBatchesMin to kRingBatchesMax
   std::uint32_t batch_pages = 128;        ///< kBatchPagesMin to kBatchPagesMax
-  std::optional<Uuid> uuid;               ///< random when not given
+  std::optional<Uuid> uuid{};             ///< random when not given
 };
 
 struct OpenOptions {
   bool read_only = false;
   /// Refuse a database with another page size.
-  std::optional<std::uint32_t> page_size_bytes;
+  std::optional<std::uint32_t> page_size_bytes{};
   /// Use a file that was not closed cleanly: torn pages are restored (unless read-only), but pages
   /// may be of different ages and the space map is the last one flushed. For page-level tools and
   /// for recovery.

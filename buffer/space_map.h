@@ -14,8 +14,8 @@
 //             (3) a page is in use on disk only after flush and harden; what happened since the
 //                 last flush is known to the log alone.
 // Latching: structure_mutex_ is held for growth, extents, truncation and flush, across I/O; it
-// comes
-//           before the page writer's turn. allocate() and free() take it only to grow the file.
+//           comes before the page writer's turn. allocate() takes it only where it finds no free
+//           page by hint; free() never.
 // Failure: Error no_space leaves everything as it was. Bytes from disk are validated: corruption.
 // On disk (a map page): page header (64 bytes, type space_map), then bits, least significant bit of
 //         the lowest byte first.
