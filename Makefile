@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run test lint format clean
+.PHONY: help build run bench-kv test lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +13,12 @@ build:  ## build the release preset, without tests
 
 run: build  ## watch a key-value store four times larger than its memory at work (about a minute)
 	@tools/run
+
+bench-kv:  ## the same workloads here and on LMDB, RocksDB, WiredTiger: a table (BENCH=--quick: 2 minutes)
+	@tools/setup bench
+	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
+	@cmake --build --preset release
+	@python3 experiments/kv_bench/compare.py $(BENCH)
 
 test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 2 cores)
 	@tools/test
