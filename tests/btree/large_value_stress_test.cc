@@ -1,0 +1,180 @@
+// Values replaced, freed and overwritten while others read them: every read yields the bytes of the
+// value that was asked for, or says that it was replaced.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/io/posix_device.h"
+#include "btree/large_value_store.h"
+#include "tests/btree/large_value_test_support.h"
+#include "tests/support/seed.h"
+#include "tests/support/sim_disk.h"
+#include "tests/support/thread_group.h"
+
+namespace palimpsest::btree::test {
+namespace {
+
+/// What a leaf's record is to the store: a place that holds the current descriptor.
+class Record {
+ public:
+  struct Content {
+    LargeValueDescriptor value;
+    std::uint64_t seed;
+  };
+
+  [[nodiscard]] std::optional<Content> look_up() const {
+    const std::lock_guard guard(mutex_);
+    return content_;
+  }
+  std::optional<Content> exchange(std::optional<Content> content) {
+    const std::lock_guard guard(mutex_);
+    std::swap(content_, content);
+    return content;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<Content> content_;
+};
+
+class Replacement {
+ public:
+  explicit Replacement(LargeValueFile& db) : db_(db) {}
+
+  void write(std::size_t thread, int replacements, std::uint64_t seed) {
+    Random random(seed + thread);
+    for (int i = 0; i < replacements; ++i) {
+      const std::uint64_t value_seed = random();
+      const std::uint64_t size = 1 + random.below(random.one_in(8) ? 1'500'000 : 150'000);
+      LargeValueStore::Writer writer = db_.store.begin(size);
+      for (std::uint64_t at = 0; at < size;) {
+        const std::uint64_t piece = std::min<std::uint64_t>(size - at, 64 * 1024);
+        writer.append(pattern(value_seed, piece, at));
+        at += piece;
+      }
+      const LargeValueDescriptor value = writer.finish();
+      const auto old_content =
+          records_[random.below(records_.size())].exchange(Record::Content{value, value_seed});
+      if (old_content) {
+        db_.store.free(old_content->value);
+      }
+    }
+    writers_left_.fetch_sub(1);
+  }
+
+  void read(std::size_t thread, std::uint64_t seed) {
+    Random random(seed + 1000 + thread);
+    std::optional<Record::Content> stale;
+    while (writers_left_.load() != 0) {
+      Record& record = records_[random.below(records_.size())];
+      const auto content = record.look_up();
+      if (!content) {
+        continue;
+      }
+      const ReadOutcome outcome = read_some(*content, random);
+      if (outcome == ReadOutcome::replaced) {
+        const auto now = record.look_up();
+        if (now->value == content->value) {
+          ADD_FAILURE() << "current, but not there: " << print_descriptor(content->value);
+        }
+      }
+      if (stale) {
+        static_cast<void>(read_some(*stale, random));
+      }
+      if (!stale || random.one_in(4)) {
+        stale = content;
+      }
+    }
+  }
+
+  void finish() {
+    for (Record& record : records_) {
+      if (const auto content = record.exchange(std::nullopt)) {
+        std::string found;
+        EXPECT_EQ(db_.store.read_all(content->value, found), ReadOutcome::complete);
+        EXPECT_TRUE(found == pattern(content->seed, content->value.size_bytes()));
+        db_.store.free(content->value);
+      }
+    }
+  }
+
+  void expect_writers(int count) { writers_left_.store(count); }
+  [[nodiscard]] std::uint64_t complete() const { return complete_.load(); }
+  [[nodiscard]] std::uint64_t replaced() const { return replaced_.load(); }
+
+ private:
+  ReadOutcome read_some(const Record::Content& content, Random& random) {
+    const std::uint64_t size = content.value.size_bytes();
+    const bool whole = random.one_in(2);
+    const std::uint64_t offset = whole ? 0 : random.below(size);
+    const std::uint64_t length = whole ? size : 1 + random.below(size - offset);
+    std::string found;
+    const ReadOutcome outcome = whole ? db_.store.read_all(content.value, found)
+                                      : read_piece(db_.store, content.value, offset, length, found);
+    if (outcome == ReadOutcome::replaced) {
+      replaced_.fetch_add(1);
+    } else {
+      complete_.fetch_add(1);
+      EXPECT_TRUE(found == pattern(content.seed, length, offset))
+          << "bytes of something else: " << print_descriptor(content.value);
+    }
+    return outcome;
+  }
+
+  LargeValueFile& db_;
+  std::array<Record, 4> records_;
+  std::atomic<int> writers_left_{0};
+  std::atomic<std::uint64_t> complete_{0};
+  std::atomic<std::uint64_t> replaced_{0};
+};
+
+void replace_while_reading(io::Device& device, std::uint32_t page_size, int replacements) {
+  constexpr int kWriters = 2;
+  constexpr std::size_t kReaders = 3;
+  const std::uint64_t seed = palimpsest::test::seed();
+  const auto db = LargeValueFile::create(device, page_size);
+  const std::uint64_t allocated = db->allocated();
+  Replacement replacement(*db);
+  replacement.expect_writers(kWriters);
+  palimpsest::test::run_threads(kWriters + kReaders, [&](std::size_t thread) {
+    if (thread < kWriters) {
+      replacement.write(thread, replacements, seed);
+    } else {
+      replacement.read(thread, seed);
+    }
+  });
+  replacement.finish();
+  EXPECT_GT(replacement.complete(), 0U);
+  EXPECT_GT(replacement.replaced(), 0U);
+  EXPECT_LE(db->allocated(), allocated + 1) << "nothing leaks; the file may have a map page now";
+}
+
+TEST(LargeValueStress, ReplacedWhileReadOnTheSimulatedDisk) {
+  palimpsest::test::SimOptions options;
+  options.seed = palimpsest::test::seed();
+  const palimpsest::test::SimDisk disk(options);
+  const auto device = disk.device();
+  replace_while_reading(*device, 4096, 150);
+}
+
+TEST(LargeValueStress, ReplacedWhileReadOnARealFile) {
+  const std::filesystem::path directory =
+      std::filesystem::path(testing::TempDir()) /
+      ("large_value_stress." + std::to_string(std::random_device{}()));
+  {
+    io::PosixDevice device(directory.string(), true);
+    replace_while_reading(device, 65536, 150);
+  }
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace palimpsest::btree::test

@@ -1,0 +1,83 @@
+// A page file with its writer, space map and large-value store, and values whose bytes can be told.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/io/device.h"
+#include "base/random.h"
+#include "btree/large_value_store.h"
+#include "buffer/page_file.h"
+#include "buffer/page_writer.h"
+#include "buffer/space_map.h"
+
+namespace palimpsest::btree::test {
+
+inline constexpr const char* kFileName = "pages";
+
+/// Everything below a store, of one page file.
+class LargeValueFile {
+ public:
+  explicit LargeValueFile(std::unique_ptr<buffer::PageFile> opened)
+      : file(std::move(opened)), writer(*file), space(*file), store(*file, writer, space) {}
+
+  static std::unique_ptr<LargeValueFile> create(io::Device& device, std::uint32_t page_size) {
+    buffer::PageFileOptions options;
+    options.page_size_bytes = page_size;
+    options.batch_pages = buffer::kBatchPagesMin;
+    return std::make_unique<LargeValueFile>(buffer::PageFile::create(device, kFileName, options));
+  }
+
+  static std::unique_ptr<LargeValueFile> open(io::Device& device,
+                                              const buffer::OpenOptions& options = {}) {
+    return std::make_unique<LargeValueFile>(buffer::PageFile::open(device, kFileName, options));
+  }
+
+  void close() {
+    space.flush(writer);
+    writer.harden();
+    file->close_cleanly();
+  }
+
+  [[nodiscard]] std::uint64_t allocated() const { return space.counts().allocated; }
+
+  std::unique_ptr<buffer::PageFile> file;
+  buffer::PageWriter writer;
+  buffer::SpaceMap space;
+  LargeValueStore store;
+};
+
+/// Bytes [offset, offset + out.size()) of the value that belongs to `seed`: each word tells seed and
+/// place, so that no piece of one value passes for a piece of another.
+inline void fill_pattern(std::uint64_t seed, std::uint64_t offset_bytes, std::span<char> out) {
+  while (!out.empty()) {
+    std::uint64_t state = seed * 0x9e3779b97f4a7c15U + offset_bytes / 8;
+    const std::uint64_t word = splitmix64(state);
+    const std::size_t skip = offset_bytes % 8;
+    const std::size_t taken = std::min(out.size(), 8 - skip);
+    std::memcpy(out.data(), reinterpret_cast<const char*>(&word) + skip, taken);
+    out = out.subspan(taken);
+    offset_bytes += taken;
+  }
+}
+
+inline std::string pattern(std::uint64_t seed, std::uint64_t size_bytes,
+                           std::uint64_t offset_bytes = 0) {
+  std::string bytes(size_bytes, '\0');
+  fill_pattern(seed, offset_bytes, bytes);
+  return bytes;
+}
+
+/// A piece read into a string.
+inline ReadOutcome read_piece(const LargeValueStore& store, const LargeValueDescriptor& value,
+                              std::uint64_t offset_bytes, std::uint64_t size_bytes,
+                              std::string& out) {
+  out.assign(size_bytes, '\x5a');
+  return store.read(value, offset_bytes, std::as_writable_bytes(std::span(out)));
+}
+
+}  // namespace palimpsest::btree::test
