@@ -1,0 +1,269 @@
+// Hosts that forbid io_uring or unbuffered I/O, played by real system-call filters in a child process.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/mount.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/aligned_memory.h"
+#include "base/io/direct_io.h"
+#include "base/io/open_device.h"
+#include "tests/support/child_process.h"
+#include "tests/support/temporary_directory.h"
+
+namespace palimpsest::io {
+namespace {
+
+/// A filter that lets everything pass but what `add_rules` adds.
+template <class AddRules>
+bool install_filter(const AddRules& add_rules) {
+  scmp_filter_ctx filter = ::seccomp_init(SCMP_ACT_ALLOW);
+  const bool done = filter != nullptr && add_rules(filter) && ::seccomp_load(filter) == 0;
+  ::seccomp_release(filter);
+  return done;
+}
+
+bool forbid_io_uring(scmp_filter_ctx filter, int error) {
+  return ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(static_cast<unsigned>(error)),
+                            SCMP_SYS(io_uring_setup), 0) == 0;
+}
+
+/// As the host of a file system without it, by both ways of asking for it.
+bool forbid_direct(scmp_filter_ctx filter) {
+  const scmp_arg_cmp open_flags = SCMP_A2(SCMP_CMP_MASKED_EQ, O_DIRECT, O_DIRECT);
+  const scmp_arg_cmp command = SCMP_A1(SCMP_CMP_EQ, F_SETFL);
+  const scmp_arg_cmp set_flags = SCMP_A2(SCMP_CMP_MASKED_EQ, O_DIRECT, O_DIRECT);
+  return ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(openat), 1, open_flags) == 0 &&
+         ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(fcntl), 2, command,
+                            set_flags) == 0;
+}
+
+bool round_trip(Device& device) {
+  const auto file = device.open("pages", OpenMode::create_new, true);
+  AlignedMemory memory(10 * 4096, 4096);
+  AlignedMemory copy(10 * 4096, 4096);
+  std::vector<Transfer> batch;
+  for (std::size_t i = 0; i < 10; ++i) {
+    std::memset(memory.data() + i * 4096, static_cast<int>(i + 1), 4096);
+    batch.push_back({.kind = Transfer::Kind::write,
+                     .offset_bytes = i * 8192,
+                     .data = memory.bytes().subspan(i * 4096, 4096)});
+  }
+  file->run(batch);
+  file->sync();
+  for (std::size_t i = 0; i < 10; ++i) {
+    batch[i].kind = Transfer::Kind::read;
+    batch[i].data = copy.bytes().subspan(i * 4096, 4096);
+  }
+  file->run(batch);
+  return std::memcmp(memory.data(), copy.data(), 10 * 4096) == 0;
+}
+
+struct Opened {
+  std::vector<std::string> lines;
+  std::unique_ptr<Device> device;
+};
+
+Opened open_here(const std::string& path) {
+  Opened opened;
+  DeviceOptions options;
+  options.log = [&](LogLevel, std::string_view line) { opened.lines.emplace_back(line); };
+  opened.device = open_device(path, options);
+  return opened;
+}
+
+bool has(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+constexpr int kNoFilter = 90;
+
+class RefusalTest : public ::testing::Test {
+ protected:
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(RefusalTest, WithoutIoUringPosixIsChosenWithOneLine) {
+  for (const int error : {EPERM, ENOSYS}) {
+    const test::TemporaryDirectory directory;
+    EXPECT_EQ(test::run_in_child([&] {
+                if (!install_filter([&](auto filter) { return forbid_io_uring(filter, error); })) {
+                  return kNoFilter;
+                }
+                const Opened opened = open_here(directory.path());
+                if (opened.device->description() != "posix, O_DIRECT") {
+                  return 1;
+                }
+                if (opened.lines.size() != 1 || !has(opened.lines[0], "io_uring cannot be used") ||
+                    !has(opened.lines[0], std::strerror(error)) ||
+                    !has(opened.lines[0], directory.path().c_str())) {
+                  return 2;
+                }
+                return round_trip(*opened.device) ? 0 : 3;
+              }),
+              0)
+        << std::strerror(error);
+  }
+}
+
+TEST_F(RefusalTest, WithoutDirectIoFilesAreBuffered) {
+  EXPECT_EQ(test::run_in_child([&] {
+              if (!install_filter(forbid_direct)) {
+                return kNoFilter;
+              }
+              const Opened opened = open_here(directory_.path());
+              if (!has(opened.device->description(), "buffered (O_DIRECT refused: Invalid")) {
+                return 1;
+              }
+              return round_trip(*opened.device) ? 0 : 2;
+            }),
+            0);
+}
+
+TEST_F(RefusalTest, WithNeitherItStillWorks) {
+  EXPECT_EQ(test::run_in_child([&] {
+              if (!install_filter([](auto filter) {
+                    return forbid_direct(filter) && forbid_io_uring(filter, EPERM);
+                  })) {
+                return kNoFilter;
+              }
+              const Opened opened = open_here(directory_.path());
+              if (!has(opened.device->description(), "posix, buffered")) {
+                return 1;
+              }
+              return round_trip(*opened.device) && opened.lines.size() == 1 ? 0 : 2;
+            }),
+            0);
+}
+
+TEST_F(RefusalTest, RingsThatAreRefusedLaterFallBackBatchByBatch) {
+  EXPECT_EQ(
+      test::run_in_child([&] {
+        Opened opened;  // rings may still be had when the device is opened
+        DeviceOptions options;
+        options.log = [&](LogLevel, std::string_view line) { opened.lines.emplace_back(line); };
+        opened.device = open_device(directory_.path(), options);
+        if (opened.device->description() != "io_uring, O_DIRECT") {
+          return 1;
+        }
+        if (!install_filter([](auto filter) { return forbid_io_uring(filter, ENOMEM); })) {
+          return kNoFilter;
+        }
+        if (!round_trip(*opened.device)) {
+          return 2;
+        }
+        return opened.lines.size() == 1 && has(opened.lines[0], "no further io_uring") ? 0 : 3;
+      }),
+      0);
+}
+
+TEST_F(RefusalTest, ARingThatTakesNoRequestsIsGivenUp) {
+  EXPECT_EQ(test::run_in_child([&] {
+              const Opened opened = open_here(directory_.path());
+              if (!round_trip(*opened.device)) {
+                return 1;
+              }
+              // From now on no ring accepts anything, and no new one is to be had.
+              if (!install_filter([](auto filter) {
+                    return forbid_io_uring(filter, ENOMEM) &&
+                           ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAGAIN),
+                                              SCMP_SYS(io_uring_enter), 0) == 0;
+                  })) {
+                return kNoFilter;
+              }
+              opened.device->remove("pages");
+              return round_trip(*opened.device) && opened.device->statistics().repeats != 0 ? 0 : 2;
+            }),
+            0);
+}
+
+TEST_F(RefusalTest, WithoutFallocateSpaceIsWritten) {
+  EXPECT_EQ(test::run_in_child([&] {
+              if (!install_filter([](auto filter) {
+                    return ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EOPNOTSUPP),
+                                              SCMP_SYS(fallocate), 0) == 0;
+                  })) {
+                return kNoFilter;
+              }
+              const Opened opened = open_here(directory_.path());
+              const auto file = opened.device->open("pages", OpenMode::create_new, true);
+              AlignedMemory memory(4096, 4096);
+              std::memset(memory.data(), 7, 4096);
+              file->write(0, memory.bytes());
+              file->allocate(4096, 300 * 1024 + 100);
+              if (file->size_bytes() != 4096 + 300 * 1024 + 100) {
+                return 1;
+              }
+              file->read(0, memory.bytes());
+              if (memory.bytes()[4095] != std::byte{7}) {
+                return 2;
+              }
+              file->read(4096 + 200 * 1024, memory.bytes());
+              if (memory.bytes()[0] != std::byte{0}) {
+                return 3;
+              }
+              file->allocate(0, 8192);
+              return file->size_bytes() == 4096 + 300 * 1024 + 100 ? 0 : 4;
+            }),
+            0);
+}
+
+TEST_F(RefusalTest, AnOldKernelsStatxPromisesNothing) {
+  EXPECT_EQ(test::run_in_child([&] {
+              const int file = ::open(directory_.path("x").c_str(), O_CREAT | O_RDWR, 0600);
+              if (file < 0 || !install_filter([](auto filter) {
+                    return ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(statx), 0) ==
+                           0;
+                  })) {
+                return kNoFilter;
+              }
+              const DirectIoLimits limits = direct_io_limits(file);
+              return limits.alignment_bytes == 4096 && limits.atomic_write_bytes_max == 0 ? 0 : 1;
+            }),
+            0);
+}
+
+TEST_F(RefusalTest, AReadOnlyFileSystemSaysSo) {
+  const std::string mounted = directory_.path("mounted");
+  EXPECT_EQ(test::run_in_child([&] {
+              if (::unshare(CLONE_NEWNS) != 0 ||
+                  ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+                  ::mkdir(mounted.c_str(), 0700) != 0 ||
+                  ::mount("tmpfs", mounted.c_str(), "tmpfs", MS_RDONLY, nullptr) != 0) {
+                return kNoFilter;
+              }
+              DeviceOptions options;
+              options.create = true;
+              try {
+                static_cast<void>(open_device(mounted + "/new", options));
+                return 1;
+              } catch (const Error& error) {
+                if (error.code() != ErrorCode::permission_denied ||
+                    !has(error.what(), "read-only file system")) {
+                  return 2;
+                }
+              }
+              const auto device = open_device(mounted, options);
+              try {
+                static_cast<void>(device->open("a", OpenMode::create_new, false));
+                return 3;
+              } catch (const Error& error) {
+                return error.code() == ErrorCode::permission_denied &&
+                               has(error.what(), "Read-only file system")
+                           ? 0
+                           : 4;
+              }
+            }),
+            0)
+      << "(90: this user may not mount)";
+}
+
+}  // namespace
+}  // namespace palimpsest::io
