@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""Compares Palimpsest with LMDB, RocksDB and WiredTiger: `make bench-kv`; docs/benchmarks.md explains.
+
+Loads each engine once per scenario, runs the workloads interleaved and repeated, prints one table
+per scenario, and removes the data. Results stay in one directory per comparison, one JSON file a run.
+"""
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from comparison import cgroup, plan, table  # noqa: E402
+from comparison.fio import Fio  # noqa: E402
+
+TIMEOUT_BEYOND_SECONDS = 120  # a run that takes this much longer than planned hangs
+LOAD_TIMEOUT_SECONDS = 3600
+SPACE_MARGIN_BYTES = 2 << 30
+
+
+class Failure(Exception):
+    """Something that ends the comparison; the message is for people."""
+
+
+def say(text):
+    print(f"compare: {text}", flush=True)
+
+
+def run_process(command, timeout, cap=None, errors=None):
+    """Runs a command to its end, capped if asked, and returns its standard output. However this
+    function is left, the process has ended."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors or subprocess.DEVNULL,
+                               text=True, start_new_session=True,
+                               preexec_fn=cap.enter if cap else None)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command, output)
+    return output
+
+
+class Comparison:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.repetitions, self.scenarios = plan.SCALES[arguments.scale]
+        if arguments.scenario:
+            self.scenarios = [scenario for scenario in self.scenarios
+                              if scenario.name == arguments.scenario]
+        self.engines = arguments.engines
+        self.with_fio = Fio.available()
+        stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+        self.results_directory = os.path.join(arguments.results, f"{stamp}-{arguments.scale}")
+        self.data = os.path.join(arguments.data, f"compare-{os.getpid()}")
+        self.results = table.Results()
+        self.deadline = None
+        self.fio = None
+
+    # Before anything is run
+
+    def check(self):
+        """Says what will happen and whether it can; leaves out what cannot."""
+        for binary in {self.binary(engine) for engine in self.engines}:
+            if not os.access(binary, os.X_OK):
+                raise Failure(f"{binary} is not there; build it with PALIMPSEST_BENCH_PEERS=ON")
+        obstacle = cgroup.obstacle()
+        if obstacle:
+            skipped = [scenario.name for scenario in self.scenarios if scenario.capped]
+            self.scenarios = [scenario for scenario in self.scenarios if not scenario.capped]
+            say(f"{obstacle}; left out: {', '.join(skipped) or 'nothing'}")
+        if not self.with_fio:
+            say("fio is not installed: no comparison with the device")
+        if not self.scenarios:
+            raise Failure("nothing left to run")
+        estimate = sum(plan.seconds_of(scenario, self.repetitions, self.engines, self.with_fio)
+                       for scenario in self.scenarios)
+        bound = self.arguments.minutes * 60 if self.arguments.minutes else 2 * estimate
+        self.deadline = time.monotonic() + bound
+        say(f"about {estimate / 60:.0f} minutes; no run starts after {bound / 60:.0f}")
+        self.check_space()
+
+    def check_space(self):
+        needed = max(plan.disk_bytes(scenario, self.engines, self.with_fio)
+                     for scenario in self.scenarios) + SPACE_MARGIN_BYTES
+        os.makedirs(self.arguments.data, exist_ok=True)
+        free = shutil.disk_usage(self.arguments.data).free
+        say(f"needs {needed / 2**30:.1f} GiB of disk in {self.arguments.data}; "
+            f"{free / 2**30:.1f} GiB are free")
+        if free < needed:
+            raise Failure("not enough disk; name another --data, or --quick")
+
+    # Running
+
+    def run(self):
+        os.makedirs(self.results_directory)
+        say(f"results in {self.results_directory}")
+        for scenario in self.scenarios:
+            os.makedirs(os.path.join(self.results_directory, scenario.name))
+            os.makedirs(self.data)
+            try:
+                self.run_scenario(scenario)
+            finally:
+                shutil.rmtree(self.data, ignore_errors=True)
+
+    def run_scenario(self, scenario):
+        say(scenario.title)
+        with self.log(f"{scenario.name}/load") as errors:
+            for engine in self.engines:
+                self.load(scenario, engine, errors)
+        if self.with_fio and scenario.capped:
+            say("writing a file for fio")
+            self.fio = Fio(os.path.join(self.data, "fio"), scenario.payload_bytes, run_process)
+            self.fio.prepare()
+        for run in plan.runs_of(scenario, self.repetitions, self.engines, self.with_fio):
+            if time.monotonic() > self.deadline:
+                say("the time is up; the table shows what was measured")
+                return
+            self.measure(run)
+
+    def load(self, scenario, engine, errors):
+        begin = time.monotonic()
+        command = self.command(scenario, engine) + ["--mode=load", "--threads=2"]
+        run_process(command, LOAD_TIMEOUT_SECONDS, errors=errors)
+        say(f"loaded {scenario.records:,} records into {engine} in {time.monotonic() - begin:.0f} s")
+
+    def measure(self, run):
+        begin = time.monotonic()
+        result = self.probe(run) if run.config is None else self.measure_engine(run)
+        with open(self.result_file(run.file_stem + ".json"), "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=2)
+        self.results.add(run.scenario.name, run.workload.mode, run.threads,
+                         run.config.name if run.config else "fio", result)
+        rate = result.get("page_reads_per_s" if run.config is None else "ops_per_s")
+        outcome = result.get("failed") or f"{table.number(rate)}/s"
+        say(f"{run.label}: {outcome} ({time.monotonic() - begin:.1f} s)")
+
+    def probe(self, run):
+        return self.fio.random_reads(plan.PAGE_KIB, run.threads, run.scenario.seconds)
+
+    def measure_engine(self, run):
+        scenario, json_file = run.scenario, os.path.join(self.data, "result.json")
+        command = self.command(scenario, run.config.engine) + [
+            *run.config.flags, f"--mode={run.workload.mode}", f"--threads={run.threads}",
+            f"--seconds={scenario.seconds}", f"--warmup={scenario.warmup}",
+            f"--warmup_threads={max(run.threads, scenario.warmup_threads)}",
+            f"--seed={run.repetition}", "--sample_ms=100", f"--json={json_file}"]
+        timeout = scenario.seconds + scenario.warmup + scenario.prefill_seconds + \
+            TIMEOUT_BEYOND_SECONDS
+        with self.log(run.file_stem) as errors, contextlib.ExitStack() as stack:
+            cap = None
+            if scenario.capped:
+                cgroup.drop_page_cache()
+                limit = plan.cap_bytes(run.config, scenario.memory_mib)
+                cap = stack.enter_context(cgroup.MemoryCap(limit))
+            try:
+                run_process(command, timeout, cap, errors)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+                return {"failed": reason_of(error), "command": command}
+            with open(json_file, encoding="utf-8") as file:
+                result = json.load(file)
+            if cap:
+                result["cap_bytes"] = cap.limit_bytes
+                result["cap_peak_bytes"] = cap.peak_bytes()
+            return result
+
+    # Names and files
+
+    def binary(self, engine):
+        name = "kv_bench" if engine == "palimpsest" else "kv_bench_peers"
+        return os.path.join(self.arguments.build, name)
+
+    def command(self, scenario, engine):
+        return [self.binary(engine), f"--engine={engine}",
+                f"--path={os.path.join(self.data, engine)}", f"--records={scenario.records}",
+                f"--value_bytes={plan.VALUE_BYTES}", f"--memory_mib={scenario.memory_mib}",
+                f"--page_kib={plan.PAGE_KIB}"]
+
+    def result_file(self, name):
+        return os.path.join(self.results_directory, name)
+
+    def log(self, stem):
+        """A file for what a process says on standard error."""
+        return open(self.result_file(stem + ".log"), "a", encoding="utf-8")
+
+    def finish(self):
+        """The tables, of what there is."""
+        if not self.results.rows:
+            return
+        titles = [(scenario.name, scenario.title) for scenario in self.scenarios]
+        text = table.report(self.results, titles)
+        with open(self.result_file("report.md"), "w", encoding="utf-8") as file:
+            file.write(text)
+        print("\n" + text, flush=True)
+        say(f"report and results: {self.results_directory}")
+
+
+def reason_of(error):
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"no end after {error.timeout:.0f} s"
+    if error.returncode == -signal.SIGKILL:
+        return "killed: it needed more memory than its cap"
+    return f"exit code {error.returncode}, see the log"
+
+
+def parse_arguments():
+    top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    build = os.path.join(top, "build")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    scale = parser.add_mutually_exclusive_group()
+    scale.add_argument("--quick", dest="scale", action="store_const", const="quick",
+                       help="small data, about 2 minutes: shows that everything works")
+    scale.add_argument("--full", dest="scale", action="store_const", const="full",
+                       help="more threads, longer runs, more data")
+    parser.set_defaults(scale="normal")
+    parser.add_argument("--scenario", choices=["in-memory", "beyond-memory"],
+                        help="only this one")
+    parser.add_argument("--engines", nargs="+", choices=list(plan.LOAD_RATE),
+                        default=list(plan.LOAD_RATE))
+    parser.add_argument("--minutes", type=float, help="start no run later than this")
+    parser.add_argument("--build", default=os.path.join(build, "release", "experiments"),
+                        help="directory of the binaries")
+    parser.add_argument("--data", default=os.path.join(build, "bench-data"),
+                        help="directory for data, on the disk to be measured; emptied afterwards")
+    parser.add_argument("--results", default=os.path.join(build, "bench-results"))
+    arguments = parser.parse_args()
+    if arguments.minutes is not None and arguments.minutes <= 0:
+        parser.error("--minutes must be above 0")
+    return arguments
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    comparison = Comparison(parse_arguments())
+    try:
+        comparison.check()
+        try:
+            comparison.run()
+        finally:
+            comparison.finish()
+    except KeyboardInterrupt:
+        say("interrupted; data removed")
+        sys.exit(130)
+    except Failure as failure:
+        say(str(failure))
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

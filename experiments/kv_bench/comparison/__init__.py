@@ -1,0 +1,1 @@
+"""The parts of compare.py: what is run (plan), under which memory cap, what the device can do, tables."""

@@ -1,0 +1,167 @@
+"""Tables from the results of a comparison: medians of repetitions, ratios, shares of the device."""
+import statistics
+
+from comparison import plan
+
+OURS = plan.PALIMPSEST.name
+PEERS = [peer.name for peer in plan.PEERS]
+RESIDENT_TOLERANCE = 0.05
+
+
+class Results:
+    """Results by row (scenario, mode, threads) and configuration name; each a list over repetitions."""
+
+    def __init__(self):
+        self.rows = {}  # (scenario, mode, threads) -> {config name: [result, ...]}, in order of arrival
+
+    def add(self, scenario, mode, threads, config, result):
+        row = self.rows.setdefault((scenario, mode, threads), {})
+        row.setdefault(config, []).append(result)
+
+    def median(self, row, config, field):
+        """The median of a field over the repetitions, or None if there is none."""
+        values = self.values(row, config, field)
+        return statistics.median(values) if values else None
+
+    def spread(self, row, config, field):
+        """(largest - smallest) / median, or None."""
+        values = self.values(row, config, field)
+        middle = statistics.median(values) if values else 0
+        return (max(values) - min(values)) / middle if middle else None
+
+    def values(self, row, config, field):
+        return [result[field] for result in self.rows[row].get(config, []) if field in result]
+
+    def configs(self, rows):
+        """Names of all configurations in these rows, ours first, fio left out."""
+        order = [OURS, plan.NO_DOUBLE_WRITE.name, *PEERS]
+        present = {name for row in rows for name in self.rows[row]}
+        return [name for name in order if name in present]
+
+    def of_scenario(self, scenario):
+        return [row for row in self.rows if row[0] == scenario]
+
+
+def number(value):
+    if value is None:
+        return "–"
+    if value >= 10_000_000:
+        return f"{value / 1e6:,.1f} M"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def ratio(ours, theirs):
+    return f"{ours / theirs:.2f}" if ours is not None and theirs else "–"
+
+
+def percent(part, whole):
+    return f"{100 * part / whole:.0f} %" if part is not None and whole else "–"
+
+
+def markdown(header, lines):
+    """A Markdown table whose columns are padded, so that it reads well in a terminal too."""
+    widths = [max(len(cells[column]) for cells in [header, *lines])
+              for column in range(len(header))]
+
+    def line(cells):
+        padded = [cells[0].ljust(widths[0])]
+        padded += [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:])]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = "|" + "|".join("-" * (width + 1) + (":" if column else "-")
+                          for column, width in enumerate(widths)) + "|"
+    return "\n".join([line(header), rule, *map(line, lines)])
+
+
+def best_peer(results, row, field):
+    medians = [results.median(row, peer, field) for peer in PEERS]
+    return max((value for value in medians if value is not None), default=None)
+
+
+def throughput(results, scenario):
+    """Operations (records, for scans) a second; medians, with the spread of the repetitions."""
+    rows = results.of_scenario(scenario)
+    configs = results.configs(rows)
+    lines = []
+    for row in rows:
+        cells = [f"{row[1]}, {row[2]} thread{'s' if row[2] > 1 else ''}"]
+        for config in configs:
+            middle = results.median(row, config, "ops_per_s")
+            spread = results.spread(row, config, "ops_per_s")
+            cells.append(number(middle) + (f" ±{50 * spread:.0f} %" if spread is not None else ""))
+        ours = results.median(row, OURS, "ops_per_s")
+        cells += [ratio(ours, results.median(row, peer, "ops_per_s"))
+                  for peer in PEERS if peer in configs]
+        cells.append(ratio(ours, best_peer(results, row, "ops_per_s")))
+        lines.append(cells)
+    header = ["per second", *configs, *[f"ours / {peer}" for peer in PEERS if peer in configs],
+              "ours / best peer"]
+    return markdown(header, lines)
+
+
+def device_share(results, scenario):
+    """Page reads a second of each engine, as a share of what fio reads at the same depth."""
+    rows = [row for row in results.of_scenario(scenario) if "fio" in results.rows[row]]
+    if not rows:
+        return None
+    configs = results.configs(rows)
+    lines = []
+    for row in rows:
+        fio = results.median(row, "fio", "page_reads_per_s")
+        cells = [f"{row[1]}, {row[2]} in flight", number(fio)]
+        for config in configs:
+            reads = results.median(row, config, "page_reads_per_s")
+            cells.append(f"{number(reads)} ({percent(reads, fio)})")
+        lines.append(cells)
+    return markdown(["page reads per second", "fio", *configs], lines)
+
+
+def double_write_cost(results, scenario):
+    """Throughput of ours with double-write as a share of that without, per row that has both."""
+    lines = []
+    for row in results.of_scenario(scenario):
+        both = results.median(row, OURS, "ops_per_s")
+        single = results.median(row, plan.NO_DOUBLE_WRITE.name, "ops_per_s")
+        if both is not None and single:
+            lines.append(f"double-write, {row[1]}, {row[2]} threads: {percent(both, single)} "
+                         "of the throughput without")
+    return lines
+
+
+def resident(results):
+    """Memory each configuration took beyond the start, against what it was given: the worst run. For
+    ours it is a promise, and judged."""
+    worst = {}  # configuration -> (share, grown, memory, row)
+    for row, configs in results.rows.items():
+        for name, runs in configs.items():
+            for result in runs:
+                if "resident_bytes_max" in result:
+                    grown = result["resident_bytes_max"] - result["resident_bytes_before_open"]
+                    memory = result["memory_bytes"]
+                    worst[name] = max(worst.get(name, (0,)), (grown / memory, grown, memory, row))
+    lines = []
+    for name in results.configs(results.rows):
+        if name not in worst or len(worst[name]) == 1:
+            continue
+        share, grown, memory, row = worst[name]
+        verdict = ""
+        if name in (OURS, plan.NO_DOUBLE_WRITE.name):
+            verdict = ": within 105 %" if share <= 1 + RESIDENT_TOLERANCE else ": ABOVE 105 %"
+        lines.append([name, f"{memory / plan.MIB:,.0f}", f"{grown / plan.MIB:,.1f}",
+                      f"{100 * share:.1f} %{verdict}", f"{row[0]}, {row[1]}, {row[2]} threads"])
+    header = ["most resident memory", "configured MiB", "beyond the start, MiB", "share", "where"]
+    return markdown(header, lines)
+
+
+def report(results, scenarios):
+    """The whole report as Markdown. `scenarios`: (name, title) pairs."""
+    parts = []
+    for name, title in scenarios:
+        if not results.of_scenario(name):
+            continue
+        parts += [f"## {title}", throughput(results, name)]
+        share = device_share(results, name)
+        parts += [share] if share else []
+        parts += double_write_cost(results, name)
+    parts.append(resident(results))
+    return "\n\n".join(parts) + "\n"
