@@ -8,6 +8,8 @@
 
 #include "palimpsest/error.h"
 
+#include "base/thread_annotations.h"
+
 namespace palimpsest::buffer {
 
 namespace {
@@ -97,7 +99,8 @@ void BufferPool::bring_in(OptimisticPage& parent, SwipRef child) {
   provider_.frames_taken();
 }
 
-Attempt<SharedPage> BufferPool::follow_shared(OptimisticPage& parent, SwipRef child) {
+Attempt<SharedPage> BufferPool::follow_shared(OptimisticPage& parent,
+                                              SwipRef child) PALIMPSEST_NO_ANALYSIS {
   if (!child.swip.swizzled() || !frames_.contains(child.swip.frame())) {
     bring_in(parent, child);
     return restart;
@@ -112,7 +115,8 @@ Attempt<SharedPage> BufferPool::follow_shared(OptimisticPage& parent, SwipRef ch
   return page;
 }
 
-Attempt<ExclusivePage> BufferPool::follow_exclusive(OptimisticPage& parent, SwipRef child) {
+Attempt<ExclusivePage> BufferPool::follow_exclusive(OptimisticPage& parent,
+                                                    SwipRef child) PALIMPSEST_NO_ANALYSIS {
   if (!child.swip.swizzled() || !frames_.contains(child.swip.frame())) {
     bring_in(parent, child);
     return restart;
@@ -174,7 +178,7 @@ PageReservation::~PageReservation() {
 }
 
 ExclusivePage BufferPool::format(PageReservation& reservation, PageType type, FrameIndex parent,
-                                 std::uint32_t flags) noexcept {
+                                 std::uint32_t flags) noexcept PALIMPSEST_NO_ANALYSIS {
   check(reservation.count() > 0, "a new page is covered by its reservation");
   const FrameIndex index = reservation.frames_.back();
   reservation.frames_.pop_back();
@@ -201,7 +205,7 @@ ExclusivePage BufferPool::new_page(PageReservation& reservation, PageType type,
 }
 
 ExclusivePage BufferPool::resident_child([[maybe_unused]] const ExclusivePage& parent,
-                                         Swip swip) noexcept {
+                                         Swip swip) noexcept PALIMPSEST_NO_ANALYSIS {
   debug_check(parent.holds() && swip.swizzled(), "the parent's latch keeps the child in its frame");
   Frame& frame = frames_[swip.frame()];
   frame.latch.lock_exclusive();

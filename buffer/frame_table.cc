@@ -5,8 +5,8 @@
 
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <new>
+#include <system_error>
 
 #include "palimpsest/error.h"
 
@@ -33,7 +33,7 @@ FrameTable::FrameTable(std::uint32_t frame_count, std::uint32_t page_size_bytes)
   if (memory == MAP_FAILED) {
     throw Error(ErrorCode::out_of_memory,
                 fmt::format("cannot reserve {} bytes of address space for the buffer pool: {}",
-                            reserved_bytes_, std::strerror(errno)));
+                            reserved_bytes_, std::generic_category().message(errno)));
   }
   reserved_ = static_cast<std::byte*>(memory);
   const auto address = reinterpret_cast<std::uintptr_t>(reserved_);

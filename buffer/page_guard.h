@@ -23,6 +23,7 @@
 #include "base/attempt.h"
 #include "base/bytes.h"
 #include "base/hybrid_latch.h"
+#include "base/thread_annotations.h"
 #include "buffer/frame.h"
 
 namespace palimpsest::buffer {
@@ -59,7 +60,7 @@ class SharedPage {
   [[nodiscard]] const std::byte* page() const noexcept { return page_; }
   [[nodiscard]] Frame& frame() const noexcept { return *frame_; }
 
-  void release() noexcept {
+  void release() noexcept PALIMPSEST_NO_ANALYSIS {
     if (frame_ != nullptr) {
       std::exchange(frame_, nullptr)->latch.unlock_shared();
     }
@@ -108,14 +109,14 @@ class ExclusivePage {
     return frame_->latch.version_after_unlock();
   }
 
-  void release() noexcept {
+  void release() noexcept PALIMPSEST_NO_ANALYSIS {
     if (frame_ != nullptr) {
       std::exchange(frame_, nullptr)->latch.unlock_exclusive();
     }
   }
 
   /// For changes that no optimistic reader needs to notice: their versions stay valid.
-  void release_unchanged() noexcept {
+  void release_unchanged() noexcept PALIMPSEST_NO_ANALYSIS {
     if (frame_ != nullptr) {
       std::exchange(frame_, nullptr)->latch.unlock_exclusive_unchanged();
     }
@@ -197,7 +198,7 @@ class OptimisticPage {
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
   /// Turns into a shared latch if the page is still the same.
-  [[nodiscard]] Attempt<SharedPage> to_shared() && noexcept {
+  [[nodiscard]] Attempt<SharedPage> to_shared() && noexcept PALIMPSEST_NO_ANALYSIS {
     Frame& frame = *frame_;
     if constexpr (kOptimisticTakesShared) {
       frame_ = nullptr;
@@ -212,7 +213,7 @@ class OptimisticPage {
   }
 
   /// Turns into an exclusive latch if the page is still the same. Waits for other holders.
-  [[nodiscard]] Attempt<ExclusivePage> to_exclusive() && noexcept {
+  [[nodiscard]] Attempt<ExclusivePage> to_exclusive() && noexcept PALIMPSEST_NO_ANALYSIS {
     Frame& frame = *frame_;
     release();
     if (frame.latch.try_upgrade(version_)) {
@@ -227,7 +228,7 @@ class OptimisticPage {
     return page;
   }
 
-  void release() noexcept {
+  void release() noexcept PALIMPSEST_NO_ANALYSIS {
     if (frame_ != nullptr) {
       [[maybe_unused]] Frame* frame = std::exchange(frame_, nullptr);
       if constexpr (kOptimisticTakesShared) {

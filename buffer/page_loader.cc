@@ -9,6 +9,7 @@
 #include "palimpsest/error.h"
 
 #include "base/sync_point.h"
+#include "base/thread_annotations.h"
 
 namespace palimpsest::buffer {
 
@@ -22,7 +23,8 @@ PageHeader header_of(const std::byte* page) noexcept {
 
 }  // namespace
 
-PageLoader::Outcome PageLoader::fault(OptimisticPage& parent, SwipRef child) {
+PageLoader::Outcome PageLoader::fault(OptimisticPage& parent,
+                                      SwipRef child) PALIMPSEST_NO_ANALYSIS {
   const PageId page = child.swip.page();
   if (!parent.unchanged()) {
     parent.release();
@@ -73,7 +75,8 @@ bool PageLoader::begin(const OptimisticPage& parent, SwipRef child, std::vector<
   return true;
 }
 
-bool PageLoader::enter(const OptimisticPage& parent, SwipRef child, FrameIndex frame) {
+bool PageLoader::enter(const OptimisticPage& parent, SwipRef child,
+                       FrameIndex frame) PALIMPSEST_NO_ANALYSIS {
   const PageId page = child.swip.page();
   Frame& header = frames_[frame];
   header.latch.lock_exclusive();  // only threads that look for this frame's former page hold it
@@ -92,7 +95,7 @@ bool PageLoader::enter(const OptimisticPage& parent, SwipRef child, FrameIndex f
   return false;
 }
 
-void PageLoader::finish(std::vector<Load>& loads) noexcept {
+void PageLoader::finish(std::vector<Load>& loads) noexcept PALIMPSEST_NO_ANALYSIS {
   std::vector<PageRead> reads;
   reads.reserve(loads.size());
   for (const Load& load : loads) {
@@ -167,7 +170,7 @@ void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) {
 }
 
 // Caller holds the loaded frame's exclusive latch; throws if the page may not hang there.
-void PageLoader::attach(const Load& load) {
+void PageLoader::attach(const Load& load) PALIMPSEST_NO_ANALYSIS {
   Frame& parent = *load.parent;
   if (!parent.latch.try_upgrade(load.parent_version)) {
     table_.mark_ready(load.page, load.frame);
@@ -228,7 +231,7 @@ void PageLoader::withdraw(const Load& load) noexcept {
 }
 
 // Caller holds the frame's exclusive latch.
-void PageLoader::release_unused(FrameIndex frame) noexcept {
+void PageLoader::release_unused(FrameIndex frame) noexcept PALIMPSEST_NO_ANALYSIS {
   frames_[frame].state.store(FrameState::free, std::memory_order_release);
   frames_[frame].latch.unlock_exclusive();
   free_frames_.give(frame);
