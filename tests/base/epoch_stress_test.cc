@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/epoch.h"
+#include "base/futex.h"
 #include "base/random.h"
 #include "tests/support/seed.h"
 #include "tests/support/thread_group.h"
@@ -85,6 +86,39 @@ TEST(EpochStress, NoReaderSeesAFreedNode) {
   });
   EXPECT_EQ(dead_count.load(), 0U);
   EXPECT_GT(buried_early_count.load(), 0U) << "nothing was freed while readers ran";
+}
+
+// The narrow race of the two fences: a reader enters and loads while a writer unlinks and scans. With
+// either fence missing, each may miss what the other has just stored.
+TEST(EpochStress, EnteringRacesWithReclaiming) {
+  constexpr std::size_t kNodes = 1'000'000 / kScale;
+  std::vector<Node> nodes(kNodes);
+  EpochManager manager(2);
+  std::atomic<Node*> head{nodes.data()};
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> dead_count{0};
+  test::run_threads(2, [&](std::size_t thread) {
+    auto participant = *manager.claim();
+    if (thread == 0) {
+      while (!stop.load(std::memory_order_relaxed)) {
+        const EpochGuard guard(participant);
+        const Node* node = head.load(std::memory_order_acquire);
+        for (int i = 0; i < 8; ++i) {
+          spin_pause();
+        }
+        dead_count.fetch_add(node->alive.load(std::memory_order_relaxed) ? 0 : 1,
+                             std::memory_order_relaxed);
+      }
+      return;
+    }
+    for (std::size_t i = 1; i < kNodes; ++i) {
+      head.store(&nodes[i], std::memory_order_release);
+      participant.retire(&nodes[i - 1], Deleter{bury, nullptr});
+      participant.reclaim();
+    }
+    stop.store(true);
+  });
+  EXPECT_EQ(dead_count.load(), 0U);
 }
 
 // Participants come and go while others retire and take over what was left behind.

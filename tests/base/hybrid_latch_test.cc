@@ -186,34 +186,38 @@ TEST(HybridLatch, ReleaseBetweenMarkAndSleepIsNotLost) {
   }
 }
 
-// The releaser stands between releasing and clearing parked; a new holder and a new waiter come.
-TEST(HybridLatch, SleeperThatComesBeforeALateWakeIsNotLost) {
+// A releaser has seen parked but not cleared it when a new holder and a new waiter come: the waiter
+// finds parked set, and the new holder finds it cleared. The late raise of the sequence wakes it.
+TEST(HybridLatch, WaiterThatComesBeforeALateWakeIsNotLost) {
   HybridLatch latch;
   latch.lock_exclusive();
   SyncBarrier released("latch.wake.released");
-  SyncHook waiters("latch.park.marked", [] {});
+  SyncHook marks("latch.park.marked", [] {});
+  std::atomic<bool> woken{false};
   test::run_threads(3, [&](std::size_t thread) {
     if (thread == 0) {
-      while (waiters.hits() == 0) {
+      while (marks.hits() == 0) {
         std::this_thread::yield();
       }
-      latch.unlock_exclusive();  // finds the first waiter's mark, and stops before it wakes
+      latch.unlock_exclusive();  // stops before it clears parked
+      woken.store(true);
     } else if (thread == 1) {
-      latch.lock_exclusive();
-      latch.unlock_exclusive();
+      static_cast<void>(latch.optimistic());
     } else {
       released.wait_until_reached();
-      latch.lock_exclusive();
-      const auto seen = waiters.hits();
+      latch.lock_shared();
+      SyncBarrier about_to_sleep("latch.park.marked");
       std::jthread late([&] {
-        latch.lock_shared();
-        latch.unlock_shared();
+        latch.lock_exclusive();
+        latch.unlock_exclusive();
       });
-      while (waiters.hits() == seen) {
+      about_to_sleep.wait_until_reached();
+      released.release();
+      while (!woken.load()) {
         std::this_thread::yield();
       }
-      released.release();
-      latch.unlock_exclusive();
+      latch.unlock_shared();
+      about_to_sleep.release();
     }
   });
 }
