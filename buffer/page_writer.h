@@ -40,9 +40,9 @@
 // Failure: a failed ring write throws io_error or no_space, no page on disk has changed, and the
 // next
 //          batch may succeed. A failed in-place write is repeated once; if it fails again, or a
-//          sync fails, the file enters its failed state: on reopening, the restore finds the
-//          copies. On the atomic path a failed write leaves each page old or new, and the file
-//          usable.
+//          sync fails, the file enters its failed state; pages of that batch may then be torn in
+//          place (they are still in the pool) until reopening restores them from their copies. On
+//          the atomic path a failed write leaves each page old or new, and the file usable.
 #pragma once
 
 #include <atomic>

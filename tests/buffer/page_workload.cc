@@ -54,9 +54,10 @@ PageWorkload::PageWorkload(const SimDisk& disk, const WorkloadOptions& options)
     : disk_(disk), options_(options), random_(options.seed), device_(disk_.device()) {}
 
 void PageWorkload::start(std::unique_ptr<PageFile> file) {
+  auto writer = std::make_unique<PageWriter>(*file);
+  map_ = std::make_unique<SpaceMap>(*file);
+  writer_ = std::move(writer);
   file_ = std::move(file);
-  writer_ = std::make_unique<PageWriter>(*file_);
-  map_ = std::make_unique<SpaceMap>(*file_);
 }
 
 void PageWorkload::create() {
@@ -116,7 +117,7 @@ void PageWorkload::write_some() {
   try {
     batch.write();
   } catch (const Error&) {
-    batch_.clear();
+    failed_batch_ = std::exchange(batch_, {});
     throw;
   }
   in_place_.merge(std::exchange(batch_, {}));
@@ -170,7 +171,7 @@ void PageWorkload::flush_map() {
   try {
     map_->flush(*writer_);
   } catch (const Error&) {
-    map_batch_ = 0;
+    map_failed_ = std::exchange(map_batch_, 0) != 0;
     throw;
   }
   map_in_place_ = std::exchange(map_batch_, 0);
@@ -214,6 +215,19 @@ void PageWorkload::note_synced() {
   }
   in_place_.clear();
   journal_.map_hardened = std::max(journal_.map_hardened, map_in_place_);
+}
+
+PageJournal PageWorkload::journal_of_reads() const {
+  PageJournal journal = journal_;
+  if (file_->failed()) {
+    for (const auto& [id, version] : failed_batch_) {
+      journal.pages.erase(id);
+    }
+    if (map_failed_) {
+      journal.map_hardened = 0;
+    }
+  }
+  return journal;
 }
 
 void PageWorkload::observe(const SimOperation& operation) {

@@ -76,6 +76,8 @@ class PageWorkload {
   void observe(const SimOperation& operation);
 
   [[nodiscard]] const PageJournal& journal() const noexcept { return journal_; }
+  /// What reads must show now: of a file that failed, not the pages it failed to write in place.
+  [[nodiscard]] PageJournal journal_of_reads() const;
   [[nodiscard]] buffer::PageFile* file() noexcept { return file_.get(); }
   [[nodiscard]] buffer::PageWriter& writer() noexcept { return *writer_; }
   [[nodiscard]] buffer::SpaceMap& map() noexcept { return *map_; }
@@ -110,6 +112,9 @@ class PageWorkload {
   /// The batch being written.
   std::map<PageId, std::uint64_t> batch_;
   std::size_t map_batch_ = 0;
+  /// The last batch that failed.
+  std::map<PageId, std::uint64_t> failed_batch_;
+  bool map_failed_ = false;
 };
 
 /// What is wrong with the file as opened, by the journal; empty if nothing is.

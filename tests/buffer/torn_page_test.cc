@@ -25,6 +25,7 @@ using buffer::RestoreOutcome;
 struct CrashPoint {
   SimDisk disk;
   PageJournal journal;
+  bool between_steps = false;  ///< nothing in flight
 };
 
 struct Totals {
@@ -45,9 +46,9 @@ std::vector<CrashPoint> run_and_record(SimDisk& disk, const WorkloadOptions& opt
   });
   while (!workload.done()) {
     workload.step();
+    points.push_back({disk.snapshot(), workload.journal(), true});
   }
   disk.set_hook({});
-  points.push_back({disk.snapshot(), workload.journal()});
   return points;
 }
 
@@ -123,7 +124,9 @@ void crash_everywhere(const SimOptions& disk_options, const WorkloadOptions& opt
       const CrashKeeps keeps = damage == 0   ? CrashKeeps::nothing
                                : damage == 1 ? CrashKeeps::everything
                                              : CrashKeeps::random;
-      SimDisk crashed = points[i].disk.crash(seed, keeps);
+      // The process is killed, the disk and its cache live on; or the power fails.
+      const bool killed = points[i].between_steps && damage == 2;
+      SimDisk crashed = killed ? points[i].disk.snapshot() : points[i].disk.crash(seed, keeps);
       ++totals.states;
       // Depth costs: crash in the restore of one damage in four.
       const unsigned again = damage % 4 == 2 ? depth : 0;

@@ -1,0 +1,236 @@
+// The device fails at the n-th operation, for every n: nothing is lost, and the page file is then
+// either usable or failed, as it says.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/aligned_memory.h"
+#include "tests/buffer/page_workload.h"
+
+namespace palimpsest::test {
+namespace {
+
+using buffer::PageFile;
+using buffer::PageWriter;
+using buffer::SpaceMap;
+
+constexpr WorkloadOptions kWorkload{.seed = 21, .steps = 20};
+constexpr std::uint64_t kWorkloads = 3;  ///< seeds from kWorkload.seed on
+
+/// The code of the Error that `action` throws, or nothing.
+std::optional<ErrorCode> code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return std::nullopt;
+}
+
+std::string open_and_judge(const SimDisk& disk, const PageJournal& journal) {
+  try {
+    const std::unique_ptr<io::Device> device = disk.device();
+    return judge(*PageFile::open(*device, kPageFileName, {.allow_unclean = true}), journal);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+void expect_failed_state(PageWorkload& workload) {
+  PageFile& file = *workload.file();
+  EXPECT_EQ(code_of([&] { static_cast<void>(workload.writer().begin_batch()); }),
+            ErrorCode::failed);
+  EXPECT_EQ(code_of([&] { workload.writer().write_fresh({}); }), ErrorCode::failed);
+  EXPECT_EQ(code_of([&] { workload.writer().harden(); }), ErrorCode::failed);
+  EXPECT_EQ(code_of([&] { file.set_catalog_root(kNoPage); }), ErrorCode::failed);
+  EXPECT_EQ(code_of([&] { file.close_cleanly(); }), ErrorCode::failed);
+}
+
+/// What became of a run with one fault.
+struct FaultRun {
+  std::uint64_t operations = 0;
+  bool failed = false;
+  bool threw = false;
+};
+
+/// Steps on through errors that leave the file usable, and takes note of what they were.
+void run_to_the_end(PageWorkload& workload, bool for_good, FaultRun& run) {
+  while (!workload.done()) {
+    try {
+      workload.step();
+    } catch (const Error& error) {
+      run.threw = true;
+      EXPECT_TRUE(error.code() == ErrorCode::io_error || error.code() == ErrorCode::no_space ||
+                  error.code() == ErrorCode::failed)
+          << error.what();
+      run.failed = workload.file() != nullptr && workload.file()->failed();
+      if (workload.file() == nullptr || run.failed || for_good) {
+        return;
+      }
+    }
+  }
+}
+
+FaultRun run_with_fault(const SimFault& fault, std::uint64_t seed) {
+  SimDisk disk({.seed = fault.nth});
+  WorkloadOptions options = kWorkload;
+  options.seed = seed;
+  PageWorkload workload(disk, options);
+  workload.create();
+  disk.set_hook([&](const SimOperation& operation) { workload.observe(operation); });
+  const std::uint64_t before = disk.operations();
+  disk.inject(fault);
+  FaultRun run;
+  run_to_the_end(workload, fault.for_good, run);
+  run.operations = disk.operations() - before;
+  disk.clear_faults();
+  if (workload.file() != nullptr) {
+    EXPECT_EQ(judge(*workload.file(), workload.journal_of_reads()), "") << "reads go on";
+    if (run.failed) {
+      expect_failed_state(workload);
+    } else {
+      workload.close();  // usable to the end
+    }
+  }
+  disk.set_hook({});
+  const PageJournal journal = workload.journal();
+  const SimDisk crashed = disk.crash(fault.nth);
+  EXPECT_EQ(open_and_judge(crashed, journal), "") << "after a crash";
+  // The process ends; the device's cache lives on and shows what the medium may lack.
+  const SimDisk reopened = disk.snapshot();
+  EXPECT_EQ(open_and_judge(reopened, journal), "") << "after reopening";
+  EXPECT_EQ(open_and_judge(reopened.crash(fault.nth, CrashKeeps::nothing), journal), "")
+      << "after reopening and a crash";
+  return run;
+}
+
+void fail_every_operation_of(std::uint64_t seed, SimFault fault) {
+  std::uint64_t failed = 0;
+  std::uint64_t threw = 0;
+  for (fault.nth = 1;; ++fault.nth) {
+    SCOPED_TRACE(testing::Message() << "workload " << seed << " operation " << fault.nth);
+    const FaultRun run = run_with_fault(fault, seed);
+    failed += run.failed ? 1 : 0;
+    threw += run.threw ? 1 : 0;
+    if (fault.nth > run.operations || testing::Test::HasFailure()) {
+      break;
+    }
+  }
+  EXPECT_GT(fault.nth, 50U);
+  EXPECT_GT(threw, 20U);
+  EXPECT_GT(failed, 5U);
+}
+
+void fail_every_operation(const SimFault& fault) {
+  for (std::uint64_t i = 0; i < kWorkloads; ++i) {
+    fail_every_operation_of(kWorkload.seed + i, fault);
+  }
+}
+
+TEST(PageFault, EveryOperationFailsOnceWithEio) {
+  fail_every_operation({.error = EIO});
+}
+
+TEST(PageFault, EveryOperationFailsForGoodWithEio) {
+  fail_every_operation({.error = EIO, .for_good = true});
+}
+
+TEST(PageFault, EveryOperationFailsOnceWithEnospc) {
+  fail_every_operation({.error = ENOSPC});
+}
+
+TEST(PageFault, EveryOperationFailsForGoodWithEnospc) {
+  fail_every_operation({.error = ENOSPC, .for_good = true});
+}
+
+TEST(PageFault, EverySyncFailsAndTheFileIsReopened) {
+  // Only syncs: here the cache and the medium differ most.
+  for (std::uint64_t nth = 1; nth <= 40; ++nth) {
+    SCOPED_TRACE(testing::Message() << "sync " << nth);
+    run_with_fault({.kinds = static_cast<unsigned>(SimKind::sync), .nth = nth}, kWorkload.seed);
+  }
+}
+
+TEST(PageFault, AFailedCreationLeavesNoFile) {
+  for (std::uint64_t nth = 1;; ++nth) {
+    SCOPED_TRACE(testing::Message() << "operation " << nth);
+    SimDisk disk;
+    const std::unique_ptr<io::Device> device = disk.device();
+    disk.inject({.error = ENOSPC, .nth = nth});
+    const auto create = [&] { static_cast<void>(PageFile::create(*device, kPageFileName, {})); };
+    if (!code_of(create)) {
+      EXPECT_GT(nth, 4U);
+      return;
+    }
+    EXPECT_FALSE(device->exists(kPageFileName));
+    EXPECT_EQ(code_of(create), std::nullopt);
+  }
+}
+
+TEST(PageFault, AFailedOpeningCanBeRepeated) {
+  SimDisk original;
+  PageWorkload workload(original, kWorkload);
+  workload.create();
+  original.set_hook([&](const SimOperation& operation) { workload.observe(operation); });
+  while (!workload.done()) {
+    workload.step();
+  }
+  original.set_hook({});
+  const SimDisk crashed = original.crash(5);
+  for (std::uint64_t nth = 1;; ++nth) {
+    SCOPED_TRACE(testing::Message() << "operation " << nth);
+    SimDisk disk = crashed.snapshot();
+    disk.inject({.error = EIO, .nth = nth});
+    const bool opened = open_and_judge(disk, workload.journal()).empty();
+    disk.clear_faults();
+    ASSERT_EQ(open_and_judge(disk, workload.journal()), "");
+    ASSERT_EQ(open_and_judge(disk.crash(nth), workload.journal()), "");
+    if (opened) {
+      EXPECT_GT(nth, 10U);
+      return;
+    }
+  }
+}
+
+TEST(PageFault, AFullDeviceLeavesTheFileUsable) {
+  SimDisk disk({.capacity_bytes = 3U << 20U});
+  const std::unique_ptr<io::Device> device = disk.device();
+  const std::unique_ptr<PageFile> file = PageFile::create(
+      *device, kPageFileName, {.page_size_bytes = 4096, .ring_batches = 2, .batch_pages = 64});
+  PageWriter writer(*file);
+  SpaceMap map(*file);
+  std::vector<PageId> pages;
+  EXPECT_EQ(code_of([&] {
+              for (;;) {
+                pages.push_back(map.allocate(0));
+              }
+            }),
+            ErrorCode::no_space);
+  EXPECT_EQ(code_of([&] { static_cast<void>(map.allocate_extent(10, 10)); }), ErrorCode::no_space);
+  // All of the device has become pages: 3 MiB less header area, ring and the map page.
+  EXPECT_EQ(pages.size(), (3U << 20U) / 4096 - 16 - 128 - 1);
+  {
+    PageWriter::Batch batch = writer.begin_batch();
+    fill_image({batch.slot(), 4096}, pages.back(), 7);
+    batch.add(pages.back());
+    batch.write();
+  }
+  const AlignedMemory memory(4096, 4096);
+  file->read_page(pages.back(), memory.bytes());
+  EXPECT_EQ(version_of(memory.bytes(), pages.back()), 7U);
+  map.free(pages[3]);
+  EXPECT_EQ(map.allocate(1), pages[3]) << "writing resumes when there is room";
+  map.flush(writer);
+  file->close_cleanly();
+}
+
+}  // namespace
+}  // namespace palimpsest::test
