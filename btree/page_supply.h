@@ -1,0 +1,53 @@
+// New pages for a bulk build: ascending ids in long runs, all given back if the build comes to
+// nothing.
+//
+// Why runs of its own and not SpaceMap::allocate(): pages are written in the order of their ids, in
+// transfers as long as the runs. A run is looked for whole, and the file grows rather than that a
+// fragmented file is filled page by page; only when it cannot grow, shorter runs will do.
+// Memory: 16 bytes for each run that is not adjacent to another one taken.
+// Thread-safety: belongs to one thread; the space map is shared.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "buffer/space_map.h"
+
+namespace palimpsest::btree {
+
+class PageSupply {
+ public:
+  /// Takes `run_pages` pages at a time from `space`, which outlives it.
+  PageSupply(buffer::SpaceMap& space, std::uint32_t run_pages)
+      : space_(space), run_pages_(run_pages) {}
+  PageSupply(const PageSupply&) = delete;
+  PageSupply& operator=(const PageSupply&) = delete;
+  ~PageSupply() { give_back_all(); }
+
+  /// The next page. May grow the file; throws no_space, io_error, failed.
+  [[nodiscard]] PageId take();
+  /// A page taken that is not needed.
+  void put_back(PageId page) { not_needed_.push_back(page); }
+  /// Answers also for pages that came from elsewhere.
+  void adopt(std::span<const buffer::PageRun> runs);
+
+  /// What was taken belongs to somebody else from now on; what was not needed is free.
+  void keep() noexcept;
+  /// Everything is free again; nobody writes or reads it.
+  void give_back_all() noexcept;
+
+ private:
+  void note(buffer::PageRun run);
+  void join_neighbours();
+
+  buffer::SpaceMap& space_;
+  const std::uint32_t run_pages_;
+  buffer::PageRun rest_;                ///< of the run taken last, not handed out
+  std::vector<buffer::PageRun> taken_;  ///< everything, the rest included
+  std::vector<PageId> not_needed_;      ///< part of taken_
+  std::size_t join_at_ = 1024;          ///< length of taken_ at which it is worth a look
+};
+
+}  // namespace palimpsest::btree

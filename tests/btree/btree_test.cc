@@ -1,0 +1,238 @@
+// Random operations against std::map, with pools so small that everything is evicted all the time.
+#include "btree/btree.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/random.h"
+#include "tests/btree/node_test_support.h"
+#include "tests/support/seed.h"
+#include "tests/support/sim_disk.h"
+#include "tests/support/tree_fixture.h"
+
+namespace palimpsest::btree {
+namespace {
+
+using palimpsest::test::SimDisk;
+using palimpsest::test::TreeDatabase;
+using palimpsest::test::TreeOptions;
+using test::KeyShape;
+
+/// A tree and what it should hold, changed together.
+class Model {
+ public:
+  Model(io::Device& device, const TreeOptions& options, KeyShape shape, std::uint64_t seed)
+      : device_(device),
+        options_(options),
+        shape_(shape),
+        random_(seed),
+        database_(TreeDatabase::create(device, options)) {}
+
+  void step() {
+    const std::string key = some_key();
+    switch (random_.below(12)) {
+      case 0:
+      case 1:
+      case 2: insert(key); break;
+      case 3:
+      case 4: upsert(key); break;
+      case 5: update(key); break;
+      case 6: modify(key); break;
+      case 7:
+      case 8: remove(key); break;
+      case 9: lookup_with(key); break;
+      case 10: prefetch(); break;
+      default: lookup(key); break;
+    }
+  }
+
+  void remove_much(std::uint64_t one_stays_in) {
+    for (auto record = records_.begin(); record != records_.end();) {
+      if (random_.one_in(one_stays_in)) {
+        ++record;
+        continue;
+      }
+      ASSERT_TRUE(tree().remove(record->first, last()));
+      record = records_.erase(record);
+    }
+  }
+
+  void check_all() {
+    std::string value;
+    for (const auto& [key, expected] : records_) {
+      ASSERT_TRUE(tree().lookup(key, value)) << printable(key);
+      ASSERT_EQ(value, expected) << printable(key);
+    }
+    ASSERT_TRUE(palimpsest::test::sound(*database_));
+  }
+
+  void reopen() {
+    database_->close();
+    database_.reset();
+    last_.forget();
+    database_ = TreeDatabase::open(device_, options_);
+  }
+
+  [[nodiscard]] std::size_t size() const { return records_.size(); }
+
+ private:
+  BTree& tree() { return database_->tree(); }
+  LastLeaf* last() { return random_.one_in(2) ? &last_ : nullptr; }
+
+  std::string some_key() {
+    if (!records_.empty() && random_.one_in(2)) {  // one that is there, most likely
+      const auto found =
+          records_.lower_bound(test::random_key(random_, shape_, options_.page_size_bytes));
+      return found != records_.end() ? found->first : records_.begin()->first;
+    }
+    return test::random_key(random_, shape_, options_.page_size_bytes);
+  }
+  std::string some_value(const std::string& key) {
+    if (random_.one_in(100)) {
+      return test::random_bytes(random_, random_.below(std::size_t{8} * options_.page_size_bytes));
+    }
+    return test::random_value(random_, key.size(), options_.page_size_bytes);
+  }
+
+  void insert(const std::string& key) {
+    const std::string value = some_value(key);
+    ASSERT_EQ(tree().insert(key, value, last()), records_.emplace(key, value).second);
+  }
+  void upsert(const std::string& key) {
+    const std::string value = some_value(key);
+    ASSERT_EQ(tree().upsert(key, value, last()), records_.insert_or_assign(key, value).second);
+  }
+  void update(const std::string& key) {
+    const std::string value = some_value(key);
+    const auto record = records_.find(key);
+    ASSERT_EQ(tree().update(key, value, last()), record != records_.end());
+    if (record != records_.end()) {
+      record->second = value;
+    }
+  }
+  void modify(const std::string& key) {
+    const auto record = records_.find(key);
+    const char mark = static_cast<char>(random_());
+    const bool large = record != records_.end() && key.size() + record->second.size() >
+                                                       record_bytes_max(options_.page_size_bytes);
+    const auto change = [&](MutableBytes bytes) {
+      ASSERT_EQ(bytes.size(), record->second.size());
+      if (!bytes.empty()) {
+        bytes.back() = std::byte(mark);
+        record->second.back() = mark;
+      }
+    };
+    if (large) {
+      ASSERT_THROW(static_cast<void>(tree().modify(key, change, last())), Error);
+    } else {
+      ASSERT_EQ(tree().modify(key, change, last()), record != records_.end());
+    }
+  }
+  void remove(const std::string& key) {
+    ASSERT_EQ(tree().remove(key, last()), records_.erase(key) == 1);
+  }
+  void lookup(const std::string& key) {
+    const auto record = records_.find(key);
+    std::string value;
+    ASSERT_EQ(tree().lookup(key, value, last()), record != records_.end());
+    if (record != records_.end()) {
+      ASSERT_EQ(value, record->second);
+      ASSERT_EQ(tree().value_bytes(key), value.size());
+      const std::size_t offset = random_.between(0, value.size());
+      std::string piece(random_.between(0, value.size() - offset), '\0');
+      ASSERT_TRUE(tree().read_piece(key, offset, std::as_writable_bytes(std::span(piece))));
+      ASSERT_EQ(piece, value.substr(offset, piece.size()));
+    }
+  }
+  void lookup_with(const std::string& key) {
+    const auto record = records_.find(key);
+    int calls = 0;
+    const bool found = tree().lookup_with(
+        key,
+        [&](ByteView value) {
+          ++calls;
+          ASSERT_EQ(value, record->second);
+        },
+        last());
+    ASSERT_EQ(found, record != records_.end());
+    ASSERT_EQ(calls, found ? 1 : 0);
+  }
+  void prefetch() {
+    std::vector<std::string> keys;
+    for (int i = 0; i < 6; ++i) {
+      keys.push_back(some_key());
+    }
+    const std::vector<ByteView> views(keys.begin(), keys.end());
+    tree().prefetch(views);
+    for (const auto& key : keys) {
+      lookup(key);
+    }
+  }
+
+  io::Device& device_;
+  TreeOptions options_;
+  KeyShape shape_;
+  Random random_;
+  LastLeaf last_;
+  std::unique_ptr<TreeDatabase> database_;
+  std::map<std::string, std::string> records_;
+};
+
+struct Shape {
+  std::uint32_t page_size_bytes;
+  KeyShape keys;
+};
+
+class BTreeModel : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(BTreeModel, AgreesWithAMap) {
+  const std::uint64_t seed = palimpsest::test::seed();
+  Random random(seed);
+  SimDisk disk;
+  const auto device = disk.device();
+  const TreeOptions options{.page_size_bytes = GetParam().page_size_bytes,
+                            .frames = static_cast<std::uint32_t>(random.between(32, 100))};
+  Model model(*device, options, GetParam().keys, random());
+  const auto until = std::chrono::steady_clock::now() +
+                     std::chrono::duration<double>(palimpsest::test::test_seconds(0.6));
+  int phases = 0;
+  do {
+    for (int i = 0; i < 1500 && !HasFatalFailure(); ++i) {
+      model.step();
+    }
+    if (phases % 4 == 3) {
+      model.remove_much(random.between(2, 50));
+    }
+    ASSERT_NO_FATAL_FAILURE(model.check_all());
+    if (phases % 3 == 1) {
+      model.reopen();
+      ASSERT_NO_FATAL_FAILURE(model.check_all());
+    }
+    ++phases;
+  } while (phases < 4 || std::chrono::steady_clock::now() < until);
+}
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> all;
+  for (const std::uint32_t page_size : {4096U, 16384U, 65536U}) {
+    for (const KeyShape keys : test::kKeyShapes) {
+      all.push_back({page_size, keys});
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, BTreeModel, ::testing::ValuesIn(shapes()), [](const auto& shape) {
+  return "pages" + std::to_string(shape.param.page_size_bytes) + "keys" +
+         std::to_string(static_cast<int>(shape.param.keys));
+});
+
+}  // namespace
+}  // namespace palimpsest::btree

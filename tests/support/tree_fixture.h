@@ -1,0 +1,94 @@
+// A whole database below the engine, for tests: device, page file, buffer pool, one tree.
+//
+// The tree's root page is the catalog root of the page file, so that it is found when the file is
+// opened again. The device outlives the database and is given by the test: a simulated disk, or a
+// directory that is removed at the end (TemporaryDirectory).
+// Thread-safety: as the parts; construction, close() and destruction belong to one thread.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/io/device.h"
+#include "btree/btree.h"
+#include "btree/large_value_store.h"
+#include "btree/node_kind.h"
+#include "buffer/buffer_pool.h"
+#include "buffer/page_file.h"
+#include "buffer/page_kinds.h"
+#include "buffer/page_writer.h"
+#include "buffer/space_map.h"
+
+namespace palimpsest::test {
+
+/// A directory of its own for one test, removed with everything in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  [[nodiscard]] std::string path() const { return path_.string(); }
+  /// The directory as a device, by the best means of this host.
+  [[nodiscard]] std::unique_ptr<io::Device> device() const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct TreeOptions {
+  std::uint32_t page_size_bytes = 4096;
+  std::uint32_t frames = 64;
+};
+
+/// The pool's memory for so many frames.
+[[nodiscard]] std::uint64_t pool_memory_bytes(const TreeOptions& options);
+
+class TreeDatabase {
+ public:
+  static constexpr TreeId kTree{7};
+  static constexpr const char* kFileName = "pages";
+
+  /// Makes the file and an empty tree. Throws what its parts throw.
+  [[nodiscard]] static std::unique_ptr<TreeDatabase> create(io::Device& device,
+                                                            const TreeOptions& options);
+  /// Opens a file that close() was called on.
+  [[nodiscard]] static std::unique_ptr<TreeDatabase> open(io::Device& device,
+                                                          const TreeOptions& options);
+
+  /// Writes everything and marks the file clean. The database may be used on.
+  void close();
+
+  [[nodiscard]] btree::BTree& tree() { return *tree_; }
+  [[nodiscard]] buffer::BufferPool& pool() { return pool_; }
+  [[nodiscard]] buffer::SpaceMap& space() { return space_; }
+  [[nodiscard]] buffer::PageWriter& writer() { return writer_; }
+  [[nodiscard]] buffer::PageFile& file() { return *file_; }
+  [[nodiscard]] btree::LargeValueStore& large_values() { return large_values_; }
+
+ private:
+  TreeDatabase(std::unique_ptr<buffer::PageFile> file, const TreeOptions& options);
+
+  std::unique_ptr<buffer::PageFile> file_;
+  buffer::PageWriter writer_;
+  buffer::SpaceMap space_;
+  btree::NodeKind node_kind_;
+  buffer::PageKinds kinds_;
+  buffer::BufferPool pool_;
+  btree::LargeValueStore large_values_;
+  std::optional<btree::BTree> tree_;
+};
+
+/// How long a time-bounded test runs: PALIMPSEST_TEST_SECONDS, or `otherwise`.
+[[nodiscard]] double test_seconds(double otherwise);
+
+/// Success if tree and space map pass the audit: no fault, no page lost, none used twice.
+[[nodiscard]] ::testing::AssertionResult sound(TreeDatabase& database);
+
+}  // namespace palimpsest::test
