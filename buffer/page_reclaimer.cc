@@ -13,14 +13,15 @@ namespace palimpsest::buffer {
 std::size_t PageReclaimer::reclaim(std::size_t goal, Random& random) {
   Round round;
   round.goal = goal;
+  // A batch costs a sync, however few its pages: dirty pages wait for company, a whole batch or an
+  // eighth of a small pool, while clean ones can be had.
+  round.dirty_goal = std::clamp<std::size_t>(frames_.count() / 8, 1, writer_.batch_pages());
   // Twice over everything and some more: enough to mark and take whatever can be taken.
   std::size_t samples_left = 64 + std::size_t{3} * frames_.count();
-  while (round.freed + round.dirty.size() < goal && samples_left-- > 0) {
+  while (round.freed < goal && round.dirty.size() < round.dirty_goal && samples_left-- > 0) {
     sample(FrameIndex{static_cast<std::uint32_t>(random.below(frames_.count()))}, round);
   }
-  // A batch costs a sync: few dirty pages wait for company while clean ones can be had.
-  const bool worth_a_batch = round.dirty.size() >= writer_.batch_pages() / 4;
-  if (!round.dirty.empty() && (worth_a_batch || round.freed < (goal + 1) / 2)) {
+  if (round.freed < goal && !round.dirty.empty()) {
     std::span<const FrameIndex> rest(round.dirty);
     const auto written = write_batch(rest, Patience::try_only);
     evict_written(written, round);
@@ -76,16 +77,11 @@ void PageReclaimer::judge_child(FrameIndex child, std::uint32_t swip_offset, Rou
     header.cool.store(true, std::memory_order_relaxed);
     return;
   }
-  if (round.freed + round.dirty.size() + round.victims.size() >= round.goal) {
-    return;
-  }
   const std::uint32_t flags = header.flags.load(std::memory_order_acquire);
-  if ((flags & ~FrameFlag::dirty) != 0) {
-    return;
-  }
-  if ((flags & FrameFlag::dirty) == 0) {
+  if (flags == 0 && round.freed + round.victims.size() < round.goal) {
     round.victims.push_back(swip_offset);
-  } else {
+  } else if (flags == FrameFlag::dirty && round.dirty.size() < round.dirty_goal &&
+             std::ranges::find(round.dirty, child) == round.dirty.end()) {
     round.dirty.push_back(child);
   }
 }

@@ -70,7 +70,8 @@ class PageReclaimer {
   enum class Patience : bool { try_only, wait };
 
   struct Round {
-    std::size_t goal = 0;
+    std::size_t goal = 0;        // frames to free
+    std::size_t dirty_goal = 0;  // dirty pages worth a batch
     std::size_t freed = 0;
     std::vector<FrameIndex> dirty;            // cool, to be written
     std::vector<std::uint32_t> swip_offsets;  // scratch
