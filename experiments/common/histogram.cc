@@ -16,6 +16,12 @@ void Histogram::merge(const Histogram& other) noexcept {
   max_ = std::max(max_, other.max_);
 }
 
+void Histogram::clear() noexcept {
+  std::fill(counts_.begin(), counts_.end(), 0);
+  count_ = 0;
+  max_ = 0;
+}
+
 std::uint64_t Histogram::quantile(double fraction) const noexcept {
   const auto wanted = static_cast<std::uint64_t>(std::ceil(fraction * static_cast<double>(count_)));
   std::uint64_t seen = 0;

@@ -3,8 +3,8 @@
 // Log-linear buckets: below 2^6 each value has its own, above each power of two is cut into 64, so
 // that a quantile is at most 1/64 (1.6 %) too high. No library of the distribution offers this;
 // sorting raw samples would need gigabytes for a minute of in-memory lookups.
-// Thread-safety: none; each thread records into its own, and the owner merges them after the threads
-// have ended.
+// Thread-safety: none; each thread records into its own, and the owner merges them after the
+// threads have ended.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,12 @@ class Histogram {
 
   void merge(const Histogram& other) noexcept;
 
+  /// Forgets all values; keeps the memory.
+  void clear() noexcept;
+
   /// The smallest recorded value that at least `fraction` of all values do not exceed, rounded up
-  /// to the end of its bucket, and never above max(). 0 if nothing was recorded. fraction in (0, 1].
+  /// to the end of its bucket, and never above max(). 0 if nothing was recorded. fraction in (0,
+  /// 1].
   [[nodiscard]] std::uint64_t quantile(double fraction) const noexcept;
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }

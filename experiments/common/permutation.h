@@ -1,9 +1,10 @@
-// A pseudo-random bijection of [0, size): scatters the popular ranks of a skewed distribution over the
-// key space, and gives random load orders, without a table.
+// A pseudo-random bijection of [0, size): scatters the popular ranks of a skewed distribution over
+// the key space, and gives random load orders, without a table.
 //
-// Two rounds of (odd multiplication, xor-shift) on the smallest power of two that holds `size`, both
-// bijective there, repeated until the result falls below `size` (cycle walking: below two rounds
-// on average). Hashing modulo `size`, as YCSB does, would merge ranks and so change the distribution.
+// Two rounds of (odd multiplication, xor-shift) on the smallest power of two that holds `size`,
+// both bijective there, repeated until the result falls below `size` (cycle walking: below two
+// rounds on average). Hashing modulo `size`, as YCSB does, would merge ranks and so change the
+// distribution.
 // Thread-safety: immutable.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What the operating system counts for this process: memory and block I/O. The same yardstick for every
-// engine, whatever the engine itself counts.
+// What the operating system counts for this process: memory and block I/O. The same yardstick for
+// every engine, whatever the engine itself counts.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct ProcessStats {
 /// Reads /proc/self. Fields the kernel does not offer stay 0.
 [[nodiscard]] ProcessStats read_process_stats();
 
-/// Bytes of disk that the files below `directory` occupy: allocated blocks, so that sparse files count
-/// for what they hold.
+/// Bytes of disk that the files below `directory` occupy: allocated blocks, so that sparse files
+/// count for what they hold.
 [[nodiscard]] std::uint64_t occupied_bytes(const std::filesystem::path& directory);
 
 }  // namespace palimpsest::experiments

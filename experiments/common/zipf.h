@@ -1,10 +1,10 @@
 // Zipf-distributed ranks: rank r of [0, count) is drawn with probability proportional to
 // 1 / (r + 1)^theta.
 //
-// Rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone
-// discrete distributions", 1996): exact for every theta > 0, no table and no sum over `count`, and
-// at most about 1.1 draws per rank. The usual formula of Gray et al. (SIGMOD 1994), which
-// YCSB uses, is exact for the two most popular ranks only.
+// Rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from
+// monotone discrete distributions", 1996): exact for every theta > 0, no table and no sum over
+// `count`, and at most about 1.1 draws per rank. The usual formula of Gray et al. (SIGMOD 1994),
+// which YCSB uses, is exact for the two most popular ranks only.
 // Ranks are popularity order; a workload scatters them over its keys (permutation.h).
 // Thread-safety: immutable; the generator is the caller's.
 #pragma once

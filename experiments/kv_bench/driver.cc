@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -51,16 +52,22 @@ struct PhasePlan {
 class Phase {
  public:
   Phase(KvEngine& engine, const Options& options, const RecordChooser& chooser, PhasePlan plan,
-        const ProgressLine& progress, std::uint64_t& resident_bytes_max)
+        std::span<WorkerState> states, const ProgressLine& progress,
+        std::uint64_t& resident_bytes_max)
       : engine_(engine),
         options_(options),
         chooser_(chooser),
         plan_(plan),
         progress_(progress),
         resident_bytes_max_(resident_bytes_max),
-        states_(plan.workers),
+        states_(states.first(plan.workers)),
         running_(plan.workers),
-        ready_(plan.workers + 1) {}
+        ready_(plan.workers + 1) {
+    for (WorkerState& state : states_) {
+      state.ops.store(0, std::memory_order_relaxed);
+      state.latency_ns.clear();
+    }
+  }
 
   /// Runs the workers to their end; throws the first error any of them met.
   [[nodiscard]] PhaseResult run() {
@@ -203,7 +210,7 @@ class Phase {
   const PhasePlan plan_;
   const ProgressLine& progress_;
   std::uint64_t& resident_bytes_max_;
-  std::vector<WorkerState> states_;
+  std::span<WorkerState> states_;
   std::atomic<bool> stop_{false};
   Counters before_;
   Clock::time_point start_;
@@ -223,6 +230,7 @@ class Run {
         entry_(entry),
         progress_(progress),
         chooser_(options),
+        states_(std::max(options.threads, options.warmup_threads)),
         directory_(options.path) {}
 
   RunResult run() {
@@ -290,8 +298,8 @@ class Run {
     result_.load.settle_seconds = seconds_since(start) - result_.load.seconds;
   }
 
-  /// Closes after a load, so that a run after it starts as every other run does. A load on its own ends
-  /// here, its close being part of it.
+  /// Closes after a load, so that a run after it starts as every other run does. A load on its own
+  /// ends here, its close being part of it.
   void reopen() {
     const Clock::time_point start = Clock::now();
     engine_->close();
@@ -320,7 +328,8 @@ class Run {
   }
 
   PhaseResult phase(PhasePlan plan) {
-    return Phase(*engine_, options_, chooser_, plan, progress_, result_.resident_bytes_max).run();
+    return Phase(*engine_, options_, chooser_, plan, states_, progress_, result_.resident_bytes_max)
+        .run();
   }
 
   static constexpr double kUntilDone = std::numeric_limits<double>::infinity();
@@ -329,6 +338,7 @@ class Run {
   const EngineEntry& entry_;
   const ProgressLine& progress_;
   RecordChooser chooser_;
+  std::vector<WorkerState> states_;  ///< made before the engine: not to be counted as its memory
   DataDirectory directory_;
   std::unique_ptr<KvEngine> engine_;
   RunResult result_;

@@ -1,11 +1,11 @@
-// Runs one benchmark: loads if needed, warms up, measures, and returns what happened. The same code for
-// every engine.
+// Runs one benchmark: loads if needed, warms up, measures, and returns what happened. The same code
+// for every engine.
 //
 // Each worker thread owns its session, random generator, histogram and counters; nothing is shared
 // between workers but a stop flag they read. The calling thread samples the counters. The measured
 // interval ends when the stop flag is raised, and the counters are read at that moment.
-// Timing: every n-th operation is timed with the steady clock (Options::latency_every); throughput comes
-// from the counters alone.
+// Timing: every n-th operation is timed with the steady clock (Options::latency_every); throughput
+// comes from the counters alone.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,8 @@ struct RunResult {
 /// Receives progress for people, one line at a time.
 using ProgressLine = std::function<void(std::string_view)>;
 
-/// Throws UsageError (path), DamagedRecord (the engine returned wrong data), or the engine's errors.
+/// Throws UsageError (path), DamagedRecord (the engine returned wrong data), or the engine's
+/// errors.
 [[nodiscard]] RunResult run_benchmark(const Options& options, const EngineEntry& engine,
                                       const ProgressLine& progress);
 

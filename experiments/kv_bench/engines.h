@@ -1,5 +1,5 @@
-// The engines a binary knows; --engine picks one. kv_bench is linked with engines_own.cc, kv_bench_peers with
-// engines_peers.cc; main.cc is the same.
+// The engines a binary knows; --engine picks one. kv_bench is linked with engines_own.cc,
+// kv_bench_peers with engines_peers.cc; main.cc is the same.
 #pragma once
 
 #include <vector>

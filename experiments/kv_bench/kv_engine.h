@@ -1,8 +1,8 @@
 // What the driver needs from a key-value engine; one adapter per engine implements it.
 //
 // Every adapter does the same work for the same call: lookups copy the value out, an update reads
-// the value, changes it and writes it back, a scan hands every key and value to the sink. What an engine
-// can do better than that (handing out pointers, blind writes) is not measured here.
+// the value, changes it and writes it back, a scan hands every key and value to the sink. What an
+// engine can do better than that (handing out pointers, blind writes) is not measured here.
 //
 // Thread-safety: a KvEngine may be used by any number of threads; a KvSession belongs to the thread
 // that opened it and ends there, before the engine is closed.

@@ -1,16 +1,16 @@
 // LMDB: a copy-on-write B+-tree in a memory map, one writer, readers without latches.
 //
-// Settings, from lmdb.h ("Environment Flags") and its documentation:
-// - MDB_NOSYNC: "don't flush system buffers to disk when committing"; no engine here syncs. It
-//   includes MDB_NOMETASYNC.
-// - MDB_WRITEMAP: "uses fewer mallocs"; with NOSYNC "leaves the system with no hint for when to write
-//   transactions to disk": the kernel's write-back decides.
-// - MDB_NORDAHEAD when the data exceeds memory: readahead "harmful to random read performance" then.
-// - Reads: "a read-only transaction may span threads"; here one per thread. Read-only sessions keep
-//   theirs for the whole phase (the fastest way). Beside writers that would keep LMDB from reusing
-//   pages ("Avoid long-lived transactions"), so read-write sessions renew theirs for each lookup.
-// - Loads: MDB_APPEND in one thread ("fast bulk loading", pages are filled wholly), or plain puts
-//   for a random load order. Transactions of kLoadBatch records.
+// Settings, from the comments of lmdb.h (mdb_env_open, mdb_put, "Caveats"):
+// - MDB_NOSYNC: commits do not flush; no engine here syncs. It includes MDB_NOMETASYNC.
+// - MDB_WRITEMAP when the data fits memory: "may be slightly faster for DBs that fit entirely in
+//   RAM, but is slower for DBs larger than RAM".
+// - MDB_NORDAHEAD when it does not: "may help random read performance when the DB is larger than
+//   RAM and system RAM is full".
+// - Reads: one read transaction per thread. Read-only sessions keep theirs for the whole phase, the
+//   fastest way. Beside writers that would keep LMDB from reusing pages ("Avoid long-lived
+//   transactions"), so read-write sessions renew theirs for each lookup.
+// - Loads: MDB_APPEND in one thread ("allows fast bulk loading when keys are already known to be in
+//   the correct order"), plain puts for a random load order. Transactions of kLoadBatch records.
 // Memory: LMDB has no cache of its own; the page cache is it, capped from outside (cgroup).
 #include <fmt/format.h>
 #include <lmdb.h>
@@ -185,22 +185,23 @@ class LmdbEngine final : public KvEngine {
   void finish_load() override {}
   EngineStats stats() const override { return {}; }
   std::string io_description() const override {
-    return fmt::format("mmap, page cache{}", no_readahead_ ? ", no read-ahead" : "");
+    return writable_map_ ? "page cache, writable map"
+                         : "page cache, map without read-ahead, pwrite";
   }
 
   void close() override { ensure(mdb_env_sync(environment_, 1), "write back"); }
 
  private:
   void open(const EngineSettings& settings) {
-    // The map is address space and a sparse file: twice the records at half-full pages, so that copies
-    // on write always find room.
+    // The map is address space and a sparse file: twice the records at half-full pages, so that
+    // copies on write always find room.
     const std::uint64_t payload = settings.records * (kKeyBytes + settings.value_bytes);
     ensure(mdb_env_set_mapsize(environment_, payload * 4 + (std::uint64_t{1} << 30U)),
            "set the map size");
     ensure(mdb_env_set_maxreaders(environment_, settings.sessions_max + 8), "set the readers");
-    no_readahead_ = !settings.fits_in_memory;
+    writable_map_ = settings.fits_in_memory;
     const unsigned flags =
-        MDB_NOSYNC | MDB_WRITEMAP | (no_readahead_ ? unsigned{MDB_NORDAHEAD} : 0U);
+        MDB_NOSYNC | (settings.fits_in_memory ? unsigned{MDB_WRITEMAP} : unsigned{MDB_NORDAHEAD});
     ensure(mdb_env_open(environment_, settings.directory.c_str(), flags, 0600), "open");
     MDB_txn* writer = nullptr;
     ensure(mdb_txn_begin(environment_, nullptr, 0, &writer), "begin a write transaction");
@@ -214,7 +215,7 @@ class LmdbEngine final : public KvEngine {
 
   MDB_env* environment_ = nullptr;
   MDB_dbi table_ = 0;
-  bool no_readahead_ = false;
+  bool writable_map_ = false;
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// The small file beside the data that says what the data is: which engine wrote it, at which scale, and
-// whether it was left whole.
+// The small file beside the data that says what the data is: which engine wrote it, at which scale,
+// and whether it was left whole.
 //
-// Layout of --path: `kv_bench.json` (this file) and `data/` (the engine's). Nothing else is touched,
-// and a directory with other content is refused.
-// State: `loading` while records are inserted, `open` while an engine has the data open, `closed` after
-// a clean close. Engines here run without a log, so data found in another state than `closed` may
-// be half-written; it is loaded again.
+// Layout of --path: `kv_bench.json` (this file) and `data/` (the engine's). Nothing else is
+// touched, and a directory with other content is refused.
+// State: `loading` while records are inserted, `open` while an engine has the data open, `closed`
+// after a clean close. Engines here run without a log, so data found in another state than `closed`
+// may be half-written; it is loaded again.
 #pragma once
 
 #include <cstdint>

@@ -91,8 +91,8 @@ struct Options {
   }
 };
 
-/// Throws UsageError for values out of range, unknown names, and flags that mean nothing for this mode
-/// or engine.
+/// Throws UsageError for values out of range, unknown names, and flags that mean nothing for this
+/// mode or engine.
 [[nodiscard]] Options make_options(const FlagValues& flags, const EngineTraits& engine);
 
 }  // namespace palimpsest::experiments

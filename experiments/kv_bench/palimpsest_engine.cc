@@ -62,7 +62,8 @@ class PalimpsestSession final : public KvSession {
   }
 
  private:
-  /// Hands records [first, last) of a leaf to the sink: the prefix is copied once, then the suffixes.
+  /// Hands records [first, last) of a leaf to the sink: the prefix is copied once, then the
+  /// suffixes.
   static bool visit(const btree::LeafView& leaf, btree::SlotIndex first, btree::SlotIndex last,
                     ScanSink& sink) {
     char key[kKeyBytes];

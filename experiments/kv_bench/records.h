@@ -1,7 +1,7 @@
 // The records of kv_bench: what record i looks like, and how a value read back is verified.
 //
-// Key of record i: i as 8 bytes big-endian, so that key order is number order. Value (value_bytes, at
-// least 16):
+// Key of record i: i as 8 bytes big-endian, so that key order is number order. Value (value_bytes,
+// at least 16):
 //   0 8  stamp    derived from i; compared on every lookup, update and scanned record
 //   8 8  counter  little-endian number of updates applied
 //  16 .. filler   pseudo-random, derived from i: no engine gains from compression or equal pages
@@ -80,7 +80,8 @@ class RecordChange {
  public:
   explicit RecordChange(std::uint64_t record) noexcept : record_(record) {}
 
-  /// Applied exactly once per update that is kept; an adapter that retries applies it to a fresh copy.
+  /// Applied exactly once per update that is kept; an adapter that retries applies it to a fresh
+  /// copy.
   void operator()(std::span<char> value) noexcept {
     if (value.size() < kValueBytesMin || !has_stamp(record_, value.data(), value.size())) {
       damaged_ = true;
@@ -97,8 +98,8 @@ class RecordChange {
   bool damaged_ = false;
 };
 
-/// Takes the records of a scan and verifies them: numbers without a gap, stamps, sizes. Not virtual, so
-/// that every adapter's loop has it inlined.
+/// Takes the records of a scan and verifies them: numbers without a gap, stamps, sizes. Not
+/// virtual, so that every adapter's loop has it inlined.
 class ScanSink {
  public:
   /// Expects records [first, first + limit). `stop` ends the scan early; `progress` is raised as
@@ -112,7 +113,8 @@ class ScanSink {
         progress_(progress),
         reported_(first) {}
 
-  /// False when the scan should end. Does not throw, so that an engine may call it under its latches.
+  /// False when the scan should end. Does not throw, so that an engine may call it under its
+  /// latches.
   [[nodiscard]] bool record(ByteView key, ByteView value) noexcept {
     const bool as_expected = key.size() == kKeyBytes && record_of(key) == next_ &&
                              value.size() == value_bytes_ &&

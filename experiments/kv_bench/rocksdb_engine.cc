@@ -1,16 +1,17 @@
 // RocksDB: a log-structured merge tree.
 //
 // Settings, from the RocksDB wiki ("RocksDB Tuning Guide", "Block Cache", "Direct IO",
-// "RocksDB Bloom Filter", "Partitioned Index Filters", "Write Buffer Manager", "Setup Options and
-// Basic Tuning") and the comments of options.h and table.h:
-// - One block cache of the whole memory; index and filter blocks live in it and memtables are charged to
-//   it (WriteBufferManager with cache), so that the number is a bound.
+// "RocksDB Bloom Filter", "Partitioned Index Filters", "Write Buffer Manager", "Data Block Hash
+// Index") and the comments of options.h, advanced_options.h and table.h:
+// - One block cache of the whole memory; index and filter blocks live in it and memtables are
+//   charged to it (WriteBufferManager with a cache), so that the number is a bound.
 // - Direct reads and direct flush and compaction when the data exceeds memory: no second copy of
 //   blocks in the page cache.
 // - Write-ahead log off, no sync. No compression: the values are random bytes.
-// - Bloom filters of 10 bits on whole keys; optimize_filters_for_hits, because every key asked for exists
-//   ("avoid filters on the last level"). Partitioned indexes and filters when the data exceeds memory.
-// - Data block hash index ("improves point lookups in memory"), block size as asked.
+// - Bloom filters of 10 bits on whole keys; optimize_filters_for_hits, which leaves them out on the
+//   last level, because every key asked for exists. Partitioned indexes and filters when the data
+//   exceeds memory.
+// - Hash index in data blocks, for point lookups; block size as asked.
 // - max_background_jobs: the processors, at least 2; level_compaction_dynamic_level_bytes.
 // - A load ends with a full compaction, so that reads find a settled tree.
 #include <fmt/format.h>

@@ -1,14 +1,13 @@
 // WiredTiger: a B+-tree with in-memory update chains and reconciliation (MongoDB's engine).
 //
-// Settings, from the WiredTiger documentation ("Tuning", "Cursors", "Bulk-load", "Direct I/O",
-// wiredtiger_open and WT_SESSION::create):
-// - cache_size is the memory; the documentation counts on it for all but small overheads.
-// - No log, no checkpoint during the run, none of the statistics gathering.
+// Settings, from the WiredTiger documentation ("Cache and eviction tuning", "System buffer cache",
+// "Cursor operations", "Bulk-load", wiredtiger_open, WT_SESSION::create):
+// - cache_size is the memory. No log, no checkpoint during the run, no statistics.
 // - direct_io=[data] when the data exceeds memory: no second copy of pages in the page cache.
-// - Pages of the size asked, allocation unit the same, prefix compression off ("may reduce
-//   performance"), no block compressor; access_pattern_hint=random for data larger than memory.
+// - Pages of the size asked, allocation unit 4 KiB, prefix compression and block compressor off;
+//   access_pattern_hint=random for data larger than memory.
 // - Eviction threads up to the processors plus two, so that application threads need not evict.
-// - One session and one cursor per thread, reused and reset after every operation.
+// - One session and one cursor per thread, reused, and reset after every operation.
 // - isolation=read-committed: point operations need no snapshot.
 // - Loads in ascending order through a bulk cursor (one thread): pages are filled and written once.
 #include <fmt/format.h>

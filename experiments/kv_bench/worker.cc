@@ -69,8 +69,8 @@ void repeat(const WorkerContext& context, WorkerState& state, Operation operatio
   }
 }
 
-/// Another sequence for every run, phase and worker: a run that repeated its warm-up's draws would find
-/// all of them in memory.
+/// Another sequence for every run, phase and worker: a run that repeated its warm-up's draws would
+/// find all of them in memory.
 std::uint64_t seed_of(const WorkerContext& context) {
   return mix64(mix64(mix64(context.options.seed) + context.phase) + context.worker);
 }

@@ -52,6 +52,17 @@ TEST(Histogram, NeverExceedsTheLargestValue) {
   EXPECT_EQ(histogram.max(), 1'000'003U);
 }
 
+TEST(Histogram, ForgetsEverythingWhenCleared) {
+  Histogram histogram;
+  histogram.record(5);
+  histogram.record(70'000);
+  histogram.clear();
+  EXPECT_EQ(histogram.count(), 0U);
+  EXPECT_EQ(histogram.max(), 0U);
+  histogram.record(3);
+  EXPECT_EQ(histogram.quantile(1.0), 3U);
+}
+
 TEST(Histogram, QuantilesAgreeWithSortedValues) {
   Random random(test::seed());
   Histogram histogram;

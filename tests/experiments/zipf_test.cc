@@ -52,7 +52,8 @@ TEST(Zipf, FrequenciesAreThoseOfTheDefinition) {
   }
 }
 
-// With 0.99, the top 1 % of a million keys draw 68 % (exact sum): what makes it a hot-spot workload.
+// With 0.99, the top 1 % of a million keys draw 68 % (exact sum): what makes it a hot-spot
+// workload.
 TEST(Zipf, ConcentratesOverAMillionAsTheSumSays) {
   constexpr std::uint64_t kCount = 1'000'000;
   constexpr int kDraws = 200'000;

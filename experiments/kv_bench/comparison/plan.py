@@ -20,7 +20,7 @@ ALLOWANCE = {"palimpsest": (0.05, 32), "lmdb": (0.0, 16), "rocksdb": (0.25, 64),
 DISK_FACTOR = {"palimpsest": 2.0, "lmdb": 3.5, "rocksdb": 2.5, "wiredtiger": 3.0}
 # Records loaded a second, at the slow end, for the estimate of time.
 LOAD_RATE = {"palimpsest": 300_000, "lmdb": 800_000, "rocksdb": 250_000, "wiredtiger": 300_000}
-OVERHEAD_SECONDS = 1.0  # of a run: starting, opening, closing
+OVERHEAD_SECONDS = 0.7  # of a run: starting, opening, closing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +102,7 @@ def beyond_memory(memory_mib, seconds, warmup, threads, mixed_threads):
 
 
 SCALES = {
-    "quick": (3, (in_memory(500_000, 256, 0.7, 0.2), beyond_memory(64, 0.8, 0.5, (8,), (8,)))),
+    "quick": (3, (in_memory(300_000, 128, 0.5, 0.1), beyond_memory(48, 0.7, 0.5, (8,), (8,)))),
     "normal": (3, (in_memory(10_000_000, 4096, 5, 2),
                    beyond_memory(512, 5, 5, (1, 8, 32), (1, 8, 32)))),
     "full": (3, (in_memory(10_000_000, 4096, 10, 3),
