@@ -12,7 +12,7 @@ using Editor = NodeEditor<InnerSlot>;
 
 }  // namespace
 
-SearchResult InnerView::find(ByteView key) const noexcept {
+std::uint64_t InnerView::search(ByteView key) const noexcept {
   return search_node<InnerSlot>(*this, count(), key);
 }
 

@@ -38,7 +38,9 @@ class InnerView : public NodeView {
   /// [optimistic] Index of the child that holds the largest keys < key: number of separators < key.
   [[nodiscard]] SlotIndex route_before(ByteView key) const noexcept { return find(key).slot; }
   /// [optimistic] Where `key` is as a separator, or would be inserted.
-  [[nodiscard]] SearchResult find(ByteView key) const noexcept;
+  [[nodiscard]] SearchResult find(ByteView key) const noexcept {
+    return SearchResult::unpacked(search(key));
+  }
 
   /// [optimistic] Page offset of a child's swip; that of child 0 if `child` cannot be in a page.
   [[nodiscard]] std::uint32_t swip_offset(SlotIndex child) const noexcept {
@@ -71,6 +73,10 @@ class InnerView : public NodeView {
   [[nodiscard]] std::uint32_t free_bytes() const noexcept;
   /// Whether a separator of this length (whole key) fits, perhaps after compaction.
   [[nodiscard]] bool can_insert(std::size_t key_len) const noexcept;
+
+ private:
+  /// A packed SearchResult.
+  [[nodiscard]] std::uint64_t search(ByteView key) const noexcept;
 };
 
 class InnerNode : public InnerView {

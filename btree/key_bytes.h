@@ -145,6 +145,45 @@ class KeyBuffer {
   return order(word8(a + length - 8), word8(b + length - 8));
 }
 
+/// Whether `length` bytes are the same, inlined for the lengths of prefixes and short keys.
+[[nodiscard]] inline bool equal_bytes(const char* a, const char* b, std::size_t length) noexcept {
+  const auto differ = [&]<class Word>(Word, std::size_t at) {
+    Word x = 0;
+    Word y = 0;
+    std::memcpy(&x, a + at, sizeof x);
+    std::memcpy(&y, b + at, sizeof y);
+    return x ^ y;
+  };
+  if (length >= 8) {
+    for (std::size_t i = 0; i + 8 < length; i += 8) {
+      if (differ(std::uint64_t{}, i) != 0) {
+        return false;
+      }
+    }
+    return differ(std::uint64_t{}, length - 8) == 0;
+  }
+  if (length >= 4) {
+    return (differ(std::uint32_t{}, 0) | differ(std::uint32_t{}, length - 4)) == 0;
+  }
+  for (std::size_t i = 0; i < length; ++i) {
+    if (a[i] != b[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The head of what is left of `key` after `skipped` bytes (at most all of them).
+[[nodiscard]] inline std::uint32_t head_after(ByteView key, std::size_t skipped) noexcept {
+  const std::size_t size = key.size() - skipped;
+  if (size >= kHeadBytes || key.size() < kHeadBytes) {
+    return head_of(key.data() + skipped, size);
+  }
+  // The key's last four bytes end with the suffix: shifting drops the prefix and pads with zeros.
+  const std::uint64_t last = head_of(key.data() + key.size() - kHeadBytes, kHeadBytes);
+  return static_cast<std::uint32_t>(last << 8 * (kHeadBytes - size));
+}
+
 /// Order of two suffixes whose heads are equal: negative, 0 or positive. When one of them has no byte
 /// beyond its head, the other equals it, padded with zeros, up to there: the shorter is the smaller.
 [[nodiscard]] inline int compare_after_head(ByteView a, ByteView b) noexcept {

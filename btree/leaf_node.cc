@@ -25,7 +25,7 @@ std::size_t incrementable_byte(ByteView key, std::size_t from) noexcept {
 
 }  // namespace
 
-SearchResult LeafView::find(ByteView key) const noexcept {
+std::uint64_t LeafView::search(ByteView key) const noexcept {
   return search_node<LeafSlot>(*this, count(), key);
 }
 

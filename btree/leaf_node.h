@@ -28,7 +28,9 @@ class LeafView : public NodeView {
   [[nodiscard]] SlotIndex count() const noexcept { return bounded_count(sizeof(LeafSlot)); }
 
   /// [optimistic] Where `key` is or would be inserted.
-  [[nodiscard]] SearchResult find(ByteView key) const noexcept;
+  [[nodiscard]] SearchResult find(ByteView key) const noexcept {
+    return SearchResult::unpacked(search(key));
+  }
   /// [optimistic] The first record whose key is >= `key`; count() if there is none.
   [[nodiscard]] SlotIndex lower_bound(ByteView key) const noexcept { return find(key).slot; }
 
@@ -49,6 +51,10 @@ class LeafView : public NodeView {
   [[nodiscard]] bool can_insert(std::size_t key_len, std::size_t value_len) const noexcept;
   /// Whether the record's value can be replaced by one of `value_len` bytes.
   [[nodiscard]] bool can_replace(SlotIndex slot, std::size_t value_len) const noexcept;
+
+ private:
+  /// A packed SearchResult.
+  [[nodiscard]] std::uint64_t search(ByteView key) const noexcept;
 };
 
 class LeafNode : public LeafView {

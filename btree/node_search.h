@@ -70,11 +70,11 @@ class SlotReader {
         page_(node.page()),
         page_size_(node.page_size()) {}
 
-  [[nodiscard]] std::uint32_t head(SlotIndex slot) const noexcept {
+  [[nodiscard]] std::uint32_t head(std::size_t slot) const noexcept {
     return load_once<std::uint32_t>(heads_ + slot * sizeof(Slot));
   }
   /// The suffix, bounded; empty if its bytes do not lie in the page.
-  [[nodiscard]] ByteView suffix(SlotIndex slot) const noexcept {
+  [[nodiscard]] ByteView suffix(std::size_t slot) const noexcept {
     const std::byte* at = heads_ + slot * sizeof(Slot);
     const std::uint32_t offset = load_once<std::uint16_t>(at + 4);
     const std::uint32_t len = load_once<std::uint16_t>(at + 6);
@@ -91,12 +91,14 @@ class SlotReader {
   std::uint32_t page_size_;
 };
 
-/// The search among slots with the same head: `first` is the first of them.
+/// The search among slots with the head of `suffix`: `first` is the first of them. Few enough
+/// arguments for registers, so that search_node() can leave by a jump and saves none for itself.
 template <class Slot>
-[[nodiscard, gnu::noinline]] SearchResult search_equal_heads(const NodeView& node, SlotIndex count,
-                                                             ByteView suffix, std::uint32_t head,
-                                                             SlotIndex first) noexcept {
+[[nodiscard, gnu::noinline]] std::uint64_t search_equal_heads(const NodeView& node, SlotIndex count,
+                                                              ByteView suffix,
+                                                              SlotIndex first) noexcept {
   const SlotReader<Slot> slots(node);
+  const std::uint32_t head = head_of(suffix);
   SlotIndex low = first;
   // The first slot hinted above the head ends the range.
   SlotIndex high = std::max(low, hinted_slot(count_hints<true>(node.page(), head), count));
@@ -106,7 +108,7 @@ template <class Slot>
     const int order =
         head != other ? (head < other ? -1 : 1) : slots.compare_equal_head(suffix, middle);
     if (order == 0) {
-      return {middle, true};
+      return SearchResult::packed(middle, true);
     }
     if (order < 0) {
       high = middle;
@@ -114,42 +116,54 @@ template <class Slot>
       low = middle + 1;
     }
   }
-  return {low, false};
+  return SearchResult::packed(low, false);
 }
 
-/// [optimistic] Where `key` is among the `count` (bounded) slots of a node, or would be inserted.
+/// The result for a key that does not start with the node's prefix: a torn page, or a key outside
+/// the fences.
+[[nodiscard, gnu::noinline]] inline std::uint64_t search_outside_prefix(ByteView prefix,
+                                                                        SlotIndex count,
+                                                                        ByteView key) noexcept {
+  return SearchResult::packed(key < prefix ? 0 : count, false);
+}
+
+/// [optimistic] Where `key` is among the `count` (bounded) slots of a node, or would be inserted; a
+/// packed SearchResult.
 template <class Slot>
-[[nodiscard]] inline SearchResult search_node(const NodeView& node, SlotIndex count,
-                                              ByteView key) noexcept {
+[[nodiscard]] inline std::uint64_t search_node(const NodeView& node, SlotIndex count,
+                                               ByteView key) noexcept {
   const ByteView prefix = node.prefix();
-  if (!prefix.empty()) {
-    // Only a torn page, or a key outside the fences, gets past this with a difference.
-    const int order = compare_bytes(key.data(), prefix.data(), std::min(key.size(), prefix.size()));
-    if (order != 0 || key.size() < prefix.size()) [[unlikely]] {
-      return {order > 0 ? count : 0, false};
-    }
-    key.remove_prefix(prefix.size());
+  if (key.size() < prefix.size() || !equal_bytes(key.data(), prefix.data(), prefix.size()))
+      [[unlikely]] {
+    return search_outside_prefix(prefix, count, key);
   }
-  const std::uint32_t head = head_of(key);
+  const std::uint32_t head = head_after(key, prefix.size());
+  const ByteView suffix(key.data() + prefix.size(), key.size() - prefix.size());
   const SlotReader<Slot> slots(node);
   const std::uint32_t hints_below = count_hints<false>(node.page(), head);
-  // Slot hinted_slot(hints_below - 1) is below the key, slot hinted_slot(hints_below) is not.
-  const SlotIndex end = hinted_slot(hints_below, count);
-  SlotIndex slot = hints_below == 0 ? 0 : std::min(hinted_slot(hints_below - 1, count) + 1, end);
-  SlotIndex length = end - slot;
+  // Slot hinted_slot(hints_below - 1) is below the key, slot hinted_slot(hints_below) is not. Without
+  // a hint below, the subtraction wraps, and the minimum is 0.
+  const std::uint32_t scaled = hints_below * count;
+  const std::size_t end = scaled / kHintCount;
+  std::size_t slot = std::min<std::size_t>((scaled - count) / kHintCount + 1, end);
+  std::size_t length = end - slot;
   while (length > 0) {
-    const SlotIndex half = (length + 1) / 2;
+    const std::size_t half = (length + 1) / 2;
     slot += slots.head(slot + half - 1) < head ? half : 0;
     length -= half;
   }
-  if (slot == count || slots.head(slot) != head) {
-    return {slot, false};
+  bool found = false;
+  if (slot < count && slots.head(slot) == head) {
+    const ByteView other = slots.suffix(slot);
+    found = other.size() == suffix.size() &&
+            (suffix.size() <= kHeadBytes ||
+             equal_bytes(suffix.data() + kHeadBytes, other.data() + kHeadBytes,
+                         suffix.size() - kHeadBytes));
+    if (!found) {
+      return search_equal_heads<Slot>(node, count, suffix, static_cast<SlotIndex>(slot));
+    }
   }
-  const int order = slots.compare_equal_head(key, slot);
-  if (order <= 0) {
-    return {slot, order == 0};
-  }
-  return search_equal_heads<Slot>(node, count, key, head, slot + 1);
+  return SearchResult::packed(slot, found);
 }
 
 }  // namespace palimpsest::btree

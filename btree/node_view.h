@@ -31,6 +31,14 @@ template <class T>
 struct SearchResult {
   SlotIndex slot = 0;  ///< number of keys below the one searched
   bool found = false;
+
+  /// Both in one register: functions return this, as compilers handle the struct's padding badly.
+  [[nodiscard]] static constexpr std::uint64_t packed(std::uint64_t slot, bool found) noexcept {
+    return slot | std::uint64_t{found} << 32;
+  }
+  [[nodiscard]] static constexpr SearchResult unpacked(std::uint64_t word) noexcept {
+    return {static_cast<SlotIndex>(word), (word >> 32) != 0};
+  }
 };
 
 class NodeView {
