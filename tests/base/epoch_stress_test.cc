@@ -88,8 +88,8 @@ TEST(EpochStress, NoReaderSeesAFreedNode) {
   EXPECT_GT(buried_early_count.load(), 0U) << "nothing was freed while readers ran";
 }
 
-// The narrow race of the two fences: a reader enters and loads while a writer unlinks and scans. With
-// either fence missing, each may miss what the other has just stored.
+// The narrow race of the two fences: a reader enters and loads while a writer unlinks and scans.
+// With either fence missing, each may miss what the other has just stored.
 TEST(EpochStress, EnteringRacesWithReclaiming) {
   constexpr std::size_t kNodes = 1'000'000 / kScale;
   std::vector<Node> nodes(kNodes);

@@ -79,22 +79,22 @@ TEST(HybridLatchStress, NoValidatedReadIsTorn) {
   constexpr std::size_t kReaders = 4;
   constexpr std::size_t kWriters = 3;
   constexpr std::uint64_t kReadsPerReader = 600'000 / kScale;
-  constexpr std::uint64_t kRefused = kOptimisticTakesShared ? 0 : 10'000;
   const auto seed = test::seed();
   Page page;
   std::atomic<std::size_t> readers_left{kReaders};
   std::atomic<std::uint64_t> torn_count{0};
   std::atomic<std::uint64_t> backward_count{0};
   std::atomic<std::uint64_t> refused_count{0};
+  const auto met_often = [&] {  // often enough for the test to mean something
+    return kOptimisticTakesShared || refused_count.load() + torn_count.load() >= 10'000;
+  };
   test::run_threads(kReaders + kWriters, [&](std::size_t thread) {
     Random random(seed + thread);
     if (thread < kReaders) {
       Words copy{};
       std::uint64_t version = 0;
       std::uint64_t latest = 0;
-      // On until readers and writers have met often enough for the test to mean something.
-      for (std::uint64_t reads = 0;
-           reads < kReadsPerReader || refused_count.load() + torn_count.load() < kRefused;) {
+      for (std::uint64_t reads = 0; reads < kReadsPerReader || !met_often();) {
         if (!read_page(page, copy, version, random.one_in(64))) {
           refused_count.fetch_add(1, std::memory_order_relaxed);
           continue;
@@ -123,7 +123,7 @@ TEST(HybridLatchStress, NoValidatedReadIsTorn) {
 // Every way to change the page, all at once; each change is counted once.
 TEST(HybridLatchStress, AllModesTogether) {
   constexpr std::size_t kThreads = 16;
-  constexpr std::uint64_t kOperations = 20'000 / kScale;
+  constexpr std::uint64_t kOperations = 10'000 / kScale;
   const auto seed = test::seed();
   Page page;
   std::atomic<std::uint64_t> changes_count{0};
@@ -219,7 +219,7 @@ TEST(HybridLatchStress, UpgradesCountEachChangeOnce) {
 // Holders give up their core while they hold, so that nearly everybody parks.
 TEST(HybridLatchStress, SixtyFourThreadsParkAndWake) {
   constexpr std::size_t kThreads = 64;
-  constexpr std::uint64_t kRounds = 400 / kScale;
+  constexpr std::uint64_t kRounds = 200 / kScale;
   Page page;
   std::atomic<std::uint64_t> waited_count{0};
   test::run_threads(kThreads, [&](std::size_t) {
