@@ -195,8 +195,9 @@ void LargeValueStore::verify(const LargeValueDescriptor& value) const {
 }
 
 void LargeValueStore::free(const LargeValueDescriptor& value) {
-  bool ours = file_has(value);
-  for (std::uint32_t block = 0; ours && block < value.block_count(); ++block) {
+  const std::uint32_t blocks = value.block_count();
+  bool ours = true;
+  for (std::uint32_t block = 0; ours && block < blocks; ++block) {
     const PageId page = value.page_of(block);
     ours = space_.is_allocated(page) && !space_.is_map_page(page);
   }

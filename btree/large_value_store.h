@@ -91,8 +91,9 @@ class LargeValueStore {
   /// file, block, page and fault of the first that is not as it should be.
   void verify(const LargeValueDescriptor& value) const;
 
-  /// Gives the value's pages back; they may be reused at once (invariant 2). Throws corruption, and
-  /// frees nothing, if some page is not one that a value could have: the leaf it stood in is wrong.
+  /// Gives the value's pages back; they may be reused at once (invariant 2). Does no I/O. Throws
+  /// corruption, and frees nothing, if some page is not in use or a map page: the leaf is wrong. (A
+  /// forged descriptor of pages in use by others is noticed by who walks all pages, not here.)
   void free(const LargeValueDescriptor& value);
 
  private:

@@ -66,6 +66,9 @@ class Replacement {
       if (old_content) {
         db_.store.free(old_content->value);
       }
+      if (random.one_in(8)) {  // pages go altogether, and come back as new ones
+        static_cast<void>(db_.space.truncate_free_tail());
+      }
     }
     writers_left_.fetch_sub(1);
   }

@@ -51,8 +51,8 @@ class LargeValueFile {
   LargeValueStore store;
 };
 
-/// Bytes [offset, offset + out.size()) of the value that belongs to `seed`: each word tells seed and
-/// place, so that no piece of one value passes for a piece of another.
+/// Bytes [offset, offset + out.size()) of the value that belongs to `seed`: each word tells seed
+/// and place, so that no piece of one value passes for a piece of another.
 inline void fill_pattern(std::uint64_t seed, std::uint64_t offset_bytes, std::span<char> out) {
   while (!out.empty()) {
     std::uint64_t state = seed * 0x9e3779b97f4a7c15U + offset_bytes / 8;
