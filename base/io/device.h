@@ -171,8 +171,8 @@ class Device {
   [[nodiscard]] virtual std::vector<std::string> list() = 0;
 
   /// Announces memory that transfers will often use; the device may register it with the kernel, or
-  /// not. Returns what ends the registration; it must go before the memory is freed (the kernel would
-  /// go on using the old pages) and before the device.
+  /// not. Returns what ends the registration; it must go before the memory is freed (the kernel
+  /// would go on using the old pages) and before the device.
   [[nodiscard]] virtual std::unique_ptr<BufferRegistration> register_buffer(
       MutableBytes memory) = 0;
 

@@ -1,8 +1,8 @@
 // One io_uring: a batch of transfers is queued, submitted and awaited by one system call.
 //
-// Completions cannot be lost: no more requests are in flight than the completion queue has room for.
-// A ring that the kernel keeps from taking requests is broken and must be given up, because queued
-// requests cannot be taken back; closing it drops them.
+// Completions cannot be lost: no more requests are in flight than the completion queue has room
+// for. A ring that the kernel keeps from taking requests is broken and must be given up, because
+// queued requests cannot be taken back; closing it drops them.
 // Thread-safety: none; RingPool lends a ring to one thread at a time.
 #pragma once
 

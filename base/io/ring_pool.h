@@ -1,11 +1,12 @@
 // The rings of one device: lent to a thread for one batch, created when first needed.
 //
-// Rings belong to nobody, because threads are the caller's business. Free rings are bits of words, one
-// word per processor (modulo), so that threads on different processors take rings from different
-// cache lines, without a lock; the lowest free bit is taken, so that few rings are ever created and
-// the one taken is warm.
-// Each ring has tables of registered files and memory of its own. The pool keeps the wanted state of
-// these tables and a count of its changes; a ring catches up when it is lent, or at once if it is idle.
+// Rings belong to nobody, because threads are the caller's business. Free rings are bits of words,
+// one word per processor (modulo), so that threads on different processors take rings from
+// different cache lines, without a lock; the lowest free bit is taken, so that few rings are ever
+// created and the one taken is warm.
+// Each ring has tables of registered files and memory of its own. The pool keeps the wanted state
+// of these tables and a count of its changes; a ring catches up when it is lent, or at once if it
+// is idle.
 //
 // Invariants: (1) a ring is used only by the thread that cleared its bit;
 //             (2) a closed file or ended region is gone from every idle ring when forget_file() or

@@ -1,8 +1,8 @@
 // The storage device by io_uring: a batch costs one system call and its transfers overlap.
 //
 // A single transfer goes by pread or pwrite: the kernel does the same work for both, and on the way
-// through a ring 0.3 to 0.8 us of processor time are added to the 19 us of a 4 KiB read (measured with
-// O_DIRECT on a virtual disk, Linux 6.18); in batches of 32 a block costs a tenth of that.
+// through a ring 0.3 to 0.8 us of processor time are added to the 19 us of a 4 KiB read (measured
+// with O_DIRECT on a virtual disk, Linux 6.18); in batches of 32 a block costs a tenth of that.
 // Syncs are plain calls too: the caller waits for them anyway.
 // Where no ring can be had, the batch is moved as PosixFile does.
 // Thread-safety: as Device and File.
@@ -20,8 +20,8 @@ namespace palimpsest::io {
 
 class UringDevice final : public DirectoryDevice {
  public:
-  /// 0 if this process may use io_uring, or the errno with which the kernel refuses it (ENOSYS, EPERM:
-  /// forbidden; ENOMEM: no memory may be locked).
+  /// 0 if this process may use io_uring, or the errno with which the kernel refuses it (ENOSYS,
+  /// EPERM: forbidden; ENOMEM: no memory may be locked).
   [[nodiscard]] static int probe() noexcept;
 
   /// As DirectoryDevice. `log` gets a line when rings or registered memory cannot be had later.

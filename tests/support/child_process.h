@@ -12,8 +12,8 @@ namespace palimpsest::test {
 
 inline constexpr int kChildThrew = 125;
 
-/// Forks, runs `body` in the child and returns its exit status: what `body` returned, kChildThrew if it
-/// threw, or minus the signal that killed it. For tests without other threads.
+/// Forks, runs `body` in the child and returns its exit status: what `body` returned, kChildThrew
+/// if it threw, or minus the signal that killed it. For tests without other threads.
 template <class Body>
 [[nodiscard]] int run_in_child(const Body& body) {
   const pid_t child = ::fork();

@@ -1,9 +1,9 @@
-// The content of one simulated file: sectors in copy-on-write blocks, so that copying an image of any
-// size costs a few pointers.
+// The content of one simulated file: sectors in copy-on-write blocks, so that copying an image of
+// any size costs a few pointers.
 //
-// A block or node may be changed in place only by the image whose token it carries; share() gives both
-// images new tokens, so that from then on each copies what it changes. (Counting references instead
-// would need a fence that ThreadSanitizer does not understand.)
+// A block or node may be changed in place only by the image whose token it carries; share() gives
+// both images new tokens, so that from then on each copies what it changes. (Counting references
+// instead would need a fence that ThreadSanitizer does not understand.)
 // Thread-safety: none; images that share blocks may be used by different threads.
 #pragma once
 

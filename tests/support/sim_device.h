@@ -1,5 +1,5 @@
-// Files and directory of a simulated disk, as Device and File. Not for tests to include: they get one
-// from SimDisk::device().
+// Files and directory of a simulated disk, as Device and File. Not for tests to include: they get
+// one from SimDisk::device().
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,8 @@ namespace palimpsest::test {
 
 class SimFile final : public io::File {
  public:
-  /// The inode's open count and lock were taken by the caller, and are given back by the destructor.
+  /// The inode's open count and lock were taken by the caller, and are given back by the
+  /// destructor.
   SimFile(std::shared_ptr<SimState> state, std::shared_ptr<io::IoCounters> counters,
           std::string plain_name, InodeId inode, bool writable, bool locked);
   ~SimFile() override;

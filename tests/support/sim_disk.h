@@ -1,17 +1,17 @@
-// A simulated disk with a file system of one directory, as a Device: it keeps apart what was written
-// from what survives, loses, tears and reorders the rest in a crash, and fails on demand.
+// A simulated disk with a file system of one directory, as a Device: it keeps apart what was
+// written from what survives, loses, tears and reorders the rest in a crash, and fails on demand.
 //
 // What survives a crash. A write is submitted (in flight), then completed, and durable only once a
-// sync of its file, submitted after the write completed, has succeeded. In a crash any subset of the
-// sectors of completed writes persists, in any order; a sector in flight is old, new or garbage. A
-// file's size, each creation, removal and rename are pending items of their own; names become durable
-// by sync_directory() only. A rename takes place wholly or not at all. An atomic write, where the
-// options allow them, is never torn.
+// sync of its file, submitted after the write completed, has succeeded. In a crash any subset of
+// the sectors of completed writes persists, in any order; a sector in flight is old, new or
+// garbage. A file's size, each creation, removal and rename are pending items of their own; names
+// become durable by sync_directory() only. A rename takes place wholly or not at all. An atomic
+// write, where the options allow them, is never torn.
 // A failed sync loses what it should have made durable (a random part may have arrived), although
 // reads still show it, and the next sync succeeds: File makes that final, the disk does not.
 //
-// Determinism: what a crash keeps depends on its seed and the disk's state only; details of faults and
-// the order of completions in a batch depend on the options' seed and the operation's number.
+// Determinism: what a crash keeps depends on its seed and the disk's state only; details of faults
+// and the order of completions in a batch depend on the options' seed and the operation's number.
 // Bugs of the caller abort: two overlapping writes in flight in one file.
 // Thread-safety: everything may be called by any number of threads. The hook and the write checker
 // are called by the thread that does the operation, without any lock held: they may take snapshots.
@@ -117,8 +117,8 @@ class SimDisk {
   /// The disk as a Device. There may be several; they share the files.
   [[nodiscard]] std::unique_ptr<io::Device> device() const;
 
-  /// A disk in the same state (what is cached, in flight, pending, durable), independent from now on:
-  /// without hooks, faults, locks. Cheap: nothing is copied but pointers.
+  /// A disk in the same state (what is cached, in flight, pending, durable), independent from now
+  /// on: without hooks, faults, locks. Cheap: nothing is copied but pointers.
   [[nodiscard]] SimDisk snapshot() const;
 
   /// The disk as it is found after losing power now. This disk itself is unchanged and may go on.

@@ -1,7 +1,9 @@
-// The state behind SimDisk: files with what is cached, pending and durable of each, and the directory.
+// The state behind SimDisk: files with what is cached, pending and durable of each, and the
+// directory.
 //
 // Not for tests to include: they use sim_disk.h.
-// Latching: SimState::mutex guards every member that is not const; functions say when it must be held.
+// Latching: SimState::mutex guards every member that is not const; functions say when it must be
+// held.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Hosts that forbid io_uring or unbuffered I/O, played by real system-call filters in a child process.
+// Hosts that forbid io_uring or unbuffered I/O, played by real system-call filters in a child
+// process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>

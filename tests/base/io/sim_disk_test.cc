@@ -14,6 +14,7 @@
 
 #include "palimpsest/error.h"
 
+#include "tests/support/aligned_bytes.h"
 #include "tests/support/seed.h"
 
 namespace palimpsest::test {
@@ -39,13 +40,14 @@ class SimDiskTest : public ::testing::Test {
     return file;
   }
   static void write(io::File& file, std::size_t page, std::size_t pages, int value) {
-    const std::vector<std::byte> bytes(pages * kPage, static_cast<std::byte>(value));
+    const AlignedBytes bytes(pages * kPage, static_cast<std::byte>(value));
     file.write(page * kPage, bytes);
   }
-  /// The distinct values of each sector of a page, in a crash image; garbage shows as several in one.
+  /// The distinct values of each sector of a page, in a crash image; garbage shows as several in
+  /// one.
   static std::vector<std::set<int>> sectors(const SimDisk& disk, const char* name,
                                             std::size_t page) {
-    const std::vector<std::byte> bytes = disk.contents(name);
+    const auto bytes = disk.contents(name);
     std::vector<std::set<int>> found(kPage / kSectorBytes);
     for (std::size_t i = 0; i < kPage && page * kPage + i < bytes.size(); ++i) {
       found[i / kSectorBytes].insert(static_cast<int>(bytes[page * kPage + i]));
@@ -275,7 +277,7 @@ TEST_F(SimDiskTest, EveryWriteSyncAndMetadataOperationIsACrashPoint) {
   });
   const auto file = device_->open("a", OpenMode::create_new, false);
   write(*file, 0, 1, 1);
-  std::vector<std::byte> bytes(kPage);
+  AlignedBytes bytes(kPage);
   file->read(0, bytes);
   static_cast<void>(file->size_bytes());
   file->allocate(0, 2 * kPage);
@@ -294,7 +296,7 @@ TEST_F(SimDiskTest, EveryWriteSyncAndMetadataOperationIsACrashPoint) {
 
 TEST_F(SimDiskTest, ABatchIsInFlightTogetherAndCompletesInARandomOrder) {
   const auto file = durable_file("a", 8, 1);
-  std::vector<std::byte> bytes(kPage, std::byte{2});
+  AlignedBytes bytes(kPage, std::byte{2});
   std::set<std::vector<std::uint64_t>> orders;
   for (int round = 0; round < 5; ++round) {
     std::vector<std::uint64_t> order;
@@ -352,7 +354,7 @@ TEST_F(SimDiskTest, WithoutPowerEverythingFails) {
   const auto file = durable_file("a", 1, 1);
   const auto before = disk_.contents("a");
   disk_.power_off();
-  std::vector<std::byte> bytes(kPage);
+  AlignedBytes bytes(kPage);
   EXPECT_THROW(write(*file, 0, 1, 2), Error);
   EXPECT_THROW(file->read(0, bytes), Error);
   EXPECT_THROW(file->sync(), Error);
@@ -386,7 +388,7 @@ using SimDiskDeathTest = SimDiskTest;
 
 TEST_F(SimDiskDeathTest, OverlappingWritesInFlightAreABug) {
   const auto file = durable_file("a", 4, 1);
-  std::vector<std::byte> bytes(2 * kPage);
+  AlignedBytes bytes(2 * kPage);
   std::vector<Transfer> batch{
       {.kind = Transfer::Kind::write, .offset_bytes = 0, .data = bytes},
       {.kind = Transfer::Kind::write, .offset_bytes = 2 * kPage - 512, .data = bytes}};
@@ -400,7 +402,7 @@ class AtomicSimDiskTest : public SimDiskTest {
  protected:
   AtomicSimDiskTest() : SimDiskTest({.atomic_write_bytes_max = 16384}) {}
   static void write_atomically(io::File& file, std::size_t page, int value) {
-    std::vector<std::byte> bytes(kPage, static_cast<std::byte>(value));
+    AlignedBytes bytes(kPage, static_cast<std::byte>(value));
     Transfer transfer{
         .kind = Transfer::Kind::write, .atomic = true, .offset_bytes = page * kPage, .data = bytes};
     file.run({&transfer, 1});

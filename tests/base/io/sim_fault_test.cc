@@ -12,6 +12,7 @@
 
 #include "palimpsest/error.h"
 
+#include "tests/support/aligned_bytes.h"
 #include "tests/support/sim_disk.h"
 
 namespace palimpsest::test {
@@ -23,19 +24,20 @@ using io::Transfer;
 
 constexpr std::size_t kPage = 4096;
 
-std::vector<std::byte> page_of(int value) {
-  std::vector<std::byte> bytes(kPage);
+AlignedBytes page_of(int value) {
+  AlignedBytes bytes(kPage);
   for (std::size_t i = 0; i < kPage; ++i) {
     bytes[i] = static_cast<std::byte>(static_cast<std::size_t>(value) + i / kSectorBytes);
   }
   return bytes;
 }
 
-/// What a small user of the device does; true if it says that all is durable. Errors leave it as Error.
+/// What a small user of the device does; true if it says that all is durable. Errors leave it as
+/// Error.
 bool workload(io::Device& device) {
   const auto file = device.open("new", OpenMode::create_new, true);
   file->allocate(0, 8 * kPage);
-  std::vector<std::vector<std::byte>> pages;
+  std::vector<AlignedBytes> pages;
   std::vector<Transfer> batch;
   for (int i = 0; i < 6; ++i) {
     pages.push_back(page_of(i + 1));
@@ -50,7 +52,7 @@ bool workload(io::Device& device) {
     }
   }
   file->sync();
-  std::vector<std::byte> copy(kPage);
+  AlignedBytes copy(kPage);
   for (int i = 0; i < 6; ++i) {
     file->read(static_cast<std::uint64_t>(i) * kPage, copy);
     if (copy != page_of(i + 1)) {
@@ -65,10 +67,10 @@ bool workload(io::Device& device) {
 }
 
 void expect_complete(const SimDisk& disk) {
-  const std::vector<std::byte> bytes = disk.contents("done");
+  const auto bytes = disk.contents("done");
   ASSERT_EQ(bytes.size(), 6 * kPage);
   for (int i = 0; i < 6; ++i) {
-    const std::vector<std::byte> page = page_of(i + 1);
+    const AlignedBytes page = page_of(i + 1);
     EXPECT_TRUE(std::equal(page.begin(), page.end(), bytes.begin() + i * std::ptrdiff_t{kPage}));
   }
 }
@@ -173,7 +175,7 @@ TEST(SimFault, AFullDiskRefusesGrowthAndGoesOnOtherwise) {
   SimDisk disk(SimOptions{.capacity_bytes = 4 * kPage});
   const auto device = disk.device();
   const auto file = device->open("a", OpenMode::create_new, false);
-  std::vector<std::byte> page = page_of(1);
+  AlignedBytes page = page_of(1);
   const auto code_of = [](const auto& call) {
     try {
       call();
@@ -204,15 +206,15 @@ class SimDamage : public ::testing::Test {
     }
     file_->sync();
   }
-  std::vector<std::byte> read(std::size_t page) {
-    std::vector<std::byte> bytes(kPage);
+  AlignedBytes read(std::size_t page) {
+    AlignedBytes bytes(kPage);
     file_->read(page * kPage, bytes);
     return bytes;
   }
   void inject(Effect effect, SimKind kind) {
     disk_.inject({.effect = effect, .kinds = static_cast<unsigned>(kind)});
   }
-  static int bits_that_differ(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
+  static int bits_that_differ(const AlignedBytes& a, const AlignedBytes& b) {
     int count = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
       count += std::popcount(static_cast<unsigned>(a[i] ^ b[i]));
@@ -231,7 +233,7 @@ TEST_F(SimDamage, ReadsAreDamagedOnceAndTheMediumNot) {
               ::testing::AllOf(::testing::Ge(0), ::testing::Le(8)));
   EXPECT_EQ(read(1), page_of(20));
   inject(Effect::zero, SimKind::read);
-  EXPECT_EQ(read(1), std::vector<std::byte>(kPage));
+  EXPECT_EQ(read(1), AlignedBytes(kPage));
   EXPECT_EQ(read(1), page_of(20));
   inject(Effect::misdirect, SimKind::read);
   EXPECT_THAT(read(1), ::testing::AnyOf(page_of(10), page_of(30), page_of(40)));
@@ -248,7 +250,7 @@ TEST_F(SimDamage, WritesAreDamagedSilentlyAndForGood) {
               ::testing::AllOf(::testing::Ge(0), ::testing::Le(8)));
   inject(Effect::zero, SimKind::write);
   file_->write(0, page_of(50));
-  EXPECT_EQ(read(0), std::vector<std::byte>(kPage));
+  EXPECT_EQ(read(0), AlignedBytes(kPage));
   inject(Effect::lose, SimKind::write);
   file_->write(kPage, page_of(50));
   EXPECT_EQ(read(1), page_of(20));
@@ -268,7 +270,7 @@ TEST_F(SimDamage, TornWritesMixSectors) {
     file_->write(0, page_of(10));
     inject(Effect::tear, SimKind::write);
     file_->write(0, page_of(110));
-    const std::vector<std::byte> now = read(0);
+    const AlignedBytes now = read(0);
     for (std::size_t i = 0; i < kPage; ++i) {
       ASSERT_TRUE(now[i] == page_of(10)[i] || now[i] == page_of(110)[i]);
     }
@@ -295,7 +297,7 @@ TEST_F(SimDamage, FaultsMatchFileKindAndNumber) {
 
 TEST_F(SimDamage, TheMediumCanBeOverwritten) {
   device_->sync_directory();
-  const std::vector<std::byte> bytes(3, std::byte{0xee});
+  const AlignedBytes bytes(3, std::byte{0xee});
   disk_.overwrite("a", 4097, bytes);
   EXPECT_EQ(read(1)[1], std::byte{0xee});
   EXPECT_EQ(disk_.crash(1).contents("a")[4099], std::byte{0xee});
