@@ -90,6 +90,8 @@ TEST(Histogram, MergingIsRecordingBoth) {
     (i % 3 == 0 ? first : second).record(value);
     both.record(value);
   }
+  second.record(2'000'000);
+  both.record(2'000'000);
   first.merge(second);
   EXPECT_EQ(first.count(), both.count());
   EXPECT_EQ(first.max(), both.max());
