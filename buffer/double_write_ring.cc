@@ -26,18 +26,18 @@ RestoreOutcome DoubleWriteRing::restore(std::uint64_t first_page, std::uint64_t 
                 [&](const RingCopy& copy) { return copy.batch + 1 < outcome.newest_batch; });
   outcome.copies_considered = static_cast<std::uint32_t>(copies.size());
 
-  // Of the copies of one page, the first after sorting is the newest.
+  // The copies of one page side by side, the newest first.
   std::sort(copies.begin(), copies.end(), [](const RingCopy& a, const RingCopy& b) {
     return a.id != b.id ? a.id < b.id : a.batch > b.batch;
   });
   const AlignedMemory page(page_size_bytes_, page_size_bytes_);
-  PageId previous = kNoPage;
-  for (const RingCopy& copy : copies) {
-    const bool has_place = raw(copy.id) >= first_page && raw(copy.id) < page_count;
-    if (copy.id != previous && has_place) {
-      restore_page(copy, page.bytes(), outcome);
+  for (auto first = copies.begin(); first != copies.end();) {
+    const auto last = std::find_if(first, copies.end(),
+                                   [&](const RingCopy& copy) { return copy.id != first->id; });
+    if (raw(first->id) >= first_page && raw(first->id) < page_count) {
+      restore_page({first, last}, page.bytes(), outcome);
     }
-    previous = copy.id;
+    first = last;
   }
   file_.sync();
   return outcome;
@@ -65,21 +65,24 @@ std::vector<RingCopy> DoubleWriteRing::find_copies(std::uint64_t batch_floor) {
   return copies;
 }
 
-void DoubleWriteRing::restore_page(const RingCopy& copy, MutableBytes page,
+/// Step 4 for one page, whose copies are given, the newest first.
+void DoubleWriteRing::restore_page(std::span<const RingCopy> copies, MutableBytes page,
                                    RestoreOutcome& outcome) {
-  const std::uint64_t place = raw(copy.id) * page_size_bytes_;
+  const RingCopy& newest = copies.front();
+  const std::uint64_t place = raw(newest.id) * page_size_bytes_;
   file_.read(place, page);
-  const PageFault fault = verify_page(page, copy.id);
+  const PageFault fault = verify_page(page, newest.id);
   const std::uint64_t batch = header_of(page).write_batch;
   if (fault == PageFault::checksum || fault == PageFault::identity) {
     ++outcome.pages_restored;
-  } else if (batch == outcome.newest_batch || batch + 1 == outcome.newest_batch) {
+  } else if (std::any_of(copies.begin(), copies.end(),
+                         [&](const RingCopy& copy) { return copy.batch == batch; })) {
     ++outcome.pages_rewritten;
   } else {
     return;
   }
-  file_.read(copy.offset_bytes, page);
-  if (verify_page(page, copy.id) == PageFault::none) {  // as it did a moment ago
+  file_.read(newest.offset_bytes, page);
+  if (verify_page(page, newest.id) == PageFault::none) {  // as it did a moment ago
     file_.write(place, page);
   }
 }

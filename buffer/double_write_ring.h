@@ -10,14 +10,15 @@
 //   2  collect the copies that verify and whose batch is at least the header's batch floor
 //   3  keep those of the newest batch number found and of its predecessor
 //   4  write the newest copy in place, for each page among them whose image in place does not
-//      verify, or does but was written by one of these two batches
+//      verify, or is itself one of the copies found
 //   5  sync; only then may the caller raise the batch floor or write to the ring
 // "Newest copy" is the one of the higher batch, which is also the one of the highest GSN: a page
 // has one write in flight at a time and its GSN never falls.
 // Why 4 also rewrites whole images: after a failed sync the device's cache may show what the medium
-// never got, and the next sync succeeds (Rebello et al., ATC 2020). Images in place of the two
-// batches are the ones that may be unhardened; the copies of that batch are durable, so a crash in
-// 4 still finds them.
+// never got, and the next sync succeeds (Rebello et al., ATC 2020). What may be unhardened in place
+// is of these batches, and what is in place has a durable copy. A page whose image in place is older
+// than that must be left alone: the cache's copies of the newest batch may be lost, and then a crash
+// in 4 would leave the page torn with no copy.
 // Cases: - A page cut off by a truncation: its place lies beyond the end of the file; skipped.
 //        - A freed page, maybe in use again: its image in place verifies, or it was never made
 //          durable and nothing refers to it; an old image there is as good as a torn one.
@@ -29,6 +30,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -75,7 +77,7 @@ class DoubleWriteRing {
 
  private:
   [[nodiscard]] std::vector<RingCopy> find_copies(std::uint64_t batch_floor);
-  void restore_page(const RingCopy& copy, MutableBytes page, RestoreOutcome& outcome);
+  void restore_page(std::span<const RingCopy> copies, MutableBytes page, RestoreOutcome& outcome);
 
   io::File& file_;
   std::uint64_t offset_bytes_;

@@ -79,6 +79,22 @@ void run_to_the_end(PageWorkload& workload, bool for_good, FaultRun& run) {
   }
 }
 
+/// The process ends; the device's cache lives on and shows what the medium may lack. Then the power
+/// fails, at every operation of reopening.
+void expect_reopens(const SimDisk& disk, const PageJournal& journal, std::uint64_t seed) {
+  SimDisk reopened = disk.snapshot();
+  std::vector<SimDisk> points;
+  reopened.set_hook([&](const SimOperation&) { points.push_back(reopened.snapshot()); });
+  EXPECT_EQ(open_and_judge(reopened, journal), "") << "after reopening";
+  reopened.set_hook({});
+  points.push_back(reopened.snapshot());
+  for (const SimDisk& point : points) {
+    ++seed;
+    ASSERT_EQ(open_and_judge(point.crash(seed, CrashKeeps::nothing), journal), "");
+    ASSERT_EQ(open_and_judge(point.crash(seed), journal), "") << "a crash while reopening";
+  }
+}
+
 FaultRun run_with_fault(const SimFault& fault, std::uint64_t seed) {
   SimDisk disk({.seed = fault.nth});
   WorkloadOptions options = kWorkload;
@@ -104,11 +120,7 @@ FaultRun run_with_fault(const SimFault& fault, std::uint64_t seed) {
   const PageJournal journal = workload.journal();
   const SimDisk crashed = disk.crash(fault.nth);
   EXPECT_EQ(open_and_judge(crashed, journal), "") << "after a crash";
-  // The process ends; the device's cache lives on and shows what the medium may lack.
-  const SimDisk reopened = disk.snapshot();
-  EXPECT_EQ(open_and_judge(reopened, journal), "") << "after reopening";
-  EXPECT_EQ(open_and_judge(reopened.crash(fault.nth, CrashKeeps::nothing), journal), "")
-      << "after reopening and a crash";
+  expect_reopens(disk, journal, fault.nth);
   return run;
 }
 

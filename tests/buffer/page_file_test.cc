@@ -341,6 +341,21 @@ TEST_F(PageFileTest, HostileSpaceMapsAreRefused) {
   hostile("page 144 is damaged (identity)", [](MutableBytes page) { page[8] = std::byte{7}; });
 }
 
+TEST_F(PageFileTest, WhatAFailedTruncationLeavesDoesNotComeBack) {
+  create();
+  const auto file = open();
+  SpaceMap map(*file);
+  for (const PageId id : pages_) {
+    map.free(id);
+  }
+  disk_.inject({.kinds = static_cast<unsigned>(SimKind::truncate)});
+  EXPECT_THROW(map.truncate_free_tail(), Error);
+  EXPECT_FALSE(file->contains(pages_[0]));
+  EXPECT_EQ(map.allocate(0), pages_[0]);
+  const AlignedMemory memory(4096, 4096);
+  EXPECT_THROW(file->read_page(pages_[0], memory.bytes()), Error);
+}
+
 TEST_F(PageFileTest, PrintersShowWhatIsThere) {
   create();
   const auto file = open();
