@@ -1,7 +1,5 @@
 #include "btree/inner_node.h"
 
-#include <cstring>
-
 #include "btree/node_edit.h"
 #include "btree/node_search.h"
 
@@ -20,7 +18,7 @@ ByteView InnerView::suffix(SlotIndex slot) const noexcept {
   if (slot >= count()) {
     return as_view(page_, 0);
   }
-  return SlotReader<InnerSlot>(*this).suffix(slot);
+  return SlotReader<InnerSlot>(*this, 0).suffix(slot);
 }
 
 void InnerView::copy_child_lower(SlotIndex child, KeyBuffer& into) const noexcept {
@@ -69,13 +67,12 @@ bool InnerNode::insert(SlotIndex slot, ByteView separator, std::uint64_t right_s
   if (editor.gap_bytes() < sizeof(InnerSlot) + suffix.size()) {
     editor.compact();
   }
-  std::byte* record = editor.open(slot, {.swip = right_swip,
-                                         .head = head_of(suffix),
-                                         .offset = 0,
-                                         .key_len = static_cast<std::uint16_t>(suffix.size())});
-  if (!suffix.empty()) {
-    std::memcpy(record, suffix.data(), suffix.size());
-  }
+  static_cast<void>(editor.open(slot,
+                                {.swip = right_swip,
+                                 .head = 0,
+                                 .offset = 0,
+                                 .key_len = static_cast<std::uint16_t>(suffix.size())},
+                                suffix));
   return true;
 }
 

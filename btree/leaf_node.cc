@@ -33,7 +33,7 @@ ByteView LeafView::suffix(SlotIndex slot) const noexcept {
   if (slot >= count()) {
     return as_view(page_, 0);
   }
-  return SlotReader<LeafSlot>(*this).suffix(slot);
+  return SlotReader<LeafSlot>(*this, 0).suffix(slot);
 }
 
 ByteView LeafView::value(SlotIndex slot) const noexcept {
@@ -87,16 +87,15 @@ bool LeafNode::insert(SlotIndex slot, ByteView key, ByteView value, std::uint16_
   if (editor.gap_bytes() < sizeof(LeafSlot) + suffix.size() + value.size()) {
     editor.compact();
   }
-  std::byte* record = editor.open(slot, {.head = head_of(suffix),
-                                         .offset = 0,
-                                         .key_len = static_cast<std::uint16_t>(suffix.size()),
-                                         .value_len = static_cast<std::uint16_t>(value.size()),
-                                         .flags = flags});
-  if (!suffix.empty()) {
-    std::memcpy(record, suffix.data(), suffix.size());
-  }
+  std::byte* rest = editor.open(slot,
+                                {.head = 0,
+                                 .offset = 0,
+                                 .key_len = static_cast<std::uint16_t>(suffix.size()),
+                                 .value_len = static_cast<std::uint16_t>(value.size()),
+                                 .flags = flags},
+                                suffix);
   if (!value.empty()) {
-    std::memcpy(record + suffix.size(), value.data(), value.size());
+    std::memcpy(rest, value.data(), value.size());
   }
   return true;
 }
@@ -124,25 +123,20 @@ bool LeafNode::replace_value(SlotIndex slot, ByteView value) noexcept {
   if (!can_replace(slot, value.size())) {
     return false;
   }
+  // Out and in again; that is no insertion to remember.
   const KeyBuffer suffix(this->suffix(slot));
-  editor.give_heap(changed.offset, record_bytes(changed));
-  const auto length = static_cast<std::uint32_t>(changed.key_len + value.size());
-  if (editor.gap_bytes() < length) {
-    // The slot keeps its place, without a record while the others move together.
-    const LeafSlot bare{changed.head, 0, 0, 0, changed.flags};
-    editor.set_slot(slot, bare);
+  const NodeHeader before = header();
+  editor.close(slot);
+  changed.value_len = static_cast<std::uint16_t>(value.size());
+  if (editor.gap_bytes() < sizeof(LeafSlot) + record_bytes(changed)) {
     editor.compact();
   }
-  changed.offset = static_cast<std::uint16_t>(editor.take_heap(length));
-  changed.value_len = static_cast<std::uint16_t>(value.size());
-  editor.set_slot(slot, changed);
-  std::byte* record = mutable_page() + changed.offset;
-  if (suffix.size() != 0) {
-    std::memcpy(record, suffix.view().data(), suffix.size());
-  }
+  std::byte* rest = editor.open(slot, changed, suffix.view());
   if (!value.empty()) {
-    std::memcpy(record + suffix.size(), value.data(), value.size());
+    std::memcpy(rest, value.data(), value.size());
   }
+  editor.header().last_insert = before.last_insert;
+  editor.header().run = before.run;
   return true;
 }
 

@@ -20,6 +20,11 @@ namespace palimpsest::btree {
 /// NodeHeader::last_insert before the first insertion: a first record at 0 continues a run from here.
 inline constexpr std::uint16_t kNoInsertYet = 0xFFFF;
 
+/// Nodes with fewer records do without head_skip, and so do those where it would gain little: a head
+/// with three bytes of difference is good enough.
+inline constexpr SlotIndex kHeadSkipCountMin = 8;
+inline constexpr std::uint32_t kHeadSkipMin = 2;
+
 /// Bytes of the heap that a slot's record occupies.
 [[nodiscard]] constexpr std::uint32_t record_bytes(const LeafSlot& slot) noexcept {
   return std::uint32_t{slot.key_len} + slot.value_len;
@@ -94,9 +99,10 @@ class NodeEditor {
                std::optional<std::uint32_t> prefix_len) const noexcept;
   void compact() const noexcept;
 
-  /// Makes room for a slot at `i` and its record; `slot` lacks its offset, which this fills in.
-  /// The caller has checked that it fits, and writes the record to the address returned.
-  [[nodiscard]] std::byte* open(SlotIndex i, Slot slot) const noexcept;
+  /// Inserts a slot at `i` with its suffix and room for the rest of its record; `slot` has lengths,
+  /// and this fills in head and offset. The caller has checked that it fits, and writes what follows
+  /// the suffix to the address returned.
+  [[nodiscard]] std::byte* open(SlotIndex i, Slot slot, ByteView suffix) const noexcept;
   /// Removes slot `i` and zeroes what it occupied.
   void close(SlotIndex i) const noexcept;
   /// Takes `bytes` off the gap; returns their page offset.
@@ -117,8 +123,15 @@ class NodeEditor {
   }
   void note_insert(SlotIndex i) const noexcept;
   void refresh_hints() const noexcept;
+  /// Sets head_skip to what first and last suffix have in common, and all heads and hints.
+  void refresh_heads() const noexcept;
 
  private:
+  void set_head_skip(std::uint32_t skip) const noexcept;
+  [[nodiscard]] ByteView suffix(SlotIndex i) const noexcept {
+    const Slot at = slot(i);
+    return as_view(page_ + at.offset, at.key_len);
+  }
   [[nodiscard]] std::byte* slot_address(SlotIndex i) const noexcept {
     return page_ + kSlotsOffset + i * sizeof(Slot);
   }
@@ -196,14 +209,11 @@ void NodeEditor<Slot>::append_from(const NodeView& from, SlotIndex begin,
       std::memcpy(page_ + offset, extra.data(), extra.size());
     }
     std::memcpy(page_ + offset + extra.size(), record, kept_bytes);
-    if (here != there) {
-      slot.head = head_of(as_view(page_ + offset, slot.key_len));
-    }
     set_slot(header().count, slot);
     ++header().count;
   }
   debug_check(slots_end() <= header().heap_begin, "appended records fit");
-  refresh_hints();
+  refresh_heads();
 }
 
 template <class Slot>
@@ -233,18 +243,32 @@ void NodeEditor<Slot>::compact() const noexcept {
 }
 
 template <class Slot>
-std::byte* NodeEditor<Slot>::open(SlotIndex i, Slot slot) const noexcept {
+std::byte* NodeEditor<Slot>::open(SlotIndex i, Slot slot, ByteView suffix) const noexcept {
   NodeHeader& h = header();
   debug_check(i <= h.count, "a slot is inserted within or after the others");
   debug_check(gap_bytes() >= sizeof(Slot) + record_bytes(slot), "an inserted record fits the gap");
+  if (h.head_skip != 0) {
+    const std::uint32_t common = common_prefix_length(suffix, this->suffix(0));
+    if (common < h.head_skip) {
+      set_head_skip(common);
+    }
+  }
   const std::uint32_t offset = take_heap(record_bytes(slot));
   slot.offset = static_cast<std::uint16_t>(offset);
+  slot.head = head_after(suffix, h.head_skip);
+  if (!suffix.empty()) {
+    std::memcpy(page_ + offset, suffix.data(), suffix.size());
+  }
   std::memmove(slot_address(i + 1), slot_address(i), (h.count - i) * sizeof(Slot));
   set_slot(i, slot);
   ++h.count;
   note_insert(i);
-  refresh_hints();
-  return page_ + offset;
+  if (h.count >= kHeadSkipCountMin && (h.count & (h.count - 1)) == 0) {
+    refresh_heads();  // each time the count has doubled: nodes that only grow are not rebuilt
+  } else {
+    refresh_hints();
+  }
+  return page_ + offset + suffix.size();
 }
 
 template <class Slot>
@@ -258,6 +282,9 @@ void NodeEditor<Slot>::close(SlotIndex i) const noexcept {
   std::memset(slot_address(h.count), 0, sizeof(Slot));
   if (i <= h.last_insert && h.last_insert != kNoInsertYet) {
     --h.last_insert;  // from 0 this is kNoInsertYet: the run goes on at position 0
+  }
+  if (h.count == 0) {
+    h.head_skip = 0;
   }
   refresh_hints();
 }
@@ -288,6 +315,26 @@ void NodeEditor<Slot>::refresh_hints() const noexcept {
   const std::byte* heads = slot_address(0) + offsetof(Slot, head);
   for (std::uint32_t i = 0; i < kHintCount; ++i) {
     std::memcpy(&h.hint[i], heads + hinted_slot(i, count) * sizeof(Slot), sizeof h.hint[i]);
+  }
+}
+
+template <class Slot>
+void NodeEditor<Slot>::refresh_heads() const noexcept {
+  const SlotIndex count = header().count;
+  const std::uint32_t common =
+      count < kHeadSkipCountMin ? 0 : common_prefix_length(suffix(0), suffix(count - 1));
+  set_head_skip(common < kHeadSkipMin ? 0 : common);
+  refresh_hints();
+}
+
+template <class Slot>
+void NodeEditor<Slot>::set_head_skip(std::uint32_t skip) const noexcept {
+  NodeHeader& h = header();
+  h.head_skip = static_cast<std::uint16_t>(skip);
+  for (SlotIndex i = 0; i < h.count; ++i) {
+    Slot changed = slot(i);
+    changed.head = head_after(suffix(i), skip);
+    set_slot(i, changed);
   }
 }
 

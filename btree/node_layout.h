@@ -18,7 +18,7 @@
 //    81   1  flags                NodeFlags
 //    82   2  last_insert          position of the last insertion; a hint, any value is valid
 //    84   2  run                  length of the run of ascending (>0) or descending (<0) insertions
-//    86   2  reserved             zero
+//    86   2  head_skip            bytes that all suffixes have in common and heads leave out
 //    88   8  leftmost_child       swip of child 0 (inner node), zero in a leaf
 //    96  64  hint[16]             head of slot (i * count) / 16 for i in [0, 16); zero if count is
 //    0
@@ -31,13 +31,15 @@
 //                 overlap; heap_used is the sum of their lengths;
 //             (2) keys ascend strictly and lie within the fences; an inner node's separators lie
 //                 strictly above the lower fence;
-//             (3) heads and hints agree with the keys;
+//             (3) heads and hints agree with the keys; all suffixes start with the same head_skip bytes;
 //             (4) bytes that belong to nothing (free space, holes, reserved fields) are zero, so
 //             that
 //                 no deleted data reaches the disk.
 // A record's suffix and value are adjacent (suffix first), so that one cache line serves both. The
-// head is the first four suffix bytes ("poor man's normalised keys", Graefe and Larson, ICDE 2001);
-// heads with a hint array follow LeanStore (ICDE 2018).
+// head is the first four suffix bytes behind head_skip ("poor man's normalised keys", Graefe and
+// Larson, ICDE 2001); heads with a hint array follow LeanStore (ICDE 2018). head_skip is there for
+// nodes with an infinite upper fence, the root among them: they have no prefix, and with small
+// integers as keys all heads would be zero.
 #pragma once
 
 #include <cstddef>
@@ -72,7 +74,7 @@ struct NodeHeader {
   std::uint8_t flags;
   std::uint16_t last_insert;
   std::int16_t run;
-  std::uint16_t reserved;
+  std::uint16_t head_skip;
   std::uint64_t leftmost_child;
   std::uint32_t hint[kHintCount];
 };

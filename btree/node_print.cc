@@ -33,10 +33,10 @@ std::string print_node(ConstBytes page) {
                  node.is_leaf() ? "leaf" : "inner", raw(node.page_id()), raw(node.tree_id()),
                  node.level(), h.count, h.heap_begin, h.heap_used);
   fmt::format_to(
-      out, "  fences [\"{}\", {}) prefix \"{}\" last insert {} run {}\n",
+      out, "  fences [\"{}\", {}) prefix \"{}\" head skip {} last insert {} run {}\n",
       printable(node.lower_fence()),
       node.upper_is_infinite() ? "infinite" : fmt::format("\"{}\"", printable(node.upper_fence())),
-      printable(node.prefix()), node.last_insert(), node.insert_run());
+      printable(node.prefix()), h.head_skip, node.last_insert(), node.insert_run());
   if (node.is_leaf()) {
     const LeafView leaf(node.page(), node.page_size());
     for (SlotIndex i = 0; i < leaf.count(); ++i) {

@@ -65,10 +65,11 @@ template <bool OrEqual>
 template <class Slot>
 class SlotReader {
  public:
-  explicit SlotReader(const NodeView& node) noexcept
+  SlotReader(const NodeView& node, std::uint32_t head_skip) noexcept
       : heads_(node.page() + kSlotsOffset + offsetof(Slot, head)),
         page_(node.page()),
-        page_size_(node.page_size()) {}
+        page_size_(node.page_size()),
+        head_skip_(head_skip) {}
 
   [[nodiscard]] std::uint32_t head(std::size_t slot) const noexcept {
     return load_once<std::uint32_t>(heads_ + slot * sizeof(Slot));
@@ -80,25 +81,32 @@ class SlotReader {
     const std::uint32_t len = load_once<std::uint16_t>(at + 6);
     return offset + len <= page_size_ ? as_view(page_ + offset, len) : as_view(page_, 0);
   }
-  /// Order of `key` and the suffix of a slot whose head equals the key's.
-  [[nodiscard]] int compare_equal_head(ByteView key, SlotIndex slot) const noexcept {
-    return compare_after_head(key, suffix(slot));
+  /// What follows head_skip in the suffix; the head is that of these bytes.
+  [[nodiscard]] ByteView rest(std::size_t slot) const noexcept {
+    const ByteView all = suffix(slot);
+    return {all.data() + std::min<std::size_t>(head_skip_, all.size()),
+            all.size() - std::min<std::size_t>(head_skip_, all.size())};
+  }
+  /// Order of `rest` and the rest of a slot with the same head.
+  [[nodiscard]] int compare_equal_head(ByteView other, SlotIndex slot) const noexcept {
+    return compare_after_head(other, rest(slot));
   }
 
  private:
   const std::byte* heads_;
   const std::byte* page_;
   std::uint32_t page_size_;
+  std::uint32_t head_skip_;
 };
 
-/// The search among slots with the head of `suffix`: `first` is the first of them. Few enough
+/// The search among slots with the head of `rest`: `first` is the first of them. Few enough
 /// arguments for registers, so that search_node() can leave by a jump and saves none for itself.
 template <class Slot>
 [[nodiscard, gnu::noinline]] std::uint64_t search_equal_heads(const NodeView& node, SlotIndex count,
-                                                              ByteView suffix,
+                                                              ByteView rest,
                                                               SlotIndex first) noexcept {
-  const SlotReader<Slot> slots(node);
-  const std::uint32_t head = head_of(suffix);
+  const SlotReader<Slot> slots(node, node.head_skip());
+  const std::uint32_t head = head_of(rest);
   SlotIndex low = first;
   // The first slot hinted above the head ends the range.
   SlotIndex high = std::max(low, hinted_slot(count_hints<true>(node.page(), head), count));
@@ -106,7 +114,7 @@ template <class Slot>
     const SlotIndex middle = low + (high - low) / 2;
     const std::uint32_t other = slots.head(middle);
     const int order =
-        head != other ? (head < other ? -1 : 1) : slots.compare_equal_head(suffix, middle);
+        head != other ? (head < other ? -1 : 1) : slots.compare_equal_head(rest, middle);
     if (order == 0) {
       return SearchResult::packed(middle, true);
     }
@@ -119,27 +127,22 @@ template <class Slot>
   return SearchResult::packed(low, false);
 }
 
-/// The result for a key that does not start with the node's prefix: a torn page, or a key outside
-/// the fences.
+/// The result for a key that does not start with `prefix`, as all keys of the node do.
 [[nodiscard, gnu::noinline]] inline std::uint64_t search_outside_prefix(ByteView prefix,
                                                                         SlotIndex count,
                                                                         ByteView key) noexcept {
   return SearchResult::packed(key < prefix ? 0 : count, false);
 }
 
-/// [optimistic] Where `key` is among the `count` (bounded) slots of a node, or would be inserted; a
-/// packed SearchResult.
+/// The search once `skipped` bytes of the key are known to be those that all keys of the node start
+/// with: its prefix and head_skip bytes.
 template <class Slot>
-[[nodiscard]] inline std::uint64_t search_node(const NodeView& node, SlotIndex count,
-                                               ByteView key) noexcept {
-  const ByteView prefix = node.prefix();
-  if (key.size() < prefix.size() || !equal_bytes(key.data(), prefix.data(), prefix.size()))
-      [[unlikely]] {
-    return search_outside_prefix(prefix, count, key);
-  }
-  const std::uint32_t head = head_after(key, prefix.size());
-  const ByteView suffix(key.data() + prefix.size(), key.size() - prefix.size());
-  const SlotReader<Slot> slots(node);
+[[nodiscard, gnu::always_inline]] inline std::uint64_t search_behind(
+    const NodeView& node, SlotIndex count, ByteView key, std::size_t skipped,
+    std::uint32_t head_skip) noexcept {
+  const SlotReader<Slot> slots(node, head_skip);
+  const std::uint32_t head = head_after(key, skipped);
+  const ByteView rest(key.data() + skipped, key.size() - skipped);
   const std::uint32_t hints_below = count_hints<false>(node.page(), head);
   // Slot hinted_slot(hints_below - 1) is below the key, slot hinted_slot(hints_below) is not. Without
   // a hint below, the subtraction wraps, and the minimum is 0.
@@ -154,16 +157,48 @@ template <class Slot>
   }
   bool found = false;
   if (slot < count && slots.head(slot) == head) {
-    const ByteView other = slots.suffix(slot);
-    found = other.size() == suffix.size() &&
-            (suffix.size() <= kHeadBytes ||
-             equal_bytes(suffix.data() + kHeadBytes, other.data() + kHeadBytes,
-                         suffix.size() - kHeadBytes));
+    const ByteView other = slots.rest(slot);
+    found = other.size() == rest.size() &&
+            (rest.size() <= kHeadBytes ||
+             equal_bytes(rest.data() + kHeadBytes, other.data() + kHeadBytes,
+                         rest.size() - kHeadBytes));
     if (!found) {
-      return search_equal_heads<Slot>(node, count, suffix, static_cast<SlotIndex>(slot));
+      return search_equal_heads<Slot>(node, count, rest, static_cast<SlotIndex>(slot));
     }
   }
   return SearchResult::packed(slot, found);
+}
+
+/// The search in a node whose heads leave out head_skip bytes; `prefix_len` bytes of the key are the
+/// node's prefix.
+template <class Slot>
+[[nodiscard, gnu::noinline]] std::uint64_t search_skipping(const NodeView& node, SlotIndex count,
+                                                           ByteView key,
+                                                           std::size_t prefix_len) noexcept {
+  const std::uint32_t head_skip = node.head_skip();
+  // All suffixes start as the first one does.
+  const ByteView common = SlotReader<Slot>(node, 0).suffix(0).substr(0, head_skip);
+  const ByteView suffix(key.data() + prefix_len, key.size() - prefix_len);
+  if (suffix.size() < common.size() || !equal_bytes(suffix.data(), common.data(), common.size())) {
+    return search_outside_prefix(common, count, suffix);
+  }
+  return search_behind<Slot>(node, count, key, prefix_len + common.size(), head_skip);
+}
+
+/// [optimistic] Where `key` is among the `count` (bounded) slots of a node, or would be inserted; a
+/// packed SearchResult.
+template <class Slot>
+[[nodiscard]] inline std::uint64_t search_node(const NodeView& node, SlotIndex count,
+                                               ByteView key) noexcept {
+  const ByteView prefix = node.prefix();
+  if (key.size() < prefix.size() || !equal_bytes(key.data(), prefix.data(), prefix.size()))
+      [[unlikely]] {
+    return search_outside_prefix(prefix, count, key);
+  }
+  if (node.head_skip() != 0) {
+    return search_skipping<Slot>(node, count, key, prefix.size());
+  }
+  return search_behind<Slot>(node, count, key, prefix.size(), 0);
 }
 
 }  // namespace palimpsest::btree

@@ -281,12 +281,12 @@ void merge_nodes(std::byte* left_page, std::uint32_t page_size, const NodeView& 
   if constexpr (std::is_same_v<Slot, InnerSlot>) {
     // The separator comes down, with the right node's leftmost child.
     const ByteView suffix = middle.view().substr(left.header().prefix_len);
-    std::byte* record =
-        left.open(left.header().count, {.swip = InnerView(right.page(), page_size).swip_at(0),
-                                        .head = head_of(suffix),
-                                        .offset = 0,
-                                        .key_len = static_cast<std::uint16_t>(suffix.size())});
-    std::memcpy(record, suffix.data(), suffix.size());
+    static_cast<void>(left.open(left.header().count,
+                                {.swip = InnerView(right.page(), page_size).swip_at(0),
+                                 .head = 0,
+                                 .offset = 0,
+                                 .key_len = static_cast<std::uint16_t>(suffix.size())},
+                                suffix));
   }
   left.append_from(right, 0, right_count);
   left.header().last_insert = kNoInsertYet;

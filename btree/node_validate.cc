@@ -58,7 +58,7 @@ Verdict check_kind(const NodeView& node) {
     return fmt::format("level {} does not suit {}", h.level, is_leaf ? "a leaf" : "an inner node");
   }
   if (page_header.reserved_byte != 0 || page_header.reserved_word != 0 ||
-      page_header.reserved_tail != 0 || h.reserved != 0 || (h.flags & ~kUpperIsInfinite) != 0 ||
+      page_header.reserved_tail != 0 || (h.flags & ~kUpperIsInfinite) != 0 ||
       (is_leaf && h.leftmost_child != 0)) {
     return "reserved bytes or unknown flags are not zero";
   }
@@ -110,6 +110,9 @@ class NodeCheck {
       if (Verdict fault = check_slot(i)) {
         return fault;
       }
+    }
+    if (h_.count == 0 && h_.head_skip != 0) {
+      return "an empty node skips bytes of its keys";
     }
     if (heap_used_ != h_.heap_used) {
       return fmt::format("heap_used is {}, records have {} bytes", h_.heap_used, heap_used_);
@@ -175,21 +178,27 @@ class NodeCheck {
   }
 
   /// Heads and order; the first and last key against the fences. With all keys starting with the
-  /// prefix, only what follows it is compared.
+  /// prefix, only what follows it is compared, and from key to key only what follows head_skip.
   [[nodiscard]] Verdict check_order(SlotIndex i, std::uint32_t head, ByteView suffix) {
-    if (head != head_of(suffix)) {
-      return fmt::format("slot {}: head {:#x} of key {:#x}", i, head, head_of(suffix));
+    if (i == 0) {
+      first_suffix_ = suffix;
     }
-    const auto below_suffix = [&](std::uint32_t other_head, ByteView other) {
-      return other_head < head || (other_head == head && compare_after_head(other, suffix) < 0);
-    };
+    const std::size_t skip = h_.head_skip;
+    if (suffix.size() < skip || first_suffix_.size() < skip ||
+        !equal_bytes(suffix.data(), first_suffix_.data(), skip)) {
+      return fmt::format("slot {}: does not start with the {} bytes skipped", i, skip);
+    }
+    const ByteView rest = suffix.substr(skip);
+    if (head != head_of(rest)) {
+      return fmt::format("slot {}: head {:#x} of key {:#x}", i, head, head_of(rest));
+    }
     if (i == 0) {
       const ByteView lower = node_.lower_fence().substr(h_.prefix_len);
-      const bool at_fence = std::is_same_v<Slot, LeafSlot> && lower == suffix;
-      if (!at_fence && !below_suffix(head_of(lower), lower)) {
+      if (suffix < lower || (std::is_same_v<Slot, InnerSlot> && suffix == lower)) {
         return "the first key is below the lower fence";
       }
-    } else if (!below_suffix(last_head_, last_suffix_)) {
+    } else if (last_head_ > head ||
+               (last_head_ == head && compare_after_head(last_rest_, rest) >= 0)) {
       return fmt::format("slot {}: not above the one before", i);
     }
     if (i + 1 == h_.count && !node_.upper_is_infinite() &&
@@ -197,7 +206,7 @@ class NodeCheck {
       return "the last key is not below the upper fence";
     }
     last_head_ = head;
-    last_suffix_ = suffix;
+    last_rest_ = rest;
     return std::nullopt;
   }
 
@@ -224,7 +233,8 @@ class NodeCheck {
   ByteMap map_;
   std::uint32_t heap_used_ = 0;
   std::uint32_t last_head_ = 0;
-  ByteView last_suffix_;
+  ByteView last_rest_;
+  ByteView first_suffix_;
 };
 
 template <class Slot>

@@ -89,6 +89,10 @@ class NodeView {
     const std::uint32_t len = field<std::uint16_t>(offsetof(NodeHeader, prefix_len));
     return as_view(page_ + page_size_ - lower, std::min(len, lower));
   }
+  /// [optimistic] How many bytes of every suffix the heads leave out; not bounded.
+  [[nodiscard]] std::uint32_t head_skip() const noexcept {
+    return field<std::uint16_t>(offsetof(NodeHeader, head_skip));
+  }
   /// [optimistic] Whether lower fence <= key < upper fence.
   [[nodiscard]] bool covers(ByteView key) const noexcept {
     return lower_fence() <= key && (upper_is_infinite() || key < upper_fence());

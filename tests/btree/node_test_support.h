@@ -50,11 +50,12 @@ enum class KeyShape : std::uint8_t {
   short_bytes,     ///< 1 to 3 bytes, so that many keys meet
   nested,          ///< zero bytes and 0xff bytes, prefixes of each other
   shared_prefix,   ///< a long common prefix, a short end
+  outlier,         ///< integers that share most bytes, and now and then another key
   longest,         ///< up to the limit, differing late
 };
-inline constexpr KeyShape kKeyShapes[] = {KeyShape::integer,       KeyShape::random_integer,
-                                          KeyShape::short_bytes,   KeyShape::nested,
-                                          KeyShape::shared_prefix, KeyShape::longest};
+inline constexpr KeyShape kKeyShapes[] = {
+    KeyShape::integer,       KeyShape::random_integer, KeyShape::short_bytes, KeyShape::nested,
+    KeyShape::shared_prefix, KeyShape::outlier,        KeyShape::longest};
 
 [[nodiscard]] inline std::string big_endian(std::uint64_t number) {
   std::string key(8, '\0');
@@ -95,6 +96,9 @@ inline constexpr KeyShape kKeyShapes[] = {KeyShape::integer,       KeyShape::ran
       key += random.one_in(3) ? "x" : "y";
       return key + random_bytes(random, random.below(4));
     }
+    case KeyShape::outlier:
+      return random.one_in(40) ? random_bytes(random, random.between(1, 12))
+                               : big_endian(7000 + random.below(3000));
     case KeyShape::longest: {
       std::string key(limit - random.below(3), '\xff');
       key[key.size() - 1 - random.below(20)] = static_cast<char>(random());

@@ -132,6 +132,19 @@ TEST_F(ValidateTest, RefusesWrongHeadsAndHints) {
   EXPECT_THAT(reason(leaf_page_), HasSubstr("slot 4: head"));
 }
 
+TEST_F(ValidateTest, RefusesAWrongHeadSkip) {
+  EXPECT_GT(leaf_.head_skip(), 0U);
+  put<std::uint16_t>(leaf_page_, node_field(offsetof(NodeHeader, head_skip)), 5000);
+  EXPECT_THAT(reason(leaf_page_), HasSubstr("bytes skipped"));
+  put<std::uint16_t>(leaf_page_, node_field(offsetof(NodeHeader, head_skip)), 9);
+  EXPECT_THAT(reason(leaf_page_), HasSubstr("bytes skipped"));
+  put<std::uint16_t>(inner_page_, node_field(offsetof(NodeHeader, head_skip)), 2);
+  EXPECT_THAT(reason(inner_page_), HasSubstr("head"));
+  inner_.init(PageId{4}, TreeId{7}, 1, "k1", "k9", 77);
+  put<std::uint16_t>(inner_page_, node_field(offsetof(NodeHeader, head_skip)), 1);
+  EXPECT_THAT(reason(inner_page_), HasSubstr("empty node"));
+}
+
 TEST_F(ValidateTest, AsksTheCallerAboutSwips) {
   const SwipRule rule{[](const void* context, std::uint64_t swip) noexcept {
                         return swip != *static_cast<const std::uint64_t*>(context);

@@ -77,7 +77,8 @@ void repair(std::byte* page, std::uint32_t page_size) {
     Slot slot = editor.slot(i);
     h.heap_used += record_bytes(slot);
     if (slot.offset + std::uint32_t{slot.key_len} <= page_size) {
-      slot.head = head_of(as_view(page + slot.offset, slot.key_len));
+      slot.head = head_after(as_view(page + slot.offset, slot.key_len),
+                             std::min(h.head_skip, slot.key_len));
       editor.set_slot(i, slot);
     }
   }
