@@ -1,5 +1,6 @@
 #include "btree/inner_node.h"
 
+#include "base/check.h"
 #include "btree/node_edit.h"
 #include "btree/node_search.h"
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/check.h"
 #include "btree/node_edit.h"
 #include "btree/node_search.h"
 
