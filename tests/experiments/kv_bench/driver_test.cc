@@ -247,7 +247,7 @@ TEST_F(DriverTest, AMissingRecordEndsTheRun) {
   disk_.store = std::make_shared<MemoryStore>(kRecords);
   Options wanted = options(Mode::lookup);
   EXPECT_THAT(failure(wanted), HasSubstr("ended at record"));  // found by the prefilling scan
-  wanted.memory_bytes = 4096;                                    // not prefilled
+  wanted.memory_bytes = 4096;                                  // not prefilled
   DataDirectory(wanted.path).set_state(DataState::closed);
   EXPECT_THAT(failure(wanted), HasSubstr("missing"));
 }
