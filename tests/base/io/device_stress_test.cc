@@ -1,9 +1,11 @@
 // Many threads, one device: every batch gets its own results, whatever the others do.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "palimpsest/error.h"
@@ -168,6 +170,37 @@ TEST_P(DeviceStressTest, OfManySyncsNoneSucceedsAfterOneFailed) {
     EXPECT_TRUE(failed.load(std::memory_order_acquire));
     EXPECT_THROW(file->write(0, memory.bytes()), Error);
   }
+}
+
+TEST(SyncRace, ASyncBesideAFailingOneDoesNotSucceed) {
+  test::SimDisk disk;
+  const auto device = disk.device();
+  const auto file = device->open("a", OpenMode::create_new, true);
+  std::atomic<bool> ended{false};
+  std::atomic<bool> succeeded{false};
+  std::thread second;
+  disk.set_hook([&](const test::SimOperation& operation) {
+    if (operation.kind != test::SimKind::sync) {
+      return;
+    }
+    disk.set_hook({});
+    // The first sync is under way and will fail; one that ran now would find nothing wrong.
+    second = std::thread([&] {
+      try {
+        file->sync();
+        succeeded.store(true);
+      } catch (const Error&) {
+      }
+      ended.store(true);
+    });
+    for (int i = 0; i < 20'000 && !ended.load(); ++i) {
+      std::this_thread::yield();
+    }
+  });
+  disk.inject({.kinds = static_cast<unsigned>(test::SimKind::sync)});
+  EXPECT_THROW(file->sync(), Error);
+  second.join();
+  EXPECT_FALSE(succeeded.load());
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceStressTest, ::testing::Values("uring", "posix", "sim"),

@@ -2,10 +2,15 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -212,7 +217,8 @@ TEST_P(DeviceTest, ExclusiveOpensExcludeEachOther) {
   const auto open_again = [&] { return make()->open("a", OpenMode::read_write, true); };
   EXPECT_EQ(code_of([&] { return open_again(); }, &message), ErrorCode::locked);
   EXPECT_THAT(message, ::testing::HasSubstr("/a\" is in use"));
-  EXPECT_NO_THROW(device_->open("a", OpenMode::read_only, false)) << "only exclusive opens count";
+  EXPECT_NO_THROW(static_cast<void>(device_->open("a", OpenMode::read_only, false)))
+      << "only exclusive opens count";
   // Use a batch, so that a ring has the file in its table: closing must free the lock all the same.
   AlignedMemory memory(8192, 4096);
   std::vector<Transfer> batch{
@@ -246,7 +252,59 @@ TEST_P(DeviceTest, AnotherProcessIsLockedOut) {
               return 0;
             }),
             0);
-  EXPECT_NO_THROW(device_->open("a", OpenMode::read_write, true));
+  EXPECT_NO_THROW(static_cast<void>(device_->open("a", OpenMode::read_write, true)));
+}
+
+TEST_P(DeviceTest, AClosedFileIsNotLockedByAChildThatInheritedIt) {
+  if (!is_real()) {
+    GTEST_SKIP() << "one process only";
+  }
+  auto first = device_->open("a", OpenMode::create_new, true);
+  std::array<int, 2> until{};
+  ASSERT_EQ(::pipe(until.data()), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::close(until[1]);
+    char byte = 0;
+    static_cast<void>(::read(until[0], &byte, 1));
+    ::_exit(0);
+  }
+  first.reset();
+  EXPECT_NO_THROW(first = device_->open("a", OpenMode::read_write, true));
+  ::close(until[0]);
+  ::close(until[1]);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+}
+
+TEST_P(DeviceTest, EachTransferOfABatchHasItsOwnOutcome) {
+  if (!is_real()) {
+    GTEST_SKIP() << "sim_fault_test has this for the simulated disk";
+  }
+  // The system refuses to write beyond this size: of neighbours, the first arrive.
+  EXPECT_EQ(test::run_in_child([&] {
+              const rlimit limit{.rlim_cur = 6 * 4096, .rlim_max = 6 * 4096};
+              if (::signal(SIGXFSZ, SIG_IGN) == SIG_ERR || ::setrlimit(RLIMIT_FSIZE, &limit) != 0) {
+                return 1;
+              }
+              const auto file = make()->open("a", OpenMode::create_new, false);
+              AlignedMemory memory(10 * 4096, 4096);
+              std::vector<Transfer> batch;
+              for (std::size_t i = 0; i < 10; ++i) {
+                batch.push_back({.kind = Transfer::Kind::write,
+                                 .offset_bytes = i * 4096,
+                                 .data = memory.bytes().subspan(i * 4096, 4096)});
+              }
+              file->run(batch);
+              for (std::size_t i = 0; i < 10; ++i) {
+                if (batch[i].error != (i < 6 ? 0 : EFBIG)) {
+                  return 10 + static_cast<int>(i);
+                }
+              }
+              return 0;
+            }),
+            0);
 }
 
 TEST_P(DeviceTest, NeitherLinksNorPathsNorDirectoriesAreOpened) {
@@ -357,12 +415,12 @@ TEST_F(OpenDeviceTest, CreatesAPrivateDirectoryOnRequest) {
             ErrorCode::not_found);
   EXPECT_EQ(message, "the directory \"" + path + "\" does not exist");
   const mode_t old_mask = ::umask(0);
-  EXPECT_NO_THROW(open_device(path, options(true)));
+  EXPECT_NO_THROW(static_cast<void>(open_device(path, options(true))));
   ::umask(old_mask);
   struct stat status{};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0700U);
-  EXPECT_NO_THROW(open_device(path, options(true)));
+  EXPECT_NO_THROW(static_cast<void>(open_device(path, options(true))));
   EXPECT_EQ(code_of([&] { return open_device(path + "/x/y", options(true)); }, &message),
             ErrorCode::not_found);
   EXPECT_THAT(message, ::testing::HasSubstr("parent"));

@@ -38,12 +38,12 @@ bool forbid_io_uring(scmp_filter_ctx filter, int error) {
 
 /// As the host of a file system without it, by both ways of asking for it.
 bool forbid_direct(scmp_filter_ctx filter) {
-  const scmp_arg_cmp open_flags = SCMP_A2(SCMP_CMP_MASKED_EQ, O_DIRECT, O_DIRECT);
-  const scmp_arg_cmp command = SCMP_A1(SCMP_CMP_EQ, F_SETFL);
-  const scmp_arg_cmp set_flags = SCMP_A2(SCMP_CMP_MASKED_EQ, O_DIRECT, O_DIRECT);
-  return ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(openat), 1, open_flags) == 0 &&
-         ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(fcntl), 2, command,
-                            set_flags) == 0;
+  const scmp_arg_cmp flags{
+      .arg = 2, .op = SCMP_CMP_MASKED_EQ, .datum_a = O_DIRECT, .datum_b = O_DIRECT};
+  const scmp_arg_cmp command{.arg = 1, .op = SCMP_CMP_EQ, .datum_a = F_SETFL, .datum_b = 0};
+  return ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(openat), 1, flags) == 0 &&
+         ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(fcntl), 2, command, flags) ==
+             0;
 }
 
 bool round_trip(Device& device) {

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <memory>
-#include <mutex>
-#include <set>
+#include <thread>
 #include <vector>
 
 #include "base/log.h"
@@ -104,10 +104,14 @@ TEST_F(RingPoolTest, AClosedFileIsLetGoByALentRingWhenItComesBack) {
 TEST_F(RingPoolTest, APlaceUsedAgainIsAnotherFile) {
   const RingFile file = pool_.add_file(pipe_[1]);
   std::array<int, 2> other_pipe{};
-  ASSERT_EQ(::pipe(other_pipe.data()), 0);
-  write_one(*pool_.lend(), file);
-  pool_.forget_file(file);
-  const RingFile other = pool_.add_file(other_pipe[1]);
+  ASSERT_EQ(::pipe2(other_pipe.data(), O_NONBLOCK), 0);
+  RingFile other;
+  {
+    const auto lent = pool_.lend();  // does not learn of it before it comes back
+    write_one(*lent, file);
+    pool_.forget_file(file);
+    other = pool_.add_file(other_pipe[1]);
+  }
   EXPECT_EQ(other.slot, file.slot);
   EXPECT_NE(other.id, file.id);
   write_one(*pool_.lend(), other);
@@ -170,22 +174,23 @@ TEST_F(RingPoolTest, LargeMemoryIsNotPinned) {
 
 TEST_F(RingPoolTest, NoTwoThreadsHoldOneRing) {
   constexpr std::size_t kThreads = 8;
-  std::mutex mutex;
-  std::set<const Ring*> lent;
+  // Each thread shows its ring before it looks at the others': of two with the same, one sees it.
+  std::array<std::atomic<const Ring*>, kThreads> lent{};
   test::run_threads(kThreads, [&](std::size_t thread) {
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < 5000; ++i) {
       if (thread == 0) {  // somebody opens and closes files all the time
         pool_.forget_file(pool_.add_file(pipe_[1]));
         continue;
       }
       const auto ring = pool_.lend();
       ASSERT_TRUE(ring);
-      {
-        const std::lock_guard guard(mutex);
-        ASSERT_TRUE(lent.insert(&*ring).second) << "lent twice";
+      lent[thread].store(&*ring, std::memory_order_seq_cst);
+      std::this_thread::yield();
+      for (std::size_t other = 0; other < kThreads; ++other) {
+        ASSERT_TRUE(other == thread || lent[other].load(std::memory_order_seq_cst) != &*ring)
+            << "lent twice";
       }
-      const std::lock_guard guard(mutex);
-      lent.erase(&*ring);
+      lent[thread].store(nullptr, std::memory_order_seq_cst);
     }
   });
   EXPECT_LE(pool_.rings_count(), kThreads + 1);

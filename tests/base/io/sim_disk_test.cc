@@ -172,6 +172,11 @@ TEST_F(SimDiskTest, SizesArePendingItemsOfTheirOwn) {
     const std::size_t size = after.contents("a").size();
     ASSERT_TRUE(size == kPage || size == 2 * kPage) << size;
     not_grown |= size == kPage;
+    if (size == kPage) {  // what arrived beyond the end is not there when the file grows again
+      after.device()->open("a", OpenMode::read_write, false)->allocate(0, 2 * kPage);
+      ASSERT_THAT(values(after, "a", 1), ::testing::ElementsAre(0));
+      continue;
+    }
     grown_without_data |= size == 2 * kPage && values(after, "a", 1).contains(0);
   }
   EXPECT_TRUE(grown_without_data);
@@ -358,7 +363,7 @@ TEST_F(SimDiskTest, WithoutPowerEverythingFails) {
   EXPECT_THROW(write(*file, 0, 1, 2), Error);
   EXPECT_THROW(file->read(0, bytes), Error);
   EXPECT_THROW(file->sync(), Error);
-  EXPECT_THROW(device_->open("b", OpenMode::create_new, false), Error);
+  EXPECT_THROW(static_cast<void>(device_->open("b", OpenMode::create_new, false)), Error);
   EXPECT_THROW(device_->sync_directory(), Error);
   EXPECT_EQ(disk_.crash(seed_, CrashKeeps::everything).contents("a"), before);
 }
@@ -366,8 +371,9 @@ TEST_F(SimDiskTest, WithoutPowerEverythingFails) {
 TEST_F(SimDiskTest, LocksEndWithTheCrash) {
   const auto file = device_->open("a", OpenMode::create_new, true);
   device_->sync_directory();
-  EXPECT_THROW(disk_.device()->open("a", OpenMode::read_write, true), Error);
-  EXPECT_NO_THROW(disk_.crash(seed_).device()->open("a", OpenMode::read_write, true));
+  EXPECT_THROW(static_cast<void>(disk_.device()->open("a", OpenMode::read_write, true)), Error);
+  EXPECT_NO_THROW(
+      static_cast<void>(disk_.crash(seed_).device()->open("a", OpenMode::read_write, true)));
 }
 
 TEST_F(SimDiskTest, TheWriteCheckerSeesEveryBlock) {
