@@ -82,6 +82,7 @@ bool PageLoader::enter(const OptimisticPage& parent, SwipRef child,
   header.latch.lock_exclusive();  // only threads that look for this frame's former page hold it
   header.state.store(FrameState::loading, std::memory_order_release);
   header.page_id.store(page, std::memory_order_relaxed);
+  PALIMPSEST_SYNC_POINT("buffer.fault.swip_read");
   if (table_.insert(page, frame).found != FaultTable::Found::nothing) {
     return false;
   }
