@@ -82,7 +82,7 @@ struct Expected {
 };
 
 std::string shown(ByteView fence, bool infinite) {
-  return infinite ? "infinity" : "\"" + printable(fence) + "\"";
+  return infinite ? std::string("infinity") : fmt::format("\"{}\"", printable(fence));
 }
 
 class TreeAuditor {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "palimpsest/error.h"
 
@@ -32,18 +33,7 @@ BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, Tre
 }
 
 BTree BTree::open(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id, PageId root) {
-  const FrameIndex frame = pool.pin_root(root);
-  const LeafView page(pool.frames().page(frame), pool.page_size_bytes());
-  if (page.tree_id() != id) {
-    throw Error(ErrorCode::corruption,
-                fmt::format("{}: page {} is not the root of tree {}: it belongs to tree {}",
-                            pool.file().name(), raw(root), raw(id), raw(page.tree_id())));
-  }
-  if (!page.lower_fence().empty() || !page.upper_is_infinite()) {
-    throw Error(ErrorCode::corruption,
-                fmt::format("{}: page {} is not the root of a tree: it has fences",
-                            pool.file().name(), raw(root)));
-  }
+  const FrameIndex frame = pool.pin_root(root, id);
   return BTree(pool, large_values, id, root, frame);
 }
 
@@ -69,6 +59,7 @@ BTree::Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last) const
     if (leaf) {
       const auto found = find_in(*leaf, key, value, nullptr);
       if (found) {
+        leaf->frame().touch();
         return *found;
       }
     }
@@ -186,15 +177,18 @@ bool BTree::read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes ou
 
 void BTree::prefetch(std::span<const ByteView> keys) const {
   buffer::BufferPool& pool = descent_.pool();
-  const std::size_t loads_max = std::max<std::size_t>(1, pool.frame_count() / 16);
+  const std::size_t loads_max =
+      std::clamp<std::size_t>(pool.frame_count() / 16, 1, buffer::PageLoader::kLoadsMax);
   std::vector<buffer::BufferPool::Load> loads;
-  bool more = true;
-  for (std::uint32_t round = 0; more && round <= kLevelMax; ++round) {  // a level at a time
-    for (const ByteView key : keys.first(std::min(keys.size(), loads_max))) {
-      descent_.begin_load(Target{key}, loads);
+  for (; !keys.empty(); keys = keys.subspan(std::min(keys.size(), loads_max))) {
+    bool more = true;
+    for (std::uint32_t round = 0; more && round <= kLevelMax; ++round) {  // a level at a time
+      for (const ByteView key : keys.first(std::min(keys.size(), loads_max))) {
+        descent_.begin_load(Target{key}, loads);
+      }
+      more = !loads.empty();
+      pool.finish_loads(loads);
     }
-    more = !loads.empty();
-    pool.finish_loads(loads);
   }
 }
 
@@ -214,8 +208,9 @@ ExclusivePage BTree::exclusive_leaf(ByteView key, LastLeaf* last) const {
   return descent_.leaf<ExclusivePage>(Target{key});
 }
 
-// Ends a write: remembers the leaf, and splits it if too many writers meet in it.
-void BTree::let_go(ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* last) {
+// Ends a write: remembers the leaf, and splits it if too many writers meet in it. The write is done,
+// so nothing fails here: both are wishes.
+void BTree::let_go(ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* last) noexcept {
   buffer::Frame& frame = leaf.frame();
   if (last != nullptr) {
     const LeafView view(leaf.page(), page_size());
@@ -232,7 +227,8 @@ void BTree::let_go(ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* l
     leaf.release();
     try {
       structure_.split_leaf(key);
-    } catch (const Error&) {  // a wish: the write itself is done
+    } catch (const std::exception&) {
+      // The leaf stays as it is.
     }
   }
 }

@@ -173,7 +173,7 @@ class BTree {
   [[nodiscard]] bool with_large(ByteView key, ByteView descriptor, Read&& read) const;
 
   [[nodiscard]] buffer::ExclusivePage exclusive_leaf(ByteView key, LastLeaf* last) const;
-  void let_go(buffer::ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* last);
+  void let_go(buffer::ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* last) noexcept;
   [[nodiscard]] Written write(ByteView key, ByteView value, WriteMode mode, LastLeaf* last);
   [[nodiscard]] Written write_stored(ByteView key, const Stored& stored, WriteMode mode,
                                      LastLeaf* last);

@@ -52,12 +52,12 @@ bool Cursor::read_value(std::string& into) const {
   return tree_->lookup(key(), into);
 }
 
-// `from` does not lie in this cursor's own bytes.
+// An exclusive `from` does not lie in this cursor's own bytes.
 void Cursor::fill_forward(ByteView from, Bound bound) {
+  LeafWalk walk(tree_->descent(), {from, std::nullopt}, Direction::forward);
   bytes_.clear();
   records_.clear();
   position_ = 0;
-  LeafWalk walk(tree_->descent(), {from, std::nullopt}, Direction::forward);
   while (records_.empty() && walk.next()) {
     SlotIndex first = walk.first();
     if (bound == Bound::exclusive && first < walk.last() && walk.leaf().find(from).found) {
@@ -68,9 +68,9 @@ void Cursor::fill_forward(ByteView from, Bound bound) {
 }
 
 void Cursor::fill_backward(const KeyRange& range) {
+  LeafWalk walk(tree_->descent(), range, Direction::backward);
   bytes_.clear();
   records_.clear();
-  LeafWalk walk(tree_->descent(), range, Direction::backward);
   while (records_.empty() && walk.next()) {
     copy(walk.leaf(), walk.last() - limit(walk.last() - walk.first()), walk.last());
   }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -25,16 +26,22 @@ class LastLeaf {
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
   /// The leaf in `frame`, whose fences are these at that latch version. No upper fence: infinite.
+  /// Forgets everything if there is no memory for the fences.
   void remember(FrameIndex frame, std::uint64_t version, ByteView lower,
-                std::optional<ByteView> upper) {
-    frame_ = frame;
-    version_ = version;
-    if (lower != lower_) {
-      lower_ = lower;
-    }
-    upper_is_infinite_ = !upper.has_value();
-    if (upper && *upper != upper_) {
-      upper_ = *upper;
+                std::optional<ByteView> upper) noexcept {
+    try {
+      frame_ = kNoFrame;
+      if (lower != lower_) {
+        lower_ = lower;
+      }
+      upper_is_infinite_ = !upper.has_value();
+      if (upper && *upper != upper_) {
+        upper_ = *upper;
+      }
+      frame_ = frame;
+      version_ = version;
+    } catch (const std::bad_alloc&) {
+      // frame_ says that nothing is remembered.
     }
   }
   void forget() noexcept { frame_ = kNoFrame; }

@@ -1,6 +1,10 @@
 #include "btree/leaf_walk.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "palimpsest/error.h"
 
 namespace palimpsest::btree {
 
@@ -11,7 +15,15 @@ using buffer::SwipRef;
 
 namespace {
 
-constexpr std::uint32_t kWindowMax = 64;
+constexpr std::uint32_t kWindowMax = buffer::PageLoader::kLoadsMax;
+
+void check_bound(ByteView bound) {
+  if (bound.size() > KeyBuffer::capacity()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a bound of {} bytes: bounds of a scan have at most {}", bound.size(),
+                            KeyBuffer::capacity()));
+  }
+}
 
 }  // namespace
 
@@ -28,6 +40,7 @@ KeyRange prefix_range(ByteView prefix, KeyBuffer& storage) noexcept {
 
 SharedPage ReadAhead::leaf(const Target& target, Direction direction) {
   buffer::BufferPool& pool = descent_->pool();
+  bool read_ahead = false;  // once: a page that cannot be read is for follow_shared() to report
   for (;;) {
     auto parent = descent_->try_node<OptimisticPage>(target, 1);
     if (!parent) {
@@ -43,7 +56,9 @@ SharedPage ReadAhead::leaf(const Target& target, Direction direction) {
     if (!step) {
       continue;
     }
-    if (!step->child.swip.swizzled() && load_neighbours(*parent, step->index, direction)) {
+    if (!step->child.swip.swizzled() && !read_ahead &&
+        load_neighbours(*parent, step->index, direction)) {
+      read_ahead = true;
       parent->release();
       pool.finish_loads(loads_);
       continue;
@@ -89,6 +104,8 @@ LeafWalk::LeafWalk(const Descent& descent, const KeyRange& range, Direction dire
       direction_(direction),
       read_ahead_(descent),
       upper_is_infinite_(!range.upper.has_value()) {
+  check_bound(range.lower);
+  check_bound(range.upper.value_or(ByteView()));
   lower_.assign_clamped(range.lower, ByteView());
   upper_.assign_clamped(range.upper.value_or(ByteView()), ByteView());
   ended_ = !upper_is_infinite_ && upper_.view() <= lower_.view();

@@ -55,7 +55,8 @@ class ReadAhead {
 
 class LeafWalk {
  public:
-  /// `range` need not outlive the constructor.
+  /// `range` need not outlive the constructor. Throws invalid_argument for a bound longer than the
+  /// longest key of any page size.
   LeafWalk(const Descent& descent, const KeyRange& range, Direction direction);
 
   /// Latches the next leaf that may hold keys of the range; false at the end.
@@ -64,7 +65,10 @@ class LeafWalk {
   void release() noexcept { leaf_.release(); }
 
   /// The leaf held, and its records in the range: [first, last), ascending in either direction.
-  [[nodiscard]] LeafView leaf() const noexcept { return {leaf_.page(), descent_->page_size()}; }
+  [[nodiscard]] LeafView leaf() const noexcept {
+    debug_check(leaf_.holds(), "the walk holds a leaf");
+    return {leaf_.page(), descent_->page_size()};
+  }
   [[nodiscard]] SlotIndex first() const noexcept { return first_; }
   [[nodiscard]] SlotIndex last() const noexcept { return last_; }
 

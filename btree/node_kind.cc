@@ -1,5 +1,7 @@
 #include "btree/node_kind.h"
 
+#include <fmt/format.h>
+
 #include "btree/inner_node.h"
 #include "btree/node_validate.h"
 #include "buffer/swip.h"
@@ -24,19 +26,31 @@ void NodeKind::register_in(buffer::PageKinds& kinds) const noexcept {
   kinds.set(buffer::PageType::tree_inner, *this);
 }
 
-void NodeKind::child_swips(ConstBytes page, std::vector<std::uint32_t>& offsets) const {
+void NodeKind::visit_swips(ConstBytes page, FunctionRef<void(std::uint32_t)> visit) const {
   const InnerView node = inner_view(page);
   if (node.is_leaf()) {
     return;
   }
   const SlotIndex children = node.child_count();
   for (SlotIndex child = 0; child < children; ++child) {
-    offsets.push_back(node.swip_offset(child));
+    visit(node.swip_offset(child));
   }
 }
 
 std::optional<std::string> NodeKind::validate(ConstBytes page) const {
   return validate_node(page, {.plausible = &names_a_page, .context = &file_});
+}
+
+std::optional<std::string> NodeKind::validate_root(ConstBytes page, TreeId tree) const {
+  const InnerView node = inner_view(page);
+  if (node.tree_id() != tree) {
+    return fmt::format("it is not the root of tree {}: it belongs to tree {}", raw(tree),
+                       raw(node.tree_id()));
+  }
+  if (!node.lower_fence().empty() || !node.upper_is_infinite()) {
+    return "it is not the root of a tree: it has fences";
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> NodeKind::validate_child(ConstBytes parent, std::uint32_t swip_offset,

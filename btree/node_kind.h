@@ -16,7 +16,9 @@ class NodeKind final : public buffer::PageKind {
   /// Registers this object for both node types.
   void register_in(buffer::PageKinds& kinds) const noexcept;
 
-  void child_swips(ConstBytes page, std::vector<std::uint32_t>& offsets) const override;
+  void visit_swips(ConstBytes page, FunctionRef<void(std::uint32_t)> visit) const override;
+  [[nodiscard]] std::optional<std::string> validate_root(ConstBytes page,
+                                                         TreeId tree) const override;
   [[nodiscard]] std::optional<std::string> validate(ConstBytes page) const override;
   [[nodiscard]] std::optional<std::string> validate_child(ConstBytes parent,
                                                           std::uint32_t swip_offset,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <optional>
 
 #include "palimpsest/error.h"
 
@@ -86,12 +88,16 @@ void Structure::bring_in_child(ByteView key, std::uint32_t parent_level, SlotInd
   if (!parent) {
     return;
   }
+  // The node may have fewer children than when the index was found; beyond them lies anything.
+  using Child = std::optional<buffer::SwipRef>;
   const auto swip = parent->read([&](const std::byte* page) {
     const InnerView node(page, descent_.page_size());
-    return buffer::SwipRef{Swip::of_word(node.swip_at(child)), node.swip_offset(child)};
+    return child < node.child_count()
+               ? Child({Swip::of_word(node.swip_at(child)), node.swip_offset(child)})
+               : Child();
   });
-  if (swip) {
-    static_cast<void>(descent_.pool().follow(*parent, *swip));
+  if (swip && *swip) {
+    static_cast<void>(descent_.pool().follow(*parent, **swip));
   }
 }
 
@@ -128,6 +134,9 @@ void Structure::split(std::uint32_t level, const Need& need) const {
 Attempt<Structure::SplitOutcome> Structure::try_split(std::uint32_t level, const Need& need,
                                                       buffer::PageReservation& reservation,
                                                       SplitPlan& plan) const {
+  if (descent_.root_level() < level) {
+    return SplitOutcome::done;  // the tree has shrunk: whoever wants room looks again
+  }
   auto latched = latch_family(need.key, level);
   if (!latched) {
     return restart;
@@ -237,8 +246,8 @@ void Structure::merge_leaf(ByteView key) const noexcept {
         attempts = 0;
       }
     }
-  } catch (
-      const Error&) {  // a neighbour could not be brought in; the tree is valid without the merge
+  } catch (const std::exception&) {
+    // A neighbour could not be brought in; the tree is valid without the merge.
   }
 }
 

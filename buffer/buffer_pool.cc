@@ -8,6 +8,7 @@
 
 #include "palimpsest/error.h"
 
+#include "base/futex.h"
 #include "base/thread_annotations.h"
 
 namespace palimpsest::buffer {
@@ -71,10 +72,10 @@ BufferPool::BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, cons
       reclaimer_(frames_, free_frames_, loader_, writer, space, kinds),
       provider_(reclaimer_, free_frames_, frames_.count()) {}
 
-FrameIndex BufferPool::pin_root(PageId root) {
+FrameIndex BufferPool::pin_root(PageId root, TreeId tree) {
   const Deadline deadline;
   for (;;) {
-    const FrameIndex frame = loader_.load_root(root);
+    const FrameIndex frame = loader_.load_root(root, tree);
     if (frame != kNoFrame) {
       provider_.frames_taken();
       return frame;
@@ -151,8 +152,34 @@ void BufferPool::finish_loads(std::vector<Load>& loads) noexcept {
   provider_.frames_taken();
 }
 
+void BufferPool::enter_reservation(std::uint32_t pages) {
+  const std::uint32_t reserved_max = frames_.count() / 8;
+  std::uint32_t reserved = reserved_.load();
+  for (;;) {
+    if (reserved != 0 && reserved + pages > reserved_max) {
+      // Whoever leaves changes reserved_ before it looks for sleepers; the futex compares it.
+      reservations_waiting_.fetch_add(1);
+      futex_wait(reserved_, reserved);
+      reservations_waiting_.fetch_sub(1);
+      reserved = reserved_.load();
+    } else if (reserved_.compare_exchange_weak(reserved, reserved + pages)) {
+      return;
+    }
+  }
+}
+
+void BufferPool::leave_reservation(std::uint32_t pages) noexcept {
+  reserved_.fetch_sub(pages);
+  if (reservations_waiting_.load() != 0) {
+    futex_wake_all(reserved_);
+  }
+}
+
 PageReservation BufferPool::reserve(std::uint32_t pages) {
-  PageReservation reservation(*this);
+  enter_reservation(pages);
+  PageReservation reservation(*this, pages);
+  reservation.frames_.reserve(pages);
+  reservation.pages_.reserve(pages);
   const Deadline deadline;
   while (!free_frames_.take(pages, reservation.frames_)) {
     provider_.help(pages);
@@ -175,6 +202,7 @@ PageReservation::~PageReservation() {
   for (const FrameIndex frame : frames_) {
     pool_->free_frames_.give(frame);
   }
+  pool_->leave_reservation(reserved_);
 }
 
 ExclusivePage BufferPool::format(PageReservation& reservation, PageType type, FrameIndex parent,
@@ -215,19 +243,17 @@ ExclusivePage BufferPool::resident_child([[maybe_unused]] const ExclusivePage& p
 
 void BufferPool::adopt_children(const ExclusivePage& parent) noexcept {
   const FrameIndex index = frames_.index_of(parent.frame());
-  std::vector<std::uint32_t> offsets;
-  kinds_.of(parent.frame().type.load(std::memory_order_relaxed))
-      ->child_swips(frames_.page_bytes(index), offsets);
-  for (const std::uint32_t offset : offsets) {
+  const PageKind* kind = kinds_.of(parent.frame().type.load(std::memory_order_relaxed));
+  kind->visit_swips(frames_.page_bytes(index), [&](std::uint32_t offset) {
     const Swip swip = load_swip(parent.page(), offset);
     if (swip.swizzled()) {
       frames_[swip.frame()].parent.store(index, std::memory_order_relaxed);
     }
-  }
+  });
 }
 
 void BufferPool::flush() {
-  reclaimer_.write(reclaimer_.dirty_frames());
+  reclaimer_.write(reclaimer_.unwritten_frames());
 }
 
 }  // namespace palimpsest::buffer

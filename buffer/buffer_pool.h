@@ -16,9 +16,8 @@
 // Thread-safety: all functions, from any thread, except construction and destruction.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <vector>
 
 #include "base/attempt.h"
@@ -63,9 +62,9 @@ class BufferPool {
 
   // Roots
 
-  /// Loads the root page of a tree and pins it for as long as the pool lives. Once per root. Does
-  /// I/O; throws io_error, corruption, out_of_memory.
-  [[nodiscard]] FrameIndex pin_root(PageId root);
+  /// Loads the root page of a tree and pins it for as long as the pool lives; once per root. Does
+  /// I/O; throws io_error, corruption (also when it is not the root of that tree), out_of_memory.
+  [[nodiscard]] FrameIndex pin_root(PageId root, TreeId tree);
 
   /// A new pinned root, exclusively latched, to be formatted by the caller.
   [[nodiscard]] ExclusivePage new_root(PageReservation& reservation, PageType type);
@@ -126,7 +125,9 @@ class BufferPool {
   // Changing the structure
 
   /// Frames and page ids for `pages` new pages, so that none is waited for under a latch. May evict,
-  /// write and grow the file; throws no_space, io_error, out_of_memory; called without latches.
+  /// write and grow the file; throws no_space, io_error, out_of_memory; called without latches. All
+  /// reservations together take at most an eighth of the frames (the caller waits), so that those who
+  /// have one can still bring pages in.
   [[nodiscard]] PageReservation reserve(std::uint32_t pages);
 
   /// A new page that nothing refers to yet, exclusively latched, to be formatted by the caller and
@@ -165,6 +166,8 @@ class BufferPool {
  private:
   friend class PageReservation;
 
+  void enter_reservation(std::uint32_t pages);
+  void leave_reservation(std::uint32_t pages) noexcept;
   void bring_in(OptimisticPage& parent, SwipRef child);
   [[nodiscard]] ExclusivePage format(PageReservation& reservation, PageType type, FrameIndex parent,
                                      std::uint32_t flags) noexcept;
@@ -177,7 +180,9 @@ class BufferPool {
   FreeFrames free_frames_;
   PageLoader loader_;
   PageReclaimer reclaimer_;
-  PageProvider provider_;  // last: its thread uses all of the above
+  std::atomic<std::uint32_t> reserved_{0};              ///< pages of all reservations
+  std::atomic<std::uint32_t> reservations_waiting_{0};  ///< threads that sleep until it falls
+  PageProvider provider_;                               // last: its thread uses all of the above
 };
 
 }  // namespace palimpsest::buffer

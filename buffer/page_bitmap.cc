@@ -195,20 +195,22 @@ bool PageBitmap::try_claim(BitRange range) noexcept {
   return true;
 }
 
-void PageBitmap::release(BitRange range) noexcept {
+bool PageBitmap::release(BitRange range) noexcept {
+  bool all_were_set = true;
   for (std::uint64_t word = range.first / kWordBits; word * kWordBits < range.end; ++word) {
     const std::uint64_t first_bit = word % stretch_words_ == 0 ? 1 : 0;
     if (const std::uint64_t bits = mask_within(word, range) & ~first_bit; bits != 0) {
-      release_bits(word, bits);
+      all_were_set = release_bits(word, bits) && all_were_set;
     }
   }
+  return all_were_set;
 }
 
-void PageBitmap::release_bits(std::uint64_t word, std::uint64_t bits) noexcept {
+bool PageBitmap::release_bits(std::uint64_t word, std::uint64_t bits) noexcept {
   const std::uint64_t before = at(word).fetch_and(~bits);
-  check((before & bits) == bits, "only taken pages are freed");
   changed(word);
   offer(word);
+  return (before & bits) == bits;
 }
 
 bool PageBitmap::is_set(std::uint64_t bit) const noexcept {

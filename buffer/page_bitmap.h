@@ -59,8 +59,9 @@ class PageBitmap {
   [[nodiscard]] std::optional<std::uint64_t> take_anywhere() noexcept;
   /// Takes all bits of the range, or none if one of them is not clear.
   [[nodiscard]] bool try_claim(BitRange range) noexcept;
-  /// Clears bits that are all set; first bits of stretches within the range stay set.
-  void release(BitRange range) noexcept;
+  /// Clears bits; first bits of stretches within the range stay set. False if some were clear already:
+  /// the map that was loaded, or the caller, is wrong.
+  bool release(BitRange range) noexcept;
 
   [[nodiscard]] bool is_set(std::uint64_t bit) const noexcept;
   /// The 64 bits from 64 * `word`.
@@ -94,7 +95,7 @@ class PageBitmap {
   [[nodiscard]] bool accept(std::uint64_t word) noexcept;
   void offer(std::uint64_t word) noexcept;
   void changed(std::uint64_t word) noexcept;
-  void release_bits(std::uint64_t word, std::uint64_t bits) noexcept;
+  [[nodiscard]] bool release_bits(std::uint64_t word, std::uint64_t bits) noexcept;
 
   /// Segment k holds 2^k stretches, so that none ever moves.
   static constexpr std::uint32_t kSegments = 40;

@@ -57,6 +57,7 @@ class SharedPage {
   }
   ~SharedPage() { release(); }
 
+  [[nodiscard]] bool holds() const noexcept { return frame_ != nullptr; }
   [[nodiscard]] const std::byte* page() const noexcept { return page_; }
   [[nodiscard]] Frame& frame() const noexcept { return *frame_; }
 

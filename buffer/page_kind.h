@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "base/ids.h"
 
 namespace palimpsest::buffer {
@@ -21,9 +21,13 @@ class PageKind {
   PageKind(const PageKind&) = delete;
   PageKind& operator=(const PageKind&) = delete;
 
-  /// Appends the byte offsets of the page's child swips, 8-aligned. The caller holds the page's
-  /// shared or exclusive latch, or the page is private to it.
-  virtual void child_swips(ConstBytes page, std::vector<std::uint32_t>& offsets) const = 0;
+  /// Calls visit(offset) with the byte offset of each child swip of the page, 8-aligned. The caller
+  /// holds the page's shared or exclusive latch, or the page is private to it.
+  virtual void visit_swips(ConstBytes page, FunctionRef<void(std::uint32_t)> visit) const = 0;
+
+  /// Judges whether a validated page may be the root of a tree. The page is private to the caller.
+  [[nodiscard]] virtual std::optional<std::string> validate_root(ConstBytes page,
+                                                                 TreeId tree) const = 0;
 
   /// Judges an image just read from disk, which may be hostile: after nothing is returned, every
   /// function on the page is memory-safe. Otherwise the reason. The page is private to the caller.

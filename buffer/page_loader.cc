@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -63,11 +65,23 @@ PageLoader::Outcome PageLoader::fault(OptimisticPage& parent,
 }
 
 bool PageLoader::begin(const OptimisticPage& parent, SwipRef child, std::vector<Load>& loads) {
+  loads.reserve(kLoadsMax);  // nothing fails once the frame is entered
+  if (loads.size() == kLoadsMax) {
+    return false;
+  }
   const auto frame = free_frames_.take();
   if (!frame) {
     return false;
   }
-  if (!enter(parent, child, *frame)) {
+  frames_[*frame].latch.lock_exclusive();  // only threads after its former page may hold it
+  bool entered = false;
+  try {
+    entered = enter(parent, child, *frame);
+  } catch (...) {
+    release_unused(*frame);
+    throw;
+  }
+  if (!entered) {
     release_unused(*frame);
     return false;
   }
@@ -75,11 +89,12 @@ bool PageLoader::begin(const OptimisticPage& parent, SwipRef child, std::vector<
   return true;
 }
 
+// Caller holds the frame's exclusive latch.
 bool PageLoader::enter(const OptimisticPage& parent, SwipRef child,
                        FrameIndex frame) PALIMPSEST_NO_ANALYSIS {
   const PageId page = child.swip.page();
   Frame& header = frames_[frame];
-  header.latch.lock_exclusive();  // only threads that look for this frame's former page hold it
+  header.cool.store(false, std::memory_order_relaxed);
   header.state.store(FrameState::loading, std::memory_order_release);
   header.page_id.store(page, std::memory_order_relaxed);
   PALIMPSEST_SYNC_POINT("buffer.fault.swip_read");
@@ -97,12 +112,11 @@ bool PageLoader::enter(const OptimisticPage& parent, SwipRef child,
 }
 
 void PageLoader::finish(std::vector<Load>& loads) noexcept PALIMPSEST_NO_ANALYSIS {
-  std::vector<PageRead> reads;
-  reads.reserve(loads.size());
-  for (const Load& load : loads) {
-    reads.push_back({.id = load.page, .into = frames_.page_bytes(load.frame)});
+  std::array<PageRead, kLoadsMax> reads;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    reads[i] = {.id = loads[i].page, .into = frames_.page_bytes(loads[i].frame)};
   }
-  file_.read_pages(reads);
+  file_.read_pages(std::span(reads).first(loads.size()));
   for (std::size_t i = 0; i < loads.size(); ++i) {
     try {
       if (!reads[i].ok()) {
@@ -111,14 +125,14 @@ void PageLoader::finish(std::vector<Load>& loads) noexcept PALIMPSEST_NO_ANALYSI
       verify(loads[i].frame, loads[i].page);
       attach(loads[i]);
       frames_[loads[i].frame].latch.unlock_exclusive();
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       withdraw(loads[i]);  // whoever needs the page reads it again and reports
     }
   }
   loads.clear();
 }
 
-FrameIndex PageLoader::load_root(PageId page) {
+FrameIndex PageLoader::load_root(PageId page, TreeId tree) {
   const auto frame = free_frames_.take();
   if (!frame) {
     return kNoFrame;
@@ -128,6 +142,7 @@ FrameIndex PageLoader::load_root(PageId page) {
   try {
     file_.read_page(page, frames_.page_bytes(*frame));
     verify(*frame, page);
+    verify_root(*frame, page, tree);
   } catch (...) {
     release_unused(*frame);
     throw;
@@ -206,6 +221,14 @@ void PageLoader::verify(FrameIndex frame, PageId page) {
                 fmt::format("{}: page {}: {}", file_.name(), raw(page), *reason));
   }
   frames_[frame].type.store(type, std::memory_order_relaxed);
+}
+
+void PageLoader::verify_root(FrameIndex frame, PageId page, TreeId tree) {
+  const PageKind* kind = kinds_.of(frames_[frame].type.load(std::memory_order_relaxed));
+  if (const auto reason = kind->validate_root(frames_.page_bytes(frame), tree)) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("{}: page {}: {}", file_.name(), raw(page), *reason));
+  }
 }
 
 void PageLoader::check_edge(ConstBytes parent, std::uint32_t swip_offset, FrameIndex frame,

@@ -52,7 +52,7 @@ class PageLoader {
 
   /// Loads a page that has no parent, the root of a tree, into a frame of its own and pins it.
   /// kNoFrame if there is no free frame.
-  [[nodiscard]] FrameIndex load_root(PageId page);
+  [[nodiscard]] FrameIndex load_root(PageId page, TreeId tree);
 
   /// Faults in flight together: collected with begin(), done by finish().
   struct Load {
@@ -62,6 +62,9 @@ class PageLoader {
     std::uint64_t parent_version;
     std::uint32_t offset;
   };
+
+  /// Most loads that may be begun together.
+  static constexpr std::size_t kLoadsMax = 64;
 
   /// Starts a load unless the page is already under way, the parent has changed, or no frame is
   /// free. Waits for nothing. A caller with loads begun must not wait for a page latch before
@@ -76,6 +79,7 @@ class PageLoader {
   [[nodiscard]] bool drop_ready(FrameIndex frame);
 
  private:
+  void verify_root(FrameIndex frame, PageId page, TreeId tree);
   [[nodiscard]] bool enter(const OptimisticPage& parent, SwipRef child, FrameIndex frame);
   void attach_ready(OptimisticPage parent, SwipRef child);
   void attach(const Load& load);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 
 #include "palimpsest/error.h"
 
@@ -71,7 +72,7 @@ void PageProvider::work() {
       try {
         const std::size_t goal = std::min<std::size_t>(high_mark_ - have, kRoundFrames);
         pause = reclaimer_.reclaim(goal, random) == 0 ? kFruitlessPause : pause;
-      } catch (const Error&) {
+      } catch (const std::exception&) {
         pause = kErrorPause;
       }
     }

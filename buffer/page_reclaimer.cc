@@ -16,6 +16,8 @@ std::size_t PageReclaimer::reclaim(std::size_t goal, Random& random) {
   // A batch costs a sync, however few its pages: dirty pages wait for company, a whole batch or an
   // eighth of a small pool, while clean ones can be had.
   round.dirty_goal = std::clamp<std::size_t>(frames_.count() / 8, 1, writer_.batch_pages());
+  round.dirty.reserve(round.dirty_goal);  // nothing is allocated under a latch
+  round.victims.reserve(std::max(goal, round.dirty_goal));
   // Twice over everything and some more: enough to mark and take whatever can be taken.
   std::size_t samples_left = 64 + std::size_t{3} * frames_.count();
   while (round.freed < goal && round.dirty.size() < round.dirty_goal && samples_left-- > 0) {
@@ -52,21 +54,19 @@ void PageReclaimer::visit_children(FrameIndex parent, Round& round) {
   }
   const auto version = header.latch.try_optimistic();
   const PageKind* kind = kinds_.of(header.type.load(std::memory_order_relaxed));
-  round.swip_offsets.clear();
   round.victims.clear();
   if (header.state.load(std::memory_order_acquire) == FrameState::resident && kind != nullptr) {
-    kind->child_swips(frames_.page_bytes(parent), round.swip_offsets);
-    for (const std::uint32_t offset : round.swip_offsets) {
+    kind->visit_swips(frames_.page_bytes(parent), [&](std::uint32_t offset) {
       const Swip swip = load_swip(frames_.page(parent), offset);
       if (swip.swizzled()) {
         judge_child(swip.frame(), offset, round);
       }
-    }
+    });
   }
   header.latch.unlock_shared();
   if (!round.victims.empty() && header.latch.try_upgrade(*version)) {
-    evict_children(parent, round);
-    header.latch.unlock_exclusive();
+    const bool changed = evict_children(parent, round);
+    changed ? header.latch.unlock_exclusive() : header.latch.unlock_exclusive_unchanged();
   }
 }
 
@@ -92,20 +92,22 @@ bool PageReclaimer::has_swizzled_child(FrameIndex frame) const {
   if (kind == nullptr) {
     return false;
   }
-  std::vector<std::uint32_t> offsets;
-  kind->child_swips(frames_.page_bytes(frame), offsets);
-  return std::ranges::any_of(offsets, [&](std::uint32_t offset) {
-    return load_swip(frames_.page(frame), offset).swizzled();
+  bool found = false;
+  kind->visit_swips(frames_.page_bytes(frame), [&](std::uint32_t offset) {
+    found = found || load_swip(frames_.page(frame), offset).swizzled();
   });
+  return found;
 }
 
-// Caller holds the parent's exclusive latch, unchanged since the victims were found.
-void PageReclaimer::evict_children(FrameIndex parent, Round& round) {
+// Caller holds the parent's exclusive latch, unchanged since the victims were found. Whether any went.
+bool PageReclaimer::evict_children(FrameIndex parent, Round& round) {
+  const std::size_t freed_before = round.freed;
   for (const std::uint32_t offset : round.victims) {
     if (try_evict(parent, offset)) {
       ++round.freed;
     }
   }
+  return round.freed != freed_before;
 }
 
 // Caller holds the parent's exclusive latch; the swip is swizzled.
@@ -142,8 +144,9 @@ void PageReclaimer::evict_written(std::span<const FrameIndex> frames, Round& rou
                                    [&](const auto& entry) { return entry.first != parent; });
     if (parent != kNoFrame && frames_[parent].latch.try_lock_exclusive()) {
       find_victims(parent, std::span(first, last), round);
-      evict_children(parent, round);
-      frames_[parent].latch.unlock_exclusive();
+      const bool changed = evict_children(parent, round);
+      changed ? frames_[parent].latch.unlock_exclusive()
+              : frames_[parent].latch.unlock_exclusive_unchanged();
     }
     first = last;
   }
@@ -153,20 +156,18 @@ void PageReclaimer::evict_written(std::span<const FrameIndex> frames, Round& rou
 void PageReclaimer::find_victims(FrameIndex parent,
                                  std::span<const std::pair<FrameIndex, FrameIndex>> wanted,
                                  Round& round) {
-  round.swip_offsets.clear();
   round.victims.clear();
   const PageKind* kind = kinds_.of(frames_[parent].type.load(std::memory_order_relaxed));
   if (kind == nullptr ||
       frames_[parent].state.load(std::memory_order_acquire) != FrameState::resident) {
     return;
   }
-  kind->child_swips(frames_.page_bytes(parent), round.swip_offsets);
-  for (const std::uint32_t offset : round.swip_offsets) {
+  kind->visit_swips(frames_.page_bytes(parent), [&](std::uint32_t offset) {
     const Swip swip = load_swip(frames_.page(parent), offset);
     if (swip.swizzled() && std::ranges::binary_search(wanted, std::pair(parent, swip.frame()))) {
-      round.victims.push_back(offset);
+      round.victims.push_back(offset);  // at most as many as were written
     }
-  }
+  });
 }
 
 void PageReclaimer::write(std::span<const FrameIndex> frames) {
@@ -226,16 +227,14 @@ bool PageReclaimer::copy_image(FrameIndex frame, std::byte* into, Patience patie
 
 // Caller holds the frame's latch, so its children stay where they are.
 void PageReclaimer::unswizzle_copy(FrameIndex frame, std::byte* copy) const {
-  std::vector<std::uint32_t> offsets;
-  kinds_.of(frames_[frame].type.load(std::memory_order_relaxed))
-      ->child_swips(frames_.page_bytes(frame), offsets);
-  for (const std::uint32_t offset : offsets) {
+  const PageKind* kind = kinds_.of(frames_[frame].type.load(std::memory_order_relaxed));
+  kind->visit_swips(frames_.page_bytes(frame), [&](std::uint32_t offset) {
     const Swip swip = load_swip(copy, offset);
     if (swip.swizzled()) {
       const PageId child = frames_[swip.frame()].page_id.load(std::memory_order_relaxed);
       store_swip(copy, offset, Swip::of_page(child));
     }
-  }
+  });
 }
 
 void PageReclaimer::end_write(FrameIndex frame, bool written) noexcept {
@@ -268,19 +267,19 @@ void PageReclaimer::complete_free(FrameIndex frame) noexcept {
   free_frames_.give(frame);
 }
 
-std::vector<FrameIndex> PageReclaimer::dirty_frames() const {
-  std::vector<std::pair<PageId, FrameIndex>> dirty;
+std::vector<FrameIndex> PageReclaimer::unwritten_frames() const {
+  std::vector<std::pair<PageId, FrameIndex>> unwritten;
   for (std::uint32_t i = 0; i < frames_.count(); ++i) {
     const Frame& header = frames_[FrameIndex{i}];
     if (header.state.load(std::memory_order_acquire) == FrameState::resident &&
-        header.has(FrameFlag::dirty)) {
-      dirty.emplace_back(header.page_id.load(std::memory_order_relaxed), FrameIndex{i});
+        header.has(FrameFlag::dirty | FrameFlag::writing)) {
+      unwritten.emplace_back(header.page_id.load(std::memory_order_relaxed), FrameIndex{i});
     }
   }
-  std::ranges::sort(dirty);
+  std::ranges::sort(unwritten);
   std::vector<FrameIndex> frames;
-  frames.reserve(dirty.size());
-  for (const auto& [page, frame] : dirty) {
+  frames.reserve(unwritten.size());
+  for (const auto& [page, frame] : unwritten) {
     frames.push_back(frame);
   }
   return frames;

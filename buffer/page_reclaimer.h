@@ -60,8 +60,9 @@ class PageReclaimer {
   /// and for the page writer; the caller holds none.
   void write(std::span<const FrameIndex> frames);
 
-  /// All resident pages that are dirty now, in page order.
-  [[nodiscard]] std::vector<FrameIndex> dirty_frames() const;
+  /// All resident pages that are dirty now, in page order, and those being written: if their write
+  /// fails they are dirty again.
+  [[nodiscard]] std::vector<FrameIndex> unwritten_frames() const;
 
   /// Gives frame and page id of a page back that the caller has taken out of its tree.
   void free_page(ExclusivePage page) noexcept;
@@ -73,15 +74,14 @@ class PageReclaimer {
     std::size_t goal = 0;        // frames to free
     std::size_t dirty_goal = 0;  // dirty pages worth a batch
     std::size_t freed = 0;
-    std::vector<FrameIndex> dirty;            // cool, to be written
-    std::vector<std::uint32_t> swip_offsets;  // scratch
-    std::vector<std::uint32_t> victims;       // scratch: offsets of clean cool children
+    std::vector<FrameIndex> dirty;       // cool, to be written
+    std::vector<std::uint32_t> victims;  // scratch: offsets of clean cool children
   };
 
   void sample(FrameIndex frame, Round& round);
   void visit_children(FrameIndex parent, Round& round);
   void judge_child(FrameIndex child, std::uint32_t swip_offset, Round& round);
-  void evict_children(FrameIndex parent, Round& round);
+  [[nodiscard]] bool evict_children(FrameIndex parent, Round& round);
   [[nodiscard]] bool try_evict(FrameIndex parent, std::uint32_t swip_offset);
   [[nodiscard]] bool has_swizzled_child(FrameIndex frame) const;
   void evict_written(std::span<const FrameIndex> frames, Round& round);

@@ -6,6 +6,7 @@
 // Thread-safety: belongs to one thread.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -17,9 +18,11 @@ class BufferPool;
 
 class PageReservation {
  public:
-  explicit PageReservation(BufferPool& pool) : pool_(&pool) {}
+  /// For BufferPool::reserve().
+  PageReservation(BufferPool& pool, std::uint32_t pages) : pool_(&pool), reserved_(pages) {}
   PageReservation(PageReservation&& other) noexcept
       : pool_(std::exchange(other.pool_, nullptr)),
+        reserved_(other.reserved_),
         frames_(std::move(other.frames_)),
         pages_(std::move(other.pages_)) {}
   PageReservation& operator=(PageReservation&&) = delete;
@@ -32,6 +35,7 @@ class PageReservation {
   friend class BufferPool;
 
   BufferPool* pool_;
+  std::uint32_t reserved_;  ///< as counted by the pool, used or not
   std::vector<FrameIndex> frames_;
   std::vector<PageId> pages_;
 };

@@ -139,7 +139,9 @@ void SpaceMap::free(PageRun run) noexcept {
   check(bits.first % stretch_pages_ != 0 &&
             bits.first / stretch_pages_ == (bits.end - 1) / stretch_pages_,
         "map pages are never freed");
-  bits_.release(bits);
+  if (!bits_.release(bits)) {
+    file_.fail();  // the map on disk was wrong: what else it says is not to be built upon
+  }
 }
 
 std::vector<PageRun> SpaceMap::allocate_extent(std::uint32_t pages, std::uint32_t max_runs) {
@@ -312,7 +314,7 @@ void SpaceMap::flush(PageWriter& writer) {
   for (std::size_t begin = 0; begin < all.size(); begin += writer.batch_pages()) {
     try {
       flush_some(writer, all.subspan(begin, std::min(writer.batch_pages(), all.size() - begin)));
-    } catch (const Error&) {
+    } catch (...) {
       for (const std::uint64_t stretch : all.subspan(begin)) {
         bits_.set_dirty(stretch);
       }

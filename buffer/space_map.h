@@ -56,7 +56,8 @@ class SpaceMap {
   [[nodiscard]] PageId allocate(std::uint32_t stripe);
 
   /// Gives back a page that was handed out. Never blocks, throws nothing. The caller has no write
-  /// of it in flight.
+  /// of it in flight. A page that was free already shows that the map on disk was wrong: the file
+  /// enters its failed state.
   void free(PageId id) noexcept { free(PageRun{id, 1}); }
   void free(PageRun run) noexcept;
 
