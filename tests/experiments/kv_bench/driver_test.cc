@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -28,7 +30,8 @@ class FakeDisk {
   std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>(kRecords);
   int opened = 0;
   int closed = 0;
-  int sessions_until_failure = -1;  ///< the session that cannot be opened; -1 none
+  std::atomic<int> sessions_until_failure{
+      -1};  ///< the session that cannot be opened; negative: none
 
   EngineEntry entry() {
     return {.traits = {.name = "fake", .takes_double_write = false},
@@ -41,7 +44,7 @@ class FakeDisk {
     Engine(FakeDisk& disk, std::unique_ptr<KvEngine> inner)
         : disk_(disk), inner_(std::move(inner)) {}
     std::unique_ptr<KvSession> open_session(SessionUse use) override {
-      if (disk_.sessions_until_failure >= 0 && disk_.sessions_until_failure-- == 0) {
+      if (disk_.sessions_until_failure.fetch_sub(1) == 0) {
         throw std::runtime_error("no more sessions");
       }
       return inner_->open_session(use);
