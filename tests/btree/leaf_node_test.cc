@@ -350,6 +350,56 @@ TEST(LeafNode, SplitsTheLargestRecordsAtEveryPosition) {
   }
 }
 
+TEST(LeafNode, StreamsOfFewRecordsALeafFillLeavesToo) {
+  for (const std::uint32_t page_size : kPageSizes) {
+    LeafRow ascending(page_size, false);
+    LeafRow descending(page_size, false);
+    LeafRow middle(page_size, false);
+    middle.put(big_endian(100000), "end");
+    constexpr std::uint64_t kRecords = 400;
+    const std::string value(record_bytes_max(page_size) - 8, 'v');  // three records fill a leaf
+    for (std::uint64_t i = 0; i < kRecords; ++i) {
+      ascending.put(big_endian(i), value);
+      descending.put(big_endian(kRecords - i), value);
+      middle.put(big_endian(i), value);
+    }
+    EXPECT_LE(ascending.leaf_count(), kRecords / 3 + 2);
+    EXPECT_LE(descending.leaf_count(), kRecords / 3 + 2);
+    EXPECT_LE(middle.leaf_count(), kRecords / 3 + 3);
+  }
+}
+
+TEST(LeafNode, SplitsOfStreamsFitWhateverTheSizes) {
+  Random random(palimpsest::test::seed());
+  for (int round = 0; round < 60 && !testing::Test::HasFailure(); ++round) {
+    const std::uint32_t page_size = kPageSizes[random.below(2)];
+    const std::size_t limit = key_bytes_max(page_size);
+    const bool descending = random.one_in(2);
+    const bool has_end = random.one_in(2);
+    const std::size_t value_max = random.one_in(2) ? 8 : page_size / 16;
+    LeafRow row(page_size);
+    std::map<std::string, std::string> model;
+    const auto put = [&](const std::string& key) {
+      const std::string value = random_bytes(random, random.below(value_max));
+      row.put(key, value);
+      model[key] = value;
+    };
+    if (has_end) {
+      put(descending ? std::string("\1") : std::string(limit, '\xff'));
+    }
+    for (std::uint64_t i = 0; i < 300 && !testing::Test::HasFailure(); ++i) {
+      // Groups of three that differ in their last byte only: fences as long as keys, with or without
+      // a long prefix, depending on where the cut falls.
+      const std::uint64_t number = descending ? 900 - i : i;
+      std::string key = big_endian(number / 3).substr(6);
+      key += std::string(random.one_in(30) ? 4 : limit - 12, 'k');
+      key += static_cast<char>(number % 3);
+      put(key);
+    }
+    row.expect_equals(model);
+  }
+}
+
 TEST(LeafNode, TellsAKeyFromTheSameKeyWithZerosBehind) {
   const PageMemory page(4096);
   LeafNode leaf = page.leaf();

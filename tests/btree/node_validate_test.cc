@@ -117,6 +117,13 @@ TEST_F(ValidateTest, RefusesKeysOutOfOrderOrOutsideTheFences) {
   EXPECT_THAT(reason(leaf_page_), HasSubstr("not below the upper fence"));
 }
 
+TEST_F(ValidateTest, RefusesTheSameKeyTwice) {
+  leaf_.init(PageId{3}, TreeId{7}, "b", std::nullopt);
+  ASSERT_TRUE(leaf_.insert(0, "c", ""));
+  ASSERT_TRUE(leaf_.insert(1, "c", ""));
+  EXPECT_THAT(reason(leaf_page_), HasSubstr("slot 1: not above"));
+}
+
 TEST_F(ValidateTest, RefusesASeparatorAtTheLowerFence) {
   inner_.init(PageId{4}, TreeId{7}, 1, "b", std::nullopt, 77);
   ASSERT_TRUE(inner_.insert(0, "c", 78));
