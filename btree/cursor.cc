@@ -60,8 +60,11 @@ void Cursor::fill_forward(ByteView from, Bound bound) {
   position_ = 0;
   while (records_.empty() && walk.next()) {
     SlotIndex first = walk.first();
-    if (bound == Bound::exclusive && first < walk.last() && walk.leaf().find(from).found) {
-      ++first;  // only the first leaf can hold `from`, at its first slot
+    if (bound == Bound::exclusive) {
+      // Not only the first leaf can hold `from`: a merge may bring it into the second. There it lies
+      // below the range.
+      const SearchResult at = walk.leaf().find(from);
+      first += at.found && at.slot == first ? 1 : 0;
     }
     copy(walk.leaf(), first, first + limit(walk.last() - first));
   }
