@@ -67,6 +67,7 @@ BufferPool::BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, cons
       kinds_(kinds),
       frames_(frames_that_fit(options.memory_bytes, file.page_size_bytes()),
               file.page_size_bytes()),
+      registration_(file.register_buffer(frames_.memory())),
       free_frames_(frames_.count()),
       loader_(frames_, free_frames_, file, kinds),
       reclaimer_(frames_, free_frames_, loader_, writer, space, kinds),

@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/attempt.h"
@@ -177,6 +178,7 @@ class BufferPool {
   SpaceMap& space_;
   const PageKinds& kinds_;
   FrameTable frames_;
+  std::unique_ptr<io::BufferRegistration> registration_;  ///< of the frames' memory
   FreeFrames free_frames_;
   PageLoader loader_;
   PageReclaimer reclaimer_;

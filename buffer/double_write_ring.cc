@@ -57,6 +57,7 @@ std::vector<RingCopy> DoubleWriteRing::find_copies(std::uint64_t batch_floor) {
       const ConstBytes page = bytes.subspan(i * page_size_bytes_, page_size_bytes_);
       const PageHeader header = header_of(page);
       if (header.write_batch >= batch_floor && header.write_batch != 0 &&
+          header.write_batch <= kCounterMax &&
           verify_page(page, header.page_id) == PageFault::none) {
         copies.push_back({header.page_id, header.write_batch, offset + i * page_size_bytes_});
       }

@@ -21,8 +21,6 @@ namespace {
 
 constexpr std::array<char, 8> kMagic{'P', 'L', 'M', 'P', 'S', 'E', 'S', 'T'};
 constexpr std::size_t kChecksumEnd = 16;
-/// Keeps room for counting on: no honest file gets near.
-constexpr std::uint64_t kCounterMax = std::uint64_t{1} << 62;
 
 std::uint64_t block_checksum(ConstBytes block) noexcept {
   return checksum(block.subspan(kChecksumEnd, kHeaderBlockBytes - kChecksumEnd));

@@ -54,6 +54,10 @@ inline constexpr std::uint32_t kBatchPagesMax = 1024;
 
 using Uuid = std::array<std::uint8_t, 16>;
 
+/// Largest counter (sequence, open count, batch number) of a file that is believed: keeps room for
+/// counting on, and no honest file gets near.
+inline constexpr std::uint64_t kCounterMax = std::uint64_t{1} << 62;
+
 /// The header's fields, as they stand in one block.
 struct FileHeader {
   std::array<char, 8> magic;

@@ -75,9 +75,10 @@ void write_new_file(io::File& file, FileHeader& header) {
 
 }  // namespace
 
-PageFile::PageFile(std::unique_ptr<io::File> file, const FoundHeader& found, bool read_only,
-                   std::uint64_t page_count)
-    : file_(std::move(file)),
+PageFile::PageFile(io::Device& device, std::unique_ptr<io::File> file, const FoundHeader& found,
+                   bool read_only, std::uint64_t page_count)
+    : device_(device),
+      file_(std::move(file)),
       read_only_(read_only),
       page_size_bytes_(found.header.page_size_bytes),
       ring_batches_(found.header.ring_batches),
@@ -109,7 +110,7 @@ std::unique_ptr<PageFile> PageFile::create(io::Device& device, std::string_view 
     throw;
   }
   return std::unique_ptr<PageFile>(
-      new PageFile(std::move(file), FoundHeader{header, 0}, false, header.page_count));
+      new PageFile(device, std::move(file), FoundHeader{header, 0}, false, header.page_count));
 }
 
 std::unique_ptr<PageFile> PageFile::open(io::Device& device, std::string_view name,
@@ -133,7 +134,7 @@ std::unique_ptr<PageFile> PageFile::open(io::Device& device, std::string_view na
   const std::uint64_t page_count =
       clean ? found.header.page_count : size_bytes / found.header.page_size_bytes;
   std::unique_ptr<PageFile> opened(
-      new PageFile(std::move(file), found, options.read_only, page_count));
+      new PageFile(device, std::move(file), found, options.read_only, page_count));
   if (!clean && !options.read_only) {
     opened->restore_torn_pages();
   }

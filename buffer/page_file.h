@@ -144,18 +144,24 @@ class PageFile {
   }
   [[nodiscard]] const std::string& name() const noexcept { return file_->name(); }
   [[nodiscard]] FileHeader header() const;
+  /// Announces memory that pages are often read into or written from; the registration goes before
+  /// the memory. Devices decline what would cost more than it gains.
+  [[nodiscard]] std::unique_ptr<io::BufferRegistration> register_buffer(MutableBytes memory) {
+    return device_.register_buffer(memory);
+  }
   /// For PageWriter and DoubleWriteRing only: what they write, they write under their protocol.
   [[nodiscard]] io::File& file() noexcept { return *file_; }
 
  private:
-  PageFile(std::unique_ptr<io::File> file, const FoundHeader& found, bool read_only,
-           std::uint64_t page_count);
+  PageFile(io::Device& device, std::unique_ptr<io::File> file, const FoundHeader& found,
+           bool read_only, std::uint64_t page_count);
 
   void restore_torn_pages();
   void begin_writable();
   void read_chunk(std::span<PageRead> reads) noexcept;
   void write_header(FileHeader next);  // header_mutex_ held
 
+  io::Device& device_;
   const std::unique_ptr<io::File> file_;
   const bool read_only_;
   const std::uint32_t page_size_bytes_;

@@ -43,7 +43,8 @@ PageWriter::PageWriter(PageFile& file)
     : file_(file),
       ring_(file.file(), file.header()),
       atomic_(file.file().atomic_write_bytes_max() >= file.page_size_bytes()),
-      memory_(std::size_t{file.batch_pages()} * file.page_size_bytes(), file.page_size_bytes()) {
+      memory_(std::size_t{file.batch_pages()} * file.page_size_bytes(), file.page_size_bytes()),
+      registration_(file.register_buffer(memory_.bytes())) {
   transfers_.reserve(file.batch_pages());
 }
 

@@ -48,6 +48,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -125,6 +126,7 @@ class PageWriter {
   std::mutex turn_;
   // Protected by turn_:
   AlignedMemory memory_;  ///< batch_pages images, contiguous
+  std::unique_ptr<io::BufferRegistration> registration_;
   std::vector<io::Transfer> transfers_;
   std::uint32_t next_slot_ = 0;
   /// Invariant (4): set after a failed attempt, and at first, when an earlier writer of the same

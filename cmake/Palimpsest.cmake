@@ -34,7 +34,9 @@ target_compile_options(palimpsest_options INTERFACE
   -Wdouble-promotion -Wmissing-declarations -Wredundant-decls -Wvla)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(palimpsest_options INTERFACE
-    -Wduplicated-cond -Wduplicated-branches -Wlogical-op -Wsuggest-override -Wstrict-null-sentinel)
+    -Wduplicated-cond -Wduplicated-branches -Wlogical-op -Wsuggest-override -Wstrict-null-sentinel
+    # False reports of g++ 12 at -O3 on std::string and std::vector (GCC bugs 105651 and 105762).
+    -Wno-restrict -Wno-stringop-overread)
   if(PALIMPSEST_SANITIZE)
     # Instrumentation makes g++ 12 see paths that do not exist; the release build has the warnings.
     target_compile_options(palimpsest_options INTERFACE -Wno-null-dereference -Wno-maybe-uninitialized)
