@@ -50,12 +50,12 @@ PageWriter::PageWriter(PageFile& file)
 
 PageWriter::Batch PageWriter::begin_batch() {
   std::unique_lock turn(turn_);
-  file_.mark_open();
+  file_.require_writable();
   return {*this, std::move(turn)};
 }
 
 void PageWriter::write_batch(Batch& batch) {
-  file_.require_writable();
+  file_.mark_open();  // not before: a batch that stays empty leaves a clean file clean
   if (harden_first_) {
     sync_under_turn();
     harden_first_ = false;
