@@ -1,0 +1,106 @@
+// Threads stopped in the middle of a page fault while others change the world around them.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "palimpsest/error.h"
+
+#include "base/sync_point.h"
+#include "buffer/page_loader.h"
+#include "tests/buffer/interleaving_support.h"
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+namespace palimpsest::buffer {
+namespace {
+
+constexpr std::uint64_t kRecord = 500;
+
+class PageLoaderInterleaving : public palimpsest::test::InterleavingTest {
+ protected:
+  /// Reads the record in a thread that stops at a sync point; `meanwhile` runs while it stands.
+  template <class Meanwhile>
+  std::string value_read_around(std::string_view sync_point, Meanwhile meanwhile) {
+    evict(kRecord);
+    std::string value;
+    SyncBarrier barrier(sync_point);
+    std::thread reader([&] { value = value_of(kRecord); });
+    barrier.wait_until_reached();
+    meanwhile();
+    barrier.release();
+    reader.join();
+    return value;
+  }
+};
+
+// The swip was read while the page was not in memory; before the fault is entered in the table,
+// another thread brings it in and changes it. Without the second look at the swip the page would
+// come into memory twice, and the old image would take the place of the new one.
+TEST_F(PageLoaderInterleaving, SwipReadBeforeAnotherThreadLoadsAndChanges) {
+  if (kOptimisticTakesShared) {
+    GTEST_SKIP() << "the stopped thread would hold the parent's latch";
+  }
+  const std::string value = value_read_around("buffer.fault.swip_read", [&] {
+    ASSERT_TRUE(tree().update(key_of(kRecord), new_value(kRecord)));
+    ASSERT_TRUE(resident(kRecord));
+  });
+  EXPECT_EQ(value, new_value(kRecord));
+  EXPECT_EQ(value_of(kRecord), new_value(kRecord));
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// The same, and the page has left memory again when the first thread goes on.
+TEST_F(PageLoaderInterleaving, SwipReadBeforeAnotherThreadLoadsChangesAndEvicts) {
+  if (kOptimisticTakesShared) {
+    GTEST_SKIP() << "the stopped thread would hold the parent's latch";
+  }
+  const std::string value = value_read_around("buffer.fault.swip_read", [&] {
+    ASSERT_TRUE(tree().update(key_of(kRecord), new_value(kRecord)));
+    ASSERT_NO_FATAL_FAILURE(evict(kRecord));
+  });
+  EXPECT_EQ(value, new_value(kRecord));
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// The parent is split while the page is read: the loader must not touch the old place, and whoever
+// meets the swip at its new place attaches the page.
+TEST_F(PageLoaderInterleaving, ParentSplitsDuringTheRead) {
+  ASSERT_EQ(tree().descent().root_level(), 1U);
+  const std::string value = value_read_around("buffer.fault.entered", [&] {
+    for (std::uint64_t i = 0; i < 3000; ++i) {  // into other leaves of the same inner node
+      ASSERT_TRUE(tree().insert(key_of(200 + i % 90) + std::to_string(i), std::string(600, 'x')));
+    }
+  });
+  EXPECT_EQ(value, old_value(kRecord));
+  EXPECT_EQ(tree().descent().root_level(), 2U);
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// Two threads fault on one page: it is read once, and the second waits for the first.
+TEST_F(PageLoaderInterleaving, SecondFaultWaitsForTheFirst) {
+  std::string other;
+  std::thread second;
+  const std::string value = value_read_around(
+      "buffer.fault.entered", [&] { second = std::thread([&] { other = value_of(kRecord); }); });
+  second.join();
+  EXPECT_EQ(value, old_value(kRecord));
+  EXPECT_EQ(other, old_value(kRecord));
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// A read error is the reader's own; the frame is free again and the next reader tries anew.
+TEST_F(PageLoaderInterleaving, FailedReadLeavesNothingBehind) {
+  evict(kRecord);
+  disk_.inject({.error = EIO, .kinds = unsigned(palimpsest::test::SimKind::read), .nth = 1});
+  EXPECT_THROW(static_cast<void>(value_of(kRecord)), Error);
+  EXPECT_EQ(value_of(kRecord), old_value(kRecord));
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+}  // namespace
+}  // namespace palimpsest::buffer
+
+#endif

@@ -1,0 +1,177 @@
+// What happens to pages while their images are on the way to disk.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "palimpsest/error.h"
+
+#include "buffer/file_header.h"
+#include "buffer/page_reclaimer.h"
+#include "tests/buffer/interleaving_support.h"
+
+namespace palimpsest::buffer {
+namespace {
+
+using palimpsest::test::SimKind;
+using palimpsest::test::SimOperation;
+using palimpsest::test::TreeDatabase;
+
+/// Stops the first write of pages, not of the file's header, until released.
+class StoppedWrite {
+ public:
+  explicit StoppedWrite(palimpsest::test::SimDisk& disk) : disk_(disk) {
+    disk_.set_hook([this](const SimOperation& operation) {
+      if (operation.kind == SimKind::write && operation.offset_bytes >= kHeaderAreaBytes) {
+        stop();
+      }
+    });
+  }
+  ~StoppedWrite() { disk_.set_hook({}); }
+
+  void wait_until_reached() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return reached_; });
+  }
+  void release() {
+    const std::scoped_lock lock(mutex_);
+    released_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  void stop() {
+    std::unique_lock lock(mutex_);
+    reached_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return released_; });
+  }
+
+  palimpsest::test::SimDisk& disk_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reached_ = false;
+  bool released_ = false;
+};
+
+class PageReclaimerInterleaving : public palimpsest::test::InterleavingTest {
+ protected:
+  /// Runs `meanwhile` while a flush of all dirty pages is stopped in its first write.
+  template <class Meanwhile>
+  void during_flush(Meanwhile meanwhile) {
+    StoppedWrite write(disk_);
+    std::thread flusher([&] { database_->pool().flush(); });
+    write.wait_until_reached();
+    meanwhile();
+    write.release();
+    flusher.join();
+  }
+  [[nodiscard]] std::set<PageId> leaves_of(std::uint64_t first, std::uint64_t last) {
+    std::set<PageId> pages;
+    for (std::uint64_t i = first; i < last; ++i) {
+      pages.insert(leaf_of(i).page);
+    }
+    return pages;
+  }
+  void reopen() {
+    database_->close();
+    database_.reset();
+    database_ = TreeDatabase::open(*device_, kOptions);
+  }
+};
+
+TEST_F(PageReclaimerInterleaving, PageChangedDuringItsWriteIsWrittenAgain) {
+  ASSERT_TRUE(tree().update(key_of(10), new_value(10)));
+  during_flush([&] { ASSERT_TRUE(tree().update(key_of(11), new_value(11))); });
+  reopen();
+  EXPECT_EQ(value_of(10), new_value(10));
+  EXPECT_EQ(value_of(11), new_value(11));
+}
+
+// A page id that is free may be handed out and written; so it is not free before the write ends.
+TEST_F(PageReclaimerInterleaving, PageFreedDuringItsWriteKeepsItsId) {
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(tree().update(key_of(i), new_value(i)));
+  }
+  std::set<PageId> freed;
+  during_flush([&] {
+    const std::set<PageId> before = leaves_of(0, 100);
+    for (std::uint64_t i = 1; i < 99; ++i) {
+      ASSERT_TRUE(tree().remove(key_of(i)));
+    }
+    freed = before;
+    for (const PageId page : leaves_of(0, 100)) {
+      freed.erase(page);
+    }
+    ASSERT_GE(freed.size(), 5U);
+    for (const PageId page : freed) {
+      EXPECT_TRUE(database_->space().is_allocated(page)) << raw(page);
+    }
+  });
+  for (const PageId page : freed) {
+    EXPECT_FALSE(database_->space().is_allocated(page)) << raw(page);
+  }
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+  reopen();
+  EXPECT_EQ(value_of(0), new_value(0));
+  EXPECT_EQ(value_of(50), "absent");
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// Until the write has ended the disk holds the old image: who evicted the page would read that.
+TEST_F(PageReclaimerInterleaving, PageStaysInMemoryDuringItsWrite) {
+  ASSERT_TRUE(tree().update(key_of(500), new_value(500)));
+  during_flush([&] {
+    for (std::uint64_t i = 0; i < 20'000; ++i) {
+      const std::uint64_t other = i * 7 % kRecords;
+      if (other / 50 != 10) {
+        ASSERT_EQ(value_of(other), old_value(other));
+      }
+    }
+    EXPECT_TRUE(resident(500));
+    EXPECT_EQ(value_of(500), new_value(500));
+  });
+  ASSERT_NO_FATAL_FAILURE(evict(500));  // and now it may go
+  EXPECT_EQ(value_of(500), new_value(500));
+}
+
+// A failed write leaves its pages dirty: nothing is lost when the disk recovers.
+TEST_F(PageReclaimerInterleaving, FailedWriteLosesNothing) {
+  for (std::uint64_t i = 0; i < kRecords; i += 100) {
+    ASSERT_TRUE(tree().update(key_of(i), new_value(i)));
+  }
+  database_->pool().flush();  // the file is marked as open: a failure there would be final
+  ASSERT_TRUE(tree().update(key_of(50), new_value(50)));
+  disk_.inject({.error = ENOSPC, .kinds = unsigned(SimKind::write), .nth = 1});
+  EXPECT_THROW(database_->pool().flush(), Error);
+  reopen();
+  for (std::uint64_t i = 0; i < kRecords; i += 100) {
+    EXPECT_EQ(value_of(i), new_value(i));
+  }
+  EXPECT_EQ(value_of(50), new_value(50));
+}
+
+// A remembered leaf that was evicted, or freed by a merge, is not taken for the leaf it was.
+TEST_F(PageReclaimerInterleaving, LastLeafForgetsEvictedAndFreedPages) {
+  btree::LastLeaf last;
+  std::string value;
+  ASSERT_TRUE(tree().lookup(key_of(500), value, &last));
+  ASSERT_NO_FATAL_FAILURE(evict(500));
+  ASSERT_TRUE(tree().update(key_of(500), new_value(500)));
+  ASSERT_TRUE(tree().lookup(key_of(500), value, &last));
+  EXPECT_EQ(value, new_value(500));
+  for (std::uint64_t i = 400; i < 600; ++i) {  // merges, the remembered leaf among them
+    ASSERT_TRUE(tree().remove(key_of(i)));
+  }
+  EXPECT_FALSE(tree().lookup(key_of(500), value, &last));
+  ASSERT_TRUE(tree().insert(key_of(500), old_value(500), &last));
+  EXPECT_EQ(value_of(500), old_value(500));
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+}  // namespace
+}  // namespace palimpsest::buffer
