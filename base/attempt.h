@@ -21,8 +21,8 @@ template <class T>
 class [[nodiscard]] Attempt {
  public:
   // Implicit on purpose: `return restart;` and `return value;` read as what they are.
-  Attempt(Restart) noexcept {}                                  // NOLINT(google-explicit-constructor)
-  Attempt(T value) noexcept : value_(std::move(value)) {}       // NOLINT(google-explicit-constructor)
+  Attempt(Restart) noexcept {}                             // NOLINT(google-explicit-constructor)
+  Attempt(T value) noexcept : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
   [[nodiscard]] T& operator*() & noexcept { return *value_; }

@@ -1,5 +1,5 @@
-// Checks for bugs of this program: they abort with a message. Never used on bytes from a file: those
-// are validated and reported as corruption.
+// Checks for bugs of this program: they abort with a message. Never used on bytes from a file:
+// those are validated and reported as corruption.
 #pragma once
 
 #include <source_location>

@@ -22,17 +22,15 @@
 //             (3) what a scan called safe is safe for ever and for all participants.
 // Argument. All fences are sequentially consistent, so any two are ordered.
 //  - (2): If R2 comes before E3, the reader's E4 sees the unlink. So a reader that reached the
-//  object
-//    has E3 before R2, and R3, which comes after, reads no older epoch than E1 did: tag >= e.
+//    object has E3 before R2, and R3, which comes after, reads no older epoch than E1 did: tag >=
+//    e.
 //  - A scan that sees the slot frees only tags below e: by (2) none that this reader reaches.
 //  - A scan that does not see it (S3 reads the value before E2) has S2 before E3. It frees tags
-//  below
-//    g. A retirer with tag < g has R2 before S2: were S2 before R2, R3 could not read an epoch
-//    older than S1 did. So R2 before S2 before E3, and E4 sees the unlink.
+//    below g. A retirer with tag < g has R2 before S2: were S2 before R2, R3 could not read an
+//    epoch older than S1 did. So R2 before S2 before E3, and E4 sees the unlink.
 //  - Leaving is a release store of "idle" that the scan acquires: the reader's last access to an
-//  object
-//    happens before it is freed. safe is passed on by release and acquire, so that holds for (3)
-//    too.
+//    object happens before it is freed. safe is passed on by release and acquire, so that holds for
+//    (3) too.
 //  - A stale e in E1 (the global epoch has moved on) only pins more, so entering needs no loop.
 //  - A scan reads the number of slots in use after S2; it was raised before the slot's first E3, so
 //    the same two cases hold for it.

@@ -202,7 +202,8 @@ void TreeAuditor::judge_frame(const Frame& frame, const Expected& expected) {
   if (frame.state.load(std::memory_order_acquire) != FrameState::resident) {
     find(expected.page, "its frame is not resident");
   }
-  const buffer::PageType type = buffer::header_of(pool_.frames().page_bytes(pool_.index_of(frame))).type;
+  const buffer::PageType type =
+      buffer::header_of(pool_.frames().page_bytes(pool_.index_of(frame))).type;
   if (frame.type.load(std::memory_order_relaxed) != type) {
     find(expected.page, "its frame says another type than {}", name_of(type));
   }

@@ -109,8 +109,9 @@ bool BTree::lookup(ByteView key, std::string& value, LastLeaf* last) const {
   return lookup_with(key, [&](ByteView found) { value.assign(found); }, last);
 }
 
-// Calls read(descriptor) until it is complete; the value may be replaced meanwhile, and then the key
-// is looked up again. False if the key, or a large value of it, is gone; `read` then says what to do.
+// Calls read(descriptor) until it is complete; the value may be replaced meanwhile, and then the
+// key is looked up again. False if the key, or a large value of it, is gone; `read` then says what
+// to do.
 template <class Read>
 bool BTree::with_large(ByteView key, ByteView descriptor, Read&& read) const {
   LargeValueDescriptor value = large_values_->decode(descriptor);
@@ -208,8 +209,8 @@ ExclusivePage BTree::exclusive_leaf(ByteView key, LastLeaf* last) const {
   return descent_.leaf<ExclusivePage>(Target{key});
 }
 
-// Ends a write: remembers the leaf, and splits it if too many writers meet in it. The write is done,
-// so nothing fails here: both are wishes.
+// Ends a write: remembers the leaf, and splits it if too many writers meet in it. The write is
+// done, so nothing fails here: both are wishes.
 void BTree::let_go(ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* last) noexcept {
   buffer::Frame& frame = leaf.frame();
   if (last != nullptr) {

@@ -1,15 +1,15 @@
 // The B+-tree: an ordered map from key bytes to value bytes, larger than memory.
 //
-// Keys are compared by memcmp; 1 byte to an eighth of the page. A record (key plus value) of up to a
-// quarter of the page lies in a leaf; larger values, up to 1 GiB, lie in extents of their own and the
-// leaf holds their descriptor (large_value_store.h). Leaves have fences and no sibling pointers, so
-// each page is named by exactly one swip.
+// Keys are compared by memcmp; 1 byte to an eighth of the page. A record (key plus value) of up to
+// a quarter of the page lies in a leaf; larger values, up to 1 GiB, lie in extents of their own and
+// the leaf holds their descriptor (large_value_store.h). Leaves have fences and no sibling
+// pointers, so each page is named by exactly one swip.
 //
 // Parts: node_*.h, leaf_node.h, inner_node.h (one page), descent.h (finding a node), structure.h
 // (splits, merges), leaf_walk.h and cursor.h (scans), builder.h (sorted loads), audit.h (checking).
 //
-// Latching: reads are optimistic and write nothing shared; a write latches its leaf exclusively, and
-//           more only when the structure must change. No latch is held during I/O or while the
+// Latching: reads are optimistic and write nothing shared; a write latches its leaf exclusively,
+//           and more only when the structure must change. No latch is held during I/O or while the
 //           caller's code runs, except where a function says so.
 // Failure: Error invalid_argument for a key or value beyond a limit (names it), no_space, io_error,
 //          corruption; the tree stays valid, and the operation has had no effect.

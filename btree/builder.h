@@ -10,16 +10,16 @@
 // each inner level. The root keeps its page id: at the end the content of the topmost node goes
 // into the root's frame in one step, and with it the whole tree becomes visible.
 //
-// The last leaf may be empty and the last node of an inner level may have a single child: neither is
-// known before the input ends.
+// The last leaf may be empty and the last node of an inner level may have a single child: neither
+// is known before the input ends.
 //
 // Latching: the root's latch for an instant at either end; no latch is held while the caller's code
 //           runs or during I/O. Do not call with a latch or a page writer's batch held.
 // Failure: add() and finish() throw Error invalid_argument (a key that is not above the one before,
 //          a key or value beyond a limit: the message names the record's position, counted from 1;
-//          a tree that is not empty, at either end), no_space, io_error, failed. Afterwards, and when
-//          destroyed unfinished, everything allocated is free again and the tree is as it was; every
-//          further call throws failed.
+//          a tree that is not empty, at either end), no_space, io_error, failed. Afterwards, and
+//          when destroyed unfinished, everything allocated is free again and the tree is as it was;
+//          every further call throws failed.
 // Durability: what finish() leaves is durable as any change is: with the next flush and harden.
 // Thread-safety: a builder belongs to one thread. The tree may be used meanwhile; a record inserted
 //          into it makes finish() fail.
@@ -43,8 +43,8 @@ class TreeBuilder {
   /// Leaves are buffered and written in runs of this size.
   static constexpr std::size_t kRunBytes = std::size_t{1} << 20;
 
-  /// `tree` is empty and outlives the builder. `fill_factor`: share of each node's bytes to be used,
-  /// kFillFactorMin to 1. Throws invalid_argument.
+  /// `tree` is empty and outlives the builder. `fill_factor`: share of each node's bytes to be
+  /// used, kFillFactorMin to 1. Throws invalid_argument.
   explicit TreeBuilder(BTree& tree, double fill_factor = 1.0);
   TreeBuilder(const TreeBuilder&) = delete;
   TreeBuilder& operator=(const TreeBuilder&) = delete;

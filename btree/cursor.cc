@@ -61,8 +61,8 @@ void Cursor::fill_forward(ByteView from, Bound bound) {
   while (records_.empty() && walk.next()) {
     SlotIndex first = walk.first();
     if (bound == Bound::exclusive) {
-      // Not only the first leaf can hold `from`: a merge may bring it into the second. There it lies
-      // below the range.
+      // Not only the first leaf can hold `from`: a merge may bring it into the second. There it
+      // lies below the range.
       const SearchResult at = walk.leaf().find(from);
       first += at.found && at.slot == first ? 1 : 0;
     }

@@ -2,10 +2,10 @@
 // the caller looks at one.
 //
 // The cursor copies records out of a leaf under its shared latch, as many as hinted at first and
-// twice as many each time it goes on, up to a leaf. It is not a snapshot: it shows each record as it
-// was when it was copied, and continues from the last key, wherever that lies by then.
-// Thread-safety: a cursor belongs to one thread; the tree may be changed by any. Failure: throws what
-// the tree throws; the cursor is then invalid and can be positioned again.
+// twice as many each time it goes on, up to a leaf. It is not a snapshot: it shows each record as
+// it was when it was copied, and continues from the last key, wherever that lies by then.
+// Thread-safety: a cursor belongs to one thread; the tree may be changed by any. Failure: throws
+// what the tree throws; the cursor is then invalid and can be positioned again.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,8 @@ class Cursor {
   /// `tree` outlives the cursor. `records_hint`: how many records the caller expects to read.
   explicit Cursor(const BTree& tree, std::size_t records_hint = 8);
 
-  /// To the first record, the last one, the first with a key >= `key`, the last with a key <= `key`.
+  /// To the first record, the last one, the first with a key >= `key`, the last with a key <=
+  /// `key`.
   void seek_first();
   void seek_last();
   void seek(ByteView key);

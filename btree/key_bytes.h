@@ -184,8 +184,9 @@ class KeyBuffer {
   return static_cast<std::uint32_t>(last << 8 * (kHeadBytes - size));
 }
 
-/// Order of two suffixes whose heads are equal: negative, 0 or positive. When one of them has no byte
-/// beyond its head, the other equals it, padded with zeros, up to there: the shorter is the smaller.
+/// Order of two suffixes whose heads are equal: negative, 0 or positive. When one of them has no
+/// byte beyond its head, the other equals it, padded with zeros, up to there: the shorter is the
+/// smaller.
 [[nodiscard]] inline int compare_after_head(ByteView a, ByteView b) noexcept {
   const std::size_t shorter = std::min(a.size(), b.size());
   if (shorter > kHeadBytes) {

@@ -4,7 +4,8 @@
 // memory holds the leaf's frame, its latch version and its fences: a key outside the fences is
 // dismissed without looking at the page; inside, the version says whether the leaf is still what it
 // was (eviction, splits and merges raise it).
-// Thread-safety: belongs to one thread, tree and pool. Pins nothing: the leaf may be evicted any time.
+// Thread-safety: belongs to one thread, tree and pool. Pins nothing: the leaf may be evicted any
+// time.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,8 @@ namespace {
 
 using Editor = NodeEditor<LeafSlot>;
 
-/// The longest upper fence that seal() may need after `last`: its successor, at most one byte longer.
+/// The longest upper fence that seal() may need after `last`: its successor, at most one byte
+/// longer.
 std::uint32_t seal_reserve_bytes(ByteView last, std::uint32_t page_size) noexcept {
   return std::min(static_cast<std::uint32_t>(last.size()) + 1, key_bytes_max(page_size));
 }
@@ -170,8 +171,8 @@ bool LeafNode::append(ByteView key, ByteView value, std::uint16_t flags) noexcep
   const std::uint32_t regrown = count() * (header().prefix_len - prefix_len);
   const std::size_t needed = regrown + sizeof(LeafSlot) + (key.size() - prefix_len) + value.size() +
                              seal_reserve_bytes(key, page_size_);
-  // A key at the length limit with nothing but 0xff after the prefix has no successor that keeps the
-  // prefix; alone in its node it needs none.
+  // A key at the length limit with nothing but 0xff after the prefix has no successor that keeps
+  // the prefix; alone in its node it needs none.
   const bool has_successor =
       key.size() < key_bytes_max(page_size_) || incrementable_byte(key, prefix_len) < key.size();
   if (count() > 0 && (needed > free_bytes() || !has_successor)) {

@@ -4,12 +4,12 @@
 // descent. Between two leaves nothing is latched and anything may change; every record that exists
 // throughout the walk is met once, in order, because fences partition the keys whatever splits and
 // merges happen.
-// Read-ahead: each time the next leaf is not in memory, its right (or left) neighbours under the same
-// parent are loaded with it, their reads overlapping: twice as many each time, so that a short range
-// costs little and a long scan keeps the device busy.
+// Read-ahead: each time the next leaf is not in memory, its right (or left) neighbours under the
+// same parent are loaded with it, their reads overlapping: twice as many each time, so that a short
+// range costs little and a long scan keeps the device busy.
 //
-// Latching: next() is called with no latch but the walk's own, which it gives up first; it may do I/O.
-//           While a leaf is held the caller neither calls the engine nor blocks.
+// Latching: next() is called with no latch but the walk's own, which it gives up first; it may do
+//           I/O. While a leaf is held the caller neither calls the engine nor blocks.
 // Thread-safety: a walk belongs to one thread. Failure: throws what the pool throws; the walk holds
 //           nothing then.
 #pragma once

@@ -6,8 +6,8 @@
 namespace palimpsest::btree {
 namespace {
 
-/// Nodes with fewer records do without head_skip, and so do those where it would gain little: a head
-/// with three bytes of difference is good enough.
+/// Nodes with fewer records do without head_skip, and so do those where it would gain little: a
+/// head with three bytes of difference is good enough.
 constexpr SlotIndex kHeadSkipCountMin = 8;
 constexpr std::uint32_t kHeadSkipMin = 2;
 

@@ -1,4 +1,5 @@
-// Changing a node's slots and heap, written once for leaf and inner nodes. Internal to btree's nodes.
+// Changing a node's slots and heap, written once for leaf and inner nodes. Internal to btree's
+// nodes.
 //
 // All functions need the page exclusively, keep the invariants of node_layout.h and expect a page
 // that satisfies them (built by this code, or accepted by validate_node()).
@@ -15,7 +16,8 @@
 
 namespace palimpsest::btree {
 
-/// NodeHeader::last_insert before the first insertion: a first record at 0 continues a run from here.
+/// NodeHeader::last_insert before the first insertion: a first record at 0 continues a run from
+/// here.
 inline constexpr std::uint16_t kNoInsertYet = 0xFFFF;
 
 /// Bytes of the heap that a slot's record occupies.
@@ -86,15 +88,15 @@ class NodeEditor {
   /// Appends the records [begin, end) of `from`, another page, whose keys lie within the fences and
   /// above those present, adapting them to this node's prefix.
   void append_from(const NodeView& from, SlotIndex begin, SlotIndex end) const noexcept;
-  /// Empties the node and fills it again with all its records, under new fences. A `prefix_len` other
-  /// than that of the fences is for nodes under construction.
+  /// Empties the node and fills it again with all its records, under new fences. A `prefix_len`
+  /// other than that of the fences is for nodes under construction.
   void rebuild(ByteView lower, std::optional<ByteView> upper,
                std::optional<std::uint32_t> prefix_len) const noexcept;
   void compact() const noexcept;
 
   /// Inserts a slot at `i` with its suffix and room for the rest of its record; `slot` has lengths,
-  /// and this fills in head and offset. The caller has checked that it fits, and writes what follows
-  /// the suffix to the address returned.
+  /// and this fills in head and offset. The caller has checked that it fits, and writes what
+  /// follows the suffix to the address returned.
   [[nodiscard]] std::byte* open(SlotIndex i, Slot slot, ByteView suffix) const noexcept;
   /// Removes slot `i` and zeroes what it occupied.
   void close(SlotIndex i) const noexcept;

@@ -31,10 +31,10 @@
 //                 overlap; heap_used is the sum of their lengths;
 //             (2) keys ascend strictly and lie within the fences; an inner node's separators lie
 //                 strictly above the lower fence;
-//             (3) heads and hints agree with the keys; all suffixes start with the same head_skip bytes;
+//             (3) heads and hints agree with the keys; all suffixes start with the same head_skip
+//                 bytes;
 //             (4) bytes that belong to nothing (free space, holes, reserved fields) are zero, so
-//             that
-//                 no deleted data reaches the disk.
+//                 that no deleted data reaches the disk.
 // A record's suffix and value are adjacent (suffix first), so that one cache line serves both. The
 // head is the first four suffix bytes behind head_skip ("poor man's normalised keys", Graefe and
 // Larson, ICDE 2001); heads with a hint array follow LeanStore (ICDE 2018). head_skip is there for

@@ -1,9 +1,9 @@
 // The search inside a node, written once for leaf and inner slots. Internal to btree's nodes.
 //
-// Three steps: the hint array (16 heads, compared at once) leaves a sixteenth of the slots; a binary
-// search without unpredictable branches over their heads; and, only if a head equals the key's, the
-// comparison of whole suffixes. With 8-byte keys nearly every search touches the heap once, at the
-// record it is after. Heads and hint array follow LeanStore (ICDE 2018).
+// Three steps: the hint array (16 heads, compared at once) leaves a sixteenth of the slots; a
+// binary search without unpredictable branches over their heads; and, only if a head equals the
+// key's, the comparison of whole suffixes. With 8-byte keys nearly every search touches the heap
+// once, at the record it is after. Heads and hint array follow LeanStore (ICDE 2018).
 //
 // Optimistic: hints, heads, offsets and lengths may be torn. The hints yield a number in [0, 16],
 // which with the bounded count yields a range of slots within the count whatever the bytes were.
@@ -144,8 +144,8 @@ template <class Slot>
   const std::uint32_t head = head_after(key, skipped);
   const ByteView rest(key.data() + skipped, key.size() - skipped);
   const std::uint32_t hints_below = count_hints<false>(node.page(), head);
-  // Slot hinted_slot(hints_below - 1) is below the key, slot hinted_slot(hints_below) is not. Without
-  // a hint below, the subtraction wraps, and the minimum is 0.
+  // Slot hinted_slot(hints_below - 1) is below the key, slot hinted_slot(hints_below) is not.
+  // Without a hint below, the subtraction wraps, and the minimum is 0.
   const std::uint32_t scaled = hints_below * count;
   const std::size_t end = scaled / kHintCount;
   std::size_t slot = std::min<std::size_t>((scaled - count) / kHintCount + 1, end);
@@ -169,8 +169,8 @@ template <class Slot>
   return SearchResult::packed(slot, found);
 }
 
-/// The search in a node whose heads leave out head_skip bytes; `prefix_len` bytes of the key are the
-/// node's prefix.
+/// The search in a node whose heads leave out head_skip bytes; `prefix_len` bytes of the key are
+/// the node's prefix.
 template <class Slot>
 [[nodiscard, gnu::noinline]] std::uint64_t search_skipping(const NodeView& node, SlotIndex count,
                                                            ByteView key,

@@ -11,11 +11,12 @@ namespace {
 /// Insertions in a row from which on a leaf counts as the place of a stream.
 constexpr std::int32_t kRunMin = 3;
 
-// A leaf can always be split near its middle. Let C be the capacity, L, U, S <= page/8 the lengths of
-// lower fence, upper fence and separator, and M = page/4 + slot the largest item. The items, the new
-// one included, have T <= C - L - U + M bytes; some cut leaves at most (T + M) / 2 on either side
-// (move the cut from the left until the left side exceeds half of T; the item that crosses it is at
-// most M). With fences a side needs at most (C - L - U + 2M) / 2 + L + S (the right one the same with
+// A leaf can always be split near its middle. Let C be the capacity, L, U, S <= page/8 the lengths
+// of lower fence, upper fence and separator, and M = page/4 + slot the largest item. The items, the
+// new one included, have T <= C - L - U + M bytes; some cut leaves at most (T + M) / 2 on either
+// side (move the cut from the left until the left side exceeds half of T; the item that crosses it
+// is at most M). With fences a side needs at most (C - L - U + 2M) / 2 + L + S (the right one the
+// same with
 // U for L) <= C/2 + M + page/16 + page/8, as L - (L + U) / 2 <= page/16. Prefixes only grow in a
 // split, which makes items smaller. So it fits if M + 3/16 page <= C/2; M <= page/4 + slot:
 template <std::uint32_t kPageSize>
@@ -23,8 +24,8 @@ constexpr bool kSplitFits = record_bytes_max(kPageSize) + sizeof(LeafSlot) + 3 *
                             node_capacity_bytes(kPageSize) / 2;
 static_assert(kSplitFits<4096> && kSplitFits<8192> && kSplitFits<16384> && kSplitFits<32768> &&
               kSplitFits<65536>);
-// For inner nodes the same holds with M = page/8 + slot, which is less, and the separator that moves
-// up leaves T. A full inner node has at least three separators, so each side keeps a child:
+// For inner nodes the same holds with M = page/8 + slot, which is less, and the separator that
+// moves up leaves T. A full inner node has at least three separators, so each side keeps a child:
 static_assert(3 * (key_bytes_max(buffer::kPageSizeMin) + sizeof(InnerSlot)) +
                   2 * key_bytes_max(buffer::kPageSizeMin) <
               node_capacity_bytes(buffer::kPageSizeMin));
@@ -200,8 +201,8 @@ class InnerCut {
   std::uint32_t before_bytes_ = 0;
 };
 
-/// Moves the cut near the middle of [first, end) by bytes, then to the shortest separator in a small
-/// window around it that leaves neither side with much more than half.
+/// Moves the cut near the middle of [first, end) by bytes, then to the shortest separator in a
+/// small window around it that leaves neither side with much more than half.
 template <class Cut>
 void cut_in_middle(Cut& cut, SlotIndex first, SlotIndex end) noexcept {
   SlotIndex best = first;

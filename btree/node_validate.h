@@ -7,8 +7,8 @@
 //   - lengths and offsets are in range, records and fences do not overlap, heap_used is right, so
 //     that changing functions never leave the page and their arithmetic never wraps;
 //   - fences are ordered, the prefix is their common prefix, keys ascend strictly within the
-//   fences,
-//     heads and hints are right, so that searches find what is there and splits find valid cuts;
+//     fences, heads and hints are right, so that searches find what is there and splits find valid
+//     cuts;
 //   - no key is longer than key_bytes_max(), no record larger than record_bytes_max(), so that
 //     splits always fit; reserved fields and unknown flags are zero;
 //   - each child swip is plausible by the caller's own rule.

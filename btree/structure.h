@@ -1,10 +1,10 @@
 // Changing a tree's structure: splits, merges, and the root growing and shrinking.
 //
 // Each change is one step of one level, a system transaction in itself: it latches the parent, the
-// node and at most one neighbour exclusively, top-down and left to right, changes them, and lets go.
-// What must happen above first (no room in the parent) is done as a step of its own, and the first
-// one starts again. Between steps the tree is valid. Frames and page ids for new pages are reserved
-// before any latch is taken.
+// node and at most one neighbour exclusively, top-down and left to right, changes them, and lets
+// go. What must happen above first (no room in the parent) is done as a step of its own, and the
+// first one starts again. Between steps the tree is valid. Frames and page ids for new pages are
+// reserved before any latch is taken.
 //
 // Invariants: (1) the root keeps its page id and its frame: it grows by moving its content into two
 //                 new children, and shrinks by taking over the content of its only child;

@@ -18,8 +18,9 @@ namespace {
 /// Memory of one frame besides its page: the header, and its places in the free list.
 constexpr std::uint64_t kBytesPerFrame = sizeof(Frame) + 2 * sizeof(FrameIndex);
 
-/// How long a thread looks for a frame before it gives up. Frames are held only for the length of an
-/// operation or of a page write, so this passes only when memory is far too small or the device hangs.
+/// How long a thread looks for a frame before it gives up. Frames are held only for the length of
+/// an operation or of a page write, so this passes only when memory is far too small or the device
+/// hangs.
 constexpr auto kFrameDeadline = std::chrono::seconds(60);
 
 std::uint32_t frames_that_fit(std::uint64_t memory_bytes, std::uint32_t page_size_bytes) {

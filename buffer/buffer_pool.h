@@ -5,14 +5,16 @@
 // table; LeanStore, ICDE 2018) and its page id if it is not. `follow` turns a parent's guard and a
 // swip into the child's guard, or brings the page in and asks for a restart.
 //
-// Parts: frame_table.h (memory), free_frames.h, fault_table.h and page_loader.h (bringing pages in),
-// page_reclaimer.h and page_provider.h (taking them out), page_guard.h (latch modes as types).
+// Parts: frame_table.h (memory), free_frames.h, fault_table.h and page_loader.h (bringing pages
+// in), page_reclaimer.h and page_provider.h (taking them out), page_guard.h (latch modes as types).
 //
 // Invariants: (1) a page is in at most one frame (fault_table.h);
 //             (2) no global lock is taken to read, load, evict or write a page;
-//             (3) memory: frames, their headers and the free list stay within Options::memory_bytes.
-// Latching: functions that may do I/O or wait for frames say so; they are called with no latch held,
-//           except that `follow*` takes the parent's optimistic guard and releases it before waiting.
+//             (3) memory: frames, their headers and the free list stay within
+//                 Options::memory_bytes.
+// Latching: functions that may do I/O or wait for frames say so; they are called with no latch
+//           held, except that `follow*` takes the parent's optimistic guard and releases it before
+//           waiting.
 // Thread-safety: all functions, from any thread, except construction and destruction.
 #pragma once
 
@@ -114,8 +116,8 @@ class BufferPool {
 
   // Reading ahead: faults that overlap in one thread
 
-  /// Starts to load an evicted child unless that is under way, the parent has changed or no frame is
-  /// free. Waits for nothing; until finish_loads() the caller must not wait for any latch.
+  /// Starts to load an evicted child unless that is under way, the parent has changed or no frame
+  /// is free. Waits for nothing; until finish_loads() the caller must not wait for any latch.
   bool begin_load(const OptimisticPage& parent, SwipRef child, std::vector<Load>& loads) {
     return loader_.begin(parent, child, loads);
   }
@@ -125,10 +127,10 @@ class BufferPool {
 
   // Changing the structure
 
-  /// Frames and page ids for `pages` new pages, so that none is waited for under a latch. May evict,
-  /// write and grow the file; throws no_space, io_error, out_of_memory; called without latches. All
-  /// reservations together take at most an eighth of the frames (the caller waits), so that those who
-  /// have one can still bring pages in.
+  /// Frames and page ids for `pages` new pages, so that none is waited for under a latch. May
+  /// evict, write and grow the file; throws no_space, io_error, out_of_memory; called without
+  /// latches. All reservations together take at most an eighth of the frames (the caller waits), so
+  /// that those who have one can still bring pages in.
   [[nodiscard]] PageReservation reserve(std::uint32_t pages);
 
   /// A new page that nothing refers to yet, exclusively latched, to be formatted by the caller and

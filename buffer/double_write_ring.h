@@ -16,9 +16,9 @@
 // has one write in flight at a time and its GSN never falls.
 // Why 4 also rewrites whole images: after a failed sync the device's cache may show what the medium
 // never got, and the next sync succeeds (Rebello et al., ATC 2020). What may be unhardened in place
-// is of these batches, and what is in place has a durable copy. A page whose image in place is older
-// than that must be left alone: the cache's copies of the newest batch may be lost, and then a crash
-// in 4 would leave the page torn with no copy.
+// is of these batches, and what is in place has a durable copy. A page whose image in place is
+// older than that must be left alone: the cache's copies of the newest batch may be lost, and then
+// a crash in 4 would leave the page torn with no copy.
 // Cases: - A page cut off by a truncation: its place lies beyond the end of the file; skipped.
 //        - A freed page, maybe in use again: its image in place verifies, or it was never made
 //          durable and nothing refers to it; an old image there is as good as a torn one.

@@ -2,13 +2,14 @@
 // to be attached.
 //
 // Why it exists: a page must never be in two frames. A resident page is named by its one swip; from
-// the moment a thread decides to load an evicted page until its frame is in the swip, the entry here
-// says so.
-// Invariant: while an entry for page p exists, p's swip holds the page id, and nobody but the one who
-//            removes the entry may swizzle it. Hence: insert first, then check that the swip still
-//            holds the page id (page_fault.cc); a swip seen before the insertion proves nothing.
-// Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order; a page
-//                latch may be held when one is taken.
+// the moment a thread decides to load an evicted page until its frame is in the swip, the entry
+// here says so.
+// Invariant: while an entry for page p exists, p's swip holds the page id, and nobody but the one
+//            who removes the entry may swizzle it. Hence: insert first, then check that the swip
+//            still holds the page id (page_fault.cc); a swip seen before the insertion proves
+//            nothing.
+// Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order; a
+//                page latch may be held when one is taken.
 #pragma once
 
 #include <array>

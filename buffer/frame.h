@@ -1,5 +1,5 @@
-// A frame: the in-memory slot that holds a page. This is its header, one cache line; the page's bytes
-// lie in the pool's page memory at the same index (frame_table.h).
+// A frame: the in-memory slot that holds a page. This is its header, one cache line; the page's
+// bytes lie in the pool's page memory at the same index (frame_table.h).
 //
 // States and the functions that make the transitions:
 //
@@ -36,10 +36,12 @@ enum class FrameState : std::uint8_t { free = 1, loading, ready, resident };
 /// Bits of Frame::flags.
 struct FrameFlag {
   /// The page differs from its newest written image. Set under the exclusive latch, cleared by the
-  /// page writer under the shared latch (so no change is under way), at the moment it copies the page.
+  /// page writer under the shared latch (so no change is under way), at the moment it copies the
+  /// page.
   static constexpr std::uint32_t dirty = 1;
-  /// A copy of the page is being written. At most one at a time: set together with clearing `dirty`,
-  /// cleared when the write has completed. The page is not evicted and its id not reused meanwhile.
+  /// A copy of the page is being written. At most one at a time: set together with clearing
+  /// `dirty`, cleared when the write has completed. The page is not evicted and its id not reused
+  /// meanwhile.
   static constexpr std::uint32_t writing = 2;
   /// The page was freed while `writing`: whoever clears `writing` completes the freeing.
   static constexpr std::uint32_t doomed = 4;
@@ -56,8 +58,8 @@ struct alignas(64) Frame {
   std::atomic<PageType> type{};
   std::atomic<bool> cool{false};
   /// How often a writer of this page had to wait for its latch, at another place of the page than
-  /// the one before (saturating), and that place. For contention splits; written under the exclusive
-  /// latch.
+  /// the one before (saturating), and that place. For contention splits; written under the
+  /// exclusive latch.
   std::atomic<std::uint8_t> contention{0};
   std::atomic<std::uint16_t> contended_place{0};
 

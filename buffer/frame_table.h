@@ -1,8 +1,8 @@
 // The pool's memory: one reserved range of pages and one array of frame headers, by frame index.
 //
 // Never unmapped while the pool lives, so a stale frame index may be read at any time; what is read
-// then is rejected by the latch version. Memory is only reserved here and becomes resident as frames
-// are first used; huge pages are asked for where the kernel offers them.
+// then is rejected by the latch version. Memory is only reserved here and becomes resident as
+// frames are first used; huge pages are asked for where the kernel offers them.
 // Thread-safety: immutable after construction.
 #pragma once
 

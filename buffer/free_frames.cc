@@ -5,10 +5,10 @@
 
 namespace palimpsest::buffer {
 
-FreeFrames::FreeFrames(std::uint32_t frame_count) : count_(frame_count) {
-  // Highest index at the bottom: memory becomes resident from its start.
-  for (std::uint32_t i = frame_count; i-- > 0;) {
-    shards_[i % kShards].frames.push_back(FrameIndex{i});
+FreeFrames::FreeFrames(std::uint32_t frame_count)
+    : frames_per_shard_((frame_count + kShards - 1) / kShards), count_(frame_count) {
+  for (std::uint32_t i = frame_count; i-- > 0;) {  // the lowest on top
+    shard_of(FrameIndex{i}).frames.push_back(FrameIndex{i});
   }
 }
 
@@ -48,7 +48,7 @@ bool FreeFrames::take(std::uint32_t count, std::vector<FrameIndex>& into) {
 }
 
 void FreeFrames::give(FrameIndex frame) {
-  Shard& shard = shards_[raw(frame) % kShards];  // spreads what one evicting thread gives back
+  Shard& shard = shard_of(frame);
   const std::scoped_lock lock(shard.mutex);
   shard.frames.push_back(frame);
   count_.fetch_add(1, std::memory_order_relaxed);

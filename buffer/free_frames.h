@@ -1,7 +1,9 @@
 // The frames that hold no page, for whoever needs one.
 //
 // Sharded so that threads that fault at the same time seldom meet: each thread starts at a shard of
-// its own. Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order.
+// its own. A shard is a range of neighbouring frames, handed out from the lowest: memory becomes
+// resident as it is needed, and huge pages are used whole. Thread-safety: all functions, from any
+// thread. Shard mutexes are leaves of the latch order.
 #pragma once
 
 #include <array>
@@ -30,7 +32,7 @@ class FreeFrames {
   }
 
  private:
-  static constexpr std::size_t kShards = 16;
+  static constexpr std::uint32_t kShards = 16;
 
   struct alignas(64) Shard {
     std::mutex mutex;
@@ -38,7 +40,11 @@ class FreeFrames {
   };
 
   [[nodiscard]] static std::size_t home_shard() noexcept;
+  [[nodiscard]] Shard& shard_of(FrameIndex frame) noexcept {
+    return shards_[raw(frame) / frames_per_shard_];
+  }
 
+  std::uint32_t frames_per_shard_;
   std::array<Shard, kShards> shards_;
   std::atomic<std::uint32_t> count_;
 };

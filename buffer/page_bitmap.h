@@ -59,8 +59,8 @@ class PageBitmap {
   [[nodiscard]] std::optional<std::uint64_t> take_anywhere() noexcept;
   /// Takes all bits of the range, or none if one of them is not clear.
   [[nodiscard]] bool try_claim(BitRange range) noexcept;
-  /// Clears bits; first bits of stretches within the range stay set. False if some were clear already:
-  /// the map that was loaded, or the caller, is wrong.
+  /// Clears bits; first bits of stretches within the range stay set. False if some were clear
+  /// already: the map that was loaded, or the caller, is wrong.
   bool release(BitRange range) noexcept;
 
   [[nodiscard]] bool is_set(std::uint64_t bit) const noexcept;

@@ -15,8 +15,7 @@
 //             (5) after a failed sync or header write the file is *failed*: everything that writes
 //                 throws Error failed, reads go on. Reopening restores.
 // Latching: header_mutex_ protects the header and its copies on disk and is held during their
-// writes
-//           and sync; it is the innermost of this folder. Reads take no latch.
+//           writes and sync; it is the innermost of this folder. Reads take no latch.
 // Thread-safety: all functions may be called by any number of threads at once.
 #pragma once
 

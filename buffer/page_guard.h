@@ -8,9 +8,9 @@
 // and lets the result out only after validation. f bounds every offset, does not throw and does not
 // allocate; it returns values, never pointers or views into the page.
 //
-// Under ThreadSanitizer (PALIMPSEST_TSAN) an OptimisticPage holds the shared latch, so that the rest
-// of the code can be checked without suppressions; therefore nobody waits for I/O, frames or another
-// page above it while holding one, in any build.
+// Under ThreadSanitizer (PALIMPSEST_TSAN) an OptimisticPage holds the shared latch, so that the
+// rest of the code can be checked without suppressions; therefore nobody waits for I/O, frames or
+// another page above it while holding one, in any build.
 // Thread-safety: a guard belongs to one thread. No destructor validates or throws.
 #pragma once
 
@@ -158,7 +158,8 @@ class OptimisticPage {
   }
   ~OptimisticPage() { release(); }
 
-  /// The page at a version remembered earlier; nothing if it has changed since (or is being changed).
+  /// The page at a version remembered earlier; nothing if it has changed since (or is being
+  /// changed).
   [[nodiscard]] static Attempt<OptimisticPage> at(Frame& frame, std::byte* page,
                                                   std::uint64_t version) noexcept {
     if constexpr (kOptimisticTakesShared) {

@@ -1,7 +1,7 @@
 // What the buffer pool must know about a page's content, implemented by whoever owns the format.
 //
-// The pool finds the implementation by PageType. No function does I/O or takes a latch; each comment
-// states what the caller holds.
+// The pool finds the implementation by PageType. No function does I/O or takes a latch; each
+// comment states what the caller holds.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,8 @@ class PageKind {
   [[nodiscard]] virtual std::optional<std::string> validate(ConstBytes page) const = 0;
 
   /// Judges whether a loaded page may hang below this one, where the swip at that offset is (level,
-  /// tree, range of keys). The caller holds the parent's exclusive latch; the child is private to it.
+  /// tree, range of keys). The caller holds the parent's exclusive latch; the child is private to
+  /// it.
   [[nodiscard]] virtual std::optional<std::string> validate_child(ConstBytes parent,
                                                                   std::uint32_t swip_offset,
                                                                   ConstBytes child) const = 0;

@@ -12,16 +12,17 @@
 //     the swip and inserting would load an image that has been changed in memory meanwhile.)
 //  4. The parent is let go, the page read and verified.
 //  5. If the parent still has version v and is free, it is latched, the swip set and the entry
-//     removed. Swizzling changes nothing an optimistic reader relies on: the parent's version stays.
-//     Else the frame is marked ready and whoever meets the swip next attaches it (attach_ready).
-//     The swip may have moved to another page by a split in between; it still holds p, since only a
-//     page that is resident can be freed.
+//     removed. Swizzling changes nothing an optimistic reader relies on: the parent's version
+//     stays. Else the frame is marked ready and whoever meets the swip next attaches it
+//     (attach_ready). The swip may have moved to another page by a split in between; it still holds
+//     p, since only a page that is resident can be freed.
 //
-// Latching: fault() and the batch functions are called with no latch held but the parent's optimistic
-//           guard, which they release before they wait. A loading frame is latched exclusively by its
-//           loader; only threads that want that page wait for it. In step 5 the parent is only tried.
-// Failure: Error corruption or io_error; then the frame is free again and the entry gone, so that the
-//          next reader tries anew and gets its own error.
+// Latching: fault() and the batch functions are called with no latch held but the parent's
+//           optimistic guard, which they release before they wait. A loading frame is latched
+//           exclusively by its loader; only threads that want that page wait for it. In step 5 the
+//           parent is only tried.
+// Failure: Error corruption or io_error; then the frame is free again and the entry gone, so that
+//          the next reader tries anew and gets its own error.
 #pragma once
 
 #include <cstdint>

@@ -99,7 +99,8 @@ bool PageReclaimer::has_swizzled_child(FrameIndex frame) const {
   return found;
 }
 
-// Caller holds the parent's exclusive latch, unchanged since the victims were found. Whether any went.
+// Caller holds the parent's exclusive latch, unchanged since the victims were found. Whether any
+// went.
 bool PageReclaimer::evict_children(FrameIndex parent, Round& round) {
   const std::size_t freed_before = round.freed;
   for (const std::uint32_t offset : round.victims) {

@@ -1,26 +1,27 @@
 // Frees frames: samples pages, gives them a second chance, writes the dirty and evicts the clean.
 //
-// A page is marked *cool* when it is sampled; whoever uses it takes the mark back. Sampled again and
-// still cool, it goes. Victims are sampled by parent: a random frame leads to its parent, and one
-// visit marks or evicts all of the parent's children, so that one latch and one look at its swips
-// serve many (sampled second chance after LeanStore; by parent, because finding the parent of each
-// victim costs a tree descent there).
+// A page is marked *cool* when it is sampled; whoever uses it takes the mark back. Sampled again
+// and still cool, it goes. Victims are sampled by parent: a random frame leads to its parent, and
+// one visit marks or evicts all of the parent's children, so that one latch and one look at its
+// swips serve many (sampled second chance after LeanStore; by parent, because finding the parent of
+// each victim costs a tree descent there).
 //
-// Invariants: (1) a page leaves its frame only clean and with no write in flight: the disk holds its
-//                 newest image.
+// Invariants: (1) a page leaves its frame only clean and with no write in flight: the disk holds
+//                 its newest image.
 //             (2) a page with swizzled children is not evicted; what is on disk names pages, never
 //                 frames.
 //             (3) eviction holds the exclusive latches of parent and child. The parent's version is
 //                 raised: a reader that took the frame from its swip before fails to validate. The
-//                 child's is raised too, for those who remember the frame itself (last-leaf memory).
-//             (4) an image is copied under the page's shared latch; `dirty` is cleared and `writing`
-//                 set before that latch is given up: a change is either in the copy or sets `dirty`
-//                 afterwards. `writing` ends when the image is readable in place.
+//                 child's is raised too, for those who remember the frame itself (last-leaf
+//                 memory).
+//             (4) an image is copied under the page's shared latch; `dirty` is cleared and
+//                 `writing` set before that latch is given up: a change is either in the copy or
+//                 sets `dirty` afterwards. `writing` ends when the image is readable in place.
 //             (5) a page freed while `writing` keeps its frame and its id until the write has ended
 //                 (doomed): no two writes of one page are ever in flight.
-// Latching: page latches are only tried, parent before child, so a round never waits for a reader or
-//           writer; the page writer's turn is awaited with no latch held. Any number of rounds may
-//           run at once, by the page provider and by threads that need a frame.
+// Latching: page latches are only tried, parent before child, so a round never waits for a reader
+//           or writer; the page writer's turn is awaited with no latch held. Any number of rounds
+//           may run at once, by the page provider and by threads that need a frame.
 // Failure: a failed write leaves the pages dirty and throws; nothing is lost.
 #pragma once
 
@@ -56,8 +57,8 @@ class PageReclaimer {
   /// batch. Throws what PageWriter throws.
   std::size_t reclaim(std::size_t goal, Random& random);
 
-  /// Writes these pages unless they are clean or gone when their turn comes. Waits for their latches
-  /// and for the page writer; the caller holds none.
+  /// Writes these pages unless they are clean or gone when their turn comes. Waits for their
+  /// latches and for the page writer; the caller holds none.
   void write(std::span<const FrameIndex> frames);
 
   /// All resident pages that are dirty now, in page order, and those being written: if their write

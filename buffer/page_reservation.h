@@ -1,8 +1,8 @@
 // Frames and page ids set aside for new pages before any latch is taken.
 //
-// An operation that changes a tree's structure must not wait for frames or disk space under a latch,
-// so it reserves for its worst case first (BufferPool::reserve) and what it did not use goes back
-// when this object ends.
+// An operation that changes a tree's structure must not wait for frames or disk space under a
+// latch, so it reserves for its worst case first (BufferPool::reserve) and what it did not use goes
+// back when this object ends.
 // Thread-safety: belongs to one thread.
 #pragma once
 

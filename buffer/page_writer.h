@@ -17,18 +17,15 @@
 //                 them.
 //             (2) in place is written only what lies durably in the ring: D after C.
 //             (3) a slot is reused only after its batch is hardened: n's slot is next written by B
-//             of
-//                 n+R, after C of n+R-1, and R >= 2.
+//                 of n+R, after C of n+R-1, and R >= 2.
 //             (4) unhardened in-place pages belong to the newest batch whose copies may be on disk
-//             or
-//                 to its predecessor. A batch that failed in B is followed by a sync before the
+//                 or to its predecessor. A batch that failed in B is followed by a sync before the
 //                 next number is used, so the rule holds across failed attempts.
 //             (5) a page is at most once in a batch, and its images' GSNs never fall.
 // Crash points (what may be on disk, what the restore does):
 //   before C of n: copies of n partial, in place n-1 partial; n-1's copies are durable by (2) and
-//   in
-//       their slot by (3). Torn pages of n-1 get the copy of n (if whole: it is newer, and as good
-//       as written) or of n-1.
+//       in their slot by (3). Torn pages of n-1 get the copy of n (if whole: it is newer, and as
+//       good as written) or of n-1.
 //   between C and E: copies of n durable, in place n partial, n-1 hardened. Torn pages of n get
 //   n's. after E: nothing torn.
 // Pages never reachable before (fresh) go in place directly: if they tear, nothing refers to them.
@@ -38,9 +35,8 @@
 //           page's shared latch only while the image is copied. A thread that holds a Batch must
 //           not allocate pages (the space map may be waiting for the turn to flush itself).
 // Failure: a failed ring write throws io_error or no_space, no page on disk has changed, and the
-// next
-//          batch may succeed. A failed in-place write is repeated once; if it fails again, or a
-//          sync fails, the file enters its failed state; pages of that batch may then be torn in
+//          next batch may succeed. A failed in-place write is repeated once; if it fails again, or
+//          a sync fails, the file enters its failed state; pages of that batch may then be torn in
 //          place (they are still in the pool) until reopening restores them from their copies. On
 //          the atomic path a failed write leaves each page old or new, and the file usable.
 #pragma once

@@ -17,8 +17,8 @@
 //           comes before the page writer's turn. allocate() takes it only where it finds no free
 //           page by hint; free() never.
 // Failure: Error no_space leaves everything as it was. Bytes from disk are validated: corruption.
-// On disk (a map page): page header (64 bytes, type space_map), then bits, least significant bit of
-//         the lowest byte first.
+//         On disk (a map page): page header (64 bytes, type space_map), then bits, least
+//         significant bit of the lowest byte first.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,14 @@
-// A swip: 64 bits in a page that name another page, either by its frame (swizzled) or by its page id.
+// A swip: 64 bits in a page that name another page, either by its frame (swizzled) or by its page
+// id.
 //
-// A swizzled swip holds a frame *index*, not a pointer: a torn or stale one is bounded by one compare
-// and can never be dereferenced out of the pool. The second-chance mark ("cool") is not in the swip
-// but in the frame header, on the cache line a reader touches anyway: marking needs no access to the
-// parent (LeanStore keeps it in the swip). See docs/decisions/003-swips-and-frames.md.
+// A swizzled swip holds a frame *index*, not a pointer: a torn or stale one is bounded by one
+// compare and can never be dereferenced out of the pool. The second-chance mark ("cool") is not in
+// the swip but in the frame header, on the cache line a reader touches anyway: marking needs no
+// access to the parent (LeanStore keeps it in the swip). See
+// docs/decisions/003-swips-and-frames.md.
 //
-// In memory only bit 63 tells the two apart; on disk a swip is always a page id, bit 63 clear. A swip
-// is changed only under the exclusive latch of the page that holds it, and read through
+// In memory only bit 63 tells the two apart; on disk a swip is always a page id, bit 63 clear. A
+// swip is changed only under the exclusive latch of the page that holds it, and read through
 // std::atomic_ref because optimistic readers look at it meanwhile.
 #pragma once
 

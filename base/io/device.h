@@ -16,10 +16,10 @@
 //             the exceptions are stated at the function. Writes of one file in flight at the same
 //             time must not overlap.
 // Failure: Error with code io_error, no_space, permission_denied, not_found, already_exists,
-// locked,
-//             failed. A transfer is repeated when it was short or interrupted, and a bounded number
-//             of times, with back-off, when the system was out of resources (EAGAIN); any other
-//             error ends it. A failed transfer may have moved any part of its bytes.
+//             locked, failed. A transfer is repeated when it was short or interrupted, and a
+//             bounded number of times, with back-off, when the system was out of resources
+//             (EAGAIN); any other error ends it. A failed transfer may have moved any part of its
+//             bytes.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,10 @@
-// Measures searches and insertions in single B+-tree nodes, all in cache: the cost of the code alone.
+// Measures searches and insertions in single B+-tree nodes, all in cache: the cost of the code
+// alone.
 //
 // usage: node_bench [page size in bytes, default 4096] [rounds, default 2000000] [measurement]
 // Without the name of one measurement, all are made. Instructions of one search:
-//   valgrind --tool=callgrind --toggle-collect='*View::search*' node_bench 4096 100000 "leaf, prefix"
+//   valgrind --tool=callgrind --toggle-collect='*View::search*' node_bench 4096 100000 "leaf,
+//   prefix"
 // prints the instructions of all its searches, here 100,000 of them.
 #include <fmt/core.h>
 

@@ -1,8 +1,8 @@
 // The one exception type of Palimpsest: what went wrong in the environment, and where.
 //
-// Expected outcomes (absent, duplicate, conflict) are return values. Thrown errors are those a caller
-// cannot prevent by checking first: a failing or full disk, a damaged file, a limit exceeded. The
-// message names what failed, where, and the limit or the values that did not agree.
+// Expected outcomes (absent, duplicate, conflict) are return values. Thrown errors are those a
+// caller cannot prevent by checking first: a failing or full disk, a damaged file, a limit
+// exceeded. The message names what failed, where, and the limit or the values that did not agree.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ enum class ErrorCode : std::uint8_t {
   already_exists,       ///< a file or directory that must not exist does
   not_closed_cleanly,   ///< the database was not closed and cannot be opened without recovery
   invalid_argument,     ///< an option, key or value beyond a limit; the message names the limit
-  failed,               ///< an earlier failed sync or write made the database read-only until reopened
-  out_of_memory,        ///< the configured memory is too small for what was asked
+  failed,         ///< an earlier failed sync or write made the database read-only until reopened
+  out_of_memory,  ///< the configured memory is too small for what was asked
 };
 
 /// The code's name, as it is spelled in `ErrorCode`.

@@ -1,4 +1,5 @@
-// Keys, values, memory and disk at and beyond every limit: the error says which, and nothing breaks.
+// Keys, values, memory and disk at and beyond every limit: the error says which, and nothing
+// breaks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "palimpsest/error.h"
 
 #include "base/random.h"
+#include "btree/cursor.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
@@ -37,7 +40,7 @@ class Model {
 
   void step() {
     const std::string key = some_key();
-    switch (random_.below(12)) {
+    switch (random_.below(13)) {
       case 0:
       case 1:
       case 2: insert(key); break;
@@ -49,6 +52,7 @@ class Model {
       case 8: remove(key); break;
       case 9: lookup_with(key); break;
       case 10: prefetch(); break;
+      case 11: scan(key); break;
       default: lookup(key); break;
     }
   }
@@ -174,6 +178,46 @@ class Model {
     for (const auto& key : keys) {
       lookup(key);
     }
+  }
+
+  // Some records on from a place, in either direction, large values and turns included.
+  void scan(const std::string& key) {
+    Cursor cursor(tree(), random_.between(1, 20));
+    auto record = records_.lower_bound(key);
+    switch (random_.below(4)) {
+      case 0:
+        cursor.seek_first();
+        record = records_.begin();
+        break;
+      case 1:
+        cursor.seek_last();
+        record = records_.empty() ? records_.end() : std::prev(records_.end());
+        break;
+      case 2:
+        cursor.seek_for_prev(key);
+        if (record == records_.end() || record->first != key) {
+          record = record == records_.begin() ? records_.end() : std::prev(record);
+        }
+        break;
+      default: cursor.seek(key); break;
+    }
+    bool forward = random_.one_in(2);
+    std::string value;
+    for (int i = 0; i < 40 && record != records_.end(); ++i) {
+      ASSERT_TRUE(cursor.valid());
+      ASSERT_EQ(cursor.key(), record->first);
+      ASSERT_TRUE(cursor.read_value(value));
+      ASSERT_EQ(value, record->second);
+      forward = random_.one_in(15) ? !forward : forward;
+      if (forward) {
+        cursor.next();
+        ++record;
+      } else {
+        cursor.previous();
+        record = record == records_.begin() ? records_.end() : std::prev(record);
+      }
+    }
+    ASSERT_EQ(cursor.valid(), record != records_.end());
   }
 
   io::Device& device_;

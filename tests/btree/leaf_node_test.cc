@@ -388,8 +388,8 @@ TEST(LeafNode, SplitsOfStreamsFitWhateverTheSizes) {
       put(descending ? std::string("\1") : std::string(limit, '\xff'));
     }
     for (std::uint64_t i = 0; i < 300 && !testing::Test::HasFailure(); ++i) {
-      // Groups of three that differ in their last byte only: fences as long as keys, with or without
-      // a long prefix, depending on where the cut falls.
+      // Groups of three that differ in their last byte only: fences as long as keys, with or
+      // without a long prefix, depending on where the cut falls.
       const std::uint64_t number = descending ? 900 - i : i;
       std::string key = big_endian(number / 3).substr(6);
       key += std::string(random.one_in(30) ? 4 : limit - 12, 'k');

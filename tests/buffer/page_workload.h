@@ -5,8 +5,8 @@
 //   newest    the newest version handed to the writer
 //   hardened  the newest version in place when a later sync of the file succeeded
 //   copied    whether a version of the page was in a batch whose copy was synced
-// After a crash now, and any number of crashes in the restore, the page reads as one whole version v
-// with hardened <= v <= newest; it may be damaged only if it was neither hardened nor copied.
+// After a crash now, and any number of crashes in the restore, the page reads as one whole version
+// v with hardened <= v <= newest; it may be damaged only if it was neither hardened nor copied.
 // Versions from before a page was freed are older than anything of its next life.
 // The space map is one of the maps flushed, none older than the newest one hardened; the catalog
 // root is the last one set or the one being set.
@@ -66,8 +66,8 @@ class PageWorkload {
 
   /// Creates the file.
   void create();
-  /// Takes the next step; throws what the engine throws. After an error that leaves the file usable,
-  /// the workload may go on.
+  /// Takes the next step; throws what the engine throws. After an error that leaves the file
+  /// usable, the workload may go on.
   void step();
   [[nodiscard]] bool done() const noexcept { return steps_ == options_.steps; }
   void close();

@@ -2,8 +2,8 @@
 // flushes meet all the time, and every value read is checked.
 //
 // Each key has one owner, who alone writes it and knows exactly what it holds; keys of all owners
-// lie side by side, so that threads meet in every leaf. A value names its key and how many times the
-// key was written, so every reader can tell a value of another key, a torn one, and one that is
+// lie side by side, so that threads meet in every leaf. A value names its key and how many times
+// the key was written, so every reader can tell a value of another key, a torn one, and one that is
 // older than what it has seen before.
 #include <gtest/gtest.h>
 
