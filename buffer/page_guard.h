@@ -98,7 +98,6 @@ class ExclusivePage {
   [[nodiscard]] bool holds() const noexcept { return frame_ != nullptr; }
   [[nodiscard]] Frame& frame() const noexcept { return *frame_; }
   [[nodiscard]] const std::byte* page() const noexcept { return page_; }
-
   /// The bytes for writing; from here on the page must be written before it is evicted.
   [[nodiscard]] std::byte* modify() noexcept {
     frame_->set(FrameFlag::dirty);
