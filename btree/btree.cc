@@ -165,7 +165,8 @@ bool BTree::read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes ou
                     fmt::format("{} bytes from offset {} of a value of {} bytes", out.size(),
                                 offset_bytes, bytes.size()));
       }
-      std::memcpy(out.data(), bytes.data() + offset_bytes, out.size());
+      std::ranges::copy(std::as_bytes(std::span(bytes)).subspan(offset_bytes, out.size()),
+                        out.begin());
       return true;
     }
     if (with_large(key, value.view(), [&](const LargeValueDescriptor& large) {
@@ -229,7 +230,7 @@ void BTree::let_go(ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* l
     try {
       structure_.split_leaf(key);
     } catch (const std::exception&) {
-      // The leaf stays as it is.
+      return;  // the leaf stays as it is
     }
   }
 }

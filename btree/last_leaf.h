@@ -42,7 +42,7 @@ class LastLeaf {
       frame_ = frame;
       version_ = version;
     } catch (const std::bad_alloc&) {
-      // frame_ says that nothing is remembered.
+      forget();
     }
   }
   void forget() noexcept { frame_ = kNoFrame; }

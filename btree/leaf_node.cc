@@ -193,7 +193,7 @@ bool LeafNode::seal(std::optional<ByteView> next, KeyBuffer& upper) noexcept {
   copy_key(count() - 1, last);
   const std::uint32_t prefix_len = header().prefix_len;
   const auto fits = [&](std::uint32_t new_prefix_len, std::size_t upper_len) {
-    return count() * (prefix_len - new_prefix_len) + upper_len <= free_bytes();
+    return std::size_t{count()} * (prefix_len - new_prefix_len) + upper_len <= free_bytes();
   };
   if (!next && fits(0, 0)) {
     editor.rebuild(lower.view(), std::nullopt, std::nullopt);

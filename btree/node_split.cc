@@ -26,8 +26,8 @@ static_assert(kSplitFits<4096> && kSplitFits<8192> && kSplitFits<16384> && kSpli
               kSplitFits<65536>);
 // For inner nodes the same holds with M = page/8 + slot, which is less, and the separator that
 // moves up leaves T. A full inner node has at least three separators, so each side keeps a child:
-static_assert(3 * (key_bytes_max(buffer::kPageSizeMin) + sizeof(InnerSlot)) +
-                  2 * key_bytes_max(buffer::kPageSizeMin) <
+static_assert(std::size_t{3} * (key_bytes_max(buffer::kPageSizeMin) + sizeof(InnerSlot)) +
+                  std::size_t{2} * key_bytes_max(buffer::kPageSizeMin) <
               node_capacity_bytes(buffer::kPageSizeMin));
 
 std::optional<ByteView> upper_of(const NodeView& node) noexcept {

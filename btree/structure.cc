@@ -247,7 +247,7 @@ void Structure::merge_leaf(ByteView key) const noexcept {
       }
     }
   } catch (const std::exception&) {
-    // A neighbour could not be brought in; the tree is valid without the merge.
+    return;  // a neighbour could not be brought in; the tree is valid without the merge
   }
 }
 

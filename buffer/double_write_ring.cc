@@ -11,7 +11,7 @@ namespace palimpsest::buffer {
 void DoubleWriteRing::write(std::uint32_t slot, ConstBytes images) {
   check(slot < batches_ && images.size() <= batch_pages_ * page_size_bytes_,
         "a batch fits its ring slot");
-  file_.write(offset_bytes_ + slot * batch_pages_ * page_size_bytes_, images);
+  file_.write(offset_bytes_ + std::uint64_t{slot} * batch_pages_ * page_size_bytes_, images);
 }
 
 RestoreOutcome DoubleWriteRing::restore(std::uint64_t first_page, std::uint64_t page_count,
