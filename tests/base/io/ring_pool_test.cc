@@ -193,8 +193,8 @@ TEST_F(RingPoolTest, NoTwoThreadsHoldOneRing) {
       lent[thread].store(nullptr, std::memory_order_seq_cst);
     }
   });
-  // Free rings are looked for word by word without a lock: one given back behind the search is missed
-  // and another made. That happens now and then; a ring for each lease would be thousands.
+  // Free rings are looked for word by word without a lock: one given back behind the search is
+  // missed and another made. That happens now and then; a ring for each lease would be thousands.
   EXPECT_LE(pool_.rings_count(), 4 * kThreads);
 }
 
