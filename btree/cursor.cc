@@ -87,10 +87,12 @@ SlotIndex Cursor::limit(SlotIndex available) noexcept {
 }
 
 void Cursor::copy(const LeafView& leaf, SlotIndex first, SlotIndex last) {
+  const ByteView prefix = leaf.prefix();
   for (SlotIndex slot = first; slot < last; ++slot) {
-    const Piece key = append(leaf.prefix(), leaf.suffix(slot));
-    const Piece value = append(leaf.value(slot), ByteView());
-    records_.push_back({key, value, leaf.flags(slot)});
+    const LeafRecord record = leaf.record(slot);
+    const Piece key = append(prefix, record.suffix);
+    const Piece value = append(record.value, ByteView());
+    records_.push_back({key, value, record.flags});
   }
 }
 

@@ -14,11 +14,19 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/check.h"
 #include "btree/key_bytes.h"
 #include "btree/node_layout.h"
 #include "btree/node_view.h"
 
 namespace palimpsest::btree {
+
+/// A record as it lies in a leaf: views into the page, for as long as it is latched.
+struct LeafRecord {
+  ByteView suffix;          ///< the key without the node's prefix
+  ByteView value;           ///< a descriptor for a large value
+  std::uint16_t flags = 0;  ///< RecordFlags
+};
 
 class LeafView : public NodeView {
  public:
@@ -43,6 +51,16 @@ class LeafView : public NodeView {
   /// [optimistic] Copies the record's whole key.
   void copy_key(SlotIndex slot, KeyBuffer& into) const noexcept {
     into.assign_clamped(prefix(), suffix(slot));
+  }
+
+  /// A whole record, for whoever holds a latch: nothing is bounded again. `slot` < count().
+  [[nodiscard]] LeafRecord record(SlotIndex slot) const noexcept {
+    debug_check(slot < count(), "a record that is read exists");
+    const std::byte* at = page_ + kSlotsOffset + slot * sizeof(LeafSlot);
+    const auto& found = *static_cast<const LeafSlot*>(static_cast<const void*>(at));
+    return {.suffix = as_view(page_ + found.offset, found.key_len),
+            .value = as_view(page_ + found.offset + found.key_len, found.value_len),
+            .flags = found.flags};
   }
 
   /// Free bytes, as they would be after compaction.

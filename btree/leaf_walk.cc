@@ -38,12 +38,12 @@ KeyRange prefix_range(ByteView prefix, KeyBuffer& storage) noexcept {
   return {prefix, storage.view()};
 }
 
-SharedPage ReadAhead::leaf(const Target& target, Direction direction) {
+SharedPage LeafFinder::leaf(const Target& target) {
   buffer::BufferPool& pool = descent_->pool();
   bool read_ahead = false;  // once: a page that cannot be read is for follow_shared() to report
   for (;;) {
-    auto parent = descent_->try_node<OptimisticPage>(target, 1);
-    if (!parent) {
+    auto edge = edge_to(target);
+    if (!edge) {
       if (descent_->root_level() == 0) {
         auto root = descent_->try_node<SharedPage>(target, 0);
         if (root) {
@@ -52,37 +52,90 @@ SharedPage ReadAhead::leaf(const Target& target, Direction direction) {
       }
       continue;
     }
-    const auto step = descent_->route(*parent, target);
-    if (!step) {
-      continue;
-    }
-    if (!step->child.swip.swizzled() && !read_ahead &&
-        load_neighbours(*parent, step->index, direction)) {
+    if (!edge->child.swip.swizzled() && !read_ahead && load_neighbours(*edge)) {
       read_ahead = true;
-      parent->release();
+      edge->parent.release();
       pool.finish_loads(loads_);
       continue;
     }
-    auto leaf = pool.follow_shared(*parent, step->child);
+    auto leaf = pool.follow_shared(edge->parent, edge->child);
     if (leaf) {
+      remember(*edge);
       return *std::move(leaf);
     }
   }
 }
 
+Attempt<LeafFinder::Edge> LeafFinder::edge_to(const Target& target) {
+  auto beside = edge_beside();
+  if (beside) {
+    return beside;
+  }
+  auto parent = descent_->try_node<OptimisticPage>(target, 1);
+  if (!parent) {
+    return restart;
+  }
+  const auto step = descent_->route(*parent, target);
+  if (!step) {
+    return restart;
+  }
+  return Edge{*std::move(parent), step->child, step->index};
+}
+
+// The next child of the parent that the last leaf was found below; restart if that parent has
+// changed since, or has no child beyond.
+Attempt<LeafFinder::Edge> LeafFinder::edge_beside() {
+  if (parent_ == kNoFrame) {
+    return restart;
+  }
+  auto parent = descent_->pool().remembered(parent_, parent_version_);
+  if (!parent) {
+    return restart;
+  }
+  const SlotIndex index = beside(index_);
+  const auto child = child_at(*parent, index);
+  if (!child) {
+    return restart;
+  }
+  return Edge{*std::move(parent), *child, index};
+}
+
+// Restart also if the parent has no child `index`.
+Attempt<SwipRef> LeafFinder::child_at(const OptimisticPage& parent,
+                                      SlotIndex index) const noexcept {
+  const auto child = parent.read([&](const std::byte* page) {
+    const InnerView node(page, descent_->page_size());
+    return index < node.child_count()
+               ? std::optional(SwipRef{Swip::of_word(node.swip_at(index)), node.swip_offset(index)})
+               : std::nullopt;
+  });
+  return child && *child ? Attempt<SwipRef>(**child) : restart;
+}
+
+// The edge has just been validated with the leaf's latch held. While this leaf is read, the next
+// comes into the processor's caches.
+void LeafFinder::remember(const Edge& edge) noexcept {
+  parent_ = descent_->pool().index_of(edge.parent.frame());
+  parent_version_ = edge.parent.version();
+  index_ = edge.index;
+  const auto next = child_at(edge.parent, beside(index_));
+  if (next) {
+    descent_->pool().prefetch(next->swip);
+  }
+}
+
 // Begins to load the missing child and its next neighbours; false if nothing could be begun.
-bool ReadAhead::load_neighbours(const OptimisticPage& parent, SlotIndex index,
-                                Direction direction) {
+bool LeafFinder::load_neighbours(const Edge& edge) {
   buffer::BufferPool& pool = descent_->pool();
   const std::uint32_t window = std::clamp(pool.frame_count() / 16, 1U, window_);
   window_ = std::min(window_ * 2, kWindowMax);
   missing_.assign(window, SwipRef{});
-  const auto count = parent.read([&](const std::byte* page) {
+  const auto count = edge.parent.read([&](const std::byte* page) {
     const InnerView node(page, descent_->page_size());
     const SlotIndex children = node.child_count();
     std::uint32_t found = 0;
     for (std::uint32_t i = 0; i < window; ++i) {
-      const SlotIndex child = direction == Direction::forward ? index + i : index - i;
+      const SlotIndex child = direction_ == Direction::forward ? edge.index + i : edge.index - i;
       if (child >= children) {  // also below zero
         break;
       }
@@ -94,7 +147,7 @@ bool ReadAhead::load_neighbours(const OptimisticPage& parent, SlotIndex index,
     return found;
   });
   for (std::uint32_t i = 0; count && i < *count; ++i) {
-    static_cast<void>(pool.begin_load(parent, missing_[i], loads_));
+    static_cast<void>(pool.begin_load(edge.parent, missing_[i], loads_));
   }
   return !loads_.empty();
 }
@@ -102,7 +155,7 @@ bool ReadAhead::load_neighbours(const OptimisticPage& parent, SlotIndex index,
 LeafWalk::LeafWalk(const Descent& descent, const KeyRange& range, Direction direction)
     : descent_(&descent),
       direction_(direction),
-      read_ahead_(descent),
+      finder_(descent, direction),
       upper_is_infinite_(!range.upper.has_value()) {
   check_bound(range.lower);
   check_bound(range.upper.value_or(ByteView()));
@@ -117,11 +170,11 @@ bool LeafWalk::next() {
     return false;
   }
   if (direction_ == Direction::forward) {
-    leaf_ = read_ahead_.leaf({lower_.view(), Target::Side::at}, direction_);
+    leaf_ = finder_.leaf({lower_.view(), Target::Side::at});
     enter_forward(leaf());
   } else {
     const auto side = upper_is_infinite_ ? Target::Side::last : Target::Side::before;
-    leaf_ = read_ahead_.leaf({upper_.view(), side}, direction_);
+    leaf_ = finder_.leaf({upper_.view(), side});
     enter_backward(leaf());
   }
   return true;
@@ -131,7 +184,7 @@ bool LeafWalk::next() {
 void LeafWalk::enter_forward(const LeafView& leaf) {
   const bool ends_here =
       leaf.upper_is_infinite() || (!upper_is_infinite_ && upper_.view() <= leaf.upper_fence());
-  first_ = leaf.lower_bound(lower_.view());
+  first_ = lower_.view() == leaf.lower_fence() ? 0 : leaf.lower_bound(lower_.view());
   last_ = ends_here && !upper_is_infinite_ ? leaf.lower_bound(upper_.view()) : leaf.count();
   ended_ = ends_here;
   if (!ends_here) {
@@ -142,7 +195,9 @@ void LeafWalk::enter_forward(const LeafView& leaf) {
 void LeafWalk::enter_backward(const LeafView& leaf) {
   const bool ends_here = leaf.lower_fence() <= lower_.view();
   first_ = ends_here ? leaf.lower_bound(lower_.view()) : 0;
-  last_ = upper_is_infinite_ ? leaf.count() : leaf.lower_bound(upper_.view());
+  const bool ends_with_leaf =
+      upper_is_infinite_ || (!leaf.upper_is_infinite() && upper_.view() == leaf.upper_fence());
+  last_ = ends_with_leaf ? leaf.count() : leaf.lower_bound(upper_.view());
   ended_ = ends_here;
   if (!ends_here) {
     upper_.assign(leaf.lower_fence());

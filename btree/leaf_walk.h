@@ -1,6 +1,8 @@
 // Walking over the leaves of a range of keys, forwards or backwards, one latched leaf at a time.
 //
-// Leaves have no sibling pointers: the walk goes on from the fence of the leaf it leaves, by a new
+// Leaves have no sibling pointers: the walk goes on from the fence of the leaf it leaves. As long
+// as the parent's version is the one the last leaf was found at, that fence is the separator to the
+// parent's next child, and the step is one swip; otherwise, or at the parent's end, it is a new
 // descent. Between two leaves nothing is latched and anything may change; every record that exists
 // throughout the walk is met once, in order, because fences partition the keys whatever splits and
 // merges happen.
@@ -35,19 +37,39 @@ struct KeyRange {
 /// The keys that start with `prefix`; `storage` keeps the upper bound and must outlive the range.
 [[nodiscard]] KeyRange prefix_range(ByteView prefix, KeyBuffer& storage) noexcept;
 
-/// Finds leaves for a scan, reading ahead.
-class ReadAhead {
+/// Finds the leaves of a scan one after the other, reading ahead.
+class LeafFinder {
  public:
-  explicit ReadAhead(const Descent& descent) noexcept : descent_(&descent) {}
+  LeafFinder(const Descent& descent, Direction direction) noexcept
+      : descent_(&descent), direction_(direction) {}
 
-  /// The leaf on the way to `target`, latched shared. `direction`: where the scan will go on.
-  [[nodiscard]] buffer::SharedPage leaf(const Target& target, Direction direction);
+  /// The leaf on the way to `target`, latched shared. After the first, `target` is the fence at
+  /// which the scan leaves the leaf found before.
+  [[nodiscard]] buffer::SharedPage leaf(const Target& target);
 
  private:
-  [[nodiscard]] bool load_neighbours(const buffer::OptimisticPage& parent, SlotIndex index,
-                                     Direction direction);
+  /// The inner node above a leaf, and which of its children that is.
+  struct Edge {
+    buffer::OptimisticPage parent;
+    buffer::SwipRef child;
+    SlotIndex index = 0;
+  };
+
+  [[nodiscard]] Attempt<Edge> edge_to(const Target& target);
+  [[nodiscard]] Attempt<Edge> edge_beside();
+  [[nodiscard]] Attempt<buffer::SwipRef> child_at(const buffer::OptimisticPage& parent,
+                                                  SlotIndex index) const noexcept;
+  [[nodiscard]] SlotIndex beside(SlotIndex index) const noexcept {
+    return direction_ == Direction::forward ? index + 1 : index - 1;  // from 0 it wraps
+  }
+  [[nodiscard]] bool load_neighbours(const Edge& edge);
+  void remember(const Edge& edge) noexcept;
 
   const Descent* descent_;
+  Direction direction_;
+  FrameIndex parent_ = kNoFrame;  ///< of the leaf found last; none: unknown
+  std::uint64_t parent_version_ = 0;
+  SlotIndex index_ = 0;       ///< of the leaf found last
   std::uint32_t window_ = 1;  ///< leaves to load when one is missing
   std::vector<buffer::SwipRef> missing_;
   std::vector<buffer::BufferPool::Load> loads_;
@@ -78,7 +100,7 @@ class LeafWalk {
 
   const Descent* descent_;
   Direction direction_;
-  ReadAhead read_ahead_;
+  LeafFinder finder_;
   KeyBuffer lower_;
   KeyBuffer upper_;
   bool upper_is_infinite_;

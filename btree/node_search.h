@@ -71,6 +71,17 @@ class SlotReader {
         page_size_(node.page_size()),
         head_skip_(head_skip) {}
 
+  /// Asks the processor for slots [first, last), a sixteenth of the node, in one go: the binary
+  /// search would wait for their cache lines one after the other.
+  [[gnu::always_inline]] void prefetch(std::size_t first, std::size_t last) const noexcept {
+    constexpr std::size_t kLineBytes = 64;
+    constexpr std::size_t kLinesMax = 4;
+    const std::byte* at = heads_ + first * sizeof(Slot);
+    const std::byte* const end = heads_ + last * sizeof(Slot);
+    for (std::size_t line = 0; line < kLinesMax && at < end; ++line, at += kLineBytes) {
+      __builtin_prefetch(at);
+    }
+  }
   [[nodiscard]] std::uint32_t head(std::size_t slot) const noexcept {
     return load_once<std::uint32_t>(heads_ + slot * sizeof(Slot));
   }
@@ -150,6 +161,7 @@ template <class Slot>
   const std::size_t end = scaled / kHintCount;
   std::size_t slot = std::min<std::size_t>((scaled - count) / kHintCount + 1, end);
   std::size_t length = end - slot;
+  slots.prefetch(slot, end);
   while (length > 0) {
     const std::size_t half = (length + 1) / 2;
     slot += slots.head(slot + half - 1) < head ? half : 0;

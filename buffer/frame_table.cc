@@ -38,8 +38,9 @@ FrameTable::FrameTable(std::uint32_t frame_count, std::uint32_t page_size_bytes)
   reserved_ = static_cast<std::byte*>(memory);
   const auto address = reinterpret_cast<std::uintptr_t>(reserved_);
   pages_ = reserved_ + (round_up(address, kHugePageBytes) - address);
-  ::madvise(pages_, page_bytes, MADV_HUGEPAGE);  // a wish: refusal costs speed only
   auto* headers = pages_ + round_up(page_bytes, kHugePageBytes);
+  // A wish: refusal costs speed only.
+  ::madvise(pages_, static_cast<std::size_t>(headers - pages_) + header_bytes, MADV_HUGEPAGE);
   frames_ = reinterpret_cast<Frame*>(headers);
   for (std::uint32_t i = 0; i < count_; ++i) {
     new (frames_ + i) Frame;

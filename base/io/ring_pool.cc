@@ -11,17 +11,29 @@
 namespace palimpsest::io {
 
 RingPool::Lease RingPool::lend() noexcept {
-  const std::size_t first = processor_hint();
+  const auto existing_and_free = [](const FreeWord& word) {
+    return word.existing.load(std::memory_order_relaxed) &
+           word.bits.load(std::memory_order_relaxed);
+  };
+  const auto free = [](const FreeWord& word) { return word.bits.load(std::memory_order_relaxed); };
+  const std::size_t first_word = processor_hint();
+  Lease idle = lend_one_of(existing_and_free, first_word);
+  return idle ? std::move(idle) : lend_one_of(free, first_word);
+}
+
+/// Lends the lowest ring among `candidates(word)` of the first word that has any. Without a lock:
+/// one given back behind the search is missed.
+template <class Candidates>
+RingPool::Lease RingPool::lend_one_of(Candidates candidates, std::size_t first_word) noexcept {
   for (std::size_t i = 0; i < kWords; ++i) {
-    const std::size_t word = (first + i) % kWords;
-    std::uint64_t bits = words_[word].bits.load(std::memory_order_relaxed);
-    while (bits != 0) {
-      const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
-      const std::size_t index = word * kRingsPerWord + bit;
+    const std::size_t word = (first_word + i) % kWords;
+    std::uint64_t bits = candidates(words_[word]);
+    for (; bits != 0; bits = candidates(words_[word])) {
+      const std::size_t index =
+          word * kRingsPerWord + static_cast<std::size_t>(std::countr_zero(bits));
       if (take(index)) {
         return prepare(index) ? Lease(*this, index) : Lease();
       }
-      bits = words_[word].bits.load(std::memory_order_relaxed);
     }
   }
   return {};

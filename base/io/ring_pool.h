@@ -2,8 +2,9 @@
 //
 // Rings belong to nobody, because threads are the caller's business. Free rings are bits of words,
 // one word per processor (modulo), so that threads on different processors take rings from
-// different cache lines, without a lock; the lowest free bit is taken, so that few rings are ever
-// created and the one taken is warm.
+// different cache lines, without a lock. A lender takes the lowest idle ring of its processor's
+// word, else an idle ring of another word, and only then makes one: a ring is a few pages of pinned
+// memory, and which processor made it does not matter.
 // Each ring has tables of registered files and memory of its own. The pool keeps the wanted state
 // of these tables and a count of its changes; a ring catches up when it is lent, or at once if it
 // is idle.
@@ -11,6 +12,8 @@
 // Invariants: (1) a ring is used only by the thread that cleared its bit;
 //             (2) a closed file or ended region is gone from every idle ring when forget_file() or
 //                 forget_region() returns, and from a lent one when it is given back.
+//             (3) a word never has more rings than threads that held one of them, or looked after
+//                 it, at once: a ring is made in the lowest place that is not taken.
 // Latching: tables_mutex_ guards the wanted tables; taken only when they have changed.
 // Failure: none thrown; without a ring the caller moves bytes by pread and pwrite.
 #pragma once
@@ -85,6 +88,8 @@ class RingPool {
     std::atomic<std::uint64_t> existing{0};
   };
 
+  template <class Candidates>
+  [[nodiscard]] Lease lend_one_of(Candidates candidates, std::size_t first_word) noexcept;
   [[nodiscard]] bool take(std::size_t index) noexcept;
   void give_back(std::size_t index) noexcept;
   [[nodiscard]] bool prepare(std::size_t index) noexcept;

@@ -71,10 +71,10 @@ class PalimpsestSession final : public KvSession {
     const std::size_t prefix_bytes = std::min(prefix.size(), kKeyBytes);
     std::memcpy(key, prefix.data(), prefix_bytes);
     for (btree::SlotIndex slot = first; slot < last; ++slot) {
-      const ByteView suffix = leaf.suffix(slot);
-      const std::size_t suffix_bytes = std::min(suffix.size(), kKeyBytes - prefix_bytes);
-      std::memcpy(key + prefix_bytes, suffix.data(), suffix_bytes);
-      if (!sink.record({key, prefix_bytes + suffix_bytes}, leaf.value(slot))) {
+      const btree::LeafRecord record = leaf.record(slot);
+      const std::size_t suffix_bytes = std::min(record.suffix.size(), kKeyBytes - prefix_bytes);
+      copy_short(key + prefix_bytes, record.suffix.data(), suffix_bytes);
+      if (!sink.record({key, prefix_bytes + suffix_bytes}, record.value)) {
         return false;
       }
     }
