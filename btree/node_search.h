@@ -25,6 +25,8 @@
 
 namespace palimpsest::btree {
 
+inline constexpr std::size_t kLineBytes = 64;  ///< of the processor's caches
+
 /// How many hints are below `head`; with `OrEqual`, below or equal.
 template <bool OrEqual>
 [[nodiscard]] inline std::uint32_t count_hints(const std::byte* page, std::uint32_t head) noexcept {
@@ -72,9 +74,8 @@ class SlotReader {
         head_skip_(head_skip) {}
 
   /// Asks the processor for slots [first, last), a sixteenth of the node, in one go: the binary
-  /// search would wait for their cache lines one after the other.
+  /// search would wait for their cache lines one after the other. Always inlined: see FrameTable.
   [[gnu::always_inline]] void prefetch(std::size_t first, std::size_t last) const noexcept {
-    constexpr std::size_t kLineBytes = 64;
     constexpr std::size_t kLinesMax = 4;
     const std::byte* at = heads_ + first * sizeof(Slot);
     const std::byte* const end = heads_ + last * sizeof(Slot);
@@ -161,7 +162,9 @@ template <class Slot>
   const std::size_t end = scaled / kHintCount;
   std::size_t slot = std::min<std::size_t>((scaled - count) / kHintCount + 1, end);
   std::size_t length = end - slot;
-  slots.prefetch(slot, end);
+  if (length * sizeof(Slot) > kLineBytes) {
+    slots.prefetch(slot, end);
+  }
   while (length > 0) {
     const std::size_t half = (length + 1) / 2;
     slot += slots.head(slot + half - 1) < head ? half : 0;

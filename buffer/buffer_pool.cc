@@ -108,7 +108,7 @@ Attempt<SharedPage> BufferPool::follow_shared(OptimisticPage& parent,
     bring_in(parent, child);
     return restart;
   }
-  frames_.prefetch(child.swip.frame(), sizeof(PageHeader), kSearchedBytes);
+  prefetch_for_search(child.swip.frame());
   Frame& frame = frames_[child.swip.frame()];
   frame.latch.lock_shared();
   SharedPage page(frame, frames_.page(child.swip.frame()));
@@ -125,7 +125,7 @@ Attempt<ExclusivePage> BufferPool::follow_exclusive(OptimisticPage& parent,
     bring_in(parent, child);
     return restart;
   }
-  frames_.prefetch(child.swip.frame(), sizeof(PageHeader), kSearchedBytes);
+  prefetch_for_search(child.swip.frame());
   Frame& frame = frames_[child.swip.frame()];
   const Waited waited = frame.latch.lock_exclusive();
   ExclusivePage page(frame, frames_.page(child.swip.frame()), waited);

@@ -85,7 +85,7 @@ class BufferPool {
   /// io_error, corruption, out_of_memory.
   [[nodiscard]] Attempt<OptimisticPage> follow(OptimisticPage& parent, SwipRef child) {
     if (child.swip.swizzled() && frames_.contains(child.swip.frame())) [[likely]] {
-      frames_.prefetch(child.swip.frame(), sizeof(PageHeader), kSearchedBytes);
+      prefetch_for_search(child.swip.frame());
       Frame& frame = frames_[child.swip.frame()];
       OptimisticPage page(frame, frames_.page(child.swip.frame()));
       if (!parent.unchanged()) {
@@ -179,7 +179,11 @@ class BufferPool {
  private:
   friend class PageReservation;
 
-  /// Where the search in a page begins: what follows the page header.
+  /// A search begins in what follows the page header, and looks at the fences at the page's end.
+  [[gnu::always_inline]] void prefetch_for_search(FrameIndex frame) const noexcept {
+    frames_.prefetch(frame, sizeof(PageHeader), kSearchedBytes);
+    frames_.prefetch(frame, page_size_bytes() - 1, page_size_bytes());
+  }
   static constexpr std::size_t kSearchedBytes = 320;
   /// More would push out what was prefetched first before it is read.
   static constexpr std::uint32_t kPrefetchedBytesMax = 16384;

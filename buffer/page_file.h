@@ -40,10 +40,11 @@ namespace palimpsest::buffer {
 
 /// What is fixed when a page file is created.
 struct PageFileOptions {
-  std::uint32_t page_size_bytes = 16384;  ///< a power of two, kPageSizeMin to kPageSizeMax
-  std::uint32_t ring_batches = 2;         ///< kRingBatchesMin to kRingBatchesMax
-  std::uint32_t batch_pages = 128;        ///< kBatchPagesMin to kBatchPagesMax
-  std::optional<Uuid> uuid{};             ///< random when not given
+  /// A power of two, kPageSizeMin to kPageSizeMax (docs/decisions/002-page-size.md).
+  std::uint32_t page_size_bytes = 4096;
+  std::uint32_t ring_batches = 2;   ///< kRingBatchesMin to kRingBatchesMax
+  std::uint32_t batch_pages = 128;  ///< kBatchPagesMin to kBatchPagesMax
+  std::optional<Uuid> uuid{};       ///< random when not given
 };
 
 struct OpenOptions {
