@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv test fuzz lint format clean
+.PHONY: help build run bench-kv test coverage fuzz lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 
 
 fuzz:  ## every fuzz target under libFuzzer, a minute each (FUZZ=3600: an hour each)
 	@tools/fuzz $(FUZZ)
+
+coverage:  ## which lines and branches the tests reach, per folder; HTML in build/coverage/html
+	@tools/coverage
 
 lint:  ## formatting and clang-tidy over all sources
 	@tools/setup test

@@ -229,7 +229,7 @@ TEST_P(BTreeDevice, ManyThreadsThenClosedAndOpenedAgain) {
     }
     database->close();
   }
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < 2; ++round) {
     SCOPED_TRACE(round);
     {
       const auto device = open_device(GetParam());
