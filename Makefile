@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv test lint format clean
+.PHONY: help build run bench-kv test coverage fuzz lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,12 @@ bench-kv:  ## the same workloads here and on LMDB, RocksDB, WiredTiger: a table 
 
 test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 2 cores)
 	@tools/test
+
+fuzz:  ## every fuzz target under libFuzzer, a minute each (FUZZ=3600: an hour each)
+	@tools/fuzz $(FUZZ)
+
+coverage:  ## which lines and branches the tests reach, per folder; HTML in build/coverage/html
+	@tools/coverage
 
 lint:  ## formatting and clang-tidy over all sources
 	@tools/setup test

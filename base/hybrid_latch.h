@@ -164,7 +164,7 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
   }
 
   /// Exclusive to shared without a gap; raises the version.
-  void downgrade_to_shared() noexcept PALIMPSEST_NO_ANALYSIS {
+  void downgrade_to_shared() noexcept PALIMPSEST_RELEASE() PALIMPSEST_ACQUIRE_SHARED() {
     leave_exclusive(kVersionStep - kExclusive + 1);
   }
 

@@ -64,7 +64,9 @@ PageLoader::Outcome PageLoader::fault(OptimisticPage& parent,
   return Outcome::retry;
 }
 
-bool PageLoader::begin(const OptimisticPage& parent, SwipRef child, std::vector<Load>& loads) {
+// The frame of a load that was begun stays latched exclusively, until finish() or fault() is done.
+bool PageLoader::begin(const OptimisticPage& parent, SwipRef child,
+                       std::vector<Load>& loads) PALIMPSEST_NO_ANALYSIS {
   loads.reserve(kLoadsMax);  // nothing fails once the frame is entered
   if (loads.size() == kLoadsMax) {
     return false;

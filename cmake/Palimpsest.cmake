@@ -1,4 +1,4 @@
-# What every target of this project shares: language level, warnings, sanitizers, and three functions.
+# What every target of this project shares: language level, warnings, sanitizers, and its functions.
 option(PALIMPSEST_BUILD_TESTS "Build the tests (needs GoogleTest)" ON)
 option(PALIMPSEST_FUZZ "Instrument for libFuzzer and build the fuzz targets (needs clang)" OFF)
 option(PALIMPSEST_COVERAGE "Instrument for source-based coverage (needs clang)" OFF)
@@ -81,14 +81,12 @@ function(palimpsest_library name)
   set_property(GLOBAL APPEND PROPERTY PALIMPSEST_LIBRARIES ${name})
 endfunction()
 
-# palimpsest_test(NAME SOURCES ... LINKS ... LABELS ...): one GoogleTest binary, one ctest entry.
+# palimpsest_add_test(NAME [ARGUMENTS ...] LABELS ...): the ctest entry of the executable NAME.
 # Label `concurrency` also runs it under ThreadSanitizer in `make test`, `pages` under Address- and
-# UndefinedBehaviorSanitizer; the targets tests_concurrency and tests_pages build just those.
-function(palimpsest_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;LABELS" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_LINKS} GTest::gmock GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name})
+# UndefinedBehaviorSanitizer; for every label the target tests_<label> builds just what carries it.
+function(palimpsest_add_test name)
+  cmake_parse_arguments(arg "" "" "ARGUMENTS;LABELS" ${ARGN})
+  add_test(NAME ${name} COMMAND ${name} ${arg_ARGUMENTS})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600)
   foreach(label IN LISTS arg_LABELS)
     if(NOT TARGET tests_${label})
@@ -96,4 +94,12 @@ function(palimpsest_test name)
     endif()
     add_dependencies(tests_${label} ${name})
   endforeach()
+endfunction()
+
+# palimpsest_test(NAME SOURCES ... LINKS ... LABELS ...): one GoogleTest binary, one ctest entry.
+function(palimpsest_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;LABELS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINKS} GTest::gmock GTest::gtest_main)
+  palimpsest_add_test(${name} LABELS ${arg_LABELS})
 endfunction()

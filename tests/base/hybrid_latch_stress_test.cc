@@ -239,6 +239,11 @@ TEST(HybridLatchStress, SixtyFourThreadsParkAndWake) {
 // Few threads, each of which sleeps unless the others wake it: one lost wake-up stops them all.
 TEST(HybridLatchStress, NoWakeUpIsLost) {
   constexpr std::uint64_t kRounds = 40'000 / kScale;
+  const auto hold = [](Random& random) {
+    if (random.one_in(4)) {
+      std::this_thread::yield();
+    }
+  };
   const auto seed = test::seed();
   for (const std::size_t threads_count : {2U, 3U, 6U}) {
     HybridLatch latch;
@@ -248,19 +253,14 @@ TEST(HybridLatchStress, NoWakeUpIsLost) {
         const auto mode = random.below(3);
         if (mode == 0) {
           latch.lock_exclusive();
+          hold(random);
+          random.one_in(2) ? latch.unlock_exclusive() : latch.unlock_exclusive_unchanged();
         } else if (mode == 1) {
           latch.lock_shared();
+          hold(random);
+          latch.unlock_shared();
         } else {
           static_cast<void>(latch.optimistic());
-          continue;
-        }
-        if (random.one_in(4)) {
-          std::this_thread::yield();
-        }
-        if (mode == 0) {
-          random.one_in(2) ? latch.unlock_exclusive() : latch.unlock_exclusive_unchanged();
-        } else {
-          latch.unlock_shared();
         }
       }
     });

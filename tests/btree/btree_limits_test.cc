@@ -5,7 +5,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "palimpsest/error.h"
@@ -13,6 +12,7 @@
 #include "base/random.h"
 #include "btree/btree.h"
 #include "tests/btree/node_test_support.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/tree_fixture.h"
@@ -20,22 +20,11 @@
 namespace palimpsest::btree {
 namespace {
 
+using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
 using palimpsest::test::sound;
 using palimpsest::test::TreeDatabase;
 using palimpsest::test::TreeOptions;
-using ::testing::HasSubstr;
-
-template <class Body>
-std::optional<ErrorCode> error_of(Body body, const std::string& part_of_message = "") {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(part_of_message));
-    return error.code();
-  }
-  return std::nullopt;
-}
 
 class BTreeLimits : public ::testing::TestWithParam<std::uint32_t> {
  protected:

@@ -9,7 +9,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "btree/audit.h"
 #include "btree/cursor.h"
 #include "tests/btree/node_test_support.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/tree_fixture.h"
@@ -26,6 +26,7 @@
 namespace palimpsest::btree {
 namespace {
 
+using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
 using palimpsest::test::SimFault;
 using palimpsest::test::SimKind;
@@ -33,7 +34,6 @@ using palimpsest::test::sound;
 using palimpsest::test::TreeDatabase;
 using palimpsest::test::TreeOptions;
 using test::KeyShape;
-using ::testing::HasSubstr;
 
 using Records = std::map<std::string, std::string>;
 
@@ -72,18 +72,6 @@ void expect_holds(TreeDatabase& database, const Records& records) {
   }
   ASSERT_FALSE(cursor.valid());
   ASSERT_TRUE(sound(database));
-}
-
-/// The code of the error that `body` throws, after a look at its message.
-template <class Body>
-std::optional<ErrorCode> error_of(Body body, const std::string& part_of_message = "") {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(part_of_message));
-    return error.code();
-  }
-  return std::nullopt;
 }
 
 class BuilderTest : public ::testing::Test {

@@ -4,9 +4,7 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 
 #include "base/aligned_memory.h"
 #include "tests/buffer/page_workload.h"
+#include "tests/support/error_of.h"
 
 namespace palimpsest::test {
 namespace {
@@ -24,16 +23,6 @@ using buffer::SpaceMap;
 
 constexpr WorkloadOptions kWorkload{.seed = 21, .steps = 20};
 constexpr std::uint64_t kWorkloads = 3;  ///< seeds from kWorkload.seed on
-
-/// The code of the Error that `action` throws, or nothing.
-std::optional<ErrorCode> code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return std::nullopt;
-}
 
 std::string open_and_judge(const SimDisk& disk, const PageJournal& journal) {
   try {
@@ -46,12 +35,12 @@ std::string open_and_judge(const SimDisk& disk, const PageJournal& journal) {
 
 void expect_failed_state(PageWorkload& workload) {
   PageFile& file = *workload.file();
-  EXPECT_EQ(code_of([&] { static_cast<void>(workload.writer().begin_batch()); }),
+  EXPECT_EQ(error_of([&] { static_cast<void>(workload.writer().begin_batch()); }),
             ErrorCode::failed);
-  EXPECT_EQ(code_of([&] { workload.writer().write_fresh({}); }), ErrorCode::failed);
-  EXPECT_EQ(code_of([&] { workload.writer().harden(); }), ErrorCode::failed);
-  EXPECT_EQ(code_of([&] { file.set_catalog_root(kNoPage); }), ErrorCode::failed);
-  EXPECT_EQ(code_of([&] { file.close_cleanly(); }), ErrorCode::failed);
+  EXPECT_EQ(error_of([&] { workload.writer().write_fresh({}); }), ErrorCode::failed);
+  EXPECT_EQ(error_of([&] { workload.writer().harden(); }), ErrorCode::failed);
+  EXPECT_EQ(error_of([&] { file.set_catalog_root(kNoPage); }), ErrorCode::failed);
+  EXPECT_EQ(error_of([&] { file.close_cleanly(); }), ErrorCode::failed);
 }
 
 /// What became of a run with one fault.
@@ -178,12 +167,12 @@ TEST(PageFault, AFailedCreationLeavesNoFile) {
     const std::unique_ptr<io::Device> device = disk.device();
     disk.inject({.error = ENOSPC, .nth = nth});
     const auto create = [&] { static_cast<void>(PageFile::create(*device, kPageFileName, {})); };
-    if (!code_of(create)) {
+    if (!error_of(create)) {
       EXPECT_GT(nth, 4U);
       return;
     }
     EXPECT_FALSE(device->exists(kPageFileName));
-    EXPECT_EQ(code_of(create), std::nullopt);
+    EXPECT_EQ(error_of(create), std::nullopt);
   }
 }
 
@@ -220,13 +209,13 @@ TEST(PageFault, AFullDeviceLeavesTheFileUsable) {
   PageWriter writer(*file);
   SpaceMap map(*file);
   std::vector<PageId> pages;
-  EXPECT_EQ(code_of([&] {
+  EXPECT_EQ(error_of([&] {
               for (;;) {
                 pages.push_back(map.allocate(0));
               }
             }),
             ErrorCode::no_space);
-  EXPECT_EQ(code_of([&] { static_cast<void>(map.allocate_extent(10, 10)); }), ErrorCode::no_space);
+  EXPECT_EQ(error_of([&] { static_cast<void>(map.allocate_extent(10, 10)); }), ErrorCode::no_space);
   // All of the device has become pages: 3 MiB less header area, ring and the map page.
   EXPECT_EQ(pages.size(), (3U << 20U) / 4096 - 16 - 128 - 1);
   {

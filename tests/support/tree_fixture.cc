@@ -1,11 +1,8 @@
 #include "tests/support/tree_fixture.h"
 
 #include <cstdlib>
-#include <random>
 #include <utility>
 
-#include "base/io/open_device.h"
-#include "base/log.h"
 #include "btree/audit.h"
 
 namespace palimpsest::test {
@@ -25,23 +22,6 @@ buffer::PageFileOptions file_options(const TreeOptions& options) {
 }
 
 }  // namespace
-
-TemporaryDirectory::TemporaryDirectory() {
-  std::random_device random;
-  do {
-    path_ = std::filesystem::temp_directory_path() /
-            ("palimpsest-test-" + std::to_string(random()) + std::to_string(random()));
-  } while (!std::filesystem::create_directory(path_));
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::unique_ptr<io::Device> TemporaryDirectory::device() const {
-  return io::open_device(path(), {});
-}
 
 std::uint64_t pool_memory_bytes(const TreeOptions& options) {
   return buffer::BufferPool::memory_bytes_min(options.page_size_bytes) /

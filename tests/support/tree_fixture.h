@@ -2,17 +2,15 @@
 //
 // The tree's root page is the catalog root of the page file, so that it is found when the file is
 // opened again. The device outlives the database and is given by the test: a simulated disk, or a
-// directory that is removed at the end (TemporaryDirectory).
+// directory that is removed at the end (temporary_directory.h).
 // Thread-safety: as the parts; construction, close() and destruction belong to one thread.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "base/io/device.h"
 #include "btree/btree.h"
@@ -25,22 +23,6 @@
 #include "buffer/space_map.h"
 
 namespace palimpsest::test {
-
-/// A directory of its own for one test, removed with everything in it.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  [[nodiscard]] std::string path() const { return path_.string(); }
-  /// The directory as a device, by the best means of this host.
-  [[nodiscard]] std::unique_ptr<io::Device> device() const;
-
- private:
-  std::filesystem::path path_;
-};
 
 struct TreeOptions {
   std::uint32_t page_size_bytes = 4096;

@@ -25,24 +25,12 @@
 #include "base/io/posix_device.h"
 #include "base/io/uring_device.h"
 #include "tests/support/child_process.h"
+#include "tests/support/error_of.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/temporary_directory.h"
 
 namespace palimpsest::io {
 namespace {
-
-template <class Call>
-ErrorCode code_of(const Call& call, std::string* message = nullptr) {
-  try {
-    static_cast<void>(call());
-  } catch (const Error& error) {
-    if (message != nullptr) {
-      *message = error.what();
-    }
-    return error.code();
-  }
-  return ErrorCode{};
-}
 
 class DeviceTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -144,7 +132,7 @@ TEST_P(DeviceTest, ReadsBeyondTheEndSaySo) {
   file->run(batch);
   EXPECT_EQ(batch[0].error, 0);
   EXPECT_EQ(batch[1].error, kEndOfFile);
-  EXPECT_EQ(code_of([&] { return file->read(4096, memory.bytes().first(4096)); }),
+  EXPECT_EQ(test::error_of([&] { return file->read(4096, memory.bytes().first(4096)); }),
             ErrorCode::io_error);
 }
 
@@ -172,19 +160,21 @@ TEST_P(DeviceTest, AllocationExtendsWithZerosAndNeverShrinks) {
 
 TEST_P(DeviceTest, OpenModes) {
   std::string message;
-  EXPECT_EQ(code_of([&] { return device_->open("a", OpenMode::read_write, false); }, &message),
-            ErrorCode::not_found);
+  EXPECT_EQ(
+      test::error_of([&] { return device_->open("a", OpenMode::read_write, false); }, &message),
+      ErrorCode::not_found);
   EXPECT_THAT(message, ::testing::HasSubstr("a\""));
   EXPECT_FALSE(device_->exists("a"));
   const auto file = device_->open("a", OpenMode::create_new, false);
   EXPECT_TRUE(device_->exists("a"));
-  EXPECT_EQ(code_of([&] { return device_->open("a", OpenMode::create_new, false); }, &message),
-            ErrorCode::already_exists);
+  EXPECT_EQ(
+      test::error_of([&] { return device_->open("a", OpenMode::create_new, false); }, &message),
+      ErrorCode::already_exists);
   AlignedMemory memory(4096, 4096);
   file->write(0, memory.bytes());
   const auto reader = device_->open("a", OpenMode::read_only, false);
   EXPECT_NO_THROW(reader->read(0, memory.bytes()));
-  EXPECT_EQ(code_of([&] { return reader->write(0, memory.bytes()); }), ErrorCode::io_error);
+  EXPECT_EQ(test::error_of([&] { return reader->write(0, memory.bytes()); }), ErrorCode::io_error);
 }
 
 TEST_P(DeviceTest, NamesAreListedRenamedRemoved) {
@@ -197,8 +187,8 @@ TEST_P(DeviceTest, NamesAreListedRenamedRemoved) {
   device_->sync_directory();
   EXPECT_THAT(device_->list(), ::testing::ElementsAre("c"));
   EXPECT_THAT(device_->list(), ::testing::ElementsAre("c"));
-  EXPECT_EQ(code_of([&] { return device_->remove("b"); }), ErrorCode::not_found);
-  EXPECT_EQ(code_of([&] { return device_->rename("b", "d"); }), ErrorCode::not_found);
+  EXPECT_EQ(test::error_of([&] { return device_->remove("b"); }), ErrorCode::not_found);
+  EXPECT_EQ(test::error_of([&] { return device_->rename("b", "d"); }), ErrorCode::not_found);
 }
 
 TEST_P(DeviceTest, ARemovedFileCanBeUsedWhileOpen) {
@@ -215,7 +205,7 @@ TEST_P(DeviceTest, ExclusiveOpensExcludeEachOther) {
   auto first = device_->open("a", OpenMode::create_new, true);
   std::string message;
   const auto open_again = [&] { return make()->open("a", OpenMode::read_write, true); };
-  EXPECT_EQ(code_of([&] { return open_again(); }, &message), ErrorCode::locked);
+  EXPECT_EQ(test::error_of([&] { return open_again(); }, &message), ErrorCode::locked);
   EXPECT_THAT(message, ::testing::HasSubstr("/a\" is in use"));
   EXPECT_NO_THROW(static_cast<void>(device_->open("a", OpenMode::read_only, false)))
       << "only exclusive opens count";
@@ -236,9 +226,10 @@ TEST_P(DeviceTest, AnotherProcessIsLockedOut) {
   auto first = device_->open("a", OpenMode::create_new, true);
   const auto try_in_child = [&] {
     return test::run_in_child([&] {
-      return static_cast<int>(code_of([&] {
+      const auto code = test::error_of([&] {
         return PosixDevice(directory_.path(), false).open("a", OpenMode::read_write, true);
-      }));
+      });
+      return code ? static_cast<int>(*code) : 0;
     });
   };
   EXPECT_EQ(try_in_child(), static_cast<int>(ErrorCode::locked));
@@ -315,21 +306,22 @@ TEST_P(DeviceTest, NeitherLinksNorPathsNorDirectoriesAreOpened) {
   std::filesystem::create_symlink("target", directory_.path("link"));
   std::filesystem::create_directory(directory_.path("inner"));
   std::string message;
-  EXPECT_EQ(code_of([&] { return device_->open("link", OpenMode::read_write, false); }, &message),
-            ErrorCode::permission_denied);
+  EXPECT_EQ(
+      test::error_of([&] { return device_->open("link", OpenMode::read_write, false); }, &message),
+      ErrorCode::permission_denied);
   EXPECT_THAT(message, ::testing::HasSubstr("symbolic link"));
-  EXPECT_EQ(code_of([&] { return device_->open("inner", OpenMode::read_only, false); }),
+  EXPECT_EQ(test::error_of([&] { return device_->open("inner", OpenMode::read_only, false); }),
             ErrorCode::invalid_argument);
   for (const char* name : {"", ".", "..", "../x", "inner/x", "/etc/passwd"}) {
-    EXPECT_EQ(code_of([&] { return device_->open(name, OpenMode::read_only, false); }),
+    EXPECT_EQ(test::error_of([&] { return device_->open(name, OpenMode::read_only, false); }),
               ErrorCode::invalid_argument)
         << name;
-    EXPECT_EQ(code_of([&] { return device_->remove(name); }), ErrorCode::invalid_argument);
-    EXPECT_EQ(code_of([&] { return device_->rename("target", name); }),
+    EXPECT_EQ(test::error_of([&] { return device_->remove(name); }), ErrorCode::invalid_argument);
+    EXPECT_EQ(test::error_of([&] { return device_->rename("target", name); }),
               ErrorCode::invalid_argument);
   }
   std::filesystem::create_symlink("nowhere", directory_.path("dangling"));
-  EXPECT_EQ(code_of([&] { return device_->open("dangling", OpenMode::create_new, false); }),
+  EXPECT_EQ(test::error_of([&] { return device_->open("dangling", OpenMode::create_new, false); }),
             ErrorCode::already_exists);
 }
 
@@ -411,7 +403,7 @@ TEST_F(OpenDeviceTest, PrefersIoUringAndIsSilentAboutIt) {
 TEST_F(OpenDeviceTest, CreatesAPrivateDirectoryOnRequest) {
   const std::string path = directory_.path("new");
   std::string message;
-  EXPECT_EQ(code_of([&] { return open_device(path, options(false)); }, &message),
+  EXPECT_EQ(test::error_of([&] { return open_device(path, options(false)); }, &message),
             ErrorCode::not_found);
   EXPECT_EQ(message, "the directory \"" + path + "\" does not exist");
   const mode_t old_mask = ::umask(0);
@@ -421,7 +413,7 @@ TEST_F(OpenDeviceTest, CreatesAPrivateDirectoryOnRequest) {
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0700U);
   EXPECT_NO_THROW(static_cast<void>(open_device(path, options(true))));
-  EXPECT_EQ(code_of([&] { return open_device(path + "/x/y", options(true)); }, &message),
+  EXPECT_EQ(test::error_of([&] { return open_device(path + "/x/y", options(true)); }, &message),
             ErrorCode::not_found);
   EXPECT_THAT(message, ::testing::HasSubstr("parent"));
 }
@@ -430,7 +422,7 @@ TEST_F(OpenDeviceTest, AFileIsNotADirectory) {
   const std::string path = directory_.path("file");
   std::ofstream(path) << "x";
   std::string message;
-  EXPECT_EQ(code_of([&] { return open_device(path, options(true)); }, &message),
+  EXPECT_EQ(test::error_of([&] { return open_device(path, options(true)); }, &message),
             ErrorCode::not_a_database);
   EXPECT_EQ(message, "\"" + path + "\" is not a directory");
 }
@@ -451,8 +443,9 @@ TEST_F(OpenDeviceTest, PermissionsOfAnotherUserAreRefused) {
         return 99;
       }
       std::string message;
-      const auto code = static_cast<int>(code_of(call, &message));
-      return message.find("ermission denied") != std::string::npos ? code : 98;
+      const auto code = test::error_of(call, &message);
+      const bool denied = message.find("ermission denied") != std::string::npos;
+      return code && denied ? static_cast<int>(*code) : 98;
     });
   };
   constexpr int kDenied = static_cast<int>(ErrorCode::permission_denied);

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
-#include <functional>
 #include <vector>
 
 #include "palimpsest/error.h"
 
 #include "base/io/device.h"
+#include "tests/support/error_of.h"
 
 namespace palimpsest::io {
 namespace {
@@ -56,7 +56,8 @@ class ScriptedFile final : public File {
     }
   }
   int do_sync() noexcept override {
-    return syncs < sync_results.size() ? sync_results[syncs++] : (++syncs, 0);
+    const std::size_t sync = syncs++;
+    return sync < sync_results.size() ? sync_results[sync] : 0;
   }
   int do_allocate(std::uint64_t, std::uint64_t) noexcept override { return other_result; }
   int do_truncate(std::uint64_t) noexcept override { return other_result; }
@@ -80,18 +81,6 @@ class RepeatTest : public ::testing::Test {
     file_.run({&one, 1});
     return one.error;
   }
-  static ErrorCode code_of(const std::function<void()>& call, std::string* message = nullptr) {
-    try {
-      call();
-    } catch (const Error& error) {
-      if (message != nullptr) {
-        *message = error.what();
-      }
-      return error.code();
-    }
-    return ErrorCode{};
-  }
-
   alignas(4096) std::byte memory_[64 * 2048] = {};
   ScriptedFile file_;
   static constexpr auto kRead = Transfer::Kind::read;
@@ -214,7 +203,7 @@ TEST_F(RepeatTest, ErrorsHaveCodesAndNameOperationPlaceAndReason) {
   const auto message_of = [&](int error, ErrorCode code) {
     std::string message;
     file_.results.push_back(-error);
-    EXPECT_EQ(code_of([&] { file_.write(4096, {memory_, 512}); }, &message), code);
+    EXPECT_EQ(test::error_of([&] { file_.write(4096, {memory_, 512}); }, &message), code);
     return message;
   };
   EXPECT_EQ(message_of(EIO, ErrorCode::io_error),
@@ -225,7 +214,8 @@ TEST_F(RepeatTest, ErrorsHaveCodesAndNameOperationPlaceAndReason) {
               ::testing::HasSubstr("Permission denied"));
   file_.results.push_back(0);
   std::string message;
-  EXPECT_EQ(code_of([&] { file_.read(512, {memory_, 1024}); }, &message), ErrorCode::io_error);
+  EXPECT_EQ(test::error_of([&] { file_.read(512, {memory_, 1024}); }, &message),
+            ErrorCode::io_error);
   EXPECT_EQ(message,
             "read of 1024 bytes at offset 512 of \"dir/scripted\" failed: the file ends before");
   // None of these is final.
@@ -238,15 +228,15 @@ TEST_F(RepeatTest, AFailedSyncIsFinal) {
   EXPECT_NO_THROW(file_.sync());
   EXPECT_EQ(file_.syncs, 2U);
   std::string message;
-  EXPECT_EQ(code_of([&] { file_.sync(); }, &message), ErrorCode::io_error);
+  EXPECT_EQ(test::error_of([&] { file_.sync(); }, &message), ErrorCode::io_error);
   EXPECT_THAT(message, ::testing::AllOf(::testing::StartsWith("sync of \"dir/scripted\" failed: "),
                                         ::testing::HasSubstr("Input/output error")));
   EXPECT_TRUE(file_.failed());
-  EXPECT_EQ(code_of([&] { file_.sync(); }, &message), ErrorCode::failed);
+  EXPECT_EQ(test::error_of([&] { file_.sync(); }, &message), ErrorCode::failed);
   EXPECT_EQ(file_.syncs, 3U) << "a sync was repeated after one had failed";
-  EXPECT_EQ(code_of([&] { file_.write(0, {memory_, 512}); }), ErrorCode::failed);
-  EXPECT_EQ(code_of([&] { file_.truncate(0); }), ErrorCode::failed);
-  EXPECT_EQ(code_of([&] { file_.allocate(0, 512); }), ErrorCode::failed);
+  EXPECT_EQ(test::error_of([&] { file_.write(0, {memory_, 512}); }), ErrorCode::failed);
+  EXPECT_EQ(test::error_of([&] { file_.truncate(0); }), ErrorCode::failed);
+  EXPECT_EQ(test::error_of([&] { file_.allocate(0, 512); }), ErrorCode::failed);
   EXPECT_TRUE(file_.calls.empty());
   Transfer read = transfer(kRead);
   Transfer write = transfer(kWrite, 1);
@@ -258,7 +248,7 @@ TEST_F(RepeatTest, AFailedSyncIsFinal) {
 
 TEST_F(RepeatTest, ASyncWithoutSpaceIsNotAnInvitationToGoOn) {
   file_.sync_results = {ENOSPC};
-  EXPECT_EQ(code_of([&] { file_.sync(); }), ErrorCode::io_error);
+  EXPECT_EQ(test::error_of([&] { file_.sync(); }), ErrorCode::io_error);
   EXPECT_TRUE(file_.failed());
 }
 
@@ -266,14 +256,14 @@ TEST_F(RepeatTest, OtherCallsThrowTheirErrors) {
   EXPECT_EQ(file_.size_bytes(), 77U);
   file_.other_result = ENOSPC;
   std::string message;
-  EXPECT_EQ(code_of([&] { file_.allocate(512, 1024); }, &message), ErrorCode::no_space);
+  EXPECT_EQ(test::error_of([&] { file_.allocate(512, 1024); }, &message), ErrorCode::no_space);
   EXPECT_EQ(message,
             "allocation of 1024 bytes at offset 512 of \"dir/scripted\" failed: No space left on "
             "device");
   file_.other_result = EIO;
-  EXPECT_EQ(code_of([&] { file_.truncate(512); }, &message), ErrorCode::io_error);
+  EXPECT_EQ(test::error_of([&] { file_.truncate(512); }, &message), ErrorCode::io_error);
   EXPECT_EQ(message, "truncation to 512 bytes of \"dir/scripted\" failed: Input/output error");
-  EXPECT_EQ(code_of([&] { static_cast<void>(file_.size_bytes()); }), ErrorCode::io_error);
+  EXPECT_EQ(test::error_of([&] { static_cast<void>(file_.size_bytes()); }), ErrorCode::io_error);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "palimpsest/error.h"
 
 #include "tests/support/aligned_bytes.h"
+#include "tests/support/error_of.h"
 #include "tests/support/sim_disk.h"
 
 namespace palimpsest::test {
@@ -176,21 +177,13 @@ TEST(SimFault, AFullDiskRefusesGrowthAndGoesOnOtherwise) {
   const auto device = disk.device();
   const auto file = device->open("a", OpenMode::create_new, false);
   AlignedBytes page = page_of(1);
-  const auto code_of = [](const auto& call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.code();
-    }
-    return ErrorCode{};
-  };
-  EXPECT_EQ(code_of([&] { return file->allocate(0, 5 * kPage); }), ErrorCode::no_space);
+  EXPECT_EQ(error_of([&] { return file->allocate(0, 5 * kPage); }), ErrorCode::no_space);
   EXPECT_EQ(file->size_bytes(), 0U);
   file->allocate(0, 3 * kPage);
   const auto other = device->open("b", OpenMode::create_new, false);
   other->write(0, page);
-  EXPECT_EQ(code_of([&] { return other->write(kPage, page); }), ErrorCode::no_space);
-  EXPECT_EQ(code_of([&] { return file->truncate(4 * kPage); }), ErrorCode::no_space);
+  EXPECT_EQ(error_of([&] { return other->write(kPage, page); }), ErrorCode::no_space);
+  EXPECT_EQ(error_of([&] { return file->truncate(4 * kPage); }), ErrorCode::no_space);
   EXPECT_NO_THROW(file->write(0, page));
   EXPECT_NO_THROW(file->sync());
   file->truncate(kPage);

@@ -14,7 +14,7 @@
 
 #include "experiments/kv_bench/manifest.h"
 #include "experiments/kv_bench/memory_engine.h"
-#include "tests/experiments/kv_bench/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace palimpsest::experiments {
 namespace {
@@ -74,7 +74,7 @@ class DriverTest : public testing::Test {
   Options options(Mode mode, std::uint32_t threads = 2) const {
     Options wanted;
     wanted.engine = "fake";
-    wanted.path = temporary_.path() / "run";
+    wanted.path = temporary_.path("run");
     wanted.memory_bytes = 1U << 20U;
     wanted.page_bytes = 4096;
     wanted.records = kRecords;
@@ -104,7 +104,7 @@ class DriverTest : public testing::Test {
     return "no failure";
   }
 
-  DataState state() const { return DataDirectory(temporary_.path() / "run").read()->state; }
+  DataState state() const { return DataDirectory(temporary_.path("run")).read()->state; }
 
   std::string& stored(std::uint64_t record) {
     const RecordKey key(record);
@@ -112,7 +112,7 @@ class DriverTest : public testing::Test {
     return shard.records.find(key.view())->second;
   }
 
-  TemporaryDirectory temporary_;
+  test::TemporaryDirectory temporary_;
   FakeDisk disk_;
   std::vector<std::string> lines_;
 };

@@ -3,10 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
-#include "tests/experiments/kv_bench/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace palimpsest::experiments {
 namespace {
@@ -41,8 +42,8 @@ class ManifestTest : public testing::Test {
     directory_.set_state(DataState::closed);
   }
 
-  TemporaryDirectory temporary_;
-  std::filesystem::path path_ = temporary_.path() / "run";
+  test::TemporaryDirectory temporary_;
+  std::filesystem::path path_ = temporary_.path("run");
   DataDirectory directory_{path_};
 };
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "tests/experiments/kv_bench/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace palimpsest::experiments {
 namespace {
@@ -98,15 +98,15 @@ TEST(Report, SummaryNamesTheRate) {
 }
 
 TEST(Report, FilesAppearWhole) {
-  const TemporaryDirectory temporary;
-  const std::string file = temporary.path() / "result.json";
+  const test::TemporaryDirectory temporary;
+  const std::string file = temporary.path("result.json");
   write_file(file, "first");
   write_file(file, "second");
   std::string text;
   std::ifstream(file) >> text;
   EXPECT_EQ(text, "second");
   EXPECT_FALSE(std::filesystem::exists(file + ".new"));
-  EXPECT_THROW(write_file(temporary.path() / "no" / "such.json", "x"), std::runtime_error);
+  EXPECT_THROW(write_file(temporary.path("no/such.json"), "x"), std::runtime_error);
 }
 
 }  // namespace
