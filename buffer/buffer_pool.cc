@@ -9,6 +9,7 @@
 #include "palimpsest/error.h"
 
 #include "base/futex.h"
+#include "base/sync_point.h"
 #include "base/thread_annotations.h"
 
 namespace palimpsest::buffer {
@@ -255,7 +256,9 @@ void BufferPool::adopt_children(const ExclusivePage& parent) noexcept {
 }
 
 void BufferPool::flush() {
-  reclaimer_.write(reclaimer_.unwritten_frames());
+  const std::vector<FrameIndex> frames = reclaimer_.unwritten_frames();
+  PALIMPSEST_SYNC_POINT("buffer.flush.collected");
+  reclaimer_.write(frames);
 }
 
 }  // namespace palimpsest::buffer
