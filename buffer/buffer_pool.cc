@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <thread>
 
@@ -148,6 +149,15 @@ Attempt<OptimisticPage> BufferPool::follow_resident(const OptimisticPage& parent
   }
   page->frame().touch();
   return page;
+}
+
+bool BufferPool::begin_load(const OptimisticPage& parent, SwipRef child,
+                            std::vector<Load>& loads) noexcept {
+  try {
+    return loader_.begin(parent, child, loads);
+  } catch (const std::exception&) {
+    return false;  // no memory: the page is left to whoever needs it
+  }
 }
 
 void BufferPool::finish_loads(std::vector<Load>& loads) noexcept {
