@@ -16,13 +16,24 @@
 namespace palimpsest::btree::test {
 namespace {
 
+// operator new has nowhere else to look.
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 thread_local std::uint64_t allocations_left = 0;  // until the one that fails; 0: none fails
 thread_local bool suspended = false;
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  if (!suspended && allocations_left != 0 && --allocations_left == 0) {
+void count_allocation() {
+  if (suspended || allocations_left == 0) {
+    return;
+  }
+  --allocations_left;
+  if (allocations_left == 0) {
     throw std::bad_alloc();
   }
+}
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  count_allocation();
   void* memory = nullptr;
   if (posix_memalign(&memory, std::max(alignment, sizeof(void*)), bytes) != 0) {
     throw std::bad_alloc();

@@ -130,9 +130,9 @@ class BTreeMemoryFault : public ::testing::Test {
   }
 
   void prefetch() {
-    std::vector<std::string> keys;
-    for (int i = 0; i < 5; ++i) {
-      keys.push_back(key_of(random_.below(kKeys)));
+    std::vector<std::string> keys(5);
+    for (std::string& key : keys) {
+      key = key_of(random_.below(kKeys));
     }
     const std::vector<ByteView> views(keys.begin(), keys.end());
     repeat([&] { tree().prefetch(views); });

@@ -73,6 +73,7 @@ class ScanFault : public palimpsest::test::InterleavingTest,
   /// The keys of records [0, kRecords) in the scan's order.
   [[nodiscard]] static std::vector<std::string> all_keys() {
     std::vector<std::string> keys;
+    keys.reserve(kRecords);
     for (std::uint64_t i = 0; i < kRecords; ++i) {
       keys.push_back(key_of(forward() ? i : kRecords - 1 - i));
     }

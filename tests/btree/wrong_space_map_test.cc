@@ -63,6 +63,7 @@ class WrongSpaceMap : public ::testing::Test {
     const LeafView view(leaf.page(), kOptions.page_size_bytes);
     const auto value = database_->large_values().decode(view.value(view.find(key).slot));
     std::vector<PageId> pages;
+    pages.reserve(value.block_count());
     for (std::uint32_t block = 0; block < value.block_count(); ++block) {
       pages.push_back(value.page_of(block));
     }
