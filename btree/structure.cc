@@ -84,6 +84,7 @@ ExclusivePage Structure::latch_child(const ExclusivePage& parent, SlotIndex chil
 
 // One attempt; the caller looks again in any case. No latch is held.
 void Structure::bring_in_child(ByteView key, std::uint32_t parent_level, SlotIndex child) const {
+  PALIMPSEST_SYNC_POINT("btree.child.not_resident");
   auto parent = descent_.try_node<buffer::OptimisticPage>(Target{key}, parent_level);
   if (!parent) {
     return;
@@ -127,6 +128,7 @@ void Structure::split(std::uint32_t level, const Need& need) const {
       }
     }
     // The reservation is given back first: nobody waits for frames while keeping some.
+    PALIMPSEST_SYNC_POINT("btree.split.parent_is_full");
     split(level + 1, {.key = plan.separator.view()});
   }
 }

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <thread>
 
 #include "palimpsest/error.h"
 
 #include "base/futex.h"
+#include "base/sync_point.h"
 #include "base/thread_annotations.h"
 
 namespace palimpsest::buffer {
@@ -151,6 +153,15 @@ Attempt<OptimisticPage> BufferPool::follow_resident(const OptimisticPage& parent
   return page;
 }
 
+bool BufferPool::begin_load(const OptimisticPage& parent, SwipRef child,
+                            std::vector<Load>& loads) noexcept {
+  try {
+    return loader_.begin(parent, child, loads);
+  } catch (const std::exception&) {
+    return false;  // no memory: the page is left to whoever needs it
+  }
+}
+
 void BufferPool::finish_loads(std::vector<Load>& loads) noexcept {
   loader_.finish(loads);
   provider_.frames_taken();
@@ -257,7 +268,9 @@ void BufferPool::adopt_children(const ExclusivePage& parent) noexcept {
 }
 
 void BufferPool::flush() {
-  reclaimer_.write(reclaimer_.unwritten_frames());
+  const std::vector<FrameIndex> frames = reclaimer_.unwritten_frames();
+  PALIMPSEST_SYNC_POINT("buffer.flush.collected");
+  reclaimer_.write(frames);
 }
 
 }  // namespace palimpsest::buffer

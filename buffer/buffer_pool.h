@@ -126,11 +126,10 @@ class BufferPool {
 
   // Reading ahead: faults that overlap in one thread
 
-  /// Starts to load an evicted child unless that is under way, the parent has changed or no frame
-  /// is free. Waits for nothing; until finish_loads() the caller must not wait for any latch.
-  bool begin_load(const OptimisticPage& parent, SwipRef child, std::vector<Load>& loads) {
-    return loader_.begin(parent, child, loads);
-  }
+  /// Starts to load an evicted child unless that is under way, the parent has changed, or no frame
+  /// or memory is free. Waits for nothing and throws nothing, so that what was begun is finished;
+  /// until finish_loads() the caller must not wait for any latch.
+  bool begin_load(const OptimisticPage& parent, SwipRef child, std::vector<Load>& loads) noexcept;
   /// Reads all of them in one batch. The pages are then resident or about to be; one that cannot be
   /// read is left to whoever needs it. Does I/O; called without latches.
   void finish_loads(std::vector<Load>& loads) noexcept;

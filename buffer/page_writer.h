@@ -155,7 +155,8 @@ class PageWriter::Batch {
   void add(PageId id);
 
   /// Writes the batch; on return its pages are read from disk as they are here, and a crash leaves
-  /// each of them old or new. Call once; an empty batch writes nothing. Throws as described above.
+  /// each of them old or new. Call once; an empty batch writes nothing. Throws as described above,
+  /// and corruption if a page is twice in the batch; nothing is written and the file fails then.
   void write();
 
   [[nodiscard]] std::span<const PageId> pages() const noexcept { return pages_; }
@@ -168,6 +169,7 @@ class PageWriter::Batch {
  private:
   friend class PageWriter;
   Batch(PageWriter& writer, std::unique_lock<std::mutex> turn);
+  void require_each_once() const;
 
   PageWriter* writer_;
   std::unique_lock<std::mutex> turn_;

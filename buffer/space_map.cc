@@ -150,13 +150,13 @@ std::vector<PageRun> SpaceMap::allocate_extent(std::uint32_t pages, std::uint32_
                 fmt::format("{} pages do not fit {} runs of at most {} pages", pages, max_runs,
                             stretch_pages_ - 1));
   }
+  std::vector<PageRun> runs;
+  runs.reserve(std::min(pages, max_runs));  // nothing fails once pages are taken
   const std::lock_guard guard(structure_mutex_);
   std::vector<BitRange> taken = extent_from_free(pages, max_runs);
   if (taken.empty()) {
     taken = extent_from_growth(pages, max_runs);
   }
-  std::vector<PageRun> runs;
-  runs.reserve(taken.size());
   for (const BitRange& range : taken) {
     runs.push_back({page_of(range.first), static_cast<std::uint32_t>(range.size())});
   }
@@ -166,7 +166,7 @@ std::vector<PageRun> SpaceMap::allocate_extent(std::uint32_t pages, std::uint32_
 /// Takes free pages; empty if there are too few, or others were faster.
 std::vector<BitRange> SpaceMap::extent_from_free(std::uint32_t pages, std::uint32_t max_runs) {
   for (int attempt = 0; attempt < kClaimAttempts; ++attempt) {
-    const std::vector<BitRange> runs = bits_.find_clear_runs(pages, max_runs);
+    std::vector<BitRange> runs = bits_.find_clear_runs(pages, max_runs);  // not const: to be moved
     std::size_t claimed = 0;
     while (claimed < runs.size() && bits_.try_claim(runs[claimed])) {
       ++claimed;
@@ -305,6 +305,7 @@ void SpaceMap::flush(PageWriter& writer) {
   const std::lock_guard guard(structure_mutex_);
   const std::uint64_t stretches = (bit_count() + stretch_pages_ - 1) / stretch_pages_;
   std::vector<std::uint64_t> dirty;
+  dirty.reserve(stretches);  // nothing fails between taking a mark and keeping it
   for (std::uint64_t stretch = 0; stretch < stretches; ++stretch) {
     if (bits_.take_dirty(stretch)) {
       dirty.push_back(stretch);

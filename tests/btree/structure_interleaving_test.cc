@@ -9,7 +9,9 @@
 #include "base/sync_point.h"
 #include "btree/btree.h"
 #include "btree/cursor.h"
+#include "btree/structure.h"
 #include "tests/buffer/interleaving_support.h"
+#include "tests/support/thread_group.h"
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
@@ -121,6 +123,63 @@ TEST_F(StructureInterleaving, ReadersAndWriterDuringAMerge) {
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(value_of(345), new_value(345));
   EXPECT_EQ(value_of(320), "absent");
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// A leaf is to be split and is not in memory. While the thread is on its way to bring it in, merges
+// leave the parent fewer children: where the leaf's swip was there is none any more.
+TEST_F(StructureInterleaving, ChildMovesBeforeItIsBroughtIn) {
+  const std::uint64_t last = kRecords - 1;
+  ASSERT_NO_FATAL_FAILURE(evict(last));
+  SyncBarrier missing("btree.child.not_resident");
+  const Structure structure(tree().descent(), palimpsest::test::TreeDatabase::kTree);
+  std::thread splitter([&] { EXPECT_NO_THROW(structure.split_leaf(key_of(last))); });
+  missing.wait_until_reached();
+  for (std::uint64_t i = 100; i < 900; ++i) {
+    ASSERT_TRUE(tree().remove(key_of(i)));
+  }
+  missing.release();
+  splitter.join();
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+  const Records mates = leaf_mates(last);
+  EXPECT_LE(mates.last - mates.first, 6U) << "the leaf was split";
+  for (std::uint64_t i = 0; i < kRecords; ++i) {
+    ASSERT_EQ(value_of(i), i >= 100 && i < 900 ? "absent" : old_value(i));
+  }
+}
+
+// A split needs room in the root, and the root shrinks to a leaf before it is split: there is
+// nothing to split any more.
+TEST_F(StructureInterleaving, RootShrinksBeforeItIsSplit) {
+  ASSERT_EQ(tree().descent().root_level(), 1U);
+  const auto long_key = [](std::uint64_t i) { return key_of(200) + std::to_string(100'000 + i); };
+  SyncBarrier full("btree.split.parent_is_full");
+  std::atomic<std::uint64_t> inserting = 0;
+  std::atomic<bool> done = false;
+  palimpsest::test::run_threads(2, [&](std::size_t thread) {
+    if (thread == 0) {
+      while (!done) {
+        EXPECT_TRUE(tree().insert(long_key(inserting), std::string(900, 'x')));
+        ++inserting;
+      }
+      return;
+    }
+    full.wait_until_reached();
+    done = true;
+    for (std::uint64_t i = 0; i < inserting; ++i) {
+      EXPECT_TRUE(tree().remove(long_key(i)));
+    }
+    for (std::uint64_t i = 1; i < kRecords; ++i) {
+      EXPECT_TRUE(tree().remove(key_of(i)));
+    }
+    EXPECT_EQ(tree().descent().root_level(), 0U);
+    full.release();
+  });
+  std::string value;
+  EXPECT_TRUE(tree().lookup(long_key(inserting - 1), value));
+  EXPECT_EQ(value, std::string(900, 'x'));
+  EXPECT_EQ(value_of(0), old_value(0));
+  EXPECT_EQ(tree().descent().root_level(), 0U);
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 

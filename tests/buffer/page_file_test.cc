@@ -290,6 +290,38 @@ TEST_F(PageFileTest, UncleanFileIsRefusedUnlessAsked) {
   EXPECT_TRUE(open()->was_clean());
 }
 
+// A copy in the ring whose batch number no writer ever gave must neither be restored nor keep those
+// from being restored that are real.
+TEST_F(PageFileTest, HostileBatchNumbersInTheRing) {
+  create();
+  const PageId page = pages_[0];
+  const std::uint64_t place = raw(page) * 4096;
+  {
+    const auto file = open();
+    PageWriter writer(*file);
+    write(*file, writer, page, 7);
+  }
+  const std::vector<std::byte> torn(2048, std::byte{0x5a});
+  disk_.overwrite(kPageFileName, place, torn);
+  const SimDisk unclean = disk_.snapshot();
+  const AlignedMemory image(4096, 4096);
+  for (const std::uint64_t number :
+       {std::uint64_t{0}, std::uint64_t{1}, buffer::kCounterMax + 1, ~std::uint64_t{0}}) {
+    SCOPED_TRACE(number);
+    SimDisk disk = unclean.snapshot();
+    fill_image(image.bytes(), page, 99);
+    buffer::seal_page(image.bytes(), number);
+    const std::uint64_t last_of_ring = buffer::kHeaderAreaBytes + (2 * 64 - 1) * 4096;
+    disk.overwrite(kPageFileName, last_of_ring, image.bytes());
+    const std::unique_ptr<io::Device> device = disk.device();
+    const auto file = PageFile::open(*device, kPageFileName, {.allow_unclean = true});
+    EXPECT_EQ(file->restored().pages_restored, 1U);
+    file->read_page(page, image.bytes());
+    EXPECT_EQ(version_of(image.bytes(), page), 7U);
+    EXPECT_LT(file->take_batch_number(), buffer::kCounterMax);
+  }
+}
+
 TEST_F(PageFileTest, OpeningAloneLeavesTheFileClean) {
   create();
   open().reset();

@@ -1,6 +1,7 @@
 // Threads stopped in the middle of a page fault while others change the world around them.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <string>
 #include <string_view>
@@ -96,6 +97,29 @@ TEST_F(PageLoaderInterleaving, FailedReadLeavesNothingBehind) {
   evict(kRecord);
   disk_.inject({.error = EIO, .kinds = unsigned(palimpsest::test::SimKind::read), .nth = 1});
   EXPECT_THROW(static_cast<void>(value_of(kRecord)), Error);
+  EXPECT_EQ(value_of(kRecord), old_value(kRecord));
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// Who waits for a load that fails tries on its own, and gets the error too.
+TEST_F(PageLoaderInterleaving, FailedReadIsToldToThoseWhoWait) {
+  evict(kRecord);
+  disk_.inject(
+      {.error = EIO, .kinds = unsigned(palimpsest::test::SimKind::read), .for_good = true});
+  std::atomic<bool> parked = false;
+  const SyncHook park("latch.park.marked", [&] {
+    parked = true;
+    parked.notify_all();
+  });
+  SyncBarrier entered("buffer.fault.entered");
+  std::thread first([&] { EXPECT_THROW(static_cast<void>(value_of(kRecord)), Error); });
+  entered.wait_until_reached();
+  std::thread second([&] { EXPECT_THROW(static_cast<void>(value_of(kRecord)), Error); });
+  parked.wait(false);
+  entered.release();
+  first.join();
+  second.join();
+  disk_.clear_faults();
   EXPECT_EQ(value_of(kRecord), old_value(kRecord));
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }

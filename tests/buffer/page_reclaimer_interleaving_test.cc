@@ -10,6 +10,8 @@
 
 #include "palimpsest/error.h"
 
+#include "base/aligned_memory.h"
+#include "base/sync_point.h"
 #include "buffer/file_header.h"
 #include "buffer/page_reclaimer.h"
 #include "tests/buffer/interleaving_support.h"
@@ -154,6 +156,78 @@ TEST_F(PageReclaimerInterleaving, FailedWriteLosesNothing) {
   }
   EXPECT_EQ(value_of(50), new_value(50));
 }
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+/// A flush that collects its pages while another one's write of the same page is under way, and
+/// that write then fails.
+class SecondFlush : public PageReclaimerInterleaving {
+ protected:
+  /// Whether each of the two succeeded. The fault hits from the first write on.
+  struct Outcome {
+    bool first = false;
+    bool second = false;
+  };
+  [[nodiscard]] Outcome run(const palimpsest::test::SimFault& fault) {
+    EXPECT_TRUE(tree().update(key_of(50), new_value(50)));
+    database_->pool().flush();  // the file is marked as open: a failure there would be final
+    EXPECT_TRUE(tree().update(key_of(10), new_value(10)));
+    page_ = leaf_of(10).page;
+    disk_.inject(fault);
+    Outcome outcome;
+    StoppedWrite write(disk_);
+    std::thread first([&] { outcome.first = succeeds(); });
+    write.wait_until_reached();
+    SyncBarrier collected("buffer.flush.collected");
+    std::thread second([&] { outcome.second = succeeds(); });
+    collected.wait_until_reached();
+    write.release();
+    first.join();
+    collected.release();
+    second.join();
+    return outcome;
+  }
+
+  /// Whether the page on disk holds the change.
+  [[nodiscard]] bool change_is_on_disk() {
+    const AlignedMemory image(kOptions.page_size_bytes, kOptions.page_size_bytes);
+    database_->file().read_page(page_, image.bytes());
+    const auto* bytes = static_cast<const char*>(static_cast<const void*>(image.bytes().data()));
+    return ByteView(bytes, kOptions.page_size_bytes).find(new_value(10)) != ByteView::npos;
+  }
+
+ private:
+  bool succeeds() {
+    try {
+      database_->pool().flush();
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  PageId page_ = kNoPage;
+};
+
+TEST_F(SecondFlush, WritesWhatTheFirstFailedToWrite) {
+  const Outcome outcome = run({.error = ENOSPC, .kinds = unsigned(SimKind::write), .nth = 1});
+  EXPECT_FALSE(outcome.first);
+  EXPECT_TRUE(outcome.second);
+  EXPECT_TRUE(change_is_on_disk());
+}
+
+TEST_F(SecondFlush, FailsIfItCannotWriteEither) {
+  const Outcome outcome =
+      run({.error = ENOSPC, .kinds = unsigned(SimKind::write), .nth = 1, .for_good = true});
+  EXPECT_FALSE(outcome.first);
+  EXPECT_FALSE(outcome.second);
+  EXPECT_FALSE(change_is_on_disk());
+  disk_.clear_faults();
+  database_->pool().flush();
+  EXPECT_TRUE(change_is_on_disk());
+}
+
+#endif
 
 // A remembered leaf that was evicted, or freed by a merge, is not taken for the leaf it was.
 TEST_F(PageReclaimerInterleaving, LastLeafForgetsEvictedAndFreedPages) {

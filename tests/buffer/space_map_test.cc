@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "palimpsest/error.h"
@@ -223,6 +224,34 @@ TEST_F(SpaceMapTest, UnflushedChangesAreWrittenByTheNextFlush) {
   EXPECT_EQ(writer_->statistics().batches, batches) << "nothing changed";
   reopen();
   EXPECT_TRUE(map_->is_allocated(first));
+}
+
+// A page that is given back twice, or was free on disk although in use: what else the map says is
+// not to be built upon.
+TEST_F(SpaceMapTest, FreeingAFreePageFailsTheFile) {
+  const PageId page = map_->allocate(0);
+  map_->free(page);
+  EXPECT_FALSE(file_->failed());
+  map_->free(PageRun{page, 1});
+  EXPECT_TRUE(file_->failed());
+  try {
+    map_->flush(*writer_);
+    ADD_FAILURE() << "a wrong map is not written";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::failed);
+    EXPECT_NE(std::string(error.what()).find(file_->name()), std::string::npos) << error.what();
+  }
+}
+
+// As above: all but one of the pages are in use.
+TEST_F(SpaceMapTest, FreeingARunOfWhichAPageIsFreeFailsTheFile) {
+  const PageRun run = map_->allocate_extent(200, 1).front();
+  map_->free(PageId{raw(run.first) + 130});
+  map_->free(run);
+  EXPECT_TRUE(file_->failed());
+  for (std::uint64_t i = 0; i < run.pages; ++i) {
+    EXPECT_FALSE(map_->is_allocated(PageId{raw(run.first) + i}));
+  }
 }
 
 /// Threads allocate, free, take extents; one cuts the tail and flushes. Nobody gets a page that
