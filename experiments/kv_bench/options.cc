@@ -17,8 +17,9 @@ constexpr std::int64_t kLatencyEveryMax = 1'000'000;
 constexpr std::uint32_t kLatencyEveryInMemory = 16;
 constexpr double kSecondsMax = 1e6;
 
-template <class Enum, std::size_t n>
-Enum parse_name(std::string_view flag, const std::string& text, const std::array<Enum, n>& values) {
+template <class Enum, std::size_t kCount>
+Enum parse_name(std::string_view flag, const std::string& text,
+                const std::array<Enum, kCount>& values) {
   std::string known;
   for (const Enum value : values) {
     if (name_of(value) == text) {

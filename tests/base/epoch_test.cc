@@ -122,6 +122,7 @@ TEST_F(EpochTest, ParticipantsAreLimitedAndReused) {
 TEST_F(EpochTest, SlotsBeyondTheFirstChunkCount) {
   EpochManager many(100);
   std::vector<EpochParticipant> all;
+  all.reserve(100);
   for (int i = 0; i < 100; ++i) {
     all.push_back(std::move(*many.claim()));
   }

@@ -138,9 +138,10 @@ class Worker {
   }
   // Pages read in one batch.
   void prefetch(BTree& tree, std::uint64_t number) {
-    std::vector<std::string> keys;
-    for (std::uint64_t i = 0; i < 8; ++i) {
-      keys.push_back(test::big_endian((number + i * kThreads * 97) % (kThreads * kKeysPerThread)));
+    std::vector<std::string> keys(8);
+    for (std::string& key : keys) {
+      key = test::big_endian(number);
+      number = (number + kThreads * 97) % (kThreads * kKeysPerThread);
     }
     tree.prefetch(std::vector<ByteView>(keys.begin(), keys.end()));
     for (const std::string& key : keys) {

@@ -28,7 +28,6 @@ namespace {
 
 using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
-using palimpsest::test::SimFault;
 using palimpsest::test::SimKind;
 using palimpsest::test::sound;
 using palimpsest::test::TreeDatabase;

@@ -114,7 +114,7 @@ TEST_F(PageFileTest, ReopensWithEverything) {
   EXPECT_TRUE(file->was_clean());
   EXPECT_EQ(file->header().open_count, 2U);
   EXPECT_EQ(file->catalog_root(), pages_[0]);
-  const AlignedMemory memory(2 * 4096, 4096);
+  const AlignedMemory memory(std::size_t{2} * 4096, 4096);
   std::vector<buffer::PageRead> reads{
       {.id = pages_[1], .into = memory.bytes().first(4096)},
       {.id = PageId{1U << 30U}, .into = memory.bytes().subspan(4096)}};
@@ -235,7 +235,7 @@ TEST_F(PageFileTest, AnyFlippedBitIsAnErrorOrHarmless) {
   std::uint64_t refused_count = 0;
   for (int i = 0; i < 300; ++i) {
     const std::uint64_t from = i % 2 == 0 ? 0 : raw(pages_[0]) * 4096 - 4096;
-    const std::uint64_t size = i % 2 == 0 ? 3 * kBlock : 3 * 4096;
+    const std::uint64_t size = i % 2 == 0 ? 3 * kBlock : std::uint64_t{3} * 4096;
     const std::uint64_t at = from + random.below(size);
     flip(at);
     try {

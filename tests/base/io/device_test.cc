@@ -52,7 +52,7 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
   [[nodiscard]] bool is_real() const { return GetParam() != "sim"; }
   static void fill(MutableBytes bytes, unsigned seed) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-      bytes[i] = static_cast<std::byte>(seed * 131 + i / 7 + i);
+      bytes[i] = static_cast<std::byte>(std::size_t{seed} * 131 + i / 7 + i);
     }
   }
 
@@ -84,6 +84,7 @@ TEST_P(DeviceTest, BatchesOfAnySizeAreRunWhole) {
   fill(memory.bytes(), 2);
   for (const std::size_t count : {1U, 2U, 3U, 64U, 128U, 129U, 300U}) {
     std::vector<Transfer> batch;
+    batch.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
       batch.push_back({.kind = Transfer::Kind::write,
                        .offset_bytes = (count - 1 - i) * 4096,
@@ -113,9 +114,10 @@ TEST_P(DeviceTest, BatchesOfAnySizeAreRunWhole) {
 
 TEST_P(DeviceTest, ReadsBeyondTheEndSaySo) {
   const auto file = device_->open("pages", OpenMode::create_new, false);
-  AlignedMemory memory(5 * 4096, 4096);
+  AlignedMemory memory(std::size_t{5} * 4096, 4096);
   file->write(0, memory.bytes().first(8192));
   std::vector<Transfer> batch;
+  batch.reserve(5);
   for (std::size_t i = 0; i < 5; ++i) {
     batch.push_back({.kind = Transfer::Kind::read,
                      .offset_bytes = i * 4096,
@@ -239,7 +241,7 @@ TEST_P(DeviceTest, AnotherProcessIsLockedOut) {
   EXPECT_EQ(test::run_in_child([&] {
               auto held =
                   PosixDevice(directory_.path(), false).open("a", OpenMode::read_write, true);
-              static_cast<void>(held.release());
+              [[maybe_unused]] const File* const never_closed = held.release();
               return 0;
             }),
             0);
@@ -275,13 +277,15 @@ TEST_P(DeviceTest, EachTransferOfABatchHasItsOwnOutcome) {
   }
   // The system refuses to write beyond this size: of neighbours, the first arrive.
   EXPECT_EQ(test::run_in_child([&] {
-              const rlimit limit{.rlim_cur = 6 * 4096, .rlim_max = 6 * 4096};
+              constexpr rlim_t kBytesMax = rlim_t{6} * 4096;
+              const rlimit limit{.rlim_cur = kBytesMax, .rlim_max = kBytesMax};
               if (::signal(SIGXFSZ, SIG_IGN) == SIG_ERR || ::setrlimit(RLIMIT_FSIZE, &limit) != 0) {
                 return 1;
               }
               const auto file = make()->open("a", OpenMode::create_new, false);
-              AlignedMemory memory(10 * 4096, 4096);
+              AlignedMemory memory(std::size_t{10} * 4096, 4096);
               std::vector<Transfer> batch;
+              batch.reserve(10);
               for (std::size_t i = 0; i < 10; ++i) {
                 batch.push_back({.kind = Transfer::Kind::write,
                                  .offset_bytes = i * 4096,
@@ -342,6 +346,7 @@ TEST_P(DeviceTest, RegisteredMemoryIsMemory) {
   const auto write_and_read = [&](AlignedMemory& memory, unsigned seed) {
     fill(memory.bytes(), seed);
     std::vector<Transfer> batch;
+    batch.reserve(4);
     for (std::size_t i = 0; i < 4; ++i) {
       batch.push_back({.kind = Transfer::Kind::write,
                        .offset_bytes = i * 4096,
@@ -367,6 +372,7 @@ TEST_P(DeviceTest, RegisteredMemoryIsMemory) {
   write_and_read(memory, 3);
   // More than there is room for, and more than is worth it.
   std::vector<std::unique_ptr<BufferRegistration>> many;
+  many.reserve(21);
   for (int i = 0; i < 20; ++i) {
     many.push_back(device_->register_buffer(memory.bytes()));
   }

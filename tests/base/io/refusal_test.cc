@@ -47,9 +47,10 @@ bool forbid_direct(scmp_filter_ctx filter) {
 }
 
 bool round_trip(Device& device) {
+  constexpr std::size_t kBytes = std::size_t{10} * 4096;
   const auto file = device.open("pages", OpenMode::create_new, true);
-  AlignedMemory memory(10 * 4096, 4096);
-  AlignedMemory copy(10 * 4096, 4096);
+  AlignedMemory memory(kBytes, 4096);
+  AlignedMemory copy(kBytes, 4096);
   std::vector<Transfer> batch;
   for (std::size_t i = 0; i < 10; ++i) {
     std::memset(memory.data() + i * 4096, static_cast<int>(i + 1), 4096);
@@ -64,7 +65,7 @@ bool round_trip(Device& device) {
     batch[i].data = copy.bytes().subspan(i * 4096, 4096);
   }
   file->run(batch);
-  return std::memcmp(memory.data(), copy.data(), 10 * 4096) == 0;
+  return std::memcmp(memory.data(), copy.data(), kBytes) == 0;
 }
 
 struct Opened {
