@@ -12,7 +12,9 @@
 //           and more only when the structure must change. No latch is held during I/O or while the
 //           caller's code runs, except where a function says so.
 // Failure: Error invalid_argument for a key or value beyond a limit (names it), no_space, io_error,
-//          corruption; the tree stays valid, and the operation has had no effect.
+//          corruption; the tree stays valid, and the operation has had no effect. One exception:
+//          when pages of a large value just replaced or removed turn out to be free already, the
+//          change is done, corruption is thrown, and the file fails.
 // Thread-safety: all functions, from any thread. Each call is atomic by itself.
 #pragma once
 

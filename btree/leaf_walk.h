@@ -47,6 +47,10 @@ class LeafFinder {
   /// which the scan leaves the leaf found before.
   [[nodiscard]] buffer::SharedPage leaf(const Target& target);
 
+  /// Asks the processor for the leaf beside the one found last, if it is resident: it comes while
+  /// that one is read.
+  void prefetch_beside() const noexcept;
+
  private:
   /// The inner node above a leaf, and which of its children that is.
   struct Edge {
@@ -56,7 +60,7 @@ class LeafFinder {
   };
 
   [[nodiscard]] Attempt<Edge> edge_to(const Target& target);
-  [[nodiscard]] Attempt<Edge> edge_beside();
+  [[nodiscard]] Attempt<Edge> edge_beside() const noexcept;
   [[nodiscard]] Attempt<buffer::SwipRef> child_at(const buffer::OptimisticPage& parent,
                                                   SlotIndex index) const noexcept;
   [[nodiscard]] SlotIndex beside(SlotIndex index) const noexcept {
@@ -104,6 +108,7 @@ class LeafWalk {
   KeyBuffer lower_;
   KeyBuffer upper_;
   bool upper_is_infinite_;
+  bool begun_ = false;
   bool ended_ = false;
   buffer::SharedPage leaf_;
   SlotIndex first_ = 0;

@@ -73,7 +73,7 @@ class SlotReader {
         page_size_(node.page_size()),
         head_skip_(head_skip) {}
 
-  /// Asks the processor for slots [first, last), a sixteenth of the node, in one go: the binary
+  /// Asks the processor for slots [first, last), or the first lines of them, in one go: the binary
   /// search would wait for their cache lines one after the other. Always inlined: see FrameTable.
   [[gnu::always_inline]] void prefetch(std::size_t first, std::size_t last) const noexcept {
     constexpr std::size_t kLinesMax = 4;

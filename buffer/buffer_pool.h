@@ -82,7 +82,8 @@ class BufferPool {
   /// The page behind a swip that was read (and validated) from `parent`. If it is resident: its
   /// guard, and `parent` stays as it was; its edge has been validated after the child's version was
   /// taken. Otherwise the page is brought in (I/O; `parent` is released), then restart. Throws
-  /// io_error, corruption, out_of_memory.
+  /// io_error, corruption, out_of_memory, and failed or no_space if no frame is to be had without
+  /// writing a page that cannot be written.
   [[nodiscard]] Attempt<OptimisticPage> follow(OptimisticPage& parent, SwipRef child) {
     if (child.swip.swizzled() && frames_.contains(child.swip.frame())) [[likely]] {
       prefetch_for_search(child.swip.frame());
@@ -107,8 +108,8 @@ class BufferPool {
   [[nodiscard]] Attempt<OptimisticPage> follow_resident(const OptimisticPage& parent,
                                                         SwipRef child) noexcept;
 
-  /// Asks the processor for a page that will be read as a whole soon; nothing if it is not
-  /// resident.
+  /// Asks the processor for a page that will be read as a whole soon, or for its beginning if it is
+  /// large; nothing if it is not resident.
   [[gnu::always_inline]] void prefetch(Swip swip) const noexcept {
     if (swip.swizzled() && frames_.contains(swip.frame())) {
       frames_.prefetch(swip.frame(), 0, std::min(page_size_bytes(), kPrefetchedBytesMax));

@@ -6,7 +6,7 @@
 // here says so.
 // Invariant: while an entry for page p exists, p's swip holds the page id, and nobody but the one
 //            who removes the entry may swizzle it. Hence: insert first, then check that the swip
-//            still holds the page id (page_fault.cc); a swip seen before the insertion proves
+//            still holds the page id (page_loader.cc); a swip seen before the insertion proves
 //            nothing.
 // Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order; a
 //                page latch may be held when one is taken.

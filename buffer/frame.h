@@ -3,7 +3,7 @@
 //
 // States and the functions that make the transitions:
 //
-//              take (FreeFrames)        load ok (PageFault)        attach (PageFault)
+//              take (FreeFrames)        load ok (PageLoader)       attach (PageLoader)
 //     free ------------------> loading -----------------> ready ---------------------> resident
 //      ^  \______________________________________________________________________________^
 //      |                         new page (BufferPool::new_page)                         |

@@ -222,16 +222,29 @@ void PageFile::throw_read_error(const PageRead& read) const {
                   static_cast<unsigned>(found.type), found.format_version));
 }
 
+void PageFile::fail(std::string_view reason) noexcept {
+  {
+    const std::lock_guard guard(failure_mutex_);
+    try {
+      failure_ = failure_.empty() ? std::string(reason) : failure_;
+    } catch (const std::exception&) {
+      failure_.clear();  // no memory for the reason
+    }
+  }
+  failed_.store(true, std::memory_order_release);
+}
+
 void PageFile::require_writable() const {
   if (read_only_) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("page file \"{}\" was opened for reading only", name()));
   }
-  if (failed() || file_->failed()) {
+  if (failed()) {
+    const std::lock_guard guard(failure_mutex_);
     throw Error(ErrorCode::failed,
-                fmt::format("page file \"{}\" failed to write earlier; it can be read, and must be "
+                fmt::format("page file \"{}\" failed earlier ({}); it can be read, and must be "
                             "reopened to be written",
-                            name()));
+                            name(), failure_.empty() ? "a sync or a write" : failure_));
   }
 }
 
@@ -317,8 +330,8 @@ void PageFile::shrink(std::uint64_t page_count) {
 void PageFile::sync() {
   try {
     file_->sync();
-  } catch (const Error&) {
-    fail();
+  } catch (const Error& error) {
+    fail(error.what());
     throw;
   }
 }
@@ -329,8 +342,8 @@ void PageFile::write_header(FileHeader next) {
   encode_file_header(next, block_.bytes());
   try {
     file_->write(next_copy_ * kHeaderBlockBytes, block_.bytes());
-  } catch (const Error&) {
-    fail();
+  } catch (const Error& error) {
+    fail(error.what());
     throw;
   }
   sync();

@@ -114,9 +114,11 @@ class PageFile {
 
   /// Syncs the file. A failure is final (invariant 5).
   void sync();
-  /// Enters the failed state.
-  void fail() noexcept { failed_.store(true, std::memory_order_release); }
-  [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  /// Enters the failed state; the first reason given is named by every later refusal.
+  void fail(std::string_view reason) noexcept;
+  [[nodiscard]] bool failed() const noexcept {
+    return failed_.load(std::memory_order_acquire) || file_->failed();
+  }
   /// Throws failed or, on a read-only file, invalid_argument.
   void require_writable() const;
 
@@ -172,6 +174,8 @@ class PageFile {
   RestoreOutcome restored_;  ///< set while opening
 
   std::atomic<bool> failed_{false};
+  mutable std::mutex failure_mutex_;
+  std::string failure_;                   ///< why; protected by failure_mutex_
   std::atomic<bool> marked_open_{false};  ///< the header on disk says "not clean"
   std::atomic<std::uint64_t> page_count_;
   std::atomic<std::uint64_t> next_batch_;

@@ -5,7 +5,8 @@
 // sleeps again; when a round frees nothing it waits for a wake-up or a moment, and never spins.
 // Thread-safety: all functions, from any thread.
 // Failure: a write error in the background is not reported here: the pages stay dirty, and a thread
-//          that needs a frame runs into the error itself.
+//          that finds no frame runs into the error itself, or into the file's failed state, which
+//          names it.
 #pragma once
 
 #include <atomic>
@@ -37,7 +38,7 @@ class PageProvider {
   }
 
   /// Frees frames on the caller's thread because there are none, or waits a moment for those who
-  /// do. Throws what a failed page write throws. The caller holds no latch.
+  /// do. Throws what a failed page write throws, if no frame came of it. The caller holds no latch.
   void help(std::size_t frames_needed);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "base/sync_point.h"
@@ -18,17 +19,34 @@ std::size_t PageReclaimer::reclaim(std::size_t goal, Random& random) {
   round.dirty_goal = std::clamp<std::size_t>(frames_.count() / 8, 1, writer_.batch_pages());
   round.dirty.reserve(round.dirty_goal);  // nothing is allocated under a latch
   round.victims.reserve(std::max(goal, round.dirty_goal));
+  // A failed file is read on, as long as pages are clean.
+  round.takes_dirty = !writer_.file_failed();
   // Twice over everything and some more: enough to mark and take whatever can be taken.
   std::size_t samples_left = 64 + std::size_t{3} * frames_.count();
   while (round.freed < goal && round.dirty.size() < round.dirty_goal && samples_left-- > 0) {
     sample(FrameIndex{static_cast<std::uint32_t>(random.below(frames_.count()))}, round);
   }
   if (round.freed < goal && !round.dirty.empty()) {
+    write_and_evict(round);
+  }
+  if (round.freed == 0 && !round.takes_dirty) {
+    writer_.require_writable();
+  }
+  return round.freed;
+}
+
+// A write that fails is reported unless there are frames already: the caller, who may only want to
+// read, has what it needs.
+void PageReclaimer::write_and_evict(Round& round) {
+  try {
     std::span<const FrameIndex> rest(round.dirty);
     const auto written = write_batch(rest, Patience::try_only);
     evict_written(written, round);
+  } catch (const std::exception&) {
+    if (round.freed == 0) {
+      throw;
+    }
   }
-  return round.freed;
 }
 
 void PageReclaimer::sample(FrameIndex frame, Round& round) {
@@ -80,7 +98,8 @@ void PageReclaimer::judge_child(FrameIndex child, std::uint32_t swip_offset, Rou
   const std::uint32_t flags = header.flags.load(std::memory_order_acquire);
   if (flags == 0 && round.freed + round.victims.size() < round.goal) {
     round.victims.push_back(swip_offset);
-  } else if (flags == FrameFlag::dirty && round.dirty.size() < round.dirty_goal &&
+  } else if (flags == FrameFlag::dirty && round.takes_dirty &&
+             round.dirty.size() < round.dirty_goal &&
              std::ranges::find(round.dirty, child) == round.dirty.end()) {
     round.dirty.push_back(child);
   }

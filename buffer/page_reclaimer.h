@@ -12,8 +12,8 @@
 //                 frames.
 //             (3) eviction holds the exclusive latches of parent and child. The parent's version is
 //                 raised: a reader that took the frame from its swip before fails to validate. The
-//                 child's is raised too, for those who remember the frame itself (last-leaf
-//                 memory).
+//                 child's is raised too, for those who remember the frame itself (last
+//                 leaves; a scan its leaf's parent).
 //             (4) an image is copied under the page's shared latch; `dirty` is cleared and
 //                 `writing` set before that latch is given up: a change is either in the copy or
 //                 sets `dirty` afterwards. `writing` ends when the image is readable in place.
@@ -54,7 +54,7 @@ class PageReclaimer {
         kinds_(kinds) {}
 
   /// One bounded round: tries to free `goal` frames and returns how many it freed. May write one
-  /// batch. Throws what PageWriter throws.
+  /// batch. Throws what PageWriter throws if it could free none.
   std::size_t reclaim(std::size_t goal, Random& random);
 
   /// Writes these pages unless they are clean or gone when their turn comes. Waits for their
@@ -75,6 +75,7 @@ class PageReclaimer {
     std::size_t goal = 0;        // frames to free
     std::size_t dirty_goal = 0;  // dirty pages worth a batch
     std::size_t freed = 0;
+    bool takes_dirty = true;             // whether dirty pages can be written
     std::vector<FrameIndex> dirty;       // cool, to be written
     std::vector<std::uint32_t> victims;  // scratch: offsets of clean cool children
   };
@@ -85,6 +86,7 @@ class PageReclaimer {
   [[nodiscard]] bool evict_children(FrameIndex parent, Round& round);
   [[nodiscard]] bool try_evict(FrameIndex parent, std::uint32_t swip_offset);
   [[nodiscard]] bool has_swizzled_child(FrameIndex frame) const;
+  void write_and_evict(Round& round);
   void evict_written(std::span<const FrameIndex> frames, Round& round);
   void find_victims(FrameIndex parent, std::span<const std::pair<FrameIndex, FrameIndex>> wanted,
                     Round& round);

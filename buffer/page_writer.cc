@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "palimpsest/error.h"
@@ -109,7 +110,7 @@ void PageWriter::write_in_place(std::span<const PageId> pages) {
   }
   if (!transfers_.empty()) {
     if (!atomic_) {
-      file_.fail();
+      file_.fail("pages could not be written in place and may be torn");
     }
     io::throw_io_error(transfers_.front().error, "writing pages in place", file_.name());
   }
@@ -186,17 +187,17 @@ void PageWriter::Batch::add(PageId id) {
 }
 
 // A page twice in memory shows that the space map on disk was wrong and gave away a page in use.
-// Which of the images is right, nobody knows.
+// Which of the images is right, nobody knows. (Noticed as far as both come into one batch.)
 void PageWriter::Batch::require_each_once() const {
   std::vector<PageId> sorted = pages_;
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) {
-    writer_->file_.fail();
+    const std::string reason = fmt::format(
+        "page {} has been given to two users: the space map said it was free", raw(*twice));
+    writer_->file_.fail(reason);
     throw Error(ErrorCode::corruption,
-                fmt::format("page file \"{}\": page {} has been given to two users: the space map "
-                            "said it was free",
-                            writer_->file_.name(), raw(*twice)));
+                fmt::format("page file \"{}\": {}", writer_->file_.name(), reason));
   }
 }
 

@@ -104,6 +104,10 @@ class PageWriter {
     return written_.load(std::memory_order_acquire);
   }
   /// Most pages of one batch.
+  /// Whether the file takes no writes any more, and the Error that says so.
+  [[nodiscard]] bool file_failed() const noexcept { return file_.failed(); }
+  void require_writable() const { file_.require_writable(); }
+
   [[nodiscard]] std::size_t batch_pages() const noexcept { return file_.batch_pages(); }
   /// True where pages are written atomically, without the ring.
   [[nodiscard]] bool atomic_writes() const noexcept { return atomic_; }

@@ -140,7 +140,8 @@ void SpaceMap::free(PageRun run) noexcept {
             bits.first / stretch_pages_ == (bits.end - 1) / stretch_pages_,
         "map pages are never freed");
   if (!bits_.release(bits)) {
-    file_.fail();  // the map on disk was wrong: what else it says is not to be built upon
+    // The map on disk was wrong: what else it says is not to be built upon.
+    file_.fail("a page was given back that the space map calls free");
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "base/check.h"
 #include "base/io/direct_io.h"
@@ -19,7 +20,11 @@ constexpr unsigned kRefusalsMax = 4;
 }  // namespace
 
 std::unique_ptr<Ring> Ring::create(int& error) {
-  std::unique_ptr<Ring> ring(new Ring);
+  std::unique_ptr<Ring> ring(new (std::nothrow) Ring);
+  if (ring == nullptr) {
+    error = ENOMEM;
+    return nullptr;
+  }
   for (const unsigned flags : {kSubmitAll | kCoopTaskrun, 0U}) {
     io_uring_params parameters{};
     parameters.flags = flags;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <exception>
 #include <system_error>
 
 #include "base/check.h"
@@ -56,18 +57,28 @@ bool RingPool::prepare(std::size_t index) noexcept {
     ring = Ring::create(error);
     if (ring == nullptr) {
       word.bits.fetch_or(bit, std::memory_order_seq_cst);
-      if (!logged_no_ring_.exchange(true, std::memory_order_relaxed)) {
-        log_(LogLevel::warning,
-             fmt::format("the system gives no further io_uring ({}); batches are read and written "
-                         "block by block while this lasts",
-                         std::generic_category().message(error)));
-      }
+      log_no_ring(error);
       return false;
     }
     word.existing.fetch_or(bit, std::memory_order_seq_cst);
   }
   catch_up(*ring);
   return true;
+}
+
+/// Once; nothing if there is no memory for the words.
+void RingPool::log_no_ring(int error) noexcept {
+  if (logged_no_ring_.exchange(true, std::memory_order_relaxed)) {
+    return;
+  }
+  try {
+    log_(LogLevel::warning,
+         fmt::format("the system gives no further io_uring ({}); batches are read and written "
+                     "block by block while this lasts",
+                     std::generic_category().message(error)));
+  } catch (const std::exception&) {
+    return;
+  }
 }
 
 void RingPool::give_back(std::size_t index) noexcept {

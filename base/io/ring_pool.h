@@ -1,7 +1,7 @@
 // The rings of one device: lent to a thread for one batch, created when first needed.
 //
 // Rings belong to nobody, because threads are the caller's business. Free rings are bits of words,
-// one word per processor (modulo), so that threads on different processors take rings from
+// one word per processor (modulo), so that processors that are all busy with I/O take rings from
 // different cache lines, without a lock. A lender takes the lowest idle ring of its processor's
 // word, else an idle ring of another word, and only then makes one: a ring is a few pages of pinned
 // memory, and which processor made it does not matter.
@@ -12,10 +12,12 @@
 // Invariants: (1) a ring is used only by the thread that cleared its bit;
 //             (2) a closed file or ended region is gone from every idle ring when forget_file() or
 //                 forget_region() returns, and from a lent one when it is given back.
-//             (3) a word never has more rings than threads that held one of them, or looked after
-//                 it, at once: a ring is made in the lowest place that is not taken.
+//             (3) a word never has more rings than there were threads at once that held one of it
+//                 or searched it: a place gets its first ring only from a lender that saw all lower
+//                 places taken.
 // Latching: tables_mutex_ guards the wanted tables; taken only when they have changed.
-// Failure: none thrown; without a ring the caller moves bytes by pread and pwrite.
+// Failure: none thrown (no memory for a ring: none is lent); without a ring the caller moves bytes
+// by pread and pwrite.
 #pragma once
 
 #include <array>
@@ -64,7 +66,7 @@ class RingPool {
     std::size_t index_ = 0;
   };
 
-  /// Lends a ring, or nothing: all are in use, or the kernel gives no more. Does not block.
+  /// Lends a ring, or nothing: all are in use, or the kernel gives no more. Waits for no transfer.
   [[nodiscard]] Lease lend() noexcept;
 
   /// A place in the rings' tables for an open file.
@@ -92,6 +94,7 @@ class RingPool {
   [[nodiscard]] Lease lend_one_of(Candidates candidates, std::size_t first_word) noexcept;
   [[nodiscard]] bool take(std::size_t index) noexcept;
   void give_back(std::size_t index) noexcept;
+  void log_no_ring(int error) noexcept;
   [[nodiscard]] bool prepare(std::size_t index) noexcept;
   void catch_up(Ring& ring) noexcept;
   void update_idle_rings() noexcept;

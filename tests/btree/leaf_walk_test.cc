@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "palimpsest/error.h"
 
 #include "base/random.h"
 #include "tests/btree/node_test_support.h"
@@ -121,6 +125,60 @@ TEST_P(LeafWalkTest, LeavesComeAndGo) {
   });
   EXPECT_EQ(keys.size(), kLasting);
   expect_complete(keys);
+}
+
+TEST_P(LeafWalkTest, VisitorSeesARangeAndEndsIt) {
+  create(400);
+  const std::string lower = big_endian(16'000);
+  const std::string upper = big_endian(48'000);
+  std::uint64_t seen = 0;
+  visit_leaves(tree().descent(), {lower, upper}, GetParam(),
+               [&](const LeafView& leaf, SlotIndex first, SlotIndex last) {
+                 for (SlotIndex slot = first; slot < last; ++slot) {
+                   const std::string key =
+                       std::string(leaf.prefix()) + std::string(leaf.suffix(slot));
+                   EXPECT_TRUE(lower <= key && key < upper);
+                   EXPECT_EQ(leaf.record(slot).value, value_);
+                 }
+                 seen += last - first;
+                 return true;
+               });
+  EXPECT_EQ(seen, 2000U);
+  int leaves = 0;
+  visit_leaves(tree().descent(), {lower, upper}, GetParam(),
+               [&](const LeafView&, SlotIndex, SlotIndex) { return ++leaves < 3; });
+  EXPECT_EQ(leaves, 3);
+}
+
+TEST_P(LeafWalkTest, PrefixesBoundARange) {
+  database_ = TreeDatabase::create(*device_, {.page_size_bytes = 4096, .frames = 400});
+  const std::string ff(3, '\xff');
+  const std::vector<std::string> prefixes = {"", "a", "ab", "a\xff", "b", ff, ff + "a"};
+  std::vector<std::string> all;
+  for (const std::string& prefix : prefixes) {
+    for (int i = 0; i < 300; ++i) {
+      all.push_back(prefix + std::to_string(i));
+      ASSERT_TRUE(tree().insert(all.back(), value_));
+    }
+  }
+  for (const std::string& prefix : prefixes) {
+    KeyBuffer storage;
+    std::vector<std::string> keys;
+    LeafWalk leaves(tree().descent(), prefix_range(prefix, storage), GetParam());
+    while (leaves.next()) {
+      take(leaves, keys);
+    }
+    EXPECT_TRUE(std::ranges::all_of(keys, [&](auto& key) { return key.starts_with(prefix); }));
+    EXPECT_EQ(keys.size(), static_cast<std::size_t>(std::ranges::count_if(
+                               all, [&](auto& key) { return key.starts_with(prefix); })));
+  }
+}
+
+TEST_P(LeafWalkTest, BoundsLongerThanAnyKeyAreRefused) {
+  create(400);
+  const std::string bound(KeyBuffer::capacity() + 1, 'k');
+  EXPECT_THROW(LeafWalk(tree().descent(), {bound, std::nullopt}, GetParam()), Error);
+  EXPECT_THROW(LeafWalk(tree().descent(), {ByteView(), bound}, GetParam()), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Directions, LeafWalkTest,

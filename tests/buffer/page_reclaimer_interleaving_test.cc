@@ -1,4 +1,5 @@
 // What happens to pages while their images are on the way to disk.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -15,6 +16,7 @@
 #include "buffer/file_header.h"
 #include "buffer/page_reclaimer.h"
 #include "tests/buffer/interleaving_support.h"
+#include "tests/support/error_of.h"
 
 namespace palimpsest::buffer {
 namespace {
@@ -245,6 +247,25 @@ TEST_F(PageReclaimerInterleaving, LastLeafForgetsEvictedAndFreedPages) {
   ASSERT_TRUE(tree().insert(key_of(500), old_value(500), &last));
   EXPECT_EQ(value_of(500), old_value(500));
   EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// A failed file writes nothing any more. It is read on in the frames that clean pages leave; the
+// dirty ones stay, and whoever writes learns why.
+TEST_F(PageReclaimerInterleaving, FailedFileIsReadInTheFramesOfCleanPages) {
+  constexpr std::uint64_t kChanged = 500;  // in all frames but a few
+  for (std::uint64_t i = 0; i < kChanged; ++i) {
+    ASSERT_TRUE(tree().update(key_of(i), new_value(i)));
+  }
+  database_->file().fail("the test says so");
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    for (std::uint64_t i = 0; i < kRecords; ++i) {
+      ASSERT_EQ(value_of(i), i < kChanged ? new_value(i) : old_value(i));
+    }
+  }
+  std::string message;
+  EXPECT_EQ(palimpsest::test::error_of([&] { database_->pool().flush(); }, &message),
+            ErrorCode::failed);
+  EXPECT_THAT(message, ::testing::HasSubstr("the test says so"));
 }
 
 }  // namespace
