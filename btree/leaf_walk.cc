@@ -134,7 +134,6 @@ void LeafFinder::prefetch_beside() const noexcept {
 bool LeafFinder::load_neighbours(const Edge& edge) {
   buffer::BufferPool& pool = descent_->pool();
   const std::uint32_t window = std::clamp(pool.frame_count() / 16, 1U, window_);
-  window_ = std::min(window_ * 2, kWindowMax);
   missing_.assign(window, SwipRef{});
   const auto count = edge.parent.read([&](const std::byte* page) {
     const InnerView node(page, descent_->page_size());
@@ -153,9 +152,16 @@ bool LeafFinder::load_neighbours(const Edge& edge) {
     return found;
   });
   for (std::uint32_t i = 0; count && i < *count; ++i) {
-    static_cast<void>(pool.begin_load(edge.parent, missing_[i], loads_));
+    const bool begun = pool.begin_load(edge.parent, missing_[i], loads_);
+    if (i == 0 && !begun) {
+      return false;  // on its way or read already: follow_shared() takes it
+    }
   }
-  return !loads_.empty();
+  if (loads_.empty()) {
+    return false;
+  }
+  window_ = std::min(window_ * 2, kWindowMax);
+  return true;
 }
 
 LeafWalk::LeafWalk(const Descent& descent, const KeyRange& range, Direction direction)

@@ -67,7 +67,7 @@ TEST(Random, BelowHasNoModuloBias) {
     ++counts[random.below(3 * kThird) / kThird];
   }
   for (const int count : counts) {
-    EXPECT_NEAR(count, kDraws / 3, 600) << "more than seven standard deviations off";
+    EXPECT_NEAR(count, kDraws / 3.0, 600) << "more than seven standard deviations off";
   }
 }
 

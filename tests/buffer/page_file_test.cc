@@ -311,7 +311,7 @@ TEST_F(PageFileTest, HostileBatchNumbersInTheRing) {
     SimDisk disk = unclean.snapshot();
     fill_image(image.bytes(), page, 99);
     buffer::seal_page(image.bytes(), number);
-    const std::uint64_t last_of_ring = buffer::kHeaderAreaBytes + (2 * 64 - 1) * 4096;
+    const std::uint64_t last_of_ring = buffer::kHeaderAreaBytes + std::uint64_t{2 * 64 - 1} * 4096;
     disk.overwrite(kPageFileName, last_of_ring, image.bytes());
     const std::unique_ptr<io::Device> device = disk.device();
     const auto file = PageFile::open(*device, kPageFileName, {.allow_unclean = true});

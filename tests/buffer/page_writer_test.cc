@@ -26,9 +26,12 @@ using buffer::SpaceMap;
 
 constexpr std::size_t kPageSize = 4096;
 constexpr std::uint64_t kRing = 65536;
-constexpr std::uint64_t kSlotBytes = 64 * kPageSize;
+constexpr std::uint64_t kSlotBytes = std::uint64_t{64} * kPageSize;
 
 class PageWriterTest : public testing::Test {
+ public:
+  ~PageWriterTest() override { disk_.set_hook({}); }
+
  protected:
   explicit PageWriterTest(const SimOptions& options = {})
       : disk_(options), device_(disk_.device()) {
@@ -52,7 +55,6 @@ class PageWriterTest : public testing::Test {
       }
     });
   }
-  ~PageWriterTest() override { disk_.set_hook({}); }
 
   void fill(PageWriter::Batch& batch, PageId id, std::uint64_t version) {
     fill_image({batch.slot(), kPageSize}, id, version);

@@ -29,9 +29,9 @@ using buffer::SpaceMap;
 
 constexpr buffer::PageFileOptions kSmall{
     .page_size_bytes = 4096, .ring_batches = 2, .batch_pages = 64};
-constexpr std::uint64_t kFirst = 144;                ///< the first map page of such a file
-constexpr std::uint64_t kStretch = 4032 * 8;         ///< pages a map page covers
-constexpr std::uint64_t kStep = (1U << 20U) / 4096;  ///< pages of the smallest growth
+constexpr std::uint64_t kFirst = 144;                        ///< the first map page of such a file
+constexpr std::uint64_t kStretch = std::uint64_t{4032} * 8;  ///< pages a map page covers
+constexpr std::uint64_t kStep = (1U << 20U) / 4096;          ///< pages of the smallest growth
 
 class SpaceMapTest : public testing::Test {
  protected:
@@ -135,6 +135,7 @@ TEST_F(SpaceMapTest, ExtentsUseTheLongestHoles) {
 TEST_F(SpaceMapTest, FreeTailIsCutOff) {
   const PageRun far = map_->allocate_extent(2 * kStretch, 3).back();
   std::vector<PageId> pages;
+  pages.reserve(10);
   for (int i = 0; i < 10; ++i) {
     pages.push_back(map_->allocate(0));
   }

@@ -238,6 +238,7 @@ class Worker {
   }
   void prefetch(std::uint64_t number) {
     std::vector<std::string> keys;
+    keys.reserve(8);
     for (std::uint64_t i = 0; i < 8; ++i) {
       keys.push_back(key_of((number + i * 997) % kKeys));
     }
@@ -267,6 +268,7 @@ void run(const TreeOptions& options, std::uint64_t seed, double seconds) {
   const auto device = disk.device();
   auto database = TreeDatabase::create(*device, options);
   std::vector<Worker> workers;
+  workers.reserve(kThreads);
   for (std::size_t i = 0; i < kThreads; ++i) {
     workers.emplace_back(*database, i, seed + i);
   }

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "palimpsest/error.h"
@@ -104,14 +105,14 @@ TEST_F(RefusalTest, WithoutIoUringPosixIsChosenWithOneLine) {
                   return 1;
                 }
                 if (opened.lines.size() != 1 || !has(opened.lines[0], "io_uring cannot be used") ||
-                    !has(opened.lines[0], std::strerror(error)) ||
+                    !has(opened.lines[0], std::generic_category().message(error).c_str()) ||
                     !has(opened.lines[0], directory.path().c_str())) {
                   return 2;
                 }
                 return round_trip(*opened.device) ? 0 : 3;
               }),
               0)
-        << std::strerror(error);
+        << std::generic_category().message(error);
   }
 }
 
