@@ -54,6 +54,7 @@ void measure(const char* what, const Selection& selection, std::uint64_t key_cou
   }
   Random random(42);
   std::vector<std::string> keys;
+  keys.reserve(4096);
   for (int i = 0; i < 4096; ++i) {
     keys.push_back(big_endian((1 + random.below(key_count)) * kStep));
   }

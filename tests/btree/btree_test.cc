@@ -170,6 +170,7 @@ class Model {
   }
   void prefetch() {
     std::vector<std::string> keys;
+    keys.reserve(6);
     for (int i = 0; i < 6; ++i) {
       keys.push_back(some_key());
     }

@@ -30,7 +30,7 @@ struct RawDescriptor {
   std::uint16_t version = kDescriptorVersion;
   std::uint16_t run_count = 2;
   std::uint32_t reserved = 0;
-  std::uint64_t size_bytes = 5 * kPayload;
+  std::uint64_t size_bytes = std::uint64_t{5} * kPayload;
   ValueStamp stamp{3, 9};
   std::vector<PageRun> runs{run(700, 3), run(900, 2)};
 

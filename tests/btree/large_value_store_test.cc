@@ -24,7 +24,6 @@ namespace {
 
 using buffer::PageRun;
 using palimpsest::test::SimDisk;
-using palimpsest::test::SimFault;
 using palimpsest::test::SimKind;
 
 constexpr std::uint32_t kPageSize = 4096;
@@ -36,33 +35,33 @@ class LargeValueStoreTest : public testing::Test {
   void SetUp() override { use({}); }
 
   void use(const palimpsest::test::SimOptions& options, std::uint32_t page_size = kPageSize) {
-    db.reset();
-    disk.emplace(options);
-    device = disk->device();
-    db = LargeValueFile::create(*device, page_size);
+    db_.reset();
+    disk_.emplace(options);
+    device_ = disk_->device();
+    db_ = LargeValueFile::create(*device_, page_size);
   }
 
   LargeValueDescriptor put(std::uint64_t seed, std::uint64_t size_bytes) {
-    return db->store.write(pattern(seed, size_bytes));
+    return db_->store.write(pattern(seed, size_bytes));
   }
 
   void expect_holds(const LargeValueDescriptor& value, std::uint64_t seed) {
     std::string found;
-    ASSERT_EQ(db->store.read_all(value, found), ReadOutcome::complete) << print_descriptor(value);
+    ASSERT_EQ(db_->store.read_all(value, found), ReadOutcome::complete) << print_descriptor(value);
     EXPECT_TRUE(found == pattern(seed, value.size_bytes())) << print_descriptor(value);
-    EXPECT_NO_THROW(db->store.verify(value));
+    EXPECT_NO_THROW(db_->store.verify(value));
   }
 
   void expect_replaced(const LargeValueDescriptor& value) {
     std::string found = "old";
-    EXPECT_EQ(db->store.read_all(value, found), ReadOutcome::replaced) << print_descriptor(value);
+    EXPECT_EQ(db_->store.read_all(value, found), ReadOutcome::replaced) << print_descriptor(value);
     EXPECT_TRUE(found.empty());
-    EXPECT_EQ(read_piece(db->store, value, 0, 1, found), ReadOutcome::replaced);
+    EXPECT_EQ(read_piece(db_->store, value, 0, 1, found), ReadOutcome::replaced);
   }
 
   /// Runs `action`, which must throw `code`, and leaves as many pages allocated as before.
   std::string expect_refused(ErrorCode code, const std::function<void()>& action) {
-    const std::uint64_t allocated = db->allocated();
+    const std::uint64_t allocated = db_->allocated();
     std::string message = "nothing was thrown";
     try {
       action();
@@ -71,7 +70,7 @@ class LargeValueStoreTest : public testing::Test {
       EXPECT_EQ(error.code(), code) << error.what();
       message = error.what();
     }
-    EXPECT_EQ(db->allocated(), allocated) << message;
+    EXPECT_EQ(db_->allocated(), allocated) << message;
     return message;
   }
 
@@ -79,8 +78,8 @@ class LargeValueStoreTest : public testing::Test {
   std::vector<PageId> use_up() {
     std::vector<PageId> pages;
     do {
-      pages.push_back(db->space.allocate(0));
-    } while (db->space.counts().free != 0);
+      pages.push_back(db_->space.allocate(0));
+    } while (db_->space.counts().free != 0);
     return pages;
   }
 
@@ -93,19 +92,19 @@ class LargeValueStoreTest : public testing::Test {
     header.type = type;
     std::memcpy(memory.data(), &header, sizeof(header));
     const std::array<buffer::PageImage, 1> images{{{id, memory.bytes()}}};
-    db->writer.write_fresh(images);
+    db_->writer.write_fresh(images);
   }
 
   std::vector<std::byte> page_on_disk(PageId id) {
-    const auto bytes = disk->contents(kFileName);
-    const std::size_t at = db->file->offset_of(id);
+    const auto bytes = disk_->contents(kFileName);
+    const std::size_t at = db_->file->offset_of(id);
     return {bytes.begin() + static_cast<std::ptrdiff_t>(at),
             bytes.begin() + static_cast<std::ptrdiff_t>(at + kPageSize)};
   }
 
-  std::optional<SimDisk> disk;
-  std::unique_ptr<io::Device> device;
-  std::unique_ptr<LargeValueFile> db;
+  std::optional<SimDisk> disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<LargeValueFile> db_;
 };
 
 TEST_F(LargeValueStoreTest, SizesAroundEveryBoundary) {
@@ -125,9 +124,9 @@ TEST_F(LargeValueStoreTest, SizesAroundEveryBoundary) {
         EXPECT_EQ(value.size_bytes(), size);
         EXPECT_EQ(value.block_count(), (size + payload - 1) / payload);
         expect_holds(value, seed);
-        const std::uint64_t allocated = db->allocated();
-        db->store.free(value);
-        EXPECT_EQ(db->allocated(), allocated - value.block_count());
+        const std::uint64_t allocated = db_->allocated();
+        db_->store.free(value);
+        EXPECT_EQ(db_->allocated(), allocated - value.block_count());
       }
     }
   }
@@ -135,26 +134,25 @@ TEST_F(LargeValueStoreTest, SizesAroundEveryBoundary) {
 
 TEST_F(LargeValueStoreTest, LimitsAreNamed) {
   EXPECT_THAT(expect_refused(ErrorCode::invalid_argument,
-                             [&] { static_cast<void>(db->store.begin(kLargeValueBytesMax + 1)); }),
+                             [&] { static_cast<void>(db_->store.begin(kLargeValueBytesMax + 1)); }),
               testing::HasSubstr("1073741824"));
-  expect_refused(ErrorCode::invalid_argument, [&] { static_cast<void>(db->store.write("")); });
+  expect_refused(ErrorCode::invalid_argument, [&] { static_cast<void>(db_->store.write("")); });
   const LargeValueDescriptor value = put(1, 5000);
   std::string out;
   for (const auto& [offset, size] :
        {std::pair<std::uint64_t, std::uint64_t>{5000, 1}, {4999, 2}, {0, 5001}, {~0ULL, 1}}) {
     expect_refused(ErrorCode::invalid_argument,
-                   [&] { static_cast<void>(read_piece(db->store, value, offset, size, out)); });
+                   [&] { static_cast<void>(read_piece(db_->store, value, offset, size, out)); });
   }
-  EXPECT_EQ(read_piece(db->store, value, 5000, 0, out), ReadOutcome::complete);
+  EXPECT_EQ(read_piece(db_->store, value, 5000, 0, out), ReadOutcome::complete);
 }
 
 TEST_F(LargeValueStoreTest, StreamedInAnyPiecesReadInAnyPieces) {
   Random random(palimpsest::test::seed());
-  for (int round = 0; round < 6; ++round) {
-    const auto seed = static_cast<std::uint64_t>(round + 1);
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const std::uint64_t size = 1 + random.below(3 * kBufferPayload);
     const std::string original = pattern(seed, size);
-    LargeValueStore::Writer begun = db->store.begin(size);
+    LargeValueStore::Writer begun = db_->store.begin(size);
     LargeValueStore::Writer writer = std::move(begun);  // may be moved while unfinished
     ByteView rest = original;
     while (!rest.empty()) {
@@ -170,11 +168,11 @@ TEST_F(LargeValueStoreTest, StreamedInAnyPiecesReadInAnyPieces) {
       const std::uint64_t offset = random.below(size + 1);
       const std::uint64_t length = random.below(std::min(size - offset, 20 * kPayload) + 1);
       std::string found;
-      ASSERT_EQ(read_piece(db->store, value, offset, length, found), ReadOutcome::complete);
+      ASSERT_EQ(read_piece(db_->store, value, offset, length, found), ReadOutcome::complete);
       ASSERT_TRUE(found == original.substr(offset, length)) << offset << " " << length;
     }
     std::string found;
-    ASSERT_EQ(read_piece(db->store, value, 1, size - 1, found), ReadOutcome::complete);
+    ASSERT_EQ(read_piece(db_->store, value, 1, size - 1, found), ReadOutcome::complete);
     ASSERT_TRUE(found == original.substr(1));
   }
 }
@@ -182,19 +180,19 @@ TEST_F(LargeValueStoreTest, StreamedInAnyPiecesReadInAnyPieces) {
 TEST_F(LargeValueStoreTest, WritesAreLargeAndSequential) {
   put(1, 1);  // the header says "not clean" from here on
   std::vector<std::uint64_t> sizes;
-  disk->set_hook([&](const palimpsest::test::SimOperation& operation) {
+  disk_->set_hook([&](const palimpsest::test::SimOperation& operation) {
     if (operation.kind == SimKind::write) {
       sizes.push_back(operation.size_bytes);
     }
   });
   const LargeValueDescriptor value = put(2, 2 * kBufferPayload + 1);
-  disk->set_hook({});
+  disk_->set_hook({});
   ASSERT_EQ(value.runs().size(), 1U);
   EXPECT_THAT(sizes, testing::ElementsAre(kExtentBufferBytes, kExtentBufferBytes, kPageSize));
 }
 
 TEST_F(LargeValueStoreTest, NothingOfAnEarlierValueStandsBehindTheLastByte) {
-  LargeValueStore::Writer writer = db->store.begin(kBufferPayload + 3);
+  LargeValueStore::Writer writer = db_->store.begin(kBufferPayload + 3);
   writer.append(std::string(kBufferPayload + 3, 'x'));
   const LargeValueDescriptor value = writer.finish();
   const auto page = page_on_disk(value.page_of(value.block_count() - 1));
@@ -207,24 +205,24 @@ TEST_F(LargeValueStoreTest, ScatteredPagesMakeManyRunsUpToTheLimit) {
   const std::vector<PageId> pages = use_up();
   const auto free_scattered = [&](std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
-      db->space.free(pages[3 + 2 * i]);
+      db_->space.free(pages[3 + 2 * i]);
     }
   };
   free_scattered(kLargeValueRunsMax);
-  const std::uint64_t file_pages = db->file->page_count();
+  const std::uint64_t file_pages = db_->file->page_count();
   const LargeValueDescriptor scattered = put(1, kLargeValueRunsMax * kPayload);
   EXPECT_EQ(scattered.runs().size(), kLargeValueRunsMax);
-  EXPECT_EQ(db->file->page_count(), file_pages);
+  EXPECT_EQ(db_->file->page_count(), file_pages);
   expect_holds(scattered, 1);
-  EXPECT_EQ(db->store.decode(scattered.encode().view()), scattered);
-  db->store.free(scattered);
-  EXPECT_EQ(db->space.counts().free, kLargeValueRunsMax);
+  EXPECT_EQ(db_->store.decode(scattered.encode().view()), scattered);
+  db_->store.free(scattered);
+  EXPECT_EQ(db_->space.counts().free, kLargeValueRunsMax);
 
   // One block more does not fit that many runs, although there are pages enough: the file grows.
-  db->space.free(pages[3 + 2 * kLargeValueRunsMax]);
+  db_->space.free(pages[3 + 2 * kLargeValueRunsMax]);
   const LargeValueDescriptor grown = put(2, (kLargeValueRunsMax + 1) * kPayload);
   EXPECT_EQ(grown.runs().size(), 1U);
-  EXPECT_GT(db->file->page_count(), file_pages);
+  EXPECT_GT(db_->file->page_count(), file_pages);
   expect_holds(grown, 2);
 }
 
@@ -234,7 +232,7 @@ TEST_F(LargeValueStoreTest, AFullDiskLeavesNothingAllocated) {
   use(options);
   const LargeValueDescriptor kept = put(1, 100'000);
   expect_refused(ErrorCode::no_space,
-                 [&] { static_cast<void>(db->store.begin(kLargeValueBytesMax)); });
+                 [&] { static_cast<void>(db_->store.begin(kLargeValueBytesMax)); });
   expect_refused(ErrorCode::no_space, [&] { put(2, 8U << 20); });
   // When there is room, writing goes on.
   const LargeValueDescriptor second = put(3, 200'000);
@@ -247,20 +245,20 @@ TEST_F(LargeValueStoreTest, WhateverOperationFailsNothingStaysAllocated) {
   for (const int code : {ENOSPC, EIO}) {
     int refused = 0;
     for (std::uint64_t nth = 1;; ++nth) {
-      disk->inject(
+      disk_->inject(
           {.error = code, .kinds = SimKind::write | SimKind::allocate | SimKind::size, .nth = nth});
-      const std::uint64_t allocated = db->allocated();
+      const std::uint64_t allocated = db_->allocated();
       try {
         const LargeValueDescriptor value = put(2, 2 * kBufferPayload + 1);
-        disk->clear_faults();
+        disk_->clear_faults();
         expect_holds(value, 2);
         break;
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), code == ENOSPC ? ErrorCode::no_space : ErrorCode::io_error);
-        EXPECT_EQ(db->allocated(), allocated) << error.what();
+        EXPECT_EQ(db_->allocated(), allocated) << error.what();
         ++refused;
       }
-      disk->clear_faults();
+      disk_->clear_faults();
     }
     EXPECT_GE(refused, 3) << "each of the three transfers failed once";
   }
@@ -268,49 +266,49 @@ TEST_F(LargeValueStoreTest, WhateverOperationFailsNothingStaysAllocated) {
 
 TEST_F(LargeValueStoreTest, AFailedWriterIsOfNoFurtherUse) {
   put(1, 1);
-  const std::uint64_t allocated = db->allocated();
-  LargeValueStore::Writer writer = db->store.begin(2 * kBufferPayload);
-  disk->inject({.error = EIO, .kinds = static_cast<unsigned>(SimKind::write)});
+  const std::uint64_t allocated = db_->allocated();
+  LargeValueStore::Writer writer = db_->store.begin(2 * kBufferPayload);
+  disk_->inject({.error = EIO, .kinds = static_cast<unsigned>(SimKind::write)});
   EXPECT_THROW(writer.append(std::string(2 * kBufferPayload, 'x')), Error);
-  EXPECT_EQ(db->allocated(), allocated) << "free at once, not when the writer goes";
+  EXPECT_EQ(db_->allocated(), allocated) << "free at once, not when the writer goes";
   expect_refused(ErrorCode::failed, [&] { writer.append("x"); });
   expect_refused(ErrorCode::failed, [&] { static_cast<void>(writer.finish()); });
 }
 
 TEST_F(LargeValueStoreTest, AnUnfinishedWriterLeavesNothing) {
   put(1, 1);  // an empty file has no map page yet
-  const std::uint64_t allocated = db->allocated();
+  const std::uint64_t allocated = db_->allocated();
   {
-    LargeValueStore::Writer writer = db->store.begin(2 * kBufferPayload);
+    LargeValueStore::Writer writer = db_->store.begin(2 * kBufferPayload);
     writer.append(std::string(kBufferPayload + 9, 'x'));
-    EXPECT_GT(db->allocated(), allocated);
+    EXPECT_GT(db_->allocated(), allocated);
   }
-  EXPECT_EQ(db->allocated(), allocated);
+  EXPECT_EQ(db_->allocated(), allocated);
   {
-    LargeValueStore::Writer writer = db->store.begin(10);
+    LargeValueStore::Writer writer = db_->store.begin(10);
     writer.append("123456789");
     EXPECT_THROW(static_cast<void>(writer.finish()), Error);
-    EXPECT_EQ(db->allocated(), allocated);
+    EXPECT_EQ(db_->allocated(), allocated);
   }
   {
-    LargeValueStore::Writer writer = db->store.begin(10);
+    LargeValueStore::Writer writer = db_->store.begin(10);
     writer.append("123456789");
     EXPECT_THROW(writer.append("ab"), Error);
-    EXPECT_EQ(db->allocated(), allocated);
+    EXPECT_EQ(db_->allocated(), allocated);
   }
-  LargeValueStore::Writer writer = db->store.begin(10);
+  LargeValueStore::Writer writer = db_->store.begin(10);
   writer.append("0123456789");
   const LargeValueDescriptor value = writer.finish();
   EXPECT_THROW(static_cast<void>(writer.finish()), Error) << "a value is finished once";
-  EXPECT_EQ(db->allocated(), allocated + 1) << "what is finished stays";
+  EXPECT_EQ(db_->allocated(), allocated + 1) << "what is finished stays";
   std::string found;
-  ASSERT_EQ(db->store.read_all(value, found), ReadOutcome::complete);
+  ASSERT_EQ(db_->store.read_all(value, found), ReadOutcome::complete);
   EXPECT_EQ(found, "0123456789");
 }
 
 TEST_F(LargeValueStoreTest, AnotherValueInTheSamePagesIsNotTakenForTheOldOne) {
   const LargeValueDescriptor old_value = put(1, 300'000);
-  db->store.free(old_value);
+  db_->store.free(old_value);
   expect_holds(old_value, 1);  // its bytes are still there
   const LargeValueDescriptor new_value = put(2, 300'000);
   ASSERT_TRUE(std::ranges::equal(new_value.runs(), old_value.runs())) << "the pages are reused";
@@ -322,45 +320,45 @@ TEST_F(LargeValueStoreTest, AnotherValueInTheSamePagesIsNotTakenForTheOldOne) {
 TEST_F(LargeValueStoreTest, PagesUsedForSomethingElseAreNotTakenForTheValue) {
   const LargeValueDescriptor value = put(1, 3 * kPayload);
   const auto block = page_on_disk(value.page_of(1));
-  const std::uint64_t at = db->file->offset_of(value.page_of(1));
+  const std::uint64_t at = db_->file->offset_of(value.page_of(1));
   const auto expect_damage = [&](const std::string& what) {
     std::string out;
-    EXPECT_EQ(db->store.read_all(value, out), ReadOutcome::replaced) << what;
-    EXPECT_EQ(read_piece(db->store, value, 0, kPayload, out), ReadOutcome::complete) << what;
-    EXPECT_EQ(read_piece(db->store, value, kPayload, 1, out), ReadOutcome::replaced) << what;
-    EXPECT_THAT(expect_refused(ErrorCode::corruption, [&] { db->store.verify(value); }),
+    EXPECT_EQ(db_->store.read_all(value, out), ReadOutcome::replaced) << what;
+    EXPECT_EQ(read_piece(db_->store, value, 0, kPayload, out), ReadOutcome::complete) << what;
+    EXPECT_EQ(read_piece(db_->store, value, kPayload, 1, out), ReadOutcome::replaced) << what;
+    EXPECT_THAT(expect_refused(ErrorCode::corruption, [&] { db_->store.verify(value); }),
                 testing::HasSubstr(what));
-    disk->overwrite(kFileName, at, block);
+    disk_->overwrite(kFileName, at, block);
     expect_holds(value, 1);
   };
   // The rest of the page says what the block said, so that nothing but its type tells.
   std::vector<std::byte> leaf = block;
   leaf[offsetof(buffer::PageHeader, type)] = std::byte{1};
   buffer::seal_page(leaf, 0);
-  disk->overwrite(kFileName, at, leaf);
+  disk_->overwrite(kFileName, at, leaf);
   expect_damage("page type");
 
-  disk->overwrite(kFileName, at, page_on_disk(value.page_of(0)));
+  disk_->overwrite(kFileName, at, page_on_disk(value.page_of(0)));
   expect_damage("identity");
 
   std::vector<std::byte> other = block;  // block 0, with this page's id
   other[sizeof(buffer::PageHeader) + offsetof(ExtentBlockHeader, block_number)] = std::byte{0};
   buffer::seal_page(other, 0);
-  disk->overwrite(kFileName, at, other);
+  disk_->overwrite(kFileName, at, other);
   expect_damage("block number");
 
-  disk->overwrite(kFileName, at, std::vector<std::byte>(kPageSize));
+  disk_->overwrite(kFileName, at, std::vector<std::byte>(kPageSize));
   expect_damage("checksum");
 }
 
 TEST_F(LargeValueStoreTest, ATornBlockIsNotTakenForEither) {
   const LargeValueDescriptor old_value = put(1, 3 * kPayload);
   const auto old_block = page_on_disk(old_value.page_of(2));
-  db->store.free(old_value);
+  db_->store.free(old_value);
   const LargeValueDescriptor new_value = put(2, 3 * kPayload);
   ASSERT_EQ(new_value.page_of(2), old_value.page_of(2));
   const auto new_block = page_on_disk(new_value.page_of(2));
-  const std::uint64_t at = db->file->offset_of(new_value.page_of(2));
+  const std::uint64_t at = db_->file->offset_of(new_value.page_of(2));
   std::string out;
   for (std::size_t sectors = 1; sectors < kPageSize / 512; ++sectors) {
     for (const bool new_first : {true, false}) {
@@ -368,23 +366,23 @@ TEST_F(LargeValueStoreTest, ATornBlockIsNotTakenForEither) {
       const auto& rest = new_first ? old_block : new_block;
       std::copy(rest.begin() + static_cast<std::ptrdiff_t>(512 * sectors), rest.end(),
                 torn.begin() + static_cast<std::ptrdiff_t>(512 * sectors));
-      disk->overwrite(kFileName, at, torn);
+      disk_->overwrite(kFileName, at, torn);
       for (const LargeValueDescriptor* value : {&old_value, &new_value}) {
-        EXPECT_EQ(read_piece(db->store, *value, 2 * kPayload, 1, out), ReadOutcome::replaced);
+        EXPECT_EQ(read_piece(db_->store, *value, 2 * kPayload, 1, out), ReadOutcome::replaced);
       }
     }
   }
-  disk->overwrite(kFileName, at, new_block);
+  disk_->overwrite(kFileName, at, new_block);
   expect_holds(new_value, 2);
 }
 
 TEST_F(LargeValueStoreTest, PagesCutOffTheFileAreReplaced) {
-  static_cast<void>(db->space.allocate(0));
+  static_cast<void>(db_->space.allocate(0));
   const LargeValueDescriptor value = put(1, 3'000'000);
-  db->store.free(value);
-  ASSERT_GT(db->space.truncate_free_tail(), 0U);
+  db_->store.free(value);
+  ASSERT_GT(db_->space.truncate_free_tail(), 0U);
   expect_replaced(value);
-  EXPECT_THAT(expect_refused(ErrorCode::corruption, [&] { db->store.verify(value); }),
+  EXPECT_THAT(expect_refused(ErrorCode::corruption, [&] { db_->store.verify(value); }),
               testing::HasSubstr("outside"));
   // The file grows again: what comes back are other pages.
   const LargeValueDescriptor again = put(2, 3'000'000);
@@ -395,41 +393,41 @@ TEST_F(LargeValueStoreTest, PagesCutOffTheFileAreReplaced) {
 TEST_F(LargeValueStoreTest, DeviceErrorsAreNotTakenForReplacement) {
   const LargeValueDescriptor value = put(1, 3 * kPayload);
   std::string out;
-  disk->inject({.error = EIO, .kinds = static_cast<unsigned>(SimKind::read), .for_good = true});
-  expect_refused(ErrorCode::io_error, [&] { static_cast<void>(db->store.read_all(value, out)); });
-  expect_refused(ErrorCode::io_error, [&] { db->store.verify(value); });
-  disk->clear_faults();
+  disk_->inject({.error = EIO, .kinds = static_cast<unsigned>(SimKind::read), .for_good = true});
+  expect_refused(ErrorCode::io_error, [&] { static_cast<void>(db_->store.read_all(value, out)); });
+  expect_refused(ErrorCode::io_error, [&] { db_->store.verify(value); });
+  disk_->clear_faults();
   expect_holds(value, 1);
 }
 
 TEST_F(LargeValueStoreTest, WhatIsFreedMustBeInUse) {
   const LargeValueDescriptor value = put(1, 3 * kPayload);
   const LargeValueDescriptor other = put(2, 3 * kPayload);
-  db->store.free(value);
-  expect_refused(ErrorCode::corruption, [&] { db->store.free(value); });
+  db_->store.free(value);
+  expect_refused(ErrorCode::corruption, [&] { db_->store.free(value); });
 
   const auto forged = [&](std::uint64_t first, std::uint32_t pages) {
     const std::array<PageRun, 1> runs{{{PageId{first}, pages}}};
     return LargeValueDescriptor::make(pages * kPayload, {1, 999}, runs, kPageSize);
   };
-  const std::uint64_t map_page = raw(db->file->first_page());
-  const std::uint64_t end = db->file->page_count();
+  const std::uint64_t map_page = raw(db_->file->first_page());
+  const std::uint64_t end = db_->file->page_count();
   for (const LargeValueDescriptor& wrong :
        {forged(map_page, 1), forged(map_page - 1, 1), forged(end - 1, 2), forged(end, 1),
         forged(std::uint64_t{1} << 50, 1), forged(raw(other.page_of(0)), 200)}) {
-    expect_refused(ErrorCode::corruption, [&] { db->store.free(wrong); });
+    expect_refused(ErrorCode::corruption, [&] { db_->store.free(wrong); });
     std::string out;
-    EXPECT_EQ(db->store.read_all(wrong, out), ReadOutcome::replaced);
+    EXPECT_EQ(db_->store.read_all(wrong, out), ReadOutcome::replaced);
   }
   expect_holds(other, 2);
 }
 
 TEST_F(LargeValueStoreTest, AHugeDescriptorAllocatesNothing) {
   const std::uint32_t pages = extent_blocks(kLargeValueBytesMax, kPageSize);
-  const std::array<PageRun, 1> runs{{{db->file->first_page(), pages}}};
+  const std::array<PageRun, 1> runs{{{db_->file->first_page(), pages}}};
   const auto huge = LargeValueDescriptor::make(kLargeValueBytesMax, {1, 1}, runs, kPageSize);
   std::string out;
-  EXPECT_EQ(db->store.read_all(huge, out), ReadOutcome::replaced);
+  EXPECT_EQ(db_->store.read_all(huge, out), ReadOutcome::replaced);
   EXPECT_LT(out.capacity(), 1000U);
 }
 
@@ -445,14 +443,14 @@ TEST_F(LargeValueStoreTest, HostileDescriptorsNeverCrash) {
       bytes[at] = static_cast<char>(bytes[at] ^ static_cast<char>(1U << random.below(8)));
     }
     try {
-      const LargeValueDescriptor hostile = db->store.decode(bytes);
+      const LargeValueDescriptor hostile = db_->store.decode(bytes);
       std::string out;
-      const ReadOutcome outcome = db->store.read_all(hostile, out);
+      const ReadOutcome outcome = db_->store.read_all(hostile, out);
       EXPECT_EQ(outcome == ReadOutcome::complete, hostile == value);
-      EXPECT_LE(out.capacity(), db->file->page_count() * kPageSize);
-      static_cast<void>(read_piece(db->store, hostile, hostile.size_bytes() - 1, 1, out));
+      EXPECT_LE(out.capacity(), db_->file->page_count() * kPageSize);
+      static_cast<void>(read_piece(db_->store, hostile, hostile.size_bytes() - 1, 1, out));
       if (hostile != value) {
-        EXPECT_THROW(db->store.verify(hostile), Error);
+        EXPECT_THROW(db_->store.verify(hostile), Error);
       }
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::corruption) << error.what();
@@ -471,44 +469,44 @@ TEST_F(LargeValueStoreTest, StampsAreNeverUsedTwice) {
   const LargeValueDescriptor first = note(put(1, 50'000));
   note(put(2, 50'000));
   {
-    const LargeValueStore::Writer abandoned = db->store.begin(50'000);
+    const LargeValueStore::Writer abandoned = db_->store.begin(50'000);
   }
   note(put(3, 50'000));
   for (int opened = 0; opened < 3; ++opened) {
-    db->close();
-    db.reset();
-    db = LargeValueFile::open(*device);
+    db_->close();
+    db_.reset();
+    db_ = LargeValueFile::open(*device_);
     expect_holds(first, 1);
     note(put(4, 50'000));
     note(put(5, 50'000));
   }
   // A crash forgets values that nothing refers to; their stamps are not used again either.
   note(put(6, 50'000));
-  const SimDisk crashed = disk->crash(palimpsest::test::seed());
-  db.reset();
-  disk = crashed;
-  device = disk->device();
-  db = LargeValueFile::open(*device, {.allow_unclean = true});
+  const SimDisk crashed = disk_->crash(palimpsest::test::seed());
+  db_.reset();
+  disk_ = crashed;
+  device_ = disk_->device();
+  db_ = LargeValueFile::open(*device_, {.allow_unclean = true});
   note(put(7, 50'000));
 }
 
 TEST_F(LargeValueStoreTest, WhatIsHardenedSurvivesACrash) {
   const LargeValueDescriptor value = put(1, 2 * kBufferPayload + 77);
-  db->space.flush(db->writer);
-  db->writer.harden();
-  const SimDisk crashed = disk->crash(1, palimpsest::test::CrashKeeps::nothing);
-  db.reset();
-  disk = crashed;
-  device = disk->device();
-  db = LargeValueFile::open(*device, {.allow_unclean = true});
+  db_->space.flush(db_->writer);
+  db_->writer.harden();
+  const SimDisk crashed = disk_->crash(1, palimpsest::test::CrashKeeps::nothing);
+  db_.reset();
+  disk_ = crashed;
+  device_ = disk_->device();
+  db_ = LargeValueFile::open(*device_, {.allow_unclean = true});
   expect_holds(value, 1);
 }
 
 TEST_F(LargeValueStoreTest, AReadOnlyFileIsReadAndNotWritten) {
   const LargeValueDescriptor value = put(1, 50'000);
-  db->close();
-  db.reset();
-  db = LargeValueFile::open(*device, {.read_only = true});
+  db_->close();
+  db_.reset();
+  db_ = LargeValueFile::open(*device_, {.read_only = true});
   expect_holds(value, 1);
   expect_refused(ErrorCode::invalid_argument, [&] { put(2, 50'000); });
 }
@@ -528,12 +526,12 @@ TEST_F(LargeValueStoreTest, AValueReplacedWhileItIsReadIsNeverMixed) {
   int batches = 0;
   const SyncHook replace("btree.large_value.read", [&] {
     if (++batches == 2) {  // the second batch is in memory, the third is not
-      db->store.free(old_value);
+      db_->store.free(old_value);
       new_value = put(2, size);
     }
   });
   std::string out;
-  EXPECT_EQ(db->store.read_all(old_value, out), ReadOutcome::replaced);
+  EXPECT_EQ(db_->store.read_all(old_value, out), ReadOutcome::replaced);
   EXPECT_EQ(batches, 3);
   ASSERT_TRUE(std::ranges::equal(new_value->runs(), old_value.runs()));
   expect_holds(*new_value, 2);

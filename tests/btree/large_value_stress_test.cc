@@ -56,7 +56,7 @@ class Replacement {
       const std::uint64_t size = 1 + random.below(random.one_in(8) ? 1'500'000 : 150'000);
       LargeValueStore::Writer writer = db_.store.begin(size);
       for (std::uint64_t at = 0; at < size;) {
-        const std::uint64_t piece = std::min<std::uint64_t>(size - at, 64 * 1024);
+        const std::uint64_t piece = std::min(size - at, std::uint64_t{64} * 1024);
         writer.append(pattern(value_seed, piece, at));
         at += piece;
       }

@@ -405,6 +405,7 @@ TEST(LeafNode, TellsAKeyFromTheSameKeyWithZerosBehind) {
   LeafNode leaf = page.leaf();
   leaf.init(PageId{3}, kTree, {}, std::nullopt);
   std::vector<std::string> keys;
+  keys.reserve(8);
   for (std::size_t zeros = 0; zeros < 8; ++zeros) {
     keys.push_back("a" + std::string(zeros, '\0'));
   }

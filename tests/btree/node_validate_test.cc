@@ -214,7 +214,7 @@ std::uint64_t read_optimistically(const std::byte* page, std::uint32_t page_size
   std::string wanted = random_bytes(random, random.below(12));
   for (int i = 0; i < 8; ++i) {
     if (random.one_in(3)) {
-      wanted = std::string(leaf.prefix()) + wanted;
+      wanted.insert(0, leaf.prefix());
     }
     seen += leaf.find(wanted).slot + inner.route(wanted) + inner.route_before(wanted) +
             (leaf.covers(wanted) ? 1U : 0U);
@@ -241,7 +241,11 @@ TEST(TornPages, ReadingGarbageStaysInThePage) {
   for (int round = 0; round < 20000; ++round) {
     const PageMemory page(random.one_in(10) ? kPageSizes[random.below(5)] : 4096);
     // Fields of a few bits make more of the bounds pass than uniform bytes do.
-    const std::uint64_t mask = random.one_in(2) ? ~std::uint64_t{0} : random() & random();
+    std::uint64_t mask = ~std::uint64_t{0};
+    if (random.one_in(2)) {
+      mask = random();
+      mask &= random();
+    }
     for (std::uint32_t at = 0; at < page.size(); at += 8) {
       const std::uint64_t word = random() & mask;
       std::memcpy(page.data() + at, &word, 8);

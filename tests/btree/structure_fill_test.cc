@@ -46,6 +46,7 @@ class StructureFill : public ::testing::Test {
 
   [[nodiscard]] std::vector<std::string> shuffled_keys() {
     std::vector<std::string> keys;
+    keys.reserve(kRecords);
     for (std::uint64_t i = 0; i < kRecords; ++i) {
       keys.push_back(big_endian(i));
     }

@@ -20,7 +20,6 @@ namespace {
 
 using buffer::PageFile;
 using buffer::PageWriter;
-using buffer::RestoreOutcome;
 
 struct CrashPoint {
   SimDisk disk;

@@ -28,7 +28,7 @@ std::string make_suffix(Choices& choices) {
 
 void build(std::byte* page, std::uint32_t page_size, Choices& choices) {
   const std::uint32_t shape = choices.byte();
-  const std::string prefix(shape % 4 * 5, 'p');
+  const std::string prefix(std::size_t{shape % 4} * 5, 'p');
   const std::string lower = shape % 8 < 2 ? "" : prefix + "\1";
   const std::string high = prefix + "\xff\xff";
   const auto upper = shape % 16 < 4 ? std::nullopt : std::optional<ByteView>(high);

@@ -121,6 +121,7 @@ TEST_P(DeviceStressTest, ThreadsRunBatchesAtOnce) {
         const auto registration = device_->register_buffer(memory.bytes());
         const auto other = device_->open("file" + std::to_string(i), OpenMode::create_new, true);
         std::vector<Transfer> batch;
+        batch.reserve(4);
         for (std::size_t page = 0; page < 4; ++page) {
           batch.push_back({.kind = Transfer::Kind::write,
                            .offset_bytes = page * kPage,
@@ -190,6 +191,7 @@ TEST(SyncRace, ASyncBesideAFailingOneDoesNotSucceed) {
         file->sync();
         succeeded.store(true);
       } catch (const Error&) {
+        succeeded.store(false);
       }
       ended.store(true);
     });

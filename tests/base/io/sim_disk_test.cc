@@ -311,6 +311,7 @@ TEST_F(SimDiskTest, ABatchIsInFlightTogetherAndCompletesInARandomOrder) {
       pending.push_back(disk_.pending_sectors());
     });
     std::vector<Transfer> batch;
+    batch.reserve(8);
     for (std::size_t i = 0; i < 8; ++i) {
       batch.push_back({.kind = Transfer::Kind::write, .offset_bytes = i * kPage, .data = bytes});
     }
