@@ -19,13 +19,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/prefetch.h"
 #include "btree/key_bytes.h"
 #include "btree/node_layout.h"
 #include "btree/node_view.h"
 
 namespace palimpsest::btree {
-
-inline constexpr std::size_t kLineBytes = 64;  ///< of the processor's caches
 
 /// How many hints are below `head`; with `OrEqual`, below or equal.
 template <bool OrEqual>
@@ -74,14 +73,12 @@ class SlotReader {
         head_skip_(head_skip) {}
 
   /// Asks the processor for slots [first, last), or the first lines of them, in one go: the binary
-  /// search would wait for their cache lines one after the other. Always inlined: see FrameTable.
+  /// search would wait for their cache lines one after the other.
   [[gnu::always_inline]] void prefetch(std::size_t first, std::size_t last) const noexcept {
-    constexpr std::size_t kLinesMax = 4;
-    const std::byte* at = heads_ + first * sizeof(Slot);
-    const std::byte* const end = heads_ + last * sizeof(Slot);
-    for (std::size_t line = 0; line < kLinesMax && at < end; ++line, at += kLineBytes) {
-      __builtin_prefetch(at);
-    }
+    constexpr std::size_t kBytesMax = 4 * kCacheLineBytes;
+    const std::size_t bytes = std::min((last - first) * sizeof(Slot), kBytesMax);
+    const std::byte* const begin = heads_ + first * sizeof(Slot);
+    palimpsest::prefetch(begin, begin + bytes);
   }
   [[nodiscard]] std::uint32_t head(std::size_t slot) const noexcept {
     return load_once<std::uint32_t>(heads_ + slot * sizeof(Slot));
@@ -162,7 +159,7 @@ template <class Slot>
   const std::size_t end = scaled / kHintCount;
   std::size_t slot = std::min<std::size_t>((scaled - count) / kHintCount + 1, end);
   std::size_t length = end - slot;
-  if (length * sizeof(Slot) > kLineBytes) {
+  if (length * sizeof(Slot) > kCacheLineBytes) {
     slots.prefetch(slot, end);
   }
   while (length > 0) {

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/attempt.h"
+#include "base/prefetch.h"
 #include "buffer/frame_table.h"
 #include "buffer/free_frames.h"
 #include "buffer/page_file.h"
@@ -112,7 +113,8 @@ class BufferPool {
   /// large; nothing if it is not resident.
   [[gnu::always_inline]] void prefetch(Swip swip) const noexcept {
     if (swip.swizzled() && frames_.contains(swip.frame())) {
-      frames_.prefetch(swip.frame(), 0, std::min(page_size_bytes(), kPrefetchedBytesMax));
+      const std::byte* page = frames_.page(swip.frame());
+      palimpsest::prefetch(page, page + std::min(page_size_bytes(), kPrefetchedBytesMax));
     }
   }
 
@@ -181,8 +183,10 @@ class BufferPool {
 
   /// A search begins in what follows the page header, and looks at the fences at the page's end.
   [[gnu::always_inline]] void prefetch_for_search(FrameIndex frame) const noexcept {
-    frames_.prefetch(frame, sizeof(PageHeader), kSearchedBytes);
-    frames_.prefetch(frame, page_size_bytes() - 1, page_size_bytes());
+    const std::byte* page = frames_.page(frame);
+    const std::byte* end = page + page_size_bytes();
+    palimpsest::prefetch(page + sizeof(PageHeader), page + kSearchedBytes);
+    palimpsest::prefetch(end - 1, end);
   }
   static constexpr std::size_t kSearchedBytes = 320;
   /// More would push out what was prefetched first before it is read.

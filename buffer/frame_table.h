@@ -39,16 +39,6 @@ class FrameTable {
   [[nodiscard]] std::byte* page(FrameIndex index) const noexcept {
     return pages_ + (std::size_t{raw(index)} << page_shift_);
   }
-  /// Asks the processor for bytes [begin, end) of a page. Always inlined, because g++ 12 takes a
-  /// function that does nothing else for one without effect and drops the calls.
-  [[gnu::always_inline]] void prefetch(FrameIndex index, std::size_t begin,
-                                       std::size_t end) const noexcept {
-    constexpr std::size_t kLineBytes = 64;
-    const std::byte* bytes = page(index);
-    for (std::size_t at = begin; at < end; at += kLineBytes) {
-      __builtin_prefetch(bytes + at);
-    }
-  }
   [[nodiscard]] MutableBytes page_bytes(FrameIndex index) const noexcept {
     return {page(index), page_size_bytes()};
   }

@@ -226,9 +226,10 @@ void PageFile::fail(std::string_view reason) noexcept {
   {
     const std::lock_guard guard(failure_mutex_);
     try {
-      failure_ = failure_.empty() ? std::string(reason) : failure_;
-    } catch (const std::exception&) {
-      failure_.clear();  // no memory for the reason
+      if (failure_.empty()) {
+        failure_ = reason;
+      }
+    } catch (const std::exception&) {  // no memory for the reason
     }
   }
   failed_.store(true, std::memory_order_release);
@@ -285,6 +286,7 @@ PageId PageFile::catalog_root() const {
 void PageFile::set_catalog_root(PageId root) {
   check(root == kNoPage || contains(root), "the catalog root is a page of the file");
   require_writable();
+  sync();  // the root first, and the file's size with it: the header names nothing that may be lost
   const std::lock_guard guard(header_mutex_);
   FileHeader next = header_;
   next.catalog_root = root;
@@ -317,6 +319,13 @@ void PageFile::shrink(std::uint64_t page_count) {
   require_writable();
   {
     const std::lock_guard guard(header_mutex_);
+    if (raw(header_.catalog_root) >= page_count) {
+      throw Error(
+          ErrorCode::corruption,
+          fmt::format("page file \"{}\": the space map holds page {} for free, which is the "
+                      "catalog's root",
+                      name(), raw(header_.catalog_root)));
+    }
     FileHeader next = header_;
     next.page_count = std::min(next.page_count, page_count);
     next.clean = 0;

@@ -109,7 +109,8 @@ class PageFile {
 
   /// Makes the file `page_count` pages long with reserved space. Error no_space changes nothing.
   void grow(std::uint64_t page_count);
-  /// Cuts the file to `page_count` pages; the rest must be free and have no write in flight.
+  /// Cuts the file to `page_count` pages; the rest must be free and have no write in flight. Error
+  /// corruption, and nothing changed, if the catalog root would be cut off.
   void shrink(std::uint64_t page_count);
 
   /// Syncs the file. A failure is final (invariant 5).

@@ -29,6 +29,9 @@ std::size_t PageReclaimer::reclaim(std::size_t goal, Random& random) {
   if (round.freed < goal && !round.dirty.empty()) {
     write_and_evict(round);
   }
+  if (round.freed == 0 && round.contended != kNoFrame) {
+    evict_in_turn(round);
+  }
   if (round.freed == 0 && !round.takes_dirty) {
     writer_.require_writable();
   }
@@ -65,27 +68,50 @@ void PageReclaimer::sample(FrameIndex frame, Round& round) {
   visit_children(parent == kNoFrame ? frame : parent, round);
 }
 
+// With many threads short of frames, one of them is always somewhere inside a visit, preempted
+// perhaps, and holds the parent shared: trying alone might never succeed.
+void PageReclaimer::evict_in_turn(Round& round) {
+  HybridLatch& latch = frames_[round.contended].latch;
+  latch.lock_exclusive();
+  find_cool_children(round.contended, round);
+  const bool changed = evict_children(round.contended, round);
+  changed ? latch.unlock_exclusive() : latch.unlock_exclusive_unchanged();
+}
+
 void PageReclaimer::visit_children(FrameIndex parent, Round& round) {
-  Frame& header = frames_[parent];
-  if (!header.latch.try_lock_shared()) {
+  HybridLatch& latch = frames_[parent].latch;
+  if (!latch.try_lock_shared()) {
+    round.contended = parent;
     return;
   }
-  const auto version = header.latch.try_optimistic();
+  const auto version = latch.try_optimistic();
+  find_cool_children(parent, round);
+  latch.unlock_shared();
+  if (round.victims.empty()) {
+    return;
+  }
+  if (!latch.try_upgrade(*version)) {
+    round.contended = parent;
+    return;
+  }
+  const bool changed = evict_children(parent, round);
+  changed ? latch.unlock_exclusive() : latch.unlock_exclusive_unchanged();
+}
+
+// Caller holds the parent's latch, shared or exclusive; it may have become another page since.
+void PageReclaimer::find_cool_children(FrameIndex parent, Round& round) {
+  const Frame& header = frames_[parent];
   const PageKind* kind = kinds_.of(header.type.load(std::memory_order_relaxed));
   round.victims.clear();
-  if (header.state.load(std::memory_order_acquire) == FrameState::resident && kind != nullptr) {
-    kind->visit_swips(frames_.page_bytes(parent), [&](std::uint32_t offset) {
-      const Swip swip = load_swip(frames_.page(parent), offset);
-      if (swip.swizzled()) {
-        judge_child(swip.frame(), offset, round);
-      }
-    });
+  if (kind == nullptr || header.state.load(std::memory_order_acquire) != FrameState::resident) {
+    return;
   }
-  header.latch.unlock_shared();
-  if (!round.victims.empty() && header.latch.try_upgrade(*version)) {
-    const bool changed = evict_children(parent, round);
-    changed ? header.latch.unlock_exclusive() : header.latch.unlock_exclusive_unchanged();
-  }
+  kind->visit_swips(frames_.page_bytes(parent), [&](std::uint32_t offset) {
+    const Swip swip = load_swip(frames_.page(parent), offset);
+    if (swip.swizzled()) {
+      judge_child(swip.frame(), offset, round);
+    }
+  });
 }
 
 // Caller holds the parent's latch, so the child stays where it is.

@@ -19,9 +19,11 @@
 //                 sets `dirty` afterwards. `writing` ends when the image is readable in place.
 //             (5) a page freed while `writing` keeps its frame and its id until the write has ended
 //                 (doomed): no two writes of one page are ever in flight.
-// Latching: page latches are only tried, parent before child, so a round never waits for a reader
-//           or writer; the page writer's turn is awaited with no latch held. Any number of rounds
-//           may run at once, by the page provider and by threads that need a frame.
+// Latching: page latches are tried, parent before child, so a round seldom waits for a reader or
+//           writer; only one that has freed nothing waits for one parent's latch, holding no other,
+//           so that rounds do not keep each other from it for ever. The page writer's turn is
+//           awaited with no latch held. Any number of rounds may run at once, by the page provider
+//           and by threads that need a frame.
 // Failure: a failed write leaves the pages dirty and throws; nothing is lost.
 #pragma once
 
@@ -76,12 +78,15 @@ class PageReclaimer {
     std::size_t dirty_goal = 0;  // dirty pages worth a batch
     std::size_t freed = 0;
     bool takes_dirty = true;             // whether dirty pages can be written
+    FrameIndex contended = kNoFrame;     // a parent whose latch could not be had
     std::vector<FrameIndex> dirty;       // cool, to be written
     std::vector<std::uint32_t> victims;  // scratch: offsets of clean cool children
   };
 
   void sample(FrameIndex frame, Round& round);
   void visit_children(FrameIndex parent, Round& round);
+  void find_cool_children(FrameIndex parent, Round& round);
+  void evict_in_turn(Round& round);
   void judge_child(FrameIndex child, std::uint32_t swip_offset, Round& round);
   [[nodiscard]] bool evict_children(FrameIndex parent, Round& round);
   [[nodiscard]] bool try_evict(FrameIndex parent, std::uint32_t swip_offset);

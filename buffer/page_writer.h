@@ -103,11 +103,12 @@ class PageWriter {
   [[nodiscard]] std::uint64_t written_batch() const noexcept {
     return written_.load(std::memory_order_acquire);
   }
-  /// Most pages of one batch.
-  /// Whether the file takes no writes any more, and the Error that says so.
+  /// Whether the file takes no writes any more.
   [[nodiscard]] bool file_failed() const noexcept { return file_.failed(); }
+  /// Throws failed, with the reason, or invalid_argument on a read-only file.
   void require_writable() const { file_.require_writable(); }
 
+  /// Most pages of one batch.
   [[nodiscard]] std::size_t batch_pages() const noexcept { return file_.batch_pages(); }
   /// True where pages are written atomically, without the ring.
   [[nodiscard]] bool atomic_writes() const noexcept { return atomic_; }

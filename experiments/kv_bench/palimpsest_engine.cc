@@ -26,6 +26,23 @@ constexpr TreeId kTree{1};
 /// The page writer's batch takes at most this share of the memory.
 constexpr std::uint64_t kBatchMemoryDivisor = 16;
 
+/// memcpy of at most a key, inlined.
+void copy_short(char* to, const char* from, std::size_t size) noexcept {
+  static_assert(kKeyBytes == 2 * sizeof(std::uint32_t));
+  if (size < sizeof(std::uint32_t)) {
+    for (std::size_t i = 0; i < size; ++i) {
+      to[i] = from[i];
+    }
+    return;
+  }
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  std::memcpy(&first, from, sizeof first);
+  std::memcpy(&last, from + size - sizeof last, sizeof last);
+  std::memcpy(to, &first, sizeof first);
+  std::memcpy(to + size - sizeof last, &last, sizeof last);
+}
+
 class PalimpsestSession final : public KvSession {
  public:
   explicit PalimpsestSession(btree::BTree& tree) : tree_(tree) {}

@@ -1,17 +1,14 @@
 #include "tests/btree/allocation_faults.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "palimpsest/error.h"
+#include "base/io/forwarding_device.h"
 
 namespace palimpsest::btree::test {
 namespace {
@@ -52,76 +49,42 @@ class Suspension {
   bool before_;
 };
 
-class SuspendingFile final : public io::File {
+class SuspendingFile final : public io::ForwardingFile {
  public:
-  SuspendingFile(std::unique_ptr<io::File> file, std::shared_ptr<io::IoCounters> counters)
-      : File(file->name(), std::move(counters)), file_(std::move(file)) {}
-
-  std::size_t alignment_bytes() const noexcept override { return file_->alignment_bytes(); }
-  std::size_t atomic_write_bytes_max() const noexcept override {
-    return file_->atomic_write_bytes_max();
-  }
+  using ForwardingFile::ForwardingFile;
 
  private:
   void do_transfer(std::span<Attempted> batch) noexcept override {
     const Suspension during;
-    for (Attempted& attempted : batch) {
-      io::Transfer transfer = *attempted.transfer;
-      transfer.offset_bytes += attempted.already_bytes;
-      transfer.data = transfer.data.subspan(attempted.already_bytes);
-      file_->run({&transfer, 1});
-      attempted.result = transfer.error == 0 ? static_cast<std::int64_t>(transfer.data.size())
-                                             : -std::int64_t{EIO};
-    }
-  }
-  template <class Call>
-  static int errno_of(Call call) noexcept {
-    const Suspension during;
-    try {
-      call();
-      return 0;
-    } catch (const Error&) {
-      return EIO;
-    }
+    ForwardingFile::do_transfer(batch);
   }
   int do_sync() noexcept override {
-    return errno_of([&] { file_->sync(); });
+    const Suspension during;
+    return ForwardingFile::do_sync();
   }
   int do_allocate(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept override {
-    return errno_of([&] { file_->allocate(offset_bytes, length_bytes); });
+    const Suspension during;
+    return ForwardingFile::do_allocate(offset_bytes, length_bytes);
   }
   int do_truncate(std::uint64_t size_bytes) noexcept override {
-    return errno_of([&] { file_->truncate(size_bytes); });
+    const Suspension during;
+    return ForwardingFile::do_truncate(size_bytes);
   }
   int do_size(std::uint64_t& size_bytes) noexcept override {
-    return errno_of([&] { size_bytes = file_->size_bytes(); });
+    const Suspension during;
+    return ForwardingFile::do_size(size_bytes);
   }
-
-  std::unique_ptr<io::File> file_;
 };
 
-class SuspendingDevice final : public io::Device {
+class SuspendingDevice final : public io::ForwardingDevice {
  public:
-  explicit SuspendingDevice(io::Device& device) : device_(device) {}
+  using ForwardingDevice::ForwardingDevice;
 
   std::unique_ptr<io::File> open(std::string_view name, io::OpenMode mode,
                                  bool exclusive) override {
     const Suspension during;
-    return std::make_unique<SuspendingFile>(device_.open(name, mode, exclusive), counters());
+    return std::make_unique<SuspendingFile>(device().open(name, mode, exclusive), counters());
   }
-  bool exists(std::string_view name) override { return device_.exists(name); }
-  void remove(std::string_view name) override { device_.remove(name); }
-  void rename(std::string_view from, std::string_view to) override { device_.rename(from, to); }
-  void sync_directory() override { device_.sync_directory(); }
-  std::vector<std::string> list() override { return device_.list(); }
-  std::unique_ptr<io::BufferRegistration> register_buffer(MutableBytes memory) override {
-    return device_.register_buffer(memory);
-  }
-  std::string description() const override { return device_.description(); }
-  const std::string& path() const noexcept override { return device_.path(); }
-
- private:
-  io::Device& device_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "btree/leaf_walk.h"
 #include "tests/btree/node_test_support.h"
+#include "tests/support/error_of.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/tree_fixture.h"
 
@@ -37,14 +38,10 @@ class CursorTest : public ::testing::Test {
   static std::string key_of(std::uint64_t i) { return std::string(30, 'k') + test::big_endian(i); }
 
   static void expect_refused(std::size_t bound_bytes, const std::function<void()>& call) {
-    try {
-      call();
-      ADD_FAILURE() << "no error for a bound of " << bound_bytes << " bytes";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      EXPECT_THAT(error.what(), HasSubstr("a bound of " + std::to_string(bound_bytes) + " bytes"));
-      EXPECT_THAT(error.what(), HasSubstr("at most " + std::to_string(KeyBuffer::capacity())));
-    }
+    std::string message;
+    EXPECT_EQ(palimpsest::test::error_of(call, &message), ErrorCode::invalid_argument);
+    EXPECT_THAT(message, HasSubstr("a bound of " + std::to_string(bound_bytes) + " bytes"));
+    EXPECT_THAT(message, HasSubstr("at most " + std::to_string(KeyBuffer::capacity())));
   }
 
   SimDisk disk_;

@@ -127,6 +127,22 @@ TEST_P(LeafWalkTest, LeavesComeAndGo) {
   expect_complete(keys);
 }
 
+// Four records a leaf, three levels: the parent that the walk remembers is evicted too, and other
+// pages come into its frame.
+TEST_P(LeafWalkTest, ParentsComeAndGo) {
+  value_.assign(900, 'v');
+  create(40);
+  ASSERT_GE(tree().descent().root_level(), 2U);
+  const auto keys = walk([&] {
+    for (int i = 0; i < 100; ++i) {
+      std::string value;
+      ASSERT_TRUE(tree().lookup(big_endian(16 * random_.below(kLasting)), value));
+    }
+  });
+  EXPECT_EQ(keys.size(), kLasting);
+  expect_complete(keys);
+}
+
 TEST_P(LeafWalkTest, VisitorSeesARangeAndEndsIt) {
   create(400);
   const std::string lower = big_endian(16'000);

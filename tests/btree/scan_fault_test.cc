@@ -96,6 +96,17 @@ class ScanFault : public palimpsest::test::InterleavingTest,
     return kRecords - 1 - edge;
   }
 
+  /// The scan showed the first `shown` records, and one without fault shows all.
+  void expect_shown(const Scanned& scanned, std::size_t shown) {
+    std::vector<std::string> expected = all_keys();
+    ASSERT_LT(shown, expected.size());
+    expected.resize(shown);
+    EXPECT_EQ(scanned.keys, expected);
+    const Scanned again = scan();
+    EXPECT_FALSE(again.error) << again.message;
+    EXPECT_EQ(again.keys, all_keys());
+  }
+
  private:
   void scan_by_cursor(std::vector<std::string>& keys) {
     Cursor cursor(tree());
@@ -133,12 +144,7 @@ TEST_P(ScanFault, DamagedLeaf) {
     disk_.overwrite(TreeDatabase::kFileName, place, {&before, 1});
     ASSERT_EQ(scanned.error, ErrorCode::corruption);
     EXPECT_THAT(scanned.message, HasSubstr("page " + std::to_string(raw(page)) + " is damaged"));
-    std::vector<std::string> expected = all_keys();
-    expected.resize(records_before_leaf_of(record));
-    EXPECT_EQ(scanned.keys, expected);
-    const Scanned again = scan();
-    EXPECT_FALSE(again.error) << again.message;
-    EXPECT_EQ(again.keys, all_keys());
+    expect_shown(scanned, records_before_leaf_of(record));
   }
 }
 
@@ -149,13 +155,7 @@ TEST_P(ScanFault, DeviceFailsForGood) {
       disk_.inject({.error = EIO, .kinds = unsigned(SimKind::read), .nth = nth, .for_good = true});
     });
     EXPECT_EQ(scanned.error, ErrorCode::io_error);
-    std::vector<std::string> expected = all_keys();
-    ASSERT_LT(scanned.keys.size(), expected.size());
-    expected.resize(scanned.keys.size());
-    EXPECT_EQ(scanned.keys, expected);
-    const Scanned again = scan();
-    EXPECT_FALSE(again.error) << again.message;
-    EXPECT_EQ(again.keys, all_keys());
+    expect_shown(scanned, scanned.keys.size());
   }
 }
 

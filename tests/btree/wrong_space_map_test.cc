@@ -14,12 +14,14 @@
 #include "btree/btree.h"
 #include "buffer/page_header.h"
 #include "tests/btree/node_test_support.h"
+#include "tests/support/error_of.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/tree_fixture.h"
 
 namespace palimpsest::btree {
 namespace {
 
+using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
 using palimpsest::test::TreeDatabase;
 using palimpsest::test::TreeOptions;
@@ -68,18 +70,6 @@ class WrongSpaceMap : public ::testing::Test {
       pages.push_back(value.page_of(block));
     }
     return pages;
-  }
-
-  /// The code of the Error that `call` throws, which says `part`.
-  template <class Call>
-  static std::optional<ErrorCode> error_of(Call call, const std::string& part) {
-    try {
-      call();
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(part));
-      return error.code();
-    }
-    return std::nullopt;
   }
 
   SimDisk disk_;

@@ -380,12 +380,27 @@ TEST_F(PageFileTest, WhatAFailedTruncationLeavesDoesNotComeBack) {
   for (const PageId id : pages_) {
     map.free(id);
   }
+  file->set_catalog_root(kNoPage);
   disk_.inject({.kinds = static_cast<unsigned>(SimKind::truncate)});
   EXPECT_THROW(map.truncate_free_tail(), Error);
   EXPECT_FALSE(file->contains(pages_[0]));
   EXPECT_EQ(map.allocate(0), pages_[0]);
   const AlignedMemory memory(4096, 4096);
   EXPECT_THROW(file->read_page(pages_[0], memory.bytes()), Error);
+}
+
+TEST_F(PageFileTest, TheCatalogRootIsNotCutOff) {
+  create();
+  const auto file = open();
+  SpaceMap map(*file);
+  for (const PageId id : pages_) {
+    map.free(id);
+  }
+  const std::uint64_t page_count = file->page_count();
+  EXPECT_THAT(refusal(ErrorCode::corruption, [&] { map.truncate_free_tail(); }),
+              HasSubstr(std::to_string(raw(pages_[0])) + " for free, which is the catalog's root"));
+  EXPECT_EQ(file->page_count(), page_count);
+  EXPECT_EQ(map.allocate(0), pages_[0]);
 }
 
 TEST_F(PageFileTest, PrintersShowWhatIsThere) {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -247,6 +248,27 @@ TEST_F(PageReclaimerInterleaving, LastLeafForgetsEvictedAndFreedPages) {
   ASSERT_TRUE(tree().insert(key_of(500), old_value(500), &last));
   EXPECT_EQ(value_of(500), old_value(500));
   EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// Many threads that look for frames visit the same few parents, so that there is always one inside.
+// Simulated by somebody who never lets go of the parent's shared latch unless a writer waits.
+TEST_F(PageReclaimerInterleaving, FramesAreFreedBelowAParentThatIsNeverLeftAlone) {
+  HybridLatch& latch = tree().descent().node<SharedPage>(btree::Target{key_of(0)}, 1).frame().latch;
+  latch.lock_shared();
+  const std::jthread holder([&](const std::stop_token& enough) {
+    while (!enough.stop_requested()) {
+      if (latch.try_lock_shared()) {
+        latch.unlock_shared();
+      } else {
+        latch.unlock_shared();
+        latch.lock_shared();
+      }
+    }
+    latch.unlock_shared();
+  });
+  for (std::uint64_t i = 0; i < kRecords; ++i) {
+    EXPECT_EQ(value_of(i), old_value(i));
+  }
 }
 
 // A failed file writes nothing any more. It is read on in the frames that clean pages leave; the

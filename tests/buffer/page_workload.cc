@@ -136,6 +136,9 @@ void PageWorkload::allocate_some() {
 
 void PageWorkload::free_some() {
   const PageId id = some_page();
+  if (id == journal_.root) {
+    return;  // in use
+  }
   journal_.pages.erase(id);
   in_place_.erase(id);
   map_->free(id);
