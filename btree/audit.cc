@@ -9,6 +9,7 @@
 #include "palimpsest/error.h"
 
 #include "base/aligned_memory.h"
+#include "btree/leaf_entries.h"
 #include "btree/node_print.h"
 #include "btree/node_validate.h"
 #include "buffer/swip.h"
@@ -123,6 +124,7 @@ class TreeAuditor {
   void visit(std::uint32_t level, const Expected& expected);
   [[nodiscard]] bool copy(std::uint32_t level, const Expected& expected);
   void judge_frame(const Frame& frame, const Expected& expected);
+  void judge_entries(const SharedPage& page, PageId id);
   void unswizzle(const Frame& frame, std::byte* copied, PageId page);
   [[nodiscard]] bool judge_copy(std::uint32_t level, const Expected& expected);
   [[nodiscard]] bool claim(PageId page, std::string_view what);
@@ -184,7 +186,10 @@ bool TreeAuditor::copy(std::uint32_t level, const Expected& expected) {
     const SharedPage page = tree_.descent().node<SharedPage>(Target{expected.lower.view()}, level);
     judge_frame(page.frame(), expected);
     std::memcpy(image(level), page.page(), page_size_);
+    judge_entries(page, expected.page);
     unswizzle(page.frame(), image(level), expected.page);
+    const buffer::PageKind* kind = pool_.kinds().of(buffer::PageType::tree_leaf);
+    kind->clean_image({image(level), page_size_});
     return true;
   } catch (const Error& error) {
     find(expected.page, "cannot be read: {}", error.what());
@@ -219,6 +224,43 @@ void TreeAuditor::judge_frame(const Frame& frame, const Expected& expected) {
   if (above != expected.parent) {
     find(expected.page, "its frame's parent holds page {}, not {}", raw(above),
          raw(expected.parent));
+  }
+}
+
+// A record is marked if and only if the page's table has an entry for it; the table's entries lie
+// within the fences and have no more reserved than is free.
+void TreeAuditor::judge_entries(const SharedPage& page, PageId id) {
+  const LeafView leaf(page.page(), page_size_);
+  const versioning::MappingTable* table = table_of(page.frame());
+  if (!leaf.is_leaf()) {
+    if (table != nullptr) {
+      find(id, "an inner node has a mapping table");
+    }
+    return;
+  }
+  for (SlotIndex slot = 0; slot < leaf.count(); ++slot) {
+    KeyBuffer key;
+    leaf.copy_key(slot, key);
+    const bool marked = (leaf.flags(slot) & kHasEntry) != 0;
+    if (marked != (table != nullptr && table->find(key.view()) != nullptr)) {
+      find(id, "slot {} is {}, its mapping table says otherwise", slot,
+           marked ? "marked" : "not marked");
+    }
+  }
+  if (table == nullptr) {
+    return;
+  }
+  std::uint64_t reserved_bytes = 0;
+  table->visit([&](const versioning::Entry& entry) {
+    reserved_bytes += entry.reserved_bytes();
+    if (entry.tree() != tree_.id() || !leaf.covers(entry.key())) {
+      find(id, "an entry for \"{}\" of tree {} is in its mapping table", printable(entry.key()),
+           raw(entry.tree()));
+    }
+  });
+  if (reserved_bytes != table->reserved_bytes() || reserved_bytes > leaf.free_bytes()) {
+    find(id, "entries reserve {} bytes, their table says {}, and {} are free", reserved_bytes,
+         table->reserved_bytes(), leaf.free_bytes());
   }
 }
 

@@ -7,11 +7,14 @@
 
 #include "palimpsest/error.h"
 
+#include "btree/leaf_entries.h"
+
 namespace palimpsest::btree {
 
 using buffer::ExclusivePage;
 using buffer::OptimisticPage;
 using buffer::PageType;
+using versioning::kNoWriter;
 
 namespace {
 
@@ -21,6 +24,13 @@ constexpr std::uint8_t kContentionMax = 64;
 
 /// A thin leaf whose neighbours are full is not asked again at every removal.
 constexpr SlotIndex kMergeEvery = 8;
+
+// Claims a record that no other writer has, as was seen under the same latch.
+void claim_free(LeafEntries& entries, const SearchResult& at, ByteView key,
+                versioning::Writer& writer) {
+  const Claim claim = entries.claim(at, key, writer);
+  check(claim.result != Claim::Result::conflict, "a record that nobody has is claimed");
+}
 
 }  // namespace
 
@@ -213,6 +223,7 @@ ExclusivePage BTree::exclusive_leaf(ByteView key, LastLeaf* last) const {
 // Ends a write: remembers the leaf, and splits it if too many writers meet in it. The write is
 // done, so nothing fails here: both are wishes.
 void BTree::let_go(ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* last) noexcept {
+  LeafEntries(leaf, page_size()).finish();
   buffer::Frame& frame = leaf.frame();
   if (last != nullptr) {
     const LeafView view(leaf.page(), page_size());
@@ -235,17 +246,19 @@ void BTree::let_go(ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* l
   }
 }
 
-BTree::Written BTree::write(ByteView key, ByteView value, WriteMode mode, LastLeaf* last) {
+BTree::Written BTree::write(ByteView key, ByteView value, WriteMode mode, LastLeaf* last,
+                            versioning::Writer* writer) {
   check_key(key);
   if (key.size() + value.size() <= record_bytes_max(page_size())) [[likely]] {
-    return write_stored(key, {.bytes = value}, mode, last);
+    return write_stored(key, {.bytes = value}, mode, last, writer);
   }
   const LargeValueDescriptor large = large_values_->write(value);
   const EncodedDescriptor encoded = large.encode();
   try {
     Written written =
-        write_stored(key, {.bytes = encoded.view(), .flags = kLargeValue}, mode, last);
-    if (written.existed ? mode == WriteMode::insert : mode == WriteMode::update) {
+        write_stored(key, {.bytes = encoded.view(), .flags = kLargeValue}, mode, last, writer);
+    const bool refused = written.existed ? mode == WriteMode::insert : mode == WriteMode::update;
+    if (refused || written.rival != kNoWriter) {
       large_values_->free(large);  // not used
     }
     return written;
@@ -256,20 +269,29 @@ BTree::Written BTree::write(ByteView key, ByteView value, WriteMode mode, LastLe
 }
 
 BTree::Written BTree::write_stored(ByteView key, const Stored& stored, WriteMode mode,
-                                   LastLeaf* last) {
+                                   LastLeaf* last, versioning::Writer* writer) {
   for (;;) {
+    if (writer != nullptr) {
+      writer->prepare(id_, key);
+    }
     ExclusivePage leaf = exclusive_leaf(key, last);
+    LeafEntries entries(leaf, page_size());
     const SearchResult at = LeafView(leaf.page(), page_size()).find(key);
     Written written{.existed = at.found, .replaced = std::nullopt};
-    if (at.found ? mode == WriteMode::insert : mode == WriteMode::update) {
-      leaf.release_unchanged();
+    if (writer != nullptr) {
+      written.rival = entries.rival(at, key, writer->id());
+    }
+    const bool refused = at.found ? mode == WriteMode::insert : mode == WriteMode::update;
+    if (refused || written.rival != kNoWriter) {
+      entries.release_unwritten();
       return written;
     }
-    if (try_store(leaf, key, stored, at, written)) {
+    if (try_store(entries, key, stored, at, writer, written) ||
+        (entries.settle() && try_store(entries, key, stored, at, writer, written))) {
       let_go(std::move(leaf), key, at.slot, last);
       return written;
     }
-    leaf.release_unchanged();
+    entries.release_unwritten();
     if (at.found) {
       structure_.split_leaf(key);
     } else {
@@ -279,26 +301,40 @@ BTree::Written BTree::write_stored(ByteView key, const Stored& stored, WriteMode
 }
 
 // False, and nothing changed, if it does not fit.
-bool BTree::try_store(ExclusivePage& leaf, ByteView key, const Stored& stored,
-                      const SearchResult& at, Written& written) const {
-  const LeafView view(leaf.page(), page_size());
+bool BTree::try_store(LeafEntries& entries, ByteView key, const Stored& stored,
+                      const SearchResult& at, versioning::Writer* writer, Written& written) const {
   if (at.found) {
-    if (!view.can_replace(at.slot, stored.bytes.size())) {
-      return false;
-    }
-    written.replaced = large_value_at(view, at.slot);
-    LeafNode node(leaf.modify(), page_size());
-    const bool fits = node.replace_value(at.slot, stored.bytes);
-    check(fits, "a value that can be replaced fits");
-    node.set_flags(at.slot, stored.flags);
-    return true;
+    return try_replace(entries, key, stored, at, writer, written);
   }
-  if (!view.can_insert(key.size(), stored.bytes.size())) {
+  if (!can_insert(entries.leaf(), page_size(), key.size(), stored.bytes.size())) {
     return false;
   }
-  const bool fits =
-      LeafNode(leaf.modify(), page_size()).insert(at.slot, key, stored.bytes, stored.flags);
+  if (writer != nullptr) {
+    claim_free(entries, at, key, *writer);
+  }
+  const auto flags = static_cast<std::uint16_t>(stored.flags | entries.slot_flags(key));
+  const bool fits = LeafNode(entries.leaf().modify(), page_size()).insert(at.slot, key, stored.bytes, flags);
   check(fits, "a record that can be inserted fits");
+  return true;
+}
+
+bool BTree::try_replace(LeafEntries& entries, ByteView key, const Stored& stored,
+                        const SearchResult& at, versioning::Writer* writer,
+                        Written& written) const {
+  const versioning::WriterId me = writer == nullptr ? kNoWriter : writer->id();
+  if (!entries.can_replace(at.slot, key, stored.bytes.size(), me)) {
+    return false;
+  }
+  written.replaced = large_value_at(LeafView(entries.leaf().page(), page_size()), at.slot);
+  if (writer != nullptr) {
+    claim_free(entries, at, key, *writer);
+    entries.reserve_for_replace(at.slot, key, stored.bytes.size());
+  }
+  LeafNode node(entries.leaf().modify(), page_size());
+  const bool fits = node.replace_value(at.slot, stored.bytes);
+  check(fits, "a value that can be replaced fits");
+  node.set_flags(at.slot,
+                 static_cast<std::uint16_t>(stored.flags | (node.flags(at.slot) & kHasEntry)));
   return true;
 }
 
@@ -317,11 +353,11 @@ void BTree::free_replaced(const Written& written) {
 }
 
 bool BTree::insert(ByteView key, ByteView value, LastLeaf* last) {
-  return !write(key, value, WriteMode::insert, last).existed;
+  return !write(key, value, WriteMode::insert, last, nullptr).existed;
 }
 
 bool BTree::upsert(ByteView key, ByteView value, LastLeaf* last) {
-  const Written written = write(key, value, WriteMode::upsert, last);
+  const Written written = write(key, value, WriteMode::upsert, last, nullptr);
   free_replaced(written);
   return !written.existed;
 }
@@ -330,37 +366,117 @@ bool BTree::upsert_large(ByteView key, const LargeValueDescriptor& value) {
   check_key(key);
   const EncodedDescriptor encoded = value.encode();
   const Written written = write_stored(key, {.bytes = encoded.view(), .flags = kLargeValue},
-                                       WriteMode::upsert, nullptr);
+                                       WriteMode::upsert, nullptr, nullptr);
   free_replaced(written);
   return !written.existed;
 }
 
 bool BTree::update(ByteView key, ByteView value, LastLeaf* last) {
-  const Written written = write(key, value, WriteMode::update, last);
+  const Written written = write(key, value, WriteMode::update, last, nullptr);
   free_replaced(written);
   return written.existed;
 }
 
 bool BTree::remove(ByteView key, LastLeaf* last) {
+  return remove_for(nullptr, key, last).existed;
+}
+
+BTree::Written BTree::remove_for(versioning::Writer* writer, ByteView key, LastLeaf* last) {
   check_key(key);
+  if (writer != nullptr) {
+    writer->prepare(id_, key);
+  }
   ExclusivePage leaf = exclusive_leaf(key, last);
+  LeafEntries entries(leaf, page_size());
   const LeafView view(leaf.page(), page_size());
   const SearchResult at = view.find(key);
-  if (!at.found) {
-    leaf.release_unchanged();
-    return false;
+  Written written{.existed = at.found, .replaced = std::nullopt};
+  if (writer != nullptr) {
+    written.rival = entries.rival(at, key, writer->id());
   }
-  const Written written{.existed = true, .replaced = large_value_at(view, at.slot)};
-  const bool was_thin = Structure::thinly_filled(view.free_bytes(), page_size());
+  if (!at.found || written.rival != kNoWriter) {
+    entries.release_unwritten();
+    return written;
+  }
+  written.replaced = large_value_at(view, at.slot);
+  if (writer != nullptr) {
+    claim_free(entries, at, key, *writer);
+  }
+  const auto is_thin = [&] {
+    return Structure::thinly_filled(unreserved_bytes(leaf, page_size()), page_size());
+  };
+  const bool was_thin = is_thin();
+  entries.give_up_reserved(at, key);
   LeafNode(leaf.modify(), page_size()).remove(at.slot);
-  const bool is_thin = Structure::thinly_filled(view.free_bytes(), page_size());
-  const bool merge = is_thin && (!was_thin || view.count() % kMergeEvery == 0);
+  const bool merge = is_thin() && (!was_thin || view.count() % kMergeEvery == 0);
   let_go(std::move(leaf), key, at.slot, last);
   if (merge) {
     structure_.merge_leaf(key);
   }
   free_replaced(written);
-  return true;
+  return written;
+}
+
+// The value, claimed by the writer if there is one.
+BTree::LatchedValue BTree::latch_value(versioning::Writer* writer, ByteView key, LastLeaf* last) {
+  check_key(key);
+  if (writer != nullptr) {
+    writer->prepare(id_, key);
+  }
+  LatchedValue value;
+  ExclusivePage leaf = exclusive_leaf(key, last);
+  LeafEntries entries(leaf, page_size());
+  const LeafView view(leaf.page(), page_size());
+  const SearchResult at = view.find(key);
+  value.written.existed = at.found;
+  if (writer != nullptr) {
+    value.written.rival = entries.rival(at, key, writer->id());
+  }
+  if (!at.found || value.written.rival != kNoWriter) {
+    entries.release_unwritten();
+    return value;
+  }
+  if ((view.flags(at.slot) & kLargeValue) != 0) {
+    entries.release_unwritten();
+    refuse_in_place(key);
+  }
+  if (writer != nullptr) {
+    claim_free(entries, at, key, *writer);
+  }
+  value.slot = at.slot;
+  value.leaf = std::move(leaf);
+  return value;
+}
+
+WriteOutcome BTree::outcome_of(const Written& written, ByteView key) {
+  if (written.rival != kNoWriter) {
+    return {.existed = false,
+            .conflict = Conflict{.key = std::string(key), .with = written.rival}};
+  }
+  return {.existed = written.existed, .conflict = std::nullopt};
+}
+
+WriteOutcome BTree::insert(versioning::Writer& writer, ByteView key, ByteView value,
+                           LastLeaf* last) {
+  return outcome_of(write(key, value, WriteMode::insert, last, &writer), key);
+}
+
+WriteOutcome BTree::upsert(versioning::Writer& writer, ByteView key, ByteView value,
+                           LastLeaf* last) {
+  const Written written = write(key, value, WriteMode::upsert, last, &writer);
+  free_replaced(written);
+  return outcome_of(written, key);
+}
+
+WriteOutcome BTree::update(versioning::Writer& writer, ByteView key, ByteView value,
+                           LastLeaf* last) {
+  const Written written = write(key, value, WriteMode::update, last, &writer);
+  free_replaced(written);
+  return outcome_of(written, key);
+}
+
+WriteOutcome BTree::remove(versioning::Writer& writer, ByteView key, LastLeaf* last) {
+  return outcome_of(remove_for(&writer, key, last), key);
 }
 
 }  // namespace palimpsest::btree

@@ -8,6 +8,12 @@
 // Parts: node_*.h, leaf_node.h, inner_node.h (one page), descent.h (finding a node), structure.h
 // (splits, merges), leaf_walk.h and cursor.h (scans), builder.h (sorted loads), audit.h (checking).
 //
+// Writers: a change on behalf of a Writer (versioning/writer.h) claims its record, and until that
+//          writer has ended no other writer changes it: that is a conflict, a value. Changes
+//          without a writer (loads, tests) ask nobody; only space is kept for those who may undo.
+//          A removal by a writer is physical: the entry stays behind, so that inserting the key
+//          again conflicts, but the record's place is not kept.
+//
 // Latching: reads are optimistic and write nothing shared; a write latches its leaf exclusively,
 //           and more only when the structure must change. No latch is held during I/O or while the
 //           caller's code runs, except where a function says so.
@@ -31,7 +37,9 @@
 #include "btree/last_leaf.h"
 #include "btree/leaf_node.h"
 #include "btree/structure.h"
+#include "btree/write_outcome.h"
 #include "buffer/buffer_pool.h"
+#include "versioning/writer.h"
 
 namespace palimpsest::btree {
 
@@ -118,20 +126,23 @@ class BTree {
   /// large value.
   template <class Change>
   [[nodiscard]] bool modify(ByteView key, Change&& change, LastLeaf* last = nullptr) {
-    check_key(key);
-    buffer::ExclusivePage leaf = exclusive_leaf(key, last);
-    const SearchResult at = LeafView(leaf.page(), page_size()).find(key);
-    if (!at.found) {
-      leaf.release_unchanged();
-      return false;
-    }
-    if ((LeafView(leaf.page(), page_size()).flags(at.slot) & kLargeValue) != 0) {
-      leaf.release_unchanged();
-      refuse_in_place(key);
-    }
-    change(LeafNode(leaf.modify(), page_size()).value_bytes(at.slot));
-    let_go(std::move(leaf), key, at.slot, last);
-    return true;
+    return modify_for(nullptr, key, change, last).existed;
+  }
+
+  // The same on behalf of a writer. Throw std::bad_alloc, too, and nothing has changed then.
+
+  [[nodiscard]] WriteOutcome insert(versioning::Writer& writer, ByteView key, ByteView value,
+                                    LastLeaf* last = nullptr);
+  [[nodiscard]] WriteOutcome upsert(versioning::Writer& writer, ByteView key, ByteView value,
+                                    LastLeaf* last = nullptr);
+  [[nodiscard]] WriteOutcome update(versioning::Writer& writer, ByteView key, ByteView value,
+                                    LastLeaf* last = nullptr);
+  [[nodiscard]] WriteOutcome remove(versioning::Writer& writer, ByteView key,
+                                    LastLeaf* last = nullptr);
+  template <class Change>
+  [[nodiscard]] WriteOutcome modify(versioning::Writer& writer, ByteView key, Change&& change,
+                                    LastLeaf* last = nullptr) {
+    return outcome_of(modify_for(&writer, key, change, last), key);
   }
 
  private:
@@ -148,6 +159,13 @@ class BTree {
   struct Written {
     bool existed = false;
     std::optional<LargeValueDescriptor> replaced;  ///< to be freed
+    versioning::WriterId rival = versioning::kNoWriter;
+  };
+  /// A value to be changed in place; the leaf is not held if it must not be.
+  struct LatchedValue {
+    buffer::ExclusivePage leaf;
+    SlotIndex slot = 0;
+    Written written;
   };
 
   BTree(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id, PageId root,
@@ -176,11 +194,30 @@ class BTree {
 
   [[nodiscard]] buffer::ExclusivePage exclusive_leaf(ByteView key, LastLeaf* last) const;
   void let_go(buffer::ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* last) noexcept;
-  [[nodiscard]] Written write(ByteView key, ByteView value, WriteMode mode, LastLeaf* last);
+  // Without a writer (null) they ask nobody.
+  [[nodiscard]] Written write(ByteView key, ByteView value, WriteMode mode, LastLeaf* last,
+                              versioning::Writer* writer);
   [[nodiscard]] Written write_stored(ByteView key, const Stored& stored, WriteMode mode,
-                                     LastLeaf* last);
-  [[nodiscard]] bool try_store(buffer::ExclusivePage& leaf, ByteView key, const Stored& stored,
-                               const SearchResult& at, Written& written) const;
+                                     LastLeaf* last, versioning::Writer* writer);
+  [[nodiscard]] bool try_store(LeafEntries& entries, ByteView key, const Stored& stored,
+                               const SearchResult& at, versioning::Writer* writer,
+                               Written& written) const;
+  [[nodiscard]] bool try_replace(LeafEntries& entries, ByteView key, const Stored& stored,
+                                 const SearchResult& at, versioning::Writer* writer,
+                                 Written& written) const;
+  [[nodiscard]] Written remove_for(versioning::Writer* writer, ByteView key, LastLeaf* last);
+  [[nodiscard]] LatchedValue latch_value(versioning::Writer* writer, ByteView key, LastLeaf* last);
+  template <class Change>
+  [[nodiscard]] Written modify_for(versioning::Writer* writer, ByteView key, Change& change,
+                                   LastLeaf* last) {
+    LatchedValue value = latch_value(writer, key, last);
+    if (value.leaf.holds()) {
+      change(LeafNode(value.leaf.modify(), page_size()).value_bytes(value.slot));
+      let_go(std::move(value.leaf), key, value.slot, last);
+    }
+    return value.written;
+  }
+  [[nodiscard]] static WriteOutcome outcome_of(const Written& written, ByteView key);
   [[nodiscard]] std::optional<LargeValueDescriptor> large_value_at(const LeafView& leaf,
                                                                    SlotIndex slot) const;
   void free_replaced(const Written& written);

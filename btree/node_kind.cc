@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "btree/inner_node.h"
+#include "btree/leaf_node.h"
 #include "btree/node_validate.h"
 #include "buffer/swip.h"
+#include "versioning/mapping_table.h"
 
 namespace palimpsest::btree {
 
@@ -60,6 +62,31 @@ std::optional<std::string> NodeKind::validate_child(ConstBytes parent, std::uint
           ? 0
           : (swip_offset - kSlotsOffset) / static_cast<std::uint32_t>(sizeof(InnerSlot)) + 1;
   return btree::validate_child(inner_view(parent), index, child);
+}
+
+void NodeKind::clean_image(MutableBytes copy) const noexcept {
+  LeafNode leaf(copy.data(), static_cast<std::uint32_t>(copy.size()));
+  if (!leaf.is_leaf()) {
+    return;
+  }
+  const SlotIndex count = leaf.count();
+  for (SlotIndex slot = 0; slot < count; ++slot) {
+    const std::uint16_t flags = leaf.flags(slot);
+    if ((flags & kHasEntry) != 0) {
+      leaf.set_flags(slot, static_cast<std::uint16_t>(flags & ~kHasEntry));
+    }
+  }
+}
+
+void NodeKind::mark_attached(MutableBytes page, const buffer::Attached& attached) const noexcept {
+  LeafNode leaf(page.data(), static_cast<std::uint32_t>(page.size()));
+  const auto& table = static_cast<const versioning::MappingTable&>(attached);
+  table.visit([&](const versioning::Entry& entry) {
+    const SearchResult at = leaf.find(entry.key());
+    if (at.found) {
+      leaf.set_flags(at.slot, leaf.flags(at.slot) | kHasEntry);
+    }
+  });
 }
 
 }  // namespace palimpsest::btree

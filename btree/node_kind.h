@@ -23,6 +23,8 @@ class NodeKind final : public buffer::PageKind {
   [[nodiscard]] std::optional<std::string> validate_child(ConstBytes parent,
                                                           std::uint32_t swip_offset,
                                                           ConstBytes child) const override;
+  void clean_image(MutableBytes copy) const noexcept override;
+  void mark_attached(MutableBytes page, const buffer::Attached& attached) const noexcept override;
 
  private:
   const buffer::PageFile& file_;

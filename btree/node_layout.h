@@ -83,6 +83,8 @@ struct NodeHeader {
 enum RecordFlags : std::uint16_t {
   kPlainRecord = 0,
   kLargeValue = 1,  ///< the value is the descriptor of a value stored outside the page
+  /// In memory only, never on disk (I-6): the record has an entry in its page's mapping table.
+  kHasEntry = 0x8000,
 };
 inline constexpr std::uint16_t kRecordFlagsKnown = kLargeValue;
 

@@ -13,7 +13,7 @@ constexpr std::int32_t kRunMin = 3;
 
 // A leaf can always be split near its middle. Let C be the capacity, L, U, S <= page/8 the lengths
 // of lower fence, upper fence and separator, and M = page/4 + slot the largest item. The items, the
-// new one included, have T <= C - L - U + M bytes; some cut leaves at most (T + M) / 2 on either
+// new one included, each with what is reserved beside it, have T <= C - L - U + M bytes; some cut leaves at most (T + M) / 2 on either
 // side (move the cut from the left until the left side exceeds half of T; the item that crosses it
 // is at most M). With fences a side needs at most (C - L - U + 2M) / 2 + L + S (the right one the
 // same with
@@ -68,16 +68,21 @@ class SideSizes {
 class LeafCut {
  public:
   LeafCut(const LeafView& leaf, SlotIndex new_slot, ByteView new_suffix, std::size_t value_len,
-          SlotIndex new_items) noexcept
+          SlotIndex new_items, ReservedBeside reserved) noexcept
       : leaf_(leaf),
         sizes_(leaf),
         new_slot_(new_slot),
         new_suffix_(new_suffix),
         new_bytes_(static_cast<std::uint32_t>(sizeof(LeafSlot) + new_suffix.size() + value_len)),
         new_items_(new_items),
+        reserved_(reserved),
         count_(leaf.count() + new_items),
         total_bytes_(leaf.count() * static_cast<std::uint32_t>(sizeof(LeafSlot)) +
-                     leaf.header().heap_used + new_items * new_bytes_) {}
+                     leaf.header().heap_used + new_items * new_bytes_) {
+    for (SlotIndex slot = 0; slot < leaf.count(); ++slot) {
+      total_bytes_ += reserved(slot);
+    }
+  }
 
   [[nodiscard]] SlotIndex count() const noexcept { return count_; }
   [[nodiscard]] SlotIndex cut() const noexcept { return cut_; }
@@ -126,7 +131,8 @@ class LeafCut {
     }
     const SlotIndex slot = slot_of(item);
     return static_cast<std::uint32_t>(sizeof(LeafSlot) + leaf_.suffix(slot).size() +
-                                      leaf_.value(slot).size());
+                                      leaf_.value(slot).size()) +
+           reserved_(slot);
   }
 
   LeafView leaf_;
@@ -135,6 +141,7 @@ class LeafCut {
   ByteView new_suffix_;
   std::uint32_t new_bytes_;
   SlotIndex new_items_;  ///< 1, or 0 if nothing is to be inserted
+  ReservedBeside reserved_;
   SlotIndex count_;
   std::uint32_t total_bytes_;
   SlotIndex cut_ = 0;
@@ -309,8 +316,8 @@ std::uint32_t merged_bytes_of(const View& left, const View& right, std::uint32_t
 }  // namespace
 
 void plan_split(const LeafView& leaf, SlotIndex slot, ByteView key, std::size_t value_len,
-                SplitPlan& plan) noexcept {
-  LeafCut cut(leaf, slot, key.substr(leaf.header().prefix_len), value_len, 1);
+                ReservedBeside reserved, SplitPlan& plan) noexcept {
+  LeafCut cut(leaf, slot, key.substr(leaf.header().prefix_len), value_len, 1, reserved);
   const SlotIndex last = leaf.count();  // item index of the last item, the new one counted
   check(last > 0, "a leaf that is split has a record");
   const int direction = direction_of(leaf, slot);
@@ -329,11 +336,21 @@ void plan_split(const LeafView& leaf, SlotIndex slot, ByteView key, std::size_t 
   cut.finish(plan);
 }
 
-void plan_split(const LeafView& leaf, SplitPlan& plan) noexcept {
+void plan_split(const LeafView& leaf, SlotIndex slot, ByteView key, std::size_t value_len,
+                SplitPlan& plan) noexcept {
+  plan_split(leaf, slot, key, value_len, [](SlotIndex) { return 0U; }, plan);
+}
+
+void plan_split(const LeafView& leaf, ReservedBeside reserved, SplitPlan& plan) noexcept {
   check(leaf.count() >= 2, "a leaf that is split has two records");
-  LeafCut cut(leaf, 0, {}, 0, 0);
+  LeafCut cut(leaf, 0, {}, 0, 0, reserved);
   cut_in_middle(cut, 1, leaf.count());
+  debug_check(cut.fits(), "both sides of a split fit");
   cut.finish(plan);
+}
+
+void plan_split(const LeafView& leaf, SplitPlan& plan) noexcept {
+  plan_split(leaf, [](SlotIndex) { return 0U; }, plan);
 }
 
 void plan_split(const InnerView& node, SlotIndex slot, ByteView separator,

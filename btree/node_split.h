@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "base/function_ref.h"
 #include "btree/inner_node.h"
 #include "btree/key_bytes.h"
 #include "btree/leaf_node.h"
@@ -29,14 +30,22 @@ struct SplitPlan {
   KeyBuffer separator;
 };
 
+/// Bytes that must stay free beside the record in a slot: they count as its own in a split.
+using ReservedBeside = FunctionRef<std::uint32_t(SlotIndex)>;
+
 /// Plans the split of a leaf in which (key, value of value_len bytes) is to be inserted at `slot`
 /// and does not fit. The record is certain to fit where it belongs after the split. `key` and value
-/// length are within the limits of the page size.
+/// length are within the limits of the page size. A record and what is reserved beside it are
+/// together within them, too.
+void plan_split(const LeafView& leaf, SlotIndex slot, ByteView key, std::size_t value_len,
+                ReservedBeside reserved, SplitPlan& plan) noexcept;
+/// The same with nothing reserved.
 void plan_split(const LeafView& leaf, SlotIndex slot, ByteView key, std::size_t value_len,
                 SplitPlan& plan) noexcept;
 
 /// Plans the split of a leaf of at least two records near its middle, with nothing to insert
 /// (contention).
+void plan_split(const LeafView& leaf, ReservedBeside reserved, SplitPlan& plan) noexcept;
 void plan_split(const LeafView& leaf, SplitPlan& plan) noexcept;
 
 /// Plans the split of an inner node in which `separator` is to be inserted at `slot` and does not

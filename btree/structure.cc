@@ -166,18 +166,20 @@ Attempt<Structure::SplitOutcome> Structure::try_split(std::uint32_t level, const
 bool Structure::plan_for(const ExclusivePage& node, const Need& need, SplitPlan& plan) const {
   if (type_of(node) == PageType::tree_leaf) {
     const LeafView leaf(node.page(), descent_.page_size());
+    const LeafReserve reserve(node, descent_.page_size());
     if (need.in_the_middle) {
       if (leaf.count() < 2) {
         return false;
       }
-      plan_split(leaf, plan);
+      plan_split(leaf, reserve, plan);
       return true;
     }
     const SearchResult at = leaf.find(need.key);
-    if (at.found || leaf.can_insert(need.key.size(), need.value_len)) {
+    if (at.found ||
+        can_insert(node, descent_.page_size(), need.key.size(), need.value_len)) {
       return false;
     }
-    plan_split(leaf, at.slot, need.key, need.value_len, plan);
+    plan_split(leaf, at.slot, need.key, need.value_len, reserve, plan);
     return true;
   }
   const InnerView inner(node.page(), descent_.page_size());
@@ -194,10 +196,12 @@ void Structure::split_root(ExclusivePage& root, const SplitPlan& plan,
   buffer::BufferPool& pool = descent_.pool();
   const PageType type = type_of(root);
   const std::uint32_t level = InnerView(root.page(), descent_.page_size()).level();
+  auto right_table = table_for_right(root, plan.separator.view());
   ExclusivePage left = pool.new_page(reservation, type, root);
   ExclusivePage right = pool.new_page(reservation, type, root);
   copy_page(left, root, descent_.page_size());
-  carry_out(left, right, plan);
+  move_table(root, left);
+  carry_out(left, right, plan, std::move(right_table));
   pool.adopt_children(left);
   InnerNode above(root.modify(), descent_.page_size());
   above.init(page_id_of(root), tree_, level + 1, ByteView(), std::nullopt,
@@ -211,8 +215,9 @@ void Structure::split_root(ExclusivePage& root, const SplitPlan& plan,
 void Structure::split_below_parent(Family& family, const SplitPlan& plan,
                                    buffer::PageReservation& reservation) const {
   buffer::BufferPool& pool = descent_.pool();
+  auto right_table = table_for_right(family.node, plan.separator.view());
   ExclusivePage right = pool.new_page(reservation, type_of(family.node), family.parent);
-  carry_out(family.node, right, plan);
+  carry_out(family.node, right, plan, std::move(right_table));
   PALIMPSEST_SYNC_POINT("btree.split.carried_out");
   InnerNode parent(family.parent.modify(), descent_.page_size());
   const SearchResult at = parent.find(plan.separator.view());
@@ -221,11 +226,13 @@ void Structure::split_below_parent(Family& family, const SplitPlan& plan,
   check(fits, "the parent has room for the separator");
 }
 
-void Structure::carry_out(ExclusivePage& left, ExclusivePage& right, const SplitPlan& plan) const {
+void Structure::carry_out(ExclusivePage& left, ExclusivePage& right, const SplitPlan& plan,
+                          versioning::TablePtr right_table) const {
   const std::uint32_t page_size = descent_.page_size();
   if (type_of(left) == PageType::tree_leaf) {
     split_into(LeafNode(left.modify(), page_size), LeafNode(right.modify(), page_size),
                page_id_of(right), plan);
+    split_table(left, right, plan.separator.view(), std::move(right_table));
   } else {
     split_into(InnerNode(left.modify(), page_size), InnerNode(right.modify(), page_size),
                page_id_of(right), plan);
@@ -299,9 +306,11 @@ bool Structure::merge_children(ExclusivePage& parent, SlotIndex left_index) cons
     left.release_unchanged();
     return false;
   }
+  prepare_merge_tables(left, right);
   const std::uint32_t page_size = descent_.page_size();
   if (type_of(left) == PageType::tree_leaf) {
     merge_into_left(LeafNode(left.modify(), page_size), LeafView(right.page(), page_size));
+    merge_tables(left, right);
   } else {
     merge_into_left(InnerNode(left.modify(), page_size), InnerView(right.page(), page_size));
     descent_.pool().adopt_children(left);
@@ -317,12 +326,23 @@ bool Structure::merge_children(ExclusivePage& parent, SlotIndex left_index) cons
   return true;
 }
 
-// The merged node keeps a tenth of the page free, or the next insertions would split it again.
+// The merged node keeps a tenth of the page free, or the next insertions would split it again. What
+// is reserved on either side counts as used.
 bool Structure::worth_merging(const ExclusivePage& left, const ExclusivePage& right) const {
   const std::uint32_t page_size = descent_.page_size();
+  const auto reserved_on = [](const ExclusivePage& page) {
+    const versioning::MappingTable* table = table_of(page.frame());
+    return table == nullptr ? 0 : table->reserved_bytes();
+  };
+  const std::uint32_t reserved_left = reserved_on(left);
+  const std::uint32_t reserved_right = reserved_on(right);
+  const auto thin = [&](const auto& node, std::uint32_t reserved) {
+    return thinly_filled(node.free_bytes() - std::min(node.free_bytes(), reserved), page_size);
+  };
   const auto judge = [&](const auto& a, const auto& b) {
-    return (thinly_filled(a.free_bytes(), page_size) || thinly_filled(b.free_bytes(), page_size)) &&
-           can_merge(a, b) && merged_bytes(a, b) <= node_capacity_bytes(page_size) / 10 * 9;
+    return (thin(a, reserved_left) || thin(b, reserved_right)) && can_merge(a, b) &&
+           merged_bytes(a, b) + reserved_left + reserved_right <=
+               node_capacity_bytes(page_size) / 10 * 9;
   };
   return type_of(left) == PageType::tree_leaf
              ? judge(LeafView(left.page(), page_size), LeafView(right.page(), page_size))
@@ -331,6 +351,7 @@ bool Structure::worth_merging(const ExclusivePage& left, const ExclusivePage& ri
 
 void Structure::shrink_root(ExclusivePage& root, ExclusivePage only_child) const {
   copy_page(root, only_child, descent_.page_size());
+  move_table(only_child, root);
   descent_.pool().set_type(root, type_of(only_child));
   descent_.pool().adopt_children(root);
   descent_.pool().free_page(std::move(only_child));

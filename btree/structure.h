@@ -11,14 +11,19 @@
 //             (2) a child is named by exactly one swip, and its frame's parent is the frame of the
 //                 page that holds it: whoever moves swips adopts the children in the same latched
 //                 step;
-//             (3) a merge touches only resident pages: an evicted neighbour is brought in first.
-// Failure: no_space, io_error, out_of_memory before anything has changed; afterwards nothing fails.
+//             (3) a merge touches only resident pages: an evicted neighbour is brought in first,
+//                 and with it what hangs off it;
+//             (4) a leaf's mapping table follows its records in the same latched step; memory for
+//                 that is had before anything changes (leaf_entries.h).
+// Failure: no_space, io_error, out_of_memory (std::bad_alloc for a table) before anything has
+//          changed; afterwards nothing fails.
 // Thread-safety: all functions, from any thread; no latch held by the caller.
 #pragma once
 
 #include <cstdint>
 
 #include "btree/descent.h"
+#include "btree/leaf_entries.h"
 #include "btree/leaf_node.h"
 #include "btree/node_split.h"
 
@@ -78,8 +83,8 @@ class Structure {
                   buffer::PageReservation& reservation) const;
   void split_below_parent(Family& family, const SplitPlan& plan,
                           buffer::PageReservation& reservation) const;
-  void carry_out(buffer::ExclusivePage& left, buffer::ExclusivePage& right,
-                 const SplitPlan& plan) const;
+  void carry_out(buffer::ExclusivePage& left, buffer::ExclusivePage& right, const SplitPlan& plan,
+                 versioning::TablePtr right_table) const;
 
   [[nodiscard]] Attempt<MergeOutcome> try_merge(ByteView key, std::uint32_t level) const;
   [[nodiscard]] bool merge_children(buffer::ExclusivePage& parent, SlotIndex left_index) const;

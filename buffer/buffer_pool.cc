@@ -63,7 +63,7 @@ std::uint64_t BufferPool::memory_bytes_min(std::uint32_t page_size_bytes) noexce
 }
 
 BufferPool::BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, const PageKinds& kinds,
-                       const BufferPoolOptions& options)
+                       const BufferPoolOptions& options, PageAttachment* attachment)
     : file_(file),
       writer_(writer),
       space_(space),
@@ -72,8 +72,9 @@ BufferPool::BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, cons
               file.page_size_bytes()),
       registration_(file.register_buffer(frames_.memory())),
       free_frames_(frames_.count()),
-      loader_(frames_, free_frames_, file, kinds),
-      reclaimer_(frames_, free_frames_, loader_, writer, space, kinds),
+      orphans_(attachment),
+      loader_(frames_, free_frames_, orphans_, file, kinds),
+      reclaimer_(frames_, free_frames_, orphans_, loader_, writer, space, kinds),
       provider_(reclaimer_, free_frames_, frames_.count()) {}
 
 FrameIndex BufferPool::pin_root(PageId root, TreeId tree) {

@@ -28,6 +28,7 @@
 #include "base/prefetch.h"
 #include "buffer/frame_table.h"
 #include "buffer/free_frames.h"
+#include "buffer/orphan_registry.h"
 #include "buffer/page_file.h"
 #include "buffer/page_guard.h"
 #include "buffer/page_kinds.h"
@@ -57,10 +58,10 @@ class BufferPool {
   [[nodiscard]] static std::uint64_t memory_bytes_min(std::uint32_t page_size_bytes) noexcept;
 
   /// All references outlive the pool. Throws Error out_of_memory if the memory is too small (it
-  /// names the minimum) or cannot be reserved.
+  /// names the minimum) or cannot be reserved. Without an attachment nothing hangs off pages.
   BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, const PageKinds& kinds,
-             const BufferPoolOptions& options);
-  /// Drops what has not been flushed.
+             const BufferPoolOptions& options, PageAttachment* attachment = nullptr);
+  /// Drops what has not been flushed, and what hangs off pages.
   ~BufferPool() = default;
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
@@ -177,6 +178,8 @@ class BufferPool {
   [[nodiscard]] PageWriter& writer() noexcept { return writer_; }
   [[nodiscard]] const FrameTable& frames() const noexcept { return frames_; }
   [[nodiscard]] const PageKinds& kinds() const noexcept { return kinds_; }
+  /// What hangs off pages that are not in memory.
+  [[nodiscard]] const OrphanRegistry& orphans() const noexcept { return orphans_; }
 
  private:
   friend class PageReservation;
@@ -205,6 +208,7 @@ class BufferPool {
   FrameTable frames_;
   std::unique_ptr<io::BufferRegistration> registration_;  ///< of the frames' memory
   FreeFrames free_frames_;
+  OrphanRegistry orphans_;
   PageLoader loader_;
   PageReclaimer reclaimer_;
   std::atomic<std::uint32_t> reserved_{0};              ///< pages of all reservations

@@ -19,6 +19,8 @@
 //    the child's swip in it has the parent. Read without a latch it is a hint.
 //  - `flags` is atomic by itself; see FrameFlag for who may set and clear.
 //  - `cool` is a hint that any reader may clear.
+//  - `attached` is protected by `latch` as the page's bytes are: changed under the exclusive mode
+//    (or while the frame is loading or ready, by the one thread that makes the page resident).
 #pragma once
 
 #include <atomic>
@@ -27,6 +29,7 @@
 
 #include "base/hybrid_latch.h"
 #include "base/ids.h"
+#include "buffer/page_attachment.h"
 #include "buffer/page_header.h"
 
 namespace palimpsest::buffer {
@@ -62,6 +65,8 @@ struct alignas(64) Frame {
   /// exclusive latch.
   std::atomic<std::uint8_t> contention{0};
   std::atomic<std::uint16_t> contended_place{0};
+  /// What hangs off the page in memory, or null (page_attachment.h).
+  std::atomic<Attached*> attached{nullptr};
 
   /// Takes back the second-chance mark: the page is in use.
   void touch() noexcept {

@@ -104,6 +104,10 @@ class ExclusivePage {
     return page_;
   }
 
+  /// The bytes for marks that are never written (PageKind::clean_image): the page stays as clean as
+  /// it was.
+  [[nodiscard]] std::byte* annotate() noexcept { return page_; }
+
   /// The version an optimistic reader will meet once this guard is released.
   [[nodiscard]] std::uint64_t version_after_release() const noexcept {
     return frame_->latch.version_after_unlock();

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/function_ref.h"
 #include "base/ids.h"
+#include "buffer/page_attachment.h"
 
 namespace palimpsest::buffer {
 
@@ -39,6 +40,14 @@ class PageKind {
   [[nodiscard]] virtual std::optional<std::string> validate_child(ConstBytes parent,
                                                                   std::uint32_t swip_offset,
                                                                   ConstBytes child) const = 0;
+
+  /// Takes out of a copy, which will be written, what means something only in memory (I-6); swips
+  /// are replaced by the pool. The copy is private to the caller.
+  virtual void clean_image(MutableBytes copy) const noexcept = 0;
+
+  /// Something hangs off a page again that had left memory: marks in the page what refers to it.
+  /// Caller holds the parent exclusively and has the page to itself.
+  virtual void mark_attached(MutableBytes page, const Attached& attached) const noexcept = 0;
 
  protected:
   PageKind() = default;

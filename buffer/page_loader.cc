@@ -151,13 +151,13 @@ FrameIndex PageLoader::load_root(PageId page, TreeId tree) {
   }
   header.page_id.store(page, std::memory_order_relaxed);
   header.flags.store(FrameFlag::pinned, std::memory_order_relaxed);
-  become_resident(header, kNoFrame);
+  become_resident(*frame, page, kNoFrame);
   header.latch.unlock_exclusive();
   return *frame;
 }
 
 // Caller has found a ready entry; the parent is as it was when the swip was read, or changed.
-void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) {
+void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_NO_ANALYSIS {
   auto latched = std::move(parent).to_exclusive();
   if (!latched) {
     return;
@@ -182,8 +182,11 @@ void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) {
     free_frames_.give(frame);
     throw;
   }
-  become_resident(frames_[frame], parent_index);
+  // Only threads that followed a stale swip hold it, and they let go without looking at the page.
+  frames_[frame].latch.lock_exclusive();
+  become_resident(frame, page, parent_index);
   store_swip(frames_.page(parent_index), child.offset, Swip::of_frame(frame));
+  frames_[frame].latch.unlock_exclusive();
   holder.release_unchanged();
 }
 
@@ -203,7 +206,7 @@ void PageLoader::attach(const Load& load) PALIMPSEST_NO_ANALYSIS {
     throw;
   }
   table_.remove_loading(load.page, load.frame);
-  become_resident(frames_[load.frame], parent_index);
+  become_resident(load.frame, load.page, parent_index);
   store_swip(frames_.page(parent_index), load.offset, Swip::of_frame(load.frame));
   holder.release_unchanged();
 }
@@ -244,7 +247,16 @@ void PageLoader::check_edge(ConstBytes parent, std::uint32_t swip_offset, FrameI
   }
 }
 
-void PageLoader::become_resident(Frame& frame, FrameIndex parent) noexcept {
+// Caller holds the frame's exclusive latch and, if there is a parent, that of the parent, whose swip
+// it sets next.
+void PageLoader::become_resident(FrameIndex index, PageId page, FrameIndex parent) noexcept {
+  Frame& frame = frames_[index];
+  if (Attached* attached = orphans_.page_returns(page); attached != nullptr) [[unlikely]] {
+    kinds_.of(frame.type.load(std::memory_order_relaxed))
+        ->mark_attached(frames_.page_bytes(index), *attached);
+    frame.attached.store(attached, std::memory_order_relaxed);
+    PALIMPSEST_SYNC_POINT("buffer.orphan.attached");
+  }
   frame.parent.store(parent, std::memory_order_relaxed);
   frame.cool.store(false, std::memory_order_relaxed);
   frame.contention.store(0, std::memory_order_relaxed);

@@ -13,7 +13,8 @@
 //  4. The parent is let go, the page read and verified.
 //  5. If the parent still has version v and is free, it is latched, the swip set and the entry
 //     removed. Swizzling changes nothing an optimistic reader relies on: the parent's version
-//     stays. Else the frame is marked ready and whoever meets the swip next attaches it
+//     stays. What hung off the page when it left memory hangs there again before the swip is set,
+//     so that nobody reads the page without it. Else the frame is marked ready and whoever meets the swip next attaches it
 //     (attach_ready). The swip may have moved to another page by a split in between; it still holds
 //     p, since only a page that is resident can be freed.
 //
@@ -31,6 +32,7 @@
 #include "buffer/fault_table.h"
 #include "buffer/frame_table.h"
 #include "buffer/free_frames.h"
+#include "buffer/orphan_registry.h"
 #include "buffer/page_file.h"
 #include "buffer/page_guard.h"
 #include "buffer/page_kinds.h"
@@ -40,8 +42,14 @@ namespace palimpsest::buffer {
 
 class PageLoader {
  public:
-  PageLoader(FrameTable& frames, FreeFrames& free_frames, PageFile& file, const PageKinds& kinds)
-      : frames_(frames), free_frames_(free_frames), file_(file), kinds_(kinds), table_(frames) {}
+  PageLoader(FrameTable& frames, FreeFrames& free_frames, OrphanRegistry& orphans, PageFile& file,
+             const PageKinds& kinds)
+      : frames_(frames),
+        free_frames_(free_frames),
+        orphans_(orphans),
+        file_(file),
+        kinds_(kinds),
+        table_(frames) {}
 
   enum class Outcome : std::uint8_t {
     retry = 1,  ///< descend again: the page is there, or was, or the parent has changed
@@ -87,12 +95,13 @@ class PageLoader {
   void verify(FrameIndex frame, PageId page);
   void check_edge(ConstBytes parent, std::uint32_t swip_offset, FrameIndex frame,
                   PageId page) const;
-  void become_resident(Frame& frame, FrameIndex parent) noexcept;
+  void become_resident(FrameIndex frame, PageId page, FrameIndex parent) noexcept;
   void withdraw(const Load& load) noexcept;
   void release_unused(FrameIndex frame) noexcept;
 
   FrameTable& frames_;
   FreeFrames& free_frames_;
+  OrphanRegistry& orphans_;
   PageFile& file_;
   const PageKinds& kinds_;
   FaultTable table_;

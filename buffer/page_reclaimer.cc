@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/check.h"
 #include "base/sync_point.h"
 #include "buffer/page_header.h"
 #include "buffer/swip.h"
@@ -26,6 +27,7 @@ std::size_t PageReclaimer::reclaim(std::size_t goal, Random& random) {
   while (round.freed < goal && round.dirty.size() < round.dirty_goal && samples_left-- > 0) {
     sample(FrameIndex{static_cast<std::uint32_t>(random.below(frames_.count()))}, round);
   }
+  orphans_.prune_some();
   if (round.freed < goal && !round.dirty.empty()) {
     write_and_evict(round);
   }
@@ -36,6 +38,15 @@ std::size_t PageReclaimer::reclaim(std::size_t goal, Random& random) {
     writer_.require_writable();
   }
   return round.freed;
+}
+
+PageReclaimer::~PageReclaimer() {
+  for (std::uint32_t i = 0; i < frames_.count(); ++i) {
+    Attached* attached = frames_[FrameIndex{i}].attached.load(std::memory_order_relaxed);
+    if (attached != nullptr) {
+      orphans_.attachment()->destroy(*attached);
+    }
+  }
 }
 
 // A write that fails is reported unless there are frames already: the caller, who may only want to
@@ -169,6 +180,7 @@ bool PageReclaimer::try_evict(FrameIndex parent, std::uint32_t swip_offset) {
     return false;
   }
   const PageId page = header.page_id.load(std::memory_order_relaxed);
+  orphans_.page_leaves(header);
   store_swip(frames_.page(parent), swip_offset, Swip::of_page(page));
   header.state.store(FrameState::free, std::memory_order_release);
   PALIMPSEST_SYNC_POINT("buffer.evict.unswizzled");
@@ -264,15 +276,16 @@ bool PageReclaimer::copy_image(FrameIndex frame, std::byte* into, Patience patie
   if (wanted) {
     page = header.page_id.load(std::memory_order_relaxed);
     std::memcpy(into, frames_.page(frame), frames_.page_size_bytes());
-    unswizzle_copy(frame, into);
+    make_writable(frame, into);
     header.flags.fetch_xor(FrameFlag::dirty | FrameFlag::writing, std::memory_order_acq_rel);
   }
   header.latch.unlock_shared();
   return wanted;
 }
 
-// Caller holds the frame's latch, so its children stay where they are.
-void PageReclaimer::unswizzle_copy(FrameIndex frame, std::byte* copy) const {
+// Caller holds the frame's latch, so its children stay where they are. I-6: what means something
+// only in memory is taken out here, before the copy goes to ring and page.
+void PageReclaimer::make_writable(FrameIndex frame, std::byte* copy) const {
   const PageKind* kind = kinds_.of(frames_[frame].type.load(std::memory_order_relaxed));
   kind->visit_swips(frames_.page_bytes(frame), [&](std::uint32_t offset) {
     const Swip swip = load_swip(copy, offset);
@@ -281,6 +294,7 @@ void PageReclaimer::unswizzle_copy(FrameIndex frame, std::byte* copy) const {
       store_swip(copy, offset, Swip::of_page(child));
     }
   });
+  kind->clean_image({copy, frames_.page_size_bytes()});
 }
 
 void PageReclaimer::end_write(FrameIndex frame, bool written) noexcept {
@@ -296,6 +310,8 @@ void PageReclaimer::end_write(FrameIndex frame, bool written) noexcept {
 
 void PageReclaimer::free_page(ExclusivePage page) noexcept {
   Frame& header = page.frame();
+  check(header.attached.load(std::memory_order_relaxed) == nullptr,
+        "nothing hangs off a page that is freed");
   const FrameIndex frame = frames_.index_of(header);
   header.state.store(FrameState::free, std::memory_order_release);  // nobody starts a write now
   const auto before = header.flags.fetch_or(FrameFlag::doomed, std::memory_order_acq_rel);

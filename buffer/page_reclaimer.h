@@ -17,7 +17,10 @@
 //             (4) an image is copied under the page's shared latch; `dirty` is cleared and
 //                 `writing` set before that latch is given up: a change is either in the copy or
 //                 sets `dirty` afterwards. `writing` ends when the image is readable in place.
-//             (5) a page freed while `writing` keeps its frame and its id until the write has ended
+//             (5) what hangs off a page goes to the orphan registry in the same latched step in
+//                 which the page leaves its frame, before the swip names the page id; a page that
+//                 is freed has nothing.
+//             (6) a page freed while `writing` keeps its frame and its id until the write has ended
 //                 (doomed): no two writes of one page are ever in flight.
 // Latching: page latches are tried, parent before child, so a round seldom waits for a reader or
 //           writer; only one that has freed nothing waits for one parent's latch, holding no other,
@@ -36,6 +39,7 @@
 #include "base/random.h"
 #include "buffer/frame_table.h"
 #include "buffer/free_frames.h"
+#include "buffer/orphan_registry.h"
 #include "buffer/page_guard.h"
 #include "buffer/page_kinds.h"
 #include "buffer/page_loader.h"
@@ -46,14 +50,19 @@ namespace palimpsest::buffer {
 
 class PageReclaimer {
  public:
-  PageReclaimer(FrameTable& frames, FreeFrames& free_frames, PageLoader& loader, PageWriter& writer,
-                SpaceMap& space, const PageKinds& kinds)
+  PageReclaimer(FrameTable& frames, FreeFrames& free_frames, OrphanRegistry& orphans,
+                PageLoader& loader, PageWriter& writer, SpaceMap& space, const PageKinds& kinds)
       : frames_(frames),
         free_frames_(free_frames),
+        orphans_(orphans),
         loader_(loader),
         writer_(writer),
         space_(space),
         kinds_(kinds) {}
+  PageReclaimer(const PageReclaimer&) = delete;
+  PageReclaimer& operator=(const PageReclaimer&) = delete;
+  /// Destroys what hangs off pages. Nobody uses a page any more.
+  ~PageReclaimer();
 
   /// One bounded round: tries to free `goal` frames and returns how many it freed. May write one
   /// batch. Throws what PageWriter throws if it could free none.
@@ -98,12 +107,13 @@ class PageReclaimer {
   [[nodiscard]] std::vector<FrameIndex> write_batch(std::span<const FrameIndex>& frames,
                                                     Patience patience);
   [[nodiscard]] bool copy_image(FrameIndex frame, std::byte* into, Patience patience, PageId& page);
-  void unswizzle_copy(FrameIndex frame, std::byte* copy) const;
+  void make_writable(FrameIndex frame, std::byte* copy) const;
   void end_write(FrameIndex frame, bool written) noexcept;
   void complete_free(FrameIndex frame) noexcept;
 
   FrameTable& frames_;
   FreeFrames& free_frames_;
+  OrphanRegistry& orphans_;
   PageLoader& loader_;
   PageWriter& writer_;
   SpaceMap& space_;

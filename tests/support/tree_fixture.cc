@@ -34,7 +34,8 @@ TreeDatabase::TreeDatabase(std::unique_ptr<buffer::PageFile> file, const TreeOpt
       space_(*file_),
       node_kind_(*file_),
       kinds_(kinds_with(node_kind_)),
-      pool_(*file_, writer_, space_, kinds_, {.memory_bytes = pool_memory_bytes(options)}),
+      pool_(*file_, writer_, space_, kinds_, {.memory_bytes = pool_memory_bytes(options)},
+            &tables_),
       large_values_(*file_, writer_, space_) {}
 
 std::unique_ptr<TreeDatabase> TreeDatabase::create(io::Device& device, const TreeOptions& options) {

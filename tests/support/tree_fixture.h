@@ -21,6 +21,8 @@
 #include "buffer/page_kinds.h"
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
+#include "versioning/entry_memory.h"
+#include "versioning/table_attachment.h"
 
 namespace palimpsest::test {
 
@@ -53,6 +55,8 @@ class TreeDatabase {
   [[nodiscard]] buffer::PageWriter& writer() { return writer_; }
   [[nodiscard]] buffer::PageFile& file() { return *file_; }
   [[nodiscard]] btree::LargeValueStore& large_values() { return large_values_; }
+  /// Of the writers' entries; they end before the database does.
+  [[nodiscard]] versioning::EntryMemory& entries() { return entries_; }
 
  private:
   TreeDatabase(std::unique_ptr<buffer::PageFile> file, const TreeOptions& options);
@@ -61,6 +65,8 @@ class TreeDatabase {
   buffer::PageWriter writer_;
   buffer::SpaceMap space_;
   btree::NodeKind node_kind_;
+  versioning::EntryMemory entries_;
+  versioning::TableAttachment tables_;
   buffer::PageKinds kinds_;
   buffer::BufferPool pool_;
   btree::LargeValueStore large_values_;

@@ -1,0 +1,218 @@
+#include "btree/leaf_entries.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace palimpsest::btree {
+
+using buffer::ExclusivePage;
+using versioning::Entry;
+using versioning::kNoWriter;
+using versioning::MappingTable;
+using versioning::TablePtr;
+using versioning::WriterId;
+
+namespace {
+
+void set_table(const ExclusivePage& page, MappingTable* table) noexcept {
+  page.frame().attached.store(table, std::memory_order_relaxed);
+}
+
+std::uint32_t less_reserved(std::uint32_t free_bytes, const MappingTable* table) noexcept {
+  const std::uint32_t reserved = table == nullptr ? 0 : table->reserved_bytes();
+  return free_bytes - std::min(free_bytes, reserved);
+}
+
+}  // namespace
+
+std::uint32_t unreserved_bytes(const ExclusivePage& leaf, std::uint32_t page_size) noexcept {
+  return less_reserved(LeafView(leaf.page(), page_size).free_bytes(), table_of(leaf.frame()));
+}
+
+bool can_insert(const ExclusivePage& leaf, std::uint32_t page_size, std::size_t key_len,
+                std::size_t value_len) noexcept {
+  const LeafView view(leaf.page(), page_size);
+  return key_len - view.header().prefix_len + value_len + sizeof(LeafSlot) <=
+         less_reserved(view.free_bytes(), table_of(leaf.frame()));
+}
+
+Entry* LeafEntries::find(const SearchResult& at, ByteView key) const noexcept {
+  if (table_ == nullptr) [[likely]] {
+    return nullptr;
+  }
+  if (at.found && (LeafView(leaf_.page(), page_size_).flags(at.slot) & kHasEntry) == 0) {
+    return nullptr;
+  }
+  return table_->find(key);
+}
+
+WriterId LeafEntries::rival(const SearchResult& at, ByteView key, WriterId me) const noexcept {
+  const Entry* entry = find(at, key);
+  const WriterId holder = entry == nullptr ? kNoWriter : entry->writer();
+  return holder == me ? kNoWriter : holder;
+}
+
+Claim LeafEntries::claim(const SearchResult& at, ByteView key, versioning::Writer& writer) {
+  Entry* entry = find(at, key);
+  const WriterId holder = entry == nullptr ? kNoWriter : entry->writer();
+  if (holder == writer.id()) {
+    return {.result = Claim::Result::already_mine};
+  }
+  if (holder != kNoWriter) {
+    return {.result = Claim::Result::conflict, .with = holder};
+  }
+  if (entry != nullptr) {
+    table_->take_over(*entry, writer.id());
+    writer.add(*entry);
+    return {.result = Claim::Result::claimed};
+  }
+  if (table_ == nullptr) {
+    table_ = MappingTable::make(writer.memory()).release();
+    set_table(leaf_, table_);
+  } else {
+    table_->reserve(1);
+  }
+  versioning::EntryPtr spare = writer.take_spare();
+  debug_check(spare->key() == key, "the entry set aside is for this record");
+  writer.add(table_->insert(std::move(spare), writer.id()));
+  if (at.found) {
+    LeafNode leaf(leaf_.modify(), page_size_);
+    leaf.set_flags(at.slot, leaf.flags(at.slot) | kHasEntry);
+  }
+  return {.result = Claim::Result::claimed};
+}
+
+bool LeafEntries::can_replace(SlotIndex slot, ByteView key, std::size_t value_len,
+                              WriterId me) const noexcept {
+  const LeafView leaf(leaf_.page(), page_size_);
+  if (table_ == nullptr) [[likely]] {
+    return leaf.can_replace(slot, value_len);
+  }
+  // What is reserved for this record is its writer's own, or nobody's if that has ended.
+  const Entry* entry = find({.slot = slot, .found = true}, key);
+  const bool usable = entry != nullptr && me != kNoWriter && rival({slot, true}, key, me) == kNoWriter;
+  const std::uint32_t own = usable ? entry->reserved_bytes() : 0;
+  const std::uint32_t others = table_->reserved_bytes() - own;
+  const std::uint32_t free = leaf.free_bytes();
+  return value_len <= leaf.value(slot).size() + (free - std::min(free, others));
+}
+
+void LeafEntries::reserve_for_replace(SlotIndex slot, ByteView key,
+                                      std::size_t value_len) noexcept {
+  Entry* entry = find({.slot = slot, .found = true}, key);
+  check(entry != nullptr, "space is reserved for a claimed record");
+  const std::size_t largest =
+      LeafView(leaf_.page(), page_size_).value(slot).size() + entry->reserved_bytes();
+  table_->set_reserved(*entry,
+                       static_cast<std::uint32_t>(largest - std::min(largest, value_len)));
+}
+
+void LeafEntries::give_up_reserved(const SearchResult& at, ByteView key) noexcept {
+  if (Entry* entry = find(at, key)) {
+    table_->set_reserved(*entry, 0);
+  }
+}
+
+void LeafEntries::prune() noexcept {
+  LeafNode leaf(leaf_.annotate(), page_size_);
+  const std::size_t freed = table_->prune([&](const Entry& entry) {
+    const SearchResult at = leaf.find(entry.key());
+    if (at.found) {
+      leaf.set_flags(at.slot, static_cast<std::uint16_t>(leaf.flags(at.slot) & ~kHasEntry));
+    }
+  });
+  pruned_ = pruned_ || freed != 0;
+}
+
+bool LeafEntries::settle() noexcept {
+  if (table_ == nullptr) {
+    return false;
+  }
+  const std::uint32_t before = table_->reserved_bytes();
+  prune();
+  return table_->reserved_bytes() < before;
+}
+
+void LeafEntries::finish() noexcept {
+  if (table_ == nullptr) [[likely]] {
+    return;
+  }
+  if (table_->worth_pruning()) {
+    prune();
+  }
+  if (table_->count() == 0) {
+    set_table(leaf_, nullptr);
+    MappingTable::destroy(*std::exchange(table_, nullptr));
+  }
+}
+
+void LeafEntries::release_unwritten() noexcept {
+  finish();
+  pruned_ ? leaf_.release() : leaf_.release_unchanged();
+}
+
+std::uint32_t LeafReserve::operator()(SlotIndex slot) const noexcept {
+  if (table_ == nullptr || table_->reserved_bytes() == 0 || (leaf_.flags(slot) & kHasEntry) == 0) {
+    return 0;
+  }
+  KeyBuffer key;
+  leaf_.copy_key(slot, key);
+  const Entry* entry = table_->find(key.view());
+  return entry == nullptr ? 0 : entry->reserved_bytes();
+}
+
+TablePtr table_for_right(const ExclusivePage& left, ByteView separator) {
+  MappingTable* table = table_of(left.frame());
+  const std::size_t entries = table == nullptr ? 0 : table->count_from(separator);
+  return entries == 0 ? TablePtr() : MappingTable::make(table->memory(), entries);
+}
+
+void split_table(const ExclusivePage& left, const ExclusivePage& right, ByteView separator,
+                 TablePtr right_table) noexcept {
+  if (right_table != nullptr) {
+    table_of(left.frame())->split_off(separator, *right_table);
+    set_table(right, right_table.release());
+  }
+}
+
+void prepare_merge_tables(const ExclusivePage& left, const ExclusivePage& right) {
+  MappingTable* into = table_of(left.frame());
+  const MappingTable* from = table_of(right.frame());
+  if (into != nullptr && from != nullptr) {
+    into->reserve(from->count());
+  }
+}
+
+void merge_tables(const ExclusivePage& left, const ExclusivePage& right) noexcept {
+  MappingTable* into = table_of(left.frame());
+  MappingTable* from = table_of(right.frame());
+  if (from == nullptr) {
+    return;
+  }
+  if (into == nullptr) {
+    move_table(right, left);
+    return;
+  }
+  into->absorb(*from);
+  set_table(right, nullptr);
+  MappingTable::destroy(*from);
+}
+
+void move_table(const ExclusivePage& from, const ExclusivePage& to) noexcept {
+  MappingTable* table = table_of(from.frame());
+  debug_check(table == nullptr || table_of(to.frame()) == nullptr, "a page has one table");
+  if (table != nullptr) {
+    set_table(from, nullptr);
+    set_table(to, table);
+  }
+}
+
+bool drop_idle_table(ExclusivePage& leaf, std::uint32_t page_size) noexcept {
+  LeafEntries entries(leaf, page_size);
+  static_cast<void>(entries.settle());
+  entries.finish();
+  return table_of(leaf.frame()) == nullptr;
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,136 @@
+// A leaf together with its mapping table: who is changing its records, and what space is theirs.
+//
+// The table hangs off the leaf's frame (versioning/mapping_table.h); most leaves have none, and
+// then everything here is one test of a pointer. A slot's flag kHasEntry says that the record has
+// an entry; only such a record, and a key that is not on the page at all, lead to a search of the
+// table. (A record may have been removed by a writer that has not ended: its slot is gone, its
+// entry is not, so an insertion of that key must ask the table, if the page has one.)
+//
+// Invariants: (1) slot has kHasEntry <=> the table has an entry of that key;
+//             (2) used bytes + reserved bytes <= capacity: whoever adds bytes to a leaf leaves free
+//                 what is reserved, splits and merges included. A record's bytes and what is
+//                 reserved for it never get less together while its writer is active: that is the
+//                 largest the record has been, so that each undo on the way back fits;
+//             (3) a leaf that is emptied into others, or freed, has no table any more: tables
+//                 follow the records in the same latched step (TableMove, below).
+// Latching: the leaf is latched exclusively throughout; the functions for structure changes need
+//           all pages involved.
+// Failure: std::bad_alloc where said, before anything has changed; nothing else fails.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "btree/leaf_node.h"
+#include "btree/node_split.h"
+#include "buffer/page_guard.h"
+#include "versioning/mapping_table.h"
+#include "versioning/writer.h"
+
+namespace palimpsest::btree {
+
+/// What came of claiming a record.
+struct Claim {
+  enum class Result : std::uint8_t {
+    claimed = 1,   ///< nobody had it
+    already_mine,  ///< claimed by the same writer before
+    conflict,      ///< nothing has changed
+  };
+  Result result;
+  versioning::WriterId with = versioning::kNoWriter;  ///< the other writer of a conflict
+};
+
+/// The table of a leaf, or null. Needs the shared latch at least.
+[[nodiscard]] inline versioning::MappingTable* table_of(const buffer::Frame& frame) noexcept {
+  return static_cast<versioning::MappingTable*>(frame.attached.load(std::memory_order_relaxed));
+}
+
+/// Free bytes of a leaf that nobody has reserved.
+[[nodiscard]] std::uint32_t unreserved_bytes(const buffer::ExclusivePage& leaf,
+                                             std::uint32_t page_size) noexcept;
+
+/// Whether a record of these lengths (whole key) fits beside what is reserved.
+[[nodiscard]] bool can_insert(const buffer::ExclusivePage& leaf, std::uint32_t page_size,
+                              std::size_t key_len, std::size_t value_len) noexcept;
+
+/// One operation's work on a leaf and its table.
+class LeafEntries {
+ public:
+  /// `leaf` outlives it and is latched.
+  LeafEntries(buffer::ExclusivePage& leaf, std::uint32_t page_size) noexcept
+      : leaf_(leaf), page_size_(page_size), table_(table_of(leaf.frame())) {}
+
+  [[nodiscard]] buffer::ExclusivePage& leaf() const noexcept { return leaf_; }
+
+  /// The writer, other than `me`, that has changed this record and has not ended; kNoWriter if
+  /// there is none. `at` is find(key), here and below.
+  [[nodiscard]] versioning::WriterId rival(const SearchResult& at, ByteView key,
+                                           versioning::WriterId me) const noexcept;
+
+  /// Claims the record for a writer that was prepared for it. The key need not be there: its slot
+  /// is then made with slot_flags(). May throw std::bad_alloc.
+  [[nodiscard]] Claim claim(const SearchResult& at, ByteView key, versioning::Writer& writer);
+
+  /// kHasEntry for the slot of a key that is to be inserted, if it has an entry.
+  [[nodiscard]] std::uint16_t slot_flags(ByteView key) const noexcept {
+    return table_ != nullptr && table_->find(key) != nullptr ? kHasEntry : kPlainRecord;
+  }
+
+  /// Whether the value can be replaced by one of that length; `me` may use what is its own.
+  [[nodiscard]] bool can_replace(SlotIndex slot, ByteView key, std::size_t value_len,
+                                 versioning::WriterId me) const noexcept;
+  /// After claim() and before the value is replaced: reserves what a shorter one frees, for undo.
+  void reserve_for_replace(SlotIndex slot, ByteView key, std::size_t value_len) noexcept;
+  /// Before the record is removed physically: nothing is reserved for it any more.
+  void give_up_reserved(const SearchResult& at, ByteView key) noexcept;
+
+  /// Frees the entries whose writers have ended, now. Whether that freed space.
+  [[nodiscard]] bool settle() noexcept;
+  /// To be called at the end of every operation: prunes if it is time to, and drops an empty table.
+  void finish() noexcept;
+  /// finish(), and lets the leaf go, which has not been changed otherwise.
+  void release_unwritten() noexcept;
+
+ private:
+  [[nodiscard]] versioning::Entry* find(const SearchResult& at, ByteView key) const noexcept;
+  void prune() noexcept;
+
+  buffer::ExclusivePage& leaf_;
+  std::uint32_t page_size_;
+  versioning::MappingTable* table_;
+  bool pruned_ = false;
+};
+
+/// What is reserved beside each record of a leaf, for planning a split. It refers to the leaf.
+class LeafReserve {
+ public:
+  LeafReserve(const buffer::ExclusivePage& leaf, std::uint32_t page_size) noexcept
+      : leaf_(leaf.page(), page_size), table_(table_of(leaf.frame())) {}
+
+  /// Bytes reserved for the record in this slot.
+  [[nodiscard]] std::uint32_t operator()(SlotIndex slot) const noexcept;
+
+ private:
+  LeafView leaf_;
+  const versioning::MappingTable* table_;
+};
+
+// Structure changes. Inner nodes have no tables: for them these functions do nothing.
+
+/// A table for the right half of a leaf split at this separator, or null if it needs none. Throws
+/// std::bad_alloc; called before anything changes.
+[[nodiscard]] versioning::TablePtr table_for_right(const buffer::ExclusivePage& left,
+                                                   ByteView separator);
+/// Moves the right half's entries there.
+void split_table(const buffer::ExclusivePage& left, const buffer::ExclusivePage& right,
+                 ByteView separator, versioning::TablePtr right_table) noexcept;
+/// Makes room so that merge_tables() cannot fail. Throws std::bad_alloc.
+void prepare_merge_tables(const buffer::ExclusivePage& left, const buffer::ExclusivePage& right);
+/// Moves all entries of `right` to `left`.
+void merge_tables(const buffer::ExclusivePage& left, const buffer::ExclusivePage& right) noexcept;
+/// Moves the table itself; `to` has none.
+void move_table(const buffer::ExclusivePage& from, const buffer::ExclusivePage& to) noexcept;
+/// Drops the table of a leaf without records if no writer is active there; false if one is.
+[[nodiscard]] bool drop_idle_table(buffer::ExclusivePage& leaf, std::uint32_t page_size) noexcept;
+
+}  // namespace palimpsest::btree

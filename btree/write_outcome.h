@@ -1,0 +1,26 @@
+// What comes of a write on behalf of a writer: done, refused, or in conflict with another writer.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "versioning/entry.h"
+
+namespace palimpsest::btree {
+
+/// Another writer has changed the record and has not ended. An expected outcome: nothing has
+/// changed, and the caller decides whether to wait, to try again or to give up.
+struct Conflict {
+  std::string key;
+  versioning::WriterId with = versioning::kNoWriter;
+};
+
+struct [[nodiscard]] WriteOutcome {
+  /// Whether the key was there: an insert is done if it was not, an update or a removal if it was,
+  /// an upsert in either case. Meaningless with a conflict: whether the key is there is not decided
+  /// yet.
+  bool existed = false;
+  std::optional<Conflict> conflict;
+};
+
+}  // namespace palimpsest::btree

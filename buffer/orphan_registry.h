@@ -1,0 +1,91 @@
+// What hangs off pages that are not in memory, by page id.
+//
+// Invariants: (1) a page has something here only while it is in no frame: it is entered by eviction
+//                 and taken by whoever makes the page resident again, both with the page's parent
+//                 exclusively latched, in the same step as the swip;
+//             (2) a page that is freed has nothing here: only resident pages are freed.
+// Why one relaxed load tells a loader that there is nothing: eviction enters the orphan before it
+// puts the page id into the swip, and the loader looks here after it has read that page id from the
+// swip with acquire.
+// Entering allocates nothing that it cannot do without: the links lie in the orphans, and a shard
+// whose buckets cannot grow has longer chains.
+// Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order but
+//                for the PageAttachment's functions, which take none.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/ids.h"
+#include "buffer/frame.h"
+#include "buffer/page_attachment.h"
+
+namespace palimpsest::buffer {
+
+class OrphanRegistry {
+ public:
+  /// Null: nothing ever hangs off a page. It outlives the registry. Throws std::bad_alloc.
+  explicit OrphanRegistry(PageAttachment* attachment);
+  OrphanRegistry(const OrphanRegistry&) = delete;
+  OrphanRegistry& operator=(const OrphanRegistry&) = delete;
+  /// Destroys the orphans.
+  ~OrphanRegistry();
+
+  [[nodiscard]] PageAttachment* attachment() const noexcept { return attachment_; }
+
+  /// Takes what hangs off the page in this frame. Caller holds the exclusive latches of the page,
+  /// which is about to leave the frame, and of its parent.
+  void page_leaves(Frame& frame) noexcept {
+    if (frame.attached.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+      detach(frame);
+    }
+  }
+
+  /// What is to hang off a page that comes back, no longer here; null if there is nothing. The page
+  /// is private to the caller, who has read its page id from the swip.
+  [[nodiscard]] Attached* page_returns(PageId page) noexcept {
+    return count_.load(std::memory_order_relaxed) == 0 ? nullptr : take(page);
+  }
+
+  /// Prunes some of the orphans, others each time; for threads that have done I/O. Returns how many
+  /// are gone. Caller holds no latch that it should not hold for long.
+  std::size_t prune_some() noexcept;
+
+  /// How many there are; a moment later it may be another number.
+  [[nodiscard]] std::size_t count() const noexcept {
+    return count_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::size_t kShards = 64;
+  static constexpr std::size_t kBucketsMin = 16;
+  /// Most buckets that prune_some() looks at.
+  static constexpr std::size_t kPrunedBuckets = 64;
+
+  struct alignas(64) Shard {
+    std::mutex mutex;
+    std::vector<Attached*> buckets;  // a power of two of them
+    std::size_t count = 0;
+    std::size_t pruned_next = 0;  // bucket
+  };
+
+  [[nodiscard]] Shard& shard_of(PageId page) noexcept { return shards_[raw(page) % kShards]; }
+  [[nodiscard]] static Attached*& bucket_of(Shard& shard, PageId page) noexcept {
+    return shard.buckets[raw(page) / kShards & (shard.buckets.size() - 1)];
+  }
+  void detach(Frame& frame) noexcept;
+  void enter(PageId page, Attached& orphan) noexcept;
+  [[nodiscard]] Attached* take(PageId page) noexcept;
+  static void grow(Shard& shard) noexcept;
+
+  PageAttachment* attachment_;
+  std::array<Shard, kShards> shards_;
+  std::atomic<std::size_t> next_shard_{0};  ///< for prune_some()
+  alignas(64) std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace palimpsest::buffer

@@ -1,0 +1,60 @@
+// What hangs off a page in memory and is never written with it: a mapping table, say.
+//
+// The pool knows nothing of it but this: a page in a frame has one Attached or none
+// (Frame::attached). When the page leaves its frame, what hangs off it waits in the orphan registry
+// (orphan_registry.h); when the page is brought in again, it hangs there before anybody can read
+// the page. Whoever owns the content implements PageAttachment and gives it to the pool.
+//
+// Latching: each function says what the caller holds. None does I/O, takes a page latch, waits, or
+//           throws.
+#pragma once
+
+#include "base/ids.h"
+
+namespace palimpsest::buffer {
+
+/// Base of what hangs off a page. It carries its own place in the orphan registry, so that becoming
+/// an orphan needs no memory and cannot fail.
+class Attached {
+ public:
+  Attached(const Attached&) = delete;
+  Attached& operator=(const Attached&) = delete;
+
+ protected:
+  Attached() = default;
+  ~Attached() = default;
+
+ private:
+  friend class OrphanRegistry;
+
+  // Protected by the registry's shard while this is an orphan, unused otherwise.
+  Attached* next_ = nullptr;
+  PageId page_ = kNoPage;
+};
+
+class PageAttachment {
+ public:
+  virtual ~PageAttachment() = default;
+  PageAttachment(const PageAttachment&) = delete;
+  PageAttachment& operator=(const PageAttachment&) = delete;
+
+  /// The page leaves its frame, clean: what has to wait for its return, or null if nothing is left
+  /// of it (it is destroyed then). Caller holds the exclusive latches of the page and its parent.
+  [[nodiscard]] virtual Attached* detach(Attached& attached) noexcept = 0;
+
+  /// The page comes back: what is to hang off it, or null if nothing is left (destroyed). The page
+  /// is private to the caller, who may hold its parent exclusively.
+  [[nodiscard]] virtual Attached* attach(Attached& attached) noexcept = 0;
+
+  /// Drops what nobody needs any more; false if nothing is left (destroyed). Caller holds the
+  /// orphan's shard, which is a leaf of the latch order.
+  [[nodiscard]] virtual bool prune(Attached& orphan) noexcept = 0;
+
+  /// The pool ends.
+  virtual void destroy(Attached& attached) noexcept = 0;
+
+ protected:
+  PageAttachment() = default;
+};
+
+}  // namespace palimpsest::buffer

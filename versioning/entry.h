@@ -1,0 +1,102 @@
+// An entry: the state of one record that lives in memory only, reached through the mapping table of
+// its page. Today that is who is changing the record; versions will hang off the same entry.
+//
+// An entry has its own memory and keeps its address while it exists, whatever happens to its page:
+// tables hold pointers, and splits, merges and eviction move those. It exists only while something
+// needs it: from a writer's first change of the record until after that writer's end.
+//
+// Terms: the *writer* of an entry is whoever has changed the record and has not ended. Only the
+// writer's own thread of control, the *owner*, uses the entry without the page's latch. An entry
+// without a writer is *empty*.
+//
+// Who may read (r) and write (w) what, under which latch. "Page" is the latch of the page whose
+// table holds the entry, or, while that table is an orphan, the orphan's shard.
+//   tree, key, hash   r anybody who may use the entry; never written after it was entered
+//   writer            r page shared or exclusive; w 0 -> id: page exclusive; w id -> 0: the owner,
+//                     no latch
+//   reserved_bytes    r page shared or exclusive; w page exclusive, through the table
+//   counter           r the owner; w page exclusive, through the table
+// Invariants: (1) nobody but its owner takes the writer away from an entry that has one;
+//             (2) clearing the writer (release) is the owner's last access;
+//             (3) hence an entry may be freed by whoever holds the page exclusively and finds it
+//                 empty, the clearing acquired: nobody else can reach it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "versioning/entry_memory.h"
+
+namespace palimpsest::versioning {
+
+/// Names a writer among all that are active at the same time; 0 means "none".
+enum class WriterId : std::uint64_t {};
+inline constexpr WriterId kNoWriter{0};
+
+class Entry;
+
+struct EntryDeleter {
+  EntryMemory* memory = nullptr;
+  void operator()(Entry* entry) const noexcept;
+};
+/// An entry that is in no table.
+using EntryPtr = std::unique_ptr<Entry, EntryDeleter>;
+
+class Entry {
+ public:
+  /// An empty entry. The key's bytes lie in the same piece of memory. Throws std::bad_alloc.
+  [[nodiscard]] static EntryPtr make(EntryMemory& memory, TreeId tree, ByteView key);
+
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+  [[nodiscard]] TreeId tree() const noexcept { return tree_; }
+  [[nodiscard]] ByteView key() const noexcept { return {key_bytes(), key_size_}; }
+  [[nodiscard]] std::size_t hash() const noexcept { return hash_; }
+  [[nodiscard]] static std::size_t hash_of(ByteView key) noexcept;
+
+  [[nodiscard]] WriterId writer() const noexcept { return writer_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_empty() const noexcept { return writer() == kNoWriter; }
+
+  /// Bytes of the page that the writer's change has freed and that nobody else may use before the
+  /// writer has ended, so that undoing the change always fits. They mean nothing once the entry is
+  /// empty.
+  [[nodiscard]] std::uint32_t reserved_bytes() const noexcept { return reserved_bytes_; }
+
+  /// For the owner, once: the writer has ended. No latch is needed; the entry may be freed at any
+  /// moment from here on.
+  void release() noexcept;
+
+  /// Whether an entry that is in no table can take another key's place (rename).
+  [[nodiscard]] bool has_room_for(ByteView key) const noexcept {
+    return key.size() <= key_capacity_;
+  }
+  /// Makes an entry that is in no table the entry of another record.
+  void rename(TreeId tree, ByteView key) noexcept;
+
+ private:
+  friend class MappingTable;
+  friend struct EntryDeleter;
+
+  explicit Entry(std::uint16_t key_capacity) noexcept : key_capacity_(key_capacity) {}
+  ~Entry() = default;
+
+  [[nodiscard]] const char* key_bytes() const noexcept {
+    return static_cast<const char*>(static_cast<const void*>(this + 1));
+  }
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return sizeof(Entry) + key_capacity_; }
+
+  std::atomic<WriterId> writer_{kNoWriter};
+  std::atomic<EmptyCounter*> counter_{nullptr};
+  std::size_t hash_ = 0;
+  TreeId tree_{kNoTree};
+  std::uint32_t reserved_bytes_ = 0;
+  std::uint16_t key_size_ = 0;
+  std::uint16_t key_capacity_;
+};
+
+}  // namespace palimpsest::versioning

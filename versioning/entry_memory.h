@@ -1,0 +1,66 @@
+// What entries and mapping tables of one database share: how much memory they take, and the
+// counters by which a table learns that entries of its have become empty.
+//
+// Why counters that no table owns: the owner of an entry counts it as empty without any latch, when
+// the entry may be moving to another table and its table may be ending. A counter in the table
+// would need epochs; one that lives as long as this object needs nothing. So tables share a fixed
+// number of counters, which only rise; a table remembers what its counter was when it looked last.
+// Two tables that share one look more often than needed.
+//
+// Thread-safety: all functions, from any thread. Figures are kept in stripes by thread and added up
+//                when asked for: each is exact once the threads have stopped.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace palimpsest::versioning {
+
+/// Counts entries that have become empty; a hint.
+using EmptyCounter = std::atomic<std::uint32_t>;
+
+class EntryMemory {
+ public:
+  EntryMemory() = default;
+  EntryMemory(const EntryMemory&) = delete;
+  EntryMemory& operator=(const EntryMemory&) = delete;
+  /// No entry and no table is left.
+  ~EntryMemory();
+
+  /// Memory from the heap, counted. Throws std::bad_alloc.
+  [[nodiscard]] void* allocate(std::size_t size_bytes);
+  void deallocate(void* memory, std::size_t size_bytes) noexcept;
+
+  void count_entries(std::int64_t more) noexcept { add(&Stripe::entries, more); }
+  void count_tables(std::int64_t more) noexcept { add(&Stripe::tables, more); }
+
+  /// For a table at this address.
+  [[nodiscard]] EmptyCounter& counter_for(const void* table) noexcept;
+
+  /// Bytes asked for and not given back; what the heap adds is not counted.
+  [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return sum(&Stripe::bytes); }
+  /// Entries that exist, in tables or set aside by writers.
+  [[nodiscard]] std::uint64_t entries() const noexcept { return sum(&Stripe::entries); }
+  [[nodiscard]] std::uint64_t tables() const noexcept { return sum(&Stripe::tables); }
+
+ private:
+  static constexpr std::size_t kStripes = 16;
+  static constexpr std::size_t kCounters = 16384;
+
+  struct alignas(64) Stripe {
+    std::atomic<std::int64_t> bytes{0};
+    std::atomic<std::int64_t> entries{0};
+    std::atomic<std::int64_t> tables{0};
+  };
+  using Figure = std::atomic<std::int64_t> Stripe::*;
+
+  void add(Figure figure, std::int64_t more) noexcept;
+  [[nodiscard]] std::uint64_t sum(Figure figure) const noexcept;
+
+  std::array<Stripe, kStripes> stripes_;
+  std::array<EmptyCounter, kCounters> counters_{};
+};
+
+}  // namespace palimpsest::versioning

@@ -1,0 +1,214 @@
+#include "versioning/mapping_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+
+namespace palimpsest::versioning {
+
+void TableDeleter::operator()(MappingTable* table) const noexcept {
+  MappingTable::destroy(*table);
+}
+
+TablePtr MappingTable::make(EntryMemory& memory, std::size_t entries) {
+  void* at = memory.allocate(sizeof(MappingTable));
+  TablePtr table(new (at) MappingTable(memory));
+  memory.count_tables(1);
+  table->counter_seen_ = table->counter_.load(std::memory_order_relaxed);
+  table->reserve(entries);
+  return table;
+}
+
+void MappingTable::destroy(MappingTable& table) noexcept {
+  EntryMemory& memory = table.memory_;
+  table.~MappingTable();
+  memory.deallocate(&table, sizeof(MappingTable));
+  memory.count_tables(-1);
+}
+
+MappingTable::~MappingTable() {
+  check(count_ == 0 && reserved_bytes_ == 0, "a table that ends has no entries");
+  if (cells_ != nullptr) {
+    memory_.deallocate(cells_, cell_count_ * sizeof(Entry*));
+  }
+}
+
+std::size_t MappingTable::cells_for(std::size_t entries) noexcept {
+  return std::bit_ceil(std::max(kCellsMin, entries + entries / 3 + 1));
+}
+
+Entry** MappingTable::allocate_cells(EntryMemory& memory, std::size_t cells) {
+  auto** made = static_cast<Entry**>(memory.allocate(cells * sizeof(Entry*)));
+  std::fill_n(made, cells, nullptr);
+  return made;
+}
+
+Entry* MappingTable::find(ByteView key) const noexcept {
+  const std::size_t hash = Entry::hash_of(key);
+  for (std::size_t at = hash & (cell_count_ - 1);; at = (at + 1) & (cell_count_ - 1)) {
+    Entry* entry = cells_[at];
+    if (entry == nullptr || (entry->hash_ == hash && entry->key() == key)) {
+      return entry;
+    }
+  }
+}
+
+void MappingTable::visit(FunctionRef<void(const Entry&)> visitor) const {
+  for (const Entry* entry : cells()) {
+    if (entry != nullptr) {
+      visitor(*entry);
+    }
+  }
+}
+
+void MappingTable::reserve(std::size_t more) {
+  const std::size_t wanted = cells_for(count_ + more);
+  if (wanted <= cell_count_) {
+    return;
+  }
+  Entry** old = std::exchange(cells_, allocate_cells(memory_, wanted));
+  const std::size_t old_count = std::exchange(cell_count_, wanted);
+  for (std::size_t i = 0; i < old_count; ++i) {
+    if (old[i] != nullptr) {
+      place(*old[i]);
+    }
+  }
+  if (old != nullptr) {
+    memory_.deallocate(old, old_count * sizeof(Entry*));
+  }
+}
+
+// There is a free cell.
+void MappingTable::place(Entry& entry) noexcept {
+  std::size_t at = entry.hash_ & (cell_count_ - 1);
+  while (cells_[at] != nullptr) {
+    at = (at + 1) & (cell_count_ - 1);
+  }
+  cells_[at] = &entry;
+}
+
+// Closes the gap: each entry of the run behind it moves up unless that would put it before the
+// place its search begins at.
+void MappingTable::remove_at(std::size_t cell) noexcept {
+  const std::size_t mask = cell_count_ - 1;
+  std::size_t gap = cell;
+  for (std::size_t at = (gap + 1) & mask; cells_[at] != nullptr; at = (at + 1) & mask) {
+    const std::size_t home = cells_[at]->hash_ & mask;
+    if (((at - home) & mask) >= ((at - gap) & mask)) {
+      cells_[gap] = cells_[at];
+      gap = at;
+    }
+  }
+  cells_[gap] = nullptr;
+  --count_;
+}
+
+// There is room; the entry is in no table.
+void MappingTable::adopt(Entry& entry) noexcept {
+  debug_check(has_room_for(1), "room for an entry is made before");
+  entry.counter_.store(&counter_, std::memory_order_relaxed);
+  reserved_bytes_ += entry.reserved_bytes_;
+  place(entry);
+  ++count_;
+}
+
+Entry& MappingTable::insert(EntryPtr entry, WriterId writer) noexcept {
+  debug_check(find(entry->key()) == nullptr, "a record has one entry");
+  Entry& inserted = *entry.release();
+  inserted.reserved_bytes_ = 0;
+  inserted.writer_.store(writer, std::memory_order_relaxed);  // readers hold the page's latch
+  adopt(inserted);
+  return inserted;
+}
+
+EntryPtr MappingTable::erase(Entry& entry) noexcept {
+  const auto all = cells();
+  const auto found = std::ranges::find(all, &entry);
+  check(found != all.end(), "an entry is erased from its own table");
+  set_reserved(entry, 0);
+  remove_at(static_cast<std::size_t>(found - all.begin()));
+  return EntryPtr(&entry, EntryDeleter{&memory_});
+}
+
+void MappingTable::take_over(Entry& entry, WriterId writer) noexcept {
+  debug_check(entry.is_empty(), "only an empty entry is taken over");
+  set_reserved(entry, 0);
+  entry.writer_.store(writer, std::memory_order_relaxed);
+}
+
+void MappingTable::set_reserved(Entry& entry, std::uint32_t bytes) noexcept {
+  reserved_bytes_ = reserved_bytes_ - entry.reserved_bytes_ + bytes;
+  entry.reserved_bytes_ = bytes;
+}
+
+std::uint32_t MappingTable::empty_hint() const noexcept {
+  return counter_.load(std::memory_order_relaxed) - counter_seen_;
+}
+
+std::size_t MappingTable::empty_count() const noexcept {
+  std::size_t empty = 0;
+  visit([&](const Entry& entry) { empty += entry.is_empty() ? 1U : 0U; });
+  return empty;
+}
+
+bool MappingTable::worth_pruning() noexcept {
+  if (std::uint64_t{empty_hint()} * kEmptyShare > count_ || looks_ >= kLooksMax) {
+    return true;
+  }
+  ++looks_;
+  return false;
+}
+
+std::size_t MappingTable::prune(FunctionRef<void(const Entry&)> freed) noexcept {
+  counter_seen_ = counter_.load(std::memory_order_acquire);  // before looking: see Entry::release
+  looks_ = 0;
+  const std::size_t before = count_;
+  for (std::size_t at = 0; at < cell_count_;) {
+    Entry* entry = cells_[at];
+    if (entry == nullptr || !entry->is_empty()) {
+      ++at;
+      continue;
+    }
+    freed(*entry);
+    set_reserved(*entry, 0);
+    remove_at(at);  // another one may stand here now
+    EntryDeleter{&memory_}(entry);
+  }
+  return before - count_;
+}
+
+std::size_t MappingTable::count_from(ByteView separator) const noexcept {
+  std::size_t from = 0;
+  visit([&](const Entry& entry) { from += entry.key() >= separator ? 1U : 0U; });
+  return from;
+}
+
+void MappingTable::split_off(ByteView separator, MappingTable& right) noexcept {
+  for (std::size_t at = 0; at < cell_count_;) {
+    Entry* entry = cells_[at];
+    if (entry == nullptr || entry->key() < separator) {
+      ++at;
+      continue;
+    }
+    reserved_bytes_ -= entry->reserved_bytes_;
+    remove_at(at);  // another one may stand here now
+    right.adopt(*entry);
+  }
+  right.looks_ = kLooksMax;  // its counter knows nothing of those that are empty already
+}
+
+void MappingTable::absorb(MappingTable& other) noexcept {
+  for (Entry*& cell : other.cells()) {
+    if (cell != nullptr) {
+      adopt(*std::exchange(cell, nullptr));
+    }
+  }
+  other.count_ = 0;
+  other.reserved_bytes_ = 0;
+  looks_ = kLooksMax;  // as in split_off()
+}
+
+}  // namespace palimpsest::versioning

@@ -1,0 +1,116 @@
+// A page's mapping table: the entries of its records, found by key.
+//
+// Hangs off the page's frame, or, while the page is not in memory, waits in the orphan registry
+// (buffer/page_attachment.h). A small hash table of pointers, open addressing with linear probing;
+// a page has few entries, and most pages none and no table.
+//
+// Invariants: (1) an entry is in exactly one table, that of the page whose fences contain its key:
+//                 splits and merges move the pointers in the same latched step as the records;
+//             (2) a record need not be on the page: it may have been removed by the entry's writer;
+//             (3) reserved_bytes() is the sum over the entries. It counts writers that have ended
+//                 until they are pruned or their entries taken over, so it may be too large, never
+//                 too small.
+// Latching: every function needs the exclusive latch of the page (or the orphan's shard); const
+//           functions the shared one.
+// Failure: make() and reserve() throw std::bad_alloc and change nothing; nothing else fails.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "buffer/page_attachment.h"
+#include "versioning/entry.h"
+
+namespace palimpsest::versioning {
+
+class MappingTable;
+
+struct TableDeleter {
+  void operator()(MappingTable* table) const noexcept;
+};
+/// A table that hangs off no page yet.
+using TablePtr = std::unique_ptr<MappingTable, TableDeleter>;
+
+class MappingTable final : public buffer::Attached {
+ public:
+  /// An empty table with room for `entries`. `memory` outlives it.
+  [[nodiscard]] static TablePtr make(EntryMemory& memory, std::size_t entries = 1);
+  /// Frees the table; it has no entries.
+  static void destroy(MappingTable& table) noexcept;
+
+  MappingTable(const MappingTable&) = delete;
+  MappingTable& operator=(const MappingTable&) = delete;
+
+  [[nodiscard]] EntryMemory& memory() const noexcept { return memory_; }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  [[nodiscard]] std::uint32_t reserved_bytes() const noexcept { return reserved_bytes_; }
+
+  [[nodiscard]] Entry* find(ByteView key) const noexcept;
+  void visit(FunctionRef<void(const Entry&)> visitor) const;
+
+  /// Makes room, so that the next `more` insertions allocate nothing.
+  void reserve(std::size_t more);
+  /// Takes an entry whose key is not there, for which there is room, and gives it to a writer.
+  Entry& insert(EntryPtr entry, WriterId writer) noexcept;
+  /// Takes an entry out.
+  [[nodiscard]] EntryPtr erase(Entry& entry) noexcept;
+
+  /// Gives an empty entry of this table to a writer; what was reserved for the last one is free.
+  void take_over(Entry& entry, WriterId writer) noexcept;
+  /// Changes what is reserved for an entry of this table.
+  void set_reserved(Entry& entry, std::uint32_t bytes) noexcept;
+
+  /// About how many entries have become empty since the last prune; may be far from it.
+  [[nodiscard]] std::uint32_t empty_hint() const noexcept;
+  /// Entries that are empty now; looks at each.
+  [[nodiscard]] std::size_t empty_count() const noexcept;
+  /// Whether it is time to prune: about 5 % of the entries are empty, or nobody has looked for long
+  /// (the hint misses entries released while they moved to another table).
+  [[nodiscard]] bool worth_pruning() noexcept;
+  /// Frees the empty entries and what is reserved for them; calls freed(entry) before each goes.
+  /// Returns how many went.
+  std::size_t prune(FunctionRef<void(const Entry&)> freed) noexcept;
+
+  /// Entries whose key is not below the separator.
+  [[nodiscard]] std::size_t count_from(ByteView separator) const noexcept;
+  /// Moves them to `right`, which has room for them.
+  void split_off(ByteView separator, MappingTable& right) noexcept;
+  /// Takes all entries of `other`; there is room for them.
+  void absorb(MappingTable& other) noexcept;
+
+ private:
+  friend struct TableDeleter;
+
+  static constexpr std::size_t kCellsMin = 4;
+  static constexpr std::uint32_t kEmptyShare = 20;  ///< prune when one in so many is empty
+  static constexpr std::uint8_t kLooksMax = 64;     ///< and every so many times anyway
+
+  explicit MappingTable(EntryMemory& memory) noexcept
+      : memory_(memory), counter_(memory.counter_for(this)) {}
+  ~MappingTable();
+
+  [[nodiscard]] static std::size_t cells_for(std::size_t entries) noexcept;
+  [[nodiscard]] static Entry** allocate_cells(EntryMemory& memory, std::size_t cells);
+  [[nodiscard]] std::span<Entry*> cells() const noexcept { return {cells_, cell_count_}; }
+  void place(Entry& entry) noexcept;
+  void remove_at(std::size_t cell) noexcept;
+  void adopt(Entry& entry) noexcept;
+  [[nodiscard]] bool has_room_for(std::size_t more) const noexcept {
+    return cells_for(count_ + more) <= cell_count_;
+  }
+
+  EntryMemory& memory_;
+  EmptyCounter& counter_;
+  Entry** cells_ = nullptr;  ///< a power of two of them, at most three quarters used
+  std::size_t cell_count_ = 0;
+  std::size_t count_ = 0;
+  std::uint32_t reserved_bytes_ = 0;
+  std::uint32_t counter_seen_ = 0;  ///< the counter's value at the last prune
+  std::uint8_t looks_ = 0;          ///< calls of worth_pruning() since then
+};
+
+}  // namespace palimpsest::versioning

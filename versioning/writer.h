@@ -1,0 +1,55 @@
+// A writer's side of its entries: which records it has changed, until it ends.
+//
+// Whoever makes changes that may be undone (a transaction) has one Writer and ends it once its fate
+// is decided. Changes of records are claimed through it by the B+-tree, under the leaf's latch;
+// prepare() is called before that, so that claiming allocates nothing but the growth of a table.
+// Ending takes no latch and touches no table: one store an entry.
+//
+// Thread-safety: belongs to one thread of control, its owner; others see its id only.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "versioning/entry.h"
+
+namespace palimpsest::versioning {
+
+class Writer {
+ public:
+  /// `memory` outlives it. No other writer has the id before this one has ended and is gone.
+  Writer(EntryMemory& memory, WriterId id) noexcept;
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  /// Ends it.
+  ~Writer();
+
+  [[nodiscard]] WriterId id() const noexcept { return id_; }
+  [[nodiscard]] EntryMemory& memory() const noexcept { return memory_; }
+  /// Records it has changed.
+  [[nodiscard]] std::size_t claims() const noexcept { return claims_.size(); }
+
+  /// Sets memory aside to claim this record. No latch is held. Throws std::bad_alloc, and nothing
+  /// has changed.
+  void prepare(TreeId tree, ByteView key);
+
+  /// Gives all its records up. It may go on to claim others, as if it were new.
+  void end() noexcept;
+
+  // For whoever claims a record that was prepared, under its page's exclusive latch:
+
+  /// The entry set aside.
+  [[nodiscard]] EntryPtr take_spare() noexcept;
+  /// `entry` is this writer's from now on.
+  void add(Entry& entry) noexcept;
+
+ private:
+  EntryMemory& memory_;
+  WriterId id_;
+  EntryPtr spare_;
+  std::vector<Entry*> claims_;
+};
+
+}  // namespace palimpsest::versioning
