@@ -331,11 +331,11 @@ TEST_P(WriterModelTest, ConflictsAreWhatTheModelSays) {
   std::size_t orphans_most = 0;
   std::uint32_t highest = 0;
   for (int phase = 0; phase < 6; ++phase) {
-    for (int i = 0; i < 1500; ++i) {
+    for (int i = 0; i < 6000; ++i) {
       ASSERT_NO_FATAL_FAILURE(model.step());
       orphans_most = std::max(orphans_most, model.orphans());
     }
-    ASSERT_NO_FATAL_FAILURE(phase % 2 == 0 ? model.insert_much(700) : model.remove_much());
+    ASSERT_NO_FATAL_FAILURE(phase % 2 == 0 ? model.insert_much(6000) : model.remove_much());
     highest = std::max(highest, model.height());
     ASSERT_NO_FATAL_FAILURE(model.check_all());
   }

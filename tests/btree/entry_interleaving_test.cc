@@ -1,0 +1,240 @@
+// Claims, evictions, loads, splits and the ends of writers, each stopped in the middle while others
+// go on.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/sync_point.h"
+#include "btree/btree.h"
+#include "btree/leaf_entries.h"
+#include "tests/buffer/interleaving_support.h"
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+namespace palimpsest::btree {
+namespace {
+
+using versioning::Writer;
+using versioning::WriterId;
+
+constexpr std::uint64_t kRecord = 500;
+
+class EntryInterleaving : public palimpsest::test::InterleavingTest {
+ protected:
+  static constexpr WriterId kFirst{1};
+  static constexpr WriterId kSecond{2};
+
+  [[nodiscard]] versioning::EntryMemory& memory() { return database_->entries(); }
+  [[nodiscard]] std::size_t orphans() { return database_->pool().orphans().count(); }
+
+  /// The record is changed by `first`, and its page leaves memory.
+  void claim_and_evict(Writer& first) {
+    ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
+    ASSERT_NO_FATAL_FAILURE(evict(kRecord));
+    ASSERT_EQ(orphans(), 1U);
+  }
+  /// Whom a new writer that changes the record is in conflict with; kNoWriter: nobody.
+  [[nodiscard]] WriterId rival_of_second() {
+    Writer second(memory(), kSecond);
+    const WriteOutcome outcome = tree().update(second, key_of(kRecord), "second");
+    return outcome.conflict ? outcome.conflict->with : versioning::kNoWriter;
+  }
+  /// The same in a thread of its own, which has begun, and most likely waits, when this returns.
+  [[nodiscard]] std::thread second_in_thread(WriterId& rival) {
+    std::atomic<bool> waits = false;
+    const SyncHook parked("latch.park.marked", [&] {
+      waits = true;
+      waits.notify_all();
+    });
+    std::thread thread([&] { rival = rival_of_second(); });
+    waits.wait(false);
+    return thread;
+  }
+  void expect_as_after(Writer& first) {
+    first.end();
+    EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
+    EXPECT_TRUE(palimpsest::test::sound(*database_));
+  }
+};
+
+// The page is leaving memory, its table is an orphan already, and the swip does not say so yet.
+TEST_F(EntryInterleaving, ClaimDuringAnEviction) {
+  Writer first(memory(), kFirst);
+  ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
+  SyncBarrier leaving("buffer.orphan.entered");
+  std::atomic<bool> stop = false;
+  std::thread reader([&] {
+    for (std::uint64_t i = 0; !stop; i += 7) {
+      if (i % kRecords / 50 != kRecord / 50) {
+        static_cast<void>(value_of(i % kRecords));
+      }
+    }
+  });
+  leaving.wait_until_reached();
+  WriterId rival{};
+  std::thread second = second_in_thread(rival);
+  stop = true;
+  leaving.release();
+  second.join();
+  reader.join();
+  EXPECT_EQ(rival, kFirst);
+  expect_as_after(first);
+}
+
+// The page is in its frame and has its table again, but is not below its parent yet.
+TEST_F(EntryInterleaving, ClaimWhileThePageComesBack) {
+  Writer first(memory(), kFirst);
+  ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
+  SyncBarrier attached("buffer.orphan.attached");
+  std::string value;
+  std::thread reader([&] { value = value_of(kRecord); });
+  attached.wait_until_reached();
+  WriterId rival{};
+  std::thread second = second_in_thread(rival);
+  attached.release();
+  second.join();
+  reader.join();
+  EXPECT_EQ(rival, kFirst);
+  EXPECT_EQ(value, new_value(kRecord));
+  EXPECT_EQ(orphans(), 0U);
+  expect_as_after(first);
+}
+
+// Two threads need the page; the one that comes second waits for the load of the first.
+TEST_F(EntryInterleaving, TwoLoaders) {
+  Writer first(memory(), kFirst);
+  ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
+  SyncBarrier loading("buffer.fault.entered");
+  WriterId loader_rival{};
+  std::thread loader([&] {
+    Writer third(memory(), WriterId{3});
+    const WriteOutcome outcome = tree().remove(third, key_of(kRecord));
+    loader_rival = outcome.conflict ? outcome.conflict->with : versioning::kNoWriter;
+  });
+  loading.wait_until_reached();
+  WriterId rival{};
+  std::thread second = second_in_thread(rival);
+  loading.release();
+  second.join();
+  loader.join();
+  EXPECT_EQ(rival, kFirst);
+  EXPECT_EQ(loader_rival, kFirst);
+  expect_as_after(first);
+}
+
+// The parent is split while the page is read: it becomes ready, and whoever needs it attaches it.
+TEST_F(EntryInterleaving, PageThatIsReadyGetsItsTableWhenItIsAttached) {
+  Writer first(memory(), kFirst);
+  ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
+  std::vector<buffer::BufferPool::Load> loads;
+  tree().descent().begin_load(Target{key_of(kRecord)}, loads);
+  ASSERT_EQ(loads.size(), 1U);
+  for (std::uint64_t i = 0; i < 10; ++i) {  // into other leaves of the same inner node
+    ASSERT_TRUE(tree().insert(key_of(200) + std::to_string(i), std::string(900, 'x')));
+  }
+  database_->pool().finish_loads(loads);
+  ASSERT_FALSE(resident(kRecord)) << "it was attached at once";
+  EXPECT_EQ(orphans(), 1U);
+  EXPECT_EQ(rival_of_second(), kFirst);
+  EXPECT_EQ(orphans(), 0U);
+  expect_as_after(first);
+}
+
+// A page loaded ahead of need has its table like any other.
+TEST_F(EntryInterleaving, ReadAhead) {
+  Writer first(memory(), kFirst);
+  ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
+  const std::string key = key_of(kRecord);
+  const ByteView keys[] = {key};
+  tree().prefetch(keys);
+  ASSERT_TRUE(resident(kRecord));
+  EXPECT_EQ(orphans(), 0U);
+  EXPECT_EQ(rival_of_second(), kFirst);
+  expect_as_after(first);
+}
+
+// A load fails: the table waits on.
+TEST_F(EntryInterleaving, FailedLoadLeavesTheOrphan) {
+  Writer first(memory(), kFirst);
+  ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
+  disk_.inject({.error = EIO, .kinds = unsigned(palimpsest::test::SimKind::read), .nth = 1});
+  EXPECT_ANY_THROW(static_cast<void>(value_of(kRecord)));
+  EXPECT_EQ(orphans(), 1U);
+  EXPECT_EQ(rival_of_second(), kFirst);
+  expect_as_after(first);
+}
+
+// The writer ends while its entry moves to other tables and those it was in are gone.
+TEST_F(EntryInterleaving, EndDuringSplitsAndMerges) {
+  Writer first(memory(), kFirst);
+  ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
+  const versioning::MappingTable* before = nullptr;
+  {
+    const auto leaf = tree().descent().leaf<buffer::SharedPage>(Target{key_of(kRecord)});
+    before = table_of(leaf.frame());
+  }
+  SyncBarrier ending("versioning.release.begun");
+  std::thread owner([&] { first.end(); });
+  ending.wait_until_reached();
+  for (std::uint64_t i = 0; i < 6; ++i) {  // splits the leaf, the record goes right
+    ASSERT_TRUE(tree().insert(key_of(kRecord - 1) + std::to_string(i), std::string(900, 'x')));
+  }
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    ASSERT_TRUE(tree().remove(key_of(kRecord - 1) + std::to_string(i)));
+  }
+  for (std::uint64_t i = 470; i < 530; ++i) {  // merges it with its neighbours
+    if (i != kRecord) {
+      ASSERT_TRUE(tree().remove(key_of(i)));
+    }
+  }
+  {
+    const auto leaf = tree().descent().leaf<buffer::SharedPage>(Target{key_of(kRecord)});
+    EXPECT_NE(table_of(leaf.frame()), before) << "the entry has not moved";
+    EXPECT_NE(table_of(leaf.frame()), nullptr);
+  }
+  EXPECT_EQ(rival_of_second(), kFirst);
+  ending.release();
+  owner.join();
+  EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
+  for (int i = 0; i < 70; ++i) {  // the release was counted where the entry was: found all the same
+    ASSERT_TRUE(tree().update(key_of(kRecord), new_value(kRecord)));
+  }
+  EXPECT_EQ(memory().entries(), 0U);
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// Nothing of a claimed record's page frees what its writer still needs, and what has ended is gone
+// when the page leaves memory: it leaves no orphan.
+TEST_F(EntryInterleaving, OnlyTablesInUseBecomeOrphans) {
+  Writer first(memory(), kFirst);
+  ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
+  first.end();
+  ASSERT_NO_FATAL_FAILURE(evict(kRecord));
+  EXPECT_EQ(orphans(), 0U);
+  EXPECT_EQ(memory().tables(), 0U);
+}
+
+// Orphans whose writers have ended go without their pages coming back.
+TEST_F(EntryInterleaving, ThreadsThatFreeFramesPruneOrphans) {
+  Writer first(memory(), kFirst);
+  ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
+  first.end();
+  for (std::uint64_t i = 0; orphans() != 0; i += 7) {
+    ASSERT_LT(i, 10'000'000U) << "never pruned";
+    const std::uint64_t read = i % kRecords;
+    if (read / 50 != kRecord / 50) {
+      static_cast<void>(value_of(read));
+    }
+  }
+  EXPECT_FALSE(resident(kRecord));
+  EXPECT_EQ(memory().entries(), 0U);
+}
+
+}  // namespace
+}  // namespace palimpsest::btree
+
+#endif

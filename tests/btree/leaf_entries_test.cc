@@ -1,0 +1,290 @@
+// Claims on the records of a leaf, and the space that uncommitted changes keep for their undo.
+#include "btree/leaf_entries.h"
+
+#include <gtest/gtest.h>
+
+#include <iterator>
+#include <map>
+#include <memory>
+#include <new>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "btree/audit.h"
+#include "btree/btree.h"
+#include "btree/builder.h"
+#include "palimpsest/error.h"
+#include "tests/btree/allocation_faults.h"
+#include "tests/btree/node_test_support.h"
+#include "tests/support/seed.h"
+#include "tests/support/sim_disk.h"
+#include "tests/support/tree_fixture.h"
+
+namespace palimpsest::btree {
+namespace {
+
+using buffer::ExclusivePage;
+using palimpsest::test::SimDisk;
+using palimpsest::test::sound;
+using palimpsest::test::TreeDatabase;
+using test::AllocationFault;
+using test::big_endian;
+using versioning::Writer;
+using versioning::WriterId;
+
+constexpr std::uint32_t kPageSize = 4096;
+
+class LeafEntriesTest : public ::testing::Test {
+ protected:
+  LeafEntriesTest()
+      : device_(disk_.device()),
+        database_(TreeDatabase::create(*device_, {.page_size_bytes = kPageSize, .frames = 64})) {}
+
+  [[nodiscard]] BTree& tree() { return database_->tree(); }
+  [[nodiscard]] versioning::EntryMemory& memory() { return database_->entries(); }
+  [[nodiscard]] ExclusivePage leaf_of(ByteView key) {
+    return tree().descent().leaf<ExclusivePage>(Target{key});
+  }
+  [[nodiscard]] std::uint64_t leaf_count() { return audit(tree()).leaves().nodes; }
+
+  [[nodiscard]] Claim claim(Writer& writer, ByteView key) {
+    writer.prepare(TreeDatabase::kTree, key);
+    ExclusivePage leaf = leaf_of(key);
+    const SearchResult at = LeafView(leaf.page(), kPageSize).find(key);
+    return LeafEntries(leaf, kPageSize).claim(at, key, writer);
+  }
+  [[nodiscard]] bool marked(ByteView key) {
+    const ExclusivePage leaf = leaf_of(key);
+    const LeafView view(leaf.page(), kPageSize);
+    const SearchResult at = view.find(key);
+    return at.found && (view.flags(at.slot) & kHasEntry) != 0;
+  }
+
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<TreeDatabase> database_;
+};
+
+TEST_F(LeafEntriesTest, ClaimSaysWhoseTheRecordIs) {
+  ASSERT_TRUE(tree().insert("there", "value"));
+  Writer one(memory(), WriterId{1});
+  Writer two(memory(), WriterId{2});
+  EXPECT_EQ(claim(one, "there").result, Claim::Result::claimed);
+  EXPECT_EQ(claim(one, "there").result, Claim::Result::already_mine);
+  const Claim refused = claim(two, "there");
+  EXPECT_EQ(refused.result, Claim::Result::conflict);
+  EXPECT_EQ(refused.with, WriterId{1});
+  EXPECT_TRUE(marked("there"));
+  EXPECT_EQ(claim(one, "absent").result, Claim::Result::claimed);
+  EXPECT_EQ(claim(two, "absent").with, WriterId{1});
+  EXPECT_EQ(one.claims(), 2U);
+  EXPECT_EQ(two.claims(), 0U);
+  const versioning::Entry* entry = table_of(leaf_of("there").frame())->find("there");
+  one.end();
+  EXPECT_EQ(claim(two, "there").result, Claim::Result::claimed);
+  EXPECT_EQ(table_of(leaf_of("there").frame())->find("there"), entry) << "taken over";
+  EXPECT_TRUE(sound(*database_));
+}
+
+// A writer's removal leaves the entry behind; the key is nobody else's before the writer ends, and
+// a slot that is made for it is marked again, whoever makes it.
+TEST_F(LeafEntriesTest, RemovedRecordConflictsUntilItsRemoverEnds) {
+  ASSERT_TRUE(tree().insert("key", "value"));
+  Writer one(memory(), WriterId{1});
+  Writer two(memory(), WriterId{2});
+  EXPECT_TRUE(tree().remove(one, "key").existed);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(tree().insert(two, "key", "other").conflict->with, WriterId{1});
+    EXPECT_EQ(tree().upsert(two, "key", "other").conflict->with, WriterId{1});
+    EXPECT_EQ(tree().update(two, "key", "other").conflict->with, WriterId{1});
+    EXPECT_EQ(tree().remove(two, "key").conflict->key, "key");
+  }
+  ASSERT_TRUE(tree().insert("key", "by nobody"));
+  EXPECT_TRUE(marked("key"));
+  EXPECT_TRUE(sound(*database_));
+  EXPECT_TRUE(tree().update(two, "key", "other").conflict);
+  EXPECT_TRUE(tree().update(one, "key", "own").existed);
+  one.end();
+  EXPECT_FALSE(tree().update(two, "key", "other").conflict);
+  two.end();
+  ASSERT_TRUE(tree().update("key", "value"));
+  EXPECT_FALSE(marked("key"));
+  EXPECT_EQ(memory().tables(), 0U);
+}
+
+TEST_F(LeafEntriesTest, RefusedWritesClaimNothing) {
+  ASSERT_TRUE(tree().insert("key", "value"));
+  Writer writer(memory(), WriterId{1});
+  EXPECT_TRUE(tree().insert(writer, "key", "other").existed);
+  EXPECT_FALSE(tree().update(writer, "absent", "other").existed);
+  EXPECT_FALSE(tree().remove(writer, "absent").existed);
+  EXPECT_FALSE(tree().modify(writer, "absent", [](MutableBytes) {}).existed);
+  EXPECT_EQ(writer.claims(), 0U);
+  EXPECT_EQ(memory().tables(), 0U);
+}
+
+// Wherever memory runs out, the record is as it was and nobody has claimed it.
+TEST_F(LeafEntriesTest, FailedAllocationsChangeNothing) {
+  std::string value;
+  std::uint64_t failed = 0;
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    const std::string key = std::string(20, 'k') + big_endian(i);
+    Writer writer(memory(), WriterId{1 + i});
+    for (std::uint64_t nth = 1;; ++nth) {
+      try {
+        const AllocationFault fault(nth);
+        EXPECT_FALSE(tree().insert(writer, key, std::string(30, 'v')).existed);
+        break;
+      } catch (const std::bad_alloc&) {
+        ++failed;
+        ASSERT_EQ(writer.claims(), 0U);
+        ASSERT_FALSE(tree().lookup(key, value));
+        ASSERT_TRUE(sound(*database_));
+      }
+    }
+    ASSERT_EQ(writer.claims(), 1U);
+    ASSERT_TRUE(tree().lookup(key, value));
+  }
+  EXPECT_GT(failed, 600U);
+}
+
+// A tree with removals under way is not empty yet.
+TEST_F(LeafEntriesTest, TreeWithRemovalsUnderWayCannotBeBuilt) {
+  ASSERT_TRUE(tree().insert("key", "value"));
+  Writer writer(memory(), WriterId{1});
+  EXPECT_TRUE(tree().remove(writer, "key").existed);
+  {
+    TreeBuilder builder(tree());
+    builder.add("a", "b");
+    EXPECT_THROW(builder.finish(), Error);
+  }
+  writer.end();
+  TreeBuilder builder(tree());
+  builder.add("a", "b");
+  EXPECT_NO_THROW(builder.finish());
+  EXPECT_EQ(memory().tables(), 0U);
+  EXPECT_TRUE(sound(*database_));
+}
+
+/// A writer that remembers how to go back, one change at a time.
+class UndoingWriter {
+ public:
+  UndoingWriter(TreeDatabase& database, WriterId id)
+      : tree_(database.tree()), writer_(database.entries(), id) {}
+
+  [[nodiscard]] bool update(const std::string& key, const std::string& value) {
+    std::string before;
+    EXPECT_TRUE(tree_.lookup(key, before));
+    if (tree_.update(writer_, key, value).conflict) {
+      return false;
+    }
+    undo_.emplace_back(key, before);
+    return true;
+  }
+  void roll_back() {
+    for (; !undo_.empty(); undo_.pop_back()) {
+      ASSERT_FALSE(tree_.update(writer_, undo_.back().first, undo_.back().second).conflict);
+    }
+    writer_.end();
+  }
+  [[nodiscard]] Writer& writer() { return writer_; }
+
+ private:
+  BTree& tree_;
+  Writer writer_;
+  std::vector<std::pair<std::string, std::string>> undo_;
+};
+
+// What shorter values free is taken by nobody: neither by insertions, nor by splits and merges. So
+// going back, step by step, never splits a leaf.
+TEST_F(LeafEntriesTest, UndoOfUpdatesNeverSplits) {
+  Random random(palimpsest::test::seed());
+  std::map<std::string, std::string> original;
+  std::set<std::string> removable;
+  std::uint64_t next = 0;
+  const auto some = [&](const auto& keys) {
+    auto at = keys.lower_bound(big_endian(random.below(4'000'000)));
+    return at == keys.end() ? keys.begin() : at;
+  };
+  for (int round = 0; round < 12; ++round) {
+    for (int i = 0; i < 400; ++i) {
+      const std::string key = big_endian(random.below(4'000'000));
+      original[key] = std::string(random.below(500), 'o');
+      removable.erase(key);
+      static_cast<void>(tree().upsert(key, original[key]));
+    }
+    std::vector<std::unique_ptr<UndoingWriter>> writers;
+    for (int i = 0; i < 3; ++i) {
+      writers.push_back(std::make_unique<UndoingWriter>(*database_, WriterId{++next}));
+    }
+    Writer other(memory(), WriterId{++next});
+    for (int i = 0; i < 3000; ++i) {
+      const std::uint64_t dice = random.below(10);
+      if (dice < 6) {
+        const std::string size(random.one_in(3) ? random.below(900) : random.below(40), 'u');
+        static_cast<void>(writers[dice / 2]->update(some(original)->first, size));
+      } else if (dice < 9 || removable.empty()) {
+        std::string key = big_endian(random.below(4'000'000)) + "x";
+        const std::string value(random.below(300), 'x');
+        static_cast<void>(tree().upsert(other, key, value));
+        removable.insert(std::move(key));
+      } else {
+        const auto key = some(removable);
+        static_cast<void>(tree().remove(other, *key));
+        removable.erase(key);
+      }
+    }
+    ASSERT_TRUE(sound(*database_));
+    const std::uint64_t leaves = leaf_count();
+    for (const auto& writer : writers) {
+      ASSERT_NO_FATAL_FAILURE(writer->roll_back());
+      ASSERT_EQ(leaf_count(), leaves) << "undoing split a leaf";
+      ASSERT_TRUE(sound(*database_));
+    }
+    std::string value;
+    for (const auto& [key, expected] : original) {
+      ASSERT_TRUE(tree().lookup(key, value));
+      ASSERT_EQ(value, expected);
+    }
+    other.end();
+    for (const std::string& key : removable) {
+      static_cast<void>(tree().remove(key));
+    }
+    removable.clear();
+    while (original.size() > 300) {
+      ASSERT_TRUE(tree().remove(original.begin()->first));
+      original.erase(original.begin());
+    }
+  }
+}
+
+// What a writer has freed is its own: it grows its record again without a split, and once it has
+// ended others may have the space.
+TEST_F(LeafEntriesTest, ReservedSpaceIsItsWritersOwn) {
+  Writer one(memory(), WriterId{1});
+  Writer two(memory(), WriterId{2});
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(tree().insert(big_endian(i), std::string(900, 'v')));
+  }
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(tree().update(one, big_endian(i), "short").existed);
+  }
+  EXPECT_EQ(table_of(leaf_of(big_endian(0)).frame())->reserved_bytes(), 4U * 895);
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(tree().update(one, big_endian(i), std::string(500, 'w')).existed);
+  }
+  EXPECT_EQ(table_of(leaf_of(big_endian(0)).frame())->reserved_bytes(), 4U * 400);
+  EXPECT_EQ(leaf_count(), 1U);
+  one.end();
+  EXPECT_FALSE(tree().insert(two, big_endian(9), std::string(900, 'x')).existed);
+  EXPECT_EQ(leaf_count(), 1U) << "what was reserved is free once its writer has ended";
+  EXPECT_FALSE(tree().insert(two, big_endian(8), std::string(900, 'x')).existed);
+  EXPECT_EQ(leaf_count(), 1U);
+  EXPECT_TRUE(sound(*database_));
+}
+
+}  // namespace
+}  // namespace palimpsest::btree
