@@ -313,7 +313,8 @@ bool BTree::try_store(LeafEntries& entries, ByteView key, const Stored& stored,
     claim_free(entries, at, key, *writer);
   }
   const auto flags = static_cast<std::uint16_t>(stored.flags | entries.slot_flags(key));
-  const bool fits = LeafNode(entries.leaf().modify(), page_size()).insert(at.slot, key, stored.bytes, flags);
+  const bool fits =
+      LeafNode(entries.leaf().modify(), page_size()).insert(at.slot, key, stored.bytes, flags);
   check(fits, "a record that can be inserted fits");
   return true;
 }
@@ -450,8 +451,7 @@ BTree::LatchedValue BTree::latch_value(versioning::Writer* writer, ByteView key,
 
 WriteOutcome BTree::outcome_of(const Written& written, ByteView key) {
   if (written.rival != kNoWriter) {
-    return {.existed = false,
-            .conflict = Conflict{.key = std::string(key), .with = written.rival}};
+    return {.existed = false, .conflict = Conflict{.key = std::string(key), .with = written.rival}};
   }
   return {.existed = written.existed, .conflict = std::nullopt};
 }

@@ -224,9 +224,9 @@ void TreeBuilder::install(std::byte* top) {
   std::memcpy(top + offsetof(buffer::PageHeader, page_id), &root_page, sizeof root_page);
   const bool is_leaf = LeafView(top, page_size_).is_leaf();
   if (!drop_idle_table(root, page_size_)) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("tree {} has records removed by a writer that has not ended",
-                            raw(tree_.id())));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("tree {} has records removed by a writer that has not ended", raw(tree_.id())));
   }
   std::memcpy(root.modify(), top, page_size_);
   tree_.descent().pool().set_type(root, is_leaf ? PageType::tree_leaf : PageType::tree_inner);

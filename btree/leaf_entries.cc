@@ -91,7 +91,8 @@ bool LeafEntries::can_replace(SlotIndex slot, ByteView key, std::size_t value_le
   }
   // What is reserved for this record is its writer's own, or nobody's if that has ended.
   const Entry* entry = find({.slot = slot, .found = true}, key);
-  const bool usable = entry != nullptr && me != kNoWriter && rival({slot, true}, key, me) == kNoWriter;
+  const bool usable =
+      entry != nullptr && me != kNoWriter && rival({slot, true}, key, me) == kNoWriter;
   const std::uint32_t own = usable ? entry->reserved_bytes() : 0;
   const std::uint32_t others = table_->reserved_bytes() - own;
   const std::uint32_t free = leaf.free_bytes();
@@ -104,8 +105,7 @@ void LeafEntries::reserve_for_replace(SlotIndex slot, ByteView key,
   check(entry != nullptr, "space is reserved for a claimed record");
   const std::size_t largest =
       LeafView(leaf_.page(), page_size_).value(slot).size() + entry->reserved_bytes();
-  table_->set_reserved(*entry,
-                       static_cast<std::uint32_t>(largest - std::min(largest, value_len)));
+  table_->set_reserved(*entry, static_cast<std::uint32_t>(largest - std::min(largest, value_len)));
 }
 
 void LeafEntries::give_up_reserved(const SearchResult& at, ByteView key) noexcept {

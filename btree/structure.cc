@@ -175,8 +175,7 @@ bool Structure::plan_for(const ExclusivePage& node, const Need& need, SplitPlan&
       return true;
     }
     const SearchResult at = leaf.find(need.key);
-    if (at.found ||
-        can_insert(node, descent_.page_size(), need.key.size(), need.value_len)) {
+    if (at.found || can_insert(node, descent_.page_size(), need.key.size(), need.value_len)) {
       return false;
     }
     plan_split(leaf, at.slot, need.key, need.value_len, reserve, plan);

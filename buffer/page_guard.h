@@ -94,7 +94,6 @@ class ExclusivePage {
 
   /// Whether somebody else held the latch when it was asked for.
   [[nodiscard]] bool was_contended() const noexcept { return waited_ == Waited::yes; }
-
   [[nodiscard]] bool holds() const noexcept { return frame_ != nullptr; }
   [[nodiscard]] Frame& frame() const noexcept { return *frame_; }
   [[nodiscard]] const std::byte* page() const noexcept { return page_; }
@@ -103,9 +102,7 @@ class ExclusivePage {
     frame_->set(FrameFlag::dirty);
     return page_;
   }
-
-  /// The bytes for marks that are never written (PageKind::clean_image): the page stays as clean as
-  /// it was.
+  /// For marks that are never written (PageKind::clean_image): the page stays as clean as it was.
   [[nodiscard]] std::byte* annotate() noexcept { return page_; }
 
   /// The version an optimistic reader will meet once this guard is released.
@@ -125,7 +122,6 @@ class ExclusivePage {
       std::exchange(frame_, nullptr)->latch.unlock_exclusive_unchanged();
     }
   }
-
   /// Hands the latch over to the caller.
   [[nodiscard]] Frame& disown() noexcept { return *std::exchange(frame_, nullptr); }
 

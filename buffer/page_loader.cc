@@ -247,8 +247,8 @@ void PageLoader::check_edge(ConstBytes parent, std::uint32_t swip_offset, FrameI
   }
 }
 
-// Caller holds the frame's exclusive latch and, if there is a parent, that of the parent, whose swip
-// it sets next.
+// Caller holds the frame's exclusive latch and, if there is a parent, that of the parent, whose
+// swip it sets next.
 void PageLoader::become_resident(FrameIndex index, PageId page, FrameIndex parent) noexcept {
   Frame& frame = frames_[index];
   if (Attached* attached = orphans_.page_returns(page); attached != nullptr) [[unlikely]] {

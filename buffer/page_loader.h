@@ -14,9 +14,9 @@
 //  5. If the parent still has version v and is free, it is latched, the swip set and the entry
 //     removed. Swizzling changes nothing an optimistic reader relies on: the parent's version
 //     stays. What hung off the page when it left memory hangs there again before the swip is set,
-//     so that nobody reads the page without it. Else the frame is marked ready and whoever meets the swip next attaches it
-//     (attach_ready). The swip may have moved to another page by a split in between; it still holds
-//     p, since only a page that is resident can be freed.
+//     so that nobody reads the page without it. Else the frame is marked ready and whoever meets
+//     the swip next attaches it (attach_ready). The swip may have moved to another page by a split
+//     in between; it still holds p, since only a page that is resident can be freed.
 //
 // Latching: fault() and the batch functions are called with no latch held but the parent's
 //           optimistic guard, which they release before they wait. A loading frame is latched

@@ -12,11 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsest/error.h"
+
 #include "base/random.h"
 #include "btree/audit.h"
 #include "btree/btree.h"
 #include "btree/builder.h"
-#include "palimpsest/error.h"
 #include "tests/btree/allocation_faults.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"

@@ -100,6 +100,9 @@ TEST_F(ValidateTest, RefusesWrongLengths) {
   EXPECT_THAT(reason(leaf_page_), HasSubstr("record of"));
   put<std::uint16_t>(leaf_page_, leaf_slot(1, offsetof(LeafSlot, flags)), 4);
   EXPECT_THAT(reason(leaf_page_), HasSubstr("unknown flags"));
+  put<std::uint16_t>(leaf_page_, leaf_slot(1, offsetof(LeafSlot, flags)), kHasEntry);
+  EXPECT_THAT(reason(leaf_page_), HasSubstr("unknown flags 0x8000"))
+      << "means something in memory only";
 }
 
 TEST_F(ValidateTest, RefusesKeysOutOfOrderOrOutsideTheFences) {

@@ -65,7 +65,9 @@ class MappingTableTest : public ::testing::Test {
     EXPECT_EQ(table.empty_count(), empty);
   }
 
-  std::string some_key() { return std::string(random_.below(3), 'k') + std::to_string(random_.below(300)); }
+  std::string some_key() {
+    return std::string(random_.below(3), 'k') + std::to_string(random_.below(300));
+  }
 
   /// One random change of a table and its model.
   void step(MappingTable& table, Model& model) {
@@ -105,7 +107,8 @@ class MappingTableTest : public ::testing::Test {
   }
 
   static std::size_t drop_empty(Model& model) {
-    return std::erase_if(model, [](const auto& record) { return record.second.writer == kNoWriter; });
+    return std::erase_if(model,
+                         [](const auto& record) { return record.second.writer == kNoWriter; });
   }
 
   EntryMemory memory_;
