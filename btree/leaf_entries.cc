@@ -90,9 +90,9 @@ bool LeafEntries::can_replace(SlotIndex slot, ByteView key, std::size_t value_le
     return leaf.can_replace(slot, value_len);
   }
   // What is reserved for this record is its writer's own, or nobody's if that has ended.
-  const Entry* entry = find({.slot = slot, .found = true}, key);
-  const bool usable =
-      entry != nullptr && me != kNoWriter && rival({slot, true}, key, me) == kNoWriter;
+  const Entry* entry = me == kNoWriter ? nullptr : find({.slot = slot, .found = true}, key);
+  const WriterId holder = entry == nullptr ? kNoWriter : entry->writer();
+  const bool usable = entry != nullptr && (holder == me || holder == kNoWriter);
   const std::uint32_t own = usable ? entry->reserved_bytes() : 0;
   const std::uint32_t others = table_->reserved_bytes() - own;
   const std::uint32_t free = leaf.free_bytes();

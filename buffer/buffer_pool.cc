@@ -228,6 +228,8 @@ ExclusivePage BufferPool::format(PageReservation& reservation, PageType type, Fr
   reservation.frames_.pop_back();
   Frame& frame = frames_[index];
   frame.latch.lock_exclusive();  // only threads that look for the frame's former page hold it
+  debug_check(frame.attached.load(std::memory_order_relaxed) == nullptr,
+              "nothing hangs off a page that is new");
   frame.page_id.store(reservation.pages_.back(), std::memory_order_relaxed);
   reservation.pages_.pop_back();
   frame.type.store(type, std::memory_order_relaxed);

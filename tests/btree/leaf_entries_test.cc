@@ -262,6 +262,49 @@ TEST_F(LeafEntriesTest, UndoOfUpdatesNeverSplits) {
   }
 }
 
+// All that is reserved lies beside the first records, and the new one belongs behind them: the half
+// that keeps them cannot take it, however empty it looks.
+TEST_F(LeafEntriesTest, SplitLeavesRoomForWhatIsReserved) {
+  for (std::uint64_t i = 20; i < 30; ++i) {
+    ASSERT_TRUE(tree().insert(big_endian(i), "t"));
+  }
+  for (const std::uint64_t i : {2U, 0U, 3U, 1U}) {
+    ASSERT_TRUE(tree().insert(big_endian(i), std::string(900, 'v')));
+  }
+  UndoingWriter one(*database_, WriterId{1});
+  Writer two(memory(), WriterId{2});
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(one.update(big_endian(i), "s"));
+  }
+  ASSERT_EQ(leaf_count(), 1U);
+  EXPECT_FALSE(tree().insert(two, big_endian(10), std::string(900, 'n')).existed);
+  EXPECT_EQ(leaf_count(), 2U);
+  EXPECT_TRUE(sound(*database_));
+  ASSERT_NO_FATAL_FAILURE(one.roll_back());
+  EXPECT_EQ(leaf_count(), 2U);
+  EXPECT_TRUE(sound(*database_));
+}
+
+// A leaf whose space is reserved is not as empty as it looks, and no neighbour is merged into it.
+TEST_F(LeafEntriesTest, MergeLeavesRoomForWhatIsReserved) {
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(tree().insert(big_endian(i), std::string(900, 'v')));
+  }
+  ASSERT_EQ(leaf_count(), 2U);
+  UndoingWriter one(*database_, WriterId{1});
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(one.update(big_endian(i), "s"));
+  }
+  for (std::uint64_t i = 5; i < 8; ++i) {
+    ASSERT_TRUE(tree().remove(big_endian(i)));
+  }
+  EXPECT_EQ(leaf_count(), 2U);
+  EXPECT_TRUE(sound(*database_));
+  ASSERT_NO_FATAL_FAILURE(one.roll_back());
+  EXPECT_EQ(leaf_count(), 2U);
+  EXPECT_TRUE(sound(*database_));
+}
+
 // What a writer has freed is its own: it grows its record again without a split, and once it has
 // ended others may have the space.
 TEST_F(LeafEntriesTest, ReservedSpaceIsItsWritersOwn) {
