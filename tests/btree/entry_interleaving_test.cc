@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -50,15 +52,20 @@ class EntryInterleaving : public palimpsest::test::InterleavingTest {
     const WriteOutcome outcome = tree().update(second, key_of(kRecord), "second");
     return outcome.conflict ? outcome.conflict->with : versioning::kNoWriter;
   }
-  /// The same in a thread of its own, which has begun, and most likely waits, when this returns.
+  /// The same in a thread of its own; when this returns somebody waits for a latch, most likely
+  /// that thread, or it has ended.
   [[nodiscard]] std::thread second_in_thread(WriterId& rival) {
-    std::atomic<bool> waits = false;
-    const SyncHook parked("latch.park.marked", [&] {
-      waits = true;
-      waits.notify_all();
+    const auto goes_on = std::make_shared<std::atomic<bool>>(true);
+    const auto stopped = [goes_on] {
+      *goes_on = false;
+      goes_on->notify_all();
+    };
+    const SyncHook parked("latch.park.marked", stopped);
+    std::thread thread([this, stopped, &rival] {
+      rival = rival_of_second();
+      stopped();
     });
-    std::thread thread([&] { rival = rival_of_second(); });
-    waits.wait(false);
+    goes_on->wait(true);
     return thread;
   }
   void expect_as_after(Writer& first) {
