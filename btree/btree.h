@@ -12,7 +12,8 @@
 //          writer has ended no other writer changes it: that is a conflict, a value. Changes
 //          without a writer (loads, tests) ask nobody; only space is kept for those who may undo.
 //          A removal by a writer is physical: the entry stays behind, so that inserting the key
-//          again conflicts, but the record's place is not kept.
+//          again conflicts, but the record's place is not kept, nor are the pages of a large value
+//          that is replaced or removed.
 //
 // Latching: reads are optimistic and write nothing shared; a write latches its leaf exclusively,
 //           and more only when the structure must change. No latch is held during I/O or while the
