@@ -32,7 +32,7 @@ void MappingTable::destroy(MappingTable& table) noexcept {
 MappingTable::~MappingTable() {
   check(count_ == 0 && reserved_bytes_ == 0, "a table that ends has no entries");
   if (cells_ != nullptr) {
-    memory_.deallocate(cells_, cell_count_ * sizeof(Entry*));
+    memory_.deallocate(static_cast<void*>(cells_), cell_count_ * sizeof(Entry*));
   }
 }
 
@@ -77,7 +77,7 @@ void MappingTable::reserve(std::size_t more) {
     }
   }
   if (old != nullptr) {
-    memory_.deallocate(old, old_count * sizeof(Entry*));
+    memory_.deallocate(static_cast<void*>(old), old_count * sizeof(Entry*));
   }
 }
 

@@ -218,6 +218,7 @@ TEST_F(LeafEntriesTest, UndoOfUpdatesNeverSplits) {
       static_cast<void>(tree().upsert(key, original[key]));
     }
     std::vector<std::unique_ptr<UndoingWriter>> writers;
+    writers.reserve(3);
     for (int i = 0; i < 3; ++i) {
       writers.push_back(std::make_unique<UndoingWriter>(*database_, WriterId{++next}));
     }

@@ -205,7 +205,7 @@ class WriterModel {
   }
 
   std::string some_key() {
-    const std::string key = test::random_key(random_, shape_, options_.page_size_bytes);
+    std::string key = test::random_key(random_, shape_, options_.page_size_bytes);
     const std::uint64_t dice = random_.below(4);
     if (dice == 0 && !model_.holders.empty()) {  // one that somebody has changed
       const auto found = model_.holders.lower_bound(key);

@@ -185,6 +185,7 @@ TEST_F(MappingTableTest, ReleasesAreNoticedWhereTheEntryIs) {
 TEST_F(MappingTableTest, AFewEmptyEntriesAreLeftForLater) {
   const TablePtr table = MappingTable::make(memory_);
   std::vector<Entry*> entries;
+  entries.reserve(100);
   for (int i = 0; i < 100; ++i) {
     entries.push_back(&insert(*table, std::to_string(i), WriterId{1}));
   }
