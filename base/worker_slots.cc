@@ -5,7 +5,8 @@ namespace palimpsest {
 bool WorkerSlots::try_claim(std::uint32_t slot) noexcept {
   std::atomic<bool>& claimed = slots_[slot].claimed_;
   bool expected = false;
-  return !claimed.load(std::memory_order_relaxed) && claimed.compare_exchange_strong(expected, true);
+  return !claimed.load(std::memory_order_relaxed) &&
+         claimed.compare_exchange_strong(expected, true);
 }
 
 std::optional<SlotId> WorkerSlots::claim(SlotId hint) noexcept {

@@ -18,8 +18,11 @@
 namespace palimpsest::wal {
 namespace {
 
-/// Credit is taken in steps of this, so that small transactions seldom touch the shared number.
-constexpr std::int64_t kCreditStepBytes = std::int64_t{64} << 10U;
+/// Credit is taken in steps, so that small transactions seldom touch the shared number: a share of
+/// the log, within bounds.
+constexpr std::uint64_t kCreditStepDivisor = 256;
+constexpr std::uint64_t kCreditStepBytesMin = std::uint64_t{4} << 10U;
+constexpr std::uint64_t kCreditStepBytesMax = std::uint64_t{64} << 10U;
 /// What may be lost to padding and half-filled segment ends before credit is wrong.
 constexpr std::uint64_t kMarginSegments = 2;
 /// How long the disk may be full before who waits for log space is told.
@@ -29,7 +32,9 @@ constexpr auto kFruitlessPause = std::chrono::microseconds(50);
 /// How long who waits for log space sleeps before he looks again.
 constexpr auto kSpacePause = std::chrono::milliseconds(10);
 
-std::int64_t signed_bytes(std::uint64_t bytes) noexcept { return static_cast<std::int64_t>(bytes); }
+std::int64_t signed_bytes(std::uint64_t bytes) noexcept {
+  return static_cast<std::int64_t>(bytes);
+}
 
 }  // namespace
 
@@ -77,8 +82,7 @@ std::unique_ptr<Log> Log::begin(LogStore& store, const LogEnd& end, Clock& clock
   state.incarnation = incarnation;
   state.clean = false;
   store.control().write(state);
-  return std::unique_ptr<Log>(
-      new Log(store, end, incarnation, clock, slots, std::move(options)));
+  return std::unique_ptr<Log>(new Log(store, end, incarnation, clock, slots, std::move(options)));
 }
 
 Log::Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clock,
@@ -89,6 +93,8 @@ Log::Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clo
       slots_(slots),
       options_(std::move(options)),
       incarnation_(incarnation),
+      credit_step_bytes_(signed_bytes(std::clamp(capacity_bytes() / kCreditStepDivisor,
+                                                 kCreditStepBytesMin, kCreditStepBytesMax))),
       states_(std::make_unique<std::atomic<SlotState*>[]>(slots.slots_max())),
       stream_(segments_, end, incarnation, options_.batch_bytes_max, options_.record_bytes_max),
       start_position_(raw(store.control().state().start.position)),
@@ -125,7 +131,7 @@ void Log::reserve(SlotId slot, std::size_t bytes, std::size_t credit_bytes) {
   }
   const std::int64_t missing = signed_bytes(credit_bytes) - state.credit_bytes;
   if (missing > 0) {
-    const std::int64_t wanted = std::max(missing, kCreditStepBytes);
+    const std::int64_t wanted = std::max(missing, credit_step_bytes_);
     if (!budget_.take(wanted)) {
       wait_for_credit(wanted);
     }
@@ -135,9 +141,9 @@ void Log::reserve(SlotId slot, std::size_t bytes, std::size_t credit_bytes) {
 
 void Log::release_credit(SlotId slot) noexcept {
   SlotState* state = states_[raw(slot)].load(std::memory_order_relaxed);
-  if (state != nullptr && state->credit_bytes > kCreditStepBytes) {
-    budget_.add(state->credit_bytes - kCreditStepBytes);
-    state->credit_bytes = kCreditStepBytes;
+  if (state != nullptr && state->credit_bytes > credit_step_bytes_) {
+    budget_.add(state->credit_bytes - credit_step_bytes_);
+    state->credit_bytes = credit_step_bytes_;
   }
 }
 
@@ -296,6 +302,7 @@ bool Log::run_round() {
   require_working();
   try {
     const Gsn gsn = std::max(stated_gsn_, compute_durable_gsn());
+    PALIMPSEST_SYNC_POINT("wal.round.contributed");
     const std::size_t bytes = capture();  // only now: see worker_slots.h
     if (bytes == 0 && gsn == stated_gsn_) {
       return false;

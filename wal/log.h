@@ -20,8 +20,8 @@
 //           wait_durable() may wait; append() and append_commit() never do.
 // Thread-safety: reserve, append, append_commit, release_credit and slot_log of a slot by its
 //             owner; the rest from any thread.
-// Failure: after I/O errors, Error failed with the first reason. Error no_space from reserve() only,
-//          and only when the disk has no room for a segment; it may be tried again.
+// Failure: after I/O errors, Error failed with the first reason. Error no_space from reserve()
+//          only, and only when the disk has no room for a segment; it may be tried again.
 #pragma once
 
 #include <atomic>
@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/sync_point.h"
 #include "base/worker_slots.h"
 #include "wal/log_budget.h"
 #include "wal/log_reader.h"
@@ -50,8 +51,8 @@ struct LogOptions {
   std::size_t record_bytes_max = std::size_t{32} << 10U;
   /// Largest batch, a multiple of 4096; memory is allocated for one.
   std::size_t batch_bytes_max = std::size_t{1} << 20U;
-  /// Called by whoever finds that less than half of the log is left: replay should start later. Must
-  /// neither block nor call the log.
+  /// Called by whoever finds that less than half of the log is left: replay should start later.
+  /// Must neither block nor call the log.
   std::function<void()> on_filling;
 };
 
@@ -71,8 +72,9 @@ struct Appended {
 
 class Log {
  public:
-  /// Goes on behind `end`, as a new incarnation, which is durable on return. The caller has replayed
-  /// what had to be, and has raised `clock` above everything seen. All references outlive the log.
+  /// Goes on behind `end`, as a new incarnation, which is durable on return. The caller has
+  /// replayed what had to be, and has raised `clock` above everything seen. All references outlive
+  /// the log.
   static std::unique_ptr<Log> begin(LogStore& store, const LogEnd& end, Clock& clock,
                                     WorkerSlots& slots, LogOptions options);
   /// Drops what is not durable.
@@ -85,8 +87,10 @@ class Log {
   // Appending
 
   /// Makes sure that records of `bytes` altogether can be appended without waiting, and that
-  /// `credit_bytes` (those records and the compensation of what they may have to undo) fit the log.
-  /// Waits for rounds and for space, with no latch held. Throws failed, no_space, bad_alloc.
+  /// `credit_bytes` fit the log: those records, and all else that the transaction must be able to
+  /// append whatever happens, the compensation of everything it has done and is about to do. Waits
+  /// for rounds and for space, with no latch held. Throws failed, no_space, bad_alloc; io_error if
+  /// a segment could not be made.
   void reserve(SlotId slot, std::size_t bytes, std::size_t credit_bytes);
 
   /// Appends a record that was reserved; its GSN is above the slot's and `at_least`.
@@ -99,6 +103,7 @@ class Log {
     const Gsn gsn = worker.begin_append(at_least);
     const Lsn lsn = state.log.append(type, gsn, payload_bytes, encode);
     state.log.publish();
+    PALIMPSEST_SYNC_POINT("wal.append.published");
     worker.end_append();
     state.credit_bytes -= static_cast<std::int64_t>(sizeof(RecordHeader) + payload_bytes);
     return {gsn, lsn};
@@ -111,6 +116,7 @@ class Log {
     WorkerSlot& worker = slots_[slot];
     SlotState& state = *states_[raw(slot)].load(std::memory_order_relaxed);
     static_cast<void>(worker.begin_append(Gsn{0}));
+    PALIMPSEST_SYNC_POINT("wal.commit.marked");
     const Gsn timestamp = worker.draw_timestamp(clock_);
     const Lsn lsn = state.log.append(type, timestamp, payload_bytes, encode);
     state.log.publish();
@@ -154,8 +160,8 @@ class Log {
   /// A place in the stream from which everything appended later will be replayed. Waits for the
   /// turn.
   [[nodiscard]] LogStart current_start();
-  /// Says durably that replay starts at `start`, which current_start() returned, with this note, and
-  /// gives segments before it back. Throws io_error, failed.
+  /// Says durably that replay starts at `start`, which current_start() returned, with this note,
+  /// and gives segments before it back. Throws io_error, failed.
   void move_start(const LogStart& start, const std::string& note, bool clean);
   /// Bytes of the stream from replay's start on.
   [[nodiscard]] std::uint64_t replay_bytes() const noexcept;
@@ -182,8 +188,8 @@ class Log {
   /// The turn; its end wakes the followers.
   class Turn;
 
-  Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clock,
-      WorkerSlots& slots, LogOptions options);
+  Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clock, WorkerSlots& slots,
+      LogOptions options);
 
   [[nodiscard]] SlotState& state_of(SlotId slot);
   void wait_for_ring(const SlotLog& log, std::size_t bytes);
@@ -205,6 +211,7 @@ class Log {
   WorkerSlots& slots_;
   const LogOptions options_;
   const Incarnation incarnation_;
+  const std::int64_t credit_step_bytes_;
   std::unique_ptr<std::atomic<SlotState*>[]> states_;  ///< by slot; made on first use, kept
   std::mutex making_;                                  ///< of slot states and segments
   std::vector<std::unique_ptr<SlotState>> owned_;      ///< protected by making_

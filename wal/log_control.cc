@@ -76,14 +76,13 @@ void validate(const Block& block, const std::string& file) {
                             file, block.format_version, kLogFormatVersion));
   }
   const std::uint64_t start = raw(block.start.position);
-  const bool sane = block.clean <= 1 && block.note_bytes <= kControlNoteBytesMax &&
-                    block.segment_bytes >= 2 * kSegmentHeaderBytes &&
-                    block.segment_bytes <= kCounterMax && block.sequence <= kCounterMax &&
-                    raw(block.incarnation) <= kCounterMax && start <= kCounterMax &&
-                    start / block.segment_bytes >= 1 &&
-                    start % block.segment_bytes >= kSegmentHeaderBytes &&
-                    raw(block.start.sequence) <= kCounterMax &&
-                    block.start.incarnation <= block.incarnation;
+  const bool sane =
+      block.clean <= 1 && block.note_bytes <= kControlNoteBytesMax &&
+      block.segment_bytes >= 2 * kSegmentHeaderBytes && block.segment_bytes <= kCounterMax &&
+      block.sequence <= kCounterMax && raw(block.incarnation) <= kCounterMax &&
+      start <= kCounterMax && start / block.segment_bytes >= 1 &&
+      start % block.segment_bytes >= kSegmentHeaderBytes &&
+      raw(block.start.sequence) <= kCounterMax && block.start.incarnation <= block.incarnation;
   if (!sane) {
     throw Error(ErrorCode::corruption,
                 fmt::format("log control file \"{}\": its fields contradict each other: segments "

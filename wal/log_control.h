@@ -32,9 +32,9 @@ inline constexpr std::size_t kControlNoteBytesMax = 3072;
 /// Where the stream begins that may have to be replayed, and by what its first batch is known.
 struct LogStart {
   StreamPosition position{};
-  BatchSequence sequence{};              ///< of the first batch at or after the position
+  BatchSequence sequence{};             ///< of the first batch at or after the position
   std::uint64_t previous_checksum = 0;  ///< of the batch before it
-  Incarnation incarnation{};             ///< that of the batch before it; later ones are no lower
+  Incarnation incarnation{};            ///< that of the batch before it; later ones are no lower
 
   friend bool operator==(const LogStart&, const LogStart&) = default;
 };

@@ -33,7 +33,9 @@ void store(const T& value, MutableBytes into) noexcept {
   std::memcpy(into.data(), &value, sizeof value);
 }
 
-void zero(MutableBytes bytes) noexcept { std::fill(bytes.begin(), bytes.end(), std::byte{0}); }
+void zero(MutableBytes bytes) noexcept {
+  std::fill(bytes.begin(), bytes.end(), std::byte{0});
+}
 
 std::uint64_t segment_checksum(ConstBytes block) noexcept {
   return checksum(block.subspan(kChecksumEnd, sizeof(SegmentHeader) - kChecksumEnd));
@@ -59,10 +61,10 @@ std::optional<RecordView> record_at(ConstBytes records, std::size_t at) noexcept
       header.bytes > records.size() - at || header.type == RecordType{}) {
     return std::nullopt;
   }
-  return RecordView{.type = header.type,
-                    .gsn = header.gsn,
-                    .payload = records.subspan(at + sizeof(RecordHeader),
-                                               header.bytes - sizeof(RecordHeader))};
+  return RecordView{
+      .type = header.type,
+      .gsn = header.gsn,
+      .payload = records.subspan(at + sizeof(RecordHeader), header.bytes - sizeof(RecordHeader))};
 }
 
 void encode_segment_header(std::uint64_t number, std::uint64_t segment_bytes, const Uuid& uuid,
@@ -97,11 +99,8 @@ void seal_chunk(SlotId slot, Lsn lsn, std::uint32_t record_bytes, StreamPosition
   check(chunk.size() == chunk_bytes(record_bytes), "a chunk has room for header and records");
   const MutableBytes records = chunk.subspan(sizeof(ChunkHeader), record_bytes);
   zero(chunk.subspan(sizeof(ChunkHeader) + record_bytes));
-  ChunkHeader header{.slot = slot,
-                     .record_bytes = record_bytes,
-                     .lsn = lsn,
-                     .previous = previous,
-                     .checksum = 0};
+  ChunkHeader header{
+      .slot = slot, .record_bytes = record_bytes, .lsn = lsn, .previous = previous, .checksum = 0};
   store(header, chunk);
   header.checksum = chunk_checksum(chunk, records);
   store(header, chunk);

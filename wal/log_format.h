@@ -1,9 +1,9 @@
 // The log on disk: segments of batches of chunks of records.
 //
 // All logs share one stream. A *batch* is what one round of the committer writes: chunks, each a
-// piece of one slot's log, whole records only. Batches follow each other, aligned to kBatchAlignment
-// or the device's larger block, and never cross a segment. A *segment* is a file of fixed size,
-// zeroed when made and reused under a new number.
+// piece of one slot's log, whole records only. Batches follow each other, aligned to
+// kBatchAlignment or the device's larger block, and never cross a segment. A *segment* is a file of
+// fixed size, zeroed when made and reused under a new number.
 //
 // Which bytes belong to the stream is decided by the batches alone (log_reader.h): the next batch
 // has the next sequence number, names the checksum of the one before, and its incarnation does not
@@ -160,7 +160,8 @@ struct ChunkView {
 
 /// The chunk at `offset_bytes` of a batch, nothing at the end (or, in a batch not verified, where
 /// no whole chunk lies).
-[[nodiscard]] std::optional<ChunkView> chunk_at(ConstBytes batch, std::size_t offset_bytes) noexcept;
+[[nodiscard]] std::optional<ChunkView> chunk_at(ConstBytes batch,
+                                                std::size_t offset_bytes) noexcept;
 /// Judges a chunk read by itself.
 [[nodiscard]] bool verify_chunk(const ChunkView& chunk) noexcept;
 

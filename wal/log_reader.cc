@@ -29,8 +29,8 @@ class LogReader::Window {
         memory_(std::min<std::uint64_t>(kWindowBytes, segments.segment_bytes()),
                 kSegmentHeaderBytes) {}
 
-  /// `bytes` of the stream at `at`, which is aligned to kBatchAlignment; fewer at the segment's end.
-  /// Valid until the next call.
+  /// `bytes` of the stream at `at`, which is aligned to kBatchAlignment; fewer at the segment's
+  /// end. Valid until the next call.
   ConstBytes bytes(StreamPosition at, std::uint64_t bytes) {
     const std::uint64_t rest = segments_.segment_bytes() - segments_.offset_of(at);
     bytes = std::min(bytes, rest);
@@ -44,8 +44,7 @@ class LogReader::Window {
   void load(StreamPosition at, std::uint64_t bytes) {
     const std::uint64_t alignment = segments_.alignment_bytes();
     const std::uint64_t begin = raw(at) / alignment * alignment;
-    const std::uint64_t segment_end =
-        (segments_.number_of(at) + 1) * segments_.segment_bytes();
+    const std::uint64_t segment_end = (segments_.number_of(at) + 1) * segments_.segment_bytes();
     const std::uint64_t wanted =
         std::max<std::uint64_t>(round_up(raw(at) + bytes - begin, alignment), memory_.size_bytes());
     const std::uint64_t size = std::min(wanted, segment_end - begin);
@@ -145,19 +144,20 @@ void LogReader::refuse_damaged_middle(Window& window) const {
 void LogReader::refuse_if_stated_durable(Window& window, StreamPosition from) const {
   const std::uint64_t end = (segments_.number_of(from) + 1) * segments_.segment_bytes();
   for (std::uint64_t at = raw(from); at + sizeof(BatchHeader) <= end; at += kBatchAlignment) {
-    const auto header =
-        peek_batch(window.bytes(StreamPosition{at}, sizeof(BatchHeader)), end - at);
+    const auto header = peek_batch(window.bytes(StreamPosition{at}, sizeof(BatchHeader)), end - at);
     const bool states = header && header->durable_sequence >= expected_.sequence &&
                         header->sequence > header->durable_sequence &&
                         header->incarnation >= expected_.incarnation;
     if (states && verify_batch(*header, window.bytes(StreamPosition{at}, header->batch_bytes))) {
       throw Error(
           ErrorCode::corruption,
-          fmt::format("log segment number {}: batch {} at offset {} is damaged or missing, although "
-                      "batch {} (segment \"{}\", offset {}) says it was durable",
-                      segments_.number_of(end_.position), raw(expected_.sequence),
-                      segments_.offset_of(end_.position), raw(header->sequence), segments_.name_of(segments_.number_of(from)),
-                      segments_.offset_of(StreamPosition{at})));
+          fmt::format(
+              "log segment number {}: batch {} at offset {} is damaged or missing, although "
+              "batch {} (segment \"{}\", offset {}) says it was durable",
+              segments_.number_of(end_.position), raw(expected_.sequence),
+              segments_.offset_of(end_.position), raw(header->sequence),
+              segments_.name_of(segments_.number_of(from)),
+              segments_.offset_of(StreamPosition{at})));
     }
   }
 }
@@ -167,8 +167,7 @@ Gsn LogReader::cut_of(Incarnation incarnation) const noexcept {
   return cut == cuts_.end() ? Gsn{0} : cut->second;
 }
 
-void LogReader::visit(const StreamPart& part,
-                      FunctionRef<void(const LoggedRecord&)> show) const {
+void LogReader::visit(const StreamPart& part, FunctionRef<void(const LoggedRecord&)> show) const {
   Window window(segments_);
   for (StreamPosition at = part.begin; at < part.end;) {
     const std::uint64_t rest = raw(part.end) - raw(at);
@@ -177,8 +176,7 @@ void LogReader::visit(const StreamPart& part,
       throw Error(ErrorCode::corruption,
                   fmt::format("log segment \"{}\": the batch at offset {} is not what it was when "
                               "it was read before",
-                              segments_.name_of(segments_.number_of(at)),
-                              segments_.offset_of(at)));
+                              segments_.name_of(segments_.number_of(at)), segments_.offset_of(at)));
     }
     visit_batch(at, *header, window.bytes(at, header->batch_bytes).first(header->content_bytes),
                 show);
@@ -203,8 +201,7 @@ void LogReader::visit_batch(StreamPosition at, const BatchHeader& header, ConstB
                     fmt::format("log segment \"{}\": no whole record at byte {} of the chunk of "
                                 "slot {} at offset {}",
                                 segments_.name_of(segments_.number_of(at)), in_chunk,
-                                raw(chunk->header.slot),
-                                segments_.offset_of(at) + offset));
+                                raw(chunk->header.slot), segments_.offset_of(at) + offset));
       }
       shown.record = *record;
       shown.lsn = Lsn{raw(chunk->header.lsn) + in_chunk};
@@ -216,13 +213,11 @@ void LogReader::visit_batch(StreamPosition at, const BatchHeader& header, ConstB
   }
 }
 
-void LogReader::visit_batches(
-    const StreamPart& part,
-    FunctionRef<void(StreamPosition, const BatchHeader&)> show) const {
+void LogReader::visit_batches(const StreamPart& part,
+                              FunctionRef<void(StreamPosition, const BatchHeader&)> show) const {
   Window window(segments_);
   for (StreamPosition at = part.begin; at < part.end;) {
-    const auto header =
-        peek_batch(window.bytes(at, sizeof(BatchHeader)), raw(part.end) - raw(at));
+    const auto header = peek_batch(window.bytes(at, sizeof(BatchHeader)), raw(part.end) - raw(at));
     if (!header || header->batch_bytes == 0) {
       return;
     }
@@ -233,10 +228,10 @@ void LogReader::visit_batches(
 
 LoggedChunk read_chunk(const Segments& segments, StreamPosition at, SlotId slot) {
   const auto refuse = [&] {
-    throw Error(ErrorCode::corruption,
-                fmt::format("log segment \"{}\": no whole chunk of slot {} at offset {}",
-                            segments.name_of(segments.number_of(at)), raw(slot),
-                            segments.offset_of(at)));
+    throw Error(
+        ErrorCode::corruption,
+        fmt::format("log segment \"{}\": no whole chunk of slot {} at offset {}",
+                    segments.name_of(segments.number_of(at)), raw(slot), segments.offset_of(at)));
   };
   const std::uint64_t alignment = segments.alignment_bytes();
   const std::uint64_t segment_end = (segments.number_of(at) + 1) * segments.segment_bytes();
@@ -245,8 +240,8 @@ LoggedChunk read_chunk(const Segments& segments, StreamPosition at, SlotId slot)
   }
   const std::uint64_t begin = raw(at) / alignment * alignment;
   // The header first: it says how much there is to read. A header may lie across two blocks.
-  std::uint64_t size = std::min<std::uint64_t>(round_up(raw(at) - begin + sizeof(ChunkHeader), alignment),
-                                               segment_end - begin);
+  std::uint64_t size = std::min<std::uint64_t>(
+      round_up(raw(at) - begin + sizeof(ChunkHeader), alignment), segment_end - begin);
   AlignedMemory memory(size, kSegmentHeaderBytes);
   segments.read(StreamPosition{begin}, memory.bytes());
   ChunkHeader header;

@@ -30,13 +30,13 @@ namespace palimpsest::wal {
 
 /// Where the stream ends, and what the next batch must say.
 struct LogEnd {
-  StreamPosition position{};            ///< behind the last batch
+  StreamPosition position{};  ///< behind the last batch
   BatchSequence next_sequence{};
   std::uint64_t previous_checksum = 0;
-  Incarnation incarnation{};            ///< of the last batch, or the start's
-  Gsn durable_gsn{};                    ///< stated by the last batch of the stream; 0 if none
+  Incarnation incarnation{};  ///< of the last batch, or the start's
+  Gsn durable_gsn{};          ///< stated by the last batch of the stream; 0 if none
   std::uint64_t batches = 0;
-  std::uint64_t bytes = 0;              ///< of batches
+  std::uint64_t bytes = 0;  ///< of batches
 };
 
 /// A part of the stream that lies in one segment.
@@ -63,8 +63,7 @@ struct LoggedChunk {
 
 class LogReader {
  public:
-  LogReader(const Segments& segments, const LogStart& start)
-      : segments_(segments), start_(start) {}
+  LogReader(const Segments& segments, const LogStart& start) : segments_(segments), start_(start) {}
 
   /// Judges the whole stream. Throws corruption as described.
   const LogEnd& find_end();

@@ -13,10 +13,10 @@ constexpr std::uint64_t kFirstSegment = 1;
 void check_options(const LogFileOptions& options) {
   if (options.segment_bytes < LogStore::kSegmentBytesMin ||
       options.segment_bytes % kSegmentHeaderBytes != 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("log segments of {} bytes: the size is a multiple of {} and at least {}",
-                            options.segment_bytes, kSegmentHeaderBytes,
-                            LogStore::kSegmentBytesMin));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("log segments of {} bytes: the size is a multiple of {} and at least {}",
+                    options.segment_bytes, kSegmentHeaderBytes, LogStore::kSegmentBytesMin));
   }
   if (options.segments_max < LogStore::kSegmentsMin) {
     throw Error(ErrorCode::invalid_argument,

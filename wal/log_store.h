@@ -15,7 +15,7 @@ namespace palimpsest::wal {
 
 struct LogFileOptions {
   std::uint64_t segment_bytes = std::uint64_t{16} << 20U;  ///< of a new log; a multiple of 4096
-  std::uint32_t segments_max = 64;                          ///< at least kSegmentsMin
+  std::uint32_t segments_max = 64;                         ///< at least kSegmentsMin
 };
 
 class LogStore {

@@ -18,7 +18,9 @@ namespace {
 constexpr std::string_view kPrefix = "log-";
 constexpr std::size_t kZeroBytes = std::size_t{1} << 20U;
 
-std::string file_name(std::uint32_t index) { return fmt::format("{}{:04}", kPrefix, index); }
+std::string file_name(std::uint32_t index) {
+  return fmt::format("{}{:04}", kPrefix, index);
+}
 
 /// The index in a segment file's name.
 std::optional<std::uint32_t> index_of(std::string_view name) {
@@ -184,7 +186,9 @@ void Segments::write(StreamPosition at, ConstBytes bytes) {
   find(number_of(at))->write(offset_of(at), bytes);
 }
 
-void Segments::sync(std::uint64_t number) { find(number)->sync(); }
+void Segments::sync(std::uint64_t number) {
+  find(number)->sync();
+}
 
 void Segments::sync_all() {
   std::vector<SharedFile> files;
@@ -204,7 +208,9 @@ void Segments::read(StreamPosition at, MutableBytes into) const {
   find(number_of(at))->read(offset_of(at), into);
 }
 
-std::string Segments::name_of(std::uint64_t number) const { return find(number)->name(); }
+std::string Segments::name_of(std::uint64_t number) const {
+  return find(number)->name();
+}
 
 Segments::SharedFile Segments::find(std::uint64_t number) const {
   const std::lock_guard lock(mutex_);

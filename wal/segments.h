@@ -9,8 +9,8 @@
 //                 stream can be written into them on a full disk;
 //             (2) a segment becomes spare only when the control file durably says that replay
 //                 starts in a later one.
-// Latching: one mutex over the tables, held briefly and never across I/O; another one is held while a
-//           file is made, before it.
+// Latching: one mutex over the tables, held briefly and never across I/O; another one is held while
+//           a file is made, before it.
 // Thread-safety: all functions, from any thread; write() and begin() by one at a time.
 // Failure: Error io_error, no_space, corruption, failed; a segment that could not be made is
 //          removed again and nothing has changed.

@@ -48,7 +48,8 @@ class SlotLog {
   template <class Encode>
   Lsn append(RecordType type, Gsn gsn, std::size_t payload_bytes, Encode&& encode) noexcept {
     const std::size_t bytes = sizeof(RecordHeader) + payload_bytes;
-    debug_check(has_room(bytes) && bytes <= scratch_.size_bytes(), "room is asked for before latches");
+    debug_check(has_room(bytes) && bytes <= scratch_.size_bytes(),
+                "room is asked for before latches");
     const std::size_t at = end_ & (capacity_ - 1);
     const bool wraps = at + bytes > capacity_;
     std::byte* record = wraps ? scratch_.data() : ring_.data() + at;
@@ -83,9 +84,7 @@ class SlotLog {
   // Committer
 
   [[nodiscard]] Lsn taken() const noexcept { return Lsn{taken_.load(std::memory_order_relaxed)}; }
-  [[nodiscard]] Lsn published() const noexcept {
-    return Lsn{published_.load()};
-  }
+  [[nodiscard]] Lsn published() const noexcept { return Lsn{published_.load()}; }
   /// Copies published bytes not taken yet.
   void copy_pending(Lsn from, MutableBytes into) const noexcept { copy_out(raw(from), into); }
   /// Where the last whole record ends that begins at or after `from` and ends within `bytes_max`

@@ -29,7 +29,8 @@ StreamWriter::StreamWriter(Segments& segments, const LogEnd& end, Incarnation in
 }
 
 void StreamWriter::begin_batch(std::size_t wanted_bytes) {
-  const std::size_t wanted = round_up(sizeof(BatchHeader) + wanted_bytes, segments_.alignment_bytes());
+  const std::size_t wanted =
+      round_up(sizeof(BatchHeader) + wanted_bytes, segments_.alignment_bytes());
   const std::size_t least =
       round_up(sizeof(BatchHeader) + chunk_bytes(record_bytes_max_), segments_.alignment_bytes());
   if (segment_rest() < std::min(wanted, least) || !segments_.has(segments_.number_of(position_))) {

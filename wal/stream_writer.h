@@ -1,12 +1,13 @@
-// Writes batches to the stream of segments. Used by one thread at a time, the one that runs a round.
+// Writes batches to the stream of segments. Used by one thread at a time, the one that runs a
+// round.
 //
 // A batch is begun, filled with chunks, and written; several may be written before they are synced
 // together. Nothing here decides what goes into a batch or when it is durable (log.h).
 //
 // Invariants: (1) each batch names sequence number and checksum of the one before, and no batch
 //                 crosses a segment;
-//             (2) a segment is synced before a later one is written to: what sync() makes durable is
-//                 everything written.
+//             (2) a segment is synced before a later one is written to: what sync() makes durable
+//                 is everything written.
 // Failure: Error io_error, no_space, failed. After any of them the stream's end on disk is unknown,
 //          and the writer must not be used again.
 #pragma once

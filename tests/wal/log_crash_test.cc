@@ -82,13 +82,12 @@ class Workload {
   // Others append, commit, and have it all written, while this record is not published.
   void change_across_a_round(std::size_t at) {
     const std::size_t other = (at + 1) % slots_.size();
-    journal_.appended.push_back(
-        log_.change_while(slots_[at], ++numbers_[at], size(), page_, [&] {
-          change(other);
-          commit_without_waiting((at + 2) % slots_.size());
-          log_.log().write_pending();
-          note_acknowledged();
-        }));
+    journal_.appended.push_back(log_.change_while(slots_[at], ++numbers_[at], size(), page_, [&] {
+      change(other);
+      commit_without_waiting((at + 2) % slots_.size());
+      log_.log().write_pending();
+      note_acknowledged();
+    }));
   }
   void commit_without_waiting(std::size_t at) {
     journal_.appended.push_back(log_.commit(slots_[at], ++numbers_[at]));
@@ -236,7 +235,8 @@ std::string recover(SimDisk& disk, Journal journal, std::uint64_t seed, unsigned
   }
   for (std::size_t i = 0; i < points.size(); i += 3) {
     SimDisk crashed = points[i].disk.crash(seed + i);
-    if (std::string fault = recover(crashed, points[i].journal, seed + 7 * i + 1, depth - 1, totals);
+    if (std::string fault =
+            recover(crashed, points[i].journal, seed + 7 * i + 1, depth - 1, totals);
         !fault.empty()) {
       return "crash after recovery: " + fault;
     }
@@ -261,8 +261,8 @@ void crash_everywhere(std::uint64_t seed, int steps, std::uint64_t damages) {
   Totals totals;
   totals.points = points.size();
   for (std::size_t i = 0; i < points.size(); ++i) {
-    // Between steps the process is killed, and the disk with its cache lives on; otherwise the power
-    // fails.
+    // Between steps the process is killed, and the disk with its cache lives on; otherwise the
+    // power fails.
     const bool killed = points[i].between_steps;
     for (std::uint64_t damage = killed ? damages - 1 : 0; damage < damages; ++damage) {
       const CrashKeeps keeps = damage == 0   ? CrashKeeps::nothing

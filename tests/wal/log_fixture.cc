@@ -54,6 +54,18 @@ Found read_log(io::Device& device, const LogFileOptions& files) {
   return found;
 }
 
+std::string missing(const std::vector<Remembered>& appended, Gsn acknowledged, const Found& found) {
+  std::string text;
+  for (const Remembered& record : appended) {
+    if (record.gsn <= acknowledged &&
+        std::ranges::find(found.records, record) == found.records.end()) {
+      text += " number " + std::to_string(record.number) + " of slot " +
+              std::to_string(raw(record.slot)) + " with GSN " + std::to_string(raw(record.gsn));
+    }
+  }
+  return text;
+}
+
 OpenLog::OpenLog(io::Device& device, const LogFileOptions& files, const LogOptions& options) {
   store_ = std::make_unique<LogStore>(device.exists(kControlFileName)
                                           ? LogStore::open(device, files, false)
@@ -62,9 +74,8 @@ OpenLog::OpenLog(io::Device& device, const LogFileOptions& files, const LogOptio
   const LogEnd end = reader.find_end();
   Gsn newest = end.durable_gsn;
   for (const StreamPart& part : reader.parts()) {
-    reader.visit(part, [&](const LoggedRecord& logged) {
-      newest = std::max(newest, logged.record.gsn);
-    });
+    reader.visit(part,
+                 [&](const LoggedRecord& logged) { newest = std::max(newest, logged.record.gsn); });
   }
   clock_.raise(newest);
   log_ = Log::begin(*store_, end, clock_, slots_, options);
@@ -98,14 +109,15 @@ Remembered OpenLog::commit(SlotId slot, std::uint64_t number) {
   const auto payload = payload_of(slot, number, 16);
   const std::size_t bytes = sizeof(RecordHeader) + payload.size();
   log_->reserve(slot, bytes, bytes);
-  const Appended appended =
-      log_->append_commit(slot, kCommit, payload.size(), [&](MutableBytes into) {
-        std::memcpy(into.data(), payload.data(), payload.size());
-      });
+  const Appended appended = log_->append_commit(
+      slot, kCommit, payload.size(),
+      [&](MutableBytes into) { std::memcpy(into.data(), payload.data(), payload.size()); });
   log_->release_credit(slot);
   return {log_->incarnation(), slot, number, appended.gsn, appended.lsn, kCommit};
 }
 
-void OpenLog::forget() { log_->move_start(log_->current_start(), "", false); }
+void OpenLog::forget() {
+  log_->move_start(log_->current_start(), "", false);
+}
 
 }  // namespace palimpsest::wal::test

@@ -60,6 +60,9 @@ struct Found {
 /// record that nobody wrote.
 Found read_log(io::Device& device, const LogFileOptions& files = kSmallFiles);
 
+/// Appended records with GSN <= `acknowledged` that were not found, as text; "" if there is none.
+std::string missing(const std::vector<Remembered>& appended, Gsn acknowledged, const Found& found);
+
 /// An open log and what belongs to it.
 class OpenLog {
  public:
