@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <exception>
 #include <optional>
@@ -21,6 +22,8 @@ namespace {
 /// Credit is taken in steps, so that small transactions seldom touch the shared number: a share of
 /// the log, within bounds.
 constexpr std::uint64_t kCreditStepDivisor = 256;
+/// All slots together keep at most this share of the log while they do nothing.
+constexpr std::uint64_t kIdleCreditDivisor = 4;
 constexpr std::uint64_t kCreditStepBytesMin = std::uint64_t{4} << 10U;
 constexpr std::uint64_t kCreditStepBytesMax = std::uint64_t{64} << 10U;
 /// What may be lost to padding and half-filled segment ends before credit is wrong.
@@ -63,23 +66,37 @@ class Log::Turn {
   std::unique_lock<std::mutex> lock_;
 };
 
+void Log::check_options(const LogOptions& options, const Segments& segments) {
+  const bool ring_fits = std::has_single_bit(options.slot_log_bytes) &&
+                         options.slot_log_bytes >= 2 * options.record_bytes_max;
+  const bool batch_fits = options.batch_bytes_max <= kBatchBytesMax &&
+                          options.batch_bytes_max % kSegmentHeaderBytes == 0 &&
+                          options.batch_bytes_max >= 2 * chunk_bytes(options.record_bytes_max) &&
+                          options.batch_bytes_max + kSegmentHeaderBytes <= segments.segment_bytes();
+  if (options.record_bytes_max > kRecordBytesMax || !ring_fits || !batch_fits) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("log options do not fit together: records of up to {} bytes (at most "
+                            "{}), slot logs of {}, batches of {}, segments of {}",
+                            options.record_bytes_max, kRecordBytesMax, options.slot_log_bytes,
+                            options.batch_bytes_max, segments.segment_bytes()));
+  }
+}
+
 // What lies behind the end is a torn tail; its segments are wiped before their numbers are given
-// again. The incarnation is durable before its first batch: no two incarnations share a number.
+// again. The incarnation, and where it begins, are durable before its first batch: no two
+// incarnations share a number, and what the older ones left behind that place stays discarded.
 std::unique_ptr<Log> Log::begin(LogStore& store, const LogEnd& end, Clock& clock,
                                 WorkerSlots& slots, LogOptions options) {
   Segments& segments = store.segments();
+  check_options(options, segments);
   ControlState state = store.control().state();
-  const std::uint64_t last = segments.number_of(end.position);
-  segments.keep_only(segments.number_of(state.start.position), last);
+  segments.keep_only(segments.number_of(state.start.position), segments.number_of(end.position));
   while (segments.files() < LogStore::kSegmentsMin) {
-    segments.make_one();
-  }
-  if (!segments.has(last)) {
-    segments.begin(last);
-    segments.sync(last);
+    static_cast<void>(segments.make_one(false));
   }
   const Incarnation incarnation{raw(std::max(state.incarnation, end.incarnation)) + 1};
   state.incarnation = incarnation;
+  state.incarnation_begin = end.next_sequence;
   state.clean = false;
   store.control().write(state);
   return std::unique_ptr<Log>(new Log(store, end, incarnation, clock, slots, std::move(options)));
@@ -93,8 +110,9 @@ Log::Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clo
       slots_(slots),
       options_(std::move(options)),
       incarnation_(incarnation),
-      credit_step_bytes_(signed_bytes(std::clamp(capacity_bytes() / kCreditStepDivisor,
-                                                 kCreditStepBytesMin, kCreditStepBytesMax))),
+      credit_step_bytes_(signed_bytes(std::min(
+          std::clamp(usable_bytes() / kCreditStepDivisor, kCreditStepBytesMin, kCreditStepBytesMax),
+          usable_bytes() / (kIdleCreditDivisor * slots.slots_max())))),
       states_(std::make_unique<std::atomic<SlotState*>[]>(slots.slots_max())),
       stream_(segments_, end, incarnation, options_.batch_bytes_max, options_.record_bytes_max),
       start_position_(raw(store.control().state().start.position)),
@@ -118,32 +136,69 @@ Log::SlotState& Log::state_of(SlotId slot) {
     const std::lock_guard lock(making_);
     owned_.push_back(std::move(made));
     state = owned_.back().get();
-    place.store(state, std::memory_order_release);
+    place.store(state);
   }
   return *state;
 }
 
-void Log::reserve(SlotId slot, std::size_t bytes, std::size_t credit_bytes) {
-  SlotState& state = state_of(slot);
-  require_working();
-  if (!state.log.has_room(bytes)) {
-    wait_for_ring(state.log, bytes);
-  }
-  const std::int64_t missing = signed_bytes(credit_bytes) - state.credit_bytes;
-  if (missing > 0) {
-    const std::int64_t wanted = std::max(missing, credit_step_bytes_);
-    if (!budget_.take(wanted)) {
-      wait_for_credit(wanted);
-    }
-    state.credit_bytes += wanted;
-  }
+void Log::reserve(SlotId slot, const LogNeed& need) {
+  const bool reserved = try_reserve(slot, need, [] { return false; });
+  check(reserved, "nobody gave up");
 }
 
+bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give_up) {
+  check(need.bytes <= options_.slot_log_bytes, "what is appended without waiting fits the ring");
+  if (need.credit_bytes > usable_bytes()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a transaction needs {} bytes of log; {} are all there may be",
+                            need.credit_bytes, usable_bytes()));
+  }
+  SlotState& state = state_of(slot);
+  require_working();
+  if (!state.log.has_room(need.bytes)) {
+    wait_for_ring(state.log, need.bytes);
+  }
+  SpaceWait wait;
+  while (!take_credit(state, need)) {
+    const std::int64_t missing = signed_bytes(need.credit_bytes) - state.credit_bytes;
+    if (!wait_for_space(wait, std::max<std::int64_t>(missing, 0), give_up)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Padding may have used up what is left: nobody goes on before there is space, but those who make
+// some.
+bool Log::take_credit(SlotState& state, const LogNeed& need) noexcept {
+  const std::int64_t missing = signed_bytes(need.credit_bytes) - state.credit_bytes;
+  if (missing <= 0) {
+    return need.goes_first || budget_.left() >= 0;
+  }
+  for (const std::int64_t wanted : {std::max(missing, credit_step_bytes_), missing}) {
+    if (budget_.take(wanted)) {
+      state.credit_bytes += wanted;
+      if (options_.on_filling && budget_.left() < signed_bytes(usable_bytes() / 2) &&
+          segments_.files() >= segments_.segments_max()) {
+        options_.on_filling();
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+// What the next transaction of the slot will want stays, unless it is short.
 void Log::release_credit(SlotId slot) noexcept {
   SlotState* state = states_[raw(slot)].load(std::memory_order_relaxed);
-  if (state != nullptr && state->credit_bytes > credit_step_bytes_) {
-    budget_.add(state->credit_bytes - credit_step_bytes_);
-    state->credit_bytes = credit_step_bytes_;
+  if (state == nullptr) {
+    return;
+  }
+  const bool short_of_space = budget_.left() < signed_bytes(usable_bytes() / kIdleCreditDivisor);
+  const std::int64_t kept = short_of_space ? 0 : credit_step_bytes_;
+  if (state->credit_bytes > kept) {
+    budget_.add(state->credit_bytes - kept);
+    state->credit_bytes = kept;
   }
 }
 
@@ -161,67 +216,68 @@ void Log::wait_for_ring(const SlotLog& log, std::size_t bytes) {
 }
 
 // Space comes from new segments, or from replay starting later; the latter is somebody else's work,
-// who is asked for it.
-void Log::wait_for_credit(std::int64_t bytes) {
-  std::optional<std::chrono::steady_clock::time_point> full_since;
-  while (!budget_.take(bytes)) {
-    require_working();
-    const std::uint32_t seen = space_given_.load();
-    try {
-      if (make_segment()) {
-        continue;
-      }
-      full_since.reset();
-    } catch (const Error& error) {
-      const auto now = std::chrono::steady_clock::now();
-      full_since = full_since.value_or(now);
-      if (error.code() != ErrorCode::no_space || now - *full_since > kFullDiskPatience) {
-        throw;
-      }
+// who is asked for it. False if the caller gives up.
+bool Log::wait_for_space(SpaceWait& wait, std::int64_t bytes, FunctionRef<bool()> give_up) {
+  require_working();
+  const std::uint32_t seen = space_given_.load();
+  try {
+    if (make_segment(bytes)) {
+      return true;
     }
-    if (options_.on_filling) {
-      options_.on_filling();
-    }
-    if (budget_.left() < bytes) {
-      futex_wait_for(space_given_, seen, kSpacePause);
+    wait.full_since.reset();
+  } catch (const Error& error) {
+    const auto now = std::chrono::steady_clock::now();
+    wait.full_since = wait.full_since.value_or(now);
+    if (error.code() != ErrorCode::no_space || now - *wait.full_since > kFullDiskPatience) {
+      throw;
     }
   }
+  if (options_.on_filling) {
+    options_.on_filling();
+  }
+  if (budget_.left() >= bytes) {
+    return true;
+  }
+  if (give_up()) {
+    return false;
+  }
+  futex_wait_for(space_given_, seen, kSpacePause);
+  return true;
 }
 
 // False if there are as many as there may be.
-bool Log::make_segment() {
-  const std::lock_guard lock(making_);
-  if (!segments_.make_one()) {
+bool Log::make_segment(std::int64_t bytes) {
+  const std::lock_guard lock(making_segment_);
+  if (budget_.left() >= bytes) {
+    return true;  // somebody else has made one
+  }
+  if (!segments_.make_one(false)) {
     return false;
   }
   budget_.add(signed_bytes(segments_.segment_bytes()));
   return true;
 }
 
-void Log::read_back(SlotId slot, Lsn lsn, std::vector<std::byte>& into) const {
+std::uint64_t Log::usable_bytes() const noexcept {
+  return (segments_.segments_max() - kMarginSegments) * segments_.segment_bytes();
+}
+
+void Log::read_back(SlotId slot, Lsn lsn, LogCursor& cursor, std::vector<std::byte>& into) const {
   const SlotLog& log = slot_log(slot);
   if (log.in_ring(lsn)) {
     std::uint32_t bytes = 0;  // a record begins with its length
-    log.read(lsn, std::as_writable_bytes(std::span(&bytes, 1)));
+    const std::uint64_t rest = raw(log.end()) - raw(lsn);
+    if (rest >= sizeof(RecordHeader)) {
+      log.read(lsn, std::as_writable_bytes(std::span(&bytes, 1)));
+    }
+    check(bytes >= sizeof(RecordHeader) && bytes <= rest, "an LSN is where a record begins");
     into.resize(bytes);
     log.read(lsn, into);
     return;
   }
-  for (StreamPosition at = log.newest_chunk(); at != kNowhere;) {
-    const LoggedChunk chunk = read_chunk(segments_, at, slot);
-    if (lsn >= chunk.header.lsn) {
-      const auto record = record_at(chunk.records, raw(lsn) - raw(chunk.header.lsn));
-      if (!record) {
-        break;
-      }
-      const std::byte* begin = record->payload.data() - sizeof(RecordHeader);
-      into.assign(begin, begin + record->bytes());
-      return;
-    }
-    at = chunk.header.previous;
-  }
-  throw Error(ErrorCode::corruption,
-              fmt::format("the log of slot {} holds no record at LSN {}", raw(slot), raw(lsn)));
+  const auto record = cursor.find(segments_, slot, lsn, log.newest_chunk());
+  const std::byte* begin = record.payload.data() - sizeof(RecordHeader);
+  into.assign(begin, begin + record.bytes());
 }
 
 // Durability
@@ -254,8 +310,11 @@ void Log::write_pending() {
 }
 
 bool Log::has_pending() const noexcept {
+  if (needed_gsn_.load() > durable_gsn_.load()) {
+    return true;
+  }
   for (std::uint32_t slot = 0; slot < slots_.count(); ++slot) {
-    const SlotState* state = states_[slot].load(std::memory_order_acquire);
+    const SlotState* state = states_[slot].load();
     if (state != nullptr && state->log.published() != state->log.taken()) {
       return true;
     }
@@ -342,6 +401,7 @@ std::size_t Log::capture() noexcept {
   pending_.clear();
   first_pending_ = 0;
   std::size_t bytes = 0;
+  Gsn newest{0};
   for (std::uint32_t slot = 0; slot < slots_.count(); ++slot) {
     SlotState* state = states_[slot].load(std::memory_order_acquire);
     if (state == nullptr) {
@@ -352,8 +412,11 @@ std::size_t Log::capture() noexcept {
     if (from != to) {
       pending_.push_back({.log = &state->log, .slot = SlotId{slot}, .from = from, .to = to});
       bytes += chunk_bytes(raw(to) - raw(from));
+      newest = std::max(newest, slots_[SlotId{slot}].gsn());
     }
   }
+  // Before anything counts as taken: some of it may lie beyond the GSN of this round.
+  needed_gsn_.store(std::max(needed_gsn_.load(), raw(newest)));
   return bytes;
 }
 
@@ -437,7 +500,9 @@ void Log::move_start(const LogStart& start, const std::string& note, bool clean)
   const std::lock_guard lock(starting_);
   require_working();
   ControlState next = store_.control().state();
-  check(start.position >= next.start.position, "replay never starts earlier than it did");
+  if (start.position <= next.start.position && !clean) {
+    return;  // somebody else has moved it as far
+  }
   next.start = start;
   next.note = note;
   next.clean = clean;
@@ -457,8 +522,8 @@ void Log::move_start(const LogStart& start, const std::string& note, bool clean)
 }
 
 std::uint64_t Log::replay_bytes() const noexcept {
-  return end_position_.load(std::memory_order_relaxed) -
-         start_position_.load(std::memory_order_relaxed);
+  const std::uint64_t start = start_position_.load(std::memory_order_acquire);
+  return std::max(end_position_.load(std::memory_order_relaxed), start) - start;
 }
 
 std::uint64_t Log::capacity_bytes() const noexcept {

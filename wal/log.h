@@ -25,15 +25,18 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/function_ref.h"
 #include "base/sync_point.h"
 #include "base/worker_slots.h"
 #include "wal/log_budget.h"
@@ -64,6 +67,16 @@ struct LogStatistics {
   std::uint64_t stream_bytes = 0;  ///< of the stream: padding and segment ends included
 };
 
+/// What must be there before records are appended.
+struct LogNeed {
+  std::size_t bytes = 0;  ///< of records, headers included, that are appended without waiting
+  /// Those records, and all else that the transaction must be able to append whatever happens: the
+  /// compensation of everything it has done and is about to do.
+  std::size_t credit_bytes = 0;
+  /// For rollbacks and what makes space: uses its credit even when others wait for space.
+  bool goes_first = false;
+};
+
 /// What an append returns.
 struct Appended {
   Gsn gsn{};
@@ -86,12 +99,13 @@ class Log {
 
   // Appending
 
-  /// Makes sure that records of `bytes` altogether can be appended without waiting, and that
-  /// `credit_bytes` fit the log: those records, and all else that the transaction must be able to
-  /// append whatever happens, the compensation of everything it has done and is about to do. Waits
-  /// for rounds and for space, with no latch held. Throws failed, no_space, bad_alloc; io_error if
-  /// a segment could not be made.
-  void reserve(SlotId slot, std::size_t bytes, std::size_t credit_bytes);
+  /// Makes sure of `need`. Waits for rounds and for space, with no latch held; while it waits for
+  /// space it asks give_up() now and then, and returns false when told so. Throws failed, no_space,
+  /// bad_alloc; invalid_argument if the whole log is too small; io_error if a segment could not be
+  /// made.
+  [[nodiscard]] bool try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give_up);
+  /// The same, without giving up: only for those who do not hold up whoever makes space.
+  void reserve(SlotId slot, const LogNeed& need);
 
   /// Appends a record that was reserved; its GSN is above the slot's and `at_least`.
   /// encode(MutableBytes) writes the payload.
@@ -109,13 +123,14 @@ class Log {
     return {gsn, lsn};
   }
 
-  /// Appends a record that was reserved and whose GSN is a timestamp drawn from the clock.
+  /// Appends a record that was reserved and whose GSN is a timestamp drawn from the clock, above
+  /// the slot's GSN and `at_least`: that of the transaction's other slots.
   template <class Encode>
-  Appended append_commit(SlotId slot, RecordType type, std::size_t payload_bytes,
+  Appended append_commit(SlotId slot, Gsn at_least, RecordType type, std::size_t payload_bytes,
                          Encode&& encode) noexcept {
     WorkerSlot& worker = slots_[slot];
     SlotState& state = *states_[raw(slot)].load(std::memory_order_relaxed);
-    static_cast<void>(worker.begin_append(Gsn{0}));
+    static_cast<void>(worker.begin_append(at_least));
     PALIMPSEST_SYNC_POINT("wal.commit.marked");
     const Gsn timestamp = worker.draw_timestamp(clock_);
     const Lsn lsn = state.log.append(type, timestamp, payload_bytes, encode);
@@ -134,8 +149,9 @@ class Log {
     return states_[raw(slot)].load(std::memory_order_relaxed)->log;
   }
   /// Copies the record at `lsn` of the slot's own log, from memory or from the stream, into `into`.
-  /// Throws io_error, corruption. `into` keeps its memory from call to call.
-  void read_back(SlotId slot, Lsn lsn, std::vector<std::byte>& into) const;
+  /// Throws io_error, corruption. By the owner. `into` keeps its memory, `cursor` its place from
+  /// call to call: going backwards, each chunk is read once.
+  void read_back(SlotId slot, Lsn lsn, LogCursor& cursor, std::vector<std::byte>& into) const;
 
   // Durability
 
@@ -146,7 +162,7 @@ class Log {
   void wait_durable(Gsn gsn);
   /// One round if anything waits to be written. For the background. Throws failed.
   void write_pending();
-  /// Whether some log has records that are not written.
+  /// Whether some log has records that are not written, or that are and no stated GSN covers yet.
   [[nodiscard]] bool has_pending() const noexcept;
 
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
@@ -161,7 +177,8 @@ class Log {
   /// turn.
   [[nodiscard]] LogStart current_start();
   /// Says durably that replay starts at `start`, which current_start() returned, with this note,
-  /// and gives segments before it back. Throws io_error, failed.
+  /// and gives segments before it back; nothing if it starts there or later already. Throws
+  /// io_error, failed.
   void move_start(const LogStart& start, const std::string& note, bool clean);
   /// Bytes of the stream from replay's start on.
   [[nodiscard]] std::uint64_t replay_bytes() const noexcept;
@@ -185,16 +202,24 @@ class Log {
     Lsn in_batch{};          ///< end of what the batch in the making holds
     StreamPosition chunk{};  ///< where that lies
   };
+  /// One who waits for space.
+  struct SpaceWait {
+    std::optional<std::chrono::steady_clock::time_point> full_since;
+  };
   /// The turn; its end wakes the followers.
   class Turn;
 
   Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clock, WorkerSlots& slots,
       LogOptions options);
 
+  static void check_options(const LogOptions& options, const Segments& segments);
   [[nodiscard]] SlotState& state_of(SlotId slot);
   void wait_for_ring(const SlotLog& log, std::size_t bytes);
-  void wait_for_credit(std::int64_t bytes);
-  [[nodiscard]] bool make_segment();
+  [[nodiscard]] bool take_credit(SlotState& state, const LogNeed& need) noexcept;
+  [[nodiscard]] bool wait_for_space(SpaceWait& wait, std::int64_t bytes,
+                                    FunctionRef<bool()> give_up);
+  [[nodiscard]] bool make_segment(std::int64_t bytes);
+  [[nodiscard]] std::uint64_t usable_bytes() const noexcept;
   void follow(std::uint32_t seen) noexcept;
 
   bool run_round();
@@ -213,8 +238,9 @@ class Log {
   const Incarnation incarnation_;
   const std::int64_t credit_step_bytes_;
   std::unique_ptr<std::atomic<SlotState*>[]> states_;  ///< by slot; made on first use, kept
-  std::mutex making_;                                  ///< of slot states and segments
-  std::vector<std::unique_ptr<SlotState>> owned_;      ///< protected by making_
+  std::mutex making_;                                  ///< of slot states
+  std::mutex making_segment_;
+  std::vector<std::unique_ptr<SlotState>> owned_;  ///< protected by making_
   LogBudget budget_;
   std::atomic<std::uint32_t> space_given_{0};  ///< who waits for credit sleeps on it
 
@@ -229,6 +255,8 @@ class Log {
   std::atomic<std::uint64_t> start_position_{0};
   std::atomic<std::uint64_t> end_position_{0};
   std::atomic<std::uint64_t> durable_gsn_{0};
+  /// Highest GSN that some captured record may have: beyond durable_gsn_, another round is needed.
+  std::atomic<std::uint64_t> needed_gsn_{0};
   std::atomic<std::uint32_t> rounds_ended_{0};  ///< followers sleep on it
   std::atomic<std::uint32_t> followers_{0};
   std::atomic<bool> failed_{false};

@@ -21,7 +21,6 @@ constexpr std::string_view kNewControlFileName = "log-control.new";
 constexpr std::size_t kBlockBytes = 4096;
 constexpr std::uint32_t kCopies = 3;
 constexpr std::size_t kChecksumEnd = 16;
-constexpr std::uint64_t kCounterMax = std::uint64_t{1} << 62U;  ///< no honest file gets near
 
 struct Block {
   std::array<char, 8> magic;
@@ -33,12 +32,13 @@ struct Block {
   std::uint64_t segment_bytes;
   Incarnation incarnation;
   LogStart start;
+  BatchSequence incarnation_begin;
   std::uint32_t note_bytes;
   std::uint32_t reserved;
 };
 
 static_assert(sizeof(LogStart) == 32);
-static_assert(sizeof(Block) == 104 && offsetof(Block, start) == 64);
+static_assert(sizeof(Block) == 112 && offsetof(Block, start) == 64);
 static_assert(sizeof(Block) + kControlNoteBytesMax <= kBlockBytes);
 
 void encode(const ControlState& state, std::uint64_t sequence, MutableBytes into) noexcept {
@@ -52,6 +52,7 @@ void encode(const ControlState& state, std::uint64_t sequence, MutableBytes into
               .segment_bytes = state.segment_bytes,
               .incarnation = state.incarnation,
               .start = state.start,
+              .incarnation_begin = state.incarnation_begin,
               .note_bytes = static_cast<std::uint32_t>(state.note.size()),
               .reserved = 0};
   std::memcpy(into.data() + sizeof block, state.note.data(), state.note.size());
@@ -81,7 +82,7 @@ void validate(const Block& block, const std::string& file) {
       block.segment_bytes >= 2 * kSegmentHeaderBytes && block.segment_bytes <= kCounterMax &&
       block.sequence <= kCounterMax && raw(block.incarnation) <= kCounterMax &&
       start <= kCounterMax && start / block.segment_bytes >= 1 &&
-      start % block.segment_bytes >= kSegmentHeaderBytes &&
+      start % block.segment_bytes >= kSegmentHeaderBytes && start % kBatchAlignment == 0 &&
       raw(block.start.sequence) <= kCounterMax && block.start.incarnation <= block.incarnation;
   if (!sane) {
     throw Error(ErrorCode::corruption,
@@ -166,6 +167,7 @@ std::unique_ptr<LogControl> LogControl::open(io::Device& device, bool read_only)
   ControlState state{.uuid = newest->uuid,
                      .segment_bytes = newest->segment_bytes,
                      .incarnation = newest->incarnation,
+                     .incarnation_begin = newest->incarnation_begin,
                      .start = newest->start,
                      .clean = newest->clean == 1,
                      .note = std::string(as_view(note.data(), note.size()))};

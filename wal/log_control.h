@@ -10,8 +10,9 @@
 //   24 16 uuid of the database      40  8 sequence, raised by every write
 //   48  8 segment size              56  8 incarnation that writes, or wrote last
 //   64 32 start: position, batch sequence, checksum of the batch before, lowest incarnation
-//   96  4 note bytes               100  4 reserved
-//  104    note: of the layer above, opaque here; then zeros
+//   96  8 batch sequence at which the incarnation began
+//  104  4 note bytes               108  4 reserved
+//  112    note: of the layer above, opaque here; then zeros
 // Failure: Error io_error, corruption, not_a_database, unsupported_version; they name the file.
 #pragma once
 
@@ -43,6 +44,9 @@ struct ControlState {
   Uuid uuid{};
   std::uint64_t segment_bytes = 0;
   Incarnation incarnation{};
+  /// Where the incarnation began: what older ones wrote under this number or a higher one was
+  /// discarded, and does not come back.
+  BatchSequence incarnation_begin{};
   LogStart start;
   bool clean = false;
   std::string note;  ///< at most kControlNoteBytesMax

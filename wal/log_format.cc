@@ -58,7 +58,8 @@ std::optional<RecordView> record_at(ConstBytes records, std::size_t at) noexcept
   }
   const auto header = load<RecordHeader>(records.subspan(at));
   if (header.bytes < sizeof(RecordHeader) || header.bytes > kRecordBytesMax ||
-      header.bytes > records.size() - at || header.type == RecordType{}) {
+      header.bytes > records.size() - at || header.type == RecordType{} ||
+      raw(header.gsn) > kCounterMax) {
     return std::nullopt;
   }
   return RecordView{
@@ -122,10 +123,13 @@ std::optional<BatchHeader> peek_batch(ConstBytes bytes, std::uint64_t bytes_max)
     return std::nullopt;
   }
   const auto header = load<BatchHeader>(bytes);
-  const bool fits = header.batch_bytes <= bytes_max && header.batch_bytes % kBatchAlignment == 0 &&
+  const bool sane = raw(header.sequence) <= kCounterMax && raw(header.incarnation) <= kCounterMax &&
+                    raw(header.durable_gsn) <= kCounterMax;
+  const bool fits = header.batch_bytes <= std::min<std::uint64_t>(bytes_max, kBatchBytesMax) &&
+                    header.batch_bytes % kBatchAlignment == 0 &&
                     header.content_bytes >= sizeof(BatchHeader) &&
                     header.content_bytes <= header.batch_bytes;
-  return header.magic == kBatchMagic && fits ? std::optional(header) : std::nullopt;
+  return header.magic == kBatchMagic && sane && fits ? std::optional(header) : std::nullopt;
 }
 
 bool verify_batch(const BatchHeader& header, ConstBytes batch) noexcept {

@@ -46,8 +46,16 @@ namespace palimpsest::wal {
 
 inline constexpr std::uint32_t kLogFormatVersion = 1;
 inline constexpr std::size_t kSegmentHeaderBytes = 4096;
+inline constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10U;
+inline constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{16} << 30U;
 inline constexpr std::size_t kBatchAlignment = 512;
 inline constexpr std::size_t kChunkAlignment = 8;
+
+/// Largest batch of any writer; keeps what a reader allocates for bytes from disk within bounds.
+inline constexpr std::size_t kBatchBytesMax = std::size_t{16} << 20U;
+/// Largest counter or GSN that is believed: keeps room for counting on, and no honest log gets
+/// near.
+inline constexpr std::uint64_t kCounterMax = std::uint64_t{1} << 62U;
 
 using Uuid = std::array<std::uint8_t, 16>;
 
@@ -143,8 +151,8 @@ void seal_chunk(SlotId slot, Lsn lsn, std::uint32_t record_bytes, StreamPosition
 /// it already, and zeroes the padding. Returns the checksum.
 std::uint64_t seal_batch(BatchHeader header, MutableBytes batch) noexcept;
 
-/// Whether `bytes` begins with a batch header that is worth a look: magic, and sizes that lie
-/// within `bytes_max`. Reads sizeof(BatchHeader) bytes.
+/// Whether `bytes` begins with a batch header that is worth a look: magic, counters within
+/// kCounterMax, and sizes within `bytes_max` and kBatchBytesMax. Reads sizeof(BatchHeader) bytes.
 [[nodiscard]] std::optional<BatchHeader> peek_batch(ConstBytes bytes,
                                                     std::uint64_t bytes_max) noexcept;
 /// Whether a batch is whole: checksum, and chunks that fill it exactly. `batch` has the header's

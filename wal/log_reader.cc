@@ -93,6 +93,11 @@ const LogEnd& LogReader::find_end() {
   return end_;
 }
 
+// Whether an older incarnation wrote the batch behind what the newest one went on from.
+bool LogReader::was_discarded(const BatchHeader& header) const noexcept {
+  return header.incarnation < control_.incarnation && header.sequence >= control_.incarnation_begin;
+}
+
 // Whether the next batch of the stream lies at `at`.
 bool LogReader::accept(Window& window, StreamPosition at) {
   if (!segments_.has(segments_.number_of(at))) {
@@ -102,7 +107,7 @@ bool LogReader::accept(Window& window, StreamPosition at) {
   const auto header = peek_batch(window.bytes(at, sizeof(BatchHeader)), rest);
   const bool fits = header && header->sequence == expected_.sequence &&
                     header->previous_checksum == expected_.previous_checksum &&
-                    header->incarnation >= expected_.incarnation;
+                    header->incarnation >= expected_.incarnation && !was_discarded(*header);
   if (!fits || !verify_batch(*header, window.bytes(at, header->batch_bytes))) {
     return false;
   }
@@ -120,7 +125,7 @@ void LogReader::note(StreamPosition at, const BatchHeader& header) {
   cuts_[header.incarnation] = header.durable_gsn;
   end_.position = segments_.behind(at, header.batch_bytes);
   end_.incarnation = header.incarnation;
-  end_.durable_gsn = header.durable_gsn;
+  end_.durable_gsn = std::max(end_.durable_gsn, header.durable_gsn);
   ++end_.batches;
   end_.bytes += header.batch_bytes;
   expected_ = {.sequence = BatchSequence{raw(header.sequence) + 1},
@@ -147,7 +152,7 @@ void LogReader::refuse_if_stated_durable(Window& window, StreamPosition from) co
     const auto header = peek_batch(window.bytes(StreamPosition{at}, sizeof(BatchHeader)), end - at);
     const bool states = header && header->durable_sequence >= expected_.sequence &&
                         header->sequence > header->durable_sequence &&
-                        header->incarnation >= expected_.incarnation;
+                        header->incarnation >= expected_.incarnation && !was_discarded(*header);
     if (states && verify_batch(*header, window.bytes(StreamPosition{at}, header->batch_bytes))) {
       throw Error(
           ErrorCode::corruption,
@@ -224,6 +229,28 @@ void LogReader::visit_batches(const StreamPart& part,
     show(at, *header);
     at = plus(at, header->batch_bytes);
   }
+}
+
+RecordView LogCursor::find(const Segments& segments, SlotId slot, Lsn lsn, StreamPosition newest) {
+  const auto read = [&](StreamPosition at) {
+    chunk_ = read_chunk(segments, at, slot);
+    at_ = at;
+  };
+  if (newest != kNowhere &&
+      (at_ == kNowhere || raw(lsn) >= raw(chunk_.header.lsn) + chunk_.records.size())) {
+    read(newest);
+  }
+  while (at_ != kNowhere && lsn < chunk_.header.lsn && chunk_.header.previous < at_ &&
+         chunk_.header.previous != kNowhere) {
+    read(chunk_.header.previous);
+  }
+  if (at_ != kNowhere && lsn >= chunk_.header.lsn) {
+    if (const auto record = record_at(chunk_.records, raw(lsn) - raw(chunk_.header.lsn))) {
+      return *record;
+    }
+  }
+  throw Error(ErrorCode::corruption,
+              fmt::format("the log of slot {} holds no record at LSN {}", raw(slot), raw(lsn)));
 }
 
 LoggedChunk read_chunk(const Segments& segments, StreamPosition at, SlotId slot) {

@@ -34,7 +34,7 @@ struct LogEnd {
   BatchSequence next_sequence{};
   std::uint64_t previous_checksum = 0;
   Incarnation incarnation{};  ///< of the last batch, or the start's
-  Gsn durable_gsn{};          ///< stated by the last batch of the stream; 0 if none
+  Gsn durable_gsn{};          ///< the highest stated by any batch of the stream; 0 if none
   std::uint64_t batches = 0;
   std::uint64_t bytes = 0;  ///< of batches
 };
@@ -61,9 +61,22 @@ struct LoggedChunk {
   std::vector<std::byte> records;
 };
 
+/// Walks the chunks of one slot's log backwards, and remembers where it stands.
+class LogCursor {
+ public:
+  /// The record at `lsn`, a view into the cursor's memory, valid until the next call. `newest` is
+  /// the newest chunk of the slot. Throws io_error, corruption.
+  RecordView find(const Segments& segments, SlotId slot, Lsn lsn, StreamPosition newest);
+
+ private:
+  StreamPosition at_ = kNowhere;
+  LoggedChunk chunk_;
+};
+
 class LogReader {
  public:
-  LogReader(const Segments& segments, const LogStart& start) : segments_(segments), start_(start) {}
+  LogReader(const Segments& segments, const ControlState& control)
+      : segments_(segments), control_(control), start_(control.start) {}
 
   /// Judges the whole stream. Throws corruption as described.
   const LogEnd& find_end();
@@ -90,6 +103,7 @@ class LogReader {
     Incarnation incarnation{};
   };
 
+  [[nodiscard]] bool was_discarded(const BatchHeader& header) const noexcept;
   [[nodiscard]] bool accept(Window& window, StreamPosition at);
   void note(StreamPosition at, const BatchHeader& header);
   void refuse_damaged_middle(Window& window) const;
@@ -98,6 +112,7 @@ class LogReader {
                    FunctionRef<void(const LoggedRecord&)> show) const;
 
   const Segments& segments_;
+  const ControlState control_;
   const LogStart start_;
   Expected expected_;
   LogEnd end_;

@@ -11,12 +11,12 @@ namespace {
 constexpr std::uint64_t kFirstSegment = 1;
 
 void check_options(const LogFileOptions& options) {
-  if (options.segment_bytes < LogStore::kSegmentBytesMin ||
+  if (options.segment_bytes < kSegmentBytesMin || options.segment_bytes > kSegmentBytesMax ||
       options.segment_bytes % kSegmentHeaderBytes != 0) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("log segments of {} bytes: the size is a multiple of {} and at least {}",
-                    options.segment_bytes, kSegmentHeaderBytes, LogStore::kSegmentBytesMin));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("log segments of {} bytes: the size is a multiple of {} from {} to {}",
+                            options.segment_bytes, kSegmentHeaderBytes, kSegmentBytesMin,
+                            kSegmentBytesMax));
   }
   if (options.segments_max < LogStore::kSegmentsMin) {
     throw Error(ErrorCode::invalid_argument,
@@ -39,6 +39,10 @@ std::unique_ptr<Segments> open_segments(io::Device& device, const LogControl& co
 // The control file comes last: until it is there, there is no log.
 LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOptions& options) {
   check_options(options);
+  if (device.exists(kControlFileName)) {
+    throw Error(ErrorCode::already_exists,
+                fmt::format("{}: there is a log already", device.path()));
+  }
   const std::uint64_t start = kFirstSegment * options.segment_bytes + kSegmentHeaderBytes;
   ControlState state{.uuid = uuid,
                      .segment_bytes = options.segment_bytes,
@@ -54,7 +58,7 @@ LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOpt
     Segments segments(device, described, false);
     segments.keep_only(kFirstSegment, kFirstSegment - 1);  // what an interrupted making left
     while (segments.files() < kSegmentsMin) {
-      segments.make_one();
+      static_cast<void>(segments.make_one(false));
     }
     segments.begin(kFirstSegment);
     segments.sync(kFirstSegment);

@@ -22,9 +22,9 @@ class LogStore {
  public:
   /// The fewest segments: one is written, one replayed from, and two are the margin of rollbacks.
   static constexpr std::uint32_t kSegmentsMin = 4;
-  static constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10U;
 
-  /// Makes a log without records, durably. Throws invalid_argument for options beyond limits.
+  /// Makes a log without records, durably. The caller has the directory to himself. Throws
+  /// already_exists, invalid_argument for options beyond limits.
   static LogStore create(io::Device& device, const Uuid& uuid, const LogFileOptions& options);
   /// Opens and locks a log. Its segment size is what it was made with. For writing, everything the
   /// files show is made durable first: after a mere process kill it may be in a cache only.

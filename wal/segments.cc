@@ -16,6 +16,7 @@ namespace palimpsest::wal {
 namespace {
 
 constexpr std::string_view kPrefix = "log-";
+constexpr std::uint32_t kIndexMax = 1'000'000;  ///< other files are not ours
 constexpr std::size_t kZeroBytes = std::size_t{1} << 20U;
 
 std::string file_name(std::uint32_t index) {
@@ -31,7 +32,16 @@ std::optional<std::uint32_t> index_of(std::string_view name) {
   std::uint32_t index = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
   const bool whole = error == std::errc{} && end == name.data() + name.size();
-  return whole && index > 0 ? std::optional(index) : std::nullopt;
+  return whole && index > 0 && index <= kIndexMax ? std::optional(index) : std::nullopt;
+}
+
+/// Whether a file that is too short for a segment says nevertheless that it is one.
+bool has_whole_header(io::File& file, MutableBytes block) {
+  if (file.size_bytes() < block.size()) {
+    return false;
+  }
+  file.read(0, block);
+  return decode_segment_header(block).has_value();
 }
 
 }  // namespace
@@ -54,26 +64,40 @@ void Segments::take_stock(bool read_only) {
     }
     next_name_ = std::max(next_name_, *index + 1);
     SharedFile file = device_.open(name, mode, false);
-    if (file->size_bytes() < options_.segment_bytes) {
-      file.reset();  // its making was interrupted
-      if (!read_only) {
-        device_.remove(name);
-      }
+    const bool is_whole = file->size_bytes() >= options_.segment_bytes;
+    if (is_whole || has_whole_header(*file, block.bytes())) {
+      take(std::move(file), block.bytes());
       continue;
     }
-    file->read(0, block.bytes());
-    const auto header = decode_segment_header(block.bytes());
-    if (!header || header->uuid != options_.uuid ||
-        header->segment_bytes != options_.segment_bytes || header->number == 0) {
-      spare_.push_back(std::move(file));
-      continue;
+    file.reset();  // its making was interrupted
+    if (!read_only) {
+      device_.remove(name);
     }
-    const auto [other, is_new] = in_use_.emplace(header->number, file);
-    if (!is_new) {
-      throw Error(ErrorCode::corruption,
-                  fmt::format("log segments \"{}\" and \"{}\" both say they are number {}",
-                              other->second->name(), file->name(), header->number));
-    }
+  }
+}
+
+void Segments::take(SharedFile file, MutableBytes block) {
+  file->read(0, block);
+  const auto header = decode_segment_header(block);
+  const bool is_ours = header && header->uuid == options_.uuid && header->number > 0 &&
+                       header->segment_bytes == options_.segment_bytes;
+  if (is_ours && file->size_bytes() < options_.segment_bytes) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("log segment \"{}\" has {} bytes, not {}", file->name(),
+                            file->size_bytes(), options_.segment_bytes));
+  }
+  const bool is_zero = std::ranges::all_of(block, [](std::byte b) { return b == std::byte{0}; });
+  if (is_zero || (header && !is_ours)) {
+    spare_.push_back(std::move(file));
+    return;
+  }
+  const std::uint64_t number =
+      is_ours ? header->number : kCounterMax / options_.segment_bytes + in_use_.size() + 1;
+  const auto [other, is_new] = in_use_.emplace(number, file);
+  if (!is_new) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("log segments \"{}\" and \"{}\" both say they are number {}",
+                            other->second->name(), file->name(), number));
   }
 }
 
@@ -107,18 +131,18 @@ void Segments::keep_only(std::uint64_t first, std::uint64_t last) {
   std::vector<SharedFile> behind;
   {
     const std::lock_guard lock(mutex_);
-    const auto begin = in_use_.upper_bound(last);
-    for (auto entry = begin; entry != in_use_.end(); ++entry) {
+    for (auto entry = in_use_.upper_bound(last); entry != in_use_.end(); ++entry) {
       behind.push_back(entry->second);
     }
-    in_use_.erase(begin, in_use_.end());
-    spare_.insert(spare_.end(), behind.begin(), behind.end());
   }
   const AlignedMemory zeros(kSegmentHeaderBytes, kSegmentHeaderBytes);
   for (const SharedFile& file : behind) {
     file->write(0, zeros.bytes());
     file->sync();
   }
+  const std::lock_guard lock(mutex_);
+  spare_.insert(spare_.end(), behind.begin(), behind.end());
+  in_use_.erase(in_use_.upper_bound(last), in_use_.end());
 }
 
 std::uint32_t Segments::release_before(std::uint64_t first) {
@@ -155,9 +179,9 @@ Segments::SharedFile Segments::make_file(const std::string& name) {
   return file;
 }
 
-bool Segments::make_one() {
+bool Segments::make_one(bool beyond_max) {
   const std::lock_guard making(making_);
-  if (files() >= options_.segments_max) {
+  if (files() >= options_.segments_max && !beyond_max) {
     return false;
   }
   SharedFile file = make_file(file_name(next_name_));

@@ -39,9 +39,10 @@ class Segments {
     Uuid uuid{};
   };
 
-  /// Takes stock of the segment files of the directory. Those whose header is no whole header of
-  /// this database are spare, if they have the right size. Throws corruption if two hold one
-  /// number.
+  /// Takes stock of the segment files of the directory. One whose header is zero is spare. One
+  /// whose header is damaged gets a number beyond all others, so that the reader looks at what it
+  /// says. One that is too short was not made to its end and is removed, but it is corruption if
+  /// its header is whole; corruption also if two hold one number.
   Segments(io::Device& device, const Options& options, bool read_only);
 
   [[nodiscard]] std::uint64_t segment_bytes() const noexcept { return options_.segment_bytes; }
@@ -80,8 +81,9 @@ class Segments {
   /// Segments below `first` are spare from now on (invariant 2 is the caller's); how many.
   std::uint32_t release_before(std::uint64_t first);
 
-  /// Makes one more segment, durably. False if there are segments_max. Throws no_space.
-  bool make_one();
+  /// Makes one more segment, durably. False if there are segments_max, unless `beyond_max`. Throws
+  /// no_space.
+  [[nodiscard]] bool make_one(bool beyond_max);
 
   /// Makes a spare segment number `number`; its header is durable with the next sync of it. There
   /// is a spare one.
@@ -102,6 +104,7 @@ class Segments {
   using SharedFile = std::shared_ptr<io::File>;
 
   void take_stock(bool read_only);
+  void take(SharedFile file, MutableBytes block);
   [[nodiscard]] SharedFile find(std::uint64_t number) const;
   [[nodiscard]] SharedFile make_file(const std::string& name);
 

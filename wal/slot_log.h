@@ -48,8 +48,8 @@ class SlotLog {
   template <class Encode>
   Lsn append(RecordType type, Gsn gsn, std::size_t payload_bytes, Encode&& encode) noexcept {
     const std::size_t bytes = sizeof(RecordHeader) + payload_bytes;
-    debug_check(has_room(bytes) && bytes <= scratch_.size_bytes(),
-                "room is asked for before latches");
+    check(bytes <= scratch_.size_bytes(), "a record is no larger than the largest");
+    debug_check(has_room(bytes), "room is asked for before latches");
     const std::size_t at = end_ & (capacity_ - 1);
     const bool wraps = at + bytes > capacity_;
     std::byte* record = wraps ? scratch_.data() : ring_.data() + at;

@@ -1,10 +1,6 @@
 #include "wal/stream_writer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-
-#include "palimpsest/error.h"
 
 #include "base/check.h"
 #include "base/sync_point.h"
@@ -33,7 +29,9 @@ void StreamWriter::begin_batch(std::size_t wanted_bytes) {
       round_up(sizeof(BatchHeader) + wanted_bytes, segments_.alignment_bytes());
   const std::size_t least =
       round_up(sizeof(BatchHeader) + chunk_bytes(record_bytes_max_), segments_.alignment_bytes());
-  if (segment_rest() < std::min(wanted, least) || !segments_.has(segments_.number_of(position_))) {
+  const bool aligned = raw(position_) % segments_.alignment_bytes() == 0;  // of this device
+  if (!aligned || segment_rest() < std::min(wanted, least) ||
+      !segments_.has(segments_.number_of(position_))) {
     move_to_next_segment();
   }
   batch_bytes_max_ = std::min<std::uint64_t>(memory_.size_bytes(), segment_rest());
@@ -110,9 +108,9 @@ void StreamWriter::move_to_next_segment() {
     ++next;
   }
   sync();
-  if (segments_.spare() == 0 && !segments_.make_one()) {  // the budget's margin is used up
-    throw Error(ErrorCode::no_space,
-                fmt::format("all {} segments of the log are in use", segments_.files()));
+  if (segments_.spare() == 0) {
+    // Padding has used up the margin. Rather a segment too many than a log that has failed.
+    static_cast<void>(segments_.make_one(true));
   }
   segments_.begin(next);
   unsynced_ = true;

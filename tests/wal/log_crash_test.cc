@@ -23,6 +23,7 @@ namespace {
 
 using palimpsest::test::CrashKeeps;
 using palimpsest::test::SimDisk;
+using palimpsest::test::SimKind;
 using palimpsest::test::SimOperation;
 
 /// What is known outside of the log.
@@ -37,7 +38,7 @@ struct Journal {
 struct CrashPoint {
   SimDisk disk;
   Journal journal;
-  bool between_steps = false;  ///< nothing in flight
+  bool nothing_in_flight = false;  ///< but a sync, perhaps
 };
 
 struct Totals {
@@ -199,7 +200,7 @@ std::string recover(SimDisk& disk, Journal journal, std::uint64_t seed, unsigned
   std::vector<CrashPoint> points;
   try {
     const auto device = disk.device();
-    const Found found = read_log(*device);
+    const Found found = read_log(*device, kSmallFiles, false);
     totals.records += found.records.size();
     totals.beyond += found.beyond.size();
     if (std::string fault = judge(journal, found); !fault.empty()) {
@@ -251,26 +252,26 @@ void crash_everywhere(std::uint64_t seed, int steps, std::uint64_t damages) {
   std::vector<CrashPoint> points;
   {
     Workload workload(disk, journal, seed);
-    disk.set_hook([&](const SimOperation&) { points.push_back({disk.snapshot(), journal}); });
+    disk.set_hook([&](const SimOperation& operation) {
+      points.push_back({disk.snapshot(), journal, operation.kind == SimKind::sync});
+    });
     for (int i = 0; i < steps; ++i) {
       workload.step();
-      points.push_back({disk.snapshot(), journal, true});
     }
     disk.set_hook({});
   }
   Totals totals;
   totals.points = points.size();
   for (std::size_t i = 0; i < points.size(); ++i) {
-    // Between steps the process is killed, and the disk with its cache lives on; otherwise the
-    // power fails.
-    const bool killed = points[i].between_steps;
-    for (std::uint64_t damage = killed ? damages - 1 : 0; damage < damages; ++damage) {
+    for (std::uint64_t damage = 0; damage < damages; ++damage) {
       const CrashKeeps keeps = damage == 0   ? CrashKeeps::nothing
                                : damage == 1 ? CrashKeeps::everything
                                              : CrashKeeps::random;
+      // The process is killed, and the disk with its cache lives on; or the power fails.
+      const bool killed = damage == 3 && points[i].nothing_in_flight;
       SimDisk crashed = killed ? points[i].disk.snapshot()
                                : points[i].disk.crash(seed * 1'000'003 + i * 101 + damage, keeps);
-      const unsigned depth = (killed && i % 8 == 0) || (damage == 2 && i % 4 == 0) ? 1 : 0;
+      const unsigned depth = (damage == 2 && i % 4 == 0) || (killed && i % 8 < 2) ? 1 : 0;
       const std::string fault =
           recover(crashed, points[i].journal, seed + i * 31 + damage, depth, totals);
       ASSERT_EQ(fault, "") << "crash point " << i << " damage " << damage;

@@ -69,7 +69,7 @@ bool run_with(const SimFault& fault) {
           EXPECT_EQ(later.code(), ErrorCode::failed) << later.what();
         }
       };
-      refused([&] { open.log().reserve(SlotId{0}, 100, 100); });
+      refused([&] { open.log().reserve(SlotId{0}, {.bytes = 100, .credit_bytes = 100}); });
       refused([&] { open.log().wait_durable(open.clock().draw(Gsn{0})); });
       refused([&] { open.log().write_pending(); });
       refused([&] { open.forget(); });

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 
 #include "base/random.h"
 
@@ -29,15 +28,15 @@ std::optional<std::uint64_t> number_of(SlotId slot, ConstBytes payload) {
   return same ? std::optional(number) : std::nullopt;
 }
 
-Found read_log(io::Device& device, const LogFileOptions& files) {
-  const LogStore store = LogStore::open(device, files, true);
-  LogReader reader(store.segments(), store.control().state().start);
+Found read_log(io::Device& device, const LogFileOptions& files, bool read_only) {
+  const LogStore store = LogStore::open(device, files, read_only);
+  LogReader reader(store.segments(), store.control().state());
   Found found{.end = reader.find_end(), .records = {}, .beyond = {}, .cuts = {}};
   for (const StreamPart& part : reader.parts()) {
     reader.visit(part, [&](const LoggedRecord& logged) {
       const auto number = number_of(logged.slot, logged.record.payload);
       if (!number) {
-        throw std::logic_error("a record that nobody wrote");
+        throw UnknownRecord{};
       }
       auto& records = logged.counts ? found.records : found.beyond;
       records.push_back({.incarnation = logged.incarnation,
@@ -70,7 +69,7 @@ OpenLog::OpenLog(io::Device& device, const LogFileOptions& files, const LogOptio
   store_ = std::make_unique<LogStore>(device.exists(kControlFileName)
                                           ? LogStore::open(device, files, false)
                                           : LogStore::create(device, kUuid, files));
-  LogReader reader(store_->segments(), store_->control().state().start);
+  LogReader reader(store_->segments(), store_->control().state());
   const LogEnd end = reader.find_end();
   Gsn newest = end.durable_gsn;
   for (const StreamPart& part : reader.parts()) {
@@ -96,7 +95,7 @@ Remembered OpenLog::change_while(SlotId slot, std::uint64_t number, std::size_t 
                                  Gsn at_least, FunctionRef<void()> meanwhile) {
   const auto payload = payload_of(slot, number, payload_bytes);
   const std::size_t bytes = sizeof(RecordHeader) + payload.size();
-  log_->reserve(slot, bytes, 2 * bytes);
+  log_->reserve(slot, {.bytes = bytes, .credit_bytes = 2 * bytes});
   const Appended appended =
       log_->append(slot, at_least, kChange, payload.size(), [&](MutableBytes into) {
         std::memcpy(into.data(), payload.data(), payload.size());
@@ -108,9 +107,9 @@ Remembered OpenLog::change_while(SlotId slot, std::uint64_t number, std::size_t 
 Remembered OpenLog::commit(SlotId slot, std::uint64_t number) {
   const auto payload = payload_of(slot, number, 16);
   const std::size_t bytes = sizeof(RecordHeader) + payload.size();
-  log_->reserve(slot, bytes, bytes);
+  log_->reserve(slot, {.bytes = bytes, .credit_bytes = bytes});
   const Appended appended = log_->append_commit(
-      slot, kCommit, payload.size(),
+      slot, Gsn{0}, kCommit, payload.size(),
       [&](MutableBytes into) { std::memcpy(into.data(), payload.data(), payload.size()); });
   log_->release_credit(slot);
   return {log_->incarnation(), slot, number, appended.gsn, appended.lsn, kCommit};

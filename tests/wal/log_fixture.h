@@ -22,8 +22,7 @@ inline constexpr RecordType kCommit{2};
 inline constexpr Uuid kUuid{1, 2, 3};
 
 /// Small, so that segments are left and reused all the time.
-inline constexpr LogFileOptions kSmallFiles{.segment_bytes = LogStore::kSegmentBytesMin,
-                                            .segments_max = 8};
+inline constexpr LogFileOptions kSmallFiles{.segment_bytes = kSegmentBytesMin, .segments_max = 8};
 inline LogOptions small_options() {
   return {.slot_log_bytes = 8192,
           .record_bytes_max = 2048,
@@ -56,9 +55,13 @@ struct Found {
   std::vector<std::pair<Incarnation, Gsn>> cuts;
 };
 
-/// Reads the whole log of a directory. Throws what the reader throws, or std::logic_error for a
-/// record that nobody wrote.
-Found read_log(io::Device& device, const LogFileOptions& files = kSmallFiles);
+/// Thrown for a record that nobody wrote.
+struct UnknownRecord {};
+
+/// Reads the whole log of a directory; not read-only, what it finds is durable afterwards. Throws
+/// what the reader throws, or UnknownRecord.
+Found read_log(io::Device& device, const LogFileOptions& files = kSmallFiles,
+               bool read_only = true);
 
 /// Appended records with GSN <= `acknowledged` that were not found, as text; "" if there is none.
 std::string missing(const std::vector<Remembered>& appended, Gsn acknowledged, const Found& found);

@@ -55,7 +55,8 @@ class Writer {
   std::uint64_t number() { return ++number_; }
   void change(SlotId slot) {
     const std::size_t bytes = random_.between(8, 300);
-    open_.log().reserve(slot, bytes + 64, 2 * bytes + 128);  // before the latch
+    open_.log().reserve(
+        slot, {.bytes = bytes + 64, .credit_bytes = 2 * bytes + 128});  // before the latch
     Page& page = pages_[random_.below(pages_.size())];
     const std::lock_guard latch(page.latch);
     appended_.push_back(open_.change(slot, number(), bytes, page.gsn));

@@ -36,7 +36,7 @@ class LogTest : public ::testing::Test {
   /// Where a batch lies, by its sequence number.
   StreamPosition place_of(std::uint64_t sequence) {
     const LogStore store = LogStore::open(*device_, kSmallFiles, true);
-    LogReader reader(store.segments(), store.control().state().start);
+    LogReader reader(store.segments(), store.control().state());
     reader.find_end();
     StreamPosition place = kNowhere;
     for (const StreamPart& part : reader.parts()) {
@@ -81,7 +81,7 @@ TEST_F(LogTest, RecordsOfAllSlotsAreFoundInOrder) {
   std::vector<Remembered> appended;
   Gsn durable{};
   {
-    OpenLog open(*device_, {.segment_bytes = LogStore::kSegmentBytesMin, .segments_max = 32});
+    OpenLog open(*device_, {.segment_bytes = kSegmentBytesMin, .segments_max = 32});
     const std::vector<SlotId> slots{open.claim(), open.claim(), open.claim()};
     for (std::uint64_t i = 0; i < 300; ++i) {
       appended.push_back(open.change(slots[i % 3], i, i * 5, Gsn{0}));
@@ -106,6 +106,21 @@ TEST_F(LogTest, RecordsOfAllSlotsAreFoundInOrder) {
       }
     }
   }
+}
+
+// A slot's GSN rises with every record, the clock only with commits: a round raises it, or what one
+// long transaction has changed could never be written.
+TEST_F(LogTest, OneLongWriterIsCoveredByTheNextRound) {
+  OpenLog open(*device_);
+  const SlotId slot = open.claim();
+  Gsn last{};
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    last = open.change(slot, i, 20, Gsn{0}).gsn;
+  }
+  EXPECT_GT(last, open.clock().now());
+  open.log().write_pending();
+  EXPECT_GE(open.log().durable_gsn(), last);
+  EXPECT_GE(open.clock().now(), last);
 }
 
 // Many more records than fit a batch: the round takes several, and a record is never cut.
@@ -142,16 +157,17 @@ TEST_F(LogTest, ReadsItsRecordsBack) {
   EXPECT_FALSE(open.log().slot_log(slot).in_ring(appended.front().lsn));
   EXPECT_TRUE(open.log().slot_log(slot).in_ring(appended.back().lsn));
   std::vector<std::byte> bytes;
+  LogCursor cursor;
   std::ranges::reverse(appended);
   for (const Remembered& record : appended) {
-    open.log().read_back(slot, record.lsn, bytes);
+    open.log().read_back(slot, record.lsn, cursor, bytes);
     const auto view = record_at(bytes, 0);
     ASSERT_TRUE(view);
     EXPECT_EQ(view->gsn, record.gsn);
     EXPECT_EQ(number_of(slot, view->payload), record.number);
   }
   EXPECT_EQ(error_of([&] {
-              open.log().read_back(slot, Lsn{3}, bytes);
+              open.log().read_back(slot, Lsn{3}, cursor, bytes);
               return 0;
             }),
             ErrorCode::corruption);
@@ -219,6 +235,25 @@ TEST_F(LogTest, AnyFlippedBitIsNoticedOrHarmless) {
   }
 }
 
+// A whole batch with the right number, in the right place, and from another log.
+TEST_F(LogTest, ABatchThatFollowsAnotherOneIsRefused) {
+  const SimDisk other_disk;
+  {
+    OpenLog other(*other_disk.device());
+    const SlotId slot = other.claim();
+    for (std::uint64_t i = 1; i <= 10; ++i) {
+      other.log().wait_durable(other.commit(slot, i + 1000).gsn);
+    }
+  }
+  write_batches(10);
+  const std::uint64_t offset = raw(place_of(5)) % kSmallFiles.segment_bytes;
+  const std::string file = "log-000" + std::to_string(file_of(1));
+  const auto bytes = other_disk.contents(file);
+  disk_.overwrite(file, offset, ConstBytes(bytes).subspan(offset, 512));
+  EXPECT_EQ(error_of([&] { return read_log(*device_); }, "batch 5 at offset"),
+            ErrorCode::corruption);
+}
+
 // Batches of one round are synced together: a crash may lose any of them. Those behind a lost one
 // are discarded, and neither come back nor hide what is written in their place.
 TEST_F(LogTest, DiscardedBatchesDoNotComeBack) {
@@ -253,6 +288,68 @@ TEST_F(LogTest, DiscardedBatchesDoNotComeBack) {
   }
 }
 
+// The header of a segment is lost and its first batch is not: recovery does not see the batch. When
+// the next incarnation gives the same file the same number, the batch must not come back.
+TEST_F(LogTest, BatchOfALostSegmentHeaderDoesNotComeBack) {
+  constexpr std::uint64_t kFilling = (kSmallFiles.segment_bytes - kSegmentHeaderBytes) / 512;
+  std::string file;
+  std::vector<std::byte> batch;
+  SimDisk crashed;
+  {
+    OpenLog open(*device_);
+    const SlotId slot = open.claim();
+    for (std::uint64_t i = 1; i <= kFilling; ++i) {
+      open.log().wait_durable(open.commit(slot, i).gsn);
+    }
+    disk_.set_hook([&](const palimpsest::test::SimOperation& operation) {
+      if (operation.kind == palimpsest::test::SimKind::write &&
+          operation.offset_bytes == kSegmentHeaderBytes) {
+        file = operation.file;
+        crashed = disk_.crash(1, CrashKeeps::nothing);
+      }
+    });
+    open.log().wait_durable(open.commit(slot, kFilling + 1).gsn);
+    disk_.set_hook({});
+    batch = disk_.contents(file);
+  }
+  ASSERT_FALSE(file.empty());
+  crashed.overwrite(file, kSegmentHeaderBytes, ConstBytes(batch).subspan(kSegmentHeaderBytes, 512));
+  const auto device = crashed.device();
+  EXPECT_EQ(read_log(*device).records.size(), kFilling);
+  {
+    OpenLog open(*device);
+    static_cast<void>(open.log().current_start());  // begins the segment
+    const auto header = decode_segment_header(crashed.contents(file));
+    ASSERT_TRUE(header && header->number == 2) << "the file was not reused; the test shows nothing";
+  }
+  EXPECT_EQ(read_log(*device).records.size(), kFilling);
+}
+
+TEST_F(LogTest, DamagedSegmentHeaderIsNotASpareSegment) {
+  {
+    OpenLog open(*device_);
+    const SlotId slot = open.claim();
+    for (std::uint64_t i = 0; i < 300; ++i) {
+      open.log().wait_durable(open.commit(slot, i).gsn);
+    }
+  }
+  const std::string name = "log-000" + std::to_string(file_of(3));
+  const std::byte byte = disk_.contents(name)[30] ^ std::byte{4};
+  disk_.overwrite(name, 30, {&byte, 1});
+  EXPECT_EQ(error_of([&] { return read_log(*device_); }, "is damaged or missing"),
+            ErrorCode::corruption);
+}
+
+TEST_F(LogTest, CreatingTwiceHarmsNothing) {
+  write_batches(5);
+  EXPECT_EQ(
+      error_of([&] { return LogStore::create(*device_, Uuid{9}, {.segment_bytes = 1U << 20U}); }),
+      ErrorCode::already_exists);
+  EXPECT_EQ(error_of([&] { return LogStore::create(*device_, kUuid, kSmallFiles); }),
+            ErrorCode::already_exists);
+  EXPECT_EQ(read_log(*device_).records.size(), 5U);
+}
+
 // Bounds
 
 TEST_F(LogTest, SegmentsAreReusedForever) {
@@ -266,6 +363,33 @@ TEST_F(LogTest, SegmentsAreReusedForever) {
   }
   EXPECT_LE(open.store().segments().files(), kSmallFiles.segments_max);
   EXPECT_GT(open.log().statistics().stream_bytes, 40 * kSmallFiles.segment_bytes);
+}
+
+// While the control file is being written, others write on: not over what the old start needs.
+TEST_F(LogTest, SegmentsAreReusedOnlyWhenReplayStartsLater) {
+  OpenLog open(*device_, {.segment_bytes = kSegmentBytesMin, .segments_max = 32});
+  const SlotId slot = open.claim();
+  const auto append_a_segment = [&] {
+    for (std::uint64_t i = 0; i < 80; ++i) {
+      open.change(slot, i, 1000, Gsn{0});
+    }
+    open.log().write_pending();
+  };
+  append_a_segment();
+  append_a_segment();
+  int met = 0;
+  disk_.set_hook([&](const palimpsest::test::SimOperation& operation) {
+    if (operation.kind == palimpsest::test::SimKind::write && operation.file == kControlFileName) {
+      ++met;
+      append_a_segment();
+      append_a_segment();
+      const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
+      EXPECT_EQ(read_log(*crashed.device()).records.size(), 4U * 80U);
+    }
+  });
+  open.forget();
+  disk_.set_hook({});
+  EXPECT_EQ(met, 1);
 }
 
 TEST_F(LogTest, WritersWaitUntilReplayStartsLater) {
@@ -301,7 +425,7 @@ TEST_F(LogTest, FullDiskIsToldAndHeals) {
   OpenLog open(*device_);
   const SlotId slot = open.claim();
   const SlotId other = open.claim();
-  open.log().reserve(other, 1000, 3000);
+  open.log().reserve(other, {.bytes = 1000, .credit_bytes = 3000});
   std::string message;
   std::uint64_t written = 0;
   const auto code = error_of(
@@ -327,7 +451,56 @@ TEST_F(LogTest, FullDiskIsToldAndHeals) {
   open.log().write_pending();
 }
 
+// Padding is not paid for by credit: small commits of many slots use up more than they took. They
+// are told to wait, and the log works on.
+TEST_F(LogTest, PaddingOfSmallCommitsPushesBack) {
+  OpenLog open(*device_);
+  std::vector<SlotId> slots;
+  for (int i = 0; i < 12; ++i) {
+    slots.push_back(open.claim());
+    open.commit(slots.back(), 0);
+  }
+  for (int round = 0; round < 3; ++round) {
+    std::uint64_t commits = 0;
+    while (open.log().try_reserve(slots[commits % 12], {.bytes = 100, .credit_bytes = 100},
+                                  [] { return true; })) {
+      open.log().wait_durable(open.commit(slots[commits % 12], commits + 1).gsn);
+      ++commits;
+    }
+    EXPECT_GT(commits, 100U);
+    EXPECT_FALSE(open.log().failed());
+    EXPECT_LE(open.store().segments().files(), kSmallFiles.segments_max);
+    open.forget();
+  }
+  open.log().wait_durable(open.commit(slots[0], 1).gsn);
+}
+
+TEST_F(LogTest, MoreThanTheLogIsRefusedAndWaitersMayGiveUp) {
+  OpenLog open(*device_);
+  const SlotId slot = open.claim();
+  const auto reserve = [&](std::size_t credit) {
+    return open.log().try_reserve(slot, {.bytes = 100, .credit_bytes = credit},
+                                  [] { return true; });
+  };
+  EXPECT_EQ(
+      error_of([&] { return reserve(7 * kSmallFiles.segment_bytes); }, "are all there may be"),
+      ErrorCode::invalid_argument);
+  EXPECT_TRUE(reserve(5 * kSmallFiles.segment_bytes));
+  const SlotId other = open.claim();
+  EXPECT_FALSE(
+      open.log().try_reserve(other, {.bytes = 100, .credit_bytes = 3 << 16U}, [] { return true; }));
+  open.log().release_credit(slot);
+  EXPECT_TRUE(
+      open.log().try_reserve(other, {.bytes = 100, .credit_bytes = 3 << 16U}, [] { return true; }));
+}
+
 TEST_F(LogTest, OptionsBeyondLimitsAreRefused) {
+  LogOptions options = small_options();
+  options.batch_bytes_max = 2 * kSmallFiles.segment_bytes;
+  EXPECT_EQ(
+      error_of([&] { return OpenLog(*device_, kSmallFiles, options); }, "do not fit together"),
+      ErrorCode::invalid_argument);
+
   EXPECT_EQ(error_of([&] { return OpenLog(*device_, {.segment_bytes = 1000}); }, "1000 bytes"),
             ErrorCode::invalid_argument);
   EXPECT_EQ(error_of([&] { return OpenLog(*device_, {.segments_max = 3}); }, "at least 4"),
