@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <climits>
 #include <cstdint>
+#include <ctime>
 
 namespace palimpsest {
 
@@ -23,6 +25,16 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 /// wake it.
 inline void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+
+/// As futex_wait, for at most `patience`.
+inline void futex_wait_for(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                           std::chrono::nanoseconds patience) noexcept {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience);
+  timespec timeout{};
+  timeout.tv_sec = seconds.count();
+  timeout.tv_nsec = (patience - seconds).count();
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, &timeout, nullptr, 0);
 }
 
 /// Wakes every thread that sleeps on `word`.

@@ -23,6 +23,12 @@ enum class BulkEpoch : std::uint64_t {};
 /// Index of a frame in its buffer pool.
 enum class FrameIndex : std::uint32_t {};
 
+/// A worker slot of its database, and the log of that slot.
+enum class SlotId : std::uint32_t {};
+
+/// Position in one slot's log: bytes appended to it before, since the database was opened.
+enum class Lsn : std::uint64_t {};
+
 inline constexpr PageId kNoPage{0};
 inline constexpr TreeId kNoTree{0};
 inline constexpr FrameIndex kNoFrame{std::numeric_limits<std::uint32_t>::max()};

@@ -229,7 +229,7 @@ void PageFile::fail(std::string_view reason) noexcept {
       if (failure_.empty()) {
         failure_ = reason;
       }
-    } catch (const std::exception&) {  // no memory for the reason
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for the reason
     }
   }
   failed_.store(true, std::memory_order_release);

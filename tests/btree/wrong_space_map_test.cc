@@ -25,7 +25,6 @@ using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
 using palimpsest::test::TreeDatabase;
 using palimpsest::test::TreeOptions;
-using ::testing::HasSubstr;
 
 /// Everything fits the pool: a file that has failed cannot evict what is dirty.
 constexpr TreeOptions kOptions{.page_size_bytes = 4096, .frames = 300};

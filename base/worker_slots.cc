@@ -1,0 +1,41 @@
+#include "base/worker_slots.h"
+
+namespace palimpsest {
+
+bool WorkerSlots::try_claim(std::uint32_t slot) noexcept {
+  std::atomic<bool>& claimed = slots_[slot].claimed_;
+  bool expected = false;
+  return !claimed.load(std::memory_order_relaxed) &&
+         claimed.compare_exchange_strong(expected, true);
+}
+
+std::optional<SlotId> WorkerSlots::claim(SlotId hint) noexcept {
+  std::uint32_t count = this->count();
+  if (raw(hint) < count && try_claim(raw(hint))) {
+    return hint;
+  }
+  for (std::uint32_t slot = 0; slot < count; ++slot) {
+    if (try_claim(slot)) {
+      return SlotId{slot};
+    }
+  }
+  // None of those in use is free: the next one. Whoever counts it may lose it to somebody else.
+  while (count < slots_max_) {
+    const std::uint32_t slot = count;
+    if (count_.compare_exchange_strong(count, count + 1)) {
+      ++count;
+    }
+    if (try_claim(slot)) {
+      return SlotId{slot};
+    }
+  }
+  return std::nullopt;
+}
+
+void WorkerSlots::release(SlotId slot) noexcept {
+  std::atomic<bool>& claimed = slots_[raw(slot)].claimed_;
+  check(claimed.load(std::memory_order_relaxed), "a slot that is given back was claimed");
+  claimed.store(false, std::memory_order_release);
+}
+
+}  // namespace palimpsest

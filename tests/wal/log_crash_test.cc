@@ -1,0 +1,296 @@
+// Crashes at every operation of log workloads: several slots interleaved, group commits, segments
+// left and reused, replay's start moved, incarnations. What must then be there:
+//   - every record that was acknowledged as durable, with its content;
+//   - of each incarnation exactly the records with GSN <= its cut, none missing in between;
+//   - nothing that an earlier recovery has cut off;
+//   - never a report of corruption;
+//   - and the log goes on: a new incarnation appends, and is found again.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "palimpsest/error.h"
+
+#include "base/random.h"
+#include "tests/support/seed.h"
+#include "tests/wal/log_fixture.h"
+
+namespace palimpsest::wal::test {
+namespace {
+
+using palimpsest::test::CrashKeeps;
+using palimpsest::test::SimDisk;
+using palimpsest::test::SimKind;
+using palimpsest::test::SimOperation;
+
+/// What is known outside of the log.
+struct Journal {
+  std::vector<Remembered> appended;         ///< of all incarnations, in the order of appending
+  std::map<Incarnation, Gsn> acknowledged;  ///< durable GSN seen
+  std::map<Incarnation, Gsn> cut;           ///< of incarnations that recovery has ended
+  std::vector<std::size_t> starts;          ///< records appended when replay's start was taken
+  std::size_t start_written = 0;            ///< how many of those starts are durable
+};
+
+struct CrashPoint {
+  SimDisk disk;
+  Journal journal;
+  bool nothing_in_flight = false;  ///< but a sync, perhaps
+};
+
+struct Totals {
+  std::uint64_t points = 0;
+  std::uint64_t states = 0;
+  std::uint64_t records = 0;
+  std::uint64_t beyond = 0;
+};
+
+/// Appends at random to a log, on one thread, and keeps the journal.
+class Workload {
+ public:
+  Workload(SimDisk& disk, Journal& journal, std::uint64_t seed)
+      : device_(disk.device()), journal_(journal), random_(seed), log_(*device_) {
+    for (int i = 0; i < 3; ++i) {
+      slots_.push_back(log_.claim());
+      numbers_.push_back(seed % 1000 * 1'000'000);
+    }
+  }
+  void step() {
+    const std::size_t at = random_.below(slots_.size());
+    const std::uint64_t dice = random_.below(100);
+    if (dice < 50) {
+      change(at);
+    } else if (dice < 60) {
+      change_across_a_round(at);
+    } else if (dice < 85) {
+      commit(at);
+    } else if (dice < 96) {
+      wait(log_.clock().now());
+    } else {
+      move_start();
+    }
+  }
+
+ private:
+  // Sometimes of a page that another slot has changed last.
+  void change(std::size_t at) {
+    journal_.appended.push_back(log_.change(slots_[at], ++numbers_[at], size(), page_));
+    page_ = random_.one_in(2) ? journal_.appended.back().gsn : page_;
+  }
+  // Others append, commit, and have it all written, while this record is not published.
+  void change_across_a_round(std::size_t at) {
+    const std::size_t other = (at + 1) % slots_.size();
+    journal_.appended.push_back(log_.change_while(slots_[at], ++numbers_[at], size(), page_, [&] {
+      change(other);
+      commit_without_waiting((at + 2) % slots_.size());
+      log_.log().write_pending();
+      note_acknowledged();
+    }));
+  }
+  void commit_without_waiting(std::size_t at) {
+    journal_.appended.push_back(log_.commit(slots_[at], ++numbers_[at]));
+  }
+  void commit(std::size_t at) {
+    commit_without_waiting(at);
+    if (random_.one_in(3)) {
+      wait(journal_.appended.back().gsn);
+    }
+  }
+  std::size_t size() {
+    return random_.one_in(4) ? random_.between(500, 1900) : random_.between(8, 90);
+  }
+  void note_acknowledged() {
+    journal_.acknowledged[log_.log().incarnation()] = log_.log().durable_gsn();
+  }
+  void wait(Gsn gsn) {
+    log_.log().wait_durable(gsn);
+    note_acknowledged();
+  }
+  // What is appended and not written yet lies behind the start: take it when all is written.
+  void move_start() {
+    log_.log().write_pending();
+    const LogStart start = log_.log().current_start();
+    journal_.starts.push_back(journal_.appended.size());
+    log_.log().move_start(start, "", false);
+    journal_.start_written = journal_.starts.size();
+  }
+
+  std::unique_ptr<io::Device> device_;
+  Journal& journal_;
+  Random random_;
+  OpenLog log_;
+  std::vector<SlotId> slots_;
+  std::vector<std::uint64_t> numbers_;
+  Gsn page_{};
+};
+
+/// The records that must be found if replay starts where the `start`-th start says.
+std::vector<Remembered> expected_from(const Journal& journal, const Found& found,
+                                      std::size_t first_index) {
+  std::vector<Remembered> expected;
+  for (std::size_t i = first_index; i < journal.appended.size(); ++i) {
+    const Remembered& record = journal.appended[i];
+    const auto ended = journal.cut.find(record.incarnation);
+    Gsn cut = ended == journal.cut.end() ? Gsn{0} : ended->second;
+    if (ended == journal.cut.end()) {
+      for (const auto& [incarnation, gsn] : found.cuts) {
+        cut = incarnation == record.incarnation ? gsn : cut;
+      }
+    }
+    if (record.gsn <= cut) {
+      expected.push_back(record);
+    }
+  }
+  return expected;
+}
+
+void sort(std::vector<Remembered>& records) {
+  std::ranges::sort(records, {}, [](const Remembered& record) {
+    return std::tuple(raw(record.incarnation), raw(record.slot), raw(record.lsn));
+  });
+}
+
+/// Whether all is there that was acknowledged, of the records from `first_index` on.
+bool has_acknowledged(const Journal& journal, const std::vector<Remembered>& records,
+                      std::size_t first_index) {
+  for (std::size_t i = first_index; i < journal.appended.size(); ++i) {
+    const Remembered& record = journal.appended[i];
+    const auto acknowledged = journal.acknowledged.find(record.incarnation);
+    if (acknowledged != journal.acknowledged.end() && record.gsn <= acknowledged->second &&
+        std::ranges::find(records, record) == records.end()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string describe(const char* what, const std::vector<Remembered>& records) {
+  std::string text = std::string("\n") + what;
+  for (const Remembered& record : records) {
+    text += " " + std::to_string(raw(record.incarnation)) + "/" + std::to_string(raw(record.slot)) +
+            ":" + std::to_string(record.number) + "@" + std::to_string(raw(record.gsn));
+  }
+  return text;
+}
+
+/// "" if what was found may be there. A start that was being written may count or not.
+std::string judge(const Journal& journal, const Found& found) {
+  std::vector<Remembered> records = found.records;
+  sort(records);
+  std::string fault = "what was found fits no start" + describe("found", records);
+  for (std::size_t start = journal.start_written; start <= journal.starts.size(); ++start) {
+    const std::size_t first = start == 0 ? 0 : journal.starts[start - 1];
+    std::vector<Remembered> expected = expected_from(journal, found, first);
+    sort(expected);
+    if (expected == records && has_acknowledged(journal, records, first)) {
+      return "";
+    }
+    fault += describe("expected", expected);
+  }
+  return fault;
+}
+
+/// Opens a crashed disk, judges, and goes on; crashes again there if `depth` says so.
+std::string recover(SimDisk& disk, Journal journal, std::uint64_t seed, unsigned depth,
+                    Totals& totals) {
+  ++totals.states;
+  std::vector<CrashPoint> points;
+  try {
+    const auto device = disk.device();
+    const Found found = read_log(*device, kSmallFiles, false);
+    totals.records += found.records.size();
+    totals.beyond += found.beyond.size();
+    if (std::string fault = judge(journal, found); !fault.empty()) {
+      return fault;
+    }
+    // From here on what was found is what there is.
+    Journal after = journal;
+    after.cut.clear();
+    for (const Remembered& record : journal.appended) {
+      after.cut[record.incarnation] = Gsn{0};
+    }
+    for (const auto& [incarnation, gsn] : found.cuts) {
+      after.cut[incarnation] = gsn;
+    }
+    for (const auto& [incarnation, gsn] : journal.cut) {
+      after.cut[incarnation] = gsn;
+    }
+    after.acknowledged.clear();
+    if (depth != 0) {
+      disk.set_hook([&](const SimOperation&) { points.push_back({disk.snapshot(), after}); });
+    }
+    Workload workload(disk, after, seed);
+    for (int i = 0; i < 12; ++i) {
+      workload.step();
+    }
+    disk.set_hook({});
+    if (std::string fault = judge(after, read_log(*disk.snapshot().device())); !fault.empty()) {
+      return "after use: " + fault;
+    }
+  } catch (const std::exception& error) {
+    disk.set_hook({});
+    return error.what();
+  }
+  for (std::size_t i = 0; i < points.size(); i += 3) {
+    SimDisk crashed = points[i].disk.crash(seed + i);
+    if (std::string fault =
+            recover(crashed, points[i].journal, seed + 7 * i + 1, depth - 1, totals);
+        !fault.empty()) {
+      return "crash after recovery: " + fault;
+    }
+  }
+  return "";
+}
+
+void crash_everywhere(std::uint64_t seed, int steps, std::uint64_t damages) {
+  SCOPED_TRACE(testing::Message() << "workload seed " << seed);
+  SimDisk disk({.seed = seed});
+  Journal journal;
+  std::vector<CrashPoint> points;
+  {
+    Workload workload(disk, journal, seed);
+    disk.set_hook([&](const SimOperation& operation) {
+      points.push_back({disk.snapshot(), journal, operation.kind == SimKind::sync});
+    });
+    for (int i = 0; i < steps; ++i) {
+      workload.step();
+    }
+    disk.set_hook({});
+  }
+  Totals totals;
+  totals.points = points.size();
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    for (std::uint64_t damage = 0; damage < damages; ++damage) {
+      const CrashKeeps keeps = damage == 0   ? CrashKeeps::nothing
+                               : damage == 1 ? CrashKeeps::everything
+                                             : CrashKeeps::random;
+      // The process is killed, and the disk with its cache lives on; or the power fails.
+      const bool killed = damage == 3 && points[i].nothing_in_flight;
+      SimDisk crashed = killed ? points[i].disk.snapshot()
+                               : points[i].disk.crash(seed * 1'000'003 + i * 101 + damage, keeps);
+      const unsigned depth = (damage == 2 && i % 4 == 0) || (killed && i % 8 < 2) ? 1 : 0;
+      const std::string fault =
+          recover(crashed, points[i].journal, seed + i * 31 + damage, depth, totals);
+      ASSERT_EQ(fault, "") << "crash point " << i << " damage " << damage;
+    }
+  }
+  std::cout << "  seed " << seed << ": " << totals.points << " crash points, " << totals.states
+            << " states, " << totals.records << " records found, " << totals.beyond
+            << " beyond a cut\n";
+}
+
+TEST(LogCrash, EveryCrashPointOfScriptedWorkloads) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    crash_everywhere(seed, 500, 5);
+  }
+}
+
+TEST(LogCrash, EveryCrashPointOfARandomWorkload) {
+  crash_everywhere(palimpsest::test::seed() % 1'000'000'007, 500, 5);
+}
+
+}  // namespace
+}  // namespace palimpsest::wal::test

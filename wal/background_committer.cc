@@ -1,0 +1,66 @@
+#include "wal/background_committer.h"
+
+#include <exception>
+
+#include "base/futex.h"
+
+namespace palimpsest::wal {
+
+BackgroundCommitter::BackgroundCommitter(Log& log, std::chrono::milliseconds interval)
+    : log_(log), interval_(interval), thread_([this] { run(); }) {}
+
+BackgroundCommitter::~BackgroundCommitter() {
+  wake(kStopping);
+  thread_.join();
+  static_cast<void>(write_pending());
+}
+
+// Stopping is final: a commit does not undo it.
+void BackgroundCommitter::wake(std::uint32_t state) noexcept {
+  std::uint32_t expected = kAsleep;
+  if (state == kStopping) {
+    state_.store(kStopping);
+  } else if (!state_.compare_exchange_strong(expected, state)) {
+    return;
+  }
+  futex_wake_all(state_);
+}
+
+void BackgroundCommitter::run() {
+  while (state_.load() != kStopping) {
+    if (!log_.has_pending()) {
+      sleep_until_needed();
+    }
+    if (!write_pending()) {
+      return;
+    }
+    futex_wait_for(state_, kAwake, interval_);
+  }
+}
+
+void BackgroundCommitter::sleep_until_needed() noexcept {
+  std::uint32_t expected = kAwake;
+  if (!state_.compare_exchange_strong(expected, kAsleep)) {
+    return;
+  }
+  if (log_.has_pending()) {
+    expected = kAsleep;
+    state_.compare_exchange_strong(expected, kAwake);
+    return;
+  }
+  while (state_.load() == kAsleep) {
+    futex_wait(state_, kAsleep);
+  }
+}
+
+// False when the log has failed.
+bool BackgroundCommitter::write_pending() noexcept {
+  try {
+    log_.write_pending();
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace palimpsest::wal

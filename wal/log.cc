@@ -1,0 +1,540 @@
+#include "wal/log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+#include "base/futex.h"
+#include "base/sync_point.h"
+
+namespace palimpsest::wal {
+namespace {
+
+/// Credit is taken in steps, so that small transactions seldom touch the shared number: a share of
+/// the log, within bounds.
+constexpr std::uint64_t kCreditStepDivisor = 256;
+/// All slots together keep at most this share of the log while they do nothing.
+constexpr std::uint64_t kIdleCreditDivisor = 4;
+constexpr std::uint64_t kCreditStepBytesMin = std::uint64_t{4} << 10U;
+constexpr std::uint64_t kCreditStepBytesMax = std::uint64_t{64} << 10U;
+/// What may be lost to padding and half-filled segment ends before credit is wrong.
+constexpr std::uint64_t kMarginSegments = 2;
+/// How long the disk may be full before who waits for log space is told.
+constexpr auto kFullDiskPatience = std::chrono::milliseconds(500);
+/// How long to wait when a round could not state more: somebody stands in the middle of an append.
+constexpr auto kFruitlessPause = std::chrono::microseconds(50);
+/// How long who waits for log space sleeps before he looks again.
+constexpr auto kSpacePause = std::chrono::milliseconds(10);
+
+std::int64_t signed_bytes(std::uint64_t bytes) noexcept {
+  return static_cast<std::int64_t>(bytes);
+}
+
+}  // namespace
+
+// A round runs while this exists.
+class Log::Turn {
+ public:
+  /// Takes the turn if it is free.
+  explicit Turn(Log& log) : log_(log), lock_(log.turn_, std::try_to_lock) {}
+  Turn(Log& log, std::unique_lock<std::mutex> lock) : log_(log), lock_(std::move(lock)) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  // The turn is given back before the count rises: see follow().
+  ~Turn() {
+    if (lock_.owns_lock()) {
+      lock_.unlock();
+      log_.rounds_ended_.fetch_add(1);
+      if (log_.followers_.load() != 0) {
+        futex_wake_all(log_.rounds_ended_);
+      }
+    }
+  }
+  [[nodiscard]] bool is_ours() const noexcept { return lock_.owns_lock(); }
+
+ private:
+  Log& log_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+void Log::check_options(const LogOptions& options, const Segments& segments) {
+  const bool ring_fits = std::has_single_bit(options.slot_log_bytes) &&
+                         options.slot_log_bytes >= 2 * options.record_bytes_max;
+  const bool batch_fits = options.batch_bytes_max <= kBatchBytesMax &&
+                          options.batch_bytes_max % kSegmentHeaderBytes == 0 &&
+                          options.batch_bytes_max >= 2 * chunk_bytes(options.record_bytes_max) &&
+                          options.batch_bytes_max + kSegmentHeaderBytes <= segments.segment_bytes();
+  if (options.record_bytes_max > kRecordBytesMax || !ring_fits || !batch_fits) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("log options do not fit together: records of up to {} bytes (at most "
+                            "{}), slot logs of {}, batches of {}, segments of {}",
+                            options.record_bytes_max, kRecordBytesMax, options.slot_log_bytes,
+                            options.batch_bytes_max, segments.segment_bytes()));
+  }
+}
+
+// What lies behind the end is a torn tail; its segments are wiped before their numbers are given
+// again. The incarnation, and where it begins, are durable before its first batch: no two
+// incarnations share a number, and what the older ones left behind that place stays discarded.
+std::unique_ptr<Log> Log::begin(LogStore& store, const LogEnd& end, Clock& clock,
+                                WorkerSlots& slots, LogOptions options) {
+  Segments& segments = store.segments();
+  check_options(options, segments);
+  ControlState state = store.control().state();
+  segments.keep_only(segments.number_of(state.start.position), segments.number_of(end.position));
+  while (segments.files() < LogStore::kSegmentsMin) {
+    static_cast<void>(segments.make_one(false));
+  }
+  const Incarnation incarnation{raw(std::max(state.incarnation, end.incarnation)) + 1};
+  state.incarnation = incarnation;
+  state.incarnation_begin = end.next_sequence;
+  state.clean = false;
+  store.control().write(state);
+  return std::unique_ptr<Log>(new Log(store, end, incarnation, clock, slots, std::move(options)));
+}
+
+Log::Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clock,
+         WorkerSlots& slots, LogOptions options)
+    : store_(store),
+      segments_(store.segments()),
+      clock_(clock),
+      slots_(slots),
+      options_(std::move(options)),
+      incarnation_(incarnation),
+      credit_step_bytes_(signed_bytes(std::min(
+          std::clamp(usable_bytes() / kCreditStepDivisor, kCreditStepBytesMin, kCreditStepBytesMax),
+          usable_bytes() / (kIdleCreditDivisor * slots.slots_max())))),
+      states_(std::make_unique<std::atomic<SlotState*>[]>(slots.slots_max())),
+      stream_(segments_, end, incarnation, options_.batch_bytes_max, options_.record_bytes_max),
+      start_position_(raw(store.control().state().start.position)),
+      end_position_(raw(end.position)) {
+  pending_.reserve(slots.slots_max());
+  const std::uint64_t segment_bytes = segments_.segment_bytes();
+  const std::uint64_t used = raw(end.position) - start_position_ / segment_bytes * segment_bytes;
+  budget_.add(signed_bytes((segments_.files() - kMarginSegments) * segment_bytes) -
+              signed_bytes(used));
+}
+
+Log::~Log() = default;
+
+// Appending
+
+Log::SlotState& Log::state_of(SlotId slot) {
+  std::atomic<SlotState*>& place = states_[raw(slot)];
+  SlotState* state = place.load(std::memory_order_acquire);
+  if (state == nullptr) {
+    auto made = std::make_unique<SlotState>(options_);
+    const std::lock_guard lock(making_);
+    owned_.push_back(std::move(made));
+    state = owned_.back().get();
+    place.store(state);
+  }
+  return *state;
+}
+
+void Log::reserve(SlotId slot, const LogNeed& need) {
+  const bool reserved = try_reserve(slot, need, [] { return false; });
+  check(reserved, "nobody gave up");
+}
+
+bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give_up) {
+  check(need.bytes <= options_.slot_log_bytes, "what is appended without waiting fits the ring");
+  if (need.credit_bytes > usable_bytes()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a transaction needs {} bytes of log; {} are all there may be",
+                            need.credit_bytes, usable_bytes()));
+  }
+  SlotState& state = state_of(slot);
+  require_working();
+  if (!state.log.has_room(need.bytes)) {
+    wait_for_ring(state.log, need.bytes);
+  }
+  SpaceWait wait;
+  while (!take_credit(state, need)) {
+    const std::int64_t missing = signed_bytes(need.credit_bytes) - state.credit_bytes;
+    if (!wait_for_space(wait, std::max<std::int64_t>(missing, 0), give_up)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Padding may have used up what is left: nobody goes on before there is space, but those who make
+// some.
+bool Log::take_credit(SlotState& state, const LogNeed& need) noexcept {
+  const std::int64_t missing = signed_bytes(need.credit_bytes) - state.credit_bytes;
+  if (missing <= 0) {
+    return need.goes_first || budget_.left() >= 0;
+  }
+  for (const std::int64_t wanted : {std::max(missing, credit_step_bytes_), missing}) {
+    if (budget_.take(wanted)) {
+      state.credit_bytes += wanted;
+      if (options_.on_filling && budget_.left() < signed_bytes(usable_bytes() / 2) &&
+          segments_.files() >= segments_.segments_max()) {
+        options_.on_filling();
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+// What the next transaction of the slot will want stays, unless it is short.
+void Log::release_credit(SlotId slot) noexcept {
+  SlotState* state = states_[raw(slot)].load(std::memory_order_relaxed);
+  if (state == nullptr) {
+    return;
+  }
+  const bool short_of_space = budget_.left() < signed_bytes(usable_bytes() / kIdleCreditDivisor);
+  const std::int64_t kept = short_of_space ? 0 : credit_step_bytes_;
+  if (state->credit_bytes > kept) {
+    budget_.add(state->credit_bytes - kept);
+    state->credit_bytes = kept;
+  }
+}
+
+void Log::wait_for_ring(const SlotLog& log, std::size_t bytes) {
+  while (!log.has_room(bytes)) {
+    const std::uint32_t seen = rounds_ended_.load();
+    const Turn turn(*this);
+    if (turn.is_ours()) {
+      run_round();
+    } else {
+      follow(seen);
+    }
+    require_working();
+  }
+}
+
+// Space comes from new segments, or from replay starting later; the latter is somebody else's work,
+// who is asked for it. False if the caller gives up.
+bool Log::wait_for_space(SpaceWait& wait, std::int64_t bytes, FunctionRef<bool()> give_up) {
+  require_working();
+  const std::uint32_t seen = space_given_.load();
+  try {
+    if (make_segment(bytes)) {
+      return true;
+    }
+    wait.full_since.reset();
+  } catch (const Error& error) {
+    const auto now = std::chrono::steady_clock::now();
+    wait.full_since = wait.full_since.value_or(now);
+    if (error.code() != ErrorCode::no_space || now - *wait.full_since > kFullDiskPatience) {
+      throw;
+    }
+  }
+  if (options_.on_filling) {
+    options_.on_filling();
+  }
+  if (budget_.left() >= bytes) {
+    return true;
+  }
+  if (give_up()) {
+    return false;
+  }
+  futex_wait_for(space_given_, seen, kSpacePause);
+  return true;
+}
+
+// False if there are as many as there may be.
+bool Log::make_segment(std::int64_t bytes) {
+  const std::lock_guard lock(making_segment_);
+  if (budget_.left() >= bytes) {
+    return true;  // somebody else has made one
+  }
+  if (!segments_.make_one(false)) {
+    return false;
+  }
+  budget_.add(signed_bytes(segments_.segment_bytes()));
+  return true;
+}
+
+std::uint64_t Log::usable_bytes() const noexcept {
+  return (segments_.segments_max() - kMarginSegments) * segments_.segment_bytes();
+}
+
+void Log::read_back(SlotId slot, Lsn lsn, LogCursor& cursor, std::vector<std::byte>& into) const {
+  const SlotLog& log = slot_log(slot);
+  if (log.in_ring(lsn)) {
+    std::uint32_t bytes = 0;  // a record begins with its length
+    const std::uint64_t rest = raw(log.end()) - raw(lsn);
+    if (rest >= sizeof(RecordHeader)) {
+      log.read(lsn, std::as_writable_bytes(std::span(&bytes, 1)));
+    }
+    check(bytes >= sizeof(RecordHeader) && bytes <= rest, "an LSN is where a record begins");
+    into.resize(bytes);
+    log.read(lsn, into);
+    return;
+  }
+  const auto record = cursor.find(segments_, slot, lsn, log.newest_chunk());
+  const std::byte* begin = record.payload.data() - sizeof(RecordHeader);
+  into.assign(begin, begin + record.bytes());
+}
+
+// Durability
+
+void Log::wait_durable(Gsn gsn) {
+  while (durable_gsn() < gsn) {
+    require_working();
+    const std::uint32_t seen = rounds_ended_.load();
+    bool stated_more = true;
+    {
+      const Turn turn(*this);
+      if (turn.is_ours()) {
+        stated_more = run_round();
+      } else {
+        follow(seen);
+      }
+    }
+    if (!stated_more) {
+      std::this_thread::sleep_for(kFruitlessPause);
+    }
+  }
+}
+
+void Log::write_pending() {
+  require_working();
+  if (has_pending()) {
+    const Turn turn(*this, std::unique_lock(turn_));
+    run_round();
+  }
+}
+
+bool Log::has_pending() const noexcept {
+  if (needed_gsn_.load() > durable_gsn_.load()) {
+    return true;
+  }
+  for (std::uint32_t slot = 0; slot < slots_.count(); ++slot) {
+    const SlotState* state = states_[slot].load();
+    if (state != nullptr && state->log.published() != state->log.taken()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Sleeps until a round has ended since `seen` was read, if somebody had the turn after that. The
+// turn is given back before rounds_ended_ rises. So either whoever had it raises rounds_ended_ from
+// `seen` after we sleep, and wakes us; or has raised it before, and we do not sleep.
+void Log::follow(std::uint32_t seen) noexcept {
+  followers_.fetch_add(1);
+  futex_wait(rounds_ended_, seen);
+  followers_.fetch_sub(1);
+}
+
+void Log::require_working() const {
+  if (failed()) {
+    const std::lock_guard lock(failure_mutex_);
+    throw Error(ErrorCode::failed,
+                fmt::format("the log failed earlier ({}); the database can be read, and must be "
+                            "reopened to be written",
+                            failure_.empty() ? "a sync or a write" : failure_));
+  }
+}
+
+void Log::fail(std::string_view reason) noexcept {
+  {
+    const std::lock_guard lock(failure_mutex_);
+    try {
+      if (failure_.empty()) {
+        failure_ = reason;
+      }
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for the reason
+    }
+  }
+  failed_.store(true, std::memory_order_release);
+}
+
+// Rounds
+
+// Caller has the turn. Whether a higher durable GSN could be stated.
+bool Log::run_round() {
+  require_working();
+  try {
+    const Gsn gsn = std::max(stated_gsn_, compute_durable_gsn());
+    PALIMPSEST_SYNC_POINT("wal.round.contributed");
+    const std::size_t bytes = capture();  // only now: see worker_slots.h
+    if (bytes == 0 && gsn == stated_gsn_) {
+      return false;
+    }
+    write_batches(bytes, gsn);
+    stream_.sync();
+    PALIMPSEST_SYNC_POINT("wal.round.synced");
+    const bool more = gsn > stated_gsn_;
+    stated_gsn_ = gsn;
+    durable_gsn_.store(raw(gsn), std::memory_order_release);
+    rounds_.fetch_add(1, std::memory_order_relaxed);
+    return more;
+  } catch (const std::exception& error) {
+    fail(error.what());
+    throw;
+  }
+}
+
+// C1 to C4 and C6 of worker_slots.h.
+Gsn Log::compute_durable_gsn() noexcept {
+  Gsn newest{0};
+  for (std::uint32_t slot = 0; slot < slots_.count(); ++slot) {
+    newest = std::max(newest, slots_[SlotId{slot}].gsn());
+  }
+  clock_.raise(newest);
+  const Gsn now = clock_.now();
+  const std::uint32_t count = slots_.count();
+  Gsn gsn = now;
+  for (std::uint32_t slot = 0; slot < count; ++slot) {
+    gsn = std::min(gsn, slots_[SlotId{slot}].contribute(now));
+  }
+  return gsn;
+}
+
+// C5: what each log holds now that is not written. Returns the bytes of chunks they make.
+std::size_t Log::capture() noexcept {
+  pending_.clear();
+  first_pending_ = 0;
+  std::size_t bytes = 0;
+  Gsn newest{0};
+  for (std::uint32_t slot = 0; slot < slots_.count(); ++slot) {
+    SlotState* state = states_[slot].load(std::memory_order_acquire);
+    if (state == nullptr) {
+      continue;
+    }
+    const Lsn from = state->log.taken();
+    const Lsn to = state->log.published();
+    if (from != to) {
+      pending_.push_back({.log = &state->log, .slot = SlotId{slot}, .from = from, .to = to});
+      bytes += chunk_bytes(raw(to) - raw(from));
+      newest = std::max(newest, slots_[SlotId{slot}].gsn());
+    }
+  }
+  // Before anything counts as taken: some of it may lie beyond the GSN of this round.
+  needed_gsn_.store(std::max(needed_gsn_.load(), raw(newest)));
+  return bytes;
+}
+
+// Only the batch that completes the round states the new GSN.
+void Log::write_batches(std::size_t bytes, Gsn gsn) {
+  const StreamPosition before = stream_.next().position;
+  const std::uint64_t batches = stream_.batches();
+  std::uint64_t record_bytes = 0;
+  for (const Pending& pending : pending_) {
+    record_bytes += raw(pending.to) - raw(pending.from);
+  }
+  do {
+    stream_.begin_batch(bytes);
+    const std::size_t end = fill_batch();
+    const bool complete =
+        end == pending_.size() && (end == 0 || pending_[end - 1].in_batch == pending_[end - 1].to);
+    stream_.write_batch(complete ? gsn : stated_gsn_);
+    take_written(end);
+  } while (first_pending_ < pending_.size());
+  batches_.fetch_add(stream_.batches() - batches, std::memory_order_relaxed);
+  account(before, record_bytes);
+}
+
+// Adds chunks as long as whole records fit. The logs before the returned index are in the batch,
+// the last one perhaps in part.
+std::size_t Log::fill_batch() noexcept {
+  std::size_t index = first_pending_;
+  for (; index < pending_.size(); ++index) {
+    Pending& pending = pending_[index];
+    pending.in_batch = pending.log->whole_records(pending.from, pending.to, stream_.room());
+    if (pending.in_batch == pending.from) {
+      break;
+    }
+    const std::size_t bytes = raw(pending.in_batch) - raw(pending.from);
+    pending.log->copy_pending(pending.from, stream_.add_chunk(bytes));
+    pending.chunk = stream_.seal_chunk(pending.slot, pending.from, pending.log->newest_chunk());
+    if (pending.in_batch != pending.to) {
+      return index + 1;
+    }
+  }
+  return index;
+}
+
+// The batch is written: its records may be overwritten in the rings.
+void Log::take_written(std::size_t end) noexcept {
+  for (std::size_t index = first_pending_; index < end; ++index) {
+    Pending& pending = pending_[index];
+    pending.log->take(pending.in_batch, pending.chunk);
+    pending.from = pending.in_batch;
+    if (pending.from == pending.to) {
+      first_pending_ = index + 1;
+    }
+  }
+}
+
+// What was appended is now part of the stream, and so is the padding.
+void Log::account(StreamPosition before, std::uint64_t record_bytes) noexcept {
+  const StreamPosition after = stream_.next().position;
+  const std::uint64_t stream_bytes = raw(after) - raw(before);
+  budget_.add(signed_bytes(record_bytes) - signed_bytes(stream_bytes));
+  end_position_.store(raw(after), std::memory_order_relaxed);
+  record_bytes_.fetch_add(record_bytes, std::memory_order_relaxed);
+  stream_bytes_.fetch_add(stream_bytes, std::memory_order_relaxed);
+}
+
+// Bounds
+
+LogStart Log::current_start() {
+  const Turn turn(*this, std::unique_lock(turn_));
+  require_working();
+  try {
+    stream_.settle();
+  } catch (const std::exception& error) {
+    fail(error.what());
+    throw;
+  }
+  return stream_.next();
+}
+
+void Log::move_start(const LogStart& start, const std::string& note, bool clean) {
+  const std::lock_guard lock(starting_);
+  require_working();
+  ControlState next = store_.control().state();
+  if (start.position <= next.start.position && !clean) {
+    return;  // somebody else has moved it as far
+  }
+  next.start = start;
+  next.note = note;
+  next.clean = clean;
+  try {
+    store_.control().write(next);
+  } catch (const std::exception& error) {
+    fail(error.what());
+    throw;
+  }
+  start_position_.store(raw(start.position), std::memory_order_relaxed);
+  const std::uint32_t released = segments_.release_before(segments_.number_of(start.position));
+  if (released > 0) {
+    budget_.add(signed_bytes(released * segments_.segment_bytes()));
+    space_given_.fetch_add(1);
+    futex_wake_all(space_given_);
+  }
+}
+
+std::uint64_t Log::replay_bytes() const noexcept {
+  const std::uint64_t start = start_position_.load(std::memory_order_acquire);
+  return std::max(end_position_.load(std::memory_order_relaxed), start) - start;
+}
+
+std::uint64_t Log::capacity_bytes() const noexcept {
+  return segments_.segments_max() * segments_.segment_bytes();
+}
+
+LogStatistics Log::statistics() const noexcept {
+  return {.rounds = rounds_.load(std::memory_order_relaxed),
+          .batches = batches_.load(std::memory_order_relaxed),
+          .record_bytes = record_bytes_.load(std::memory_order_relaxed),
+          .stream_bytes = stream_bytes_.load(std::memory_order_relaxed)};
+}
+
+}  // namespace palimpsest::wal

@@ -1,0 +1,272 @@
+// The log while it is written: appending, group commit, durable GSN, and its bounds.
+//
+// Every slot appends to a log of its own and takes no shared lock to do so (decentralised logging:
+// Haubenschild et al., SIGMOD 2020). One *round* packs what all of them have appended into batches
+// of one stream, writes and syncs them, and then states a durable GSN g: every record of every log
+// with GSN <= g is durable. Who needs something durable runs the round himself if nobody does
+// (leader), or sleeps until the one under way has ended (follower): a lone committer pays no
+// hand-over, many share a sync. A background thread runs rounds for asynchronous commits.
+//
+// Invariants: (1) rounds run one at a time, under the turn;
+//             (2) a batch states a GSN only if everything captured in its round, and all batches
+//                 before it, lie in the stream up to its end; g never falls;
+//             (3) g is published after the sync of the batch that states it. Batches of one round
+//                 are synced together, an earlier segment before a later one is written;
+//             (4) after a failed write or sync nothing is written any more: the log has failed
+//                 until it is reopened. A batch that may be half on disk is never followed.
+// How g is computed and why it holds: base/worker_slots.h.
+//
+// Latching: the turn is held across I/O and taken with no page latch held. reserve() and
+//           wait_durable() may wait; append() and append_commit() never do.
+// Thread-safety: reserve, append, append_commit, release_credit and slot_log of a slot by its
+//             owner; the rest from any thread.
+// Failure: after I/O errors, Error failed with the first reason. Error no_space from reserve()
+//          only, and only when the disk has no room for a segment; it may be tried again.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/function_ref.h"
+#include "base/sync_point.h"
+#include "base/worker_slots.h"
+#include "wal/log_budget.h"
+#include "wal/log_reader.h"
+#include "wal/log_store.h"
+#include "wal/slot_log.h"
+#include "wal/stream_writer.h"
+
+namespace palimpsest::wal {
+
+struct LogOptions {
+  /// Memory of each slot's log from its first write on; a power of two.
+  std::size_t slot_log_bytes = std::size_t{256} << 10U;
+  /// Largest record; at most half of slot_log_bytes and kRecordBytesMax.
+  std::size_t record_bytes_max = std::size_t{32} << 10U;
+  /// Largest batch, a multiple of 4096; memory is allocated for one.
+  std::size_t batch_bytes_max = std::size_t{1} << 20U;
+  /// Called by whoever finds that less than half of the log is left: replay should start later.
+  /// Must neither block nor call the log.
+  std::function<void()> on_filling;
+};
+
+/// Counted since the log was opened; each is exact, together they are not a snapshot.
+struct LogStatistics {
+  std::uint64_t rounds = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t record_bytes = 0;  ///< headers of records included
+  std::uint64_t stream_bytes = 0;  ///< of the stream: padding and segment ends included
+};
+
+/// What must be there before records are appended.
+struct LogNeed {
+  std::size_t bytes = 0;  ///< of records, headers included, that are appended without waiting
+  /// Those records, and all else that the transaction must be able to append whatever happens: the
+  /// compensation of everything it has done and is about to do.
+  std::size_t credit_bytes = 0;
+  /// For rollbacks and what makes space: uses its credit even when others wait for space.
+  bool goes_first = false;
+};
+
+/// What an append returns.
+struct Appended {
+  Gsn gsn{};
+  Lsn lsn{};
+};
+
+class Log {
+ public:
+  /// Goes on behind `end`, as a new incarnation, which is durable on return. The caller has
+  /// replayed what had to be, and has raised `clock` above everything seen. All references outlive
+  /// the log.
+  static std::unique_ptr<Log> begin(LogStore& store, const LogEnd& end, Clock& clock,
+                                    WorkerSlots& slots, LogOptions options);
+  /// Drops what is not durable.
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  [[nodiscard]] Incarnation incarnation() const noexcept { return incarnation_; }
+
+  // Appending
+
+  /// Makes sure of `need`. Waits for rounds and for space, with no latch held; while it waits for
+  /// space it asks give_up() now and then, and returns false when told so. Throws failed, no_space,
+  /// bad_alloc; invalid_argument if the whole log is too small; io_error if a segment could not be
+  /// made.
+  [[nodiscard]] bool try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give_up);
+  /// The same, without giving up: only for those who do not hold up whoever makes space.
+  void reserve(SlotId slot, const LogNeed& need);
+
+  /// Appends a record that was reserved; its GSN is above the slot's and `at_least`.
+  /// encode(MutableBytes) writes the payload.
+  template <class Encode>
+  Appended append(SlotId slot, Gsn at_least, RecordType type, std::size_t payload_bytes,
+                  Encode&& encode) noexcept {
+    WorkerSlot& worker = slots_[slot];
+    SlotState& state = *states_[raw(slot)].load(std::memory_order_relaxed);
+    const Gsn gsn = worker.begin_append(at_least);
+    const Lsn lsn = state.log.append(type, gsn, payload_bytes, encode);
+    state.log.publish();
+    PALIMPSEST_SYNC_POINT("wal.append.published");
+    worker.end_append();
+    state.credit_bytes -= static_cast<std::int64_t>(sizeof(RecordHeader) + payload_bytes);
+    return {gsn, lsn};
+  }
+
+  /// Appends a record that was reserved and whose GSN is a timestamp drawn from the clock, above
+  /// the slot's GSN and `at_least`: that of the transaction's other slots.
+  template <class Encode>
+  Appended append_commit(SlotId slot, Gsn at_least, RecordType type, std::size_t payload_bytes,
+                         Encode&& encode) noexcept {
+    WorkerSlot& worker = slots_[slot];
+    SlotState& state = *states_[raw(slot)].load(std::memory_order_relaxed);
+    static_cast<void>(worker.begin_append(at_least));
+    PALIMPSEST_SYNC_POINT("wal.commit.marked");
+    const Gsn timestamp = worker.draw_timestamp(clock_);
+    const Lsn lsn = state.log.append(type, timestamp, payload_bytes, encode);
+    state.log.publish();
+    worker.end_append();
+    state.credit_bytes -= static_cast<std::int64_t>(sizeof(RecordHeader) + payload_bytes);
+    return {timestamp, lsn};
+  }
+
+  /// The transaction has ended: credit it did not use goes back, but for a little that the next one
+  /// will want.
+  void release_credit(SlotId slot) noexcept;
+
+  /// The slot's log, for reading back; it exists once something was reserved.
+  [[nodiscard]] const SlotLog& slot_log(SlotId slot) const noexcept {
+    return states_[raw(slot)].load(std::memory_order_relaxed)->log;
+  }
+  /// Copies the record at `lsn` of the slot's own log, from memory or from the stream, into `into`.
+  /// Throws io_error, corruption. By the owner. `into` keeps its memory, `cursor` its place from
+  /// call to call: going backwards, each chunk is read once.
+  void read_back(SlotId slot, Lsn lsn, LogCursor& cursor, std::vector<std::byte>& into) const;
+
+  // Durability
+
+  [[nodiscard]] Gsn durable_gsn() const noexcept {
+    return Gsn{durable_gsn_.load(std::memory_order_acquire)};
+  }
+  /// Returns once g >= gsn. Runs rounds or waits for them. Throws failed.
+  void wait_durable(Gsn gsn);
+  /// One round if anything waits to be written. For the background. Throws failed.
+  void write_pending();
+  /// Whether some log has records that are not written, or that are and no stated GSN covers yet.
+  [[nodiscard]] bool has_pending() const noexcept;
+
+  [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  /// Throws failed, with the reason, if the log has failed.
+  void require_working() const;
+  /// Puts the log into its failed state; the first reason stays.
+  void fail(std::string_view reason) noexcept;
+
+  // Bounds
+
+  /// A place in the stream from which everything appended later will be replayed. Waits for the
+  /// turn.
+  [[nodiscard]] LogStart current_start();
+  /// Says durably that replay starts at `start`, which current_start() returned, with this note,
+  /// and gives segments before it back; nothing if it starts there or later already. Throws
+  /// io_error, failed.
+  void move_start(const LogStart& start, const std::string& note, bool clean);
+  /// Bytes of the stream from replay's start on.
+  [[nodiscard]] std::uint64_t replay_bytes() const noexcept;
+  [[nodiscard]] std::uint64_t capacity_bytes() const noexcept;
+
+  [[nodiscard]] LogStatistics statistics() const noexcept;
+
+ private:
+  struct SlotState {
+    explicit SlotState(const LogOptions& options)
+        : log(options.slot_log_bytes, options.record_bytes_max) {}
+    SlotLog log;
+    std::int64_t credit_bytes = 0;  ///< owner
+  };
+  /// What a round takes from one log.
+  struct Pending {
+    SlotLog* log = nullptr;
+    SlotId slot{};
+    Lsn from{};
+    Lsn to{};
+    Lsn in_batch{};          ///< end of what the batch in the making holds
+    StreamPosition chunk{};  ///< where that lies
+  };
+  /// One who waits for space.
+  struct SpaceWait {
+    std::optional<std::chrono::steady_clock::time_point> full_since;
+  };
+  /// The turn; its end wakes the followers.
+  class Turn;
+
+  Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clock, WorkerSlots& slots,
+      LogOptions options);
+
+  static void check_options(const LogOptions& options, const Segments& segments);
+  [[nodiscard]] SlotState& state_of(SlotId slot);
+  void wait_for_ring(const SlotLog& log, std::size_t bytes);
+  [[nodiscard]] bool take_credit(SlotState& state, const LogNeed& need) noexcept;
+  [[nodiscard]] bool wait_for_space(SpaceWait& wait, std::int64_t bytes,
+                                    FunctionRef<bool()> give_up);
+  [[nodiscard]] bool make_segment(std::int64_t bytes);
+  [[nodiscard]] std::uint64_t usable_bytes() const noexcept;
+  void follow(std::uint32_t seen) noexcept;
+
+  bool run_round();
+  [[nodiscard]] Gsn compute_durable_gsn() noexcept;
+  [[nodiscard]] std::size_t capture() noexcept;
+  void write_batches(std::size_t bytes, Gsn gsn);
+  [[nodiscard]] std::size_t fill_batch() noexcept;
+  void take_written(std::size_t end) noexcept;
+  void account(StreamPosition before, std::uint64_t record_bytes) noexcept;
+
+  LogStore& store_;
+  Segments& segments_;
+  Clock& clock_;
+  WorkerSlots& slots_;
+  const LogOptions options_;
+  const Incarnation incarnation_;
+  const std::int64_t credit_step_bytes_;
+  std::unique_ptr<std::atomic<SlotState*>[]> states_;  ///< by slot; made on first use, kept
+  std::mutex making_;                                  ///< of slot states
+  std::mutex making_segment_;
+  std::vector<std::unique_ptr<SlotState>> owned_;  ///< protected by making_
+  LogBudget budget_;
+  std::atomic<std::uint32_t> space_given_{0};  ///< who waits for credit sleeps on it
+
+  std::mutex turn_;
+  // Protected by turn_:
+  StreamWriter stream_;
+  Gsn stated_gsn_{0};
+  std::vector<Pending> pending_;
+  std::size_t first_pending_ = 0;  ///< those before are written
+
+  std::mutex starting_;  ///< move_start() runs one at a time
+  std::atomic<std::uint64_t> start_position_{0};
+  std::atomic<std::uint64_t> end_position_{0};
+  std::atomic<std::uint64_t> durable_gsn_{0};
+  /// Highest GSN that some captured record may have: beyond durable_gsn_, another round is needed.
+  std::atomic<std::uint64_t> needed_gsn_{0};
+  std::atomic<std::uint32_t> rounds_ended_{0};  ///< followers sleep on it
+  std::atomic<std::uint32_t> followers_{0};
+  std::atomic<bool> failed_{false};
+  mutable std::mutex failure_mutex_;
+  std::string failure_;  ///< protected by failure_mutex_
+
+  std::atomic<std::uint64_t> rounds_{0};
+  std::atomic<std::uint64_t> batches_{0};
+  std::atomic<std::uint64_t> record_bytes_{0};
+  std::atomic<std::uint64_t> stream_bytes_{0};
+};
+
+}  // namespace palimpsest::wal

@@ -1,0 +1,39 @@
+// How much may still be appended: keeps the log within its segments, and room for every rollback.
+//
+// A transaction takes credit for what it will append and for the compensation of what it may have
+// to undo, in units large enough that the shared number is touched seldom. All segments that exist,
+// less a margin for padding and half-filled segment ends, are in one of four places:
+//     left + credit held + appended and not written yet + written and not released = total
+// Invariants: (1) credit is only given out of segments that exist: what a holder appends can be
+//                 written on a full disk;
+//             (2) left may fall below zero by padding alone; nothing is given then.
+// Thread-safety: all functions, from any thread; none blocks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace palimpsest::wal {
+
+class LogBudget {
+ public:
+  /// False, and nothing taken, if less is left.
+  [[nodiscard]] bool take(std::int64_t bytes) noexcept {
+    std::int64_t left = left_.load(std::memory_order_relaxed);
+    while (left >= bytes) {
+      if (left_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  /// Credit given back, a segment made or released; or, below zero, padding that was written.
+  void add(std::int64_t bytes) noexcept { left_.fetch_add(bytes, std::memory_order_relaxed); }
+
+  [[nodiscard]] std::int64_t left() const noexcept { return left_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::int64_t> left_{0};
+};
+
+}  // namespace palimpsest::wal

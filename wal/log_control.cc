@@ -1,0 +1,188 @@
+#include "wal/log_control.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+#include "base/checksum.h"
+
+namespace palimpsest::wal {
+namespace {
+
+constexpr std::array<char, 8> kMagic{'P', 'L', 'M', 'P', 'S', 'C', 'T', 'L'};
+constexpr std::string_view kNewControlFileName = "log-control.new";
+constexpr std::size_t kBlockBytes = 4096;
+constexpr std::uint32_t kCopies = 3;
+constexpr std::size_t kChecksumEnd = 16;
+
+struct Block {
+  std::array<char, 8> magic;
+  std::uint64_t checksum;
+  std::uint32_t format_version;
+  std::uint32_t clean;
+  Uuid uuid;
+  std::uint64_t sequence;
+  std::uint64_t segment_bytes;
+  Incarnation incarnation;
+  LogStart start;
+  BatchSequence incarnation_begin;
+  std::uint32_t note_bytes;
+  std::uint32_t reserved;
+};
+
+static_assert(sizeof(LogStart) == 32);
+static_assert(sizeof(Block) == 112 && offsetof(Block, start) == 64);
+static_assert(sizeof(Block) + kControlNoteBytesMax <= kBlockBytes);
+
+void encode(const ControlState& state, std::uint64_t sequence, MutableBytes into) noexcept {
+  std::fill(into.begin(), into.end(), std::byte{0});
+  Block block{.magic = kMagic,
+              .checksum = 0,
+              .format_version = kLogFormatVersion,
+              .clean = state.clean ? 1U : 0U,
+              .uuid = state.uuid,
+              .sequence = sequence,
+              .segment_bytes = state.segment_bytes,
+              .incarnation = state.incarnation,
+              .start = state.start,
+              .incarnation_begin = state.incarnation_begin,
+              .note_bytes = static_cast<std::uint32_t>(state.note.size()),
+              .reserved = 0};
+  std::memcpy(into.data() + sizeof block, state.note.data(), state.note.size());
+  std::memcpy(into.data(), &block, sizeof block);
+  block.checksum = checksum(into.subspan(kChecksumEnd));
+  std::memcpy(into.data(), &block, sizeof block);
+}
+
+/// Nothing unless the copy is whole. Another version is told by the caller.
+std::optional<Block> decode(ConstBytes copy) noexcept {
+  Block block;
+  std::memcpy(&block, copy.data(), sizeof block);
+  const bool whole =
+      block.magic == kMagic && block.checksum == checksum(copy.subspan(kChecksumEnd));
+  return whole ? std::optional(block) : std::nullopt;
+}
+
+void validate(const Block& block, const std::string& file) {
+  if (block.format_version != kLogFormatVersion) {
+    throw Error(ErrorCode::unsupported_version,
+                fmt::format("log control file \"{}\" has format version {}; this build reads {}",
+                            file, block.format_version, kLogFormatVersion));
+  }
+  const std::uint64_t start = raw(block.start.position);
+  const bool sane =
+      block.clean <= 1 && block.note_bytes <= kControlNoteBytesMax &&
+      block.segment_bytes >= 2 * kSegmentHeaderBytes && block.segment_bytes <= kCounterMax &&
+      block.sequence <= kCounterMax && raw(block.incarnation) <= kCounterMax &&
+      start <= kCounterMax && start / block.segment_bytes >= 1 &&
+      start % block.segment_bytes >= kSegmentHeaderBytes && start % kBatchAlignment == 0 &&
+      raw(block.start.sequence) <= kCounterMax && block.start.incarnation <= block.incarnation;
+  if (!sane) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("log control file \"{}\": its fields contradict each other: segments "
+                            "of {} bytes, start at {} with batch {}, incarnations {} and {}",
+                            file, block.segment_bytes, start, raw(block.start.sequence),
+                            raw(block.start.incarnation), raw(block.incarnation)));
+  }
+}
+
+}  // namespace
+
+LogControl::LogControl(std::unique_ptr<io::File> file, ControlState state, std::uint64_t sequence,
+                       std::uint32_t next_copy)
+    : file_(std::move(file)),
+      state_(std::move(state)),
+      sequence_(sequence),
+      next_copy_(next_copy),
+      block_(kBlockBytes, kBlockBytes) {
+  check(file_->alignment_bytes() <= kBlockBytes, "the control blocks suit the device");
+}
+
+std::unique_ptr<LogControl> LogControl::create(io::Device& device, const ControlState& state) {
+  if (device.exists(kControlFileName)) {
+    throw Error(ErrorCode::already_exists,
+                fmt::format("{}: there is a log already", device.path()));
+  }
+  if (device.exists(kNewControlFileName)) {
+    device.remove(kNewControlFileName);  // its making was interrupted
+  }
+  {
+    const auto file = device.open(kNewControlFileName, io::OpenMode::create_new, true);
+    file->allocate(0, kCopies * kBlockBytes);
+    const AlignedMemory area(kCopies * kBlockBytes, kBlockBytes);
+    for (std::uint32_t copy = 0; copy < kCopies; ++copy) {
+      encode(state, copy + 1, area.bytes().subspan(copy * kBlockBytes, kBlockBytes));
+    }
+    file->write(0, area.bytes());
+    file->sync();
+  }
+  device.rename(kNewControlFileName, kControlFileName);
+  device.sync_directory();
+  return open(device, false);
+}
+
+std::unique_ptr<LogControl> LogControl::open(io::Device& device, bool read_only) {
+  const io::OpenMode mode = read_only ? io::OpenMode::read_only : io::OpenMode::read_write;
+  auto file = device.open(kControlFileName, mode, true);
+  const AlignedMemory area(kCopies * kBlockBytes, kBlockBytes);
+  if (file->size_bytes() < area.size_bytes()) {
+    throw Error(ErrorCode::not_a_database,
+                fmt::format("log control file \"{}\" has {} bytes, not {}", file->name(),
+                            file->size_bytes(), area.size_bytes()));
+  }
+  if (!read_only) {
+    file->sync();  // what a killed process wrote may be in a cache only
+  }
+  file->read(0, area.bytes());
+  std::optional<Block> newest;
+  std::uint32_t next_copy = 0;
+  std::uint32_t newest_copy = 0;
+  std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
+  for (std::uint32_t copy = 0; copy < kCopies; ++copy) {
+    const auto block = decode(area.bytes().subspan(copy * kBlockBytes, kBlockBytes));
+    const std::uint64_t sequence = block ? block->sequence : 0;
+    if (sequence < lowest) {
+      lowest = sequence;
+      next_copy = copy;
+    }
+    if (block && (!newest || sequence > newest->sequence)) {
+      newest = block;
+      newest_copy = copy;
+    }
+  }
+  if (!newest) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("log control file \"{}\": no copy is whole", file->name()));
+  }
+  validate(*newest, file->name());
+  const ConstBytes note =
+      area.bytes().subspan(newest_copy * kBlockBytes + sizeof(Block), newest->note_bytes);
+  ControlState state{.uuid = newest->uuid,
+                     .segment_bytes = newest->segment_bytes,
+                     .incarnation = newest->incarnation,
+                     .incarnation_begin = newest->incarnation_begin,
+                     .start = newest->start,
+                     .clean = newest->clean == 1,
+                     .note = std::string(as_view(note.data(), note.size()))};
+  return std::unique_ptr<LogControl>(
+      new LogControl(std::move(file), std::move(state), newest->sequence, next_copy));
+}
+
+void LogControl::write(const ControlState& next) {
+  check(next.note.size() <= kControlNoteBytesMax, "a control note is short");
+  encode(next, sequence_ + 1, block_.bytes());
+  file_->write(next_copy_ * kBlockBytes, block_.bytes());
+  file_->sync();
+  state_ = next;
+  ++sequence_;
+  next_copy_ = (next_copy_ + 1) % kCopies;
+}
+
+}  // namespace palimpsest::wal

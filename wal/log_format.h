@@ -1,0 +1,182 @@
+// The log on disk: segments of batches of chunks of records.
+//
+// All logs share one stream. A *batch* is what one round of the committer writes: chunks, each a
+// piece of one slot's log, whole records only. Batches follow each other, aligned to
+// kBatchAlignment or the device's larger block, and never cross a segment. A *segment* is a file of
+// fixed size, zeroed when made and reused under a new number.
+//
+// Which bytes belong to the stream is decided by the batches alone (log_reader.h): the next batch
+// has the next sequence number, names the checksum of the one before, and its incarnation does not
+// fall. So stale batches of a reused segment, or of a tail that was discarded, are told apart.
+//
+// On disk (little-endian; offsets in bytes):
+//   segment      0  8 magic "PLMPSLOG"     8  8 checksum of bytes [16, 64)   16  4 format version
+//               20  4 reserved            24  8 segment number              32  8 segment size
+//               40 16 uuid of the database                                  56  8 reserved
+//               zero up to kSegmentHeaderBytes, then batches
+//   batch        0  4 magic "PLBT"         4  4 batch bytes, padding included
+//                8  8 checksum of bytes [16, content bytes)                 16  8 sequence
+//               24  8 incarnation         32  8 durable GSN g: every record of every log of this
+//                                               incarnation with GSN <= g lies in the stream up to
+//                                               the end of this batch
+//               40  8 checksum of the batch before
+//               48  8 last sequence known durable when this batch was formed
+//               56  4 content bytes: header and chunks                      60  4 number of chunks
+//   chunk        0  4 slot                 4  4 bytes of records             8  8 LSN of the first
+//               16  8 stream position of the slot's chunk before, in this incarnation; 0 none
+//               24  8 checksum of bytes [0, 24) and the records
+//               then the records, then zeros up to a multiple of 8
+//   record       0  4 bytes, header included   4  2 type   6  2 reserved   8  8 GSN
+//               then the payload. Records follow each other without padding.
+// Reserved bytes and padding are zero.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "wal/ids.h"
+
+namespace palimpsest::wal {
+
+inline constexpr std::uint32_t kLogFormatVersion = 1;
+inline constexpr std::size_t kSegmentHeaderBytes = 4096;
+inline constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10U;
+inline constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{16} << 30U;
+inline constexpr std::size_t kBatchAlignment = 512;
+inline constexpr std::size_t kChunkAlignment = 8;
+
+/// Largest batch of any writer; keeps what a reader allocates for bytes from disk within bounds.
+inline constexpr std::size_t kBatchBytesMax = std::size_t{16} << 20U;
+/// Largest counter or GSN that is believed: keeps room for counting on, and no honest log gets
+/// near.
+inline constexpr std::uint64_t kCounterMax = std::uint64_t{1} << 62U;
+
+using Uuid = std::array<std::uint8_t, 16>;
+
+struct SegmentHeader {
+  std::array<char, 8> magic;
+  std::uint64_t checksum;
+  std::uint32_t format_version;
+  std::uint32_t reserved_word;
+  std::uint64_t number;
+  std::uint64_t segment_bytes;
+  Uuid uuid;
+  std::uint64_t reserved_tail;
+};
+
+struct BatchHeader {
+  std::array<char, 4> magic;
+  std::uint32_t batch_bytes;
+  std::uint64_t checksum;
+  BatchSequence sequence;
+  Incarnation incarnation;
+  Gsn durable_gsn;
+  std::uint64_t previous_checksum;
+  BatchSequence durable_sequence;
+  std::uint32_t content_bytes;
+  std::uint32_t chunk_count;
+};
+
+struct ChunkHeader {
+  SlotId slot;
+  std::uint32_t record_bytes;
+  Lsn lsn;
+  StreamPosition previous;
+  std::uint64_t checksum;
+};
+
+struct RecordHeader {
+  std::uint32_t bytes;
+  RecordType type;
+  std::uint16_t reserved;
+  Gsn gsn;
+};
+
+static_assert(sizeof(SegmentHeader) == 64 && offsetof(SegmentHeader, number) == 24);
+static_assert(offsetof(SegmentHeader, uuid) == 40);
+static_assert(sizeof(BatchHeader) == 64 && offsetof(BatchHeader, sequence) == 16);
+static_assert(offsetof(BatchHeader, durable_gsn) == 32);
+static_assert(offsetof(BatchHeader, content_bytes) == 56);
+static_assert(sizeof(ChunkHeader) == 32 && offsetof(ChunkHeader, lsn) == 8);
+static_assert(offsetof(ChunkHeader, previous) == 16 && offsetof(ChunkHeader, checksum) == 24);
+static_assert(sizeof(RecordHeader) == 16 && offsetof(RecordHeader, gsn) == 8);
+
+/// Largest payload of a record: a page of the largest size and what describes it.
+inline constexpr std::size_t kPayloadBytesMax = std::size_t{144} << 10U;
+inline constexpr std::size_t kRecordBytesMax = kPayloadBytesMax + sizeof(RecordHeader);
+
+[[nodiscard]] constexpr std::size_t round_up(std::size_t bytes, std::size_t alignment) noexcept {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/// A record as it lies in memory.
+struct RecordView {
+  RecordType type{};
+  Gsn gsn{};
+  ConstBytes payload;
+
+  /// Of the whole record.
+  [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(RecordHeader) + payload.size(); }
+};
+
+/// Takes the record at `at` of `records`, or nothing if no whole record lies there: bytes from disk
+/// may be anything. `record.payload` is a view.
+[[nodiscard]] std::optional<RecordView> record_at(ConstBytes records, std::size_t at) noexcept;
+
+// Segments
+
+/// Writes the sealed header into `block` of kSegmentHeaderBytes.
+void encode_segment_header(std::uint64_t number, std::uint64_t segment_bytes, const Uuid& uuid,
+                           MutableBytes block) noexcept;
+/// Nothing unless the block holds a whole header of this format.
+[[nodiscard]] std::optional<SegmentHeader> decode_segment_header(ConstBytes block) noexcept;
+
+// Batches
+
+/// Fills in a chunk's header at the start of `chunk`, whose records stand behind it already, and
+/// zeroes the padding. `chunk` has chunk_bytes(record_bytes) bytes.
+void seal_chunk(SlotId slot, Lsn lsn, std::uint32_t record_bytes, StreamPosition previous,
+                MutableBytes chunk) noexcept;
+[[nodiscard]] constexpr std::size_t chunk_bytes(std::size_t record_bytes) noexcept {
+  return sizeof(ChunkHeader) + round_up(record_bytes, kChunkAlignment);
+}
+
+/// Fills in magic, checksum and the given fields at the start of `batch`, whose chunks stand behind
+/// it already, and zeroes the padding. Returns the checksum.
+std::uint64_t seal_batch(BatchHeader header, MutableBytes batch) noexcept;
+
+/// Whether `bytes` begins with a batch header that is worth a look: magic, counters within
+/// kCounterMax, and sizes within `bytes_max` and kBatchBytesMax. Reads sizeof(BatchHeader) bytes.
+[[nodiscard]] std::optional<BatchHeader> peek_batch(ConstBytes bytes,
+                                                    std::uint64_t bytes_max) noexcept;
+/// Whether a batch is whole: checksum, and chunks that fill it exactly. `batch` has the header's
+/// content_bytes at least.
+[[nodiscard]] bool verify_batch(const BatchHeader& header, ConstBytes batch) noexcept;
+
+/// A chunk of a verified batch.
+struct ChunkView {
+  ChunkHeader header{};
+  std::size_t offset_bytes = 0;  ///< of the header, in the batch
+  ConstBytes records;
+};
+
+/// The chunk at `offset_bytes` of a batch, nothing at the end (or, in a batch not verified, where
+/// no whole chunk lies).
+[[nodiscard]] std::optional<ChunkView> chunk_at(ConstBytes batch,
+                                                std::size_t offset_bytes) noexcept;
+/// Judges a chunk read by itself.
+[[nodiscard]] bool verify_chunk(const ChunkView& chunk) noexcept;
+
+// Printers: one line each.
+
+[[nodiscard]] std::string print(const SegmentHeader& header);
+[[nodiscard]] std::string print(const BatchHeader& header);
+[[nodiscard]] std::string print(const ChunkHeader& header);
+
+}  // namespace palimpsest::wal

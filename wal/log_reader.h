@@ -1,0 +1,127 @@
+// Reads the stream of the log back: finds where it ends, and shows its records.
+//
+// First all batches are judged, from the start that the control file names. A batch belongs to the
+// stream only if it is whole, has the next sequence number, names the checksum of the batch before,
+// and its incarnation is not below the last one's. The first that does not fit ends the stream: it
+// and all behind it are the *torn tail*, batches that were never acknowledged. Unless a later whole
+// batch, of an incarnation no older than the last accepted one, states the missing one durable:
+// then the middle of the log is damaged, and that is corruption, never a shorter log.
+//
+// Invariants: (1) from each incarnation exactly the records with GSN <= its cut count, the durable
+//                 GSN stated by its last batch (I-4 in docs/invariants.md). Records beyond it lie
+//                 in valid batches; the reader shows them with `counts` false.
+// Thread-safety: find_end() once; then visit() and chunk() from any thread. Nothing is written.
+// Failure: Error io_error, corruption; they name segment and place. Bytes from disk may be hostile:
+//          sizes are checked before anything is allocated or read.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/aligned_memory.h"
+#include "base/function_ref.h"
+#include "wal/log_control.h"
+#include "wal/log_format.h"
+#include "wal/segments.h"
+
+namespace palimpsest::wal {
+
+/// Where the stream ends, and what the next batch must say.
+struct LogEnd {
+  StreamPosition position{};  ///< behind the last batch
+  BatchSequence next_sequence{};
+  std::uint64_t previous_checksum = 0;
+  Incarnation incarnation{};  ///< of the last batch, or the start's
+  Gsn durable_gsn{};          ///< the highest stated by any batch of the stream; 0 if none
+  std::uint64_t batches = 0;
+  std::uint64_t bytes = 0;  ///< of batches
+};
+
+/// A part of the stream that lies in one segment.
+struct StreamPart {
+  StreamPosition begin{};
+  StreamPosition end{};
+};
+
+/// A record as the reader shows it; valid during the call.
+struct LoggedRecord {
+  RecordView record;
+  SlotId slot{};
+  Lsn lsn{};
+  Incarnation incarnation{};
+  StreamPosition chunk{};  ///< the chunk it lies in
+  bool counts = false;     ///< at or below its incarnation's cut
+};
+
+/// A chunk read by itself.
+struct LoggedChunk {
+  ChunkHeader header{};
+  std::vector<std::byte> records;
+};
+
+/// Walks the chunks of one slot's log backwards, and remembers where it stands.
+class LogCursor {
+ public:
+  /// The record at `lsn`, a view into the cursor's memory, valid until the next call. `newest` is
+  /// the newest chunk of the slot. Throws io_error, corruption.
+  RecordView find(const Segments& segments, SlotId slot, Lsn lsn, StreamPosition newest);
+
+ private:
+  StreamPosition at_ = kNowhere;
+  LoggedChunk chunk_;
+};
+
+class LogReader {
+ public:
+  LogReader(const Segments& segments, const ControlState& control)
+      : segments_(segments), control_(control), start_(control.start) {}
+
+  /// Judges the whole stream. Throws corruption as described.
+  const LogEnd& find_end();
+
+  [[nodiscard]] const LogEnd& end() const noexcept { return end_; }
+  /// The stream in order, a part a segment.
+  [[nodiscard]] const std::vector<StreamPart>& parts() const noexcept { return parts_; }
+  /// The durable GSN an incarnation stated last; 0 if it has no batch in the stream.
+  [[nodiscard]] Gsn cut_of(Incarnation incarnation) const noexcept;
+
+  /// Shows all records of a part, in the order of the stream. Different parts may be visited at the
+  /// same time.
+  void visit(const StreamPart& part, FunctionRef<void(const LoggedRecord&)> show) const;
+  /// Shows the batch headers of a part.
+  void visit_batches(const StreamPart& part,
+                     FunctionRef<void(StreamPosition, const BatchHeader&)> show) const;
+
+ private:
+  class Window;
+
+  struct Expected {
+    BatchSequence sequence{};
+    std::uint64_t previous_checksum = 0;
+    Incarnation incarnation{};
+  };
+
+  [[nodiscard]] bool was_discarded(const BatchHeader& header) const noexcept;
+  [[nodiscard]] bool accept(Window& window, StreamPosition at);
+  void note(StreamPosition at, const BatchHeader& header);
+  void refuse_damaged_middle(Window& window) const;
+  void refuse_if_stated_durable(Window& window, StreamPosition from) const;
+  void visit_batch(StreamPosition at, const BatchHeader& header, ConstBytes batch,
+                   FunctionRef<void(const LoggedRecord&)> show) const;
+
+  const Segments& segments_;
+  const ControlState control_;
+  const LogStart start_;
+  Expected expected_;
+  LogEnd end_;
+  std::vector<StreamPart> parts_;
+  std::map<Incarnation, Gsn> cuts_;
+};
+
+/// Reads the chunk at a position, for whoever follows a slot's log backwards. Throws corruption if
+/// no whole chunk of that slot lies there.
+[[nodiscard]] LoggedChunk read_chunk(const Segments& segments, StreamPosition at, SlotId slot);
+
+}  // namespace palimpsest::wal

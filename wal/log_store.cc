@@ -1,0 +1,81 @@
+#include "wal/log_store.h"
+
+#include <fmt/format.h>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest::wal {
+namespace {
+
+/// Segments count from 1, so that no position is 0.
+constexpr std::uint64_t kFirstSegment = 1;
+
+void check_options(const LogFileOptions& options) {
+  if (options.segment_bytes < kSegmentBytesMin || options.segment_bytes > kSegmentBytesMax ||
+      options.segment_bytes % kSegmentHeaderBytes != 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("log segments of {} bytes: the size is a multiple of {} from {} to {}",
+                            options.segment_bytes, kSegmentHeaderBytes, kSegmentBytesMin,
+                            kSegmentBytesMax));
+  }
+  if (options.segments_max < LogStore::kSegmentsMin) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} log segments: at least {} are needed", options.segments_max,
+                            LogStore::kSegmentsMin));
+  }
+}
+
+std::unique_ptr<Segments> open_segments(io::Device& device, const LogControl& control,
+                                        const LogFileOptions& options, bool read_only) {
+  const Segments::Options described{.segment_bytes = control.state().segment_bytes,
+                                    .segments_max = options.segments_max,
+                                    .alignment_bytes = control.alignment_bytes(),
+                                    .uuid = control.state().uuid};
+  return std::make_unique<Segments>(device, described, read_only);
+}
+
+}  // namespace
+
+// The control file comes last: until it is there, there is no log.
+LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOptions& options) {
+  check_options(options);
+  if (device.exists(kControlFileName)) {
+    throw Error(ErrorCode::already_exists,
+                fmt::format("{}: there is a log already", device.path()));
+  }
+  const std::uint64_t start = kFirstSegment * options.segment_bytes + kSegmentHeaderBytes;
+  ControlState state{.uuid = uuid,
+                     .segment_bytes = options.segment_bytes,
+                     .incarnation = Incarnation{0},
+                     .start = {.position = StreamPosition{start}, .sequence = BatchSequence{1}},
+                     .clean = true,
+                     .note = {}};
+  const Segments::Options described{.segment_bytes = options.segment_bytes,
+                                    .segments_max = options.segments_max,
+                                    .alignment_bytes = kSegmentHeaderBytes,
+                                    .uuid = uuid};
+  {
+    Segments segments(device, described, false);
+    segments.keep_only(kFirstSegment, kFirstSegment - 1);  // what an interrupted making left
+    while (segments.files() < kSegmentsMin) {
+      static_cast<void>(segments.make_one(false));
+    }
+    segments.begin(kFirstSegment);
+    segments.sync(kFirstSegment);
+  }
+  auto control = LogControl::create(device, state);
+  auto segments = open_segments(device, *control, options, false);
+  return {std::move(control), std::move(segments)};
+}
+
+LogStore LogStore::open(io::Device& device, const LogFileOptions& options, bool read_only) {
+  check_options(options);
+  auto control = LogControl::open(device, read_only);
+  auto segments = open_segments(device, *control, options, read_only);
+  if (!read_only) {
+    segments->sync_all();
+  }
+  return {std::move(control), std::move(segments)};
+}
+
+}  // namespace palimpsest::wal

@@ -1,0 +1,46 @@
+// The log's files in a directory: the control file and the segments.
+//
+// Failure: Error io_error, no_space, corruption, not_a_database, already_exists, locked; they name
+//          the file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/io/device.h"
+#include "wal/log_control.h"
+#include "wal/segments.h"
+
+namespace palimpsest::wal {
+
+struct LogFileOptions {
+  std::uint64_t segment_bytes = std::uint64_t{16} << 20U;  ///< of a new log; a multiple of 4096
+  std::uint32_t segments_max = 64;                         ///< at least kSegmentsMin
+};
+
+class LogStore {
+ public:
+  /// The fewest segments: one is written, one replayed from, and two are the margin of rollbacks.
+  static constexpr std::uint32_t kSegmentsMin = 4;
+
+  /// Makes a log without records, durably. The caller has the directory to himself. Throws
+  /// already_exists, invalid_argument for options beyond limits.
+  static LogStore create(io::Device& device, const Uuid& uuid, const LogFileOptions& options);
+  /// Opens and locks a log. Its segment size is what it was made with. For writing, everything the
+  /// files show is made durable first: after a mere process kill it may be in a cache only.
+  static LogStore open(io::Device& device, const LogFileOptions& options, bool read_only);
+
+  [[nodiscard]] LogControl& control() noexcept { return *control_; }
+  [[nodiscard]] const LogControl& control() const noexcept { return *control_; }
+  [[nodiscard]] Segments& segments() noexcept { return *segments_; }
+  [[nodiscard]] const Segments& segments() const noexcept { return *segments_; }
+
+ private:
+  LogStore(std::unique_ptr<LogControl> control, std::unique_ptr<Segments> segments)
+      : control_(std::move(control)), segments_(std::move(segments)) {}
+
+  std::unique_ptr<LogControl> control_;
+  std::unique_ptr<Segments> segments_;
+};
+
+}  // namespace palimpsest::wal

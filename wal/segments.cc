@@ -1,0 +1,249 @@
+#include "wal/segments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+
+namespace palimpsest::wal {
+namespace {
+
+constexpr std::string_view kPrefix = "log-";
+constexpr std::uint32_t kIndexMax = 1'000'000;  ///< other files are not ours
+constexpr std::size_t kZeroBytes = std::size_t{1} << 20U;
+
+std::string file_name(std::uint32_t index) {
+  return fmt::format("{}{:04}", kPrefix, index);
+}
+
+/// The index in a segment file's name.
+std::optional<std::uint32_t> index_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(kPrefix.size());
+  std::uint32_t index = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  const bool whole = error == std::errc{} && end == name.data() + name.size();
+  return whole && index > 0 && index <= kIndexMax ? std::optional(index) : std::nullopt;
+}
+
+/// Whether a file that is too short for a segment says nevertheless that it is one.
+bool has_whole_header(io::File& file, MutableBytes block) {
+  if (file.size_bytes() < block.size()) {
+    return false;
+  }
+  file.read(0, block);
+  return decode_segment_header(block).has_value();
+}
+
+}  // namespace
+
+Segments::Segments(io::Device& device, const Options& options, bool read_only)
+    : device_(device), options_(options) {
+  check(options.segment_bytes % kSegmentHeaderBytes == 0 && options.segments_max >= 2,
+        "segments have whole blocks, and there are two at least");
+  check(alignment_bytes() <= kSegmentHeaderBytes, "segment headers suit the device");
+  take_stock(read_only);
+}
+
+void Segments::take_stock(bool read_only) {
+  const io::OpenMode mode = read_only ? io::OpenMode::read_only : io::OpenMode::read_write;
+  const AlignedMemory block(kSegmentHeaderBytes, kSegmentHeaderBytes);
+  for (const std::string& name : device_.list()) {
+    const auto index = index_of(name);
+    if (!index) {
+      continue;
+    }
+    next_name_ = std::max(next_name_, *index + 1);
+    SharedFile file = device_.open(name, mode, false);
+    const bool is_whole = file->size_bytes() >= options_.segment_bytes;
+    if (is_whole || has_whole_header(*file, block.bytes())) {
+      take(std::move(file), block.bytes());
+      continue;
+    }
+    file.reset();  // its making was interrupted
+    if (!read_only) {
+      device_.remove(name);
+    }
+  }
+}
+
+void Segments::take(SharedFile file, MutableBytes block) {
+  file->read(0, block);
+  const auto header = decode_segment_header(block);
+  const bool is_ours = header && header->uuid == options_.uuid && header->number > 0 &&
+                       header->segment_bytes == options_.segment_bytes;
+  if (is_ours && file->size_bytes() < options_.segment_bytes) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("log segment \"{}\" has {} bytes, not {}", file->name(),
+                            file->size_bytes(), options_.segment_bytes));
+  }
+  const bool is_zero = std::ranges::all_of(block, [](std::byte b) { return b == std::byte{0}; });
+  if (is_zero || (header && !is_ours)) {
+    spare_.push_back(std::move(file));
+    return;
+  }
+  const std::uint64_t number =
+      is_ours ? header->number : kCounterMax / options_.segment_bytes + in_use_.size() + 1;
+  const auto [other, is_new] = in_use_.emplace(number, file);
+  if (!is_new) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("log segments \"{}\" and \"{}\" both say they are number {}",
+                            other->second->name(), file->name(), number));
+  }
+}
+
+std::vector<std::uint64_t> Segments::numbers() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::uint64_t> numbers;
+  numbers.reserve(in_use_.size());
+  for (const auto& [number, file] : in_use_) {
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+bool Segments::has(std::uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  return in_use_.contains(number);
+}
+
+std::uint32_t Segments::files() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::uint32_t>(in_use_.size() + spare_.size());
+}
+
+std::uint32_t Segments::spare() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::uint32_t>(spare_.size());
+}
+
+void Segments::keep_only(std::uint64_t first, std::uint64_t last) {
+  release_before(first);
+  std::vector<SharedFile> behind;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto entry = in_use_.upper_bound(last); entry != in_use_.end(); ++entry) {
+      behind.push_back(entry->second);
+    }
+  }
+  const AlignedMemory zeros(kSegmentHeaderBytes, kSegmentHeaderBytes);
+  for (const SharedFile& file : behind) {
+    file->write(0, zeros.bytes());
+    file->sync();
+  }
+  const std::lock_guard lock(mutex_);
+  spare_.insert(spare_.end(), behind.begin(), behind.end());
+  in_use_.erase(in_use_.upper_bound(last), in_use_.end());
+}
+
+std::uint32_t Segments::release_before(std::uint64_t first) {
+  const std::lock_guard lock(mutex_);
+  std::uint32_t released = 0;
+  for (; !in_use_.empty() && in_use_.begin()->first < first; ++released) {
+    spare_.push_back(std::move(in_use_.begin()->second));
+    in_use_.erase(in_use_.begin());
+  }
+  return released;
+}
+
+Segments::SharedFile Segments::make_file(const std::string& name) {
+  SharedFile file = device_.open(name, io::OpenMode::create_new, false);
+  try {
+    file->allocate(0, options_.segment_bytes);
+    // Written once, so that later writes change no metadata of the file system.
+    const AlignedMemory zeros(std::min<std::uint64_t>(kZeroBytes, options_.segment_bytes),
+                              kSegmentHeaderBytes);
+    for (std::uint64_t at = 0; at < options_.segment_bytes; at += zeros.size_bytes()) {
+      const std::uint64_t rest = options_.segment_bytes - at;
+      file->write(at, zeros.bytes().first(std::min<std::uint64_t>(rest, zeros.size_bytes())));
+    }
+    file->sync();
+    device_.sync_directory();
+  } catch (...) {
+    file.reset();
+    try {
+      device_.remove(name);
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the first error tells more
+    }
+    throw;
+  }
+  return file;
+}
+
+bool Segments::make_one(bool beyond_max) {
+  const std::lock_guard making(making_);
+  if (files() >= options_.segments_max && !beyond_max) {
+    return false;
+  }
+  SharedFile file = make_file(file_name(next_name_));
+  ++next_name_;
+  const std::lock_guard lock(mutex_);
+  spare_.push_back(std::move(file));
+  return true;
+}
+
+void Segments::begin(std::uint64_t number) {
+  SharedFile file;
+  {
+    const std::lock_guard lock(mutex_);
+    check(!spare_.empty(), "a spare segment is there before it is needed");
+    file = spare_.back();
+    in_use_.emplace(number, file);
+    spare_.pop_back();
+  }
+  const AlignedMemory block(kSegmentHeaderBytes, kSegmentHeaderBytes);
+  encode_segment_header(number, options_.segment_bytes, options_.uuid, block.bytes());
+  file->write(0, block.bytes());
+}
+
+void Segments::write(StreamPosition at, ConstBytes bytes) {
+  check(offset_of(at) + bytes.size() <= options_.segment_bytes, "no batch crosses a segment");
+  find(number_of(at))->write(offset_of(at), bytes);
+}
+
+void Segments::sync(std::uint64_t number) {
+  find(number)->sync();
+}
+
+void Segments::sync_all() {
+  std::vector<SharedFile> files;
+  {
+    const std::lock_guard lock(mutex_);
+    files = spare_;
+    for (const auto& [number, file] : in_use_) {
+      files.push_back(file);
+    }
+  }
+  for (const SharedFile& file : files) {
+    file->sync();
+  }
+}
+
+void Segments::read(StreamPosition at, MutableBytes into) const {
+  find(number_of(at))->read(offset_of(at), into);
+}
+
+std::string Segments::name_of(std::uint64_t number) const {
+  return find(number)->name();
+}
+
+Segments::SharedFile Segments::find(std::uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  const auto entry = in_use_.find(number);
+  if (entry == in_use_.end()) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("{}: log segment number {} is missing", device_.path(), number));
+  }
+  return entry->second;
+}
+
+}  // namespace palimpsest::wal

@@ -1,0 +1,43 @@
+#include "wal/slot_log.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace palimpsest::wal {
+
+SlotLog::SlotLog(std::size_t capacity_bytes, std::size_t record_bytes_max)
+    : capacity_(capacity_bytes), ring_(capacity_bytes, 64), scratch_(record_bytes_max, 64) {
+  check(std::has_single_bit(capacity_bytes) && capacity_bytes >= 2 * record_bytes_max,
+        "a log's ring holds its largest records");
+}
+
+// The record in scratch_ goes around the ring's end.
+void SlotLog::copy_in(std::size_t at, std::size_t bytes) noexcept {
+  const std::size_t first = capacity_ - at;
+  std::memcpy(ring_.data() + at, scratch_.data(), first);
+  std::memcpy(ring_.data(), scratch_.data() + first, bytes - first);
+}
+
+void SlotLog::copy_out(std::uint64_t from, MutableBytes into) const noexcept {
+  const std::size_t at = from & (capacity_ - 1);
+  const std::size_t first = std::min(into.size(), capacity_ - at);
+  std::memcpy(into.data(), ring_.data() + at, first);
+  std::memcpy(into.data() + first, ring_.data(), into.size() - first);
+}
+
+Lsn SlotLog::whole_records(Lsn from, Lsn to, std::size_t bytes_max) const noexcept {
+  if (raw(to) - raw(from) <= bytes_max) {
+    return to;
+  }
+  std::uint64_t end = raw(from);
+  for (;;) {
+    std::uint32_t bytes = 0;
+    copy_out(end, std::as_writable_bytes(std::span(&bytes, 1)));  // a record begins with its length
+    if (end + bytes - raw(from) > bytes_max) {
+      return Lsn{end};
+    }
+    end += bytes;
+  }
+}
+
+}  // namespace palimpsest::wal
