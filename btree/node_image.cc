@@ -119,7 +119,7 @@ std::optional<std::string> read_node_image(ConstBytes image, PageId page_id, Tre
         count_ghosts(page.data(), header.count);
   }
   const BothRules rules{swips};
-  return validate_node(page, {.plausible = &BothRules::plausible, .context = &rules});
+  return audit_node(page, {.plausible = &BothRules::plausible, .context = &rules});
 }
 
 }  // namespace palimpsest::btree

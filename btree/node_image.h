@@ -30,8 +30,8 @@ struct SwipNames {
 void write_node_image(const NodeView& node, const SwipNames& names, std::byte* into) noexcept;
 
 /// Makes the page the node that the image shows, with a new page header. The reason if the image is
-/// not that of a node that could stand in this tree; the page is then anything. `page` is aligned
-/// to 8 bytes.
+/// not that of a node that could stand in this tree (audit_node(): also no byte that belongs to
+/// nothing); the page is then anything. `page` is aligned to 8 bytes.
 [[nodiscard]] std::optional<std::string> read_node_image(ConstBytes image, PageId page_id,
                                                          TreeId tree_id, const SwipRule& swips,
                                                          MutableBytes page);
