@@ -82,7 +82,10 @@ enum class ExtentEffect : std::uint8_t {
 };
 
 /// Calls visit(value, effect) for each large value whose pages the record takes into use or gives
-/// up. A record that becomes a ghost keeps its value.
+/// up. A record that becomes a ghost keeps its value. What an undoable record gives up is free only
+/// once its transaction has committed and nobody can read the value any more; what a compensation
+/// takes into use is what the record that it undoes gave up. Payloads are judged by
+/// parse_tree_record() before.
 void visit_extents(const TreeRecord& record, std::uint32_t page_size,
                    FunctionRef<void(const LargeValueDescriptor&, ExtentEffect)> visit);
 

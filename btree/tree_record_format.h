@@ -38,6 +38,8 @@
 //                           one of them is large), 2 before_len, 2 zero, the bytes before between
 //                           prefix and suffix, the bytes after
 //           mark            nothing: kGhost is set or taken away
+//           An insert over a ghost is a patch or replace of the ghost's body that takes kGhost
+//           away.
 //   format_root: an empty leaf without fences, the root of a new tree
 //     0  8  as above, with bits and slot zero
 //     8  8  page_id
