@@ -177,7 +177,7 @@ static_assert(kRecordFlagsKnown <= 0xFF, "flags have a byte in a record change")
   return page_size + page_size / 2;
 }
 static_assert(sizeof(StructureChangeHeader) + sizeof(NodeHeader) +
-                      3 * key_bytes_max(buffer::kPageSizeMin) + buffer::kPageSizeMin <=
+                      std::size_t{3} * key_bytes_max(buffer::kPageSizeMin) + buffer::kPageSizeMin <=
                   max_record_bytes(buffer::kPageSizeMin),
               "and with larger pages the more");
 

@@ -15,13 +15,10 @@
 #include "btree/node_split.h"
 #include "btree/tree_record_encode.h"
 #include "tests/btree/tree_log_support.h"
-#include "tests/support/error_of.h"
-#include "tests/support/seed.h"
 
 namespace palimpsest::btree::test {
 namespace {
 
-using palimpsest::test::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -334,7 +331,7 @@ TEST(TreeRecordFaults, AreNamed) {
   EXPECT_THAT(reason(patch, kBody + 2, 9), HasSubstr("cut off"));
   EXPECT_THAT(reason(replace, kBody + 6, 1), HasSubstr("reserved"));
   EXPECT_THAT(reason(replace, kBody + 1, 0x40), HasSubstr("values of"));
-  EXPECT_THAT(reason(replace, kAfter, kLargeValue), HasSubstr("large value"));
+  EXPECT_THAT(reason(replace, kAfter, kLargeValue), HasSubstr("a part of a large value"));
   EXPECT_THAT(reason(purge, offsetof(LeafChangeHeader, count), 3), HasSubstr("3 are announced"));
   EXPECT_THAT(reason(purge, sizeof(LeafChangeHeader), 1), HasSubstr("slot 1 behind slot 1"));
   EXPECT_THAT(printed(Payload(3, std::byte{'x'})), HasSubstr("no record of a tree: kind 120"));
