@@ -62,9 +62,11 @@ std::string TreeAudit::text() const {
   std::string lines;
   for (std::size_t level = levels.size(); level-- > 0;) {
     const LevelStatistics& of = levels[level];
-    lines +=
-        fmt::format("level {}: {} nodes, {} {}, {} ghosts, {:.1f} % full\n", level, of.nodes,
-                    of.entries, level == 0 ? "records" : "children", of.ghosts, 100 * of.fill());
+    const std::string entries = level == 0
+                                    ? fmt::format("{} records, {} ghosts", of.entries, of.ghosts)
+                                    : fmt::format("{} children", of.entries);
+    lines += fmt::format("level {}: {} nodes, {}, {:.1f} % full\n", level, of.nodes, entries,
+                         100 * of.fill());
   }
   lines += fmt::format("large values: {} of {} bytes in {} pages\n", large_values,
                        large_value_bytes, extent_pages);
