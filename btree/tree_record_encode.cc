@@ -12,10 +12,13 @@ namespace {
 /// header has four bytes, an unchanged byte in a run stands there twice.
 constexpr std::size_t kRunGapMin = sizeof(PatchRun) / 2 + 1;
 
-/// Writes a payload from front to back.
+/// Writes a payload from front to back, all of it.
 class Writer {
  public:
-  explicit Writer(std::byte* into) noexcept : at_(into) {}
+  explicit Writer(MutableBytes into) noexcept : at_(into.data()), end_(at_ + into.size()) {}
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  ~Writer() { debug_check(at_ == end_, "a payload has the length that was announced"); }
 
   template <class T>
   void put(const T& value, std::size_t bytes = sizeof(T)) noexcept {
@@ -35,6 +38,7 @@ class Writer {
 
  private:
   std::byte* at_;
+  std::byte* end_;
 };
 
 template <class T>
@@ -125,7 +129,7 @@ std::size_t LoggedInsert::encoded_bytes() const noexcept {
   return kRecordChangeBytes + at.key.size() + after.value.size();
 }
 
-void LoggedInsert::encode(std::byte* into) const noexcept {
+void LoggedInsert::encode(MutableBytes into) const noexcept {
   Writer writer(into);
   put_record_change(writer, TreeRecordKind::insert, at, 0, after.flags);
   writer.put(after.value);
@@ -143,7 +147,7 @@ std::size_t LoggedUpdate::encoded_bytes() const noexcept {
          between(after.value, common).size();
 }
 
-void LoggedUpdate::encode(std::byte* into) const noexcept {
+void LoggedUpdate::encode(MutableBytes into) const noexcept {
   Writer writer(into);
   if (is_patch(*this)) {
     put_record_change(writer, TreeRecordKind::patch, at, before.flags, after.flags);
@@ -167,7 +171,7 @@ std::size_t LoggedMark::encoded_bytes() const noexcept {
   return kRecordChangeBytes + at.key.size();
 }
 
-void LoggedMark::encode(std::byte* into) const noexcept {
+void LoggedMark::encode(MutableBytes into) const noexcept {
   Writer writer(into);
   put_record_change(writer, TreeRecordKind::mark, at, flags_before,
                     static_cast<std::uint16_t>(flags_before ^ kGhost));
@@ -181,7 +185,7 @@ std::size_t LoggedPurge::encoded_bytes() const noexcept {
   return bytes;
 }
 
-void LoggedPurge::encode(std::byte* into) const noexcept {
+void LoggedPurge::encode(MutableBytes into) const noexcept {
   debug_check(!slots.empty(), "a purge that is logged removes something");
   Writer writer(into);
   writer.put(LeafChangeHeader{TreeRecordKind::purge, 0, short_of(slots.size()), leaf.tree_id(),
@@ -197,7 +201,7 @@ std::size_t LoggedFormatRoot::encoded_bytes() noexcept {
   return sizeof(LeafChangeHeader);
 }
 
-void LoggedFormatRoot::encode(std::byte* into) const noexcept {
+void LoggedFormatRoot::encode(MutableBytes into) const noexcept {
   Writer(into).put(LeafChangeHeader{TreeRecordKind::format_root, 0, 0, tree, root});
 }
 
@@ -205,7 +209,7 @@ std::size_t LoggedSplit::encoded_bytes() const noexcept {
   return sizeof(StructureChangeHeader) + plan.separator.size() + node_image_bytes(right);
 }
 
-void LoggedSplit::encode(std::byte* into) const noexcept {
+void LoggedSplit::encode(MutableBytes into) const noexcept {
   StructureChangeHeader header =
       structure_change(TreeRecordKind::split, right.tree_id(), left, right.page_id(), parent);
   header.bits = plan.new_goes_left ? kNewGoesLeft : 0;
@@ -223,7 +227,7 @@ std::size_t LoggedRootSplit::encoded_bytes() const noexcept {
          node_image_bytes(right);
 }
 
-void LoggedRootSplit::encode(std::byte* into) const noexcept {
+void LoggedRootSplit::encode(MutableBytes into) const noexcept {
   StructureChangeHeader header = structure_change(TreeRecordKind::split_root, right.tree_id(),
                                                   left.page_id(), right.page_id(), root);
   header.separator_len = short_of(plan.separator.size());
@@ -239,7 +243,7 @@ std::size_t LoggedMerge::encoded_bytes() const noexcept {
   return sizeof(StructureChangeHeader) + node_image_bytes(right);
 }
 
-void LoggedMerge::encode(std::byte* into) const noexcept {
+void LoggedMerge::encode(MutableBytes into) const noexcept {
   StructureChangeHeader header =
       structure_change(TreeRecordKind::merge, right.tree_id(), left, right.page_id(), parent);
   header.slot = short_of(parent_slot);
@@ -252,7 +256,7 @@ std::size_t LoggedRootMerge::encoded_bytes() const noexcept {
   return sizeof(StructureChangeHeader) + node_image_bytes(root);
 }
 
-void LoggedRootMerge::encode(std::byte* into) const noexcept {
+void LoggedRootMerge::encode(MutableBytes into) const noexcept {
   Writer writer(into);
   writer.put(
       structure_change(TreeRecordKind::merge_root, root.tree_id(), left, right, root.page_id()));

@@ -2,13 +2,12 @@
 // makes the change has in hand.
 //
 //   const LoggedUpdate change{{tree, page, slot, key}, {old_value, old_flags}, {value, flags}};
-//   std::byte* into = log.reserve(change.encoded_bytes());
-//   change.encode(into);
+//   append(change.encoded_bytes(), [&](MutableBytes into) { change.encode(into); });
 //
 // When: what a record says of pages as they were (records, ghosts, the right page of a merge) is
 // taken before the change, what it says of pages as they become (the new pages of a split, the root
 // after a merge) after it; each struct says which. Either way under the latches of all its pages.
-// Nothing here allocates, throws or waits: encode() writes exactly encoded_bytes() bytes, at most
+// Nothing here allocates, throws or waits: encode() fills encoded_bytes() bytes, at most
 // max_record_change_bytes() or max_record_bytes(). Views need to live until then.
 #pragma once
 
@@ -45,7 +44,7 @@ struct LoggedInsert {
   RecordState after;
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
-  void encode(std::byte* into) const noexcept;
+  void encode(MutableBytes into) const noexcept;
 };
 
 /// A value replaced or changed in place, also over a ghost, flags included:
@@ -57,7 +56,7 @@ struct LoggedUpdate {
   RecordState after;
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
-  void encode(std::byte* into) const noexcept;
+  void encode(MutableBytes into) const noexcept;
 };
 
 /// LeafNode::set_ghost(). `flags_before`: the record's, before.
@@ -66,7 +65,7 @@ struct LoggedMark {
   std::uint16_t flags_before = kPlainRecord;
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
-  void encode(std::byte* into) const noexcept;
+  void encode(MutableBytes into) const noexcept;
 };
 
 /// LeafNode::purge_ghosts(). Before.
@@ -75,7 +74,7 @@ struct LoggedPurge {
   std::span<const SlotIndex> slots;  ///< ascending, of ghosts; at least one
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
-  void encode(std::byte* into) const noexcept;
+  void encode(MutableBytes into) const noexcept;
 };
 
 /// The empty root of a new tree: LeafNode::init() without fences.
@@ -84,7 +83,7 @@ struct LoggedFormatRoot {
   PageId root;
 
   [[nodiscard]] static std::size_t encoded_bytes() noexcept;
-  void encode(std::byte* into) const noexcept;
+  void encode(MutableBytes into) const noexcept;
 };
 
 /// A leaf or inner node split below its parent: split_into(), then the separator inserted into the
@@ -98,10 +97,10 @@ struct LoggedSplit {
   SwipNames swips{};
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
-  void encode(std::byte* into) const noexcept;
+  void encode(MutableBytes into) const noexcept;
 };
 
-/// The root's content moved into two new children and divided between them: After.
+/// The root's content moved into two new children and divided between them. After.
 struct LoggedRootSplit {
   const SplitPlan& plan;
   NodeView left;
@@ -110,7 +109,7 @@ struct LoggedRootSplit {
   SwipNames swips{};
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
-  void encode(std::byte* into) const noexcept;
+  void encode(MutableBytes into) const noexcept;
 };
 
 /// A node moved into its left neighbour, and its separator taken out of the parent, which keeps a
@@ -123,7 +122,7 @@ struct LoggedMerge {
   SwipNames swips{};
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
-  void encode(std::byte* into) const noexcept;
+  void encode(MutableBytes into) const noexcept;
 };
 
 /// The last two children of the root merged, and what they hold moved into the root; one record
@@ -135,7 +134,7 @@ struct LoggedRootMerge {
   SwipNames swips{};
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
-  void encode(std::byte* into) const noexcept;
+  void encode(MutableBytes into) const noexcept;
 };
 
 }  // namespace palimpsest::btree

@@ -10,7 +10,7 @@ namespace {
 
 class Appender {
  public:
-  explicit Appender(std::byte* into) noexcept : at_(into) {}
+  explicit Appender(MutableBytes into) noexcept : at_(into.data()) {}
 
   void put(const void* bytes, std::size_t size) noexcept {
     if (size != 0) {
@@ -43,8 +43,9 @@ std::size_t inverse_bytes(const TreeRecord& record) noexcept {
 }
 
 void write_inverse(const TreeRecord& record, PageId page, SlotIndex slot,
-                   std::byte* into) noexcept {
+                   MutableBytes into) noexcept {
   check(record.is_undoable(), "a record that is undone can be undone");
+  debug_check(into.size() == inverse_bytes(record), "a compensation has the length announced");
   RecordChangeHeader header{};
   header.kind = record.kind == TreeRecordKind::insert ? TreeRecordKind::erase : record.kind;
   header.bits = kCompensation;

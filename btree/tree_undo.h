@@ -18,8 +18,9 @@ namespace palimpsest::btree {
 /// Length of the compensation of an undoable record.
 [[nodiscard]] std::size_t inverse_bytes(const TreeRecord& record) noexcept;
 
-/// Writes the compensation of an undoable record, inverse_bytes() long: to be applied to `page`,
-/// where record.key stands at `slot`. Does not allocate. `into` does not lie in the record.
-void write_inverse(const TreeRecord& record, PageId page, SlotIndex slot, std::byte* into) noexcept;
+/// Writes the compensation of an undoable record to `into`, inverse_bytes() long: to be applied to
+/// `page`, where record.key stands at `slot`. Does not allocate. `into` does not lie in the record.
+void write_inverse(const TreeRecord& record, PageId page, SlotIndex slot,
+                   MutableBytes into) noexcept;
 
 }  // namespace palimpsest::btree

@@ -23,7 +23,7 @@ using Payload = std::vector<std::byte>;
 template <class Change>
 [[nodiscard]] Payload encoded(const Change& change) {
   Payload payload(change.encoded_bytes(), std::byte{0xAA});
-  change.encode(payload.data());
+  change.encode(payload);
   return payload;
 }
 
@@ -41,7 +41,7 @@ template <class Change>
   const TreeRecord record = parsed(payload, page_size);
   Payload undo(inverse_bytes(record), std::byte{0xAA});
   EXPECT_LE(undo.size(), payload.size());
-  write_inverse(record, page, slot, undo.data());
+  write_inverse(record, page, slot, undo);
   return undo;
 }
 

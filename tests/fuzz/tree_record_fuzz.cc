@@ -86,7 +86,7 @@ void undo(const Payload& payload, const TreeRecord& record, MutableBytes image,
   const LeafView leaf(image.data(), kPageSize);
   Payload inverse(inverse_bytes(record));
   require(inverse.size() <= payload.size(), "a compensation is not longer", payload, leaf);
-  write_inverse(record, record.page, leaf.find(record.key).slot, inverse.data());
+  write_inverse(record, record.page, leaf.find(record.key).slot, inverse);
   require(!validate_tree_record(inverse, kPageSize), "a compensation is a record", inverse, leaf);
   require(apply(inverse, record.page, image), "a compensation is applied", inverse, leaf);
   require(!validate_node(image), "a node is valid after undo", inverse, leaf);
@@ -182,7 +182,7 @@ void fill_inner(InnerNode inner, Choices& choices) {
 template <class Change>
 Payload encoded(const Change& change) {
   Payload payload(change.encoded_bytes());
-  change.encode(payload.data());
+  change.encode(payload);
   return payload;
 }
 
