@@ -84,8 +84,12 @@ Attempt<BTree::Found> BTree::find_in(const OptimisticPage& leaf, ByteView key, V
     if (!at.found) {
       return Found{};
     }
+    const std::uint16_t flags = view.flags(at.slot);
+    if ((flags & kGhost) != 0) [[unlikely]] {
+      return Found{};
+    }
     value.assign_clamped(view.value(at.slot));
-    return Found{true, view.flags(at.slot)};
+    return Found{true, flags};
   });
   if (!found || last == nullptr) {
     return found;
@@ -259,9 +263,10 @@ BTree::Written BTree::write_stored(ByteView key, const Stored& stored, WriteMode
                                    LastLeaf* last) {
   for (;;) {
     ExclusivePage leaf = exclusive_leaf(key, last);
-    const SearchResult at = LeafView(leaf.page(), page_size()).find(key);
-    Written written{.existed = at.found, .replaced = std::nullopt};
-    if (at.found ? mode == WriteMode::insert : mode == WriteMode::update) {
+    const LeafView view(leaf.page(), page_size());
+    const SearchResult at = view.find(key);
+    Written written{.existed = at.found && !view.is_ghost(at.slot), .replaced = std::nullopt};
+    if (written.existed ? mode == WriteMode::insert : mode == WriteMode::update) {
       leaf.release_unchanged();
       return written;
     }
@@ -278,7 +283,7 @@ BTree::Written BTree::write_stored(ByteView key, const Stored& stored, WriteMode
   }
 }
 
-// False, and nothing changed, if it does not fit.
+// Over a record or a ghost, or as a new record. False, and nothing changed, if it does not fit.
 bool BTree::try_store(ExclusivePage& leaf, ByteView key, const Stored& stored,
                       const SearchResult& at, Written& written) const {
   const LeafView view(leaf.page(), page_size());
@@ -317,7 +322,9 @@ void BTree::free_replaced(const Written& written) {
 }
 
 bool BTree::insert(ByteView key, ByteView value, LastLeaf* last) {
-  return !write(key, value, WriteMode::insert, last).existed;
+  const Written written = write(key, value, WriteMode::insert, last);
+  free_replaced(written);  // of a ghost
+  return !written.existed;
 }
 
 bool BTree::upsert(ByteView key, ByteView value, LastLeaf* last) {
@@ -346,7 +353,7 @@ bool BTree::remove(ByteView key, LastLeaf* last) {
   ExclusivePage leaf = exclusive_leaf(key, last);
   const LeafView view(leaf.page(), page_size());
   const SearchResult at = view.find(key);
-  if (!at.found) {
+  if (!at.found || view.is_ghost(at.slot)) {
     leaf.release_unchanged();
     return false;
   }
@@ -361,6 +368,62 @@ bool BTree::remove(ByteView key, LastLeaf* last) {
   }
   free_replaced(written);
   return true;
+}
+
+// Ghosts
+
+bool BTree::mark_deleted(ByteView key, LastLeaf* last) {
+  return set_ghost(key, true, last);
+}
+
+bool BTree::unmark_deleted(ByteView key, LastLeaf* last) {
+  return set_ghost(key, false, last);
+}
+
+// False if there is no record, or is one already.
+bool BTree::set_ghost(ByteView key, bool ghost, LastLeaf* last) {
+  check_key(key);
+  ExclusivePage leaf = exclusive_leaf(key, last);
+  const LeafView view(leaf.page(), page_size());
+  const SearchResult at = view.find(key);
+  if (!at.found || view.is_ghost(at.slot) == ghost) {
+    leaf.release_unchanged();
+    return false;
+  }
+  LeafNode(leaf.modify(), page_size()).set_ghost(at.slot, ghost);
+  let_go(std::move(leaf), key, at.slot, last);
+  return true;
+}
+
+std::size_t BTree::purge_ghosts(ByteView key,
+                                FunctionRef<bool(const LeafView&, SlotIndex)> may_purge) {
+  check_key(key);
+  std::vector<SlotIndex> slots;
+  std::vector<LargeValueDescriptor> large_values;
+  ExclusivePage leaf = exclusive_leaf(key, nullptr);
+  const LeafView view(leaf.page(), page_size());
+  for (SlotIndex slot = 0; view.ghost_count() != 0 && slot < view.count(); ++slot) {
+    if (view.is_ghost(slot) && may_purge(view, slot)) {
+      slots.push_back(slot);
+      if (const auto large = large_value_at(view, slot)) {
+        large_values.push_back(*large);
+      }
+    }
+  }
+  if (slots.empty()) {
+    leaf.release_unchanged();
+    return 0;
+  }
+  LeafNode(leaf.modify(), page_size()).purge_ghosts(slots);
+  const bool thin = Structure::thinly_filled(view.free_bytes(), page_size());
+  leaf.release();
+  if (thin) {
+    structure_.merge_leaf(key);
+  }
+  for (const LargeValueDescriptor& large : large_values) {
+    large_values_->free(large);
+  }
+  return slots.size();
 }
 
 }  // namespace palimpsest::btree

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "btree/descent.h"
 #include "btree/large_value_store.h"
 #include "btree/last_leaf.h"
@@ -113,6 +114,20 @@ class BTree {
   /// False if the key is absent.
   [[nodiscard]] bool remove(ByteView key, LastLeaf* last = nullptr);
 
+  // Ghosts (node_layout.h): absent to everything above; insert and upsert over one revive it with
+  // the new value.
+
+  /// Makes the record a ghost: its body, and its large value, stay until it is purged. False if the
+  /// key is absent.
+  [[nodiscard]] bool mark_deleted(ByteView key, LastLeaf* last = nullptr);
+  /// Makes the ghost the record that it was. False if there is no ghost of that key.
+  [[nodiscard]] bool unmark_deleted(ByteView key, LastLeaf* last = nullptr);
+  /// Removes the ghosts of the leaf that covers `key` for which may_purge(leaf, slot) is true, and
+  /// frees their large values; merges the leaf if that leaves it thin. `may_purge` is called under
+  /// the leaf's exclusive latch and must neither block nor call the engine. How many there were.
+  std::size_t purge_ghosts(ByteView key,
+                           FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
+
   /// Calls change(MutableBytes) on the value in place, under the leaf's exclusive latch: it must
   /// neither block nor call the engine. False if the key is absent; Error invalid_argument for a
   /// large value.
@@ -121,12 +136,13 @@ class BTree {
     check_key(key);
     buffer::ExclusivePage leaf = exclusive_leaf(key, last);
     const SearchResult at = LeafView(leaf.page(), page_size()).find(key);
-    if (!at.found) {
+    const std::uint16_t flags =
+        at.found ? LeafView(leaf.page(), page_size()).flags(at.slot) : std::uint16_t{kGhost};
+    if (flags != kPlainRecord) [[unlikely]] {
       leaf.release_unchanged();
-      return false;
-    }
-    if ((LeafView(leaf.page(), page_size()).flags(at.slot) & kLargeValue) != 0) {
-      leaf.release_unchanged();
+      if ((flags & kGhost) != 0) {
+        return false;
+      }
       refuse_in_place(key);
     }
     change(LeafNode(leaf.modify(), page_size()).value_bytes(at.slot));
@@ -179,6 +195,7 @@ class BTree {
   [[nodiscard]] Written write(ByteView key, ByteView value, WriteMode mode, LastLeaf* last);
   [[nodiscard]] Written write_stored(ByteView key, const Stored& stored, WriteMode mode,
                                      LastLeaf* last);
+  [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);
   [[nodiscard]] bool try_store(buffer::ExclusivePage& leaf, ByteView key, const Stored& stored,
                                const SearchResult& at, Written& written) const;
   [[nodiscard]] std::optional<LargeValueDescriptor> large_value_at(const LeafView& leaf,
