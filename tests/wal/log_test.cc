@@ -465,7 +465,7 @@ TEST_F(LogTest, PaddingOfSmallCommitsPushesBack) {
   std::vector<SlotId> slots;
   for (int i = 0; i < 12; ++i) {
     slots.push_back(open.claim());
-    open.commit(slots.back(), 0);
+    open.log().reserve(slots.back(), {.bytes = 100, .credit_bytes = 12 << 10U});
   }
   for (int round = 0; round < 3; ++round) {
     std::uint64_t commits = 0;
