@@ -63,8 +63,11 @@ std::string TreeAudit::text() const {
   std::string lines;
   for (std::size_t level = levels.size(); level-- > 0;) {
     const LevelStatistics& of = levels[level];
-    lines += fmt::format("level {}: {} nodes, {} {}, {:.1f} % full\n", level, of.nodes, of.entries,
-                         level == 0 ? "records" : "children", 100 * of.fill());
+    const std::string entries = level == 0
+                                    ? fmt::format("{} records, {} ghosts", of.entries, of.ghosts)
+                                    : fmt::format("{} children", of.entries);
+    lines += fmt::format("level {}: {} nodes, {}, {:.1f} % full\n", level, of.nodes, entries,
+                         100 * of.fill());
   }
   lines += fmt::format("large values: {} of {} bytes in {} pages\n", large_values,
                        large_value_bytes, extent_pages);
@@ -149,7 +152,8 @@ void TreeAuditor::visit(std::uint32_t level, const Expected& expected) {
   const InnerView inner(image(level), page_size_);
   LevelStatistics& statistics = audit_.levels[level];
   ++statistics.nodes;
-  statistics.entries += level == 0 ? leaf.count() : inner.child_count();
+  statistics.entries += level == 0 ? leaf.count() - leaf.ghost_count() : inner.child_count();
+  statistics.ghosts += level == 0 ? leaf.ghost_count() : 0;
   statistics.capacity_bytes += node_capacity_bytes(page_size_);
   statistics.used_bytes +=
       node_capacity_bytes(page_size_) - (level == 0 ? leaf.free_bytes() : inner.free_bytes());

@@ -68,6 +68,7 @@ class Findings {
 struct LevelStatistics {
   std::uint64_t nodes = 0;
   std::uint64_t entries = 0;         ///< records of leaves, children of inner nodes
+  std::uint64_t ghosts = 0;          ///< of leaves
   std::uint64_t capacity_bytes = 0;  ///< for slots, records and fences
   std::uint64_t used_bytes = 0;
 

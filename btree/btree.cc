@@ -94,8 +94,12 @@ Attempt<BTree::Found> BTree::find_in(const OptimisticPage& leaf, ByteView key, V
     if (!at.found) {
       return Found{};
     }
+    const std::uint16_t flags = view.flags(at.slot);
+    if ((flags & kGhost) != 0) [[unlikely]] {
+      return Found{};
+    }
     value.assign_clamped(view.value(at.slot));
-    return Found{true, view.flags(at.slot)};
+    return Found{true, flags};
   });
   if (!found || last == nullptr) {
     return found;
@@ -276,12 +280,13 @@ BTree::Written BTree::write_stored(ByteView key, const Stored& stored, WriteMode
     }
     ExclusivePage leaf = exclusive_leaf(key, last);
     LeafEntries entries(leaf, page_size());
-    const SearchResult at = LeafView(leaf.page(), page_size()).find(key);
-    Written written{.existed = at.found, .replaced = std::nullopt};
+    const LeafView view(leaf.page(), page_size());
+    const SearchResult at = view.find(key);
+    Written written{.existed = at.found && !view.is_ghost(at.slot), .replaced = std::nullopt};
     if (writer != nullptr) {
       written.rival = entries.rival(at, key, writer->id());
     }
-    const bool refused = at.found ? mode == WriteMode::insert : mode == WriteMode::update;
+    const bool refused = written.existed ? mode == WriteMode::insert : mode == WriteMode::update;
     if (refused || written.rival != kNoWriter) {
       entries.release_unwritten();
       return written;
@@ -300,7 +305,7 @@ BTree::Written BTree::write_stored(ByteView key, const Stored& stored, WriteMode
   }
 }
 
-// False, and nothing changed, if it does not fit.
+// Over a record or a ghost, or as a new record. False, and nothing changed, if it does not fit.
 bool BTree::try_store(LeafEntries& entries, ByteView key, const Stored& stored,
                       const SearchResult& at, versioning::Writer* writer, Written& written) const {
   if (at.found) {
@@ -354,7 +359,9 @@ void BTree::free_replaced(const Written& written) {
 }
 
 bool BTree::insert(ByteView key, ByteView value, LastLeaf* last) {
-  return !write(key, value, WriteMode::insert, last, nullptr).existed;
+  const Written written = write(key, value, WriteMode::insert, last, nullptr);
+  free_replaced(written);  // of a ghost
+  return !written.existed;
 }
 
 bool BTree::upsert(ByteView key, ByteView value, LastLeaf* last) {
@@ -391,11 +398,11 @@ BTree::Written BTree::remove_for(versioning::Writer* writer, ByteView key, LastL
   LeafEntries entries(leaf, page_size());
   const LeafView view(leaf.page(), page_size());
   const SearchResult at = view.find(key);
-  Written written{.existed = at.found, .replaced = std::nullopt};
+  Written written{.existed = at.found && !view.is_ghost(at.slot), .replaced = std::nullopt};
   if (writer != nullptr) {
     written.rival = entries.rival(at, key, writer->id());
   }
-  if (!at.found || written.rival != kNoWriter) {
+  if (!written.existed || written.rival != kNoWriter) {
     entries.release_unwritten();
     return written;
   }
@@ -429,11 +436,11 @@ BTree::LatchedValue BTree::latch_value(versioning::Writer* writer, ByteView key,
   LeafEntries entries(leaf, page_size());
   const LeafView view(leaf.page(), page_size());
   const SearchResult at = view.find(key);
-  value.written.existed = at.found;
+  value.written.existed = at.found && !view.is_ghost(at.slot);
   if (writer != nullptr) {
     value.written.rival = entries.rival(at, key, writer->id());
   }
-  if (!at.found || value.written.rival != kNoWriter) {
+  if (!value.written.existed || value.written.rival != kNoWriter) {
     entries.release_unwritten();
     return value;
   }
@@ -458,7 +465,9 @@ WriteOutcome BTree::outcome_of(const Written& written, ByteView key) {
 
 WriteOutcome BTree::insert(versioning::Writer& writer, ByteView key, ByteView value,
                            LastLeaf* last) {
-  return outcome_of(write(key, value, WriteMode::insert, last, &writer), key);
+  const Written written = write(key, value, WriteMode::insert, last, &writer);
+  free_replaced(written);  // of a ghost
+  return outcome_of(written, key);
 }
 
 WriteOutcome BTree::upsert(versioning::Writer& writer, ByteView key, ByteView value,
@@ -477,6 +486,64 @@ WriteOutcome BTree::update(versioning::Writer& writer, ByteView key, ByteView va
 
 WriteOutcome BTree::remove(versioning::Writer& writer, ByteView key, LastLeaf* last) {
   return outcome_of(remove_for(&writer, key, last), key);
+}
+
+// Ghosts
+
+bool BTree::mark_deleted(ByteView key, LastLeaf* last) {
+  return set_ghost(key, true, last);
+}
+
+bool BTree::unmark_deleted(ByteView key, LastLeaf* last) {
+  return set_ghost(key, false, last);
+}
+
+// False if there is no record, or is one already.
+bool BTree::set_ghost(ByteView key, bool ghost, LastLeaf* last) {
+  check_key(key);
+  ExclusivePage leaf = exclusive_leaf(key, last);
+  const LeafView view(leaf.page(), page_size());
+  const SearchResult at = view.find(key);
+  if (!at.found || view.is_ghost(at.slot) == ghost) {
+    leaf.release_unchanged();
+    return false;
+  }
+  LeafNode(leaf.modify(), page_size()).set_ghost(at.slot, ghost);
+  let_go(std::move(leaf), key, at.slot, last);
+  return true;
+}
+
+std::size_t BTree::purge_ghosts(ByteView key,
+                                FunctionRef<bool(const LeafView&, SlotIndex)> may_purge) {
+  check_key(key);
+  std::vector<SlotIndex> slots;
+  std::vector<LargeValueDescriptor> large_values;
+  ExclusivePage leaf = exclusive_leaf(key, nullptr);
+  LeafEntries entries(leaf, page_size());
+  const LeafView view(leaf.page(), page_size());
+  for (SlotIndex slot = 0; view.ghost_count() != 0 && slot < view.count(); ++slot) {
+    if (view.is_ghost(slot) && entries.give_up_if_idle(slot) && may_purge(view, slot)) {
+      slots.push_back(slot);
+      if (const auto large = large_value_at(view, slot)) {
+        large_values.push_back(*large);
+      }
+    }
+  }
+  if (slots.empty()) {
+    entries.release_unwritten();
+    return 0;
+  }
+  LeafNode(leaf.modify(), page_size()).purge_ghosts(slots);
+  entries.finish();
+  const bool thin = Structure::thinly_filled(unreserved_bytes(leaf, page_size()), page_size());
+  leaf.release();
+  if (thin) {
+    structure_.merge_leaf(key);
+  }
+  for (const LargeValueDescriptor& large : large_values) {
+    large_values_->free(large);
+  }
+  return slots.size();
 }
 
 }  // namespace palimpsest::btree

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "btree/descent.h"
 #include "btree/large_value_store.h"
 #include "btree/last_leaf.h"
@@ -121,6 +122,20 @@ class BTree {
   [[nodiscard]] bool update(ByteView key, ByteView value, LastLeaf* last = nullptr);
   /// False if the key is absent.
   [[nodiscard]] bool remove(ByteView key, LastLeaf* last = nullptr);
+
+  // Ghosts (node_layout.h): absent to everything above; insert and upsert over one revive it with
+  // the new value.
+
+  /// Makes the record a ghost: its body, and its large value, stay until it is purged. False if the
+  /// key is absent.
+  [[nodiscard]] bool mark_deleted(ByteView key, LastLeaf* last = nullptr);
+  /// Makes the ghost the record that it was. False if there is no ghost of that key.
+  [[nodiscard]] bool unmark_deleted(ByteView key, LastLeaf* last = nullptr);
+  /// Removes the ghosts of the leaf that covers `key` for which may_purge(leaf, slot) is true, and
+  /// frees their large values; merges the leaf if that leaves it thin. `may_purge` is called under
+  /// the leaf's exclusive latch and must neither block nor call the engine. How many there were.
+  std::size_t purge_ghosts(ByteView key,
+                           FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
 
   /// Calls change(MutableBytes) on the value in place, under the leaf's exclusive latch: it must
   /// neither block nor call the engine. False if the key is absent; Error invalid_argument for a
@@ -219,6 +234,7 @@ class BTree {
     return value.written;
   }
   [[nodiscard]] static WriteOutcome outcome_of(const Written& written, ByteView key);
+  [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);
   [[nodiscard]] std::optional<LargeValueDescriptor> large_value_at(const LeafView& leaf,
                                                                    SlotIndex slot) const;
   void free_replaced(const Written& written);

@@ -66,7 +66,7 @@ void Cursor::fill_forward(ByteView from, Bound bound) {
       const SearchResult at = walk.leaf().find(from);
       first += at.found && at.slot == first ? 1 : 0;
     }
-    copy(walk.leaf(), first, first + limit(walk.last() - first));
+    copy_batch(walk.leaf(), first, walk.last(), Direction::forward);
   }
 }
 
@@ -75,7 +75,7 @@ void Cursor::fill_backward(const KeyRange& range) {
   bytes_.clear();
   records_.clear();
   while (records_.empty() && walk.next()) {
-    copy(walk.leaf(), walk.last() - limit(walk.last() - walk.first()), walk.last());
+    copy_batch(walk.leaf(), walk.first(), walk.last(), Direction::backward);
   }
   position_ = records_.empty() ? 0 : records_.size() - 1;
 }
@@ -84,6 +84,26 @@ SlotIndex Cursor::limit(SlotIndex available) noexcept {
   const auto batch = static_cast<SlotIndex>(std::min<std::size_t>(available, batch_records_));
   batch_records_ = std::min<std::size_t>(batch_records_ * 2, buffer::kPageSizeMax);
   return batch;
+}
+
+// Ghosts do not count: a leaf of which only the last record is left still has one to give.
+void Cursor::copy_batch(const LeafView& leaf, SlotIndex first, SlotIndex last,
+                        Direction direction) {
+  const bool backward = direction == Direction::backward;
+  SlotIndex wanted = limit(last - first);
+  SlotIndex begin = backward ? last : first;
+  SlotIndex end = begin;
+  for_each_live_run(leaf, first, last, backward, [&](SlotIndex run_first, SlotIndex run_last) {
+    const SlotIndex taken = std::min(wanted, run_last - run_first);
+    wanted -= taken;
+    begin = backward ? run_last - taken : begin;
+    end = backward ? end : run_first + taken;
+    return wanted > 0;
+  });
+  for_each_live_run(leaf, begin, end, false, [&](SlotIndex run_first, SlotIndex run_last) {
+    copy(leaf, run_first, run_last);
+    return true;
+  });
 }
 
 void Cursor::copy(const LeafView& leaf, SlotIndex first, SlotIndex last) {

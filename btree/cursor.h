@@ -70,6 +70,8 @@ class Cursor {
 
   void fill_forward(ByteView from, Bound bound);
   void fill_backward(const KeyRange& range);
+  /// Copies the next batch of the records [first, last): the first of them, or the last.
+  void copy_batch(const LeafView& leaf, SlotIndex first, SlotIndex last, Direction direction);
   void copy(const LeafView& leaf, SlotIndex first, SlotIndex last);
   [[nodiscard]] Piece append(ByteView first, ByteView second);
   [[nodiscard]] SlotIndex limit(SlotIndex available) noexcept;

@@ -114,6 +114,21 @@ void LeafEntries::give_up_reserved(const SearchResult& at, ByteView key) noexcep
   }
 }
 
+bool LeafEntries::give_up_if_idle(SlotIndex slot) noexcept {
+  const LeafView leaf(leaf_.page(), page_size_);
+  if ((leaf.flags(slot) & kHasEntry) == 0) {
+    return true;
+  }
+  KeyBuffer key;
+  leaf.copy_key(slot, key);
+  const SearchResult at{.slot = slot, .found = true};
+  if (rival(at, key.view(), kNoWriter) != kNoWriter) {
+    return false;
+  }
+  give_up_reserved(at, key.view());
+  return true;
+}
+
 void LeafEntries::prune() noexcept {
   LeafNode leaf(leaf_.annotate(), page_size_);
   const std::size_t freed = table_->prune([&](const Entry& entry) {

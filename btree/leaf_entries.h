@@ -84,6 +84,10 @@ class LeafEntries {
   /// Before the record is removed physically: nothing is reserved for it any more.
   void give_up_reserved(const SearchResult& at, ByteView key) noexcept;
 
+  /// Before a ghost is purged: false if its writer is active; otherwise nothing is reserved for it any
+  /// more.
+  [[nodiscard]] bool give_up_if_idle(SlotIndex slot) noexcept;
+
   /// Frees the entries whose writers have ended, now. Whether that freed space.
   [[nodiscard]] bool settle() noexcept;
   /// To be called at the end of every operation: prunes if it is time to, and drops an empty table.

@@ -145,8 +145,31 @@ bool LeafNode::replace_value(SlotIndex slot, ByteView value) noexcept {
 void LeafNode::set_flags(SlotIndex slot, std::uint16_t flags) noexcept {
   const Editor editor(mutable_page(), page_size_);
   LeafSlot changed = editor.slot(slot);
+  const int ghosts = ((flags & kGhost) != 0 ? 1 : 0) - (btree::is_ghost(changed) ? 1 : 0);
   changed.flags = flags;
   editor.set_slot(slot, changed);
+  editor.ghost_count() = static_cast<std::uint16_t>(editor.ghost_count() + ghosts);
+}
+
+void LeafNode::set_ghost(SlotIndex slot, bool ghost) noexcept {
+  debug_check(slot < count(), "a record that becomes a ghost exists");
+  const std::uint16_t others = flags(slot) & static_cast<std::uint16_t>(~kGhost);
+  set_flags(slot, ghost ? others | kGhost : others);
+}
+
+void LeafNode::purge_ghosts(std::span<const SlotIndex> slots) noexcept {
+  for (std::size_t i = slots.size(); i-- > 0;) {
+    debug_check(is_ghost(slots[i]), "a record that is purged is a ghost");
+    remove(slots[i]);
+  }
+}
+
+void LeafNode::purge_ghosts() noexcept {
+  for (SlotIndex slot = count(); slot-- > 0 && ghost_count() != 0;) {
+    if (is_ghost(slot)) {
+      remove(slot);
+    }
+  }
 }
 
 void LeafNode::compact() noexcept {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/check.h"
 #include "btree/key_bytes.h"
@@ -48,6 +49,12 @@ class LeafView : public NodeView {
   [[nodiscard]] ByteView value(SlotIndex slot) const noexcept;
   /// [optimistic] RecordFlags.
   [[nodiscard]] std::uint16_t flags(SlotIndex slot) const noexcept;
+  /// [optimistic] Number of ghosts.
+  [[nodiscard]] std::uint32_t ghost_count() const noexcept {
+    return load_once<std::uint16_t>(page_ + offsetof(buffer::PageHeader, ghost_count));
+  }
+  /// [optimistic]
+  [[nodiscard]] bool is_ghost(SlotIndex slot) const noexcept { return (flags(slot) & kGhost) != 0; }
   /// [optimistic] Copies the record's whole key.
   void copy_key(SlotIndex slot, KeyBuffer& into) const noexcept {
     into.assign_clamped(prefix(), suffix(slot));
@@ -101,6 +108,13 @@ class LeafNode : public LeafView {
   [[nodiscard]] bool replace_value(SlotIndex slot, ByteView value) noexcept;
   void set_flags(SlotIndex slot, std::uint16_t flags) noexcept;
 
+  /// Makes the record a ghost, or a ghost a record again; its body stays as it is.
+  void set_ghost(SlotIndex slot, bool ghost) noexcept;
+  /// Removes the ghosts at these slots, which ascend.
+  void purge_ghosts(std::span<const SlotIndex> slots) noexcept;
+  /// Removes all ghosts.
+  void purge_ghosts() noexcept;
+
   /// Moves the records together, so that all free bytes lie between slots and heap.
   void compact() noexcept;
 
@@ -121,5 +135,33 @@ class LeafNode : public LeafView {
   /// the last node.
   [[nodiscard]] bool seal(std::optional<ByteView> next, KeyBuffer& upper) noexcept;
 };
+
+/// Calls use(first, last) for each run of records of [first, last) without ghosts between them, in
+/// ascending order of the runs or descending, until it returns false; whether it never did. A leaf
+/// without ghosts is one run, and none of its records is looked at.
+template <class Use>
+bool for_each_live_run(const LeafView& leaf, SlotIndex first, SlotIndex last, bool descending,
+                       Use&& use) {
+  if (leaf.ghost_count() == 0) [[likely]] {
+    return use(first, last);
+  }
+  while (first < last) {
+    SlotIndex begin = descending ? last : first;
+    SlotIndex end = begin;
+    if (descending) {
+      for (; begin > first && !leaf.is_ghost(begin - 1); --begin) {
+      }
+      last = begin == first ? first : begin - 1;
+    } else {
+      for (; end < last && !leaf.is_ghost(end); ++end) {
+      }
+      first = end == last ? last : end + 1;
+    }
+    if (begin < end && !use(begin, end)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 }  // namespace palimpsest::btree

@@ -91,6 +91,7 @@ class LeafWalk {
   void release() noexcept { leaf_.release(); }
 
   /// The leaf held, and its records in the range: [first, last), ascending in either direction.
+  /// Ghosts are among them (for_each_live_run()).
   [[nodiscard]] LeafView leaf() const noexcept {
     debug_check(leaf_.holds(), "the walk holds a leaf");
     return {leaf_.page(), descent_->page_size()};
@@ -117,14 +118,18 @@ class LeafWalk {
 
 /// Calls visitor(leaf, first, last) for each leaf of the range, under its shared latch: records
 /// [first, last) of `leaf` are in the range; for Direction::backward the caller goes through them
-/// from last - 1 down. The visitor returns whether to go on; it must neither block nor call the
+/// from last - 1 down. Ghosts are left out: a leaf that has some is visited once for each run of
+/// records between them. The visitor returns whether to go on; it must neither block nor call the
 /// engine. Values of records flagged kLargeValue are descriptors.
 template <class Visitor>
 void visit_leaves(const Descent& descent, const KeyRange& range, Direction direction,
                   Visitor&& visitor) {
   LeafWalk walk(descent, range, direction);
   while (walk.next()) {
-    if (!visitor(walk.leaf(), walk.first(), walk.last())) {
+    const LeafView leaf = walk.leaf();
+    if (!for_each_live_run(
+            leaf, walk.first(), walk.last(), direction == Direction::backward,
+            [&](SlotIndex first, SlotIndex last) { return visitor(leaf, first, last); })) {
       return;
     }
   }

@@ -33,6 +33,7 @@ void NodeEditor<Slot>::reset(ByteView lower, std::optional<ByteView> upper) cons
   NodeHeader& h = header();
   const NodeHeader old = h;
   std::memset(page_ + kNodeHeaderOffset, 0, page_size_ - kNodeHeaderOffset);
+  ghost_count() = 0;
   h.level = old.level;
   h.leftmost_child = old.leftmost_child;
   h.last_insert = kNoInsertYet;
@@ -66,6 +67,7 @@ void NodeEditor<Slot>::append_from(const NodeView& from, SlotIndex begin,
   const std::uint32_t there = from.header().prefix_len;
   const std::uint32_t drop = here > there ? here - there : 0;
   const ByteView extra = here < there ? from.prefix().substr(here) : ByteView{};
+  std::uint32_t ghosts = 0;
   for (SlotIndex i = begin; i < end; ++i) {
     Slot slot;
     std::memcpy(&slot, from.page() + kSlotsOffset + i * sizeof(Slot), sizeof slot);
@@ -80,7 +82,9 @@ void NodeEditor<Slot>::append_from(const NodeView& from, SlotIndex begin,
     std::memcpy(page_ + offset + extra.size(), record, kept_bytes);
     set_slot(header().count, slot);
     ++header().count;
+    ghosts += is_ghost(slot) ? 1U : 0U;
   }
+  ghost_count() = static_cast<std::uint16_t>(ghost_count() + ghosts);
   debug_check(slots_end() <= header().heap_begin, "appended records fit");
   refresh_heads();
 }
@@ -131,6 +135,9 @@ std::byte* NodeEditor<Slot>::open(SlotIndex i, Slot slot, ByteView suffix) const
   std::memmove(slot_address(i + 1), slot_address(i), (h.count - i) * sizeof(Slot));
   set_slot(i, slot);
   ++h.count;
+  if (is_ghost(slot)) {
+    ++ghost_count();
+  }
   note_insert(i);
   if (h.count >= kHeadSkipCountMin && (h.count & (h.count - 1)) == 0) {
     refresh_heads();  // each time the count has doubled: nodes that only grow are not rebuilt
@@ -146,6 +153,9 @@ void NodeEditor<Slot>::close(SlotIndex i) const noexcept {
   debug_check(i < h.count, "a removed slot exists");
   const Slot old = slot(i);
   give_heap(old.offset, record_bytes(old));
+  if (is_ghost(old)) {
+    --ghost_count();
+  }
   std::memmove(slot_address(i), slot_address(i + 1), (h.count - i - 1) * sizeof(Slot));
   --h.count;
   std::memset(slot_address(h.count), 0, sizeof(Slot));

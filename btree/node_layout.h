@@ -34,7 +34,10 @@
 //             (3) heads and hints agree with the keys; all suffixes start with the same head_skip
 //                 bytes;
 //             (4) bytes that belong to nothing (free space, holes, reserved fields) are zero, so
-//                 that no deleted data reaches the disk.
+//                 that no deleted data reaches the disk;
+//             (5) the page header's ghost_count is the number of records flagged kGhost.
+// A *ghost* is a deleted record that stays where it is, body included, until it is purged: reads
+// treat it as absent, searches, splits and merges as any other record.
 // A record's suffix and value are adjacent (suffix first), so that one cache line serves both. The
 // head is the first four suffix bytes behind head_skip ("poor man's normalised keys", Graefe and
 // Larson, ICDE 2001); heads with a hint array follow LeanStore (ICDE 2018). head_skip is there for
@@ -83,10 +86,11 @@ struct NodeHeader {
 enum RecordFlags : std::uint16_t {
   kPlainRecord = 0,
   kLargeValue = 1,  ///< the value is the descriptor of a value stored outside the page
+  kGhost = 2,       ///< deleted, and not purged yet
   /// In memory only, never on disk (I-6): the record has an entry in its page's mapping table.
   kHasEntry = 0x8000,
 };
-inline constexpr std::uint16_t kRecordFlagsKnown = kLargeValue;
+inline constexpr std::uint16_t kRecordFlagsKnown = kLargeValue | kGhost;
 
 struct LeafSlot {
   std::uint32_t head;

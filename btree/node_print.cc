@@ -29,9 +29,10 @@ std::string print_node(ConstBytes page) {
   const NodeHeader& h = node.header();
   std::string text;
   const auto out = std::back_inserter(text);
-  fmt::format_to(out, "{} page {} tree {} level {}: {} slots, heap from {} with {} bytes used\n",
-                 node.is_leaf() ? "leaf" : "inner", raw(node.page_id()), raw(node.tree_id()),
-                 node.level(), h.count, h.heap_begin, h.heap_used);
+  fmt::format_to(
+      out, "{} page {} tree {} level {}: {} slots, {} ghosts, heap from {} with {} bytes used\n",
+      node.is_leaf() ? "leaf" : "inner", raw(node.page_id()), raw(node.tree_id()), node.level(),
+      h.count, buffer::header_of(page).ghost_count, h.heap_begin, h.heap_used);
   fmt::format_to(
       out, "  fences [\"{}\", {}) prefix \"{}\" head skip {} last insert {} run {}\n",
       printable(node.lower_fence()),
@@ -40,9 +41,10 @@ std::string print_node(ConstBytes page) {
   if (node.is_leaf()) {
     const LeafView leaf(node.page(), node.page_size());
     for (SlotIndex i = 0; i < leaf.count(); ++i) {
-      fmt::format_to(out, "  {:4} \"{}\" = {} bytes \"{}\"{}\n", i, printable(leaf.suffix(i)),
+      fmt::format_to(out, "  {:4} \"{}\" = {} bytes \"{}\"{}{}\n", i, printable(leaf.suffix(i)),
                      leaf.value(i).size(), printable(leaf.value(i)),
-                     (leaf.flags(i) & kLargeValue) != 0 ? " large" : "");
+                     (leaf.flags(i) & kLargeValue) != 0 ? " large" : "",
+                     leaf.is_ghost(i) ? " ghost" : "");
     }
     return text;
   }

@@ -266,17 +266,35 @@ int direction_of(const NodeView& node, SlotIndex slot) noexcept {
   return node.insert_run() <= -kRunMin && position == node.last_insert() ? -1 : 0;
 }
 
-/// The insertion memory of both sides, so that a stream goes on where its next record belongs.
+/// Makes `right` the node of what moves: the slots [first, count) of `left`.
 template <class Slot>
-void hand_on_run(const NodeHeader& old, const NodeEditor<Slot>& left, const NodeEditor<Slot>& right,
-                 const SplitPlan& plan, SlotIndex moved_from) noexcept {
-  NodeHeader& heir = plan.new_goes_left ? left.header() : right.header();
-  heir.run = old.run;
-  heir.last_insert = old.last_insert;
+void build_right(const NodeView& left, std::byte* right_page, PageId right_id, SlotIndex first,
+                 const SplitPlan& plan) noexcept {
+  const NodeHeader& old = left.header();
+  const NodeEditor<Slot> right(right_page, left.page_size());
+  right.init({right_id, left.tree_id(), left.level()}, plan.separator.view(), upper_of(left));
+  right.append_from(left, first, old.count);
   if (!plan.new_goes_left) {
-    // An insertion just before the first record moved gives kNoInsertYet: position 0 continues it.
-    heir.last_insert = static_cast<std::uint16_t>(old.last_insert - moved_from);
+    // The insertion memory moves along, so that a stream goes on where its next record belongs. An
+    // insertion just before the first record moved gives kNoInsertYet: position 0 continues it.
+    right.header().run = old.run;
+    right.header().last_insert = static_cast<std::uint16_t>(old.last_insert - first);
   }
+}
+
+template <class Slot>
+void cut_off_right(std::byte* page, std::uint32_t page_size, const SplitPlan& plan) noexcept {
+  with_scratch_page(page_size, [&](std::byte* scratch) {
+    std::memcpy(scratch, page, page_size);
+    const NodeView old(scratch, page_size);
+    const NodeEditor<Slot> left(page, page_size);
+    left.reset(old.lower_fence(), plan.separator.view());
+    left.append_from(old, 0, plan.cut);
+    if (plan.new_goes_left) {
+      left.header().run = old.header().run;
+      left.header().last_insert = old.header().last_insert;
+    }
+  });
 }
 
 template <class Slot>
@@ -372,39 +390,57 @@ void plan_split(const InnerView& node, SlotIndex slot, ByteView separator,
   cut.finish(plan);
 }
 
+void keep_left(LeafNode left, const SplitPlan& plan) noexcept {
+  cut_off_right<LeafSlot>(left.mutable_page(), left.page_size(), plan);
+}
+
+void keep_left(InnerNode left, const SplitPlan& plan) noexcept {
+  cut_off_right<InnerSlot>(left.mutable_page(), left.page_size(), plan);
+}
+
 void split_into(LeafNode left, LeafNode right, PageId right_id, const SplitPlan& plan) noexcept {
-  std::byte* left_page = left.mutable_page();
-  std::byte* right_page = right.mutable_page();
-  const std::uint32_t page_size = left.page_size();
-  with_scratch_page(page_size, [&](std::byte* scratch) {
-    std::memcpy(scratch, left_page, page_size);
-    const LeafView old(scratch, page_size);
-    const NodeEditor<LeafSlot> right_editor(right_page, page_size);
-    right_editor.init({right_id, old.tree_id(), 0}, plan.separator.view(), upper_of(old));
-    right_editor.append_from(old, plan.cut, old.count());
-    const NodeEditor<LeafSlot> left_editor(left_page, page_size);
-    left_editor.reset(old.lower_fence(), plan.separator.view());
-    left_editor.append_from(old, 0, plan.cut);
-    hand_on_run(old.header(), left_editor, right_editor, plan, plan.cut);
-  });
+  build_right<LeafSlot>(left, right.mutable_page(), right_id, plan.cut, plan);
+  keep_left(left, plan);
 }
 
 void split_into(InnerNode left, InnerNode right, PageId right_id, const SplitPlan& plan) noexcept {
-  std::byte* left_page = left.mutable_page();
-  std::byte* right_page = right.mutable_page();
-  const std::uint32_t page_size = left.page_size();
-  with_scratch_page(page_size, [&](std::byte* scratch) {
-    std::memcpy(scratch, left_page, page_size);
-    const InnerView old(scratch, page_size);
-    const NodeEditor<InnerSlot> right_editor(right_page, page_size);
-    right_editor.init({right_id, old.tree_id(), old.level()}, plan.separator.view(), upper_of(old));
-    right.set_swip(0, old.swip_at(plan.cut + 1));
-    right_editor.append_from(old, plan.cut + 1, old.count());
-    const NodeEditor<InnerSlot> left_editor(left_page, page_size);
-    left_editor.reset(old.lower_fence(), plan.separator.view());
-    left_editor.append_from(old, 0, plan.cut);
-    hand_on_run(old.header(), left_editor, right_editor, plan, plan.cut + 1);
-  });
+  build_right<InnerSlot>(left, right.mutable_page(), right_id, plan.cut + 1, plan);
+  right.set_swip(0, left.swip_at(plan.cut + 1));
+  keep_left(left, plan);
+}
+
+bool can_split(const LeafView& leaf, const SplitPlan& plan) noexcept {
+  const ByteView separator = plan.separator.view();
+  if (plan.cut > leaf.count() || !leaf.covers(separator) || separator == leaf.lower_fence() ||
+      leaf.lower_bound(separator) != plan.cut) {
+    return false;
+  }
+  std::uint32_t left_bytes = 0;
+  for (SlotIndex i = 0; i < plan.cut; ++i) {
+    left_bytes +=
+        static_cast<std::uint32_t>(sizeof(LeafSlot) + leaf.suffix(i).size() + leaf.value(i).size());
+  }
+  const std::uint32_t all_bytes =
+      leaf.count() * static_cast<std::uint32_t>(sizeof(LeafSlot)) + leaf.header().heap_used;
+  return SideSizes(leaf).fit(plan.cut, left_bytes, leaf.count() - plan.cut, all_bytes - left_bytes,
+                             separator.substr(leaf.header().prefix_len));
+}
+
+bool can_split(const InnerView& node, const SplitPlan& plan) noexcept {
+  const SearchResult at = node.find(plan.separator.view());
+  if (!at.found || at.slot != plan.cut) {
+    return false;
+  }
+  std::uint32_t left_bytes = 0;
+  for (SlotIndex i = 0; i < plan.cut; ++i) {
+    left_bytes += static_cast<std::uint32_t>(sizeof(InnerSlot) + node.suffix(i).size());
+  }
+  const std::uint32_t all_bytes =
+      node.count() * static_cast<std::uint32_t>(sizeof(InnerSlot)) + node.header().heap_used;
+  const auto moved_up = static_cast<std::uint32_t>(sizeof(InnerSlot) + node.suffix(at.slot).size());
+  return SideSizes(node).fit(plan.cut, left_bytes, node.count() - plan.cut - 1,
+                             all_bytes - left_bytes - moved_up,
+                             plan.separator.view().substr(node.header().prefix_len));
 }
 
 std::uint32_t merged_bytes(const LeafView& left, const LeafView& right) noexcept {

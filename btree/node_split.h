@@ -60,6 +60,15 @@ void plan_split(const InnerView& node, SlotIndex slot, ByteView separator,
 void split_into(LeafNode left, LeafNode right, PageId right_id, const SplitPlan& plan) noexcept;
 void split_into(InnerNode left, InnerNode right, PageId right_id, const SplitPlan& plan) noexcept;
 
+/// What split_into() does to the left page alone, for a log record whose right page is known.
+void keep_left(LeafNode left, const SplitPlan& plan) noexcept;
+void keep_left(InnerNode left, const SplitPlan& plan) noexcept;
+
+/// Whether the node can be split as planned: the separator lies where the cut says, and both sides
+/// fit. For plans that come from a log; those of plan_split() can.
+[[nodiscard]] bool can_split(const LeafView& leaf, const SplitPlan& plan) noexcept;
+[[nodiscard]] bool can_split(const InnerView& node, const SplitPlan& plan) noexcept;
+
 /// Whether the records of two neighbours fit one node. The left upper fence equals the right lower
 /// one, and for inner nodes it is the separator that comes down between their children. Exact: the
 /// merged prefix may be shorter and the suffixes longer.

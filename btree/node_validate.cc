@@ -117,6 +117,10 @@ class NodeCheck {
     if (heap_used_ != h_.heap_used) {
       return fmt::format("heap_used is {}, records have {} bytes", h_.heap_used, heap_used_);
     }
+    if (const std::uint32_t ghosts = buffer::header_of(node_.bytes()).ghost_count;
+        ghosts != ghosts_) {
+      return fmt::format("ghost_count is {}, the node has {}", ghosts, ghosts_);
+    }
     return check_hints();
   }
 
@@ -171,6 +175,7 @@ class NodeCheck {
       if ((slot.flags & ~kRecordFlagsKnown) != 0) {
         return fmt::format("slot {}: unknown flags {:#x}", i, slot.flags);
       }
+      ghosts_ += is_ghost(slot) ? 1U : 0U;
     } else if (Verdict fault = check_swip(slot.swip, i + 1)) {
       return fault;
     }
@@ -232,6 +237,7 @@ class NodeCheck {
   std::uint32_t fences_begin_;
   ByteMap map_;
   std::uint32_t heap_used_ = 0;
+  std::uint32_t ghosts_ = 0;
   std::uint32_t last_head_ = 0;
   ByteView last_rest_;
   ByteView first_suffix_;

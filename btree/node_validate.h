@@ -4,8 +4,9 @@
 // once, when the page is loaded, everything that later code relies on; it is fast enough for that
 // (one pass, no allocation unless it finds a fault). After it found nothing:
 //   - the page is a leaf or an inner node of this format, type and level agree;
-//   - lengths and offsets are in range, records and fences do not overlap, heap_used is right, so
-//     that changing functions never leave the page and their arithmetic never wraps;
+//   - lengths and offsets are in range, records and fences do not overlap, heap_used and
+//     ghost_count are right, so that changing functions never leave the page and their arithmetic
+//     never wraps;
 //   - fences are ordered, the prefix is their common prefix, keys ascend strictly within the
 //     fences, heads and hints are right, so that searches find what is there and splits find valid
 //     cuts;

@@ -209,6 +209,7 @@ void Structure::split_root(ExclusivePage& root, const SplitPlan& plan,
       above.insert(0, plan.separator.view(), Swip::of_frame(pool.index_of(right.frame())).word());
   check(fits, "an empty root takes any separator");
   pool.set_type(root, PageType::tree_inner);
+  PALIMPSEST_SYNC_POINT("btree.split.done");
 }
 
 void Structure::split_below_parent(Family& family, const SplitPlan& plan,
@@ -223,6 +224,7 @@ void Structure::split_below_parent(Family& family, const SplitPlan& plan,
   const bool fits = parent.insert(at.slot, plan.separator.view(),
                                   Swip::of_frame(pool.index_of(right.frame())).word());
   check(fits, "the parent has room for the separator");
+  PALIMPSEST_SYNC_POINT("btree.split.done");
 }
 
 void Structure::carry_out(ExclusivePage& left, ExclusivePage& right, const SplitPlan& plan,
@@ -322,6 +324,7 @@ bool Structure::merge_children(ExclusivePage& parent, SlotIndex left_index) cons
   if (parent_is_root && above.count() == 0) {
     shrink_root(parent, std::move(left));
   }
+  PALIMPSEST_SYNC_POINT("btree.merge.done");
   return true;
 }
 

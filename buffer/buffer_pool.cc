@@ -37,19 +37,28 @@ std::uint32_t frames_that_fit(std::uint64_t memory_bytes, std::uint32_t page_siz
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(frames, raw(kNoFrame) - 1));
 }
 
-/// Waits are bounded: says when the deadline has passed.
-class Deadline {
+/// A thread that looks for a frame, round after round. Waits are bounded.
+class FrameSearch {
  public:
-  void check_passed(std::uint32_t frames, const std::string& file) const {
+  /// After a round that has not helped. Throws out_of_memory when the deadline has passed, and
+  /// `failed` when a file that takes no writes seems to have no clean page left in memory.
+  void go_on(std::uint32_t frames, const PageFile& file) {
+    if (++rounds_ >= kFailedFileRounds && file.failed()) {
+      file.require_writable();
+    }
     if (std::chrono::steady_clock::now() - start_ > kFrameDeadline) {
       throw Error(ErrorCode::out_of_memory,
                   fmt::format("{}: none of the buffer pool's {} frames could be freed within {} s",
-                              file, frames, kFrameDeadline.count()));
+                              file.name(), frames, kFrameDeadline.count()));
     }
   }
 
  private:
+  /// Others may be faster than this thread, or keep latches it only tries.
+  static constexpr int kFailedFileRounds = 20;
+
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  int rounds_ = 0;
 };
 
 std::uint32_t stripe_of_thread() {
@@ -78,7 +87,7 @@ BufferPool::BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, cons
       provider_(reclaimer_, free_frames_, frames_.count()) {}
 
 FrameIndex BufferPool::pin_root(PageId root, TreeId tree) {
-  const Deadline deadline;
+  FrameSearch search;
   for (;;) {
     const FrameIndex frame = loader_.load_root(root, tree);
     if (frame != kNoFrame) {
@@ -86,7 +95,7 @@ FrameIndex BufferPool::pin_root(PageId root, TreeId tree) {
       return frame;
     }
     provider_.help(1);
-    deadline.check_passed(frames_.count(), file_.name());
+    search.go_on(frames_.count(), file_);
   }
 }
 
@@ -96,10 +105,10 @@ void BufferPool::bring_in(OptimisticPage& parent, SwipRef child) {
     return;
   }
   if (loader_.fault(parent, child) == PageLoader::Outcome::no_frame) {
-    const Deadline deadline;
+    FrameSearch search;
     while (free_frames_.count() == 0) {
       provider_.help(1);
-      deadline.check_passed(frames_.count(), file_.name());
+      search.go_on(frames_.count(), file_);
     }
   }
   provider_.frames_taken();
@@ -196,10 +205,10 @@ PageReservation BufferPool::reserve(std::uint32_t pages) {
   PageReservation reservation(*this, pages);
   reservation.frames_.reserve(pages);
   reservation.pages_.reserve(pages);
-  const Deadline deadline;
+  FrameSearch search;
   while (!free_frames_.take(pages, reservation.frames_)) {
     provider_.help(pages);
-    deadline.check_passed(frames_.count(), file_.name());
+    search.go_on(frames_.count(), file_);
   }
   provider_.frames_taken();
   for (std::uint32_t i = 0; i < pages; ++i) {

@@ -34,9 +34,6 @@ std::size_t PageReclaimer::reclaim(std::size_t goal, Random& random) {
   if (round.freed == 0 && round.contended != kNoFrame) {
     evict_in_turn(round);
   }
-  if (round.freed == 0 && !round.takes_dirty) {
-    writer_.require_writable();
-  }
   return round.freed;
 }
 

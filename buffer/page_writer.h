@@ -105,8 +105,6 @@ class PageWriter {
   }
   /// Whether the file takes no writes any more.
   [[nodiscard]] bool file_failed() const noexcept { return file_.failed(); }
-  /// Throws failed, with the reason, or invalid_argument on a read-only file.
-  void require_writable() const { file_.require_writable(); }
 
   /// Most pages of one batch.
   [[nodiscard]] std::size_t batch_pages() const noexcept { return file_.batch_pages(); }

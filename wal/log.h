@@ -40,48 +40,13 @@
 #include "base/sync_point.h"
 #include "base/worker_slots.h"
 #include "wal/log_budget.h"
+#include "wal/log_options.h"
 #include "wal/log_reader.h"
 #include "wal/log_store.h"
 #include "wal/slot_log.h"
 #include "wal/stream_writer.h"
 
 namespace palimpsest::wal {
-
-struct LogOptions {
-  /// Memory of each slot's log from its first write on; a power of two.
-  std::size_t slot_log_bytes = std::size_t{256} << 10U;
-  /// Largest record; at most half of slot_log_bytes and kRecordBytesMax.
-  std::size_t record_bytes_max = std::size_t{32} << 10U;
-  /// Largest batch, a multiple of 4096; memory is allocated for one.
-  std::size_t batch_bytes_max = std::size_t{1} << 20U;
-  /// Called by whoever finds that less than half of the log is left: replay should start later.
-  /// Must neither block nor call the log.
-  std::function<void()> on_filling;
-};
-
-/// Counted since the log was opened; each is exact, together they are not a snapshot.
-struct LogStatistics {
-  std::uint64_t rounds = 0;
-  std::uint64_t batches = 0;
-  std::uint64_t record_bytes = 0;  ///< headers of records included
-  std::uint64_t stream_bytes = 0;  ///< of the stream: padding and segment ends included
-};
-
-/// What must be there before records are appended.
-struct LogNeed {
-  std::size_t bytes = 0;  ///< of records, headers included, that are appended without waiting
-  /// Those records, and all else that the transaction must be able to append whatever happens: the
-  /// compensation of everything it has done and is about to do.
-  std::size_t credit_bytes = 0;
-  /// For rollbacks and what makes space: uses its credit even when others wait for space.
-  bool goes_first = false;
-};
-
-/// What an append returns.
-struct Appended {
-  Gsn gsn{};
-  Lsn lsn{};
-};
 
 class Log {
  public:

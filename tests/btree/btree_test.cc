@@ -1,4 +1,5 @@
-// Random operations against std::map, with pools so small that everything is evicted all the time.
+// Random operations against std::map, ghosts included, with pools so small that everything is
+// evicted all the time.
 #include "btree/btree.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,9 @@
 #include "palimpsest/error.h"
 
 #include "base/random.h"
+#include "btree/audit.h"
 #include "btree/cursor.h"
+#include "btree/leaf_walk.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
@@ -40,7 +43,7 @@ class Model {
 
   void step() {
     const std::string key = some_key();
-    switch (random_.below(13)) {
+    switch (random_.below(18)) {
       case 0:
       case 1:
       case 2: insert(key); break;
@@ -53,6 +56,11 @@ class Model {
       case 9: lookup_with(key); break;
       case 10: prefetch(); break;
       case 11: scan(key); break;
+      case 12:
+      case 13: mark_deleted(key); break;
+      case 14: unmark_deleted(key); break;
+      case 15: purge_ghosts(key); break;
+      case 16: visit(key); break;
       default: lookup(key); break;
     }
   }
@@ -75,6 +83,9 @@ class Model {
       ASSERT_EQ(value, expected) << printable(key);
     }
     ASSERT_TRUE(palimpsest::test::sound(*database_));
+    const LevelStatistics leaves = audit(tree()).leaves();
+    ASSERT_EQ(leaves.entries, records_.size());
+    ASSERT_EQ(leaves.ghosts, ghosts_.size());
   }
 
   void reopen() {
@@ -91,6 +102,11 @@ class Model {
   LastLeaf* last() { return random_.one_in(2) ? &last_ : nullptr; }
 
   std::string some_key() {
+    if (!ghosts_.empty() && random_.one_in(4)) {
+      const auto found =
+          ghosts_.lower_bound(test::random_key(random_, shape_, options_.page_size_bytes));
+      return found != ghosts_.end() ? found->first : ghosts_.begin()->first;
+    }
     if (!records_.empty() && random_.one_in(2)) {  // one that is there, most likely
       const auto found =
           records_.lower_bound(test::random_key(random_, shape_, options_.page_size_bytes));
@@ -107,11 +123,14 @@ class Model {
 
   void insert(const std::string& key) {
     const std::string value = some_value(key);
-    ASSERT_EQ(tree().insert(key, value, last()), records_.emplace(key, value).second);
+    const bool is_new = records_.emplace(key, value).second;
+    ASSERT_EQ(tree().insert(key, value, last()), is_new);
+    ghosts_.erase(key);
   }
   void upsert(const std::string& key) {
     const std::string value = some_value(key);
     ASSERT_EQ(tree().upsert(key, value, last()), records_.insert_or_assign(key, value).second);
+    ghosts_.erase(key);
   }
   void update(const std::string& key) {
     const std::string value = some_value(key);
@@ -141,6 +160,64 @@ class Model {
   }
   void remove(const std::string& key) {
     ASSERT_EQ(tree().remove(key, last()), records_.erase(key) == 1);
+  }
+  void mark_deleted(const std::string& key) {
+    auto record = records_.extract(key);
+    ASSERT_EQ(tree().mark_deleted(key, last()), !record.empty());
+    if (record) {
+      ASSERT_TRUE(ghosts_.insert(std::move(record)).inserted);
+    }
+  }
+  void unmark_deleted(const std::string& key) {
+    auto ghost = ghosts_.extract(key);
+    ASSERT_EQ(tree().unmark_deleted(key, last()), !ghost.empty());
+    if (ghost) {
+      ASSERT_TRUE(records_.insert(std::move(ghost)).inserted);
+    }
+  }
+  void purge_ghosts(const std::string& key) {
+    const std::uint64_t one_stays_in = random_.between(1, 4);
+    std::vector<std::string> gone;
+    const auto may_purge = [&](const LeafView& leaf, SlotIndex slot) {
+      if (one_stays_in != 1 && random_.one_in(one_stays_in)) {
+        return false;
+      }
+      gone.push_back(test::key_at(leaf, slot));
+      return true;
+    };
+    const std::size_t purged_count = tree().purge_ghosts(key, may_purge);
+    ASSERT_EQ(purged_count, gone.size());
+    for (const std::string& purged : gone) {
+      ASSERT_EQ(ghosts_.erase(purged), 1U) << printable(purged);
+    }
+  }
+  // The records from a key on, in either direction, up to some number of leaves.
+  void visit(const std::string& key) {
+    const bool forward = random_.one_in(2);
+    std::vector<std::string> seen;
+    std::uint64_t runs = random_.between(1, 8);
+    const auto visitor = [&](const LeafView& leaf, SlotIndex first, SlotIndex last) {
+      for (SlotIndex i = first; i < last; ++i) {
+        const SlotIndex slot = forward ? i : first + last - 1 - i;
+        seen.push_back(test::key_at(leaf, slot));
+      }
+      return --runs > 0;
+    };
+    if (forward) {
+      visit_leaves(tree().descent(), {.lower = key, .upper = {}}, Direction::forward, visitor);
+      auto record = records_.lower_bound(key);
+      for (const std::string& found : seen) {
+        ASSERT_EQ(found, (record++)->first);
+      }
+      ASSERT_TRUE(runs == 0 || record == records_.end());
+    } else {
+      visit_leaves(tree().descent(), {.lower = {}, .upper = key}, Direction::backward, visitor);
+      auto record = std::make_reverse_iterator(records_.lower_bound(key));
+      for (const std::string& found : seen) {
+        ASSERT_EQ(found, (record++)->first);
+      }
+      ASSERT_TRUE(runs == 0 || record == records_.rend());
+    }
   }
   void lookup(const std::string& key) {
     const auto record = records_.find(key);
@@ -228,6 +305,7 @@ class Model {
   LastLeaf last_;
   std::unique_ptr<TreeDatabase> database_;
   std::map<std::string, std::string> records_;
+  std::map<std::string, std::string> ghosts_;  ///< what they were
 };
 
 struct Shape {

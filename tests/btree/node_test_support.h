@@ -26,6 +26,13 @@ class PageMemory {
       : size_(size), bytes_(static_cast<std::byte*>(operator new(size, kAlignment))) {
     std::memset(bytes_.get(), 0xAA, size);  // no function may rely on zeroed memory
   }
+  PageMemory(const PageMemory& other) : PageMemory(other.size_) {
+    std::memcpy(bytes_.get(), other.bytes_.get(), size_);
+  }
+  PageMemory(PageMemory&&) noexcept = default;
+  PageMemory& operator=(PageMemory&&) noexcept = default;
+  PageMemory& operator=(const PageMemory&) = delete;
+  ~PageMemory() = default;
 
   [[nodiscard]] std::byte* data() const { return bytes_.get(); }
   [[nodiscard]] std::uint32_t size() const { return size_; }

@@ -73,9 +73,13 @@ void repair(std::byte* page, std::uint32_t page_size) {
     return;
   }
   h.heap_used = 0;
+  editor.ghost_count() = 0;
   for (SlotIndex i = 0; i < h.count; ++i) {
     Slot slot = editor.slot(i);
     h.heap_used += record_bytes(slot);
+    if (is_ghost(slot)) {
+      ++editor.ghost_count();
+    }
     if (slot.offset + std::uint32_t{slot.key_len} <= page_size) {
       slot.head = head_after(as_view(page + slot.offset, slot.key_len),
                              std::min(h.head_skip, slot.key_len));

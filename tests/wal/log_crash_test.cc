@@ -194,7 +194,7 @@ std::string judge(const Journal& journal, const Found& found) {
 }
 
 /// Opens a crashed disk, judges, and goes on; crashes again there if `depth` says so.
-std::string recover(SimDisk& disk, Journal journal, std::uint64_t seed, unsigned depth,
+std::string recover(SimDisk& disk, const Journal& journal, std::uint64_t seed, unsigned depth,
                     Totals& totals) {
   ++totals.states;
   std::vector<CrashPoint> points;

@@ -80,6 +80,7 @@ TEST(LogStress, WhatIsAcknowledgedSurvives) {
   OpenLog open(*device, files);
   std::vector<Page> pages(5);
   std::vector<Writer> writers;
+  writers.reserve(kThreads);
   for (std::size_t i = 0; i < kThreads; ++i) {
     writers.emplace_back(open, pages, seed + i);
   }

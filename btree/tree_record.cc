@@ -1,0 +1,455 @@
+#include "btree/tree_record.h"
+
+#include <fmt/format.h>
+
+#include "btree/key_bytes.h"
+#include "btree/node_image.h"
+
+namespace palimpsest::btree {
+namespace {
+
+using Fault = std::optional<std::string>;
+
+constexpr std::uint16_t kPurgeSlotsMax = buffer::kPageSizeMax / sizeof(LeafSlot);
+
+bool is_large(std::uint16_t flags) noexcept {
+  return (flags & kLargeValue) != 0;
+}
+
+/// Takes a payload apart from front to back.
+class Parser {
+ public:
+  Parser(ConstBytes payload, std::uint32_t page_size, TreeRecord& record) noexcept
+      : rest_(as_view(payload.data(), payload.size())), page_size_(page_size), record_(record) {}
+
+  [[nodiscard]] Fault run() {
+    if (rest_.empty()) {
+      return "it is empty";
+    }
+    record_ = TreeRecord{};
+    record_.kind = TreeRecordKind{static_cast<std::uint8_t>(rest_[0])};
+    switch (record_.kind) {
+      case TreeRecordKind::insert:
+      case TreeRecordKind::erase:
+      case TreeRecordKind::patch:
+      case TreeRecordKind::replace:
+      case TreeRecordKind::mark: return record_change();
+      case TreeRecordKind::format_root:
+      case TreeRecordKind::purge: return leaf_change();
+      case TreeRecordKind::split:
+      case TreeRecordKind::split_root:
+      case TreeRecordKind::merge:
+      case TreeRecordKind::merge_root: return structure_change();
+    }
+    return fmt::format("kind {} is unknown", static_cast<unsigned>(record_.kind));
+  }
+
+ private:
+  /// The next `bytes` bytes, as `value`; false if there are fewer.
+  template <class T>
+  [[nodiscard]] bool take(T& value, std::size_t bytes = sizeof(T)) noexcept {
+    if (rest_.size() < bytes) {
+      return false;
+    }
+    std::memcpy(&value, rest_.data(), bytes);
+    rest_.remove_prefix(bytes);
+    return true;
+  }
+  [[nodiscard]] bool take(ByteView& bytes, std::size_t size) noexcept {
+    if (rest_.size() < size) {
+      return false;
+    }
+    bytes = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return true;
+  }
+  [[nodiscard]] ByteView take_rest() noexcept {
+    const ByteView all = rest_;
+    rest_ = {};
+    return all;
+  }
+  [[nodiscard]] Fault cut_off() const {
+    return fmt::format("a record of kind {} is cut off", name_of(record_.kind));
+  }
+  [[nodiscard]] Fault identity(TreeId tree, PageId page) {
+    record_.tree = tree;
+    record_.page = page;
+    if (tree == kNoTree || !is_page_id(raw(page))) {
+      return fmt::format("page {:#x} of tree {} cannot be", raw(page), raw(tree));
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Fault record_change();
+  [[nodiscard]] Fault flags() const;
+  [[nodiscard]] Fault body();
+  [[nodiscard]] Fault patch();
+  [[nodiscard]] Fault replace();
+  [[nodiscard]] Fault value(ByteView bytes, std::uint16_t flags) const;
+  [[nodiscard]] Fault leaf_change();
+  [[nodiscard]] Fault entries(std::uint32_t count);
+  [[nodiscard]] Fault structure_change();
+  [[nodiscard]] Fault structure_numbers(const StructureChangeHeader& header) const;
+  [[nodiscard]] Fault images(const StructureChangeHeader& header);
+
+  ByteView rest_;
+  std::uint32_t page_size_;
+  TreeRecord& record_;
+};
+
+Fault Parser::record_change() {
+  RecordChangeHeader header;
+  if (!take(header, kRecordChangeBytes)) {
+    return cut_off();
+  }
+  if (Fault fault = identity(header.tree_id, header.page_id)) {
+    return fault;
+  }
+  record_.compensation = (header.bits & kCompensation) != 0;
+  record_.slot = header.slot;
+  record_.flags_before = header.flags_before;
+  record_.flags_after = header.flags_after;
+  if ((header.bits & ~kCompensation) != 0) {
+    return fmt::format("unknown bits {:#x}", header.bits);
+  }
+  if (header.key_len == 0 || header.key_len > key_bytes_max(page_size_)) {
+    return fmt::format("a key of {} bytes", header.key_len);
+  }
+  if (!take(record_.key, header.key_len)) {
+    return cut_off();
+  }
+  if (Fault fault = flags()) {
+    return fault;
+  }
+  return body();
+}
+
+Fault Parser::flags() const {
+  const std::uint32_t before = record_.flags_before;
+  const std::uint32_t after = record_.flags_after;
+  bool possible = ((before | after) & ~std::uint32_t{kRecordFlagsKnown}) == 0;
+  switch (record_.kind) {
+    case TreeRecordKind::insert:
+      possible = possible && before == 0 && (after & kGhost) == 0 && !record_.compensation;
+      break;
+    case TreeRecordKind::erase: possible = possible && after == 0 && record_.compensation; break;
+    case TreeRecordKind::patch:
+      possible = possible && !is_large(record_.flags_before | record_.flags_after);
+      break;
+    case TreeRecordKind::mark: possible = possible && (before ^ after) == kGhost; break;
+    default: break;
+  }
+  if (!possible) {
+    return fmt::format("flags {:#x} before and {:#x} after {}{}", before, after,
+                       record_.compensation ? "the compensation " : "", name_of(record_.kind));
+  }
+  return std::nullopt;
+}
+
+Fault Parser::body() {
+  switch (record_.kind) {
+    case TreeRecordKind::insert:
+      record_.after = take_rest();
+      return value(record_.after, record_.flags_after);
+    case TreeRecordKind::erase:
+      record_.before = take_rest();
+      if (!is_large(record_.flags_before) && !record_.before.empty()) {
+        return "a value where none is wanted";
+      }
+      return value(record_.before, record_.flags_before);
+    case TreeRecordKind::patch: return patch();
+    case TreeRecordKind::replace: return replace();
+    default: break;
+  }
+  return rest_.empty() ? std::nullopt : Fault("bytes behind its end");
+}
+
+Fault Parser::patch() {
+  record_.list = rest_;
+  std::uint32_t end = 0;
+  for (bool first = true; !rest_.empty(); first = false) {
+    PatchRun run;
+    ByteView bytes;
+    if (!take(run) || !take(bytes, std::size_t{2} * run.len)) {
+      return cut_off();
+    }
+    if (run.len == 0 || (!first && run.offset <= end)) {
+      return fmt::format("a run of {} bytes at {} behind one up to {}", run.len, run.offset, end);
+    }
+    end = std::uint32_t{run.offset} + run.len;
+  }
+  if (record_.key.size() + end > record_bytes_max(page_size_)) {
+    return fmt::format("a run up to {} of a value", end);
+  }
+  return std::nullopt;
+}
+
+Fault Parser::replace() {
+  ReplaceHeader header;
+  if (!take(header) || !take(record_.before, header.before_len)) {
+    return cut_off();
+  }
+  record_.after = take_rest();
+  record_.prefix_len = header.prefix_len;
+  record_.suffix_len = header.suffix_len;
+  const std::size_t common = std::size_t{header.prefix_len} + header.suffix_len;
+  if (header.reserved != 0) {
+    return "reserved bytes are not zero";
+  }
+  if (record_.key.size() + common + std::max(record_.before.size(), record_.after.size()) >
+      record_bytes_max(page_size_)) {
+    return fmt::format("values of {} and {} bytes", common + record_.before.size(),
+                       common + record_.after.size());
+  }
+  if (!is_large(record_.flags_before | record_.flags_after)) {
+    return std::nullopt;
+  }
+  if (common != 0) {
+    return "a part of a large value's descriptor";
+  }
+  if (Fault fault = value(record_.before, record_.flags_before)) {
+    return fault;
+  }
+  return value(record_.after, record_.flags_after);
+}
+
+Fault Parser::value(ByteView bytes, std::uint16_t flags) const {
+  if (record_.key.size() + bytes.size() > record_bytes_max(page_size_)) {
+    return fmt::format("a key of {} and a value of {} bytes", record_.key.size(), bytes.size());
+  }
+  if (is_large(flags)) {
+    const DescriptorFault fault = LargeValueDescriptor::judge(bytes, page_size_);
+    if (fault != DescriptorFault::none) {
+      return fmt::format("the descriptor of a large value: {}", name_of(fault));
+    }
+  }
+  return std::nullopt;
+}
+
+Fault Parser::leaf_change() {
+  LeafChangeHeader header;
+  if (!take(header)) {
+    return cut_off();
+  }
+  if (Fault fault = identity(header.tree_id, header.page_id)) {
+    return fault;
+  }
+  if (header.bits != 0) {
+    return fmt::format("unknown bits {:#x}", header.bits);
+  }
+  if (record_.kind == TreeRecordKind::purge) {
+    return entries(header.count);
+  }
+  return header.count == 0 && rest_.empty() ? std::nullopt : Fault("bytes that nobody reads");
+}
+
+Fault Parser::entries(std::uint32_t count) {
+  record_.list = rest_;
+  std::int32_t last = -1;
+  std::uint32_t found = 0;
+  for (; !rest_.empty(); ++found) {
+    PurgeEntry entry;
+    ByteView descriptor;
+    if (!take(entry) || !take(descriptor, entry.descriptor_len)) {
+      return cut_off();
+    }
+    if (std::int32_t{entry.slot} <= last || entry.slot >= kPurgeSlotsMax) {
+      return fmt::format("slot {} behind slot {}", entry.slot, last);
+    }
+    last = entry.slot;
+    if (Fault fault = value(descriptor, descriptor.empty() ? kPlainRecord : kLargeValue)) {
+      return fault;
+    }
+  }
+  if (count == 0 || found != count) {
+    return fmt::format("{} entries where {} are announced", found, count);
+  }
+  return std::nullopt;
+}
+
+Fault Parser::structure_change() {
+  StructureChangeHeader header;
+  if (!take(header)) {
+    return cut_off();
+  }
+  if (Fault fault = identity(header.tree_id, header.left)) {
+    return fault;
+  }
+  record_.right = header.right;
+  record_.above = header.above;
+  record_.slot = header.slot;
+  record_.cut = header.cut;
+  record_.new_goes_left = (header.bits & kNewGoesLeft) != 0;
+  if (Fault fault = structure_numbers(header)) {
+    return fault;
+  }
+  if (!take(record_.separator, header.separator_len)) {
+    return cut_off();
+  }
+  return images(header);
+}
+
+Fault Parser::structure_numbers(const StructureChangeHeader& header) const {
+  const bool is_split = record_.kind == TreeRecordKind::split;
+  const bool splits = is_split || record_.kind == TreeRecordKind::split_root;
+  const bool has_parent = is_split || record_.kind == TreeRecordKind::merge;
+  if (!is_page_id(raw(header.right)) || !is_page_id(raw(header.above)) ||
+      header.left == header.right || header.left == header.above || header.right == header.above) {
+    return fmt::format("pages {:#x}, {:#x} and {:#x} together", raw(header.left), raw(header.right),
+                       raw(header.above));
+  }
+  if ((header.bits & ~(is_split ? kNewGoesLeft : 0)) != 0 || (!has_parent && header.slot != 0) ||
+      (!is_split && header.cut != 0)) {
+    return "unknown bits, or numbers that nobody reads";
+  }
+  if (splits ? header.separator_len == 0 || header.separator_len > key_bytes_max(page_size_)
+             : header.separator_len != 0) {
+    return fmt::format("a separator of {} bytes", header.separator_len);
+  }
+  return std::nullopt;
+}
+
+Fault Parser::images(const StructureChangeHeader& header) {
+  const auto image = [&](ConstBytes& into, std::size_t bytes) {
+    ByteView view;
+    if (!take(view, bytes)) {
+      return false;
+    }
+    into = std::as_bytes(std::span(view));
+    return is_node_image(into, page_size_);
+  };
+  const bool two = record_.kind == TreeRecordKind::split_root;
+  if (two ? !image(record_.left_image, header.left_bytes) : header.left_bytes != 0) {
+    return fmt::format("a left image of {} bytes", header.left_bytes);
+  }
+  if (const std::size_t bytes = rest_.size(); !image(record_.right_image, bytes)) {
+    return fmt::format("an image of {} bytes", bytes);
+  }
+  if (two && image_level(record_.left_image) != image_level(record_.right_image)) {
+    return "images of two levels";
+  }
+  if (image_level(record_.right_image) >= kLevelMax) {
+    return fmt::format("level {} below another", image_level(record_.right_image));
+  }
+  return std::nullopt;
+}
+
+/// Judges the nodes that a structure change carries.
+Fault judge_images(const TreeRecord& record, const SwipRule& swips, MutableBytes page) {
+  const NodeView node(page.data(), static_cast<std::uint32_t>(page.size()));
+  if (!record.left_image.empty()) {
+    if (Fault fault = read_node_image(record.left_image, record.page, record.tree, swips, page)) {
+      return fault;
+    }
+    if (!node.lower_fence().empty() || node.upper_is_infinite() ||
+        node.upper_fence() != record.separator) {
+      return "the left node does not end at the separator";
+    }
+  }
+  if (Fault fault = read_node_image(record.right_image, record.right, record.tree, swips, page)) {
+    return fault;
+  }
+  const bool whole = node.lower_fence().empty() && node.upper_is_infinite();
+  switch (record.kind) {
+    case TreeRecordKind::merge_root:
+      return whole ? std::nullopt : Fault("the root's image has fences");
+    case TreeRecordKind::merge:
+      return node.lower_fence().empty() ? Fault("a right node without a lower fence")
+                                        : std::nullopt;
+    default: break;
+  }
+  if (node.lower_fence() != record.separator ||
+      (record.kind == TreeRecordKind::split_root && !node.upper_is_infinite())) {
+    return "the right node does not begin at the separator";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name_of(TreeRecordKind kind) noexcept {
+  switch (kind) {
+    case TreeRecordKind::insert: return "insert";
+    case TreeRecordKind::erase: return "erase";
+    case TreeRecordKind::patch: return "patch";
+    case TreeRecordKind::replace: return "replace";
+    case TreeRecordKind::mark: return "mark";
+    case TreeRecordKind::format_root: return "format_root";
+    case TreeRecordKind::split: return "split";
+    case TreeRecordKind::split_root: return "split_root";
+    case TreeRecordKind::merge: return "merge";
+    case TreeRecordKind::merge_root: return "merge_root";
+    case TreeRecordKind::purge: return "purge";
+  }
+  return "unknown";
+}
+
+std::optional<std::string> parse_tree_record(ConstBytes payload, std::uint32_t page_size,
+                                             TreeRecord& record) {
+  return Parser(payload, page_size, record).run();
+}
+
+std::optional<std::string> validate_tree_record(ConstBytes payload, std::uint32_t page_size,
+                                                const SwipRule& swips) {
+  TreeRecord record;
+  Fault fault = parse_tree_record(payload, page_size, record);
+  if (!fault && !record.right_image.empty()) {
+    with_scratch_page(page_size, [&](std::byte* scratch) {
+      fault = judge_images(record, swips, {scratch, page_size});
+    });
+  }
+  return fault;
+}
+
+void visit_pages(const TreeRecord& record, FunctionRef<void(PageId, PageEffect)> visit) {
+  switch (record.kind) {
+    case TreeRecordKind::format_root: visit(record.page, PageEffect::allocate); break;
+    case TreeRecordKind::split:
+      visit(record.page, PageEffect::change);
+      visit(record.right, PageEffect::allocate);
+      visit(record.above, PageEffect::change);
+      break;
+    case TreeRecordKind::split_root:
+      visit(record.page, PageEffect::allocate);
+      visit(record.right, PageEffect::allocate);
+      visit(record.above, PageEffect::rewrite);
+      break;
+    case TreeRecordKind::merge:
+      visit(record.page, PageEffect::change);
+      visit(record.right, PageEffect::free);
+      visit(record.above, PageEffect::change);
+      break;
+    case TreeRecordKind::merge_root:
+      visit(record.page, PageEffect::free);
+      visit(record.right, PageEffect::free);
+      visit(record.above, PageEffect::rewrite);
+      break;
+    default: visit(record.page, PageEffect::change);
+  }
+}
+
+void visit_extents(const TreeRecord& record, std::uint32_t page_size,
+                   FunctionRef<void(const LargeValueDescriptor&, ExtentEffect)> visit) {
+  const auto named = [&](ByteView descriptor, ExtentEffect effect) {
+    visit(LargeValueDescriptor::decode(descriptor, page_size), effect);
+  };
+  if (record.kind == TreeRecordKind::purge) {
+    for_each_purged(record.list, [&](SlotIndex, ByteView descriptor) {
+      if (!descriptor.empty()) {
+        named(descriptor, ExtentEffect::free);
+      }
+    });
+    return;
+  }
+  if (!record.is_record_change() || record.kind == TreeRecordKind::mark) {
+    return;
+  }
+  if (is_large(record.flags_before)) {
+    named(record.before, ExtentEffect::free);
+  }
+  if (is_large(record.flags_after)) {
+    named(record.after, ExtentEffect::allocate);
+  }
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,123 @@
+// Reading the log records of a tree: a payload as a struct of views, judged; which pages it
+// concerns, and which large values.
+//
+// Payloads come from a file and may be malicious. parse_tree_record() bounds everything that the
+// views and functions here rely on, without looking at a page; validate_tree_record() also judges
+// the nodes that a record carries. What a page must be like is judged by tree_redo.h.
+// Failure: parse and validate return the reason; nothing else fails. Thread-safety: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "base/ids.h"
+#include "btree/large_value_format.h"
+#include "btree/node_layout.h"
+#include "btree/node_validate.h"
+#include "btree/tree_record_format.h"
+
+namespace palimpsest::btree {
+
+/// A payload taken apart; the views point into it. What a kind does not have is empty or zero.
+struct TreeRecord {
+  TreeRecordKind kind{};
+  bool compensation = false;
+  bool new_goes_left = false;
+  TreeId tree = kNoTree;
+  PageId page = kNoPage;   ///< the leaf of a record change, purge or format; left of a structure's
+  PageId right = kNoPage;  ///< structure changes only, as all of this paragraph
+  PageId above = kNoPage;
+  SlotIndex cut = 0;
+  ByteView separator;
+  ConstBytes left_image;
+  ConstBytes right_image;  ///< also the root's of merge_root
+
+  SlotIndex slot = 0;  ///< of the record; of the parent's separator
+  ByteView key;        ///< record changes only, as the rest
+  std::uint16_t flags_before = 0;
+  std::uint16_t flags_after = 0;
+  std::uint32_t prefix_len = 0;  ///< replace
+  std::uint32_t suffix_len = 0;  ///< replace
+  ByteView before;  ///< erase: a descriptor or nothing; replace: what lies between the two above
+  ByteView after;   ///< insert: the value; replace
+  ByteView list;    ///< patch: the runs; purge: the entries
+
+  [[nodiscard]] bool is_record_change() const noexcept { return kind <= TreeRecordKind::mark; }
+  /// Whether a transaction that is rolled back undoes it.
+  [[nodiscard]] bool is_undoable() const noexcept { return is_record_change() && !compensation; }
+};
+
+[[nodiscard]] std::string_view name_of(TreeRecordKind kind) noexcept;
+
+/// Takes a payload apart. The reason if it is none, and `record` is then meaningless.
+[[nodiscard]] std::optional<std::string> parse_tree_record(ConstBytes payload,
+                                                           std::uint32_t page_size,
+                                                           TreeRecord& record);
+
+/// parse_tree_record(), and the nodes that the record carries.
+[[nodiscard]] std::optional<std::string> validate_tree_record(ConstBytes payload,
+                                                              std::uint32_t page_size,
+                                                              const SwipRule& swips = {});
+
+/// What a record does to a page.
+enum class PageEffect : std::uint8_t {
+  change = 1,  ///< redo reads the page as it was
+  rewrite,     ///< new content for a page in use, which is not read
+  allocate,    ///< the page is taken into use and gets content; it is not read
+  free,        ///< nothing refers to the page any more; there is nothing to redo
+};
+
+/// Calls visit(page, effect) for each page of the record, at most three, none twice.
+void visit_pages(const TreeRecord& record, FunctionRef<void(PageId, PageEffect)> visit);
+
+enum class ExtentEffect : std::uint8_t {
+  allocate = 1,  ///< a record refers to the large value now
+  free,          ///< none does any more
+};
+
+/// Calls visit(value, effect) for each large value whose pages the record takes into use or gives
+/// up. A record that becomes a ghost keeps its value. What an undoable record gives up is free only
+/// once its transaction has committed and nobody can read the value any more; what a compensation
+/// takes into use is what the record that it undoes gave up. Payloads are judged by
+/// parse_tree_record() before.
+void visit_extents(const TreeRecord& record, std::uint32_t page_size,
+                   FunctionRef<void(const LargeValueDescriptor&, ExtentEffect)> visit);
+
+/// A run of changed bytes in a value.
+struct PatchPiece {
+  std::uint32_t offset = 0;
+  ByteView before;
+  ByteView after;
+};
+
+/// Calls use(PatchPiece) for each run of a patch.
+template <class Use>
+void for_each_patch_piece(ByteView list, Use&& use) {
+  while (!list.empty()) {
+    PatchRun run;
+    std::memcpy(&run, list.data(), sizeof run);
+    list.remove_prefix(sizeof run);
+    use(PatchPiece{run.offset, list.substr(0, run.len), list.substr(run.len, run.len)});
+    list.remove_prefix(std::size_t{2} * run.len);
+  }
+}
+
+/// Calls use(slot, descriptor) for each entry of a purge.
+template <class Use>
+void for_each_purged(ByteView list, Use&& use) {
+  while (!list.empty()) {
+    PurgeEntry entry;
+    std::memcpy(&entry, list.data(), sizeof entry);
+    list.remove_prefix(sizeof entry);
+    use(SlotIndex{entry.slot}, list.substr(0, entry.descriptor_len));
+    list.remove_prefix(entry.descriptor_len);
+  }
+}
+
+}  // namespace palimpsest::btree

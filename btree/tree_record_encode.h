@@ -1,0 +1,140 @@
+// Writing the log records of a tree: one small struct a change, filled in from what the code that
+// makes the change has in hand.
+//
+//   const LoggedUpdate change{{tree, page, slot, key}, {old_value, old_flags}, {value, flags}};
+//   append(change.encoded_bytes(), [&](MutableBytes into) { change.encode(into); });
+//
+// When: what a record says of pages as they were (records, ghosts, the right page of a merge) is
+// taken before the change, what it says of pages as they become (the new pages of a split, the root
+// after a merge) after it; each struct says which. Either way under the latches of all its pages.
+// Nothing here allocates, throws or waits: encode() fills encoded_bytes() bytes, at most
+// max_record_change_bytes() or max_record_bytes(). Views need to live until then.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+#include "btree/inner_node.h"
+#include "btree/leaf_node.h"
+#include "btree/node_image.h"
+#include "btree/node_split.h"
+#include "btree/tree_record_format.h"
+
+namespace palimpsest::btree {
+
+/// The record that changes; `slot` is where it is, or where it is inserted.
+struct RecordPlace {
+  TreeId tree;
+  PageId page;
+  SlotIndex slot = 0;
+  ByteView key;
+};
+
+/// What a leaf holds for a key.
+struct RecordState {
+  ByteView value;
+  std::uint16_t flags = kPlainRecord;
+};
+
+/// LeafNode::insert(). Before or after.
+struct LoggedInsert {
+  RecordPlace at;
+  RecordState after;
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
+/// A value replaced or changed in place, also over a ghost, flags included:
+/// LeafNode::replace_value() or value_bytes(), then set_flags(). Before the change, as `before`
+/// lies in the page.
+struct LoggedUpdate {
+  RecordPlace at;
+  RecordState before;
+  RecordState after;
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
+/// LeafNode::set_ghost(). `flags_before`: the record's, before.
+struct LoggedMark {
+  RecordPlace at;
+  std::uint16_t flags_before = kPlainRecord;
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
+/// LeafNode::purge_ghosts(). Before.
+struct LoggedPurge {
+  LeafView leaf;
+  std::span<const SlotIndex> slots;  ///< ascending, of ghosts; at least one
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
+/// The empty root of a new tree: LeafNode::init() without fences.
+struct LoggedFormatRoot {
+  TreeId tree;
+  PageId root;
+
+  [[nodiscard]] static std::size_t encoded_bytes() noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
+/// A leaf or inner node split below its parent: split_into(), then the separator inserted into the
+/// parent. After split_into().
+struct LoggedSplit {
+  const SplitPlan& plan;
+  PageId left;
+  NodeView right;  ///< as split_into() left it
+  PageId parent;
+  SlotIndex parent_slot = 0;  ///< where the separator is inserted
+  SwipNames swips{};
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
+/// The root's content moved into two new children and divided between them. After.
+struct LoggedRootSplit {
+  const SplitPlan& plan;
+  NodeView left;
+  NodeView right;
+  PageId root;
+  SwipNames swips{};
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
+/// A node moved into its left neighbour, and its separator taken out of the parent, which keeps a
+/// child: merge_into_left() does not change the right one, so before or after.
+struct LoggedMerge {
+  PageId left;
+  NodeView right;
+  PageId parent;
+  SlotIndex parent_slot = 0;  ///< of the separator
+  SwipNames swips{};
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
+/// The last two children of the root merged, and what they hold moved into the root; one record
+/// instead of a merge. After.
+struct LoggedRootMerge {
+  PageId left;
+  PageId right;
+  NodeView root;
+  SwipNames swips{};
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,184 @@
+// The log's records of changes of B+-tree pages: one record, one payload, for all pages of a
+// change.
+//
+// The log treats payloads as opaque bytes of a known length; this header says what they are.
+// Writing them: tree_record_encode.h. Reading and judging: tree_record.h. Applying to pages:
+// tree_redo.h. Undoing: tree_undo.h.
+//
+// Two families. A *record change* concerns one record of a leaf and can be undone: it names the
+// page and slot for redo, and tree and key for undo, because splits and merges move records. Its
+// compensation is a record change with the bit kCompensation: redo-only. All others are redo-only
+// as such: splits, merges and purges are complete when their one record is in the log, or have not
+// happened.
+// Invariants: (1) redo of a page reads that page and the record, nothing else; a page that is
+//                 formatted is not read;
+//             (2) what undoes a record change follows from its payload alone, and takes no more
+//                 bytes than it;
+//             (3) the large values that a change makes known or gives up are named whole in its
+//                 payload, so that the space map can be rebuilt from the log.
+//
+// All integers are little-endian; a payload is not aligned. In the log (offsets in bytes):
+//   record change (insert, erase, patch, replace, mark)
+//     0  1  kind            TreeRecordKind
+//     1  1  bits            TreeRecordBits
+//     2  2  slot            of the record, in its leaf as it was before an insert
+//     4  4  tree_id
+//     8  8  page_id         the leaf
+//    16  2  key_len         at least 1
+//    18  1  flags_before    RecordFlags; 0 for an insert
+//    19  1  flags_after     RecordFlags; 0 for an erase
+//    20  .  key             whole
+//     .  .  by kind, up to the end of the payload:
+//           insert          the value
+//           erase           the descriptor of a large value, else nothing
+//           patch           any number of runs: 2 offset in the value, 2 length, the bytes before,
+//                           the bytes after; ascending, not touching. The length stays; neither
+//                           value is large
+//           replace         2 prefix_len, 2 suffix_len (bytes that both values have in common; 0 if
+//                           one of them is large), 2 before_len, 2 zero, the bytes before between
+//                           prefix and suffix, the bytes after
+//           mark            nothing: kGhost is set or taken away
+//           An insert over a ghost is a patch or replace of the ghost's body that takes kGhost
+//           away.
+//   format_root: an empty leaf without fences, the root of a new tree
+//     0  8  as above, with bits and slot zero
+//     8  8  page_id
+//   purge of ghosts
+//     0  8  as above; slot is the number of entries, at least 1
+//     8  8  page_id         the leaf
+//    16  .  entries         2 slot, 2 descriptor_len, the descriptor of a large value; slots ascend
+//   structure change (split, split_root, merge, merge_root)
+//     0  1  kind
+//     1  1  bits
+//     2  2  slot            separator of the parent that is inserted or removed; 0 with a root
+//     4  4  tree_id
+//     8  8  left            } the pages whose content is divided or joined
+//    16  8  right           }
+//    24  8  above           their parent, or the root
+//    32  2  cut             split: SplitPlan::cut; else 0
+//    34  2  separator_len   of a split, at least 1; else 0
+//    36  4  left_bytes      split_root: length of the left image; else 0
+//    40  .  separator
+//     .  .  images          split: right as it is then. split_root: left, then right, as they are
+//                           then. merge: right as it was. merge_root: the root as it is then
+//   image of a node: bytes [64, end of slots) and [heap_begin, page size) of the page, swips
+//   replaced by page ids. The page header follows from the record.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "btree/key_bytes.h"
+#include "btree/node_layout.h"
+
+namespace palimpsest::btree {
+
+/// 0 is reserved, so that bytes never written are noticed.
+enum class TreeRecordKind : std::uint8_t {
+  insert = 1,   ///< a new record
+  erase,        ///< a record taken away, as compensation of an insert
+  patch,        ///< a value changed whose length stays
+  replace,      ///< a value changed whose length changes, or that is large
+  mark,         ///< a record deleted (made a ghost), or a ghost made a record again
+  format_root,  ///< a tree made
+  split,        ///< a node split below its parent
+  split_root,   ///< the root's content divided between two new children
+  merge,        ///< a node's content moved into its left neighbour; the parent keeps a child
+  merge_root,   ///< two last children of the root merged, and the root given their content
+  purge,        ///< ghosts removed
+};
+
+/// Bits of the second byte. Bits without a name are reserved and zero.
+enum TreeRecordBits : std::uint8_t {
+  kCompensation = 1,  ///< a record change that undoes another and is not undone
+  kNewGoesLeft = 2,   ///< a split: SplitPlan::new_goes_left
+};
+
+struct RecordChangeHeader {
+  TreeRecordKind kind;
+  std::uint8_t bits;
+  std::uint16_t slot;
+  TreeId tree_id;
+  PageId page_id;
+  std::uint16_t key_len;
+  std::uint8_t flags_before;
+  std::uint8_t flags_after;
+};
+/// As it stands in the log: without the padding at the end of the struct.
+inline constexpr std::size_t kRecordChangeBytes = 20;
+
+/// Of format_root and purge.
+struct LeafChangeHeader {
+  TreeRecordKind kind;
+  std::uint8_t bits;
+  std::uint16_t count;
+  TreeId tree_id;
+  PageId page_id;
+};
+
+struct PatchRun {
+  std::uint16_t offset;
+  std::uint16_t len;
+};
+
+struct ReplaceHeader {
+  std::uint16_t prefix_len;
+  std::uint16_t suffix_len;
+  std::uint16_t before_len;
+  std::uint16_t reserved;
+};
+
+struct PurgeEntry {
+  std::uint16_t slot;
+  std::uint16_t descriptor_len;
+};
+
+struct StructureChangeHeader {
+  TreeRecordKind kind;
+  std::uint8_t bits;
+  std::uint16_t slot;
+  TreeId tree_id;
+  PageId left;
+  PageId right;
+  PageId above;
+  std::uint16_t cut;
+  std::uint16_t separator_len;
+  std::uint32_t left_bytes;
+};
+
+static_assert(offsetof(RecordChangeHeader, slot) == 2 &&
+              offsetof(RecordChangeHeader, tree_id) == 4);
+static_assert(offsetof(RecordChangeHeader, page_id) == 8);
+static_assert(offsetof(RecordChangeHeader, key_len) == 16);
+static_assert(offsetof(RecordChangeHeader, flags_after) + 1 == kRecordChangeBytes);
+static_assert(sizeof(LeafChangeHeader) == 16 && offsetof(LeafChangeHeader, page_id) == 8);
+static_assert(offsetof(LeafChangeHeader, count) == 2 && offsetof(LeafChangeHeader, tree_id) == 4);
+static_assert(sizeof(PatchRun) == 4 && sizeof(ReplaceHeader) == 8 && sizeof(PurgeEntry) == 4);
+static_assert(sizeof(StructureChangeHeader) == 40 && offsetof(StructureChangeHeader, left) == 8);
+static_assert(offsetof(StructureChangeHeader, above) == 24);
+static_assert(offsetof(StructureChangeHeader, cut) == 32);
+static_assert(offsetof(StructureChangeHeader, left_bytes) == 36);
+static_assert(kRecordFlagsKnown <= 0xFF, "flags have a byte in a record change");
+
+/// Longest image of a node.
+[[nodiscard]] constexpr std::size_t node_image_bytes_max(std::uint32_t page_size) noexcept {
+  return page_size - kNodeHeaderOffset;
+}
+
+/// Longest record change: key and value before, key and value after have a quarter page each, and
+/// the key is there once.
+[[nodiscard]] constexpr std::size_t max_record_change_bytes(std::uint32_t page_size) noexcept {
+  return kRecordChangeBytes + sizeof(ReplaceHeader) + std::size_t{2} * record_bytes_max(page_size);
+}
+
+/// Longest record of all. A split of the root carries all of its records, compact, in two images:
+/// a second node header and the separator three times come to what was on one page.
+[[nodiscard]] constexpr std::size_t max_record_bytes(std::uint32_t page_size) noexcept {
+  return page_size + page_size / 2;
+}
+static_assert(sizeof(StructureChangeHeader) + sizeof(NodeHeader) +
+                      std::size_t{3} * key_bytes_max(buffer::kPageSizeMin) + buffer::kPageSizeMin <=
+                  max_record_bytes(buffer::kPageSizeMin),
+              "and with larger pages the more");
+
+}  // namespace palimpsest::btree

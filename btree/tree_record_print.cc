@@ -1,0 +1,136 @@
+#include "btree/tree_record_print.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "btree/node_image.h"
+#include "btree/node_print.h"
+#include "btree/tree_record.h"
+
+namespace palimpsest::btree {
+namespace {
+
+std::string_view name_of(PageEffect effect) noexcept {
+  switch (effect) {
+    case PageEffect::change: return "changed";
+    case PageEffect::rewrite: return "rewritten";
+    case PageEffect::allocate: return "allocated";
+    case PageEffect::free: return "freed";
+  }
+  return "unknown";
+}
+
+std::string flags_text(std::uint16_t flags) {
+  std::string text = (flags & kLargeValue) != 0 ? "large" : "plain";
+  return (flags & kGhost) != 0 ? text + " ghost" : text;
+}
+
+std::string value_text(ByteView value, std::uint16_t flags, std::uint32_t page_size) {
+  if ((flags & kLargeValue) != 0 && !value.empty()) {
+    return print_descriptor(LargeValueDescriptor::decode(value, page_size));
+  }
+  return fmt::format("{} bytes \"{}\"", value.size(), printable(value));
+}
+
+class Printer {
+ public:
+  Printer(const TreeRecord& record, std::uint32_t page_size)
+      : record_(record), page_size_(page_size) {}
+
+  [[nodiscard]] std::string run() {
+    add("{}{} tree {}", record_.compensation ? "undo: " : "", btree::name_of(record_.kind),
+        raw(record_.tree));
+    visit_pages(record_, [&](PageId page, PageEffect effect) {
+      add(" page {}", raw(page));
+      if (!record_.is_record_change()) {
+        add(" {}", name_of(effect));
+      }
+    });
+    if (record_.is_record_change()) {
+      record_change();
+    } else if (record_.kind == TreeRecordKind::purge) {
+      purge();
+    } else if (record_.kind != TreeRecordKind::format_root) {
+      structure_change();
+    }
+    return text_;
+  }
+
+ private:
+  template <class... Args>
+  void add(fmt::format_string<Args...> what, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), what, std::forward<Args>(args)...);
+  }
+
+  void record_change() {
+    add(" slot {} key \"{}\"", record_.slot, printable(record_.key));
+    if (record_.flags_before != record_.flags_after && record_.kind != TreeRecordKind::insert &&
+        record_.kind != TreeRecordKind::erase) {
+      add(" {} -> {}", flags_text(record_.flags_before), flags_text(record_.flags_after));
+    }
+    switch (record_.kind) {
+      case TreeRecordKind::insert:
+        add(": {}", value_text(record_.after, record_.flags_after, page_size_));
+        break;
+      case TreeRecordKind::erase:
+        add(": {}", value_text(record_.before, record_.flags_before, page_size_));
+        break;
+      case TreeRecordKind::patch:
+        for_each_patch_piece(record_.list, [&](const PatchPiece& piece) {
+          add(" @{} \"{}\" -> \"{}\"", piece.offset, printable(piece.before),
+              printable(piece.after));
+        });
+        break;
+      case TreeRecordKind::replace:
+        add(" @{} {} -> {}", record_.prefix_len,
+            value_text(record_.before, record_.flags_before, page_size_),
+            value_text(record_.after, record_.flags_after, page_size_));
+        break;
+      default: break;
+    }
+  }
+
+  void purge() {
+    add(" slots");
+    for_each_purged(record_.list, [&](SlotIndex slot, ByteView descriptor) {
+      add(" {}", slot);
+      if (!descriptor.empty()) {
+        add(" ({})", value_text(descriptor, kLargeValue, page_size_));
+      }
+    });
+  }
+
+  void structure_change() {
+    add(" level {}", image_level(record_.right_image));
+    if (record_.kind == TreeRecordKind::split) {
+      add(" cut {}{}", record_.cut, record_.new_goes_left ? ", the new one goes left" : "");
+    }
+    if (record_.kind == TreeRecordKind::split || record_.kind == TreeRecordKind::merge) {
+      add(" parent's slot {}", record_.slot);
+    }
+    if (!record_.separator.empty()) {
+      add(" separator \"{}\"", printable(record_.separator));
+    } else if (record_.kind == TreeRecordKind::merge) {
+      add(" separator \"{}\"", printable(image_lower_fence(record_.right_image)));
+    }
+    add(", images of {} bytes", record_.left_image.size() + record_.right_image.size());
+  }
+
+  const TreeRecord& record_;
+  std::uint32_t page_size_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string print_tree_record(ConstBytes payload, std::uint32_t page_size) {
+  TreeRecord record;
+  if (const auto fault = parse_tree_record(payload, page_size, record)) {
+    return fmt::format("no record of a tree: {}; {} bytes \"{}\"", *fault, payload.size(),
+                       printable(as_view(payload.data(), payload.size())));
+  }
+  return Printer(record, page_size).run();
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,341 @@
+// Log records of a tree as bytes: what they take, what they say, what is refused.
+#include "btree/tree_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "btree/node_split.h"
+#include "btree/tree_record_encode.h"
+#include "tests/btree/tree_log_support.h"
+
+namespace palimpsest::btree::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr std::uint32_t kPageSize = 4096;
+constexpr TreeId kTree{7};
+constexpr PageId kPage{12};
+
+RecordPlace place(ByteView key, SlotIndex slot = 3) {
+  return {kTree, kPage, slot, key};
+}
+
+std::string large_value(std::uint64_t first_page) {
+  const std::array<buffer::PageRun, 1> runs{{{PageId{first_page}, 2}}};
+  return std::string(
+      LargeValueDescriptor::make(5000, {1, first_page}, runs, kPageSize).encode().view());
+}
+
+std::string printed(const Payload& payload) {
+  return print_tree_record(payload, kPageSize);
+}
+
+std::vector<std::pair<PageId, PageEffect>> pages_of(const Payload& payload) {
+  std::vector<std::pair<PageId, PageEffect>> pages;
+  visit_pages(parsed(payload, kPageSize),
+              [&](PageId page, PageEffect effect) { pages.emplace_back(page, effect); });
+  return pages;
+}
+
+/// First pages of the large values that a record takes into use or gives up.
+std::vector<std::pair<std::uint64_t, ExtentEffect>> extents_of(const Payload& payload) {
+  std::vector<std::pair<std::uint64_t, ExtentEffect>> extents;
+  visit_extents(parsed(payload, kPageSize), kPageSize,
+                [&](const LargeValueDescriptor& value, ExtentEffect effect) {
+                  extents.emplace_back(raw(value.runs()[0].first), effect);
+                });
+  return extents;
+}
+
+Payload undo_of(const Payload& payload) {
+  return inverse(payload, kPageSize, PageId{99}, 5);
+}
+
+TEST(TreeRecordSize, ASmallUpdateOfALongerValueTakesFiftyBytes) {
+  const std::string key = big_endian(42);
+  const std::string before(120, 'v');
+  std::string after = before;
+  after.replace(40, 8, "12345678");
+  EXPECT_LE(encoded(LoggedUpdate{place(key), {before}, {after}}).size(), 50U);
+}
+
+TEST(TreeRecordSize, APatchHoldsChangedBytesOnly) {
+  const std::string before(1000, 'v');
+  std::string after = before;
+  after[10] = 'a';
+  after[14] = 'b';  // three bytes between: a run of its own is shorter
+  after[17] = 'c';  // two: it is not
+  after[999] = 'd';
+  const Payload payload = encoded(LoggedUpdate{place("key"), {before}, {after}});
+  std::vector<std::pair<std::uint32_t, std::string>> runs;
+  for_each_patch_piece(parsed(payload, kPageSize).list, [&](const PatchPiece& piece) {
+    runs.emplace_back(piece.offset, piece.after);
+    EXPECT_EQ(piece.before, before.substr(piece.offset, piece.before.size()));
+  });
+  EXPECT_THAT(runs, ElementsAre(Pair(10, "a"), Pair(14, "bvvc"), Pair(999, "d")));
+}
+
+TEST(TreeRecordSize, TheLongestRecordsAreWithinTheBounds) {
+  Random random(1);
+  for (const std::uint32_t page_size : kPageSizes) {
+    const std::string key(key_bytes_max(page_size), 'k');
+    const std::size_t value_bytes = record_bytes_max(page_size) - key.size();
+    const std::string a = random_bytes(random, value_bytes);
+    const std::string b = random_bytes(random, value_bytes);
+    std::string every_fourth = a;
+    for (std::size_t i = 0; i < a.size(); i += 4) {
+      every_fourth[i] = static_cast<char>(~a[i]);
+    }
+    for (const std::string& after : {b, every_fourth, b.substr(1)}) {
+      const Payload payload = encoded(LoggedUpdate{place(key), {a}, {after}});
+      EXPECT_LE(payload.size(), max_record_change_bytes(page_size));
+      static_cast<void>(parsed(payload, page_size));
+    }
+    // A root full of records, its fences as long as they may be.
+    const PageMemory left(page_size);
+    const PageMemory right(page_size);
+    left.leaf().init(PageId{2}, kTree, {}, std::nullopt);
+    for (std::uint64_t i = 0; left.leaf().can_insert(key.size(), 8); ++i) {
+      ASSERT_TRUE(left.leaf().insert(left.leaf().count(),
+                                     key.substr(0, key.size() - 8) + big_endian(i), "12345678"));
+    }
+    SplitPlan plan;
+    plan_split(left.leaf(), plan);
+    split_into(left.leaf(), right.leaf(), PageId{3}, plan);
+    const LoggedRootSplit split{plan, left.leaf(), right.leaf(), PageId{1}};
+    EXPECT_LE(split.encoded_bytes(), max_record_bytes(page_size));
+    EXPECT_GT(split.encoded_bytes(), page_size / 2);
+    EXPECT_LE(max_record_change_bytes(page_size), max_record_bytes(page_size));
+  }
+}
+
+TEST(TreeRecordContent, RecordChangesSayWhatTheyDid) {
+  const Payload insert = encoded(LoggedInsert{place("a\nkey"), {"value"}});
+  EXPECT_EQ(printed(insert), "insert tree 7 page 12 slot 3 key \"a\\x0akey\": 5 bytes \"value\"");
+  EXPECT_EQ(printed(undo_of(insert)),
+            "undo: erase tree 7 page 99 slot 5 key \"a\\x0akey\": "
+            "0 bytes \"\"");
+  const Payload patch = encoded(LoggedUpdate{place("k"), {"abcdefgh"}, {"abXdefgh"}});
+  EXPECT_EQ(printed(patch), "patch tree 7 page 12 slot 3 key \"k\" @2 \"c\" -> \"X\"");
+  EXPECT_EQ(printed(undo_of(patch)),
+            "undo: patch tree 7 page 99 slot 5 key \"k\" @2 \"X\" -> \"c\"");
+  const Payload replace =
+      encoded(LoggedUpdate{place("k"), {"one two three", kGhost}, {"one 2 three"}});
+  EXPECT_EQ(printed(replace),
+            "replace tree 7 page 12 slot 3 key \"k\" plain ghost -> plain @4 "
+            "3 bytes \"two\" -> 1 bytes \"2\"");
+  EXPECT_EQ(printed(undo_of(replace)),
+            "undo: replace tree 7 page 99 slot 5 key \"k\" plain -> plain ghost @4 "
+            "1 bytes \"2\" -> 3 bytes \"two\"");
+  const Payload mark = encoded(LoggedMark{place("k"), kPlainRecord});
+  EXPECT_EQ(printed(mark), "mark tree 7 page 12 slot 3 key \"k\" plain -> plain ghost");
+  EXPECT_EQ(printed(undo_of(mark)),
+            "undo: mark tree 7 page 99 slot 5 key \"k\" plain ghost -> plain");
+  for (const Payload& payload : {insert, patch, replace, mark}) {
+    EXPECT_TRUE(parsed(payload, kPageSize).is_undoable());
+    EXPECT_FALSE(parsed(undo_of(payload), kPageSize).is_undoable());
+    EXPECT_THAT(pages_of(payload), ElementsAre(Pair(kPage, PageEffect::change)));
+    EXPECT_THAT(extents_of(payload), IsEmpty());
+  }
+}
+
+TEST(TreeRecordContent, LargeValuesAreNamedWhole) {
+  const std::string a = large_value(100);
+  const std::string b = large_value(200);
+  using Effect = ExtentEffect;
+  const Payload insert = encoded(LoggedInsert{place("k"), {a, kLargeValue}});
+  EXPECT_THAT(extents_of(insert), ElementsAre(Pair(100U, Effect::allocate)));
+  EXPECT_THAT(extents_of(undo_of(insert)), ElementsAre(Pair(100U, Effect::free)));
+  // Descriptors that differ in a few bytes only are not patched.
+  const Payload update = encoded(LoggedUpdate{place("k"), {a, kLargeValue}, {b, kLargeValue}});
+  EXPECT_THAT(extents_of(update),
+              ElementsAre(Pair(100U, Effect::free), Pair(200U, Effect::allocate)));
+  EXPECT_THAT(extents_of(undo_of(update)),
+              ElementsAre(Pair(200U, Effect::free), Pair(100U, Effect::allocate)));
+  EXPECT_THAT(printed(update), HasSubstr("->"));
+  const Payload shrink = encoded(LoggedUpdate{place("k"), {a, kLargeValue}, {"small"}});
+  EXPECT_THAT(extents_of(shrink), ElementsAre(Pair(100U, Effect::free)));
+  // A ghost keeps its value until it is purged.
+  EXPECT_THAT(extents_of(encoded(LoggedMark{place("k"), kLargeValue})), IsEmpty());
+  const PageMemory page(kPageSize);
+  page.leaf().init(kPage, kTree, {}, std::nullopt);
+  ASSERT_TRUE(page.leaf().insert(0, "a", a, kLargeValue | kGhost));
+  ASSERT_TRUE(page.leaf().insert(1, "b", "plain", kGhost));
+  const std::vector<SlotIndex> both{0, 1};
+  const Payload purge = encoded(LoggedPurge{page.leaf(), both});
+  EXPECT_THAT(extents_of(purge), ElementsAre(Pair(100U, Effect::free)));
+  EXPECT_THAT(printed(purge), HasSubstr("purge tree 7 page 12 changed slots 0 ("));
+}
+
+/// A node of two records or separators, and a parent above it.
+class TreeRecordStructure : public ::testing::Test {
+ protected:
+  TreeRecordStructure() {
+    left_.leaf().init(PageId{2}, kTree, {}, std::nullopt);
+    for (SlotIndex i = 0; i < 8; ++i) {
+      EXPECT_TRUE(left_.leaf().insert(i, "key" + std::to_string(i), "value"));
+    }
+    plan_split(left_.leaf(), plan_);
+    split_into(left_.leaf(), right_.leaf(), PageId{3}, plan_);
+  }
+  [[nodiscard]] Payload split() const {
+    return encoded(LoggedSplit{plan_, PageId{2}, right_.leaf(), PageId{1}, 0});
+  }
+  [[nodiscard]] Payload split_root() const {
+    return encoded(LoggedRootSplit{plan_, left_.leaf(), right_.leaf(), PageId{1}});
+  }
+  [[nodiscard]] Payload merge() const {
+    return encoded(LoggedMerge{PageId{2}, right_.leaf(), PageId{1}, 0});
+  }
+  [[nodiscard]] Payload merge_root() const {
+    const PageMemory root(kPageSize);
+    root.leaf().init(PageId{1}, kTree, {}, std::nullopt);
+    EXPECT_TRUE(root.leaf().insert(0, "key", "value"));
+    return encoded(LoggedRootMerge{PageId{2}, PageId{3}, root.leaf()});
+  }
+
+  PageMemory left_{kPageSize};
+  PageMemory right_{kPageSize};
+  SplitPlan plan_;
+};
+
+TEST_F(TreeRecordStructure, NamesItsPages) {
+  using Effect = PageEffect;
+  const auto pages = [](PageEffect left, PageEffect right, PageEffect above) {
+    return ElementsAre(Pair(PageId{2}, left), Pair(PageId{3}, right), Pair(PageId{1}, above));
+  };
+  EXPECT_THAT(pages_of(split()), pages(Effect::change, Effect::allocate, Effect::change));
+  EXPECT_THAT(pages_of(split_root()), pages(Effect::allocate, Effect::allocate, Effect::rewrite));
+  EXPECT_THAT(pages_of(merge()), pages(Effect::change, Effect::free, Effect::change));
+  EXPECT_THAT(pages_of(merge_root()), pages(Effect::free, Effect::free, Effect::rewrite));
+  EXPECT_THAT(pages_of(encoded(LoggedFormatRoot{kTree, PageId{1}})),
+              ElementsAre(Pair(PageId{1}, Effect::allocate)));
+  for (const Payload& payload : {split(), split_root(), merge(), merge_root()}) {
+    EXPECT_FALSE(parsed(payload, kPageSize).is_undoable());
+    EXPECT_THAT(extents_of(payload), IsEmpty());
+  }
+}
+
+TEST_F(TreeRecordStructure, SaysWhatItDid) {
+  EXPECT_THAT(printed(split()),
+              HasSubstr("split tree 7 page 2 changed page 3 allocated page 1 changed level 0 cut 4 "
+                        "parent's slot 0 separator \"key4\", images of "));
+  EXPECT_THAT(printed(merge()), HasSubstr("merge tree 7 page 2 changed page 3 freed page 1 changed "
+                                          "level 0 parent's slot 0 separator \"key4\""));
+  EXPECT_EQ(printed(encoded(LoggedFormatRoot{kTree, PageId{1}})),
+            "format_root tree 7 page 1 allocated");
+}
+
+// The free space of the pages is not in the log.
+TEST_F(TreeRecordStructure, CarriesNoFreeSpace) {
+  EXPECT_LT(split().size(), 400U);
+  EXPECT_LT(split_root().size(), 700U);
+}
+
+TEST_F(TreeRecordStructure, RefusesNodesThatDoNotBelong) {
+  const auto reason = [](const Payload& payload) {
+    return validate_tree_record(payload, kPageSize).value_or("accepted");
+  };
+  const auto changed = [&](Payload payload, std::size_t at, std::uint8_t byte) {
+    payload[at] = std::byte{byte};
+    return reason(payload);
+  };
+  constexpr std::size_t kSeparator = sizeof(StructureChangeHeader);
+  EXPECT_EQ(reason(split()), "accepted");
+  EXPECT_THAT(changed(split(), kSeparator, 'j'), HasSubstr("does not begin at the separator"));
+  EXPECT_THAT(changed(split_root(), kSeparator, 'j'), HasSubstr("does not end at the separator"));
+  EXPECT_THAT(changed(split(), offsetof(StructureChangeHeader, right), 2), HasSubstr("together"));
+  EXPECT_THAT(changed(split(), offsetof(StructureChangeHeader, tree_id), 0), HasSubstr("tree 0"));
+  EXPECT_THAT(changed(merge(), offsetof(StructureChangeHeader, cut), 1), HasSubstr("nobody reads"));
+  EXPECT_THAT(reason(encoded(LoggedRootMerge{PageId{2}, PageId{4}, right_.leaf()})),
+              HasSubstr("fences"));
+  EXPECT_THAT(reason(encoded(LoggedMerge{PageId{4}, left_.leaf(), PageId{1}, 0})),
+              HasSubstr("without a lower fence"));
+  Payload unsorted = merge_root();
+  unsorted.back() ^= std::byte{0xFF};  // the last byte of the record's value
+  EXPECT_EQ(reason(unsorted), "accepted");
+}
+
+TEST_F(TreeRecordStructure, RefusesSwipsThatAreNoPages) {
+  const PageMemory inner(kPageSize);
+  inner.inner().init(PageId{1}, kTree, 1, {}, std::nullopt, 50);
+  ASSERT_TRUE(inner.inner().insert(0, "m", 51));
+  const auto reason = [&](const SwipRule& rule) {
+    const Payload payload = encoded(LoggedRootMerge{PageId{2}, PageId{3}, inner.inner()});
+    return validate_tree_record(payload, kPageSize, rule).value_or("accepted");
+  };
+  EXPECT_EQ(reason({}), "accepted");
+  const auto below_51 = [](const void*, std::uint64_t swip) noexcept { return swip < 51; };
+  EXPECT_THAT(reason({.plausible = below_51}), HasSubstr("swip 0x33 of child 1"));
+  inner.inner().set_swip(1, 51);
+  Payload swizzled = encoded(LoggedRootMerge{PageId{2}, PageId{3}, inner.inner()});
+  const std::uint64_t frame = std::uint64_t{1} << 63;
+  std::memcpy(
+      swizzled.data() + sizeof(StructureChangeHeader) + offsetof(NodeHeader, leftmost_child),
+      &frame, sizeof frame);
+  EXPECT_THAT(validate_tree_record(swizzled, kPageSize).value_or("accepted"),
+              HasSubstr("of child 0 is not plausible"));
+}
+
+TEST(TreeRecordFaults, AreNamed) {
+  const auto reason = [](Payload payload, std::size_t at, std::uint8_t byte) {
+    payload[at] = std::byte{byte};
+    TreeRecord record;
+    return parse_tree_record(payload, kPageSize, record).value_or("accepted");
+  };
+  const Payload insert = encoded(LoggedInsert{place("key"), {"value"}});
+  const Payload patch = encoded(LoggedUpdate{place("key"), {"value"}, {"vaXue"}});
+  const Payload mark = encoded(LoggedMark{place("key"), kPlainRecord});
+  const Payload replace = encoded(LoggedUpdate{place("key"), {"value"}, {"val"}});
+  const Payload purge = [] {
+    const PageMemory page(kPageSize);
+    page.leaf().init(kPage, kTree, {}, std::nullopt);
+    EXPECT_TRUE(page.leaf().insert(0, "a", "1", kGhost));
+    EXPECT_TRUE(page.leaf().insert(1, "b", "2", kGhost));
+    const std::vector<SlotIndex> slots{0, 1};
+    return encoded(LoggedPurge{page.leaf(), slots});
+  }();
+  constexpr std::size_t kBits = offsetof(RecordChangeHeader, bits);
+  constexpr std::size_t kAfter = offsetof(RecordChangeHeader, flags_after);
+  constexpr std::size_t kBody = kRecordChangeBytes + 3;
+  TreeRecord record;
+  EXPECT_EQ(parse_tree_record({}, kPageSize, record), "it is empty");
+  EXPECT_EQ(reason(insert, 0, 0), "kind 0 is unknown");
+  EXPECT_EQ(reason(insert, 0, 12), "kind 12 is unknown");
+  EXPECT_THAT(reason(insert, kBits, kCompensation), HasSubstr("flags"));
+  EXPECT_THAT(reason(mark, kBits, 2), HasSubstr("unknown bits"));
+  EXPECT_THAT(reason(insert, offsetof(RecordChangeHeader, page_id) + 7, 0x80),
+              HasSubstr("cannot be"));
+  EXPECT_THAT(reason(insert, offsetof(RecordChangeHeader, key_len), 0), HasSubstr("a key of 0"));
+  EXPECT_THAT(reason(insert, offsetof(RecordChangeHeader, key_len) + 1, 3), HasSubstr("a key of"));
+  EXPECT_THAT(reason(insert, offsetof(RecordChangeHeader, key_len) + 1, 1), HasSubstr("cut off"));
+  EXPECT_THAT(reason(insert, kAfter, kGhost), HasSubstr("flags"));
+  EXPECT_THAT(reason(insert, kAfter, 4), HasSubstr("flags"));
+  EXPECT_THAT(reason(insert, kAfter, kLargeValue), HasSubstr("descriptor"));
+  EXPECT_THAT(reason(patch, kAfter, kLargeValue), HasSubstr("flags"));
+  EXPECT_THAT(reason(mark, kAfter, 0), HasSubstr("flags"));
+  EXPECT_THAT(reason(patch, kBody + 1, 0x40), HasSubstr("a run up to"));
+  EXPECT_THAT(reason(patch, kBody + 2, 0), HasSubstr("a run of 0 bytes"));
+  EXPECT_THAT(reason(patch, kBody + 2, 9), HasSubstr("cut off"));
+  EXPECT_THAT(reason(replace, kBody + 6, 1), HasSubstr("reserved"));
+  EXPECT_THAT(reason(replace, kBody + 1, 0x40), HasSubstr("values of"));
+  EXPECT_THAT(reason(replace, kAfter, kLargeValue), HasSubstr("a part of a large value"));
+  EXPECT_THAT(reason(purge, offsetof(LeafChangeHeader, count), 3), HasSubstr("3 are announced"));
+  EXPECT_THAT(reason(purge, sizeof(LeafChangeHeader), 1), HasSubstr("slot 1 behind slot 1"));
+  EXPECT_THAT(printed(Payload(3, std::byte{'x'})), HasSubstr("no record of a tree: kind 120"));
+}
+
+}  // namespace
+}  // namespace palimpsest::btree::test

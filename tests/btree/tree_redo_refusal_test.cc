@@ -1,0 +1,140 @@
+// What redo says of a log record that does not suit its page.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "btree/node_split.h"
+#include "btree/tree_record_encode.h"
+#include "btree/tree_redo.h"
+#include "tests/btree/tree_log_support.h"
+#include "tests/support/error_of.h"
+
+namespace palimpsest::btree::test {
+namespace {
+
+using palimpsest::test::error_of;
+using ::testing::HasSubstr;
+
+constexpr TreeId kTree{7};
+constexpr PageId kLeft{2};
+constexpr PageId kRight{3};
+constexpr PageId kAbove{1};
+
+MutableBytes bytes_of(const PageMemory& page) {
+  return {page.data(), page.size()};
+}
+
+/// What redo says of a change of a leaf with the records a, c and e.
+class RedoRefuses : public ::testing::Test {
+ protected:
+  RedoRefuses() {
+    LeafNode leaf = page_.leaf();
+    leaf.init(kLeft, kTree, {}, "m");
+    for (const char* const key : {"a", "c", "e"}) {
+      EXPECT_TRUE(leaf.insert(leaf.count(), key, "value"));
+    }
+  }
+  [[nodiscard]] std::string reason(const Payload& payload, PageId page = kLeft) const {
+    std::string message;
+    const auto code = error_of(
+        [&] {
+          redo(payload, page, bytes_of(page_), Gsn{9});
+          return 0;
+        },
+        &message);
+    EXPECT_TRUE(!code || *code == ErrorCode::corruption);
+    return code ? message : "applied";
+  }
+  [[nodiscard]] std::string reason_of_insert(SlotIndex slot, ByteView key,
+                                             std::size_t value_bytes = 1) const {
+    const std::string value(value_bytes, 'v');
+    return reason(encoded(LoggedInsert{{kTree, kLeft, slot, key}, {value}}));
+  }
+  [[nodiscard]] std::string reason_of_update(SlotIndex slot, ByteView key, ByteView before,
+                                             ByteView after, std::uint16_t flags = 0) const {
+    return reason(
+        encoded(LoggedUpdate{{kTree, kLeft, slot, key}, {before, flags}, {after, flags}}));
+  }
+
+  PageMemory page_{4096};
+};
+
+TEST_F(RedoRefuses, WhatDoesNotSuitThePage) {
+  EXPECT_EQ(reason(encoded(LoggedMark{{TreeId{8}, kLeft, 0, "a"}, 0})),
+            "page 2: a log record of kind mark cannot be applied: the page is page 2 of tree 7, "
+            "the record is of tree 8");
+  EXPECT_THAT(reason(encoded(LoggedMark{{kTree, kRight, 0, "a"}, 0}), kLeft),
+              HasSubstr("does not concern this page"));
+  EXPECT_THAT(reason(encoded(LoggedMark{{kTree, kRight, 0, "a"}, 0}), kRight),
+              HasSubstr("the page is page 2"));
+  EXPECT_THAT(reason_of_insert(1, "c"), HasSubstr("\"c\" is at slot 1"));
+  EXPECT_THAT(reason_of_insert(0, "b"), HasSubstr("\"b\" belongs to slot 1, not to slot 0"));
+  EXPECT_THAT(reason_of_insert(3, "n"), HasSubstr("outside the fences"));
+  EXPECT_THAT(reason_of_update(1, "a", "value", "VALUE"), HasSubstr("slot 1 of 3 does not hold"));
+  EXPECT_THAT(reason_of_update(3, "e", "value", "VALUE"), HasSubstr("slot 3 of 3 does not hold"));
+  EXPECT_THAT(reason_of_update(0, "a", "value", "VALUE", kGhost), HasSubstr("flags 0x0, not 0x2"));
+  EXPECT_THAT(reason_of_update(0, "a", "vXlue", "value"), HasSubstr("1 bytes at 1 of the value"));
+  EXPECT_THAT(reason_of_update(0, "a", "values", "valueS"), HasSubstr("1 bytes at 5"));
+  EXPECT_THAT(reason_of_update(0, "a", "vaXXe", "vae"), HasSubstr("not what is replaced"));
+  EXPECT_THAT(reason_of_update(0, "a", "valu", "val"), HasSubstr("the value of 5 bytes is not"));
+  const std::vector<SlotIndex> slots{1};
+  EXPECT_THAT(reason(encoded(LoggedPurge{page_.leaf(), slots})),
+              HasSubstr("slot 1 of 3 is no ghost"));
+}
+
+TEST_F(RedoRefuses, WhatDoesNotFit) {
+  EXPECT_EQ(reason_of_insert(3, "f", 1000), "applied");
+  EXPECT_EQ(reason_of_insert(4, "g", 1000), "applied");
+  EXPECT_EQ(reason_of_insert(5, "h", 1000), "applied");
+  EXPECT_THAT(reason_of_insert(6, "i", 1000), HasSubstr("1001 bytes do not fit"));
+  EXPECT_THAT(reason_of_update(0, "a", "value", std::string(1000, 'w')),
+              HasSubstr("a value of 1000 bytes does not fit"));
+}
+
+TEST_F(RedoRefuses, NodesThatAreNoNeighbours) {
+  const PageMemory right(4096);
+  right.leaf().init(kRight, kTree, "n", std::nullopt);
+  EXPECT_THAT(reason(encoded(LoggedMerge{kLeft, right.leaf(), kAbove, 0})),
+              HasSubstr("no neighbour"));
+  right.leaf().init(kRight, kTree, "m", std::nullopt);
+  EXPECT_EQ(reason(encoded(LoggedMerge{kLeft, right.leaf(), kAbove, 0})), "applied");
+  SplitPlan plan;
+  plan.cut = 2;
+  plan.separator.assign("c");  // belongs at 1
+  right.leaf().init(kRight, kTree, "c", std::nullopt);
+  EXPECT_THAT(reason(encoded(LoggedSplit{plan, kLeft, right.leaf(), kAbove, 0})),
+              HasSubstr("cannot be split at 2 by \"c\""));
+  right.inner().init(kRight, kTree, 1, "c", std::nullopt, 5);
+  EXPECT_THAT(reason(encoded(LoggedSplit{plan, kLeft, right.inner(), kAbove, 0})),
+              HasSubstr("the page is of level 0, the record of level 1"));
+}
+
+TEST_F(RedoRefuses, ParentsOfOthers) {
+  const PageMemory right(4096);
+  right.leaf().init(kRight, kTree, "c", "m");
+  SplitPlan plan;
+  plan.cut = 1;
+  plan.separator.assign("c");
+  const auto reason_above = [&](std::uint64_t first, const Payload& payload) {
+    page_.inner().init(kAbove, kTree, 1, {}, std::nullopt, first);
+    EXPECT_TRUE(page_.inner().insert(0, "b", 60));
+    return reason(payload, kAbove);
+  };
+  const auto split = [&](SlotIndex slot) {
+    return encoded(LoggedSplit{plan, kLeft, right.leaf(), kAbove, slot});
+  };
+  EXPECT_THAT(reason_above(raw(kLeft), split(0)), HasSubstr("does not belong to slot 0"));
+  EXPECT_THAT(reason_above(raw(kLeft), split(1)), HasSubstr("child 1 is not page 2"));
+  EXPECT_THAT(reason_above(raw(kLeft), encoded(LoggedMerge{kLeft, right.leaf(), kAbove, 0})),
+              HasSubstr("does not belong to slot 0"));
+  right.leaf().init(kRight, kTree, "b", "m");
+  const Payload merge = encoded(LoggedMerge{kLeft, right.leaf(), kAbove, 0});
+  EXPECT_THAT(reason_above(raw(kLeft), merge), HasSubstr("child 0 is not page 2"));
+  page_.inner().set_swip(1, raw(kRight));
+  EXPECT_EQ(reason(merge, kAbove), "applied");
+}
+
+}  // namespace
+}  // namespace palimpsest::btree::test
