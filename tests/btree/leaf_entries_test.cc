@@ -116,6 +116,35 @@ TEST_F(LeafEntriesTest, RemovedRecordConflictsUntilItsRemoverEnds) {
   EXPECT_EQ(memory().tables(), 0U);
 }
 
+// A ghost keeps its mark, conflicts as the record did, and is not purged before its writer ends.
+TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
+  const auto purge = [&] {
+    return tree().purge_ghosts("key", [](const LeafView&, SlotIndex) { return true; });
+  };
+  ASSERT_TRUE(tree().insert("key", "a value that gets shorter"));
+  ASSERT_TRUE(tree().insert("other", "value"));
+  Writer one(memory(), WriterId{1});
+  Writer two(memory(), WriterId{2});
+  EXPECT_TRUE(tree().update(one, "key", "short").existed);
+  ASSERT_TRUE(tree().mark_deleted("key"));
+  EXPECT_TRUE(marked("key"));
+  EXPECT_EQ(tree().insert(two, "key", "new").conflict->with, WriterId{1});
+  EXPECT_FALSE(tree().update(one, "key", "a ghost is absent").existed);
+  EXPECT_FALSE(tree().remove(one, "key").existed);
+  EXPECT_FALSE(tree().modify(one, "key", [](MutableBytes) { FAIL(); }).existed);
+  EXPECT_EQ(purge(), 0U);
+  EXPECT_TRUE(sound(*database_));
+  EXPECT_FALSE(tree().insert(one, "key", "revived").existed);
+  EXPECT_TRUE(marked("key"));
+  EXPECT_EQ(tree().update(two, "key", "other").conflict->with, WriterId{1});
+  ASSERT_TRUE(tree().mark_deleted("key"));
+  one.end();
+  EXPECT_EQ(purge(), 1U);
+  EXPECT_TRUE(sound(*database_));
+  ASSERT_TRUE(tree().update("other", "touched"));
+  EXPECT_EQ(memory().tables(), 0U);
+}
+
 TEST_F(LeafEntriesTest, RefusedWritesClaimNothing) {
   ASSERT_TRUE(tree().insert("key", "value"));
   Writer writer(memory(), WriterId{1});
