@@ -19,6 +19,9 @@ void SlotLog::copy_in(std::size_t at, std::size_t bytes) noexcept {
 }
 
 void SlotLog::copy_out(std::uint64_t from, MutableBytes into) const noexcept {
+  if (into.empty()) {
+    return;
+  }
   const std::size_t at = from & (capacity_ - 1);
   const std::size_t first = std::min(into.size(), capacity_ - at);
   std::memcpy(into.data(), ring_.data() + at, first);
