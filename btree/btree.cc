@@ -334,8 +334,8 @@ bool BTree::try_replace(LeafEntries& entries, ByteView key, const Stored& stored
   written.replaced = large_value_at(LeafView(entries.leaf().page(), page_size()), at.slot);
   if (writer != nullptr) {
     claim_free(entries, at, key, *writer);
-    entries.reserve_for_replace(at.slot, key, stored.bytes.size());
   }
+  entries.reserve_for_replace(at.slot, key, stored.bytes.size());
   LeafNode node(entries.leaf().modify(), page_size());
   const bool fits = node.replace_value(at.slot, stored.bytes);
   check(fits, "a value that can be replaced fits");

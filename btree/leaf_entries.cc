@@ -1,5 +1,6 @@
 #include "btree/leaf_entries.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -89,10 +90,11 @@ bool LeafEntries::can_replace(SlotIndex slot, ByteView key, std::size_t value_le
   if (table_ == nullptr) [[likely]] {
     return leaf.can_replace(slot, value_len);
   }
-  // What is reserved for this record is its writer's own, or nobody's if that has ended.
-  const Entry* entry = me == kNoWriter ? nullptr : find({.slot = slot, .found = true}, key);
+  // What is reserved for this record is its writer's own, or nobody's if that has ended. Who writes
+  // without being a writer may use it too: the record and its reserve do not get less together.
+  const Entry* entry = find({.slot = slot, .found = true}, key);
   const WriterId holder = entry == nullptr ? kNoWriter : entry->writer();
-  const bool usable = entry != nullptr && (holder == me || holder == kNoWriter);
+  const bool usable = entry != nullptr && (me == kNoWriter || holder == me || holder == kNoWriter);
   const std::uint32_t own = usable ? entry->reserved_bytes() : 0;
   const std::uint32_t others = table_->reserved_bytes() - own;
   const std::uint32_t free = leaf.free_bytes();
@@ -102,9 +104,12 @@ bool LeafEntries::can_replace(SlotIndex slot, ByteView key, std::size_t value_le
 void LeafEntries::reserve_for_replace(SlotIndex slot, ByteView key,
                                       std::size_t value_len) noexcept {
   Entry* entry = find({.slot = slot, .found = true}, key);
-  check(entry != nullptr, "space is reserved for a claimed record");
+  if (entry == nullptr) {
+    return;
+  }
+  const bool is_idle = entry->writer() == kNoWriter;  // nothing will be undone
   const std::size_t largest =
-      LeafView(leaf_.page(), page_size_).value(slot).size() + entry->reserved_bytes();
+      is_idle ? 0 : LeafView(leaf_.page(), page_size_).value(slot).size() + entry->reserved_bytes();
   table_->set_reserved(*entry, static_cast<std::uint32_t>(largest - std::min(largest, value_len)));
 }
 

@@ -116,6 +116,24 @@ TEST_F(LeafEntriesTest, RemovedRecordConflictsUntilItsRemoverEnds) {
   EXPECT_EQ(memory().tables(), 0U);
 }
 
+// A writer shrinks a record, somebody who is no writer makes it longer again, over and over: what is
+// reserved never exceeds what the record has been, and the writes go on.
+TEST_F(LeafEntriesTest, WritesWithoutAWriterUseWhatIsReservedForTheRecord) {
+  ASSERT_TRUE(tree().insert("key", std::string(900, 'a')));
+  Writer one(memory(), WriterId{1});
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(tree().update(one, "key", "short").existed);
+    ASSERT_EQ(table_of(leaf_of("key").frame())->reserved_bytes(), 895U);
+    ASSERT_TRUE(tree().update("key", std::string(900, 'b')));
+    ASSERT_EQ(table_of(leaf_of("key").frame())->reserved_bytes(), 0U);
+  }
+  EXPECT_TRUE(tree().update(one, "key", "short").existed);
+  one.end();
+  ASSERT_TRUE(tree().update("key", std::string(950, 'c')));
+  EXPECT_EQ(memory().tables(), 0U);
+  EXPECT_TRUE(sound(*database_));
+}
+
 // A ghost keeps its mark, conflicts as the record did, and is not purged before its writer ends.
 TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
   const auto purge = [&] {
