@@ -10,7 +10,8 @@
 //             (2) used bytes + reserved bytes <= capacity: whoever adds bytes to a leaf leaves free
 //                 what is reserved, splits and merges included. A record's bytes and what is
 //                 reserved for it never get less together while its writer is active: that is the
-//                 largest the record has been, so that each undo on the way back fits;
+//                 largest the record has been, so that each undo on the way back fits. (A
+//                 physical removal gives it up: undoing what came before that may have to split.)
 //             (3) a leaf that is emptied into others, or freed, has no table any more: tables
 //                 follow the records in the same latched step (TableMove, below).
 // Latching: the leaf is latched exclusively throughout; the functions for structure changes need
@@ -79,13 +80,14 @@ class LeafEntries {
   /// Whether the value can be replaced by one of that length; `me` may use what is its own.
   [[nodiscard]] bool can_replace(SlotIndex slot, ByteView key, std::size_t value_len,
                                  versioning::WriterId me) const noexcept;
-  /// After claim() and before the value is replaced: reserves what a shorter one frees, for undo.
+  /// Before the value is replaced, by a writer that has claimed it or by nobody: keeps what a
+  /// shorter one frees for the undo of an active writer, and gives up what a longer one takes.
   void reserve_for_replace(SlotIndex slot, ByteView key, std::size_t value_len) noexcept;
   /// Before the record is removed physically: nothing is reserved for it any more.
   void give_up_reserved(const SearchResult& at, ByteView key) noexcept;
 
-  /// Before a ghost is purged: false if its writer is active; otherwise nothing is reserved for it any
-  /// more.
+  /// Before a ghost is purged: false if its writer is active; otherwise nothing is reserved for it
+  /// any more.
   [[nodiscard]] bool give_up_if_idle(SlotIndex slot) noexcept;
 
   /// Frees the entries whose writers have ended, now. Whether that freed space.

@@ -236,7 +236,8 @@ void PageRedo::apply_record_change(LeafNode leaf) const noexcept {
       break;
     default: break;
   }
-  const std::uint16_t mark = leaf.flags(slot) & kHasEntry;  // in memory only; a rollback meets it
+  // In memory only. Who redoes a page that has a mapping table keeps that in step himself.
+  const std::uint16_t mark = leaf.flags(slot) & kHasEntry;
   leaf.set_flags(slot, static_cast<std::uint16_t>(record_.flags_after | mark));
 }
 

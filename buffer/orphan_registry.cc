@@ -30,6 +30,7 @@ OrphanRegistry::~OrphanRegistry() {
 
 void OrphanRegistry::detach(Frame& frame) noexcept {
   Attached* attached = frame.attached.load(std::memory_order_relaxed);
+  check(attachment_ != nullptr, "a pool whose pages have something attached knows what it is");
   attached = attachment_->detach(*attached);
   frame.attached.store(nullptr, std::memory_order_relaxed);
   if (attached != nullptr) {

@@ -116,8 +116,8 @@ TEST_F(LeafEntriesTest, RemovedRecordConflictsUntilItsRemoverEnds) {
   EXPECT_EQ(memory().tables(), 0U);
 }
 
-// A writer shrinks a record, somebody who is no writer makes it longer again, over and over: what is
-// reserved never exceeds what the record has been, and the writes go on.
+// A writer shrinks a record, somebody who is no writer makes it longer again, over and over: what
+// is reserved never exceeds what the record has been, and the writes go on.
 TEST_F(LeafEntriesTest, WritesWithoutAWriterUseWhatIsReservedForTheRecord) {
   ASSERT_TRUE(tree().insert("key", std::string(900, 'a')));
   Writer one(memory(), WriterId{1});
