@@ -282,10 +282,9 @@ BTree::Written BTree::write_stored(ByteView key, const Stored& stored, WriteMode
     LeafEntries entries(leaf, page_size());
     const LeafView view(leaf.page(), page_size());
     const SearchResult at = view.find(key);
-    Written written{.existed = at.found && !view.is_ghost(at.slot), .replaced = std::nullopt};
-    if (writer != nullptr) {
-      written.rival = entries.rival(at, key, writer->id());
-    }
+    Written written{.existed = at.found && !view.is_ghost(at.slot),
+                    .replaced = std::nullopt,
+                    .rival = entries.rival(at, key, writer)};
     const bool refused = written.existed ? mode == WriteMode::insert : mode == WriteMode::update;
     if (refused || written.rival != kNoWriter) {
       entries.release_unwritten();
@@ -398,10 +397,9 @@ BTree::Written BTree::remove_for(versioning::Writer* writer, ByteView key, LastL
   LeafEntries entries(leaf, page_size());
   const LeafView view(leaf.page(), page_size());
   const SearchResult at = view.find(key);
-  Written written{.existed = at.found && !view.is_ghost(at.slot), .replaced = std::nullopt};
-  if (writer != nullptr) {
-    written.rival = entries.rival(at, key, writer->id());
-  }
+  Written written{.existed = at.found && !view.is_ghost(at.slot),
+                  .replaced = std::nullopt,
+                  .rival = entries.rival(at, key, writer)};
   if (!written.existed || written.rival != kNoWriter) {
     entries.release_unwritten();
     return written;
@@ -437,9 +435,7 @@ BTree::LatchedValue BTree::latch_value(versioning::Writer* writer, ByteView key,
   const LeafView view(leaf.page(), page_size());
   const SearchResult at = view.find(key);
   value.written.existed = at.found && !view.is_ghost(at.slot);
-  if (writer != nullptr) {
-    value.written.rival = entries.rival(at, key, writer->id());
-  }
+  value.written.rival = entries.rival(at, key, writer);
   if (!value.written.existed || value.written.rival != kNoWriter) {
     entries.release_unwritten();
     return value;

@@ -67,6 +67,11 @@ class LeafEntries {
   /// there is none. `at` is find(key), here and below.
   [[nodiscard]] versioning::WriterId rival(const SearchResult& at, ByteView key,
                                            versioning::WriterId me) const noexcept;
+  /// The same for whoever may be no writer (null), and then asks nobody.
+  [[nodiscard]] versioning::WriterId rival(const SearchResult& at, ByteView key,
+                                           const versioning::Writer* writer) const noexcept {
+    return writer == nullptr ? versioning::kNoWriter : rival(at, key, writer->id());
+  }
 
   /// Claims the record for a writer that was prepared for it. The key need not be there: its slot
   /// is then made with slot_flags(). May throw std::bad_alloc.

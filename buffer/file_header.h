@@ -38,6 +38,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/file_format.h"
 #include "base/ids.h"
 
 namespace palimpsest::buffer {
@@ -51,12 +52,6 @@ inline constexpr std::uint32_t kRingBatchesMin = 2;
 inline constexpr std::uint32_t kRingBatchesMax = 64;
 inline constexpr std::uint32_t kBatchPagesMin = 64;
 inline constexpr std::uint32_t kBatchPagesMax = 1024;
-
-using Uuid = std::array<std::uint8_t, 16>;
-
-/// Largest counter (sequence, open count, batch number) of a file that is believed: keeps room for
-/// counting on, and no honest file gets near.
-inline constexpr std::uint64_t kCounterMax = std::uint64_t{1} << 62;
 
 /// The header's fields, as they stand in one block.
 struct FileHeader {

@@ -223,16 +223,7 @@ void PageFile::throw_read_error(const PageRead& read) const {
 }
 
 void PageFile::fail(std::string_view reason) noexcept {
-  {
-    const std::lock_guard guard(failure_mutex_);
-    try {
-      if (failure_.empty()) {
-        failure_ = reason;
-      }
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for the reason
-    }
-  }
-  failed_.store(true, std::memory_order_release);
+  failure_.happen(reason);
 }
 
 void PageFile::require_writable() const {
@@ -241,11 +232,10 @@ void PageFile::require_writable() const {
                 fmt::format("page file \"{}\" was opened for reading only", name()));
   }
   if (failed()) {
-    const std::lock_guard guard(failure_mutex_);
     throw Error(ErrorCode::failed,
                 fmt::format("page file \"{}\" failed earlier ({}); it can be read, and must be "
                             "reopened to be written",
-                            name(), failure_.empty() ? "a sync or a write" : failure_));
+                            name(), failure_.reason()));
   }
 }
 

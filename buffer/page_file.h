@@ -30,6 +30,7 @@
 
 #include "base/aligned_memory.h"
 #include "base/bytes.h"
+#include "base/failure.h"
 #include "base/ids.h"
 #include "base/io/device.h"
 #include "buffer/double_write_ring.h"
@@ -117,9 +118,7 @@ class PageFile {
   void sync();
   /// Enters the failed state; the first reason given is named by every later refusal.
   void fail(std::string_view reason) noexcept;
-  [[nodiscard]] bool failed() const noexcept {
-    return failed_.load(std::memory_order_acquire) || file_->failed();
-  }
+  [[nodiscard]] bool failed() const noexcept { return failure_.has_happened() || file_->failed(); }
   /// Throws failed or, on a read-only file, invalid_argument.
   void require_writable() const;
 
@@ -174,9 +173,7 @@ class PageFile {
   const bool was_clean_;
   RestoreOutcome restored_;  ///< set while opening
 
-  std::atomic<bool> failed_{false};
-  mutable std::mutex failure_mutex_;
-  std::string failure_;                   ///< why; protected by failure_mutex_
+  Failure failure_;
   std::atomic<bool> marked_open_{false};  ///< the header on disk says "not clean"
   std::atomic<std::uint64_t> page_count_;
   std::atomic<std::uint64_t> next_batch_;

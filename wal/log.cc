@@ -333,51 +333,43 @@ void Log::follow(std::uint32_t seen) noexcept {
 
 void Log::require_working() const {
   if (failed()) {
-    const std::lock_guard lock(failure_mutex_);
     throw Error(ErrorCode::failed,
                 fmt::format("the log failed earlier ({}); the database can be read, and must be "
                             "reopened to be written",
-                            failure_.empty() ? "a sync or a write" : failure_));
+                            failure_.reason()));
   }
-}
-
-void Log::fail(std::string_view reason) noexcept {
-  {
-    const std::lock_guard lock(failure_mutex_);
-    try {
-      if (failure_.empty()) {
-        failure_ = reason;
-      }
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for the reason
-    }
-  }
-  failed_.store(true, std::memory_order_release);
 }
 
 // Rounds
 
-// Caller has the turn. Whether a higher durable GSN could be stated.
-bool Log::run_round() {
+template <class Call>
+auto Log::run_or_fail(Call call) {
   require_working();
   try {
-    const Gsn gsn = std::max(stated_gsn_, compute_durable_gsn());
+    return call();
+  } catch (const std::exception& error) {
+    fail(error.what());
+    throw;
+  }
+}
+
+// Caller has the turn. Whether a higher durable GSN could be stated.
+bool Log::run_round() {
+  return run_or_fail([&] {
+    const Gsn stated = durable_gsn();
+    const Gsn gsn = std::max(stated, compute_durable_gsn());
     PALIMPSEST_SYNC_POINT("wal.round.contributed");
     const std::size_t bytes = capture();  // only now: see worker_slots.h
-    if (bytes == 0 && gsn == stated_gsn_) {
+    if (bytes == 0 && gsn == stated) {
       return false;
     }
     write_batches(bytes, gsn);
     stream_.sync();
     PALIMPSEST_SYNC_POINT("wal.round.synced");
-    const bool more = gsn > stated_gsn_;
-    stated_gsn_ = gsn;
     durable_gsn_.store(raw(gsn), std::memory_order_release);
     rounds_.fetch_add(1, std::memory_order_relaxed);
-    return more;
-  } catch (const std::exception& error) {
-    fail(error.what());
-    throw;
-  }
+    return gsn > stated;
+  });
 }
 
 // C1 to C4 and C6 of worker_slots.h.
@@ -433,7 +425,7 @@ void Log::write_batches(std::size_t bytes, Gsn gsn) {
     const std::size_t end = fill_batch();
     const bool complete =
         end == pending_.size() && (end == 0 || pending_[end - 1].in_batch == pending_[end - 1].to);
-    stream_.write_batch(complete ? gsn : stated_gsn_);
+    stream_.write_batch(complete ? gsn : durable_gsn());
     take_written(end);
   } while (first_pending_ < pending_.size());
   batches_.fetch_add(stream_.batches() - batches, std::memory_order_relaxed);
@@ -486,32 +478,20 @@ void Log::account(StreamPosition before, std::uint64_t record_bytes) noexcept {
 
 LogStart Log::current_start() {
   const Turn turn(*this, std::unique_lock(turn_));
-  require_working();
-  try {
-    stream_.settle();
-  } catch (const std::exception& error) {
-    fail(error.what());
-    throw;
-  }
+  run_or_fail([&] { stream_.settle(); });
   return stream_.next();
 }
 
 void Log::move_start(const LogStart& start, const std::string& note, bool clean) {
   const std::lock_guard lock(starting_);
-  require_working();
   ControlState next = store_.control().state();
-  if (start.position <= next.start.position && !clean) {
-    return;  // somebody else has moved it as far
+  if (start.position < next.start.position) {
+    return;  // somebody else has moved it further
   }
   next.start = start;
   next.note = note;
   next.clean = clean;
-  try {
-    store_.control().write(next);
-  } catch (const std::exception& error) {
-    fail(error.what());
-    throw;
-  }
+  run_or_fail([&] { store_.control().write(next); });
   start_position_.store(raw(start.position), std::memory_order_relaxed);
   const std::uint32_t released = segments_.release_before(segments_.number_of(start.position));
   if (released > 0) {

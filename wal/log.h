@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/failure.h"
 #include "base/function_ref.h"
 #include "base/sync_point.h"
 #include "base/worker_slots.h"
@@ -130,11 +131,11 @@ class Log {
   /// Whether some log has records that are not written, or that are and no stated GSN covers yet.
   [[nodiscard]] bool has_pending() const noexcept;
 
-  [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool failed() const noexcept { return failure_.has_happened(); }
   /// Throws failed, with the reason, if the log has failed.
   void require_working() const;
   /// Puts the log into its failed state; the first reason stays.
-  void fail(std::string_view reason) noexcept;
+  void fail(std::string_view reason) noexcept { failure_.happen(reason); }
 
   // Bounds
 
@@ -142,7 +143,7 @@ class Log {
   /// turn.
   [[nodiscard]] LogStart current_start();
   /// Says durably that replay starts at `start`, which current_start() returned, with this note,
-  /// and gives segments before it back; nothing if it starts there or later already. Throws
+  /// and gives segments before it back; nothing if it starts later already. Throws
   /// io_error, failed.
   void move_start(const LogStart& start, const std::string& note, bool clean);
   /// Bytes of the stream from replay's start on.
@@ -187,6 +188,9 @@ class Log {
   [[nodiscard]] std::uint64_t usable_bytes() const noexcept;
   void follow(std::uint32_t seen) noexcept;
 
+  /// Runs what must not fail: if it does, the log has failed.
+  template <class Call>
+  auto run_or_fail(Call call);
   bool run_round();
   [[nodiscard]] Gsn compute_durable_gsn() noexcept;
   [[nodiscard]] std::size_t capture() noexcept;
@@ -212,7 +216,6 @@ class Log {
   std::mutex turn_;
   // Protected by turn_:
   StreamWriter stream_;
-  Gsn stated_gsn_{0};
   std::vector<Pending> pending_;
   std::size_t first_pending_ = 0;  ///< those before are written
 
@@ -224,9 +227,7 @@ class Log {
   std::atomic<std::uint64_t> needed_gsn_{0};
   std::atomic<std::uint32_t> rounds_ended_{0};  ///< followers sleep on it
   std::atomic<std::uint32_t> followers_{0};
-  std::atomic<bool> failed_{false};
-  mutable std::mutex failure_mutex_;
-  std::string failure_;  ///< protected by failure_mutex_
+  Failure failure_;
 
   std::atomic<std::uint64_t> rounds_{0};
   std::atomic<std::uint64_t> batches_{0};

@@ -77,13 +77,18 @@ void validate(const Block& block, const std::string& file) {
                             file, block.format_version, kLogFormatVersion));
   }
   const std::uint64_t start = raw(block.start.position);
-  const bool sane =
-      block.clean <= 1 && block.note_bytes <= kControlNoteBytesMax &&
-      block.segment_bytes >= 2 * kSegmentHeaderBytes && block.segment_bytes <= kCounterMax &&
+  const bool segments_fit = block.segment_bytes >= kSegmentBytesMin &&
+                            block.segment_bytes <= kSegmentBytesMax &&
+                            block.segment_bytes % kSegmentHeaderBytes == 0;
+  const bool start_fits = segments_fit && start <= kCounterMax && start >= block.segment_bytes &&
+                          start % block.segment_bytes >= kSegmentHeaderBytes &&
+                          start % kBatchAlignment == 0 &&
+                          block.start.incarnation <= block.incarnation;
+  const bool counters_fit =
       block.sequence <= kCounterMax && raw(block.incarnation) <= kCounterMax &&
-      start <= kCounterMax && start / block.segment_bytes >= 1 &&
-      start % block.segment_bytes >= kSegmentHeaderBytes && start % kBatchAlignment == 0 &&
-      raw(block.start.sequence) <= kCounterMax && block.start.incarnation <= block.incarnation;
+      raw(block.incarnation_begin) <= kCounterMax && raw(block.start.sequence) <= kCounterMax;
+  const bool sane =
+      block.clean <= 1 && block.note_bytes <= kControlNoteBytesMax && start_fits && counters_fit;
   if (!sane) {
     throw Error(ErrorCode::corruption,
                 fmt::format("log control file \"{}\": its fields contradict each other: segments "

@@ -39,6 +39,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/file_format.h"
 #include "base/ids.h"
 #include "wal/ids.h"
 
@@ -53,11 +54,6 @@ inline constexpr std::size_t kChunkAlignment = 8;
 
 /// Largest batch of any writer; keeps what a reader allocates for bytes from disk within bounds.
 inline constexpr std::size_t kBatchBytesMax = std::size_t{16} << 20U;
-/// Largest counter or GSN that is believed: keeps room for counting on, and no honest log gets
-/// near.
-inline constexpr std::uint64_t kCounterMax = std::uint64_t{1} << 62U;
-
-using Uuid = std::array<std::uint8_t, 16>;
 
 struct SegmentHeader {
   std::array<char, 8> magic;

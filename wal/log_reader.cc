@@ -64,12 +64,12 @@ class LogReader::Window {
 };
 
 const LogEnd& LogReader::find_end() {
-  expected_ = {.sequence = start_.sequence,
-               .previous_checksum = start_.previous_checksum,
-               .incarnation = start_.incarnation};
-  end_ = {.position = start_.position, .incarnation = start_.incarnation};
+  expected_ = {.sequence = control_.start.sequence,
+               .previous_checksum = control_.start.previous_checksum,
+               .incarnation = control_.start.incarnation};
+  end_ = {.position = control_.start.position, .incarnation = control_.start.incarnation};
   Window window(segments_);
-  StreamPosition at = start_.position;
+  StreamPosition at = control_.start.position;
   if (!segments_.has(segments_.number_of(at))) {
     throw Error(ErrorCode::corruption,
                 fmt::format("log segment number {}, in which replay starts, is missing",

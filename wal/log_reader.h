@@ -76,7 +76,7 @@ class LogCursor {
 class LogReader {
  public:
   LogReader(const Segments& segments, const ControlState& control)
-      : segments_(segments), control_(control), start_(control.start) {}
+      : segments_(segments), control_(control) {}
 
   /// Judges the whole stream. Throws corruption as described.
   const LogEnd& find_end();
@@ -113,7 +113,6 @@ class LogReader {
 
   const Segments& segments_;
   const ControlState control_;
-  const LogStart start_;
   Expected expected_;
   LogEnd end_;
   std::vector<StreamPart> parts_;

@@ -306,7 +306,7 @@ TEST_F(PageFileTest, HostileBatchNumbersInTheRing) {
   const SimDisk unclean = disk_.snapshot();
   const AlignedMemory image(4096, 4096);
   for (const std::uint64_t number :
-       {std::uint64_t{0}, std::uint64_t{1}, buffer::kCounterMax + 1, ~std::uint64_t{0}}) {
+       {std::uint64_t{0}, std::uint64_t{1}, kCounterMax + 1, ~std::uint64_t{0}}) {
     SCOPED_TRACE(number);
     SimDisk disk = unclean.snapshot();
     fill_image(image.bytes(), page, 99);
@@ -318,7 +318,7 @@ TEST_F(PageFileTest, HostileBatchNumbersInTheRing) {
     EXPECT_EQ(file->restored().pages_restored, 1U);
     file->read_page(page, image.bytes());
     EXPECT_EQ(version_of(image.bytes(), page), 7U);
-    EXPECT_LT(file->take_batch_number(), buffer::kCounterMax);
+    EXPECT_LT(file->take_batch_number(), kCounterMax);
   }
 }
 

@@ -65,7 +65,7 @@ void PageWorkload::create() {
                          {.page_size_bytes = kPageSize,
                           .ring_batches = options_.ring_batches,
                           .batch_pages = buffer::kBatchPagesMin,
-                          .uuid = buffer::Uuid{}}));
+                          .uuid = Uuid{}}));
 }
 
 void PageWorkload::step() {

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include "palimpsest/error.h"
 
+#include "base/checksum.h"
 #include "base/random.h"
 #include "tests/support/error_of.h"
 #include "tests/wal/log_fixture.h"
@@ -337,6 +339,37 @@ TEST_F(LogTest, DamagedSegmentHeaderIsNotASpareSegment) {
   disk_.overwrite(name, 30, {&byte, 1});
   EXPECT_EQ(error_of([&] { return read_log(*device_); }, "is damaged or missing"),
             ErrorCode::corruption);
+}
+
+TEST_F(LogTest, HostileControlFilesAreRefused) {
+  write_batches(3);
+  constexpr std::size_t kCopyBytes = 4096;
+  const std::vector<std::byte> whole = disk_.contents(kControlFileName);
+  const auto refuse = [&](std::size_t offset, std::uint64_t value) {
+    std::vector<std::byte> forged = whole;
+    for (std::size_t at = 0; at < forged.size(); at += kCopyBytes) {  // all copies, checksums right
+      std::memcpy(&forged[at + offset], &value, sizeof value);
+      const std::uint64_t sum = checksum(ConstBytes(forged).subspan(at + 16, kCopyBytes - 16));
+      std::memcpy(&forged[at + 8], &sum, sizeof sum);
+    }
+    disk_.overwrite(kControlFileName, 0, forged);
+    EXPECT_EQ(error_of([&] { return read_log(*device_); }, "contradict each other"),
+              ErrorCode::corruption)
+        << "value " << value << " at " << offset;
+  };
+  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{4096}, std::uint64_t{65537},
+                                    std::uint64_t{1} << 40U, ~std::uint64_t{0}}) {
+    refuse(48, bytes);  // segment size
+  }
+  refuse(40, ~std::uint64_t{0});                                    // sequence
+  refuse(56, ~std::uint64_t{0});                                    // incarnation
+  refuse(64, 0);                                                    // start
+  refuse(64, kSmallFiles.segment_bytes + 100);                      // inside the segment's header
+  refuse(64, kSmallFiles.segment_bytes + kSegmentHeaderBytes + 1);  // not aligned
+  refuse(72, ~std::uint64_t{0});                                    // the start's batch
+  refuse(88, 99);                                                   // an incarnation to come
+  refuse(96, ~std::uint64_t{0});                                    // where the incarnation began
+  refuse(104, 4000);                                                // note
 }
 
 TEST_F(LogTest, CreatingTwiceHarmsNothing) {

@@ -1,0 +1,47 @@
+// A failure that lasts: once something has failed for good, it stays so, and the first reason with
+// it.
+//
+// Invariants: (1) who sees has_happened() also sees the reason, unless there was no memory for it.
+// Thread-safety: all functions, from any thread; the mutex is a leaf.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace palimpsest {
+
+class Failure {
+ public:
+  /// The first reason stays.
+  void happen(std::string_view reason) noexcept {
+    {
+      const std::lock_guard guard(mutex_);
+      try {
+        if (reason_.empty()) {
+          reason_ = reason;
+        }
+      } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for the reason
+      }
+    }
+    happened_.store(true, std::memory_order_release);
+  }
+
+  [[nodiscard]] bool has_happened() const noexcept {
+    return happened_.load(std::memory_order_acquire);
+  }
+  /// For messages.
+  [[nodiscard]] std::string reason() const {
+    const std::lock_guard guard(mutex_);
+    return reason_.empty() ? "a sync or a write" : reason_;
+  }
+
+ private:
+  std::atomic<bool> happened_{false};
+  mutable std::mutex mutex_;
+  std::string reason_;  ///< protected by mutex_
+};
+
+}  // namespace palimpsest
