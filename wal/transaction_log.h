@@ -1,0 +1,155 @@
+// What one transaction writes into its slot's log: its changes linked backwards, the compensation
+// it may owe, and its end.
+//
+// Every record's GSN is above the clock as read here, under the latches of the pages that change.
+// So a record's GSN is above the timestamp of every commit that its change may rely on: whose
+// records it overwrites, whose bytes or pages it reuses, whose ghosts it purges. The claim of such
+// a record was seen to be gone, so its owner had drawn his timestamp from the clock before. Then a
+// cut that keeps this record keeps that commit (I-3, I-4), and no transaction that loses has been
+// overwritten by a record that counts. (One read of a shared word per change; what it costs with
+// many cores, and what would spare it: docs/decisions.)
+//
+// Invariants: (1) log space is held for the compensation of every change, and for the record that
+//                 ends the rollback: rolling back never waits for space, whatever others do;
+//             (2) a change's `back` leads to the transaction's change before.
+// Thread-safety: belongs to one thread at a time, the owner of its slot.
+// Failure: appending never fails; reserving throws what Log::try_reserve() throws.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/function_ref.h"
+#include "base/ids.h"
+#include "wal/log.h"
+#include "wal/transaction_record.h"
+
+namespace palimpsest::wal {
+
+/// What an operation is about to append, at most: bodies.
+struct OperationNeed {
+  std::size_t change_bytes = 0;  ///< of one change; 0 if there is none
+  std::size_t system_bytes = 0;  ///< of one system record; 0 if there is none
+};
+
+class TransactionLog {
+ public:
+  /// The slot is claimed, and merged with the clock. All references outlive it.
+  TransactionLog(Log& log, Clock& clock, SlotId slot) noexcept
+      : log_(log), clock_(clock), slot_(slot) {}
+  TransactionLog(const TransactionLog&) = delete;
+  TransactionLog& operator=(const TransactionLog&) = delete;
+  /// Credit goes back. Changes that were neither committed nor rolled back are recovery's.
+  ~TransactionLog() { log_.release_credit(slot_); }
+
+  [[nodiscard]] Log& log() const noexcept { return log_; }
+  [[nodiscard]] SlotId slot() const noexcept { return slot_; }
+  /// Whether it has changed something that would have to be undone.
+  [[nodiscard]] bool has_changes() const noexcept { return last_ != kNoLsn; }
+  /// Meaningful once it has changes.
+  [[nodiscard]] TransactionName name() const noexcept {
+    return {.incarnation = log_.incarnation(), .first = first_, .slot = slot_};
+  }
+
+  /// Makes sure of an operation's records and of what undoing them takes. No latch is held. Waits
+  /// for space, and meanwhile asks give_up(); false if told to. Throws as Log::try_reserve().
+  [[nodiscard]] bool try_reserve(const OperationNeed& need, FunctionRef<bool()> give_up) {
+    std::size_t bytes = 0;
+    std::size_t owed = owed_bytes_ + record_bytes(RecordRole::rolled_back, 0);
+    if (need.change_bytes != 0) {
+      bytes += record_bytes(RecordRole::change, need.change_bytes);
+      owed += record_bytes(RecordRole::compensation, need.change_bytes);
+    }
+    if (need.system_bytes != 0) {
+      bytes += record_bytes(RecordRole::system, need.system_bytes);
+    }
+    return log_.try_reserve(
+        slot_, {.bytes = bytes, .credit_bytes = bytes + owed, .goes_first = goes_first_}, give_up);
+  }
+
+  /// Appends a redo-only record; `at_least`: the highest GSN of the pages it changes. encode as in
+  /// Log::append(). Returns its GSN.
+  template <class Encode>
+  Gsn append_system(Gsn at_least, BodyKind kind, std::size_t body_bytes, Encode&& encode) noexcept {
+    return log_
+        .append(slot_, above(at_least), record_type(RecordRole::system, kind), body_bytes, encode)
+        .gsn;
+  }
+
+  /// Appends a change of the transaction.
+  template <class Encode>
+  Gsn append_change(Gsn at_least, BodyKind kind, std::size_t body_bytes, Encode&& encode) noexcept {
+    const Lsn lsn = log_.slot_log(slot_).end();
+    const auto back = static_cast<std::uint32_t>(last_ == kNoLsn ? 0 : raw(lsn) - raw(last_));
+    const Appended appended =
+        log_.append(slot_, above(at_least), record_type(RecordRole::change, kind),
+                    sizeof back + body_bytes, [&](MutableBytes into) {
+                      std::memcpy(into.data(), &back, sizeof back);
+                      encode(into.subspan(sizeof back));
+                    });
+    first_ = last_ == kNoLsn ? lsn : first_;
+    last_ = lsn;
+    owed_bytes_ += record_bytes(RecordRole::compensation, body_bytes);
+    return appended.gsn;
+  }
+
+  /// Ends it as committed; its timestamp. What it needs is held since its last change. To be called
+  /// if it has changes.
+  Gsn append_commit() noexcept;
+
+  // Rolling back: for each change from next_to_undo() on, reserve_rollback(), then
+  // append_compensation(); at last append_rolled_back().
+
+  /// The change to be undone next; kNoLsn if none is left.
+  [[nodiscard]] Lsn next_to_undo() const noexcept { return last_; }
+  /// Makes sure of one compensation, or of the last record. Waits for rounds only, never for space.
+  /// Throws failed.
+  void reserve_rollback(std::size_t body_bytes);
+  /// `undone_back`: of the change that is undone. Returns the record's GSN.
+  template <class Encode>
+  Gsn append_compensation(Gsn at_least, std::uint32_t undone_back, BodyKind kind,
+                          std::size_t body_bytes, Encode&& encode) noexcept {
+    const Lsn next = undone_back == 0 ? kNoLsn : Lsn{raw(last_) - undone_back};
+    const CompensationPrefix prefix{.of = name(), .undo_next = next};
+    const Gsn gsn = append_compensation_as(at_least, prefix, kind, body_bytes, encode);
+    last_ = next;
+    owed_bytes_ -= std::min(owed_bytes_, record_bytes(RecordRole::compensation, body_bytes));
+    return gsn;
+  }
+  /// Its changes are undone.
+  void append_rolled_back() noexcept;
+
+  // For recovery, which undoes what others left behind; nothing is owed then.
+
+  template <class Encode>
+  Gsn append_compensation_as(Gsn at_least, const CompensationPrefix& prefix, BodyKind kind,
+                             std::size_t body_bytes, Encode&& encode) noexcept {
+    return log_
+        .append(slot_, above(at_least), record_type(RecordRole::compensation, kind),
+                sizeof prefix + body_bytes,
+                [&](MutableBytes into) {
+                  std::memcpy(into.data(), &prefix, sizeof prefix);
+                  encode(into.subspan(sizeof prefix));
+                })
+        .gsn;
+  }
+  void append_rolled_back_as(const TransactionName& name) noexcept;
+
+ private:
+  [[nodiscard]] Gsn above(Gsn at_least) const noexcept { return std::max(at_least, clock_.now()); }
+  void forget() noexcept;
+
+  Log& log_;
+  Clock& clock_;
+  const SlotId slot_;
+  Lsn first_{kNoLsn};
+  Lsn last_{kNoLsn};            ///< newest change that is not undone
+  std::size_t owed_bytes_ = 0;  ///< compensation of the changes so far
+  bool goes_first_ = false;
+};
+
+}  // namespace palimpsest::wal

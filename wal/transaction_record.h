@@ -1,0 +1,111 @@
+// Which transaction a log record belongs to, and what it means for its fate: what stands between
+// the record's header (log_format.h) and the opaque body behind.
+//
+// A slot's log holds one transaction after the other. A transaction is named by the incarnation,
+// the slot and the LSN of its first change; its changes are linked backwards, so that rollback and
+// recovery read them in one way. A compensation names the transaction whose change it undoes, since
+// recovery writes it into another log, and the change to be undone next, so that none is undone
+// twice however often recovery is interrupted (ARIES, TODS 1992, section 3; I-5).
+//
+// In the log (little-endian; offsets in bytes, from the start of the payload), by role:
+//   system        body: a redo-only change of no transaction
+//   change        0  4 bytes from the record of the transaction's change before to this record, 0
+//                      for its first change      then the body
+//   compensation  0 24 name of the transaction  24  8 LSN of the change to be undone next, kNoLsn
+//                      if all are undone         then the body
+//   commit        0  8 LSN of the first change
+//   rolled_back   0 24 name of the transaction: all its changes are undone
+//   name          0  8 incarnation    8  8 LSN of the first change    16  4 slot    20  4 zero
+// The record type in its header is the role, and what the body is in the upper byte.
+// Failure: bytes may be hostile; decode functions return nothing where no whole prefix lies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "wal/ids.h"
+#include "wal/log_format.h"
+
+namespace palimpsest::wal {
+
+/// What a record means for transactions. 0 never occurs.
+enum class RecordRole : std::uint8_t {
+  system = 1,    ///< redone; belongs to nobody
+  change,        ///< redone, and undone if its transaction does not commit
+  compensation,  ///< redone; undoes a change
+  commit,        ///< the changes of the slot's transaction count
+  rolled_back,   ///< the transaction has no changes any more
+};
+
+/// What a record's body is.
+enum class BodyKind : std::uint8_t {
+  none = 0,
+  tree,   ///< a change of tree pages (btree/tree_record_format.h)
+  space,  ///< pages taken or given back (buffer/space_record.h)
+};
+
+[[nodiscard]] constexpr RecordType record_type(RecordRole role, BodyKind body) noexcept {
+  return RecordType{
+      static_cast<std::uint16_t>(static_cast<unsigned>(role) | static_cast<unsigned>(body) << 8U)};
+}
+
+inline constexpr Lsn kNoLsn{std::numeric_limits<std::uint64_t>::max()};
+
+/// Names a transaction among all that ever wrote.
+struct TransactionName {
+  Incarnation incarnation{};
+  Lsn first{};  ///< of its changes
+  SlotId slot{};
+  std::uint32_t reserved = 0;
+
+  friend bool operator==(const TransactionName&, const TransactionName&) = default;
+  friend auto operator<=>(const TransactionName&, const TransactionName&) = default;
+};
+
+struct CompensationPrefix {
+  TransactionName of;
+  Lsn undo_next{kNoLsn};
+};
+
+static_assert(sizeof(TransactionName) == 24 && offsetof(TransactionName, slot) == 16);
+static_assert(sizeof(CompensationPrefix) == 32 && offsetof(CompensationPrefix, undo_next) == 24);
+
+/// Bytes before the body.
+[[nodiscard]] constexpr std::size_t prefix_bytes(RecordRole role) noexcept {
+  switch (role) {
+    case RecordRole::change: return sizeof(std::uint32_t);
+    case RecordRole::compensation: return sizeof(CompensationPrefix);
+    case RecordRole::commit: return sizeof(Lsn);
+    case RecordRole::rolled_back: return sizeof(TransactionName);
+    case RecordRole::system: break;
+  }
+  return 0;
+}
+
+/// Bytes of a whole record.
+[[nodiscard]] constexpr std::size_t record_bytes(RecordRole role, std::size_t body_bytes) noexcept {
+  return sizeof(RecordHeader) + prefix_bytes(role) + body_bytes;
+}
+
+/// A record taken apart. What a role does not have is empty.
+struct TransactionRecord {
+  RecordRole role{};
+  BodyKind body_kind{};
+  std::uint32_t back = 0;  ///< change
+  TransactionName of;      ///< compensation, rolled_back; of a commit only `first`
+  Lsn undo_next{kNoLsn};   ///< compensation
+  ConstBytes body;         ///< a view
+};
+
+/// Nothing if the record is none of these, or too short.
+[[nodiscard]] std::optional<TransactionRecord> decode(const RecordView& record) noexcept;
+
+/// One line without the body.
+[[nodiscard]] std::string print(const TransactionRecord& record);
+
+}  // namespace palimpsest::wal
