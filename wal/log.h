@@ -109,6 +109,9 @@ class Log {
   /// The transaction has ended: credit it did not use goes back, but for a little that the next one
   /// will want.
   void release_credit(SlotId slot) noexcept;
+  /// Lets another slot, which has reserved before, append what was promised to this one. By the
+  /// owner of both.
+  void move_credit(SlotId from, SlotId to, std::size_t bytes) noexcept;
 
   /// The slot's log, for reading back; it exists once something was reserved.
   [[nodiscard]] const SlotLog& slot_log(SlotId slot) const noexcept {
