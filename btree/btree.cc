@@ -9,6 +9,7 @@
 
 #include "btree/leaf_entries.h"
 #include "btree/node_print.h"
+#include "btree/tree_undo.h"
 
 namespace palimpsest::btree {
 
@@ -458,6 +459,10 @@ WriteOutcome BTree::remove(const WriteContext& by, ByteView key, LastLeaf* last)
 }
 
 void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> append) {
+  if (record.kind == TreeRecordKind::format_root) {
+    undo_creation(record, append);
+    return;
+  }
   const WriteContext nobody;
   ExclusivePage leaf = exclusive_leaf(record.key, nullptr);
   RecordChange change(nobody, leaf, descent_.pool().space(), record.key, page_size());
@@ -475,6 +480,32 @@ void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> app
       descent_.pool().space().free_when_durable(run, freed.gsn);
     }
   }
+}
+
+// The tree is not used any more: its only page goes.
+void BTree::undo_creation(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> append) {
+  std::vector<std::byte> body(inverse_bytes(record));
+  write_inverse(record, root_page_, 0, body);
+  if (descent_.root_level() != 0) {
+    refuse_undo_creation();
+  }
+  ExclusivePage root = descent_.leaf<ExclusivePage>(Target{});
+  if (LeafView(root.page(), page_size()).count() != 0 || !drop_idle_table(root, page_size())) {
+    root.release_unchanged();
+    refuse_undo_creation();
+  }
+  {
+    auto space = descent_.pool().space().change();
+    const Gsn gsn = append(gsn_of(root.page()), body);
+    space.give({root_page_, 1}, gsn);
+    set_gsn(root, gsn);
+  }
+  descent_.pool().free_page(std::move(root));
+}
+
+void BTree::refuse_undo_creation() const {
+  throw Error(ErrorCode::corruption,
+              fmt::format("the making of tree {} cannot be undone: it has records", raw(id_)));
 }
 
 // Ghosts

@@ -146,6 +146,7 @@ class BTree {
   /// Undoes a change of a record, as its transaction left it: append(at_least, body) logs the
   /// compensation, under the leaf's latch, and returns its GSN. Needs no space. Throws io_error,
   /// out_of_memory; corruption if log and page contradict each other; nothing has changed then.
+  /// After the making of the tree has been undone, it must not be used any more.
   void undo(const TreeRecord& record, FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
  private:
@@ -226,6 +227,9 @@ class BTree {
   [[nodiscard]] WriteOutcome outcome_of(const Written& written, ByteView key);
   [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);
   void finish(const Written& written);
+  void undo_creation(const TreeRecord& record,
+                     FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
+  [[noreturn]] void refuse_undo_creation() const;
   [[nodiscard]] Gsn log_purge(const WriteContext& by, buffer::ExclusivePage& leaf,
                               std::span<const SlotIndex> slots,
                               std::span<const LargeValueDescriptor> large_values) noexcept;

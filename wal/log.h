@@ -149,6 +149,10 @@ class Log {
   /// and gives segments before it back; nothing if it starts later already. Throws
   /// io_error, failed.
   void move_start(const LogStart& start, const std::string& note, bool clean);
+  /// Behind what has been written of the stream.
+  [[nodiscard]] std::uint64_t end_position() const noexcept {
+    return end_position_.load(std::memory_order_relaxed);
+  }
   /// Bytes of the stream from replay's start on.
   [[nodiscard]] std::uint64_t replay_bytes() const noexcept;
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept;
