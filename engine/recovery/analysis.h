@@ -43,8 +43,8 @@ using FreedRunsDecoder = std::function<void(ConstBytes, FunctionRef<void(const b
 
 struct AnalysisOptions {
   std::uint32_t page_size_bytes = 0;  ///< of the page file
-  FreedRunsDecoder freed_runs;        ///< without it, a space record is corruption
-  ProgressCallback progress;
+  FreedRunsDecoder freed_runs{};      ///< without it, a space record is corruption
+  ProgressCallback progress{};
 };
 
 struct RecoveryAnalysis {

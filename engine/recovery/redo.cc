@@ -228,9 +228,8 @@ RedoStatistics redo(const wal::LogReader& reader, const RecoveryAnalysis& analys
     total.pages_read += part.pages_read;
     total.pages_written += part.pages_written;
   }
-  if (total.pages_written != 0) {
-    writer.harden();
-  }
+  // Even if nothing was written: what was read may come from a redo whose process was killed.
+  writer.harden();
   meter.finish();
   return total;
 }

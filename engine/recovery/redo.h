@@ -31,7 +31,7 @@ struct RedoOptions {
   /// 200 KiB and 16 pages a worker.
   std::size_t memory_bytes = std::size_t{64} << 20U;
   std::size_t workers = 1;  ///< threads beside the caller's, which reads; at least 1
-  ProgressCallback progress;
+  ProgressCallback progress{};
 };
 
 struct RedoStatistics {
