@@ -133,6 +133,11 @@ BTree* Catalog::find(std::string_view name) {
   return found == by_name_.end() ? nullptr : &open_known(found->second, trees_[found->second]);
 }
 
+BTree& Catalog::tree(TreeId id) {
+  const std::lock_guard lock(mutex_);
+  return open_known(id, trees_.at(id));
+}
+
 std::vector<std::string> Catalog::names() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;

@@ -52,6 +52,8 @@ class Catalog final : public txn::TreeDirectory {
   [[nodiscard]] btree::BTree* make(txn::Transactions& transactions, std::string_view name);
   /// Opens a tree; null if there is none. It stays open until the database is closed.
   [[nodiscard]] btree::BTree* find(std::string_view name);
+  /// A tree that there is.
+  [[nodiscard]] btree::BTree& tree(TreeId id);
   [[nodiscard]] std::vector<std::string> names() const;
 
   struct Entry {

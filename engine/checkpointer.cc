@@ -60,6 +60,7 @@ void Checkpointer::begin_cycle() {
   marks_.push_back({.start = start, .newest = newest_gsn()});
   frames_ = pool_.unwritten_frames();
   next_frame_ = 0;
+  waited_for_ = log_.is_waited_for();
   in_cycle_ = true;
 }
 
@@ -86,6 +87,16 @@ void Checkpointer::finish_cycle() {
   cycles_.fetch_add(1, std::memory_order_relaxed);
   transactions_.free_due();
   move_start();
+  if (waited_for_ && log_.is_waited_for()) {
+    cancel_oldest();
+  }
+}
+
+void Checkpointer::cancel_oldest() {
+  const Gsn oldest = transactions_.oldest();
+  if (oldest != txn::PendingFrees::kNone) {
+    cancelled_.fetch_add(transactions_.cancel_older_than(oldest), std::memory_order_relaxed);
+  }
 }
 
 // All marks are those of cycles that have ended.

@@ -17,8 +17,9 @@
 //             (3) replay's start moves only when the ends of all transactions that were found ended
 //                 are durable: otherwise a crash would make losers of them whose records are gone.
 // Pace: with a bound of R bytes to be replayed, a cycle begins every R/3 bytes of log and is over
-//       when the log has grown by another R/3. A full log makes it write without pause, and cancels
-//       transactions whose records lie half the log back.
+//       when the log has grown by another R/3. A full log makes it write without pause. Transactions
+//       whose records lie half the log back are cancelled, and the oldest one if a whole cycle has
+//       not helped who waits for space: what transactions may still have to append counts as well.
 // Latching: one mutex over the cycle, held across I/O; taken before all others. No page latch.
 // Thread-safety: all functions, from any thread.
 // Failure: io_error, no_space, failed from run(); in the background they are kept for status() and
@@ -93,6 +94,7 @@ class Checkpointer {
   void finish_cycle();
   void move_start();
   void cancel_old();
+  void cancel_oldest();
   [[nodiscard]] std::size_t pages_due() const noexcept;
   [[nodiscard]] bool cycle_is_due() const noexcept;
   [[nodiscard]] std::uint64_t grown_since(const Mark& mark) const noexcept;
@@ -114,6 +116,7 @@ class Checkpointer {
   std::deque<Mark> marks_;          ///< ascending; while in a cycle, the last one is its own
   std::vector<FrameIndex> frames_;  ///< of the cycle
   std::size_t next_frame_ = 0;
+  bool waited_for_ = false;  ///< somebody waited for log space when the cycle began
 
   std::atomic<std::uint64_t> cycles_{0};
   std::atomic<std::uint64_t> pages_{0};

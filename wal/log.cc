@@ -246,7 +246,9 @@ bool Log::wait_for_space(SpaceWait& wait, std::int64_t bytes, FunctionRef<bool()
   if (give_up()) {
     return false;
   }
+  space_waiters_.fetch_add(1);
   futex_wait_for(space_given_, seen, kSpacePause);
+  space_waiters_.fetch_sub(1);
   return true;
 }
 

@@ -156,6 +156,8 @@ class Log {
   /// Bytes of the stream from replay's start on.
   [[nodiscard]] std::uint64_t replay_bytes() const noexcept;
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept;
+  /// Whether somebody waits for space: for replay to start later.
+  [[nodiscard]] bool is_waited_for() const noexcept { return space_waiters_.load() != 0; }
 
   [[nodiscard]] LogStatistics statistics() const noexcept;
 
@@ -219,6 +221,7 @@ class Log {
   std::vector<std::unique_ptr<SlotState>> owned_;  ///< protected by making_
   LogBudget budget_;
   std::atomic<std::uint32_t> space_given_{0};  ///< who waits for credit sleeps on it
+  std::atomic<std::uint32_t> space_waiters_{0};
 
   std::mutex turn_;
   // Protected by turn_:

@@ -1,0 +1,65 @@
+// A small database on a simulated disk, and what a test knows of it outside of the engine.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/io/device.h"
+#include "btree/audit.h"
+#include "btree/cursor.h"
+#include "engine/database.h"
+#include "tests/support/sim_disk.h"
+
+namespace palimpsest::engine::test {
+
+using Content = std::map<std::string, std::string>;
+
+/// Small in every respect, so that pages are evicted, segments reused and leaves split.
+inline DatabaseOptions small_options() {
+  DatabaseOptions options;
+  options.memory_bytes = 0;  // the pool's minimum
+  options.pages = {.page_size_bytes = 4096, .ring_batches = 2, .batch_pages = 64, .uuid = {}};
+  options.log_segment_bytes = wal::kSegmentBytesMin;
+  options.log_bytes_max = 12 * wal::kSegmentBytesMin;
+  options.recovery_threads = 1;
+  options.max_transactions = 16;
+  options.transactions.begin_patience = std::chrono::milliseconds(2000);
+  options.background_checkpoints = false;
+  return options;
+}
+
+/// All records of a tree, large values read.
+inline Content content_of(const btree::BTree& tree) {
+  Content content;
+  btree::Cursor cursor(tree, 64);
+  for (cursor.seek_first(); cursor.valid(); cursor.next()) {
+    std::string value;
+    if (cursor.read_value(value)) {
+      content.emplace(cursor.key(), value);
+    }
+  }
+  return content;
+}
+
+/// Success if all trees, the space map and the pages agree, with no transaction active.
+inline ::testing::AssertionResult sound(Database& database) {
+  btree::PageSet reached;
+  for (const Catalog::Entry& entry : database.catalog().entries()) {
+    const btree::BTree& tree = database.catalog().tree(entry.id);
+    const btree::TreeAudit audit = btree::audit(tree, reached);
+    if (!audit.sound()) {
+      return ::testing::AssertionFailure() << "tree \"" << entry.name << "\": " << audit.text();
+    }
+  }
+  const btree::Findings space = btree::audit_space(database.file(), database.space(), reached);
+  if (!space.none()) {
+    return ::testing::AssertionFailure() << "space map: " << space.text();
+  }
+  return ::testing::AssertionSuccess();
+}
+
+}  // namespace palimpsest::engine::test

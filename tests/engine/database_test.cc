@@ -1,0 +1,196 @@
+// Databases opened, closed, crashed and opened again.
+#include "engine/database.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "palimpsest/error.h"
+
+#include "tests/engine/database_fixture.h"
+#include "tests/support/error_of.h"
+
+namespace palimpsest::engine::test {
+namespace {
+
+using palimpsest::test::CrashKeeps;
+using palimpsest::test::SimDisk;
+
+std::string key_of(int number) {
+  return fmt::format("key{:06}", number);
+}
+
+class DatabaseTest : public ::testing::Test {
+ protected:
+  void open(const DatabaseOptions& options = small_options()) {
+    database_.reset();
+    device_ = disk_.device();
+    database_ = Database::open(*device_, *device_, options);
+  }
+  /// The power fails, and nothing that was not durable survives.
+  void crash(CrashKeeps keeps = CrashKeeps::nothing) {
+    SimDisk crashed = disk_.crash(1, keeps);
+    disk_.power_off();
+    database_.reset();
+    disk_ = crashed;
+  }
+  btree::BTree& tree(const char* name = "records") {
+    btree::BTree* tree = database_->find_tree(name);
+    return tree != nullptr ? *tree : *database_->make_tree(name);
+  }
+  void insert(int first, int last, std::size_t value_bytes = 100) {
+    btree::BTree& records = tree();
+    for (int begin = first; begin < last; begin += 100) {
+      auto transaction = database_->begin();
+      for (int i = begin; i < std::min(begin + 100, last); ++i) {
+        const auto outcome = transaction->insert(records, key_of(i), std::string(value_bytes, 'v'));
+        ASSERT_FALSE(outcome.existed || outcome.conflict);
+      }
+      transaction->commit();
+      while (database_->checkpointer().step()) {
+      }
+    }
+  }
+
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<Database> database_;
+};
+
+TEST_F(DatabaseTest, ClosedAndOpenedWithoutRedo) {
+  open();
+  insert(0, 500);
+  database_->close();
+  open();
+  EXPECT_FALSE(database_->recovery().was_needed);
+  EXPECT_EQ(content_of(tree()).size(), 500U);
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(DatabaseTest, CommittedSurvivesACrash) {
+  open();
+  insert(0, 2000);
+  crash();
+  open();
+  EXPECT_TRUE(database_->recovery().was_needed);
+  EXPECT_EQ(content_of(tree()).size(), 2000U);
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(DatabaseTest, UncommittedIsUndoneByRecovery) {
+  open();
+  insert(0, 300);
+  auto transaction = database_->begin();
+  for (int i = 0; i < 300; i += 3) {
+    ASSERT_TRUE(transaction->remove(tree(), key_of(i)).existed);
+    ASSERT_TRUE(transaction->update(tree(), key_of(i + 1), "short").existed);
+    ASSERT_FALSE(transaction->insert(tree(), key_of(i) + "x", std::string(50, 'n')).existed);
+  }
+  database_->log().wait_durable(database_->log().durable_gsn());
+  insert(1000, 1010);  // makes the other's records durable, too
+  const Content before = content_of(tree());
+  EXPECT_EQ(before.at(key_of(1)), "short");
+  SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
+  transaction.reset();
+  disk_ = crashed;
+  database_.reset();
+  open();
+  EXPECT_EQ(database_->recovery().losers, 1U);
+  const Content after = content_of(tree());
+  EXPECT_EQ(after.size(), 310U);
+  EXPECT_EQ(after.at(key_of(1)), std::string(100, 'v'));
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(DatabaseTest, RollbackUndoesEverything) {
+  open();
+  insert(0, 300);
+  const Content before = content_of(tree());
+  auto transaction = database_->begin();
+  for (int i = 0; i < 300; i += 2) {
+    ASSERT_TRUE(transaction->remove(tree(), key_of(i)).existed);
+    ASSERT_TRUE(transaction->update(tree(), key_of(i + 1), std::string(300, 'u')).existed);
+    ASSERT_FALSE(transaction->upsert(tree(), key_of(i), std::string(20, 'r')).existed);
+    ASSERT_FALSE(transaction->insert(tree(), key_of(i) + "x", std::string(50, 'n')).existed);
+  }
+  transaction->rollback();
+  EXPECT_EQ(content_of(tree()), before);
+  EXPECT_TRUE(sound(*database_));
+  crash();
+  open();
+  EXPECT_EQ(content_of(tree()), before);
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(DatabaseTest, LargeValuesAreFreedWhenTheirTransactionHasWon) {
+  open();
+  const std::string large(20'000, 'l');
+  insert(0, 10, large.size());
+  const auto used = database_->space().counts().allocated;
+  {
+    auto transaction = database_->begin();
+    ASSERT_TRUE(transaction->update(tree(), key_of(1), std::string(30'000, 'm')).existed);
+    ASSERT_TRUE(transaction->remove(tree(), key_of(2)).existed);
+    transaction->rollback();
+  }
+  EXPECT_TRUE(sound(*database_));
+  {
+    auto transaction = database_->begin();
+    ASSERT_TRUE(transaction->update(tree(), key_of(1), "small").existed);
+    transaction->commit();
+  }
+  EXPECT_TRUE(sound(*database_));
+  EXPECT_LT(database_->space().counts().allocated, used);
+  crash();
+  open();
+  EXPECT_EQ(content_of(tree()).at(key_of(1)), "small");
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(DatabaseTest, CheckpointsLetTheLogBeReused) {
+  open();
+  for (int round = 0; round < 60; ++round) {
+    insert(round * 100, round * 100 + 100, 200);
+    while (database_->checkpointer().step()) {
+    }
+  }
+  EXPECT_GT(database_->checkpointer().statistics().cycles, 3U);
+  EXPECT_LT(database_->log().replay_bytes(), database_->log().capacity_bytes() / 2);
+  crash();
+  open();
+  EXPECT_EQ(content_of(tree()).size(), 6000U);
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(DatabaseTest, ATransactionThatHoldsTheLogBackIsCancelled) {
+  DatabaseOptions options = small_options();
+  options.background_checkpoints = true;
+  open(options);
+  insert(0, 10);
+  auto old = database_->begin();
+  ASSERT_TRUE(old->update(tree(), key_of(3), "old").existed);
+  for (int round = 1; round < 100; ++round) {
+    insert(round * 100, round * 100 + 100, 200);
+  }
+  EXPECT_EQ(palimpsest::test::error_of([&] { return old->update(tree(), key_of(4), "x").existed; }),
+            ErrorCode::transaction_too_old);
+  old.reset();
+  EXPECT_EQ(content_of(tree()).at(key_of(3)), std::string(100, 'v'));
+}
+
+TEST_F(DatabaseTest, AConflictNamesTheKey) {
+  open();
+  insert(0, 10);
+  auto one = database_->begin();
+  auto two = database_->begin();
+  ASSERT_TRUE(one->update(tree(), key_of(3), "one").existed);
+  const auto outcome = two->update(tree(), key_of(3), "two");
+  ASSERT_TRUE(outcome.conflict.has_value());
+  EXPECT_EQ(outcome.conflict->key, key_of(3));
+  one->commit();
+  EXPECT_TRUE(two->update(tree(), key_of(3), "two").existed);
+  two->commit();
+  EXPECT_EQ(content_of(tree()).at(key_of(3)), "two");
+}
+
+}  // namespace
+}  // namespace palimpsest::engine::test
