@@ -534,6 +534,7 @@ void SpaceMap::flush(PageWriter& writer) PALIMPSEST_NO_ANALYSIS {
       dirty.push_back(stretch);
     }
   }
+  PALIMPSEST_SYNC_POINT("buffer.space.found_changed");
   const std::span<const std::uint64_t> all = dirty;
   for (std::size_t begin = 0; begin < all.size(); begin += writer.batch_pages()) {
     try {
