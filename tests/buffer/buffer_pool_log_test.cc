@@ -19,22 +19,23 @@ namespace palimpsest::buffer {
 namespace {
 
 class BufferPoolLog : public palimpsest::test::InterleavingTest {
+ public:
+  // Before the log goes.
+  ~BufferPoolLog() override { database_.reset(); }
+
  protected:
   BufferPoolLog() : open_(*device_), slot_(open_.claim()) {
     database_->writer().log_with(open_.log());
     database_->space().log_with(open_.log());
   }
-  // Before the log goes.
-  ~BufferPoolLog() override { database_.reset(); }
 
   Gsn append() { return open_.change(slot_, ++number_, 40, Gsn{0}).gsn; }
   [[nodiscard]] BufferPool& pool() { return database_->pool(); }
   [[nodiscard]] ExclusivePage leaf(std::uint64_t record) {
     return tree().descent().node<ExclusivePage>(btree::Target{key_of(record)}, 0);
   }
-  static void set_gsn(const ExclusivePage& page, Gsn gsn) {
-    ExclusivePage& changed = const_cast<ExclusivePage&>(page);
-    std::memcpy(changed.modify() + offsetof(PageHeader, gsn), &gsn, sizeof gsn);
+  static void set_gsn(ExclusivePage& page, Gsn gsn) {
+    std::memcpy(page.modify() + offsetof(PageHeader, gsn), &gsn, sizeof gsn);
   }
   [[nodiscard]] Gsn gsn_on_disk(PageId page) {
     const AlignedMemory image(kOptions.page_size_bytes, kOptions.page_size_bytes);
@@ -145,7 +146,8 @@ TEST_F(BufferPoolLog, FailedLogLetsCleanPagesBeRead) {
       open_.log().fail("the test says so");
     }
     ASSERT_TRUE(tree().update(key_of(i), new_value(i)));
-    set_gsn(leaf(i), gsn);
+    ExclusivePage page = leaf(i);
+    set_gsn(page, gsn);
   }
   for (std::uint64_t i = 0; i < kRecords; ++i) {
     ASSERT_EQ(value_of(i), i < kChanged ? new_value(i) : old_value(i));

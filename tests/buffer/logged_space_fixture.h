@@ -100,6 +100,12 @@ struct RecoveredSpace {
 };
 
 class LoggedSpaceTest : public ::testing::Test {
+ public:
+  ~LoggedSpaceTest() override {
+    disk_.set_write_checker({});
+    disk_.set_hook({});
+  }
+
  protected:
   static constexpr buffer::PageFileOptions kSmall{
       .page_size_bytes = 4096, .ring_batches = 2, .batch_pages = 64};
@@ -113,10 +119,6 @@ class LoggedSpaceTest : public ::testing::Test {
     disk_.set_write_checker([this](std::string_view file, std::uint64_t offset, ConstBytes bytes) {
       check_written(file, offset, bytes);
     });
-  }
-  ~LoggedSpaceTest() override {
-    disk_.set_write_checker({});
-    disk_.set_hook({});
   }
 
   Gsn take(SlotId slot, buffer::PageRun run) { return say(slot, run, true, Gsn{0}); }

@@ -27,6 +27,9 @@ constexpr std::size_t kPageSize = 4096;
 constexpr std::uint64_t kRingBegin = 65536;
 
 class PageWriterLog : public ::testing::TestWithParam<std::size_t> {
+ public:
+  ~PageWriterLog() override { disk_.set_write_checker({}); }
+
  protected:
   PageWriterLog()
       : disk_({.atomic_write_bytes_max = GetParam()}), device_(disk_.device()), open_(*device_) {
@@ -47,7 +50,6 @@ class PageWriterLog : public ::testing::TestWithParam<std::size_t> {
       }
     });
   }
-  ~PageWriterLog() override { disk_.set_write_checker({}); }
 
   Gsn append(SlotId slot) { return open_.change(slot, ++number_, 40, Gsn{0}).gsn; }
   static void fill(MutableBytes image, PageId id, Gsn gsn) {
@@ -145,9 +147,9 @@ TEST_P(PageWriterLog, LogBeginsAfterRecoveryHasWritten) {
 }
 
 TEST_P(PageWriterLog, WritersAndAppendersDoNotWaitForEachOtherForEver) {
-  std::vector<SlotId> slots;
-  for (int i = 0; i < 6; ++i) {
-    slots.push_back(open_.claim());
+  std::vector<SlotId> slots(6);
+  for (SlotId& slot : slots) {
+    slot = open_.claim();
   }
   run_threads(slots.size(), [&](std::size_t thread) {
     for (int i = 0; i < 60; ++i) {

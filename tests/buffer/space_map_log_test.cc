@@ -96,10 +96,10 @@ TEST_F(SpaceMapLog, GivenBackAtOnceWhatIsDurableOrWasNeverLogged) {
 }
 
 TEST_F(SpaceMapLog, ManyFreesAreCompletedByLaterOnes) {
-  std::vector<PageRun> pages;
-  for (int i = 0; i < 300; ++i) {
-    pages.push_back(allocate());
-    take(pages.back());
+  std::vector<PageRun> pages(300);
+  for (PageRun& page : pages) {
+    page = allocate();
+    take(page);
   }
   for (std::size_t i = 0; i < 200; ++i) {
     give_back(pages[i]);
@@ -289,9 +289,9 @@ TEST_F(SpaceMapLog, ThreadsCheckpointsAndCrashes) {
   constexpr int kOperations = 400;
   constexpr std::uint64_t kPagesMax = 1U << 16U;
   const std::uint64_t random_seed = seed();
-  std::vector<SlotId> slots;
-  for (std::size_t i = 0; i < kThreads; ++i) {
-    slots.push_back(open_.claim());
+  std::vector<SlotId> slots(kThreads);
+  for (SlotId& slot : slots) {
+    slot = open_.claim();
   }
   std::vector<std::atomic<std::uint64_t>> freed_at(kPagesMax);
   std::atomic<std::uint64_t> too_early{0};

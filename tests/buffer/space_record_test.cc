@@ -48,6 +48,7 @@ TEST(SpaceRecord, BytesAreWhereTheFormatSaysTheyAre) {
 
 TEST(SpaceRecord, HoldsAsManyRunsAsItMay) {
   std::vector<PageRun> runs;
+  runs.reserve(kSpaceRunsMax);
   for (std::uint64_t i = 0; i < kSpaceRunsMax; ++i) {
     runs.push_back({PageId{1000 + 2 * i}, 1});
   }
