@@ -348,7 +348,10 @@ std::vector<PageRun> SpaceMap::allocate_extent(std::uint32_t pages, std::uint32_
 std::vector<BitRange> SpaceMap::claim_extent(std::uint32_t pages, std::uint32_t max_runs) {
   const std::lock_guard guard(structure_mutex_);
   std::vector<BitRange> taken = extent_from_free(pages, max_runs);
-  return taken.empty() ? extent_from_growth(pages, max_runs) : taken;
+  if (taken.empty()) {
+    taken = extent_from_growth(pages, max_runs);
+  }
+  return taken;  // moved: nothing fails once pages are taken
 }
 
 /// Takes free pages; empty if there are too few, or others were faster.
@@ -534,6 +537,7 @@ void SpaceMap::flush(PageWriter& writer) PALIMPSEST_NO_ANALYSIS {
       dirty.push_back(stretch);
     }
   }
+  PALIMPSEST_SYNC_POINT("buffer.space.found_changed");
   const std::span<const std::uint64_t> all = dirty;
   for (std::size_t begin = 0; begin < all.size(); begin += writer.batch_pages()) {
     try {

@@ -208,7 +208,8 @@ class SpaceMap::Change {
   /// The record uses these pages, which were handed out to its owner and are not in use by the log.
   /// If they are, the map on disk was wrong, and the file enters its failed state.
   void take(PageRun run, Gsn gsn) noexcept { say(run, gsn, true); }
-  /// The record gives these pages back, which are in use by the log. As take() if they are not.
+  /// The record gives these pages back, which are in use by the log; its GSN is above that of the
+  /// record that took them (the page that named them has it). As take() if they are not in use.
   /// Their claim goes by free_when_durable() afterwards.
   void give(PageRun run, Gsn gsn) noexcept { say(run, gsn, false); }
 

@@ -51,6 +51,37 @@ TEST(PageBitmap, ClaimsAreAllOrNothing) {
   EXPECT_EQ(bits.claim_clear_tail(150, 1), (BitRange{10, 150}));
 }
 
+TEST(PageBitmap, FilledAndReleasedWhateverTheyWere) {
+  PageBitmap bits(128);
+  bits.add_stretch();
+  bits.release_zeros(10, 0b1011'0010, 7);  // 10, 12, 13 and 16 of [10, 17)
+  for (std::uint64_t bit = 0; bit < 128; ++bit) {
+    EXPECT_EQ(bits.is_set(bit), bit != 10 && bit != 12 && bit != 13 && bit != 16) << bit;
+  }
+  bits.release_zeros(64, 0, 64);
+  EXPECT_EQ(bits.word(1), 0U);
+  EXPECT_TRUE(bits.take_dirty(0));
+  bits.fill({12, 80});
+  EXPECT_TRUE(bits.take_dirty(0));
+  EXPECT_FALSE(bits.is_set(10));
+  EXPECT_TRUE(bits.is_set(12));
+  EXPECT_TRUE(bits.is_set(13));
+  EXPECT_EQ(bits.word(1), 0xFFFFU);
+  EXPECT_EQ(bits.take(0), 10U);
+  EXPECT_EQ(bits.take(0), 80U) << "nothing that was filled";
+}
+
+TEST(PageBitmap, StampsOnlyRise) {
+  PageBitmap bits(64);
+  bits.add_stretch();
+  bits.add_stretch();
+  EXPECT_EQ(bits.stamp(1), 0U);
+  bits.raise_stamp(1, 7);
+  bits.raise_stamp(1, 5);
+  EXPECT_EQ(bits.stamp(1), 7U);
+  EXPECT_EQ(bits.stamp(0), 0U);
+}
+
 /// All threads share a stripe and so a word: the worst that can happen to it.
 TEST(PageBitmap, OneOwnerPerBitWithOneStripe) {
   constexpr std::uint64_t kBits = 32256;

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
+#include "buffer/space_map_page.h"
 #include "tests/buffer/page_workload.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
