@@ -102,6 +102,20 @@ class LogCommand(unittest.TestCase):
         self.make(os.path.join(self.folder, "log"))
         self.assertEqual(self.json()["stream"][0]["batches"], 3)
 
+    def test_page_size(self):
+        self.make()
+        with_page_file = self.json("--records")["record"][-1]["text"]
+        self.assertIn('"quince": 1500 bytes', with_page_file)
+        self.assertIn("no record of a tree",
+                      self.json("--records", "--page-bytes=4096")["record"][-1]["text"])
+        flip(os.path.join(self.folder, "pages"), 20)
+        self.assertIn('"quince": 1500 bytes', self.json("--records")["record"][-1]["text"])
+        for offset in (4116, 8212):
+            flip(os.path.join(self.folder, "pages"), offset)
+        done = self.listed("--records")
+        self.assertIn("pages are taken to have 4096 bytes: ", done.stderr)
+        self.assertIn("no record of a tree", done.stdout)
+
     def test_torn_tail_is_no_damage(self):
         self.make()
         stream = self.json()["stream"][0]

@@ -1,16 +1,20 @@
 // Makes a small log in a directory, for the tests of `palimpsest log`: three transactions in two
 // slots, of which one commits, one is rolled back and one is left open.
 //
+// Beside it lies a page file's header for pages of 16 KiB; one of the values is too long for 4 KiB.
+//
 // usage: make_log DIR
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <string>
 
+#include "base/aligned_memory.h"
 #include "base/clock.h"
 #include "base/io/open_device.h"
 #include "base/worker_slots.h"
 #include "btree/tree_record_encode.h"
+#include "buffer/file_header.h"
 #include "wal/log.h"
 #include "wal/log_store.h"
 #include "wal/transaction_log.h"
@@ -19,7 +23,7 @@ namespace palimpsest {
 namespace {
 
 constexpr wal::LogFileOptions kFiles{.segment_bytes = wal::kSegmentBytesMin, .segments_max = 8};
-constexpr wal::OperationNeed kNeed{.change_bytes = 200};
+constexpr wal::OperationNeed kNeed{.change_bytes = 1800};
 
 void insert(wal::TransactionLog& transaction, ByteView key, ByteView value) {
   const btree::LoggedInsert record{{TreeId{7}, PageId{12}, 3, key}, {value}};
@@ -28,8 +32,20 @@ void insert(wal::TransactionLog& transaction, ByteView key, ByteView value) {
                             [&](MutableBytes into) { record.encode(into); });
 }
 
+void make_page_file(io::Device& device) {
+  buffer::FileHeader header = buffer::make_file_header();
+  header.page_size_bytes = 16384;
+  const AlignedMemory block(buffer::kHeaderBlockBytes, buffer::kHeaderBlockBytes);
+  buffer::encode_file_header(header, block.bytes());
+  const auto file = device.open("pages", io::OpenMode::create_new, true);
+  for (std::uint32_t copy = 0; copy < buffer::kHeaderCopies; ++copy) {
+    file->write(copy * buffer::kHeaderBlockBytes, block.bytes());
+  }
+}
+
 void make(const std::string& path) {
   const auto device = io::open_device(path, {.log = [](LogLevel, auto) {}});
+  make_page_file(*device);
   wal::LogStore store = wal::LogStore::create(*device, Uuid{0xAB, 0xCD}, kFiles);
   wal::LogReader reader(store.segments(), store.control().state());
   Clock clock;
@@ -59,7 +75,7 @@ void make(const std::string& path) {
   }
   log->write_pending();
   wal::TransactionLog open(*log, clock, b);
-  insert(open, "quince", "yellow");
+  insert(open, "quince", std::string(1500, 'y'));
   log->write_pending();
 }
 

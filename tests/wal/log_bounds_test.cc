@@ -36,6 +36,7 @@ TEST_F(LogBounds, RecordsOnTheirWayToTheDiskStayInTheRing) {
   constexpr std::size_t kPayload = 1000;
   constexpr std::size_t kRecord = sizeof(RecordHeader) + kPayload;
   std::vector<Remembered> appended;
+  appended.reserve(8);
   for (std::uint64_t i = 0; i < 7; ++i) {
     appended.push_back(open.change(slot, i, kPayload, Gsn{0}));
   }

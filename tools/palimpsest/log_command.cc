@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "palimpsest/error.h"
 
@@ -23,7 +25,8 @@ namespace {
 
 constexpr const char* kPageFileName = "pages";
 constexpr const char* kLogFolder = "log";
-constexpr std::uint32_t kPageBytesDefault = 4096;
+constexpr std::array<std::uint32_t, 5> kPageBytes{4096, 8192, 16384, 32768, 65536};
+constexpr std::uint32_t kPageBytesDefault = kPageBytes.front();
 
 struct LogOptions {
   std::string directory;
@@ -59,7 +62,14 @@ std::uint32_t page_bytes_of(const std::string& directory) {
     const AlignedMemory blocks(buffer::kHeaderCopies * buffer::kHeaderBlockBytes,
                                buffer::kHeaderBlockBytes);
     file->read(0, blocks.bytes());
-    return buffer::find_file_header(blocks.bytes(), file->name()).header.page_size_bytes;
+    const std::uint32_t bytes =
+        buffer::find_file_header(blocks.bytes(), file->name()).header.page_size_bytes;
+    if (std::ranges::find(kPageBytes, bytes) == kPageBytes.end()) {
+      throw Error(
+          ErrorCode::corruption,
+          fmt::format("page file \"{}\" says that pages have {} bytes", file->name(), bytes));
+    }
+    return bytes;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) {
       fmt::print(stderr, "palimpsest: pages are taken to have {} bytes: {}\n", kPageBytesDefault,
@@ -111,7 +121,7 @@ void add_log_command(CLI::App& app, Action& chosen) {
   command
       ->add_option("--page-bytes", options->page_bytes,
                    "page size of the trees (default: what the page file says, else 4096)")
-      ->check(CLI::IsMember({4096, 8192, 16384, 32768, 65536}));
+      ->check(CLI::IsMember(std::vector(kPageBytes.begin(), kPageBytes.end())));
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 
