@@ -1,5 +1,5 @@
-// A directory of the operating system as a Device: all that POSIX and io_uring devices share, which
-// is everything but how bytes are moved.
+// A directory of the operating system as a Device: all that POSIX, io_uring and persistent-memory
+// devices share, which is everything but how bytes are moved.
 //
 // Files are opened relative to a descriptor of the directory and without following symbolic links,
 // so that nobody who can rename or link elsewhere changes what is opened; the directory is 0700,
@@ -47,6 +47,7 @@ class DirectoryDevice : public Device {
 
   /// "O_DIRECT" or "buffered (O_DIRECT refused: Invalid argument)".
   [[nodiscard]] const std::string& caching() const noexcept { return caching_; }
+  [[nodiscard]] int directory_descriptor() const noexcept { return directory_.number(); }
 
  private:
   [[nodiscard]] virtual std::unique_ptr<File> make_file(OpenedFile opened) = 0;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/io/pmem_device.h"
 #include "base/io/posix_device.h"
 #include "base/io/uring_device.h"
 
@@ -38,6 +39,18 @@ std::unique_ptr<Device> open_device(const std::string& path, const DeviceOptions
                           reason_of(refusal), std::generic_category().message(refusal),
                           device->description()));
   return device;
+}
+
+std::unique_ptr<Device> open_log_device(const std::string& path, const DeviceOptions& options) {
+  if (options.preference == DeviceOptions::Preference::automatic) {
+    auto device = std::make_unique<PmemDevice>(path, options.create);
+    if (device->is_persistent()) {
+      options.log(LogLevel::info,
+                  fmt::format("\"{}\": the device of the log is {}", path, device->description()));
+      return device;
+    }
+  }
+  return open_device(path, options);
 }
 
 }  // namespace palimpsest::io

@@ -1,4 +1,4 @@
-// Opens a directory as a storage device by the best means this host allows.
+// Opens a directory as a storage device by the best means this host and the directory allow.
 #pragma once
 
 #include <cstdint>
@@ -26,5 +26,10 @@ struct DeviceOptions {
 /// file system), io_error.
 [[nodiscard]] std::unique_ptr<Device> open_device(const std::string& path,
                                                   const DeviceOptions& options);
+
+/// The same for the directory of a log: where it lies on persistent memory and the preference is
+/// automatic, files are mapped (pmem_device.h), and one log line says so.
+[[nodiscard]] std::unique_ptr<Device> open_log_device(const std::string& path,
+                                                      const DeviceOptions& options);
 
 }  // namespace palimpsest::io

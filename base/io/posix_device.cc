@@ -158,9 +158,9 @@ int PosixFile::extend_with_zeros(std::uint64_t end_bytes) noexcept {
   }
   if (error != 0) {
     // Give back what was taken; if that fails too, the file is merely longer than it must be.
-    static_cast<void>(do_truncate(old_size_bytes));
+    static_cast<void>(PosixFile::do_truncate(old_size_bytes));
   } else if (aligned_end != end_bytes && end_bytes > old_size_bytes) {
-    error = do_truncate(end_bytes);
+    error = PosixFile::do_truncate(end_bytes);
   }
   return error;
 }

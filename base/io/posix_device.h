@@ -32,9 +32,9 @@ class PosixFile : public File {
 
  protected:
   void do_transfer(std::span<Attempted> batch) noexcept override;
-  int do_sync() noexcept final;
-  int do_allocate(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept final;
-  int do_truncate(std::uint64_t size_bytes) noexcept final;
+  int do_sync() noexcept override;
+  int do_allocate(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept override;
+  int do_truncate(std::uint64_t size_bytes) noexcept override;
   int do_size(std::uint64_t& size_bytes) noexcept final;
 
   [[nodiscard]] int descriptor() const noexcept { return opened_.descriptor.number(); }

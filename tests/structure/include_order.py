@@ -10,7 +10,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
 THIRD_PARTY = {
     "liburing": ["base/io"],
     "liburing.h": ["base/io"],
+    "libpmem.h": ["base/io"],
     "gflags": ["experiments"],
+    "CLI": ["tools"],
     "nlohmann": ["experiments", "tools", "tests"],
     "gtest": ["tests"],
     "gmock": ["tests"],

@@ -12,8 +12,9 @@ namespace palimpsest::test {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "palimpsest-XXXXXX").string();
+  TemporaryDirectory() : TemporaryDirectory(std::filesystem::temp_directory_path()) {}
+  explicit TemporaryDirectory(const std::filesystem::path& parent) {
+    std::string pattern = (parent / "palimpsest-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) {
       throw std::runtime_error("no temporary directory: " + pattern);
     }
@@ -32,5 +33,11 @@ class TemporaryDirectory {
  private:
   std::string path_;
 };
+
+/// Where files lie in memory, if this user may write there; else the usual place.
+[[nodiscard]] inline std::filesystem::path memory_file_system() {
+  constexpr const char* kPath = "/dev/shm";
+  return ::access(kPath, W_OK | X_OK) == 0 ? kPath : std::filesystem::temp_directory_path();
+}
 
 }  // namespace palimpsest::test

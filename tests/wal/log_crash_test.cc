@@ -282,6 +282,60 @@ void crash_everywhere(std::uint64_t seed, int steps, std::uint64_t damages) {
             << " beyond a cut\n";
 }
 
+// One round writes batches into several segments. All of them are durable when it ends, not only
+// those of the segment written last.
+TEST(LogCrash, ARoundAcrossSegmentsIsDurableAsAWhole) {
+  SimDisk disk;
+  const auto device = disk.device();
+  OpenLog open(*device);
+  std::vector<Remembered> appended;
+  for (int i = 0; i < 12; ++i) {
+    const SlotId slot = open.claim();
+    for (std::uint64_t n = 0; n < 9; ++n) {
+      appended.push_back(open.change(slot, n, 777, Gsn{0}));
+    }
+  }
+  open.log().write_pending();
+  ASSERT_EQ(open.log().statistics().rounds, 1U);
+  ASSERT_GT(open.log().statistics().stream_bytes, kSmallFiles.segment_bytes);
+  const SimDisk crashed = disk.crash(1, CrashKeeps::nothing);
+  EXPECT_EQ(missing(appended, open.log().durable_gsn(), read_log(*crashed.device())), "");
+}
+
+// A crash has kept the header of a segment and lost its only batch. The segment's number is given
+// again, to a file made since: two that hold one number would be refused.
+TEST(LogCrash, NumberOfASegmentWithoutBatchesIsGivenAgain) {
+  SimDisk disk;
+  const auto device = disk.device();
+  std::string file;
+  {
+    OpenLog open(*device);
+    const SlotId slot = open.claim();
+    const Segments& segments = open.store().segments();
+    open.log().wait_durable(open.commit(slot, 1000).gsn);  // the segment does not end with a batch
+    for (std::uint64_t i = 0; !segments.has(2); ++i) {
+      open.log().wait_durable(open.change(slot, i, 1500, Gsn{0}).gsn);
+    }
+    const std::string name = segments.name_of(2);
+    file = name.substr(name.rfind('/') + 1);
+  }
+  disk.overwrite(file, kSegmentHeaderBytes, std::vector<std::byte>(2048));
+  const Found found = read_log(*device);
+  const std::size_t kept = found.records.size();
+  ASSERT_LT(raw(found.end.position), 2 * kSmallFiles.segment_bytes);
+  {
+    OpenLog open(*device);
+    const std::uint32_t files = open.store().segments().files();
+    const SlotId slot = open.claim();
+    open.log().reserve(slot, {.bytes = 2000, .credit_bytes = 4 * kSmallFiles.segment_bytes});
+    ASSERT_GT(open.store().segments().files(), files);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      open.log().wait_durable(open.change(slot, i, 1500, Gsn{0}).gsn);
+    }
+  }
+  EXPECT_EQ(read_log(*device).records.size(), kept + 3);
+}
+
 TEST(LogCrash, EveryCrashPointOfScriptedWorkloads) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     crash_everywhere(seed, 500, 5);

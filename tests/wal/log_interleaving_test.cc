@@ -109,6 +109,30 @@ TEST_F(LogInterleaving, CommitWrittenBeyondTheStatedGsnIsStillPending) {
   EXPECT_FALSE(open_.log().has_pending());
 }
 
+// A slot that has lain idle appends when the round has read the ends of all logs: its record is not
+// in the batch, so its GSN lies above what the batch states (argument for C4 before A1).
+TEST_F(LogInterleaving, IdleSlotAppendsBehindARound) {
+  for (int i = 0; i < 5; ++i) {
+    commit(a_);  // the clock leaves the other slot behind
+  }
+  {
+    bool first = true;
+    SyncHook hook("wal.batch.written", [&] {
+      if (first) {
+        first = false;
+        change(b_);
+      }
+    });
+    round();
+    EXPECT_EQ(hook.hits(), 1U);
+  }
+  EXPECT_GT(appended_.back().gsn, open_.log().durable_gsn());
+  expect_claim_holds();
+  round();
+  EXPECT_LE(appended_.back().gsn, open_.log().durable_gsn());
+  expect_claim_holds();
+}
+
 // Power fails when a batch is written and not synced: nothing of it is acknowledged.
 TEST_F(LogInterleaving, NothingIsStatedBeforeTheSync) {
   change(a_);

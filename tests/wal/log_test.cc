@@ -491,49 +491,6 @@ TEST_F(LogTest, FullDiskIsToldAndHeals) {
   open.log().write_pending();
 }
 
-// Padding is not paid for by credit: small commits of many slots use up more than they took. They
-// are told to wait, and the log works on.
-TEST_F(LogTest, PaddingOfSmallCommitsPushesBack) {
-  OpenLog open(*device_);
-  std::vector<SlotId> slots;
-  for (int i = 0; i < 12; ++i) {
-    slots.push_back(open.claim());
-    open.log().reserve(slots.back(), {.bytes = 100, .credit_bytes = 12 << 10U});
-  }
-  for (int round = 0; round < 3; ++round) {
-    std::uint64_t commits = 0;
-    while (open.log().try_reserve(slots[commits % 12], {.bytes = 100, .credit_bytes = 100},
-                                  [] { return true; })) {
-      open.log().wait_durable(open.commit(slots[commits % 12], commits + 1).gsn);
-      ++commits;
-    }
-    EXPECT_GT(commits, 100U);
-    EXPECT_FALSE(open.log().failed());
-    EXPECT_LE(open.store().segments().files(), kSmallFiles.segments_max);
-    open.forget();
-  }
-  open.log().wait_durable(open.commit(slots[0], 1).gsn);
-}
-
-TEST_F(LogTest, MoreThanTheLogIsRefusedAndWaitersMayGiveUp) {
-  OpenLog open(*device_);
-  const SlotId slot = open.claim();
-  const auto reserve = [&](std::size_t credit) {
-    return open.log().try_reserve(slot, {.bytes = 100, .credit_bytes = credit},
-                                  [] { return true; });
-  };
-  EXPECT_EQ(
-      error_of([&] { return reserve(7 * kSmallFiles.segment_bytes); }, "are all there may be"),
-      ErrorCode::invalid_argument);
-  EXPECT_TRUE(reserve(5 * kSmallFiles.segment_bytes));
-  const SlotId other = open.claim();
-  EXPECT_FALSE(
-      open.log().try_reserve(other, {.bytes = 100, .credit_bytes = 3 << 16U}, [] { return true; }));
-  open.log().release_credit(slot);
-  EXPECT_TRUE(
-      open.log().try_reserve(other, {.bytes = 100, .credit_bytes = 3 << 16U}, [] { return true; }));
-}
-
 TEST_F(LogTest, OptionsBeyondLimitsAreRefused) {
   LogOptions options = small_options();
   options.batch_bytes_max = 2 * kSmallFiles.segment_bytes;

@@ -11,6 +11,7 @@
 #include "palimpsest/error.h"
 
 #include "base/aligned_memory.h"
+#include "base/io/pmem_device.h"
 #include "base/io/posix_device.h"
 #include "base/io/uring_device.h"
 #include "tests/support/seed.h"
@@ -36,12 +37,15 @@ class DeviceStressTest : public ::testing::TestWithParam<std::string> {
       device_ = std::make_unique<UringDevice>(directory_.path(), false, stderr_log_sink());
     } else if (GetParam() == "posix") {
       device_ = std::make_unique<PosixDevice>(directory_.path(), false);
+    } else if (GetParam() == "pmem") {
+      device_ = std::make_unique<PmemDevice>(directory_.path(), false);
     } else {
       device_ = disk_.device();
     }
   }
 
-  test::TemporaryDirectory directory_;
+  test::TemporaryDirectory directory_{
+      GetParam() == "pmem" ? test::memory_file_system() : std::filesystem::temp_directory_path()};
   test::SimDisk disk_;
   std::unique_ptr<Device> device_;
 };
@@ -205,7 +209,8 @@ TEST(SyncRace, ASyncBesideAFailingOneDoesNotSucceed) {
   EXPECT_FALSE(succeeded.load());
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceStressTest, ::testing::Values("uring", "posix", "sim"),
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceStressTest,
+                         ::testing::Values("uring", "posix", "pmem", "sim"),
                          [](const auto& test) { return test.param; });
 
 }  // namespace

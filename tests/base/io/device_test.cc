@@ -1,4 +1,5 @@
-// What every device promises: io_uring, POSIX and the simulated disk.
+// What every device promises: io_uring, POSIX, mapped files (persistent or not) and the simulated
+// disk.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,6 +23,7 @@
 
 #include "base/aligned_memory.h"
 #include "base/io/open_device.h"
+#include "base/io/pmem_device.h"
 #include "base/io/posix_device.h"
 #include "base/io/uring_device.h"
 #include "tests/support/child_process.h"
@@ -47,6 +49,9 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
     if (GetParam() == "posix") {
       return std::make_unique<PosixDevice>(directory_.path(), false);
     }
+    if (GetParam() == "pmem") {
+      return std::make_unique<PmemDevice>(directory_.path(), false);
+    }
     return disk_.device();
   }
   [[nodiscard]] bool is_real() const { return GetParam() != "sim"; }
@@ -56,7 +61,8 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
     }
   }
 
-  test::TemporaryDirectory directory_;
+  test::TemporaryDirectory directory_{
+      GetParam() == "pmem" ? test::memory_file_system() : std::filesystem::temp_directory_path()};
   test::SimDisk disk_;
   std::unique_ptr<Device> device_;
 };
@@ -381,7 +387,7 @@ TEST_P(DeviceTest, RegisteredMemoryIsMemory) {
   write_and_read(memory, 4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, ::testing::Values("uring", "posix", "sim"),
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, ::testing::Values("uring", "posix", "pmem", "sim"),
                          [](const auto& test) { return test.param; });
 
 class OpenDeviceTest : public ::testing::Test {
@@ -403,6 +409,15 @@ TEST_F(OpenDeviceTest, PrefersIoUringAndIsSilentAboutIt) {
   posix.preference = DeviceOptions::Preference::posix;
   EXPECT_THAT(open_device(directory_.path(), posix)->description(),
               ::testing::StartsWith("posix, "));
+  EXPECT_TRUE(lines_.empty());
+}
+
+TEST_F(OpenDeviceTest, ALogOnAnOrdinaryDiskGetsTheOrdinaryDevice) {
+  if (PmemDevice(directory_.path(), false).is_persistent()) {
+    GTEST_SKIP() << "everything counts as persistent memory here";
+  }
+  EXPECT_EQ(open_log_device(directory_.path(), options(false))->description(),
+            open_device(directory_.path(), options(false))->description());
   EXPECT_TRUE(lines_.empty());
 }
 

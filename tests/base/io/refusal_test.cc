@@ -18,19 +18,13 @@
 #include "base/io/direct_io.h"
 #include "base/io/open_device.h"
 #include "tests/support/child_process.h"
+#include "tests/support/system_call_filter.h"
 #include "tests/support/temporary_directory.h"
 
 namespace palimpsest::io {
 namespace {
 
-/// A filter that lets everything pass but what `add_rules` adds.
-template <class AddRules>
-bool install_filter(const AddRules& add_rules) {
-  scmp_filter_ctx filter = ::seccomp_init(SCMP_ACT_ALLOW);
-  const bool done = filter != nullptr && add_rules(filter) && ::seccomp_load(filter) == 0;
-  ::seccomp_release(filter);
-  return done;
-}
+using test::install_filter;
 
 bool forbid_io_uring(scmp_filter_ctx filter, int error) {
   return ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(static_cast<unsigned>(error)),

@@ -1,0 +1,150 @@
+// What bounds a log that is written: the rings of its slots, and the credit that keeps it within
+// its segments.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "tests/support/error_of.h"
+#include "tests/wal/log_fixture.h"
+#include "wal/log.h"
+
+namespace palimpsest::wal::test {
+namespace {
+
+using palimpsest::test::error_of;
+using palimpsest::test::SimDisk;
+using palimpsest::test::SimKind;
+using palimpsest::test::SimOperation;
+
+class LogBounds : public ::testing::Test {
+ protected:
+  LogBounds() : device_(disk_.device()) {}
+
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+};
+
+// While a batch is on its way to the disk, its records can be read nowhere but in the ring: their
+// owner may go on appending, but not over them.
+TEST_F(LogBounds, RecordsOnTheirWayToTheDiskStayInTheRing) {
+  OpenLog open(*device_);
+  const SlotId slot = open.claim();
+  constexpr std::size_t kPayload = 1000;
+  constexpr std::size_t kRecord = sizeof(RecordHeader) + kPayload;
+  std::vector<Remembered> appended;
+  appended.reserve(8);
+  for (std::uint64_t i = 0; i < 7; ++i) {
+    appended.push_back(open.change(slot, i, kPayload, Gsn{0}));
+  }
+  int met = 0;
+  disk_.set_hook([&](const SimOperation& operation) {
+    if (operation.kind != SimKind::write || ++met > 1) {
+      return;
+    }
+    while (open.log().slot_log(slot).has_room(kRecord)) {
+      appended.push_back(open.change(slot, appended.size(), kPayload, Gsn{0}));
+    }
+    EXPECT_EQ(appended.size(), 8U);  // the ring has 8 KiB
+    LogCursor cursor;
+    std::vector<std::byte> bytes;
+    for (const Remembered& record : appended) {
+      open.log().read_back(slot, record.lsn, cursor, bytes);
+      const auto view = record_at(bytes, 0);
+      ASSERT_TRUE(view);
+      EXPECT_EQ(number_of(slot, view->payload), record.number);
+    }
+  });
+  open.log().write_pending();
+  disk_.set_hook({});
+  EXPECT_GE(met, 1);
+  open.log().write_pending();
+  EXPECT_EQ(missing(appended, open.log().durable_gsn(), read_log(*disk_.snapshot().device())), "");
+}
+
+// Padding is not paid for by credit: who commits little at a time uses up more of the log than he
+// took. When nothing is left, credit in hand does not help; only those who make space go on.
+TEST_F(LogBounds, CreditInHandDoesNotPassPadding) {
+  OpenLog open(*device_);
+  const SlotId slot = open.claim();
+  const SlotId other = open.claim();
+  const auto try_reserve = [&](SlotId whose, std::size_t credit_bytes, bool goes_first) {
+    return open.log().try_reserve(
+        whose, {.bytes = 100, .credit_bytes = credit_bytes, .goes_first = goes_first},
+        [] { return true; });
+  };
+  for (std::uint64_t i = 0; i < 150; ++i) {  // more than a segment, to be given back below
+    open.log().wait_durable(open.commit(slot, i).gsn);
+  }
+  ASSERT_TRUE(try_reserve(slot, std::size_t{2} << 16U, false));
+  constexpr std::size_t kStep = 4096;
+  for (std::size_t bytes = kStep; try_reserve(other, bytes, false); bytes += kStep) {
+  }
+  int appended = 0;
+  const auto append_and_wait = [&] {
+    const auto payload = payload_of(slot, 1, 16);
+    const Appended record =
+        open.log().append(slot, Gsn{0}, kChange, payload.size(),
+                          [&](MutableBytes into) { std::ranges::copy(payload, into.begin()); });
+    open.log().wait_durable(record.gsn);
+    ++appended;
+  };
+  while (appended < 50 && try_reserve(slot, 100, false)) {
+    append_and_wait();
+  }
+  EXPECT_LT(appended, 50);
+  EXPECT_TRUE(try_reserve(slot, 100, true));
+  append_and_wait();
+  EXPECT_FALSE(try_reserve(slot, 100, false));
+  open.forget();
+  EXPECT_TRUE(try_reserve(slot, 100, false));
+}
+
+// Padding is not paid for by credit: small commits of many slots use up more than they took. They
+// are told to wait, and the log works on.
+TEST_F(LogBounds, PaddingOfSmallCommitsPushesBack) {
+  OpenLog open(*device_);
+  std::vector<SlotId> slots;
+  for (int i = 0; i < 12; ++i) {
+    slots.push_back(open.claim());
+    open.log().reserve(slots.back(), {.bytes = 100, .credit_bytes = 12 << 10U});
+  }
+  for (int round = 0; round < 3; ++round) {
+    std::uint64_t commits = 0;
+    while (open.log().try_reserve(slots[commits % 12], {.bytes = 100, .credit_bytes = 100},
+                                  [] { return true; })) {
+      open.log().wait_durable(open.commit(slots[commits % 12], commits + 1).gsn);
+      ++commits;
+    }
+    EXPECT_GT(commits, 100U);
+    EXPECT_FALSE(open.log().failed());
+    EXPECT_LE(open.store().segments().files(), kSmallFiles.segments_max);
+    open.forget();
+  }
+  open.log().wait_durable(open.commit(slots[0], 1).gsn);
+}
+
+TEST_F(LogBounds, MoreThanTheLogIsRefusedAndWaitersMayGiveUp) {
+  OpenLog open(*device_);
+  const SlotId slot = open.claim();
+  const auto reserve = [&](std::size_t credit) {
+    return open.log().try_reserve(slot, {.bytes = 100, .credit_bytes = credit},
+                                  [] { return true; });
+  };
+  EXPECT_EQ(
+      error_of([&] { return reserve(7 * kSmallFiles.segment_bytes); }, "are all there may be"),
+      ErrorCode::invalid_argument);
+  EXPECT_TRUE(reserve(5 * kSmallFiles.segment_bytes));
+  const SlotId other = open.claim();
+  EXPECT_FALSE(
+      open.log().try_reserve(other, {.bytes = 100, .credit_bytes = 3 << 16U}, [] { return true; }));
+  open.log().release_credit(slot);
+  EXPECT_TRUE(
+      open.log().try_reserve(other, {.bytes = 100, .credit_bytes = 3 << 16U}, [] { return true; }));
+}
+
+}  // namespace
+}  // namespace palimpsest::wal::test

@@ -1,0 +1,23 @@
+// What the subcommands of `palimpsest` share: how one is added, and what the exit codes mean.
+//
+// Failure: an action throws Error, or what the standard library throws; main() prints the message
+//          and exits with kFailed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace palimpsest::tools {
+
+inline constexpr int kOk = 0;
+inline constexpr int kFailed = 1;  ///< damaged, or could not be read; the message is on stderr
+inline constexpr int kUsage = 2;   ///< the command line means nothing
+
+/// What the chosen subcommand does; returns the exit code.
+using Action = std::function<int()>;
+
+/// `palimpsest log DIR`: shows a database's log and verifies it. Each of these adds a subcommand to
+/// `app` that, when it is named, puts itself into `chosen`; both outlive the parsing and the call.
+void add_log_command(CLI::App& app, Action& chosen);
+
+}  // namespace palimpsest::tools

@@ -1,0 +1,128 @@
+// `palimpsest log DIR`: what a database's log says about itself, whether all of it is whole, and
+// its records.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/aligned_memory.h"
+#include "base/io/open_device.h"
+#include "buffer/file_header.h"
+#include "tools/palimpsest/command.h"
+#include "tools/palimpsest/log_listing.h"
+#include "wal/log_reader.h"
+#include "wal/log_store.h"
+
+namespace palimpsest::tools {
+namespace {
+
+constexpr const char* kPageFileName = "pages";
+constexpr const char* kLogFolder = "log";
+constexpr std::array<std::uint32_t, 5> kPageBytes{4096, 8192, 16384, 32768, 65536};
+constexpr std::uint32_t kPageBytesDefault = kPageBytes.front();
+
+struct LogOptions {
+  std::string directory;
+  bool records = false;
+  bool json = false;
+  std::uint32_t page_bytes = 0;  ///< 0: what the page file says
+};
+
+/// Which device is used matters to nobody here.
+io::DeviceOptions quiet() {
+  return {.preference = io::DeviceOptions::Preference::posix, .log = [](LogLevel, auto) {}};
+}
+
+/// The directory itself, or the folder "log" in it.
+std::unique_ptr<io::Device> open_log_directory(const std::string& path) {
+  auto device = io::open_device(path, quiet());
+  if (!device->exists(wal::kControlFileName) && device->exists(kLogFolder)) {
+    device = io::open_device(path + "/" + kLogFolder, quiet());
+  }
+  if (!device->exists(wal::kControlFileName)) {
+    throw Error(ErrorCode::not_found, fmt::format("\"{}\" holds no log: there is no file \"{}\"",
+                                                  device->path(), wal::kControlFileName));
+  }
+  return device;
+}
+
+/// The page size of the database, by which records of trees are read. A page file that is missing
+/// or damaged is not this command's subject.
+std::uint32_t page_bytes_of(const std::string& directory) {
+  try {
+    const auto file =
+        io::open_device(directory, quiet())->open(kPageFileName, io::OpenMode::read_only, false);
+    const AlignedMemory blocks(buffer::kHeaderCopies * buffer::kHeaderBlockBytes,
+                               buffer::kHeaderBlockBytes);
+    file->read(0, blocks.bytes());
+    const std::uint32_t bytes =
+        buffer::find_file_header(blocks.bytes(), file->name()).header.page_size_bytes;
+    if (std::ranges::find(kPageBytes, bytes) == kPageBytes.end()) {
+      throw Error(
+          ErrorCode::corruption,
+          fmt::format("page file \"{}\" says that pages have {} bytes", file->name(), bytes));
+    }
+    return bytes;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) {
+      fmt::print(stderr, "palimpsest: pages are taken to have {} bytes: {}\n", kPageBytesDefault,
+                 error.what());
+    }
+    return kPageBytesDefault;
+  }
+}
+
+void list(const LogOptions& options, const LogListing& listing) {
+  const auto device = open_log_directory(options.directory);
+  const wal::LogStore store = wal::LogStore::open(*device, {}, true);
+  const wal::ControlState& control = store.control().state();
+  listing.show(control);
+  listing.show(store.segments());
+  wal::LogReader reader(store.segments(), control);
+  reader.find_end();
+  listing.show(reader, store.segments());
+  if (options.records) {
+    for (const wal::StreamPart& part : reader.parts()) {
+      reader.visit(part, [&](const wal::LoggedRecord& logged) { listing.show(logged); });
+    }
+  }
+}
+
+int run(const LogOptions& options) {
+  const bool asks_file = options.records && options.page_bytes == 0;
+  const LogListing listing(options.json, asks_file
+                                             ? page_bytes_of(options.directory)
+                                             : std::max(options.page_bytes, kPageBytesDefault));
+  try {
+    list(options, listing);
+  } catch (const Error& error) {
+    listing.show(error);
+    throw;
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void add_log_command(CLI::App& app, Action& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("log", "Shows what a database's log says about itself, and verifies it.");
+  const auto options = std::make_shared<LogOptions>();
+  command->add_option("DIR", options->directory, "the database's directory")->required();
+  command->add_flag("--records", options->records, "show each record");
+  command->add_flag("--json", options->json, "one JSON object a line");
+  command
+      ->add_option("--page-bytes", options->page_bytes,
+                   "page size of the trees (default: what the page file says, else 4096)")
+      ->check(CLI::IsMember(std::vector(kPageBytes.begin(), kPageBytes.end())));
+  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace palimpsest::tools

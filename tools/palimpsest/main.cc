@@ -1,0 +1,42 @@
+// The `palimpsest` command: looks into databases. What it can do is in the files beside this one,
+// a subcommand each (command.h).
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "tools/palimpsest/command.h"
+
+namespace palimpsest::tools {
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app("Looks into Palimpsest databases; changes nothing.", "palimpsest");
+  app.require_subcommand(1);
+  Action chosen;
+  add_log_command(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;  // 0: help was asked for
+  }
+  const int code = chosen();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    fmt::print(stderr, "palimpsest: the output could not be written\n");
+    return kFailed;
+  }
+  return code;
+}
+
+}  // namespace
+}  // namespace palimpsest::tools
+
+int main(int argc, char** argv) {
+  try {
+    return palimpsest::tools::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "palimpsest: %s\n", error.what());
+    return palimpsest::tools::kFailed;
+  }
+}
