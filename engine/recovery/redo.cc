@@ -23,7 +23,7 @@ namespace {
 using wal::LoggedRecord;
 
 constexpr std::size_t kWindowBytesMin = std::size_t{64} << 10U;
-constexpr std::size_t kWindowBytesMax = std::size_t{8} << 20U;
+constexpr std::size_t kWindowBytesMax = std::size_t{4} << 20U;
 constexpr Gsn kEveryGsn{~std::uint64_t{0}};
 
 /// Reads the log into windows.

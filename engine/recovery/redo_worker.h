@@ -46,7 +46,7 @@ class RedoWorker {
   void replay_group(const ReplayWindow& window, std::span<const ReplayItem> items,
                     std::span<const std::uint32_t> group);
   void take_frame(Page& page);
-  void gather(const Page& page, std::span<const ReplayItem> items);
+  void gather(const Page& page, const ReplayWindow& window, std::span<const ReplayItem> items);
   void apply(Page& page, const ReplayWindow& window);
 
   const RecoveryAnalysis& analysis_;
