@@ -424,8 +424,8 @@ std::optional<RecordSummary> summarize(ConstBytes payload) noexcept {
       return std::nullopt;
     }
     summary.is_compensation = (header.bits & kCompensation) != 0;
-    summary.names_large_value = is_large(header.flags_before | header.flags_after) &&
-                                header.kind != TreeRecordKind::mark;
+    summary.names_large_value =
+        is_large(header.flags_before | header.flags_after) && header.kind != TreeRecordKind::mark;
   }
   summary.formats = header.kind == TreeRecordKind::format_root;
   if (summary.is_record_change || summary.formats || header.kind == TreeRecordKind::purge) {

@@ -217,10 +217,8 @@ TEST_F(RecoveryAnalysisTest, WhatLiesBeyondTheCutDoesNotCount) {
   log().harden();
   const Body body = insertion("b");
   Gsn beyond{0};
-  const bool reserved =
-      log().of(0).try_reserve({.change_bytes = body.size(), .system_bytes = 0}, [] {
-        return false;
-      });
+  const bool reserved = log().of(0).try_reserve({.change_bytes = body.size(), .system_bytes = 0},
+                                                [] { return false; });
   ASSERT_TRUE(reserved);
   SimDisk crashed = disk_;
   log().of(0).append_change(Gsn{0}, wal::BodyKind::tree, body.size(), [&](MutableBytes into) {
@@ -312,8 +310,8 @@ TEST_F(RecoveryAnalysisTest, PagesOfStructureChanges) {
   log().system(0, encoded(btree::LoggedFormatRoot{kTree, PageId{701}}), freed);
   log().harden();
   const RecoveryAnalysis analysis = analyse_now();
-  EXPECT_THAT(space_of(analysis), ElementsAre("600+1 free", "700+1 free", "701+1 used",
-                                              "702+1 free"));
+  EXPECT_THAT(space_of(analysis),
+              ElementsAre("600+1 free", "700+1 free", "701+1 used", "702+1 free"));
   EXPECT_EQ(analysis.ended.gsn_of(PageId{600}), freed);
   EXPECT_EQ(analysis.ended.gsn_of(PageId{701}), freed);
   EXPECT_EQ(analysis.ended.gsn_of(PageId{703}), Gsn{0});
@@ -341,9 +339,9 @@ TEST_F(RecoveryAnalysisTest, WhatWinnersGaveUpIsPending) {
   EXPECT_THAT(space_of(analysis), IsEmpty()) << "they are in use as they were";
   log().system(1, space_body({{PageId{801}, 2}}), Gsn{1'000'000}, wal::BodyKind::space);
   log().harden();
-  EXPECT_THAT(analyse_now().pending_frees,
-              ElementsAre(PageRun{PageId{800}, 1}, PageRun{PageId{803}, 1},
-                          PageRun{PageId{900}, 2}));
+  EXPECT_THAT(
+      analyse_now().pending_frees,
+      ElementsAre(PageRun{PageId{800}, 1}, PageRun{PageId{803}, 1}, PageRun{PageId{900}, 2}));
 }
 
 TEST_F(RecoveryAnalysisTest, RollingBackFreesWhatWasTakenAndTakesBackWhatWasGivenUp) {
@@ -354,9 +352,9 @@ TEST_F(RecoveryAnalysisTest, RollingBackFreesWhatWasTakenAndTakesBackWhatWasGive
   log().change(0, taken);
   log().change(0, given);
   log().compensate(0, undone(given), log().back_of(0));
-  log().compensate(0, undone(taken), static_cast<std::uint32_t>(
-                                         raw(log().of(0).next_to_undo()) -
-                                         raw(log().of(0).name().first)));
+  log().compensate(
+      0, undone(taken),
+      static_cast<std::uint32_t>(raw(log().of(0).next_to_undo()) - raw(log().of(0).name().first)));
   log().harden();
   EXPECT_THAT(space_of(analyse_now()), ElementsAre("800+4 free"));
   log().commit(0);  // what is left of it

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "palimpsest/error.h"
+
 #include "base/check.h"
 #include "buffer/page_header.h"
-#include "palimpsest/error.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -37,8 +38,7 @@ LogWriter::LogWriter(io::Device& device) : log_(device, kFiles, log_options()) {
 
 wal::TransactionLog& LogWriter::of(std::uint32_t slot) {
   while (slots_.size() <= slot) {
-    slots_.push_back(
-        std::make_unique<wal::TransactionLog>(log_.log(), log_.clock(), log_.claim()));
+    slots_.push_back(std::make_unique<wal::TransactionLog>(log_.log(), log_.clock(), log_.claim()));
     check(slots_.back()->slot() == SlotId{static_cast<std::uint32_t>(slots_.size() - 1)},
           "slots are claimed in order");
   }
@@ -46,8 +46,8 @@ wal::TransactionLog& LogWriter::of(std::uint32_t slot) {
 }
 
 void LogWriter::reserve(std::uint32_t slot, std::size_t bytes) {
-  const bool done = of(slot).try_reserve({.change_bytes = bytes, .system_bytes = bytes},
-                                         [] { return false; });
+  const bool done =
+      of(slot).try_reserve({.change_bytes = bytes, .system_bytes = bytes}, [] { return false; });
   check(done, "there is space");
 }
 
@@ -103,9 +103,9 @@ RecoveryAnalysis analysis_of(io::Device& device, ProgressCallback progress) {
   const wal::LogStore store = wal::LogStore::open(device, kFiles, true);
   wal::LogReader reader(store.segments(), store.control().state());
   reader.find_end();
-  return analyse(reader, {.page_size_bytes = kPageSize,
-                          .freed_runs = freed_runs,
-                          .progress = std::move(progress)});
+  return analyse(
+      reader,
+      {.page_size_bytes = kPageSize, .freed_runs = freed_runs, .progress = std::move(progress)});
 }
 
 Body space_body(std::vector<buffer::PageRun> runs) {
