@@ -61,10 +61,11 @@ struct TreeRecord {
 /// of most. Judged is only that it is long enough.
 struct RecordSummary {
   bool is_record_change = false;
-  bool is_compensation = false;     ///< a record change only
-  bool names_large_value = false;   ///< a record change only: before or after it
-  PageId only_page = kNoPage;       ///< the page it concerns, if its kind concerns one
-  bool formats = false;             ///< ... and whether that page gets new content, unread
+  bool is_undoable = false;
+  bool is_compensation = false;
+  bool names_large_value = false;  ///< a record change only: before or after it
+  PageId only_page = kNoPage;      ///< the page it concerns, if its kind concerns one
+  bool formats = false;            ///< ... and whether that page gets new content, unread
 };
 [[nodiscard]] std::optional<RecordSummary> summarize(ConstBytes payload) noexcept;
 

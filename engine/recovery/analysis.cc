@@ -100,10 +100,9 @@ void Analyser::tree_body(const LoggedRecord& logged, const wal::TransactionRecor
   if (!summary) {
     refuse(logged, "it is no record of a tree");
   }
-  const bool undoable = summary->is_record_change && !summary->is_compensation;
-  if (record.role == RecordRole::change ? !undoable
-                                        : record.role == RecordRole::compensation &&
-                                              !summary->is_compensation) {
+  if (record.role == RecordRole::change
+          ? !summary->is_undoable
+          : record.role == RecordRole::compensation && !summary->is_compensation) {
     refuse(logged, "its body does not suit its role");
   }
   if (concerns_no_space(*summary)) {
@@ -167,8 +166,8 @@ RecoveryAnalysis Analyser::finish(Gsn durable) {
   given_up_.visit([&](const PageRange& given) {
     result_.space.visit_not_newer(given, [&](const PageRange& part) {
       for (std::uint64_t at = raw(part.begin); at < raw(part.end);) {
-        const std::uint64_t pages = std::min<std::uint64_t>(
-            raw(part.end) - at, std::numeric_limits<std::uint32_t>::max());
+        const std::uint64_t pages =
+            std::min<std::uint64_t>(raw(part.end) - at, std::numeric_limits<std::uint32_t>::max());
         result_.pending_frees.push_back({PageId{at}, static_cast<std::uint32_t>(pages)});
         at += pages;
       }

@@ -12,8 +12,7 @@ void PageRanges::note(const buffer::PageRun& run, Gsn gsn, bool in_use) {
   split_at(end);
   auto next = ranges_.lower_bound(at);
   while (at < end) {
-    const std::uint64_t gap_end =
-        next == ranges_.end() ? end : std::min(end, next->first);
+    const std::uint64_t gap_end = next == ranges_.end() ? end : std::min(end, next->first);
     if (at < gap_end) {
       ranges_.emplace_hint(next, at, Note{gap_end, gsn, in_use});
       at = gap_end;

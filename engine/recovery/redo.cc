@@ -23,7 +23,7 @@ namespace {
 using wal::LoggedRecord;
 
 constexpr std::size_t kWindowBytesMin = std::size_t{64} << 10U;
-constexpr std::size_t kWindowBytesMax = std::size_t{8} << 20U;
+constexpr std::size_t kWindowBytesMax = std::size_t{4} << 20U;
 constexpr Gsn kEveryGsn{~std::uint64_t{0}};
 
 /// Reads the log into windows.
@@ -58,8 +58,8 @@ class LogFeeder {
   ReplayWindow held_back_;  ///< while a window is exchanged for the next
   ReplayWindow* window_;
   wal::Incarnation incarnation_{};
-  Gsn stated_{};             ///< by the batch that is being read
-  Gsn complete_{};           ///< every record up to here has been read
+  Gsn stated_{};                ///< by the batch that is being read
+  Gsn complete_{};              ///< every record up to here has been read
   std::uint64_t position_ = 0;  ///< in the log
 };
 
@@ -147,9 +147,8 @@ class Workers {
  public:
   Workers(WindowQueue& queue, std::vector<std::unique_ptr<RedoWorker>>& workers) : queue_(queue) {
     for (std::size_t number = 0; number < workers.size(); ++number) {
-      threads_.emplace_back([&queue, number, worker = workers[number].get()] {
-        run(queue, number, *worker);
-      });
+      threads_.emplace_back(
+          [&queue, number, worker = workers[number].get()] { run(queue, number, *worker); });
     }
   }
   Workers(const Workers&) = delete;

@@ -35,9 +35,10 @@ struct RedoOptions {
 };
 
 struct RedoStatistics {
-  std::uint64_t log_bytes = 0;        ///< of the stream, read
-  std::uint64_t changes = 0;          ///< counted records times their pages
-  std::uint64_t changes_applied = 0;  ///< the others were on the page already, or of an earlier life
+  std::uint64_t log_bytes = 0;  ///< of the stream, read
+  std::uint64_t changes = 0;    ///< counted records times their pages
+  std::uint64_t changes_applied =
+      0;  ///< the others were on the page already, or of an earlier life
   std::uint64_t pages_read = 0;
   std::uint64_t pages_written = 0;  ///< a page as often as it was
 };

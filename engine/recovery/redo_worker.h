@@ -46,7 +46,7 @@ class RedoWorker {
   void replay_group(const ReplayWindow& window, std::span<const ReplayItem> items,
                     std::span<const std::uint32_t> group);
   void take_frame(Page& page);
-  void gather(const Page& page, std::span<const ReplayItem> items);
+  void gather(const Page& page, const ReplayWindow& window, std::span<const ReplayItem> items);
   void apply(Page& page, const ReplayWindow& window);
 
   const RecoveryAnalysis& analysis_;
@@ -55,8 +55,8 @@ class RedoWorker {
   std::vector<Page> known_;
   std::vector<std::uint32_t> slots_;  ///< hash table of numbers in known_, open addressing
   // Of the window:
-  std::vector<std::uint32_t> earlier_;  ///< by item: the item before of the same page
-  std::vector<std::uint32_t> touched_;  ///< pages with items to apply
+  std::vector<std::uint32_t> earlier_;    ///< by item: the item before of the same page
+  std::vector<std::uint32_t> touched_;    ///< pages with items to apply
   std::vector<const ReplayItem*> chain_;  ///< of one page, ascending by GSN
   std::uint64_t changes_ = 0;
   std::uint64_t applied_ = 0;

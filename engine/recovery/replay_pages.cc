@@ -25,8 +25,7 @@ btree::SwipRule replay_swip_rule(const buffer::PageFile& file) noexcept {
   return {.plausible = &names_a_page, .context = &file};
 }
 
-ReplayPages::ReplayPages(buffer::PageFile& file, buffer::PageWriter& writer,
-                         std::size_t frames_max)
+ReplayPages::ReplayPages(buffer::PageFile& file, buffer::PageWriter& writer, std::size_t frames_max)
     : file_(file),
       writer_(writer),
       page_size_(file.page_size_bytes()),

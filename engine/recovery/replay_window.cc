@@ -97,9 +97,8 @@ std::uint64_t WindowQueue::replayed() const {
 
 const ReplayWindow* WindowQueue::next(std::size_t worker) {
   std::unique_lock guard(mutex_);
-  submitted_changed_.wait(guard, [&] {
-    return failure_ != nullptr || closed_ || done_[worker] < submitted_;
-  });
+  submitted_changed_.wait(
+      guard, [&] { return failure_ != nullptr || closed_ || done_[worker] < submitted_; });
   if (failure_ != nullptr || done_[worker] == submitted_) {
     return nullptr;
   }

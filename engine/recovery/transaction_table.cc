@@ -126,11 +126,10 @@ std::vector<LoserTransaction> TransactionTable::losers() const {
       continue;
     }
     require_changes(name, log);
-    losers.push_back({.name = {.incarnation = name.first,
-                               .first = log.open->first,
-                               .slot = name.second},
-                      .undo_next = log.open->undo_next,
-                      .newest_chunk = log.newest_chunk});
+    losers.push_back(
+        {.name = {.incarnation = name.first, .first = log.open->first, .slot = name.second},
+         .undo_next = log.open->undo_next,
+         .newest_chunk = log.newest_chunk});
   }
   return losers;
 }

@@ -92,8 +92,8 @@ bool LoggedForest::insert(std::uint32_t tree, ByteView key, ByteView value) {
       return false;
     }
     if (node.can_insert(key.size(), value.size())) {
-      const Gsn gsn = log(true, gsn_of(page),
-                          btree::LoggedInsert{{id_of(tree), page, at.slot, key}, {value}});
+      const Gsn gsn =
+          log(true, gsn_of(page), btree::LoggedInsert{{id_of(tree), page, at.slot, key}, {value}});
       const bool fits = node.insert(at.slot, key, value);
       check(fits, "an insert that was asked for fits");
       set_gsn(page, gsn);
@@ -114,10 +114,9 @@ bool LoggedForest::update(std::uint32_t tree, ByteView key, ByteView value) {
       return false;
     }
     if (node.can_replace(at.slot, value.size())) {
-      const Gsn gsn =
-          log(true, gsn_of(page),
-              btree::LoggedUpdate{
-                  {id_of(tree), page, at.slot, key}, {node.value(at.slot)}, {value}});
+      const Gsn gsn = log(
+          true, gsn_of(page),
+          btree::LoggedUpdate{{id_of(tree), page, at.slot, key}, {node.value(at.slot)}, {value}});
       if (node.value(at.slot).size() == value.size()) {
         std::memcpy(node.value_bytes(at.slot).data(), value.data(), value.size());
       } else {

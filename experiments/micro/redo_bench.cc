@@ -85,8 +85,8 @@ std::string key_of(std::uint64_t number) {
 class Writer {
  public:
   Writer(io::Device& device, PageId first_page)
-      : store_(wal::LogStore::create(device, Uuid{7}, {.segment_bytes = 64U << 20U,
-                                                      .segments_max = 512})) {
+      : store_(wal::LogStore::create(device, Uuid{7},
+                                     {.segment_bytes = 64U << 20U, .segments_max = 512})) {
     wal::LogReader reader(store_.segments(), store_.control().state());
     log_ = wal::Log::begin(store_, reader.find_end(), clock_, slots_, {});
     for (std::uint32_t i = 0; i < kSlots; ++i) {
@@ -96,8 +96,7 @@ class Writer {
     }
     reserve();
     forest_ = std::make_unique<LoggedForest>(
-        kPageSize, first_page, kTrees,
-        [this](bool of_transaction, Gsn at_least, ConstBytes body) {
+        kPageSize, first_page, kTrees, [this](bool of_transaction, Gsn at_least, ConstBytes body) {
           return append(of_transaction, at_least, body);
         });
   }
@@ -149,9 +148,8 @@ class Writer {
       std::memcpy(into.data(), body.data(), body.size());
     };
     wal::TransactionLog& log = *transactions_[current_];
-    return of_transaction
-               ? log.append_change(at_least, wal::BodyKind::tree, body.size(), encode)
-               : log.append_system(at_least, wal::BodyKind::tree, body.size(), encode);
+    return of_transaction ? log.append_change(at_least, wal::BodyKind::tree, body.size(), encode)
+                          : log.append_system(at_least, wal::BodyKind::tree, body.size(), encode);
   }
 
   wal::LogStore store_;
@@ -190,9 +188,8 @@ int run(const std::string& directory, const Workload& workload) {
   wal::LogReader reader(store.segments(), store.control().state());
   const std::uint64_t bytes =
       measure("find_end", workload.log_bytes, [&] { return reader.find_end().bytes; });
-  const auto analysis = measure("analysis", bytes, [&] {
-    return engine::analyse(reader, {.page_size_bytes = kPageSize});
-  });
+  const auto analysis = measure(
+      "analysis", bytes, [&] { return engine::analyse(reader, {.page_size_bytes = kPageSize}); });
   buffer::PageWriter page_writer(*file);
   const auto redone = measure("redo", bytes, [&] {
     return engine::redo(reader, analysis, *file, page_writer,

@@ -113,6 +113,7 @@ TEST_F(DatabaseTest, RollbackUndoesEverything) {
     ASSERT_FALSE(transaction->insert(tree(), key_of(i) + "x", std::string(50, 'n')).existed);
   }
   transaction->rollback();
+  transaction.reset();
   EXPECT_EQ(content_of(tree()), before);
   EXPECT_TRUE(sound(*database_));
   crash();

@@ -1,0 +1,388 @@
+// Redo of logs of real changes against the pages as they became: random interleavings of slots,
+// memory for a few pages, several workers, crashes and failures at every I/O of redo.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/random.h"
+#include "btree/tree_record_encode.h"
+#include "tests/btree/tree_log_support.h"
+#include "tests/engine/recovery_fixture.h"
+#include "tests/support/error_of.h"
+#include "tests/support/seed.h"
+
+namespace palimpsest::engine::test {
+namespace {
+
+using experiments::LoggedForest;
+using palimpsest::test::CrashKeeps;
+using palimpsest::test::error_of;
+using palimpsest::test::seed;
+using palimpsest::test::SimDisk;
+using palimpsest::test::SimFault;
+using palimpsest::test::SimKind;
+using palimpsest::test::SimOperation;
+
+/// As little as redo takes.
+const RedoOptions kLittleMemory{.memory_bytes = 1, .workers = 1};
+
+std::string key_of(std::uint64_t number) {
+  std::string key(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) {
+    key[i] = static_cast<char>(number >> (56 - 8 * i));
+  }
+  return key;
+}
+
+/// Trees that several slots change, their log, and an empty page file beside it.
+class ForestLog {
+ public:
+  static constexpr std::uint32_t kSlots = 5;
+  static constexpr std::uint32_t kTrees = 6;
+
+  explicit ForestLog(std::uint64_t seed) : random_(seed) {
+    static_cast<void>(buffer::PageFile::create(*device_, "pages",
+                                               {.page_size_bytes = kPageSize, .batch_pages = 64}));
+    log_ = std::make_unique<LogWriter>(*device_);
+    const PageId first = buffer::PageFile::open(*device_, "pages")->first_page();
+    forest_ = std::make_unique<LoggedForest>(
+        kPageSize, first, kTrees, [this](bool of_transaction, Gsn at_least, ConstBytes bytes) {
+          const Body body(bytes.begin(), bytes.end());
+          return of_transaction ? log_->change(slot_, body, at_least)
+                                : log_->system(slot_, body, at_least);
+        });
+  }
+
+  /// Inserts while the trees are to grow, removes while they are not.
+  void run(int steps, bool grow) {
+    for (int i = 0; i < steps; ++i) {
+      slot_ = static_cast<std::uint32_t>(random_.below(kSlots));
+      step(grow);
+      if (random_.one_in(6) && log_->of(slot_).has_changes()) {
+        log_->commit(slot_);
+      }
+      if (random_.one_in(40)) {
+        log_->harden();
+      }
+    }
+  }
+  void commit_all() {
+    for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
+      if (log_->of(slot).has_changes()) {
+        log_->commit(slot);
+      }
+    }
+  }
+  /// The disk after a crash, when all of the log is durable.
+  SimDisk crash() {
+    log_->harden();
+    return disk_.crash(1, CrashKeeps::nothing);
+  }
+  /// A new incarnation goes on with the log; what was open stays so.
+  void reopen() {
+    const SimDisk next = crash();
+    log_.reset();
+    device_.reset();
+    disk_ = next;
+    device_ = disk_.device();
+    log_ = std::make_unique<LogWriter>(*device_);
+  }
+
+  [[nodiscard]] const LoggedForest& forest() const { return *forest_; }
+  [[nodiscard]] LogWriter& log() { return *log_; }
+
+ private:
+  void step(bool grow) {
+    const auto tree = static_cast<std::uint32_t>(random_.below(kTrees));
+    const std::string key = key_of(random_.below(600));
+    switch (random_.below(grow ? 4 : 6)) {
+      case 0:
+      case 1:
+        if (grow) {
+          forest_->insert(tree, key, std::string(random_.below(300), 'i'));
+          break;
+        }
+        forest_->remove(tree, key);
+        break;
+      case 2: forest_->update(tree, key, std::string(random_.below(200), 'u')); break;
+      case 3:
+        if (auto value = forest_->find(tree, key); value && !value->empty()) {
+          (*value)[random_.below(value->size())] ^= 0x55;
+          forest_->update(tree, key, *value);
+        }
+        break;
+      case 4: forest_->purge(tree, key); break;
+      default: forest_->merge(tree, key); break;
+    }
+  }
+
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_ = disk_.device();
+  Random random_;
+  std::unique_ptr<LogWriter> log_;
+  std::unique_ptr<LoggedForest> forest_;
+  std::uint32_t slot_ = 0;
+};
+
+RedoStatistics recover_on(const SimDisk& disk, const RedoOptions& options) {
+  return recover(*disk.device(), options);
+}
+
+std::string differences_on(const SimDisk& disk, const ForestLog& log) {
+  return differences(*disk.device(), log.forest().pages());
+}
+
+std::map<PageId, Gsn> gsns_of(const LoggedForest& forest) {
+  std::map<PageId, Gsn> gsns;
+  for (const auto& [page, image] : forest.pages()) {
+    gsns[page] = buffer::header_of(image.bytes()).gsn;
+  }
+  return gsns;
+}
+
+/// A leaf that was there before, and has been changed since.
+PageId changed_leaf(const LoggedForest& forest, const std::map<PageId, Gsn>& before) {
+  for (const auto& [page, image] : forest.pages()) {
+    const buffer::PageHeader header = buffer::header_of(image.bytes());
+    const auto known = before.find(page);
+    if (header.type == buffer::PageType::tree_leaf && known != before.end() &&
+        known->second < header.gsn) {
+      return page;
+    }
+  }
+  ADD_FAILURE() << "no leaf was changed";
+  return kNoPage;
+}
+
+PageId first_page_of(const SimDisk& disk) {
+  const auto device = disk.snapshot().device();
+  return buffer::PageFile::open(*device, "pages", {.read_only = true, .allow_unclean = true})
+      ->first_page();
+}
+
+/// A log in which trees grow, shrink and grow again, through three incarnations.
+std::unique_ptr<ForestLog> some_log(std::uint64_t seed, int steps) {
+  auto log = std::make_unique<ForestLog>(seed);
+  log->run(steps, true);
+  log->reopen();
+  log->run(steps, false);
+  log->reopen();
+  log->run(steps / 2, true);
+  return log;
+}
+
+TEST(RecoveryRedo, GivesThePagesThatWereLogged) {
+  const std::uint64_t first = seed();
+  std::size_t freed = 0;
+  for (std::uint64_t round = 0; round < 4; ++round) {
+    const auto log = some_log(first + round, 2500);
+    const SimDisk disk = log->crash();
+    freed += analysis_of(*disk.device()).ended.range_count();
+    const RedoStatistics little = recover_on(disk, kLittleMemory);
+    EXPECT_EQ(differences_on(disk.crash(1, CrashKeeps::nothing), *log), "");
+    EXPECT_GT(little.pages_read, 20U) << "pages left and came back";
+    EXPECT_GT(little.changes, little.changes_applied) << "some were of pages given back";
+    const SimDisk other = log->crash();
+    const RedoStatistics much = recover_on(other, {.workers = 4});
+    EXPECT_EQ(differences_on(other.crash(1, CrashKeeps::nothing), *log), "");
+    EXPECT_EQ(much.pages_read, 0U) << "each page is formatted in the log";
+    EXPECT_LE(much.pages_written, log->forest().pages().size());
+  }
+  EXPECT_GT(freed, 0U);
+}
+
+TEST(RecoveryRedo, ASecondTimeChangesNothing) {
+  const auto log = some_log(seed(), 1500);
+  const SimDisk disk = log->crash();
+  recover_on(disk, {});
+  const auto pages = disk.contents("pages");
+  const RedoStatistics again = recover_on(disk, {.workers = 2});
+  EXPECT_EQ(differences_on(disk, *log), "");
+  EXPECT_EQ(disk.contents("pages").size(), pages.size());
+  EXPECT_LE(again.changes_applied, again.changes);
+}
+
+/// Crash points: what is on disk at each write and sync of redo, with what a crash keeps of it.
+TEST(RecoveryRedo, InterruptedAnywhereItEndsInTheSamePages) {
+  const std::uint64_t first = seed();
+  const auto log = some_log(first, 800);
+  const SimDisk disk = log->crash();
+  const SimDisk run = disk.snapshot();
+  std::vector<SimDisk> crashes;
+  std::mutex mutex;
+  const SimDisk* running = &run;
+  std::uint64_t number = 0;
+  SimDisk hooked = run;
+  hooked.set_hook([&](const SimOperation& operation) {
+    if (operation.kind != SimKind::read) {
+      const std::lock_guard guard(mutex);
+      crashes.push_back(running->crash(first + ++number));
+    }
+  });
+  recover_on(hooked, kLittleMemory);
+  hooked.set_hook({});
+  ASSERT_GT(crashes.size(), 20U);
+  Random random(first);
+  for (const SimDisk& crash : crashes) {
+    // Interrupted once more, in the middle of that.
+    const SimDisk second = crash.snapshot();
+    SimDisk failing = second;
+    failing.inject({.kinds = SimKind::write | SimKind::sync,
+                    .nth = 1 + random.below(crashes.size()),
+                    .for_good = true});
+    static_cast<void>(error_of([&] { return recover_on(failing, kLittleMemory); }));
+    failing.clear_faults();
+    const SimDisk third = failing.crash(random());
+    recover_on(third, {.memory_bytes = 1, .workers = 2});
+    ASSERT_EQ(differences_on(third.crash(random(), CrashKeeps::nothing), *log), "");
+  }
+}
+
+TEST(RecoveryRedo, AFailureOfAnyOperationIsAnErrorOrDoesNotMatter) {
+  const std::uint64_t first = seed();
+  const auto log = some_log(first, 1000);
+  const SimDisk disk = log->crash();
+  const SimDisk whole = disk.snapshot();
+  const std::uint64_t before = whole.operations();
+  recover_on(whole, kLittleMemory);
+  const std::uint64_t operations = whole.operations() - before;
+  ASSERT_GT(operations, 50U);
+  int errors = 0;
+  for (std::uint64_t nth = 1; nth <= operations; ++nth) {
+    SimDisk failing = disk.snapshot();
+    failing.inject({.nth = nth, .for_good = nth % 2 == 0});
+    const auto code = error_of([&] { return recover_on(failing, kLittleMemory); });
+    errors += code ? 1 : 0;
+    failing.clear_faults();
+    if (!code) {
+      ASSERT_EQ(differences_on(failing.crash(nth, CrashKeeps::nothing), *log), "") << nth;
+    }
+    const SimDisk after = failing.crash(nth);
+    recover_on(after, {});
+    ASSERT_EQ(differences_on(after, *log), "") << nth;
+  }
+  EXPECT_GT(errors, 30);
+}
+
+TEST(RecoveryRedo, PagesThatAreReusedForLargeValuesAreLeftAlone) {
+  ForestLog log(7);
+  log.run(600, true);
+  // A page of some tree is given back, and holds the block of a large value by now.
+  const PageId reused = std::prev(log.forest().pages().end())->first;
+  log.log().system(0, space_body({{reused, 1}}), Gsn{1'000'000}, wal::BodyKind::space);
+  const SimDisk disk = log.crash();
+  const RecoveryAnalysis analysis = analysis_of(*disk.device());
+  EXPECT_GE(analysis.ended.gsn_of(reused), Gsn{1'000'000});
+  {
+    const auto device = disk.device();
+    const auto file = buffer::PageFile::open(*device, "pages", {.allow_unclean = true});
+    if (!file->contains(reused)) {
+      file->grow(raw(reused) + 1);
+    }
+    buffer::PageWriter writer(*file);
+    AlignedMemory block(kPageSize, kPageSize);
+    buffer::PageHeader header{};
+    header.page_id = reused;
+    header.type = buffer::PageType::extent_block;
+    std::memcpy(block.data(), &header, sizeof header);
+    const buffer::PageImage image{reused, block.bytes()};
+    writer.write_fresh({&image, 1});
+    writer.harden();
+  }
+  recover_on(disk, kLittleMemory);
+  const auto device = disk.device();
+  const auto file = buffer::PageFile::open(*device, "pages", {.allow_unclean = true});
+  const AlignedMemory page(kPageSize, kPageSize);
+  file->read_page(reused, page.bytes());
+  EXPECT_EQ(buffer::header_of(page.bytes()).type, buffer::PageType::extent_block);
+}
+
+TEST(RecoveryRedo, ARecordThatDoesNotSuitItsPageIsCorruption) {
+  ForestLog log(8);
+  log.run(50, true);
+  const auto& [page, image] = *log.forest().pages().begin();
+  const TreeId tree = buffer::header_of(image.bytes()).tree_id;
+  const Gsn gsn = log.log().change(
+      0, btree::test::encoded(btree::LoggedMark{{tree, page, 4000, "absent"}, btree::kPlainRecord}),
+      Gsn{5'000'000});
+  const SimDisk disk = log.crash();
+  std::string message;
+  EXPECT_EQ(error_of([&] { return recover_on(disk, {.workers = 2}); }, &message),
+            ErrorCode::corruption);
+  EXPECT_NE(message.find("page " + std::to_string(raw(page))), std::string::npos) << message;
+  EXPECT_NE(message.find("GSN " + std::to_string(raw(gsn))), std::string::npos) << message;
+  EXPECT_NE(message.find("mark"), std::string::npos) << message;
+}
+
+TEST(RecoveryRedo, ADamagedPageMattersUnlessItIsFormatted) {
+  const auto log = some_log(9, 300);
+  const SimDisk disk = log->crash();
+  recover_on(disk, {});
+  const PageId damaged = log->forest().pages().begin()->first;
+  SimDisk broken = disk.snapshot();
+  const std::vector<std::byte> garbage(kPageSize, std::byte{0x3C});
+  broken.overwrite("pages", raw(damaged) * kPageSize, garbage);
+  // The log has the record that formats it, so it is not read at all.
+  recover_on(broken, {});
+  EXPECT_EQ(differences_on(broken, *log), "");
+}
+
+TEST(RecoveryRedo, ADamagedPageThatMustBeReadIsCorruption) {
+  ForestLog log(10);
+  log.run(1500, true);
+  log.commit_all();
+  const std::map<PageId, Gsn> before = gsns_of(log.forest());
+  const SimDisk disk = log.crash();
+  recover_on(disk, {});
+  log.log().log().forget();
+  log.run(100, true);
+  const SimDisk logged = log.crash();
+  // The pages as redo of the first part left them, the log as it is after the second.
+  const auto pages = disk.contents("pages");
+  SimDisk both = logged.snapshot();
+  {
+    const auto device = both.device();
+    const auto file = buffer::PageFile::open(*device, "pages", {.allow_unclean = true});
+    file->grow(pages.size() / kPageSize);
+  }
+  both.overwrite("pages", 0, pages);
+  SimDisk broken = both.snapshot();
+  EXPECT_GT(recover_on(both, {.workers = 2}).pages_read, 0U);
+  EXPECT_EQ(differences_on(both, log), "");
+  const PageId damaged = changed_leaf(log.forest(), before);
+  const std::vector<std::byte> garbage(kPageSize, std::byte{0x3C});
+  broken.overwrite("pages", raw(damaged) * kPageSize, garbage);
+  // Nor is there a copy in the double-write ring, which lies behind 64 KiB of header.
+  const std::uint64_t ring = std::uint64_t{64} << 10U;
+  broken.overwrite("pages", ring,
+                   std::vector<std::byte>(raw(first_page_of(broken)) * kPageSize - ring));
+  EXPECT_EQ(error_of([&] { return recover_on(broken, {}); }, std::to_string(raw(damaged))),
+            ErrorCode::corruption);
+}
+
+TEST(RecoveryRedo, ReportsProgressFromBeginningToEnd) {
+  const auto log = some_log(11, 300);
+  const SimDisk disk = log->crash();
+  std::vector<Progress> seen;
+  recover_on(disk, {.workers = 2,
+                    .progress = [&](const Progress& progress) { seen.push_back(progress); }});
+  ASSERT_GE(seen.size(), 2U);
+  EXPECT_EQ(seen.front().bytes_done, 0U);
+  for (std::size_t i = 1; i < seen.size(); ++i) {
+    EXPECT_GE(seen[i].bytes_done, seen[i - 1].bytes_done);
+    EXPECT_EQ(seen[i].phase, RecoveryPhase::redo);
+  }
+  EXPECT_EQ(seen.back().bytes_done, seen.back().bytes_total);
+}
+
+}  // namespace
+}  // namespace palimpsest::engine::test
