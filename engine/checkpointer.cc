@@ -5,6 +5,8 @@
 #include <exception>
 #include <span>
 
+#include "palimpsest/error.h"
+
 #include "base/check.h"
 #include "base/futex.h"
 #include "base/sync_point.h"
@@ -155,8 +157,20 @@ void Checkpointer::cancel_old() {
   }
 }
 
+// A page file that has failed for good lets no checkpoint end, and the log would fill up while its
+// users wait.
+void Checkpointer::require_working() {
+  try {
+    pool_.writer().require_working();
+  } catch (const Error& error) {
+    log_.fail(error.what());
+    throw;
+  }
+}
+
 bool Checkpointer::step() {
   const std::lock_guard lock(cycle_mutex_);
+  require_working();
   transactions_.free_due();
   cancel_old();
   const bool filling = filling_.load(std::memory_order_relaxed);

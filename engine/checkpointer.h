@@ -23,7 +23,8 @@
 // Latching: one mutex over the cycle, held across I/O; taken before all others. No page latch.
 // Thread-safety: all functions, from any thread.
 // Failure: io_error, no_space, failed from run(); in the background they are kept for status() and
-//          it tries again: pages stay dirty, and replay starts where it did.
+//          it tries again: pages stay dirty, and replay starts where it did. A failed page file
+//          makes the log fail, too: who waits for its space must not wait for ever.
 #pragma once
 
 #include <atomic>
@@ -89,6 +90,7 @@ class Checkpointer {
   };
 
   // cycle_mutex_ held:
+  void require_working();
   void begin_cycle();
   void write_slice(std::size_t pages);
   void finish_cycle();

@@ -52,6 +52,7 @@ bool Transaction::lookup(const btree::BTree& tree, ByteView key, std::string& va
 void Transaction::begin_write() {
   require_active();
   if (oldest_.load(std::memory_order_relaxed) == kNoChange) {
+    owner_.parts_.writer.require_working();
     const Gsn oldest = owner_.parts_.slots[slot_].gsn();
     oldest_.store(oldest);
     log_.begin_changes(oldest);

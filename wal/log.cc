@@ -164,6 +164,7 @@ bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give
     if (!wait_for_space(wait, std::max<std::int64_t>(missing, 0), give_up)) {
       return false;
     }
+    require_working();
   }
   return true;
 }
@@ -341,7 +342,7 @@ void Log::follow(std::uint32_t seen) noexcept {
 void Log::require_working() const {
   if (failed()) {
     throw Error(ErrorCode::failed,
-                fmt::format("the log failed earlier ({}); the database can be read, and must be "
+                fmt::format("the log has failed ({}); the database can be read, and must be "
                             "reopened to be written",
                             failure_.reason()));
   }
@@ -356,6 +357,7 @@ auto Log::run_or_fail(Call call) {
     return call();
   } catch (const std::exception& error) {
     fail(error.what());
+    require_working();
     throw;
   }
 }

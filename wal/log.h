@@ -20,7 +20,8 @@
 //           wait_durable() may wait; append() and append_commit() never do.
 // Thread-safety: reserve, append, append_commit, release_credit and slot_log of a slot by its
 //             owner; the rest from any thread.
-// Failure: after I/O errors, Error failed with the first reason. Error no_space from reserve()
+// Failure: Error failed with the first reason, from an I/O error on: whoever met it gets no other
+//          code, so that io_error from a commit never means that it may have happened. Error no_space from reserve()
 //          only, and only when the disk has no room for a segment; it may be tried again.
 #pragma once
 
@@ -147,7 +148,7 @@ class Log {
   [[nodiscard]] LogStart current_start();
   /// Says durably that replay starts at `start`, which current_start() returned, with this note,
   /// and gives segments before it back; nothing if it starts later already. Throws
-  /// io_error, failed.
+  /// failed.
   void move_start(const LogStart& start, const std::string& note, bool clean);
   /// Behind what has been written of the stream.
   [[nodiscard]] std::uint64_t end_position() const noexcept {
