@@ -20,6 +20,8 @@ constexpr std::uint64_t kCyclesPerBound = 3;
 constexpr auto kPauseInCycle = std::chrono::milliseconds(5);
 constexpr auto kPauseBetween = std::chrono::milliseconds(50);
 constexpr auto kPauseAfterError = std::chrono::milliseconds(100);
+/// Attempts in a row that fail before those who wait for the log's space are told: two seconds.
+constexpr unsigned kFailuresMax = 20;
 /// A slice is a batch of the page writer, unless the cycle is nearly over.
 constexpr std::size_t kSlicePagesMin = 16;
 
@@ -229,10 +231,14 @@ void Checkpointer::log_is_filling() noexcept {
 bool Checkpointer::try_step() noexcept {
   try {
     const bool worked = step();
+    failures_ = 0;
     const std::lock_guard lock(error_mutex_);
     last_error_.clear();
     return worked;
   } catch (const std::exception& error) {
+    if (++failures_ >= kFailuresMax && log_.is_waited_for()) {
+      log_.fail(std::string("it is full, and checkpoints fail: ") + error.what());
+    }
     {
       const std::lock_guard lock(error_mutex_);
       last_error_ = error.what();

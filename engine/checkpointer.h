@@ -24,7 +24,8 @@
 // Thread-safety: all functions, from any thread.
 // Failure: io_error, no_space, failed from run(); in the background they are kept for status() and
 //          it tries again: pages stay dirty, and replay starts where it did. A failed page file
-//          makes the log fail, too: who waits for its space must not wait for ever.
+//          makes the log fail, too, and so does a checkpoint that fails again and again while
+//          somebody waits for the log's space: nobody waits for ever.
 #pragma once
 
 #include <atomic>
@@ -126,6 +127,7 @@ class Checkpointer {
   mutable std::mutex error_mutex_;
   std::string last_error_;  ///< protected by error_mutex_
 
+  unsigned failures_ = 0;    ///< in a row; of the thread
   std::atomic<bool> filling_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint32_t> signal_{0};  ///< the thread sleeps on it
