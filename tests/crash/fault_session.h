@@ -1,0 +1,92 @@
+// A database on a simulated disk whose operations fail, and what it must hold in spite of that.
+//
+// Every error that comes out of it must be one that a failing disk explains; everything else fails
+// the test. What is committed is known but for the one transaction whose commit failed: it is *in
+// doubt*, there as a whole or not at all, and no other can commit after it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "tests/engine/database_fixture.h"
+#include "tests/support/sim_disk.h"
+
+namespace palimpsest::engine::test {
+
+/// One change of a transaction; without a value the record is removed.
+struct FaultChange {
+  std::string key;
+  std::optional<std::string> value;
+};
+
+class FaultSession {
+ public:
+  FaultSession(palimpsest::test::SimDisk disk, const DatabaseOptions& options)
+      : disk_(std::move(disk)), options_(options) {}
+  ~FaultSession() { kill(); }
+  FaultSession(const FaultSession&) = delete;
+  FaultSession& operator=(const FaultSession&) = delete;
+
+  /// What is committed on the disk given.
+  void expect(const Content& content) { committed_ = content; }
+  /// What another session has committed, and what it has left in doubt.
+  void take_over(const FaultSession& other) {
+    committed_ = other.committed_;
+    with_doubtful_ = other.with_doubtful_;
+  }
+  [[nodiscard]] const Content& committed() const noexcept { return committed_; }
+
+  /// Opens the database; false if an error came out of it, which is noted.
+  bool open();
+  /// Ends the process: nothing is written any more.
+  void kill();
+  /// Ends the database in the ordinary way, whatever comes of it.
+  void end();
+
+  /// Does it, commits or rolls back, and notes errors. One that is too old is done again, as
+  /// programs do.
+  void transact(const std::vector<FaultChange>& changes, bool rolls_back = false);
+  /// Checkpoints, as far as due; notes errors.
+  void checkpoint();
+
+  [[nodiscard]] palimpsest::test::SimDisk& disk() noexcept { return disk_; }
+  [[nodiscard]] Database& database() { return *database_; }
+  [[nodiscard]] btree::BTree& tree();
+  [[nodiscard]] const std::vector<ErrorCode>& errors() const noexcept { return errors_; }
+  /// A rollback failed: until the database is opened again there are halves of transactions in it.
+  [[nodiscard]] bool has_halves() const noexcept { return has_halves_; }
+  [[nodiscard]] bool has_failed() const {
+    return database_->log().failed() || database_->file().failed();
+  }
+
+  /// Success if `content` is what is committed, with or without what is in doubt.
+  [[nodiscard]] ::testing::AssertionResult is_right(const Content& content) const;
+  /// The content is right and everything is sound. Afterwards nothing is in doubt.
+  void expect_right();
+  /// As far as it can be read at all, with failures noted.
+  void expect_readable();
+
+ private:
+  void note(const Error& error);
+  void attempt(const std::vector<FaultChange>& changes, bool rolls_back);
+
+  palimpsest::test::SimDisk disk_;
+  const DatabaseOptions options_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<Database> database_;
+  Content committed_;
+  std::optional<Content> with_doubtful_;
+  std::vector<ErrorCode> errors_;
+  bool has_halves_ = false;
+};
+
+}  // namespace palimpsest::engine::test
