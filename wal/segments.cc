@@ -184,6 +184,9 @@ bool Segments::make_one(bool beyond_max) {
   if (files() >= options_.segments_max && !beyond_max) {
     return false;
   }
+  while (device_.exists(file_name(next_name_))) {
+    ++next_name_;  // one that failed and could not be removed: left to whoever opens the log
+  }
   SharedFile file = make_file(file_name(next_name_));
   ++next_name_;
   const std::lock_guard lock(mutex_);

@@ -193,6 +193,7 @@ class EngineFaultTest : public ::testing::TestWithParam<std::tuple<Workload, Fau
     if (session.errors().size() > before) {
       EXPECT_EQ(session.errors()[before], ErrorCode::failed);
       EXPECT_TRUE(session.has_failed());
+      EXPECT_FALSE(is_full_disk(fault()) || is_harmless(fault()));
       session.expect_readable();
       return;
     }

@@ -12,6 +12,8 @@ namespace palimpsest::tools {
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;  ///< damaged, or could not be read; the message is on stderr
 inline constexpr int kUsage = 2;   ///< the command line means nothing
+/// `check` only: in use, not closed cleanly, absent or not readable; nothing is said of it.
+inline constexpr int kCannotCheck = 3;
 
 /// What the chosen subcommand does; returns the exit code.
 using Action = std::function<int()>;
@@ -19,5 +21,7 @@ using Action = std::function<int()>;
 /// `palimpsest log DIR`: shows a database's log and verifies it. Each of these adds a subcommand to
 /// `app` that, when it is named, puts itself into `chosen`; both outlive the parsing and the call.
 void add_log_command(CLI::App& app, Action& chosen);
+/// `palimpsest check DIR`: whether a closed database is whole.
+void add_check_command(CLI::App& app, Action& chosen);
 
 }  // namespace palimpsest::tools

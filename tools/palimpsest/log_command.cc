@@ -13,9 +13,10 @@
 #include "palimpsest/error.h"
 
 #include "base/aligned_memory.h"
-#include "base/io/open_device.h"
+#include "base/io/device.h"
 #include "buffer/file_header.h"
 #include "tools/palimpsest/command.h"
+#include "tools/palimpsest/directories.h"
 #include "tools/palimpsest/log_listing.h"
 #include "wal/log_reader.h"
 #include "wal/log_store.h"
@@ -24,7 +25,6 @@ namespace palimpsest::tools {
 namespace {
 
 constexpr const char* kPageFileName = "pages";
-constexpr const char* kLogFolder = "log";
 constexpr std::array<std::uint32_t, 5> kPageBytes{4096, 8192, 16384, 32768, 65536};
 constexpr std::uint32_t kPageBytesDefault = kPageBytes.front();
 
@@ -35,30 +35,11 @@ struct LogOptions {
   std::uint32_t page_bytes = 0;  ///< 0: what the page file says
 };
 
-/// Which device is used matters to nobody here.
-io::DeviceOptions quiet() {
-  return {.preference = io::DeviceOptions::Preference::posix, .log = [](LogLevel, auto) {}};
-}
-
-/// The directory itself, or the folder "log" in it.
-std::unique_ptr<io::Device> open_log_directory(const std::string& path) {
-  auto device = io::open_device(path, quiet());
-  if (!device->exists(wal::kControlFileName) && device->exists(kLogFolder)) {
-    device = io::open_device(path + "/" + kLogFolder, quiet());
-  }
-  if (!device->exists(wal::kControlFileName)) {
-    throw Error(ErrorCode::not_found, fmt::format("\"{}\" holds no log: there is no file \"{}\"",
-                                                  device->path(), wal::kControlFileName));
-  }
-  return device;
-}
-
 /// The page size of the database, by which records of trees are read. A page file that is missing
 /// or damaged is not this command's subject.
 std::uint32_t page_bytes_of(const std::string& directory) {
   try {
-    const auto file =
-        io::open_device(directory, quiet())->open(kPageFileName, io::OpenMode::read_only, false);
+    const auto file = open_quietly(directory)->open(kPageFileName, io::OpenMode::read_only, false);
     const AlignedMemory blocks(buffer::kHeaderCopies * buffer::kHeaderBlockBytes,
                                buffer::kHeaderBlockBytes);
     file->read(0, blocks.bytes());

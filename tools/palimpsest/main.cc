@@ -14,6 +14,7 @@ int run(int argc, char** argv) {
   CLI::App app("Looks into Palimpsest databases; changes nothing.", "palimpsest");
   app.require_subcommand(1);
   Action chosen;
+  add_check_command(app, chosen);
   add_log_command(app, chosen);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,38 @@
+#include "engine/closed_database.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "palimpsest/error.h"
+
+#include "engine/database.h"
+
+namespace palimpsest::engine {
+
+ClosedDatabase::ClosedDatabase(io::Device& pages)
+    : file_(buffer::PageFile::open(pages, kPageFileName, {.read_only = true})) {
+  if (file_->catalog_root() == kNoPage) {
+    throw Error(
+        ErrorCode::not_closed_cleanly,
+        fmt::format("{}: the database was never finished, and holds nothing", pages.path()));
+  }
+}
+
+void ClosedDatabase::open_space() {
+  space_.emplace(*file_);
+}
+
+void ClosedDatabase::open_catalog(std::uint64_t memory_bytes) {
+  writer_.emplace(*file_);
+  node_kind_.emplace(*file_);
+  node_kind_->register_in(kinds_);
+  const std::uint64_t least = buffer::BufferPool::memory_bytes_min(file_->page_size_bytes());
+  pool_.emplace(*file_, *writer_, *space_, kinds_,
+                buffer::BufferPoolOptions{.memory_bytes = std::max(memory_bytes, least)}, &tables_);
+  large_values_.emplace(*file_, *writer_, *space_);
+  catalog_.emplace(*pool_, *large_values_);
+  catalog_->open(file_->catalog_root());
+}
+
+}  // namespace palimpsest::engine

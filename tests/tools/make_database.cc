@@ -1,0 +1,80 @@
+// Makes a small database in a directory, for the tests of `palimpsest check`: two trees of several
+// levels, large values, some of them removed again.
+//
+// usage: make_database DIR close|crash|hold|leak
+//   close it; end without; hold it until a line comes; or say of a page that it is in use which
+//   nobody uses, in a database that is there, and close that
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/io/open_device.h"
+#include "engine/database.h"
+
+namespace palimpsest {
+namespace {
+
+constexpr int kRecords = 2000;
+
+void fill(engine::Database& database, btree::BTree& tree) {
+  for (int begin = 0; begin < kRecords; begin += 100) {
+    auto transaction = database.begin();
+    for (int i = begin; i < begin + 100; ++i) {
+      const std::size_t bytes = i % 250 == 0 ? 30'000 : 100;
+      static_cast<void>(
+          transaction->insert(tree, "key" + std::to_string(100'000 + i), std::string(bytes, 'v')));
+    }
+    transaction->commit();
+  }
+  auto transaction = database.begin();
+  static_cast<void>(transaction->remove(tree, "key100000"));
+  transaction->commit();
+}
+
+int make(const std::string& path, std::string_view end) {
+  const auto device = io::open_device(path, {.log = [](LogLevel, auto) {}});
+  engine::DatabaseOptions options;
+  options.memory_bytes = std::uint64_t{8} << 20U;
+  options.pages = {.page_size_bytes = 4096, .ring_batches = 2, .batch_pages = 64, .uuid = {}};
+  options.log_segment_bytes = wal::kSegmentBytesMin;
+  options.log_bytes_max = 32 * wal::kSegmentBytesMin;
+  const auto database = engine::Database::open(*device, *device, options);
+  if (end == "leak") {
+    const PageId page = database->space().allocate(0);
+    database->space().change().take({.first = page, .pages = 1}, database->log().durable_gsn());
+    database->close();
+    return 0;
+  }
+  for (const char* name : {"first", "second"}) {
+    if (btree::BTree* tree = database->make_tree(name)) {
+      fill(*database, *tree);
+    }
+  }
+  if (end == "crash") {
+    static_cast<void>(database->make_tree("third"));
+    ::_exit(0);
+  }
+  if (end == "hold") {
+    std::puts("held");
+    std::fflush(stdout);
+    static_cast<void>(std::getchar());
+  }
+  database->close();
+  return 0;
+}
+
+}  // namespace
+}  // namespace palimpsest
+
+int main(int argc, char** argv) {
+  try {
+    return argc == 3 ? palimpsest::make(argv[1], argv[2]) : 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "make_database: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,215 @@
+// `palimpsest check DIR`: whether a database that was closed is whole.
+//
+// Checked: the page file's header and length; the checksum and identity of every page in use; each
+// tree, the catalog first, node by node, and the blocks of its large values; the space map against
+// what the trees reach; the log's control file and segments. After a clean close no page is pending
+// to be freed and nothing waits in the log, so every page in use must be reached from a tree.
+// Pages that are free are not looked at: their bytes mean nothing.
+// A finding does not end the check; what cannot be looked at because of it is left out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/aligned_memory.h"
+#include "btree/audit.h"
+#include "engine/closed_database.h"
+#include "tools/palimpsest/check_report.h"
+#include "tools/palimpsest/command.h"
+#include "tools/palimpsest/directories.h"
+#include "wal/log_reader.h"
+#include "wal/log_store.h"
+
+namespace palimpsest::tools {
+namespace {
+
+constexpr std::uint32_t kPagesAtOnce = 32;
+
+struct CheckOptions {
+  std::string directory;
+  bool json = false;
+  std::uint64_t memory_mib = 64;
+};
+
+/// Whether this says that the database cannot be looked at now, and not that it is damaged.
+bool is_refusal(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::not_closed_cleanly:
+    case ErrorCode::locked:
+    case ErrorCode::not_found:
+    case ErrorCode::permission_denied:
+    case ErrorCode::unsupported_version:
+    case ErrorCode::out_of_memory:
+    case ErrorCode::io_error: return true;
+    default: return false;
+  }
+}
+
+/// Every page in use, read and verified.
+PageScan scan_pages(buffer::PageFile& file, const buffer::SpaceMap& space, CheckReport& report) {
+  PageScan scan;
+  const std::uint32_t page_bytes = file.page_size_bytes();
+  const AlignedMemory memory(std::size_t{kPagesAtOnce} * page_bytes, page_bytes);
+  std::vector<buffer::PageRead> reads;
+  const auto read_all = [&] {
+    file.read_pages(reads);
+    for (const buffer::PageRead& read : reads) {
+      try {
+        if (!read.ok()) {
+          ++scan.damaged;
+          file.throw_read_error(read);
+        }
+      } catch (const Error& error) {
+        report.find("pages", error.what());
+      }
+    }
+    scan.in_use += reads.size();
+    reads.clear();
+  };
+  for (std::uint64_t page = raw(file.first_page()); page < file.page_count(); ++page) {
+    if (!space.is_allocated(PageId{page})) {
+      ++scan.free;
+      continue;
+    }
+    reads.push_back({.id = PageId{page},
+                     .into = memory.bytes().subspan(reads.size() * page_bytes, page_bytes)});
+    if (reads.size() == kPagesAtOnce) {
+      read_all();
+    }
+  }
+  read_all();
+  return scan;
+}
+
+class Check {
+ public:
+  Check(const CheckOptions& options, CheckReport& report) : options_(options), report_(report) {}
+
+  /// Throws what says that the database cannot be checked.
+  void run() {
+    device_ = open_quietly(options_.directory);
+    engine::ClosedDatabase database(*device_);
+    report_.show(database.file());
+    check_log(database);
+    if (!attempt("space map", [&] { database.open_space(); })) {
+      return;
+    }
+    report_.show(scan_pages(database.file(), database.space(), report_));
+    if (attempt("catalog", [&] { database.open_catalog(options_.memory_mib << 20U); })) {
+      check_trees(database);
+    }
+  }
+
+ private:
+  /// What goes wrong is a finding; false then.
+  template <class Call>
+  bool attempt(std::string_view where, const Call& call) {
+    try {
+      call();
+      return true;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::not_closed_cleanly || error.code() == ErrorCode::locked) {
+        throw;
+      }
+      report_.find(where, error.what());
+      return false;
+    }
+  }
+
+  void check_log(engine::ClosedDatabase& database) {
+    attempt("log", [&] {
+      const auto device = open_log_directory(options_.directory);
+      const wal::LogStore store = wal::LogStore::open(*device, {}, true);
+      const wal::ControlState& control = store.control().state();
+      if (control.uuid != database.file().header().uuid) {
+        report_.find("log", "it is that of another database");
+      }
+      if (!control.clean) {
+        throw Error(ErrorCode::not_closed_cleanly,
+                    fmt::format("{}: the log says that the database was not closed cleanly",
+                                device->path()));
+      }
+      wal::LogReader reader(store.segments(), control);
+      const wal::LogEnd& end = reader.find_end();
+      if (end.batches != 0) {
+        throw Error(ErrorCode::not_closed_cleanly,
+                    fmt::format("{}: {} batches of the log have to be replayed", device->path(),
+                                end.batches));
+      }
+      report_.show(store.segments());
+    });
+  }
+
+  void check_trees(engine::ClosedDatabase& database) {
+    btree::PageSet reached;
+    bool all = true;
+    for (const engine::Catalog::Entry& entry : database.catalog().entries()) {
+      const std::string name =
+          entry.name.empty() ? "catalog" : fmt::format("tree \"{}\"", entry.name);
+      all = attempt(name,
+                    [&] {
+                      const btree::TreeAudit audit =
+                          btree::audit(database.catalog().tree(entry.id), reached);
+                      report_.show(name, audit);
+                      report_.find(name, audit.findings);
+                      all = all && audit.sound();
+                    }) &&
+            all;
+    }
+    if (all) {  // else pages behind the damage are not reached
+      report_.find("space map", btree::audit_space(database.file(), database.space(), reached));
+    } else {
+      report_.left_out("space map", "not compared with the trees, which are damaged");
+    }
+  }
+
+  const CheckOptions& options_;
+  CheckReport& report_;
+  std::unique_ptr<io::Device> device_;
+};
+
+int run(const CheckOptions& options) {
+  CheckReport report(options.json);
+  try {
+    Check(options, report).run();
+  } catch (const Error& error) {
+    if (is_refusal(error.code())) {
+      report.refuse(error);
+      return kCannotCheck;
+    }
+    report.find("page file", error.what());
+  }
+  report.conclude();
+  return report.sound() ? kOk : kFailed;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, Action& chosen) {
+  CLI::App* const command = app.add_subcommand(
+      "check",
+      "Checks a database that was closed: every page, tree, large value, the space map\n"
+      "and the log. Changes nothing.");
+  const auto options = std::make_shared<CheckOptions>();
+  command->add_option("DIR", options->directory, "the database's directory")->required();
+  command->add_flag("--json", options->json, "one JSON object a line");
+  command->add_option("--memory-mib", options->memory_mib, "memory for pages (default: 64)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U));
+  command->footer(
+      "Exit codes: 0 sound; 1 damaged; 2 usage; 3 cannot be checked: in use, not closed cleanly\n"
+      "(open it with the program it belongs to, which recovers it, and close it), absent, or not\n"
+      "readable. Free pages are not looked at.");
+  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace palimpsest::tools
