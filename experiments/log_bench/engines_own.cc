@@ -1,0 +1,10 @@
+#include "experiments/log_bench/engines.h"
+#include "experiments/log_bench/memory_engine.h"
+
+namespace palimpsest::experiments {
+
+std::vector<CommitEngineEntry> known_engines() {
+  return {memory_engine()};
+}
+
+}  // namespace palimpsest::experiments
