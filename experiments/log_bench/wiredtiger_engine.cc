@@ -4,8 +4,9 @@
 // Settings, from the WiredTiger documentation ("Commit-level durability", "Transactional API",
 // "Checkpoints", "Log cursors", wiredtiger_open, WT_CURSOR::modify):
 // - log=(enabled), which includes group commit: threads join a log slot, one writes and syncs it.
-// - Synchronous: transaction_sync=(enabled,method=fsync). Asynchronous: not enabled; a thread calls
-//   WT_SESSION::log_flush(sync=on) every so many milliseconds.
+// - Synchronous: transaction_sync=(enabled,method=dsync), the log opened with O_DSYNC: faster here
+//   than method=fsync with two threads and more, whose stalls reach half a second. Asynchronous:
+//   not enabled; a thread calls WT_SESSION::log_flush(sync=on) every so many milliseconds.
 // - One session and one cursor per thread. Transactions at snapshot isolation: search, change,
 //   update, commit; repeated after WT_ROLLBACK.
 // - --delta: WT_CURSOR::modify instead of search and update; the log then carries the changed bytes
@@ -30,6 +31,7 @@ namespace palimpsest::experiments {
 namespace {
 
 constexpr const char* kTable = "table:records";
+constexpr const char* kSynchronous = "enabled=true,method=dsync";
 
 void ensure(int code, const char* what) {
   if (code != 0) {
@@ -146,10 +148,11 @@ class WiredTigerEngine final : public CommitEngine {
     const auto checkpoint_seconds = std::max<std::int64_t>(
         1, std::chrono::ceil<std::chrono::seconds>(settings.checkpoint_every).count());
     const std::string config = fmt::format(
-        "create,cache_size={},session_max={},log=(enabled=true),"
-        "transaction_sync=(enabled={},method=fsync),checkpoint=(wait={}),statistics=(fast)",
+        "create,cache_size={},session_max={},log=(enabled=true),transaction_sync=({}),"
+        "checkpoint=(wait={}),statistics=(fast)",
         settings.memory_bytes, settings.sessions_max + 32,
-        settings.durability == Durability::synchronous, checkpoint_seconds);
+        settings.durability == Durability::synchronous ? kSynchronous : "enabled=false",
+        checkpoint_seconds);
     ensure(wiredtiger_open(settings.directory.c_str(), nullptr, config.c_str(), &connection_),
            "open");
     try {
@@ -197,7 +200,7 @@ class WiredTigerEngine final : public CommitEngine {
 
   std::string durability_description() const override {
     if (settings_.durability == Durability::synchronous) {
-      return "transaction_sync=(enabled,method=fsync), group commit";
+      return fmt::format("transaction_sync=({}), group commit", kSynchronous);
     }
     return fmt::format("log_flush(sync=on) every {} ms", settings_.flush_every.count());
   }
