@@ -18,6 +18,8 @@ std::string_view name_of(ErrorCode code) noexcept {
     case ErrorCode::invalid_argument: return "invalid_argument";
     case ErrorCode::failed: return "failed";
     case ErrorCode::out_of_memory: return "out_of_memory";
+    case ErrorCode::transaction_too_old: return "transaction_too_old";
+    case ErrorCode::too_many_transactions: return "too_many_transactions";
   }
   return "unknown";
 }

@@ -174,7 +174,7 @@ bool TreeAuditor::claim(PageId page, std::string_view what) {
     find(page, "used by a {}, but belongs to the space map", what);
     return false;
   }
-  if (!pool_.space().is_allocated(page)) {
+  if (!pool_.space().is_logged(page)) {
     find(page, "used by a {}, but free in the space map", what);
   }
   if (!reached_.add(page)) {
@@ -395,7 +395,7 @@ Findings audit_space(const buffer::PageFile& file, const buffer::SpaceMap& space
   enum class Kind : std::uint8_t { fine, lost, reached_free };
   Findings findings;
   const auto judge = [&](std::uint64_t page) {
-    const bool used = space.is_allocated(PageId{page});
+    const bool used = space.is_logged(PageId{page});
     if (space.is_map_page(PageId{page})) {
       return used ? Kind::fine : Kind::reached_free;
     }

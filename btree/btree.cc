@@ -8,6 +8,8 @@
 #include "palimpsest/error.h"
 
 #include "btree/leaf_entries.h"
+#include "btree/node_print.h"
+#include "btree/tree_undo.h"
 
 namespace palimpsest::btree {
 
@@ -25,20 +27,24 @@ constexpr std::uint8_t kContentionMax = 64;
 /// A thin leaf whose neighbours are full is not asked again at every removal.
 constexpr SlotIndex kMergeEvery = 8;
 
-// Claims a record that no other writer has, as was seen under the same latch.
-void claim_free(LeafEntries& entries, const SearchResult& at, ByteView key,
-                versioning::Writer& writer) {
-  const Claim claim = entries.claim(at, key, writer);
-  check(claim.result != Claim::Result::conflict, "a record that nobody has is claimed");
-}
+/// Ghosts of a leaf from which on, and whenever so many more, a removal looks for idle ones.
+constexpr std::uint32_t kPurgeEvery = 8;
 
 }  // namespace
 
-BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id) {
+BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id,
+                    const WriteContext& by) {
+  if (by.log != nullptr) {
+    by.log->reserve({.change_bytes = LoggedFormatRoot::encoded_bytes(), .system_bytes = 0});
+  }
   auto reservation = pool.reserve(1);
   ExclusivePage root = pool.new_root(reservation, PageType::tree_leaf);
   const PageId page = root.frame().page_id.load(std::memory_order_relaxed);
   LeafNode(root.modify(), pool.page_size_bytes()).init(page, id, ByteView(), std::nullopt);
+  if (by.log != nullptr) {
+    auto space = pool.space().change();
+    space.take({page, 1}, log_change(by, root, LoggedFormatRoot{id, page}));
+  }
   return BTree(pool, large_values, id, page, pool.index_of(root.frame()));
 }
 
@@ -226,7 +232,8 @@ ExclusivePage BTree::exclusive_leaf(ByteView key, LastLeaf* last) const {
 
 // Ends a write: remembers the leaf, and splits it if too many writers meet in it. The write is
 // done, so nothing fails here: both are wishes.
-void BTree::let_go(ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* last) noexcept {
+void BTree::let_go(const WriteContext& by, ExclusivePage leaf, ByteView key, SlotIndex slot,
+                   LastLeaf* last) noexcept {
   LeafEntries(leaf, page_size()).finish();
   buffer::Frame& frame = leaf.frame();
   if (last != nullptr) {
@@ -243,27 +250,30 @@ void BTree::let_go(ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* l
     frame.contention.store(0, std::memory_order_relaxed);
     leaf.release();
     try {
-      structure_.split_leaf(key);
+      structure_.split_leaf(by, key);
     } catch (const std::exception&) {
       return;  // the leaf stays as it is
     }
   }
 }
 
-BTree::Written BTree::write(ByteView key, ByteView value, WriteMode mode, LastLeaf* last,
-                            versioning::Writer* writer) {
+BTree::Written BTree::write(const WriteContext& by, ByteView key, ByteView value, WriteMode mode,
+                            LastLeaf* last) {
   check_key(key);
   if (key.size() + value.size() <= record_bytes_max(page_size())) [[likely]] {
-    return write_stored(key, {.bytes = value}, mode, last, writer);
+    return write_stored(by, key, {.value = value}, mode, last);
   }
   const LargeValueDescriptor large = large_values_->write(value);
   const EncodedDescriptor encoded = large.encode();
   try {
+    if (by.log != nullptr) {
+      by.large_values->wrote = true;
+    }
     Written written =
-        write_stored(key, {.bytes = encoded.view(), .flags = kLargeValue}, mode, last, writer);
+        write_stored(by, key, {.value = encoded.view(), .flags = kLargeValue}, mode, last);
     const bool refused = written.existed ? mode == WriteMode::insert : mode == WriteMode::update;
     if (refused || written.rival != kNoWriter) {
-      large_values_->free(large);  // not used
+      large_values_->free(large);  // no record names it
     }
     return written;
   } catch (...) {
@@ -272,216 +282,230 @@ BTree::Written BTree::write(ByteView key, ByteView value, WriteMode mode, LastLe
   }
 }
 
-BTree::Written BTree::write_stored(ByteView key, const Stored& stored, WriteMode mode,
-                                   LastLeaf* last, versioning::Writer* writer) {
+BTree::Written BTree::write_stored(const WriteContext& by, ByteView key, const RecordState& stored,
+                                   WriteMode mode, LastLeaf* last) {
   for (;;) {
-    if (writer != nullptr) {
-      writer->prepare(id_, key);
-    }
+    by.prepare(id_, key, page_size());
     ExclusivePage leaf = exclusive_leaf(key, last);
-    LeafEntries entries(leaf, page_size());
-    const LeafView view(leaf.page(), page_size());
-    const SearchResult at = view.find(key);
-    Written written{.existed = at.found && !view.is_ghost(at.slot),
-                    .replaced = std::nullopt,
-                    .rival = entries.rival(at, key, writer)};
+    RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
+    Written written{.existed = change.exists(), .rival = change.rival()};
     const bool refused = written.existed ? mode == WriteMode::insert : mode == WriteMode::update;
     if (refused || written.rival != kNoWriter) {
-      entries.release_unwritten();
+      change.entries().release_unwritten();
       return written;
     }
-    if (try_store(entries, key, stored, at, writer, written) ||
-        (entries.settle() && try_store(entries, key, stored, at, writer, written))) {
-      let_go(std::move(leaf), key, at.slot, last);
+    if (change.store(stored) || (change.entries().settle() && change.store(stored))) {
+      written.freed = change.freed();
+      let_go(by, std::move(leaf), key, change.slot(), last);
       return written;
     }
-    entries.release_unwritten();
-    if (at.found) {
-      structure_.split_leaf(key);
-    } else {
-      structure_.make_room(key, stored.bytes.size());
-    }
+    const bool has_slot = change.has_slot();
+    change.entries().release_unwritten();
+    make_room(by, key, stored, has_slot);
   }
 }
 
-// Over a record or a ghost, or as a new record. False, and nothing changed, if it does not fit.
-bool BTree::try_store(LeafEntries& entries, ByteView key, const Stored& stored,
-                      const SearchResult& at, versioning::Writer* writer, Written& written) const {
-  if (at.found) {
-    return try_replace(entries, key, stored, at, writer, written);
+// Ghosts that nobody needs make room, or else a split.
+void BTree::make_room(const WriteContext& by, ByteView key, const RecordState& stored,
+                      bool has_slot) {
+  if (by.can_be_undone() &&
+      purge_ghosts(by, key, [](const LeafView&, SlotIndex) { return true; }) != 0) {
+    return;
   }
-  if (!can_insert(entries.leaf(), page_size(), key.size(), stored.bytes.size())) {
-    return false;
+  if (has_slot) {
+    structure_.split_leaf(by, key);
+  } else {
+    structure_.make_room(by, key, stored.value.size());
   }
-  if (writer != nullptr) {
-    claim_free(entries, at, key, *writer);
-  }
-  const auto flags = static_cast<std::uint16_t>(stored.flags | entries.slot_flags(key));
-  const bool fits =
-      LeafNode(entries.leaf().modify(), page_size()).insert(at.slot, key, stored.bytes, flags);
-  check(fits, "a record that can be inserted fits");
-  return true;
 }
 
-bool BTree::try_replace(LeafEntries& entries, ByteView key, const Stored& stored,
-                        const SearchResult& at, versioning::Writer* writer,
-                        Written& written) const {
-  const versioning::WriterId me = writer == nullptr ? kNoWriter : writer->id();
-  if (!entries.can_replace(at.slot, key, stored.bytes.size(), me)) {
-    return false;
-  }
-  written.replaced = large_value_at(LeafView(entries.leaf().page(), page_size()), at.slot);
-  if (writer != nullptr) {
-    claim_free(entries, at, key, *writer);
-  }
-  entries.reserve_for_replace(at.slot, key, stored.bytes.size());
-  LeafNode node(entries.leaf().modify(), page_size());
-  const bool fits = node.replace_value(at.slot, stored.bytes);
-  check(fits, "a value that can be replaced fits");
-  node.set_flags(at.slot,
-                 static_cast<std::uint16_t>(stored.flags | (node.flags(at.slot) & kHasEntry)));
-  return true;
-}
-
-std::optional<LargeValueDescriptor> BTree::large_value_at(const LeafView& leaf,
-                                                          SlotIndex slot) const {
-  if ((leaf.flags(slot) & kLargeValue) == 0) {
-    return std::nullopt;
-  }
-  return large_values_->decode(leaf.value(slot));
-}
-
-void BTree::free_replaced(const Written& written) {
-  if (written.replaced) {
-    large_values_->free(*written.replaced);
+// What nobody can find any more is free.
+void BTree::finish(const Written& written) {
+  if (written.freed) {
+    large_values_->free(*written.freed);
   }
 }
 
 bool BTree::insert(ByteView key, ByteView value, LastLeaf* last) {
-  const Written written = write(key, value, WriteMode::insert, last, nullptr);
-  free_replaced(written);  // of a ghost
+  const Written written = write({}, key, value, WriteMode::insert, last);
+  finish(written);  // of a ghost
   return !written.existed;
 }
 
 bool BTree::upsert(ByteView key, ByteView value, LastLeaf* last) {
-  const Written written = write(key, value, WriteMode::upsert, last, nullptr);
-  free_replaced(written);
+  const Written written = write({}, key, value, WriteMode::upsert, last);
+  finish(written);
   return !written.existed;
 }
 
 bool BTree::upsert_large(ByteView key, const LargeValueDescriptor& value) {
   check_key(key);
   const EncodedDescriptor encoded = value.encode();
-  const Written written = write_stored(key, {.bytes = encoded.view(), .flags = kLargeValue},
-                                       WriteMode::upsert, nullptr, nullptr);
-  free_replaced(written);
+  const Written written = write_stored({}, key, {.value = encoded.view(), .flags = kLargeValue},
+                                       WriteMode::upsert, nullptr);
+  finish(written);
   return !written.existed;
 }
 
 bool BTree::update(ByteView key, ByteView value, LastLeaf* last) {
-  const Written written = write(key, value, WriteMode::update, last, nullptr);
-  free_replaced(written);
+  const Written written = write({}, key, value, WriteMode::update, last);
+  finish(written);
   return written.existed;
 }
 
 bool BTree::remove(ByteView key, LastLeaf* last) {
-  return remove_for(nullptr, key, last).existed;
+  return remove_for({}, key, last).existed;
 }
 
-BTree::Written BTree::remove_for(versioning::Writer* writer, ByteView key, LastLeaf* last) {
+BTree::Written BTree::remove_for(const WriteContext& by, ByteView key, LastLeaf* last) {
   check_key(key);
-  if (writer != nullptr) {
-    writer->prepare(id_, key);
-  }
+  by.prepare(id_, key, page_size());
   ExclusivePage leaf = exclusive_leaf(key, last);
-  LeafEntries entries(leaf, page_size());
-  const LeafView view(leaf.page(), page_size());
-  const SearchResult at = view.find(key);
-  Written written{.existed = at.found && !view.is_ghost(at.slot),
-                  .replaced = std::nullopt,
-                  .rival = entries.rival(at, key, writer)};
+  RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
+  Written written{.existed = change.exists(), .rival = change.rival()};
   if (!written.existed || written.rival != kNoWriter) {
-    entries.release_unwritten();
+    change.entries().release_unwritten();
     return written;
   }
-  written.replaced = large_value_at(view, at.slot);
-  if (writer != nullptr) {
-    claim_free(entries, at, key, *writer);
+  if (by.can_be_undone()) {
+    bury(by, leaf, change, key, last);
+    return written;
   }
+  take_out(leaf, change, key, last);
+  written.freed = change.freed();
+  finish(written);
+  return written;
+}
+
+// Ghosts of transactions that have ended go now and then, or leaves would fill up with them.
+void BTree::bury(const WriteContext& by, ExclusivePage& leaf, RecordChange& change, ByteView key,
+                 LastLeaf* last) {
+  change.bury();
+  const std::uint32_t ghosts = LeafView(leaf.page(), page_size()).ghost_count();
+  let_go(by, std::move(leaf), key, change.slot(), last);
+  if (ghosts % kPurgeEvery == 0) {
+    try {
+      purge_ghosts(by, key, [](const LeafView&, SlotIndex) { return true; });
+    } catch (const std::exception&) {
+      return;  // the removal is done; the ghosts can wait
+    }
+  }
+}
+
+void BTree::take_out(ExclusivePage& leaf, RecordChange& change, ByteView key, LastLeaf* last) {
   const auto is_thin = [&] {
     return Structure::thinly_filled(unreserved_bytes(leaf, page_size()), page_size());
   };
   const bool was_thin = is_thin();
-  entries.give_up_reserved(at, key);
-  LeafNode(leaf.modify(), page_size()).remove(at.slot);
-  const bool merge = is_thin() && (!was_thin || view.count() % kMergeEvery == 0);
-  let_go(std::move(leaf), key, at.slot, last);
+  change.take_out();
+  const SlotIndex count = LeafView(leaf.page(), page_size()).count();
+  const bool merge = is_thin() && (!was_thin || count % kMergeEvery == 0);
+  let_go({}, std::move(leaf), key, change.slot(), last);
   if (merge) {
-    structure_.merge_leaf(key);
+    structure_.merge_leaf({}, key);
   }
-  free_replaced(written);
-  return written;
 }
 
 // The value, claimed by the writer if there is one.
-BTree::LatchedValue BTree::latch_value(versioning::Writer* writer, ByteView key, LastLeaf* last) {
+BTree::LatchedValue BTree::latch_value(const WriteContext& by, ByteView key, LastLeaf* last) {
   check_key(key);
-  if (writer != nullptr) {
-    writer->prepare(id_, key);
-  }
+  by.prepare(id_, key, page_size());
   LatchedValue value;
   ExclusivePage leaf = exclusive_leaf(key, last);
-  LeafEntries entries(leaf, page_size());
-  const LeafView view(leaf.page(), page_size());
-  const SearchResult at = view.find(key);
-  value.written.existed = at.found && !view.is_ghost(at.slot);
-  value.written.rival = entries.rival(at, key, writer);
+  RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
+  value.written.existed = change.exists();
+  value.written.rival = change.rival();
   if (!value.written.existed || value.written.rival != kNoWriter) {
-    entries.release_unwritten();
+    change.entries().release_unwritten();
     return value;
   }
-  if ((view.flags(at.slot) & kLargeValue) != 0) {
-    entries.release_unwritten();
+  if (change.is_large()) {
+    change.entries().release_unwritten();
     refuse_in_place(key);
   }
-  if (writer != nullptr) {
-    claim_free(entries, at, key, *writer);
-  }
-  value.slot = at.slot;
+  change.claim();
+  value.slot = change.slot();
   value.leaf = std::move(leaf);
   return value;
 }
 
+void BTree::log_modified(const WriteContext& by, LatchedValue& value, ByteView key,
+                         ByteView before) noexcept {
+  RecordChange(by, value.leaf, descent_.pool().space(), key, page_size()).log_modified(before);
+}
+
 WriteOutcome BTree::outcome_of(const Written& written, ByteView key) {
+  finish(written);
   if (written.rival != kNoWriter) {
     return {.existed = false, .conflict = Conflict{.key = std::string(key), .with = written.rival}};
   }
   return {.existed = written.existed, .conflict = std::nullopt};
 }
 
-WriteOutcome BTree::insert(versioning::Writer& writer, ByteView key, ByteView value,
-                           LastLeaf* last) {
-  const Written written = write(key, value, WriteMode::insert, last, &writer);
-  free_replaced(written);  // of a ghost
-  return outcome_of(written, key);
+WriteOutcome BTree::insert(const WriteContext& by, ByteView key, ByteView value, LastLeaf* last) {
+  return outcome_of(write(by, key, value, WriteMode::insert, last), key);
 }
 
-WriteOutcome BTree::upsert(versioning::Writer& writer, ByteView key, ByteView value,
-                           LastLeaf* last) {
-  const Written written = write(key, value, WriteMode::upsert, last, &writer);
-  free_replaced(written);
-  return outcome_of(written, key);
+WriteOutcome BTree::upsert(const WriteContext& by, ByteView key, ByteView value, LastLeaf* last) {
+  return outcome_of(write(by, key, value, WriteMode::upsert, last), key);
 }
 
-WriteOutcome BTree::update(versioning::Writer& writer, ByteView key, ByteView value,
-                           LastLeaf* last) {
-  const Written written = write(key, value, WriteMode::update, last, &writer);
-  free_replaced(written);
-  return outcome_of(written, key);
+WriteOutcome BTree::update(const WriteContext& by, ByteView key, ByteView value, LastLeaf* last) {
+  return outcome_of(write(by, key, value, WriteMode::update, last), key);
 }
 
-WriteOutcome BTree::remove(versioning::Writer& writer, ByteView key, LastLeaf* last) {
-  return outcome_of(remove_for(&writer, key, last), key);
+WriteOutcome BTree::remove(const WriteContext& by, ByteView key, LastLeaf* last) {
+  return outcome_of(remove_for(by, key, last), key);
+}
+
+void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> append) {
+  if (record.kind == TreeRecordKind::format_root) {
+    undo_creation(record, append);
+    return;
+  }
+  const WriteContext nobody;
+  ExclusivePage leaf = exclusive_leaf(record.key, nullptr);
+  RecordChange change(nobody, leaf, descent_.pool().space(), record.key, page_size());
+  if (!change.has_slot()) {
+    change.entries().release_unwritten();
+    throw Error(ErrorCode::corruption,
+                fmt::format("a change of the key \"{}\" cannot be undone: the record is gone",
+                            printable(record.key)));
+  }
+  const RecordChange::Freed freed = change.undo(record, append);
+  change.entries().finish();
+  leaf.release();
+  if (freed.value) {
+    for (const buffer::PageRun& run : freed.value->runs()) {
+      descent_.pool().space().free_when_durable(run, freed.gsn);
+    }
+  }
+}
+
+// The tree is not used any more: its only page goes.
+void BTree::undo_creation(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> append) {
+  std::vector<std::byte> body(inverse_bytes(record));
+  write_inverse(record, root_page_, 0, body);
+  if (descent_.root_level() != 0) {
+    refuse_undo_creation();
+  }
+  ExclusivePage root = descent_.leaf<ExclusivePage>(Target{});
+  if (LeafView(root.page(), page_size()).count() != 0 || !drop_idle_table(root, page_size())) {
+    root.release_unchanged();
+    refuse_undo_creation();
+  }
+  {
+    auto space = descent_.pool().space().change();
+    const Gsn gsn = append(gsn_of(root.page()), body);
+    space.give({root_page_, 1}, gsn);
+    set_gsn(root, gsn);
+  }
+  descent_.pool().free_page(std::move(root));
+}
+
+void BTree::refuse_undo_creation() const {
+  throw Error(ErrorCode::corruption,
+              fmt::format("the making of tree {} cannot be undone: it has records", raw(id_)));
 }
 
 // Ghosts
@@ -505,13 +529,16 @@ bool BTree::set_ghost(ByteView key, bool ghost, LastLeaf* last) {
     return false;
   }
   LeafNode(leaf.modify(), page_size()).set_ghost(at.slot, ghost);
-  let_go(std::move(leaf), key, at.slot, last);
+  let_go({}, std::move(leaf), key, at.slot, last);
   return true;
 }
 
-std::size_t BTree::purge_ghosts(ByteView key,
+std::size_t BTree::purge_ghosts(const WriteContext& by, ByteView key,
                                 FunctionRef<bool(const LeafView&, SlotIndex)> may_purge) {
   check_key(key);
+  if (!by.may_purge() || !by.try_prepare_structure_change(page_size())) {
+    return 0;
+  }
   std::vector<SlotIndex> slots;
   std::vector<LargeValueDescriptor> large_values;
   ExclusivePage leaf = exclusive_leaf(key, nullptr);
@@ -520,8 +547,8 @@ std::size_t BTree::purge_ghosts(ByteView key,
   for (SlotIndex slot = 0; view.ghost_count() != 0 && slot < view.count(); ++slot) {
     if (view.is_ghost(slot) && entries.give_up_if_idle(slot) && may_purge(view, slot)) {
       slots.push_back(slot);
-      if (const auto large = large_value_at(view, slot)) {
-        large_values.push_back(*large);
+      if ((view.flags(slot) & kLargeValue) != 0) {
+        large_values.push_back(large_values_->decode(view.value(slot)));
       }
     }
   }
@@ -529,17 +556,47 @@ std::size_t BTree::purge_ghosts(ByteView key,
     entries.release_unwritten();
     return 0;
   }
+  const Gsn gsn = log_purge(by, leaf, slots, large_values);
   LeafNode(leaf.modify(), page_size()).purge_ghosts(slots);
   entries.finish();
   const bool thin = Structure::thinly_filled(unreserved_bytes(leaf, page_size()), page_size());
   leaf.release();
   if (thin) {
-    structure_.merge_leaf(key);
+    structure_.merge_leaf(by, key);
   }
   for (const LargeValueDescriptor& large : large_values) {
-    large_values_->free(large);
+    free_purged(by, large, gsn);
   }
   return slots.size();
+}
+
+// Caller holds the leaf.
+Gsn BTree::log_purge(const WriteContext& by, ExclusivePage& leaf, std::span<const SlotIndex> slots,
+                     std::span<const LargeValueDescriptor> large_values) noexcept {
+  if (by.log == nullptr) {
+    return Gsn{0};
+  }
+  static_cast<void>(leaf.modify());
+  auto space = descent_.pool().space().change();
+  const Gsn gsn = log_system_change(
+      by, gsn_of(leaf.page()), LoggedPurge{.leaf = {leaf.page(), page_size()}, .slots = slots});
+  for (const LargeValueDescriptor& large : large_values) {
+    for (const buffer::PageRun& run : large.runs()) {
+      space.give(run, gsn);
+    }
+  }
+  set_gsn(leaf, gsn);
+  return gsn;
+}
+
+void BTree::free_purged(const WriteContext& by, const LargeValueDescriptor& large, Gsn gsn) {
+  if (by.log == nullptr) {
+    large_values_->free(large);
+    return;
+  }
+  for (const buffer::PageRun& run : large.runs()) {
+    descent_.pool().space().free_when_durable(run, gsn);
+  }
 }
 
 }  // namespace palimpsest::btree

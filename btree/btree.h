@@ -8,12 +8,12 @@
 // Parts: node_*.h, leaf_node.h, inner_node.h (one page), descent.h (finding a node), structure.h
 // (splits, merges), leaf_walk.h and cursor.h (scans), builder.h (sorted loads), audit.h (checking).
 //
-// Writers: a change on behalf of a Writer (versioning/writer.h) claims its record, and until that
-//          writer has ended no other writer changes it: that is a conflict, a value. Changes
-//          without a writer (loads, tests) ask nobody; only space is kept for those who may undo.
-//          A removal by a writer is physical: the entry stays behind, so that inserting the key
-//          again conflicts, but the record's place is not kept, nor are the pages of a large value
-//          that is replaced or removed.
+// Writers: a change on behalf of somebody (write_context.h) claims its record, and until that
+//          writer has ended no other one changes it: that is a conflict, a value. It is logged
+//          under the leaf's latch, and can be undone: a removal makes a ghost, which goes when its
+//          writer has ended and its leaf is written to again; the pages of a large value given up
+//          are the transaction's to free. Changes on behalf of nobody (loads, tests) ask nobody,
+//          log nothing, and remove at once; only space is kept for those who may undo.
 //
 // Latching: reads are optimistic and write nothing shared; a write latches its leaf exclusively,
 //           and more only when the structure must change. No latch is held during I/O or while the
@@ -25,8 +25,6 @@
 // Thread-safety: all functions, from any thread. Each call is atomic by itself.
 #pragma once
 
-#include <array>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,35 +36,19 @@
 #include "btree/large_value_store.h"
 #include "btree/last_leaf.h"
 #include "btree/leaf_node.h"
+#include "btree/record_change.h"
 #include "btree/structure.h"
+#include "btree/value_buffer.h"
 #include "btree/write_outcome.h"
 #include "buffer/buffer_pool.h"
-#include "versioning/writer.h"
 
 namespace palimpsest::btree {
 
-/// Memory for one in-page value of any page size, for use on the stack.
-class ValueBuffer {
- public:
-  ValueBuffer() noexcept {}  // NOLINT(modernize-use-equals-default): leaves bytes_ uninitialised
-
-  /// Cut off at the capacity: for bytes read optimistically.
-  void assign_clamped(ByteView value) noexcept {
-    size_ = std::min(value.size(), bytes_.size());
-    std::memcpy(bytes_.data(), value.data(), size_);
-  }
-  [[nodiscard]] ByteView view() const noexcept { return {bytes_.data(), size_}; }
-
- private:
-  std::size_t size_ = 0;
-  std::array<char, record_bytes_max(buffer::kPageSizeMax)> bytes_;
-};
-
 class BTree {
  public:
-  /// Makes an empty tree with a new root page. Throws no_space, io_error.
+  /// Makes an empty tree with a new root page. Throws no_space, io_error, and as prepare() does.
   [[nodiscard]] static BTree create(buffer::BufferPool& pool, LargeValueStore& large_values,
-                                    TreeId id);
+                                    TreeId id, const WriteContext& by = {});
   /// Opens a tree by its root page, once per pool. Throws io_error, corruption.
   [[nodiscard]] static BTree open(buffer::BufferPool& pool, LargeValueStore& large_values,
                                   TreeId id, PageId root);
@@ -134,7 +116,7 @@ class BTree {
   /// Removes the ghosts of the leaf that covers `key` for which may_purge(leaf, slot) is true, and
   /// frees their large values; merges the leaf if that leaves it thin. `may_purge` is called under
   /// the leaf's exclusive latch and must neither block nor call the engine. How many there were.
-  std::size_t purge_ghosts(ByteView key,
+  std::size_t purge_ghosts(const WriteContext& by, ByteView key,
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
 
   /// Calls change(MutableBytes) on the value in place, under the leaf's exclusive latch: it must
@@ -142,39 +124,40 @@ class BTree {
   /// large value.
   template <class Change>
   [[nodiscard]] bool modify(ByteView key, Change&& change, LastLeaf* last = nullptr) {
-    return modify_for(nullptr, key, change, last).existed;
+    return modify_for({}, key, change, last).existed;
   }
 
-  // The same on behalf of a writer. Throw std::bad_alloc, too, and nothing has changed then.
+  // The same on behalf of somebody. Throw what WriteContext::prepare() throws, too, and nothing has
+  // changed then.
 
-  [[nodiscard]] WriteOutcome insert(versioning::Writer& writer, ByteView key, ByteView value,
+  [[nodiscard]] WriteOutcome insert(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
-  [[nodiscard]] WriteOutcome upsert(versioning::Writer& writer, ByteView key, ByteView value,
+  [[nodiscard]] WriteOutcome upsert(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
-  [[nodiscard]] WriteOutcome update(versioning::Writer& writer, ByteView key, ByteView value,
+  [[nodiscard]] WriteOutcome update(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
-  [[nodiscard]] WriteOutcome remove(versioning::Writer& writer, ByteView key,
-                                    LastLeaf* last = nullptr);
+  [[nodiscard]] WriteOutcome remove(const WriteContext& by, ByteView key, LastLeaf* last = nullptr);
   template <class Change>
-  [[nodiscard]] WriteOutcome modify(versioning::Writer& writer, ByteView key, Change&& change,
+  [[nodiscard]] WriteOutcome modify(const WriteContext& by, ByteView key, Change&& change,
                                     LastLeaf* last = nullptr) {
-    return outcome_of(modify_for(&writer, key, change, last), key);
+    return outcome_of(modify_for(by, key, change, last), key);
   }
+
+  /// Undoes a change of a record, as its transaction left it: append(at_least, body) logs the
+  /// compensation, under the leaf's latch, and returns its GSN. Needs no space. Throws io_error,
+  /// out_of_memory; corruption if log and page contradict each other; nothing has changed then.
+  /// After the making of the tree has been undone, it must not be used any more.
+  void undo(const TreeRecord& record, FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
  private:
   struct Found {
     bool exists = false;
     std::uint16_t flags = kPlainRecord;
   };
-  /// A record's value as it goes into the leaf.
-  struct Stored {
-    ByteView bytes;
-    std::uint16_t flags = kPlainRecord;
-  };
   enum class WriteMode : std::uint8_t { insert = 1, upsert, update };
   struct Written {
     bool existed = false;
-    std::optional<LargeValueDescriptor> replaced;  ///< to be freed
+    std::optional<LargeValueDescriptor> freed{};  ///< nobody can find it any more
     versioning::WriterId rival = versioning::kNoWriter;
   };
   /// A value to be changed in place; the leaf is not held if it must not be.
@@ -209,35 +192,48 @@ class BTree {
   [[nodiscard]] bool with_large(ByteView key, ByteView descriptor, Read&& read) const;
 
   [[nodiscard]] buffer::ExclusivePage exclusive_leaf(ByteView key, LastLeaf* last) const;
-  void let_go(buffer::ExclusivePage leaf, ByteView key, SlotIndex slot, LastLeaf* last) noexcept;
-  // Without a writer (null) they ask nobody.
-  [[nodiscard]] Written write(ByteView key, ByteView value, WriteMode mode, LastLeaf* last,
-                              versioning::Writer* writer);
-  [[nodiscard]] Written write_stored(ByteView key, const Stored& stored, WriteMode mode,
-                                     LastLeaf* last, versioning::Writer* writer);
-  [[nodiscard]] bool try_store(LeafEntries& entries, ByteView key, const Stored& stored,
-                               const SearchResult& at, versioning::Writer* writer,
-                               Written& written) const;
-  [[nodiscard]] bool try_replace(LeafEntries& entries, ByteView key, const Stored& stored,
-                                 const SearchResult& at, versioning::Writer* writer,
-                                 Written& written) const;
-  [[nodiscard]] Written remove_for(versioning::Writer* writer, ByteView key, LastLeaf* last);
-  [[nodiscard]] LatchedValue latch_value(versioning::Writer* writer, ByteView key, LastLeaf* last);
+  void let_go(const WriteContext& by, buffer::ExclusivePage leaf, ByteView key, SlotIndex slot,
+              LastLeaf* last) noexcept;
+  [[nodiscard]] Written write(const WriteContext& by, ByteView key, ByteView value, WriteMode mode,
+                              LastLeaf* last);
+  [[nodiscard]] Written write_stored(const WriteContext& by, ByteView key,
+                                     const RecordState& stored, WriteMode mode, LastLeaf* last);
+  void make_room(const WriteContext& by, ByteView key, const RecordState& stored, bool has_slot);
+  [[nodiscard]] Written remove_for(const WriteContext& by, ByteView key, LastLeaf* last);
+  void bury(const WriteContext& by, buffer::ExclusivePage& leaf, RecordChange& change, ByteView key,
+            LastLeaf* last);
+  void take_out(buffer::ExclusivePage& leaf, RecordChange& change, ByteView key, LastLeaf* last);
+  [[nodiscard]] LatchedValue latch_value(const WriteContext& by, ByteView key, LastLeaf* last);
+  void log_modified(const WriteContext& by, LatchedValue& value, ByteView key,
+                    ByteView before) noexcept;
   template <class Change>
-  [[nodiscard]] Written modify_for(versioning::Writer* writer, ByteView key, Change& change,
+  [[nodiscard]] Written modify_for(const WriteContext& by, ByteView key, Change& change,
                                    LastLeaf* last) {
-    LatchedValue value = latch_value(writer, key, last);
+    LatchedValue value = latch_value(by, key, last);
     if (value.leaf.holds()) {
-      change(LeafNode(value.leaf.modify(), page_size()).value_bytes(value.slot));
-      let_go(std::move(value.leaf), key, value.slot, last);
+      LeafNode leaf(value.leaf.modify(), page_size());
+      ValueBuffer before;
+      if (by.log != nullptr) {
+        before.assign_clamped(leaf.value(value.slot));
+      }
+      change(leaf.value_bytes(value.slot));
+      if (by.log != nullptr) {
+        log_modified(by, value, key, before.view());
+      }
+      let_go(by, std::move(value.leaf), key, value.slot, last);
     }
     return value.written;
   }
-  [[nodiscard]] static WriteOutcome outcome_of(const Written& written, ByteView key);
+  [[nodiscard]] WriteOutcome outcome_of(const Written& written, ByteView key);
   [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);
-  [[nodiscard]] std::optional<LargeValueDescriptor> large_value_at(const LeafView& leaf,
-                                                                   SlotIndex slot) const;
-  void free_replaced(const Written& written);
+  void finish(const Written& written);
+  void undo_creation(const TreeRecord& record,
+                     FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
+  [[noreturn]] void refuse_undo_creation() const;
+  [[nodiscard]] Gsn log_purge(const WriteContext& by, buffer::ExclusivePage& leaf,
+                              std::span<const SlotIndex> slots,
+                              std::span<const LargeValueDescriptor> large_values) noexcept;
+  void free_purged(const WriteContext& by, const LargeValueDescriptor& large, Gsn gsn);
 
   Descent descent_;
   Structure structure_;

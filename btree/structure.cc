@@ -9,6 +9,7 @@
 
 #include "base/sync_point.h"
 #include "btree/inner_node.h"
+#include "btree/tree_record_encode.h"
 #include "buffer/page_header.h"
 #include "buffer/swip.h"
 
@@ -104,21 +105,22 @@ void Structure::bring_in_child(ByteView key, std::uint32_t parent_level, SlotInd
 
 // Splits
 
-void Structure::make_room(ByteView key, std::size_t value_len) const {
-  split(0, {.key = key, .value_len = value_len});
+void Structure::make_room(const WriteContext& by, ByteView key, std::size_t value_len) const {
+  split(by, 0, {.key = key, .value_len = value_len});
 }
 
-void Structure::split_leaf(ByteView key) const {
-  split(0, {.key = key, .in_the_middle = true});
+void Structure::split_leaf(const WriteContext& by, ByteView key) const {
+  split(by, 0, {.key = key, .in_the_middle = true});
 }
 
-void Structure::split(std::uint32_t level, const Need& need) const {
+void Structure::split(const WriteContext& by, std::uint32_t level, const Need& need) const {
   for (;;) {
     SplitPlan plan;
+    by.prepare_structure_change(descent_.page_size());  // first: it may wait, and frames are few
     {
       auto reservation = descent_.pool().reserve(kPagesPerSplit);
       for (;;) {
-        const auto outcome = try_split(level, need, reservation, plan);
+        const auto outcome = try_split(by, level, need, reservation, plan);
         if (outcome && *outcome == SplitOutcome::done) {
           return;
         }
@@ -129,11 +131,12 @@ void Structure::split(std::uint32_t level, const Need& need) const {
     }
     // The reservation is given back first: nobody waits for frames while keeping some.
     PALIMPSEST_SYNC_POINT("btree.split.parent_is_full");
-    split(level + 1, {.key = plan.separator.view()});
+    split(by, level + 1, {.key = plan.separator.view()});
   }
 }
 
-Attempt<Structure::SplitOutcome> Structure::try_split(std::uint32_t level, const Need& need,
+Attempt<Structure::SplitOutcome> Structure::try_split(const WriteContext& by, std::uint32_t level,
+                                                      const Need& need,
                                                       buffer::PageReservation& reservation,
                                                       SplitPlan& plan) const {
   if (descent_.root_level() < level) {
@@ -150,7 +153,7 @@ Attempt<Structure::SplitOutcome> Structure::try_split(std::uint32_t level, const
     return SplitOutcome::done;  // somebody else has made room
   }
   if (!family.parent.holds()) {
-    split_root(family.node, plan, reservation);
+    split_root(by, family.node, plan, reservation);
     return SplitOutcome::done;
   }
   if (!InnerView(family.parent.page(), descent_.page_size()).can_insert(plan.separator.size())) {
@@ -158,7 +161,7 @@ Attempt<Structure::SplitOutcome> Structure::try_split(std::uint32_t level, const
     family.parent.release_unchanged();
     return SplitOutcome::parent_is_full;
   }
-  split_below_parent(family, plan, reservation);
+  split_below_parent(by, family, plan, reservation);
   return SplitOutcome::done;
 }
 
@@ -190,7 +193,7 @@ bool Structure::plan_for(const ExclusivePage& node, const Need& need, SplitPlan&
   return true;
 }
 
-void Structure::split_root(ExclusivePage& root, const SplitPlan& plan,
+void Structure::split_root(const WriteContext& by, ExclusivePage& root, const SplitPlan& plan,
                            buffer::PageReservation& reservation) const {
   buffer::BufferPool& pool = descent_.pool();
   const PageType type = type_of(root);
@@ -209,10 +212,11 @@ void Structure::split_root(ExclusivePage& root, const SplitPlan& plan,
       above.insert(0, plan.separator.view(), Swip::of_frame(pool.index_of(right.frame())).word());
   check(fits, "an empty root takes any separator");
   pool.set_type(root, PageType::tree_inner);
+  log_root_split({by, left, right, root}, plan);
   PALIMPSEST_SYNC_POINT("btree.split.done");
 }
 
-void Structure::split_below_parent(Family& family, const SplitPlan& plan,
+void Structure::split_below_parent(const WriteContext& by, Family& family, const SplitPlan& plan,
                                    buffer::PageReservation& reservation) const {
   buffer::BufferPool& pool = descent_.pool();
   auto right_table = table_for_right(family.node, plan.separator.view());
@@ -224,6 +228,7 @@ void Structure::split_below_parent(Family& family, const SplitPlan& plan,
   const bool fits = parent.insert(at.slot, plan.separator.view(),
                                   Swip::of_frame(pool.index_of(right.frame())).word());
   check(fits, "the parent has room for the separator");
+  log_split({by, family.node, right, family.parent}, plan, at.slot);
   PALIMPSEST_SYNC_POINT("btree.split.done");
 }
 
@@ -243,11 +248,14 @@ void Structure::carry_out(ExclusivePage& left, ExclusivePage& right, const Split
 
 // Merges
 
-void Structure::merge_leaf(ByteView key) const noexcept {
+void Structure::merge_leaf(const WriteContext& by, ByteView key) const noexcept {
   std::uint32_t level = 0;
   try {
     for (int attempts = 0; attempts < kMergeAttemptsMax; ++attempts) {
-      const auto outcome = try_merge(key, level);
+      if (!by.try_prepare_structure_change(descent_.page_size())) {
+        return;
+      }
+      const auto outcome = try_merge(by, key, level);
       if (outcome && *outcome == MergeOutcome::not_possible) {
         return;
       }
@@ -261,7 +269,8 @@ void Structure::merge_leaf(ByteView key) const noexcept {
   }
 }
 
-Attempt<Structure::MergeOutcome> Structure::try_merge(ByteView key, std::uint32_t level) const {
+Attempt<Structure::MergeOutcome> Structure::try_merge(const WriteContext& by, ByteView key,
+                                                      std::uint32_t level) const {
   if (descent_.root_level() <= level) {
     return MergeOutcome::not_possible;
   }
@@ -286,8 +295,8 @@ Attempt<Structure::MergeOutcome> Structure::try_merge(ByteView key, std::uint32_
       return restart;
     }
   }
-  const bool merged = (index < last && merge_children(parent, index)) ||
-                      (index > 0 && merge_children(parent, index - 1));
+  const bool merged = (index < last && merge_children(by, parent, index)) ||
+                      (index > 0 && merge_children(by, parent, index - 1));
   if (!merged) {
     parent.release_unchanged();
     return MergeOutcome::not_possible;
@@ -299,7 +308,8 @@ Attempt<Structure::MergeOutcome> Structure::try_merge(ByteView key, std::uint32_
 
 // Caller holds the parent exclusively; both children are resident. False, and nothing changed, if
 // they are better left apart.
-bool Structure::merge_children(ExclusivePage& parent, SlotIndex left_index) const {
+bool Structure::merge_children(const WriteContext& by, ExclusivePage& parent,
+                               SlotIndex left_index) const {
   ExclusivePage left = latch_child(parent, left_index);
   ExclusivePage right = latch_child(parent, left_index + 1);
   if (!worth_merging(left, right)) {
@@ -319,11 +329,16 @@ bool Structure::merge_children(ExclusivePage& parent, SlotIndex left_index) cons
   InnerNode above(parent.modify(), page_size);
   above.remove(left_index);
   PALIMPSEST_SYNC_POINT("btree.merge.unlinked");
-  descent_.pool().free_page(std::move(right));
   const bool parent_is_root = parent.frame().parent.load(std::memory_order_relaxed) == kNoFrame;
+  const Step step{by, left, right, parent};
   if (parent_is_root && above.count() == 0) {
-    shrink_root(parent, std::move(left));
+    shrink_root(parent, left);
+    log_root_merge(step);
+    descent_.pool().free_page(std::move(left));
+  } else {
+    log_merge(step, left_index);
   }
+  descent_.pool().free_page(std::move(right));
   PALIMPSEST_SYNC_POINT("btree.merge.done");
   return true;
 }
@@ -351,12 +366,106 @@ bool Structure::worth_merging(const ExclusivePage& left, const ExclusivePage& ri
              : judge(InnerView(left.page(), page_size), InnerView(right.page(), page_size));
 }
 
-void Structure::shrink_root(ExclusivePage& root, ExclusivePage only_child) const {
+void Structure::shrink_root(ExclusivePage& root, ExclusivePage& only_child) const {
   copy_page(root, only_child, descent_.page_size());
   move_table(only_child, root);
   descent_.pool().set_type(root, type_of(only_child));
   descent_.pool().adopt_children(root);
-  descent_.pool().free_page(std::move(only_child));
+}
+
+// Logging. Caller holds all pages of the step exclusively, and so the children of its inner pages
+// stay in their frames. A page that is freed gets the GSN too: it is reused when that is durable.
+
+namespace {
+
+PageId page_of_swip(const void* context, std::uint64_t word) noexcept {
+  const auto& frames = *static_cast<const buffer::FrameTable*>(context);
+  return frames[Swip::of_word(word).frame()].page_id.load(std::memory_order_relaxed);
+}
+
+Gsn newest_of(const ExclusivePage& a, const ExclusivePage& b, const ExclusivePage& c) noexcept {
+  return std::max({gsn_of(a.page()), gsn_of(b.page()), gsn_of(c.page())});
+}
+
+buffer::PageRun run_of(const ExclusivePage& page) {
+  return {page_id_of(page), 1};
+}
+
+void stamp_all(ExclusivePage& a, ExclusivePage& b, ExclusivePage& c, Gsn gsn) noexcept {
+  set_gsn(a, gsn);
+  set_gsn(b, gsn);
+  set_gsn(c, gsn);
+}
+
+}  // namespace
+
+SwipNames Structure::swip_names() const noexcept {
+  return {.page_of = page_of_swip, .context = &descent_.pool().frames()};
+}
+
+void Structure::log_split(const Step& step, const SplitPlan& plan,
+                          SlotIndex parent_slot) const noexcept {
+  if (step.by.log == nullptr) {
+    return;
+  }
+  auto space = descent_.pool().space().change();
+  const Gsn gsn = log_system_change(step.by, newest_of(step.left, step.left, step.above),
+                                    LoggedSplit{.plan = plan,
+                                                .left = page_id_of(step.left),
+                                                .right = {step.right.page(), descent_.page_size()},
+                                                .parent = page_id_of(step.above),
+                                                .parent_slot = parent_slot,
+                                                .swips = swip_names()});
+  space.take(run_of(step.right), gsn);
+  stamp_all(step.left, step.right, step.above, gsn);
+}
+
+void Structure::log_root_split(const Step& step, const SplitPlan& plan) const noexcept {
+  if (step.by.log == nullptr) {
+    return;
+  }
+  auto space = descent_.pool().space().change();
+  const Gsn gsn =
+      log_system_change(step.by, gsn_of(step.left.page()),
+                        LoggedRootSplit{.plan = plan,
+                                        .left = {step.left.page(), descent_.page_size()},
+                                        .right = {step.right.page(), descent_.page_size()},
+                                        .root = page_id_of(step.above),
+                                        .swips = swip_names()});
+  space.take(run_of(step.left), gsn);
+  space.take(run_of(step.right), gsn);
+  stamp_all(step.left, step.right, step.above, gsn);
+}
+
+void Structure::log_merge(const Step& step, SlotIndex parent_slot) const noexcept {
+  if (step.by.log == nullptr) {
+    return;
+  }
+  auto space = descent_.pool().space().change();
+  const Gsn gsn = log_system_change(step.by, newest_of(step.left, step.right, step.above),
+                                    LoggedMerge{.left = page_id_of(step.left),
+                                                .right = {step.right.page(), descent_.page_size()},
+                                                .parent = page_id_of(step.above),
+                                                .parent_slot = parent_slot,
+                                                .swips = swip_names()});
+  space.give(run_of(step.right), gsn);
+  stamp_all(step.left, step.right, step.above, gsn);
+}
+
+void Structure::log_root_merge(const Step& step) const noexcept {
+  if (step.by.log == nullptr) {
+    return;
+  }
+  auto space = descent_.pool().space().change();
+  const Gsn gsn =
+      log_system_change(step.by, newest_of(step.left, step.right, step.above),
+                        LoggedRootMerge{.left = page_id_of(step.left),
+                                        .right = page_id_of(step.right),
+                                        .root = {step.above.page(), descent_.page_size()},
+                                        .swips = swip_names()});
+  space.give(run_of(step.left), gsn);
+  space.give(run_of(step.right), gsn);
+  stamp_all(step.left, step.right, step.above, gsn);
 }
 
 }  // namespace palimpsest::btree

@@ -14,9 +14,11 @@
 //             (3) a merge touches only resident pages: an evicted neighbour is brought in first,
 //                 and with it what hangs off it;
 //             (4) a leaf's mapping table follows its records in the same latched step; memory for
-//                 that is had before anything changes (leaf_entries.h).
-// Failure: no_space, io_error, out_of_memory (std::bad_alloc for a table) before anything has
-//          changed; afterwards nothing fails.
+//                 that is had before anything changes (leaf_entries.h);
+//             (5) with a log, one redo-only record says all of a step; it is appended under the
+//                 latches of its pages, which get its GSN, and the space map learns of it at once.
+// Failure: no_space, io_error, failed, transaction_too_old, out_of_memory (std::bad_alloc for a
+//          table) before anything has changed; afterwards nothing fails.
 // Thread-safety: all functions, from any thread; no latch held by the caller.
 #pragma once
 
@@ -25,7 +27,9 @@
 #include "btree/descent.h"
 #include "btree/leaf_entries.h"
 #include "btree/leaf_node.h"
+#include "btree/node_image.h"
 #include "btree/node_split.h"
+#include "btree/write_context.h"
 
 namespace palimpsest::btree {
 
@@ -35,15 +39,16 @@ class Structure {
 
   /// Makes room in the leaf of `key` for a record of that size that is not there yet, unless there
   /// is room already.
-  void make_room(ByteView key, std::size_t value_len) const;
+  void make_room(const WriteContext& by, ByteView key, std::size_t value_len) const;
 
   /// Splits the leaf of `key` near its middle if it has at least two records: for a value that
   /// grows, and for leaves that many threads contend for.
-  void split_leaf(ByteView key) const;
+  void split_leaf(const WriteContext& by, ByteView key) const;
 
   /// Merges the leaf of `key` with a neighbour if it is thinly filled and they fit together, and so
-  /// on upwards. Gives up rather than insist, also when a neighbour cannot be read.
-  void merge_leaf(ByteView key) const noexcept;
+  /// on upwards. Gives up rather than insist, also when a neighbour cannot be read or the log has
+  /// no space.
+  void merge_leaf(const WriteContext& by, ByteView key) const noexcept;
 
   /// Whether a node of so many free bytes should look for a partner.
   [[nodiscard]] static bool thinly_filled(std::uint32_t free_bytes,
@@ -52,6 +57,13 @@ class Structure {
   }
 
  private:
+  /// One step's ends: what is changed below `above`.
+  struct Step {
+    const WriteContext& by;
+    buffer::ExclusivePage& left;
+    buffer::ExclusivePage& right;
+    buffer::ExclusivePage& above;
+  };
   /// A node latched exclusively together with its parent (not held if the node is the root).
   struct Family {
     buffer::ExclusivePage parent;
@@ -73,24 +85,33 @@ class Structure {
                                                   SlotIndex child) const;
   void bring_in_child(ByteView key, std::uint32_t parent_level, SlotIndex child) const;
 
-  void split(std::uint32_t level, const Need& need) const;
-  [[nodiscard]] Attempt<SplitOutcome> try_split(std::uint32_t level, const Need& need,
+  void split(const WriteContext& by, std::uint32_t level, const Need& need) const;
+  [[nodiscard]] Attempt<SplitOutcome> try_split(const WriteContext& by, std::uint32_t level,
+                                                const Need& need,
                                                 buffer::PageReservation& reservation,
                                                 SplitPlan& plan) const;
   [[nodiscard]] bool plan_for(const buffer::ExclusivePage& node, const Need& need,
                               SplitPlan& plan) const;
-  void split_root(buffer::ExclusivePage& root, const SplitPlan& plan,
+  void split_root(const WriteContext& by, buffer::ExclusivePage& root, const SplitPlan& plan,
                   buffer::PageReservation& reservation) const;
-  void split_below_parent(Family& family, const SplitPlan& plan,
+  void split_below_parent(const WriteContext& by, Family& family, const SplitPlan& plan,
                           buffer::PageReservation& reservation) const;
   void carry_out(buffer::ExclusivePage& left, buffer::ExclusivePage& right, const SplitPlan& plan,
                  versioning::TablePtr right_table) const;
 
-  [[nodiscard]] Attempt<MergeOutcome> try_merge(ByteView key, std::uint32_t level) const;
-  [[nodiscard]] bool merge_children(buffer::ExclusivePage& parent, SlotIndex left_index) const;
+  [[nodiscard]] Attempt<MergeOutcome> try_merge(const WriteContext& by, ByteView key,
+                                                std::uint32_t level) const;
+  [[nodiscard]] bool merge_children(const WriteContext& by, buffer::ExclusivePage& parent,
+                                    SlotIndex left_index) const;
   [[nodiscard]] bool worth_merging(const buffer::ExclusivePage& left,
                                    const buffer::ExclusivePage& right) const;
-  void shrink_root(buffer::ExclusivePage& root, buffer::ExclusivePage only_child) const;
+  void shrink_root(buffer::ExclusivePage& root, buffer::ExclusivePage& only_child) const;
+
+  [[nodiscard]] SwipNames swip_names() const noexcept;
+  void log_split(const Step& step, const SplitPlan& plan, SlotIndex parent_slot) const noexcept;
+  void log_root_split(const Step& step, const SplitPlan& plan) const noexcept;
+  void log_merge(const Step& step, SlotIndex parent_slot) const noexcept;
+  void log_root_merge(const Step& step) const noexcept;
 
   Descent descent_;
   TreeId tree_;

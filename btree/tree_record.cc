@@ -35,6 +35,7 @@ class Parser {
       case TreeRecordKind::replace:
       case TreeRecordKind::mark: return record_change();
       case TreeRecordKind::format_root:
+      case TreeRecordKind::free_root:
       case TreeRecordKind::purge: return leaf_change();
       case TreeRecordKind::split:
       case TreeRecordKind::split_root:
@@ -380,6 +381,7 @@ std::string_view name_of(TreeRecordKind kind) noexcept {
     case TreeRecordKind::merge: return "merge";
     case TreeRecordKind::merge_root: return "merge_root";
     case TreeRecordKind::purge: return "purge";
+    case TreeRecordKind::free_root: return "free_root";
   }
   return "unknown";
 }
@@ -404,6 +406,7 @@ std::optional<std::string> validate_tree_record(ConstBytes payload, std::uint32_
 void visit_pages(const TreeRecord& record, FunctionRef<void(PageId, PageEffect)> visit) {
   switch (record.kind) {
     case TreeRecordKind::format_root: visit(record.page, PageEffect::allocate); break;
+    case TreeRecordKind::free_root: visit(record.page, PageEffect::free); break;
     case TreeRecordKind::split:
       visit(record.page, PageEffect::change);
       visit(record.right, PageEffect::allocate);

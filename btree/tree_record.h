@@ -50,7 +50,9 @@ struct TreeRecord {
 
   [[nodiscard]] bool is_record_change() const noexcept { return kind <= TreeRecordKind::mark; }
   /// Whether a transaction that is rolled back undoes it.
-  [[nodiscard]] bool is_undoable() const noexcept { return is_record_change() && !compensation; }
+  [[nodiscard]] bool is_undoable() const noexcept {
+    return (is_record_change() && !compensation) || kind == TreeRecordKind::format_root;
+  }
 };
 
 [[nodiscard]] std::string_view name_of(TreeRecordKind kind) noexcept;

@@ -7,9 +7,9 @@
 //
 // Two families. A *record change* concerns one record of a leaf and can be undone: it names the
 // page and slot for redo, and tree and key for undo, because splits and merges move records. Its
-// compensation is a record change with the bit kCompensation: redo-only. All others are redo-only
-// as such: splits, merges and purges are complete when their one record is in the log, or have not
-// happened.
+// compensation is a record change with the bit kCompensation: redo-only. The making of a tree can
+// be undone, too, as long as its root is all there is. All others are redo-only as such: splits,
+// merges and purges are complete when their one record is in the log, or have not happened.
 // Invariants: (1) redo of a page reads that page and the record, nothing else; a page that is
 //                 formatted is not read;
 //             (2) what undoes a record change follows from its payload alone, and takes no more
@@ -40,7 +40,7 @@
 //           mark            nothing: kGhost is set or taken away
 //           An insert over a ghost is a patch or replace of the ghost's body that takes kGhost
 //           away.
-//   format_root: an empty leaf without fences, the root of a new tree
+//   format_root: an empty leaf without fences, the root of a new tree; free_root: that page is free
 //     0  8  as above, with bits and slot zero
 //     8  8  page_id
 //   purge of ghosts
@@ -86,6 +86,7 @@ enum class TreeRecordKind : std::uint8_t {
   merge,        ///< a node's content moved into its left neighbour; the parent keeps a child
   merge_root,   ///< two last children of the root merged, and the root given their content
   purge,        ///< ghosts removed
+  free_root,    ///< a new tree's root given back, as compensation of format_root
 };
 
 /// Bits of the second byte. Bits without a name are reserved and zero.
@@ -107,7 +108,7 @@ struct RecordChangeHeader {
 /// As it stands in the log: without the padding at the end of the struct.
 inline constexpr std::size_t kRecordChangeBytes = 20;
 
-/// Of format_root and purge.
+/// Of format_root, free_root and purge.
 struct LeafChangeHeader {
   TreeRecordKind kind;
   std::uint8_t bits;

@@ -51,7 +51,7 @@ class Printer {
       record_change();
     } else if (record_.kind == TreeRecordKind::purge) {
       purge();
-    } else if (record_.kind != TreeRecordKind::format_root) {
+    } else if (!record_.right_image.empty()) {
       structure_change();
     }
     return text_;

@@ -38,6 +38,7 @@ std::size_t inverse_bytes(const TreeRecord& record) noexcept {
     case TreeRecordKind::patch: return bytes + record.list.size();
     case TreeRecordKind::replace:
       return bytes + sizeof(ReplaceHeader) + record.before.size() + record.after.size();
+    case TreeRecordKind::format_root: return sizeof(LeafChangeHeader);
     default: return bytes;
   }
 }
@@ -46,6 +47,11 @@ void write_inverse(const TreeRecord& record, PageId page, SlotIndex slot,
                    MutableBytes into) noexcept {
   check(record.is_undoable(), "a record that is undone can be undone");
   debug_check(into.size() == inverse_bytes(record), "a compensation has the length announced");
+  if (record.kind == TreeRecordKind::format_root) {
+    const LeafChangeHeader header{TreeRecordKind::free_root, 0, 0, record.tree, record.page};
+    std::memcpy(into.data(), &header, sizeof header);
+    return;
+  }
   RecordChangeHeader header{};
   header.kind = record.kind == TreeRecordKind::insert ? TreeRecordKind::erase : record.kind;
   header.bits = kCompensation;

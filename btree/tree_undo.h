@@ -19,7 +19,8 @@ namespace palimpsest::btree {
 [[nodiscard]] std::size_t inverse_bytes(const TreeRecord& record) noexcept;
 
 /// Writes the compensation of an undoable record to `into`, inverse_bytes() long: to be applied to
-/// `page`, where record.key stands at `slot`. Does not allocate. `into` does not lie in the record.
+/// `page`, where record.key stands at `slot` (a tree that was made: to its root). Does not
+/// allocate. `into` does not lie in the record.
 void write_inverse(const TreeRecord& record, PageId page, SlotIndex slot,
                    MutableBytes into) noexcept;
 

@@ -41,10 +41,10 @@ std::uint32_t frames_that_fit(std::uint64_t memory_bytes, std::uint32_t page_siz
 class FrameSearch {
  public:
   /// After a round that has not helped. Throws out_of_memory when the deadline has passed, and
-  /// `failed` when a file that takes no writes seems to have no clean page left in memory.
-  void go_on(std::uint32_t frames, const PageFile& file) {
-    if (++rounds_ >= kFailedFileRounds && file.failed()) {
-      file.require_writable();
+  /// `failed` when nothing can be written and there seems to be no clean page left in memory.
+  void go_on(std::uint32_t frames, const PageFile& file, const PageWriter& writer) {
+    if (++rounds_ >= kFailedRounds && writer.failed()) {
+      writer.require_working();
     }
     if (std::chrono::steady_clock::now() - start_ > kFrameDeadline) {
       throw Error(ErrorCode::out_of_memory,
@@ -55,7 +55,7 @@ class FrameSearch {
 
  private:
   /// Others may be faster than this thread, or keep latches it only tries.
-  static constexpr int kFailedFileRounds = 20;
+  static constexpr int kFailedRounds = 20;
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   int rounds_ = 0;
@@ -95,7 +95,7 @@ FrameIndex BufferPool::pin_root(PageId root, TreeId tree) {
       return frame;
     }
     provider_.help(1);
-    search.go_on(frames_.count(), file_);
+    search.go_on(frames_.count(), file_, writer_);
   }
 }
 
@@ -108,7 +108,7 @@ void BufferPool::bring_in(OptimisticPage& parent, SwipRef child) {
     FrameSearch search;
     while (free_frames_.count() == 0) {
       provider_.help(1);
-      search.go_on(frames_.count(), file_);
+      search.go_on(frames_.count(), file_, writer_);
     }
   }
   provider_.frames_taken();
@@ -208,7 +208,7 @@ PageReservation BufferPool::reserve(std::uint32_t pages) {
   FrameSearch search;
   while (!free_frames_.take(pages, reservation.frames_)) {
     provider_.help(pages);
-    search.go_on(frames_.count(), file_);
+    search.go_on(frames_.count(), file_, writer_);
   }
   provider_.frames_taken();
   for (std::uint32_t i = 0; i < pages; ++i) {

@@ -30,6 +30,7 @@ struct PageBitmap::Stretch {
   std::unique_ptr<Word[]> words;    ///< the bits
   std::unique_ptr<Word[]> summary;  ///< a bit per word
   std::atomic<bool> dirty{true};
+  std::atomic<std::uint64_t> stamp{0};
 };
 
 PageBitmap::PageBitmap(std::uint64_t stretch_bits) : stretch_words_(stretch_bits / kWordBits) {
@@ -178,6 +179,24 @@ bool PageBitmap::take_dirty(std::uint64_t stretch) noexcept {
   return stretch_at(stretch).dirty.exchange(false);
 }
 
+void PageBitmap::raise_stamp(std::uint64_t stretch, std::uint64_t to) noexcept {
+  std::atomic<std::uint64_t>& stamp = stretch_at(stretch).stamp;
+  std::uint64_t seen = stamp.load();
+  while (seen < to && !stamp.compare_exchange_weak(seen, to)) {
+  }
+}
+
+std::uint64_t PageBitmap::stamp(std::uint64_t stretch) const noexcept {
+  return stretch_at(stretch).stamp.load();
+}
+
+void PageBitmap::fill(BitRange range) noexcept {
+  for (std::uint64_t word = range.first / kWordBits; word * kWordBits < range.end; ++word) {
+    at(word).fetch_or(mask_within(word, range));
+    changed(word);
+  }
+}
+
 bool PageBitmap::try_claim(BitRange range) noexcept {
   for (std::uint64_t word = range.first / kWordBits; word * kWordBits < range.end; ++word) {
     const std::uint64_t wanted = mask_within(word, range);
@@ -204,6 +223,21 @@ bool PageBitmap::release(BitRange range) noexcept {
     }
   }
   return all_were_set;
+}
+
+void PageBitmap::release_zeros(std::uint64_t first, std::uint64_t value,
+                               std::uint64_t count) noexcept {
+  for (std::uint64_t bit = 0; bit < count;) {
+    const auto set = static_cast<std::uint64_t>(std::countr_one(value >> bit));
+    const std::uint64_t from = std::min(bit + set, count);
+    const std::uint64_t clear =
+        from < count ? static_cast<std::uint64_t>(std::countr_zero(value >> from)) : 0;
+    const std::uint64_t to = std::min(from + clear, count);
+    if (from < to) {
+      release({first + from, first + to});
+    }
+    bit = to;
+  }
 }
 
 bool PageBitmap::release_bits(std::uint64_t word, std::uint64_t bits) noexcept {

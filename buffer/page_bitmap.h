@@ -63,6 +63,11 @@ class PageBitmap {
   /// already: the map that was loaded, or the caller, is wrong.
   bool release(BitRange range) noexcept;
 
+  /// Clears the bits from `first` on whose bits are 0 among the lowest `count` of `value`.
+  void release_zeros(std::uint64_t first, std::uint64_t value, std::uint64_t count) noexcept;
+  /// Sets bits, whatever they were.
+  void fill(BitRange range) noexcept;
+
   [[nodiscard]] bool is_set(std::uint64_t bit) const noexcept;
   /// The 64 bits from 64 * `word`.
   [[nodiscard]] std::uint64_t word(std::uint64_t word) const noexcept { return at(word).load(); }
@@ -78,6 +83,10 @@ class PageBitmap {
   /// Whether the stretch changed since the last call.
   [[nodiscard]] bool take_dirty(std::uint64_t stretch) noexcept;
   void set_dirty(std::uint64_t stretch) noexcept;
+
+  /// A number of each stretch, for the owner, that only rises; at first 0.
+  void raise_stamp(std::uint64_t stretch, std::uint64_t to) noexcept;
+  [[nodiscard]] std::uint64_t stamp(std::uint64_t stretch) const noexcept;
 
  private:
   using Word = std::atomic<std::uint64_t>;

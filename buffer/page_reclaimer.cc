@@ -20,8 +20,8 @@ std::size_t PageReclaimer::reclaim(std::size_t goal, Random& random) {
   round.dirty_goal = std::clamp<std::size_t>(frames_.count() / 8, 1, writer_.batch_pages());
   round.dirty.reserve(round.dirty_goal);  // nothing is allocated under a latch
   round.victims.reserve(std::max(goal, round.dirty_goal));
-  // A failed file is read on, as long as pages are clean.
-  round.takes_dirty = !writer_.file_failed();
+  // With a failed file or log reading goes on, as long as pages are clean.
+  round.takes_dirty = !writer_.failed();
   // Twice over everything and some more: enough to mark and take whatever can be taken.
   std::size_t samples_left = 64 + std::size_t{3} * frames_.count();
   while (round.freed < goal && round.dirty.size() < round.dirty_goal && samples_left-- > 0) {
@@ -320,20 +320,28 @@ void PageReclaimer::free_page(ExclusivePage page) noexcept {
   }
 }
 
+// The frame is the caller's alone: nobody writes to its page any more.
 void PageReclaimer::complete_free(FrameIndex frame) noexcept {
   Frame& header = frames_[frame];
   const PageId page = header.page_id.load(std::memory_order_relaxed);
+  const Gsn freed_at = header_of(frames_.page_bytes(frame)).gsn;
   header.flags.store(0, std::memory_order_release);
-  space_.free(page);
+  space_.free_when_durable({page, 1}, freed_at);
   free_frames_.give(frame);
+}
+
+// The latch is looked at first: of whoever has let go of it, the flags tell.
+bool PageReclaimer::is_unwritten(const Frame& frame) {
+  const bool being_changed = !frame.latch.try_optimistic().has_value();
+  return frame.state.load(std::memory_order_acquire) == FrameState::resident &&
+         (being_changed || frame.has(FrameFlag::dirty | FrameFlag::writing));
 }
 
 std::vector<FrameIndex> PageReclaimer::unwritten_frames() const {
   std::vector<std::pair<PageId, FrameIndex>> unwritten;
   for (std::uint32_t i = 0; i < frames_.count(); ++i) {
     const Frame& header = frames_[FrameIndex{i}];
-    if (header.state.load(std::memory_order_acquire) == FrameState::resident &&
-        header.has(FrameFlag::dirty | FrameFlag::writing)) {
+    if (is_unwritten(header)) {
       unwritten.emplace_back(header.page_id.load(std::memory_order_relaxed), FrameIndex{i});
     }
   }

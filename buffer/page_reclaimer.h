@@ -22,6 +22,8 @@
 //                 is freed has nothing.
 //             (6) a page freed while `writing` keeps its frame and its id until the write has ended
 //                 (doomed): no two writes of one page are ever in flight.
+//             (7) with a log, the page header of a page that is freed carries the GSN of the record
+//                 that gives the page back: its id is not reused before that is durable.
 // Latching: page latches are tried, parent before child, so a round seldom waits for a reader or
 //           writer; only one that has freed nothing waits for one parent's latch, holding no other,
 //           so that rounds do not keep each other from it for ever. The page writer's turn is
@@ -72,11 +74,12 @@ class PageReclaimer {
   /// latches and for the page writer; the caller holds none.
   void write(std::span<const FrameIndex> frames);
 
-  /// All resident pages that are dirty now, in page order, and those being written: if their write
-  /// fails they are dirty again.
+  /// All resident pages that are dirty now, in page order, those being written, which are dirty
+  /// again if that fails, and those latched exclusively, which may be about to become dirty. What a
+  /// checkpoint may conclude: BufferPool::unwritten_frames().
   [[nodiscard]] std::vector<FrameIndex> unwritten_frames() const;
 
-  /// Gives frame and page id of a page back that the caller has taken out of its tree.
+  /// Gives frame and page id of a page back that the caller has taken out of its tree (7).
   void free_page(ExclusivePage page) noexcept;
 
  private:
@@ -110,6 +113,7 @@ class PageReclaimer {
   void make_writable(FrameIndex frame, std::byte* copy) const;
   void end_write(FrameIndex frame, bool written) noexcept;
   void complete_free(FrameIndex frame) noexcept;
+  [[nodiscard]] static bool is_unwritten(const Frame& frame);
 
   FrameTable& frames_;
   FreeFrames& free_frames_;

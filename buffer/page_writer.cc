@@ -9,6 +9,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/sync_point.h"
 #include "buffer/page_header.h"
 
 namespace palimpsest::buffer {
@@ -42,13 +43,31 @@ void check_image(ConstBytes image, PageId id) {
 
 }  // namespace
 
-PageWriter::PageWriter(PageFile& file)
+PageWriter::PageWriter(PageFile& file, wal::Log* log)
     : file_(file),
       ring_(file.file(), file.header()),
       atomic_(file.file().atomic_write_bytes_max() >= file.page_size_bytes()),
+      log_(log),
       memory_(std::size_t{file.batch_pages()} * file.page_size_bytes(), file.page_size_bytes()),
       registration_(file.register_buffer(memory_.bytes())) {
   transfers_.reserve(file.batch_pages());
+}
+
+void PageWriter::log_with(wal::Log& log) {
+  const std::lock_guard turn(turn_);
+  log_.store(&log, std::memory_order_release);
+}
+
+bool PageWriter::failed() const noexcept {
+  const wal::Log* log = log_.load(std::memory_order_acquire);
+  return file_.failed() || (log != nullptr && log->failed());
+}
+
+void PageWriter::require_working() const {
+  file_.require_writable();
+  if (const wal::Log* log = log_.load(std::memory_order_acquire); log != nullptr) {
+    log->require_working();
+  }
 }
 
 PageWriter::Batch PageWriter::begin_batch() {
@@ -58,6 +77,10 @@ PageWriter::Batch PageWriter::begin_batch() {
 }
 
 void PageWriter::write_batch(Batch& batch) {
+  if (wal::Log* log = log_.load(std::memory_order_acquire); log != nullptr) {
+    log->wait_durable(batch.newest_gsn_);
+  }
+  PALIMPSEST_SYNC_POINT("buffer.writer.log_durable");
   file_.mark_open();  // not before: a batch that stays empty leaves a clean file clean
   if (harden_first_) {
     sync_under_turn();

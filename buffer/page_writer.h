@@ -7,7 +7,8 @@
 // page).
 //
 // Batch n, ring of R slots (attempts that failed before the sync use up a number, not a slot):
-//   A  images are filled in and sealed in batch memory, n in each
+//   A  images are filled in and sealed in batch memory, n in each; with a log, what it lacks up to
+//      the highest GSN of the images is made durable (I-2): nothing is written before
 //   B  copy written to the ring slot, completed
 //   C  sync: hardens the copy of n, and the in-place pages of n-1
 //   D  images written in place, completed; write() returns
@@ -22,6 +23,9 @@
 //                 or to its predecessor. A batch that failed in B is followed by a sync before the
 //                 next number is used, so the rule holds across failed attempts.
 //             (5) a page is at most once in a batch, and its images' GSNs never fall.
+//             (6) with a log, neither ring nor place holds an image whose GSN is above the log's
+//                 durable GSN (I-2). Fresh pages have GSN 0: they are named by no record that
+//                 counts before they are hardened.
 // Crash points (what may be on disk, what the restore does):
 //   before C of n: copies of n partial, in place n-1 partial; n-1's copies are durable by (2) and
 //       in their slot by (3). Torn pages of n-1 get the copy of n (if whole: it is newer, and as
@@ -33,12 +37,16 @@
 // Latching: the turn (turn_) is held from begin_batch until the Batch is destroyed, across I/O.
 //           Callers hold no latch when they call begin_batch or write; filling a slot needs the
 //           page's shared latch only while the image is copied. A thread that holds a Batch must
-//           not allocate pages (the space map may be waiting for the turn to flush itself).
-// Failure: a failed ring write throws io_error or no_space, no page on disk has changed, and the
-//          next batch may succeed. A failed in-place write is repeated once; if it fails again, or
-//          a sync fails, the file enters its failed state; pages of that batch may then be torn in
-//          place (they are still in the pool) until reopening restores them from their copies. On
-//          the atomic path a failed write leaves each page old or new, and the file usable.
+//           not allocate pages (the space map may be waiting for the turn to flush itself). write()
+//           may run a round of the log, or wait for one: rounds never wait for the turn, and who
+//           appends waits for nothing.
+// Failure: a failed log (Error failed) has let nothing on disk change; the images are dropped, as
+//          after a failed ring write, and the pages stay dirty. A failed ring write throws io_error
+//          or no_space, no page on disk has changed, and the next batch may succeed. A failed
+//          in-place write is repeated once; if it fails again, or a sync fails, the file enters its
+//          failed state; pages of that batch may then be torn in place (they are still in the pool)
+//          until reopening restores them from their copies. On the atomic path a failed write
+//          leaves each page old or new, and the file usable.
 #pragma once
 
 #include <atomic>
@@ -56,6 +64,7 @@
 #include "base/io/device.h"
 #include "buffer/double_write_ring.h"
 #include "buffer/page_file.h"
+#include "wal/log.h"
 
 namespace palimpsest::buffer {
 
@@ -79,10 +88,14 @@ class PageWriter {
  public:
   class Batch;
 
-  /// `file` must outlive the writer; one writer per file. Memory: one batch of pages.
-  explicit PageWriter(PageFile& file);
+  /// File and log must outlive the writer; one writer per file. Memory: one batch of pages.
+  explicit PageWriter(PageFile& file, wal::Log* log = nullptr);
   PageWriter(const PageWriter&) = delete;
   PageWriter& operator=(const PageWriter&) = delete;
+
+  /// From the next batch on I-2 is kept by this log: it begins only when recovery, which writes
+  /// pages of durable GSNs, is done. Waits for the turn.
+  void log_with(wal::Log& log);
 
   /// Waits for the turn. Throws failed, or invalid_argument on a read-only file.
   [[nodiscard]] Batch begin_batch();
@@ -103,8 +116,10 @@ class PageWriter {
   [[nodiscard]] std::uint64_t written_batch() const noexcept {
     return written_.load(std::memory_order_acquire);
   }
-  /// Whether the file takes no writes any more.
-  [[nodiscard]] bool file_failed() const noexcept { return file_.failed(); }
+  /// Whether no batch can be written any more: file or log have failed.
+  [[nodiscard]] bool failed() const noexcept;
+  /// Throws failed, with the reason, if that is so; invalid_argument on a read-only file.
+  void require_working() const;
 
   /// Most pages of one batch.
   [[nodiscard]] std::size_t batch_pages() const noexcept { return file_.batch_pages(); }
@@ -122,6 +137,7 @@ class PageWriter {
   PageFile& file_;
   DoubleWriteRing ring_;
   const bool atomic_;
+  std::atomic<wal::Log*> log_;  ///< null without a log; set under turn_
   std::mutex turn_;
   // Protected by turn_:
   AlignedMemory memory_;  ///< batch_pages images, contiguous
@@ -158,7 +174,8 @@ class PageWriter::Batch {
   void add(PageId id);
 
   /// Writes the batch; on return its pages are read from disk as they are here, and a crash leaves
-  /// each of them old or new. Call once; an empty batch writes nothing. Throws as described above,
+  /// each of them old or new. Waits for the log up to newest_gsn(). Call once; an empty batch
+  /// writes nothing. Throws as described above,
   /// and corruption if a page is twice in the batch; nothing is written and the file fails then.
   void write();
 
@@ -166,7 +183,7 @@ class PageWriter::Batch {
   [[nodiscard]] bool empty() const noexcept { return pages_.empty(); }
   /// The batch's number, 0 until written.
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  /// Highest GSN among the images: the log must be durable up to it before write().
+  /// Highest GSN among the images: write() begins when the log is durable up to it.
   [[nodiscard]] Gsn newest_gsn() const noexcept { return newest_gsn_; }
 
  private:

@@ -5,11 +5,18 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <numeric>
+#include <thread>
 
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/file_format.h"
+#include "base/sync_point.h"
+#include "base/thread_annotations.h"
+#include "buffer/pending_frees.h"
+#include "buffer/space_map_page.h"
 
 namespace palimpsest::buffer {
 namespace {
@@ -20,20 +27,11 @@ constexpr std::uint64_t kGrowthBytesMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kGrowthShare = 16;  ///< the file grows by 1/16
 constexpr std::size_t kLoadPages = 16;      ///< map pages read together
 constexpr int kClaimAttempts = 4;           ///< free runs lost to others before the file grows
+/// No page file is believed to be larger, whatever a log says.
+constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 46;
 
 std::uint64_t stretch_pages_of(std::uint32_t page_size_bytes) {
   return (page_size_bytes - sizeof(PageHeader)) * 8;
-}
-
-std::uint64_t read_word(ConstBytes image, std::uint64_t word) noexcept {
-  std::uint64_t value = 0;
-  std::memcpy(&value, image.data() + sizeof(PageHeader) + word * sizeof(value), sizeof(value));
-  return value;
-}
-
-/// Whether the page has never been written: a hole in a file that has grown.
-bool is_blank(ConstBytes image) {
-  return std::all_of(image.begin(), image.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
 std::uint64_t total(std::span<const BitRange> runs) {
@@ -41,15 +39,31 @@ std::uint64_t total(std::span<const BitRange> runs) {
                          [](std::uint64_t sum, BitRange run) { return sum + run.size(); });
 }
 
+std::uint32_t stripe_of_thread() noexcept {
+  return static_cast<std::uint32_t>(std::hash<std::thread::id>{}(std::this_thread::get_id()));
+}
+
 }  // namespace
+
+/// What a map with a log has besides its claims.
+struct SpaceMap::Logged {
+  Logged(wal::Log& its_log, std::uint64_t stretch_pages) : log(its_log), bits(stretch_pages) {}
+
+  wal::Log& log;
+  PageBitmap bits;            ///< bits beyond the end of the file are clear, but for map pages
+  mutable HybridLatch latch;  ///< shared by Changes
+  PendingFrees frees;
+};
 
 SpaceMap::SpaceMap(PageFile& file)
     : file_(file),
       first_page_(raw(file.first_page())),
       stretch_pages_(stretch_pages_of(file.page_size_bytes())),
-      bits_(stretch_pages_) {
+      claims_(stretch_pages_) {
   load();
 }
+
+SpaceMap::~SpaceMap() = default;
 
 void SpaceMap::load() {
   const std::uint64_t stretches = (bit_count() + stretch_pages_ - 1) / stretch_pages_;
@@ -65,7 +79,8 @@ void SpaceMap::load() {
     file_.read_pages(reads);
     for (std::size_t i = 0; i < reads.size(); ++i) {
       // Without a clean close, growth may be ahead of the map.
-      const bool blank = !file_.was_clean() && reads[i].io_error == 0 && is_blank(reads[i].into);
+      const bool blank =
+          !file_.was_clean() && reads[i].io_error == 0 && is_blank_map_page(reads[i].into);
       if (!reads[i].ok() && !blank) {
         file_.throw_read_error(reads[i]);
       }
@@ -80,69 +95,240 @@ void SpaceMap::load_stretch(std::uint64_t stretch, ConstBytes image) {
                 fmt::format("page file \"{}\": space map page {}: {}", file_.name(),
                             raw(page_of(stretch * stretch_pages_)), what));
   };
-  const bool blank = is_blank(image);
+  const bool blank = is_blank_map_page(image);
   if (!blank && header_of(image).type != PageType::space_map) {
     refuse(fmt::format("its type is {}, not space_map", name_of(header_of(image).type)));
   }
-  if (!blank && (read_word(image, 0) & 1) == 0) {
+  if (!blank && (map_word(image, 0) & 1) == 0) {
     refuse("it is not marked as in use itself");
   }
-  bits_.add_stretch();
+  if (!blank && raw(header_of(image).gsn) > kCounterMax) {
+    refuse(fmt::format("its GSN {} cannot be", raw(header_of(image).gsn)));
+  }
+  claims_.add_stretch();
+  claims_.raise_stamp(stretch, raw(header_of(image).gsn));
   const std::uint64_t base = stretch * stretch_pages_;
   const std::uint64_t end = std::min(stretch_pages_, bit_count() - base);
   for (std::uint64_t first = 0; first < stretch_pages_; first += kWordBits) {
-    const std::uint64_t value = read_word(image, first / kWordBits);
+    const std::uint64_t value = map_word(image, first / kWordBits);
     const std::uint64_t inside = end <= first ? 0 : std::min(end - first, kWordBits);
     if (inside < kWordBits && value >> inside != 0 && file_.was_clean()) {
       refuse(fmt::format("pages from {} on are marked as in use, the file ends at page {}",
                          raw(page_of(base + first + inside)), file_.page_count()));
     }
-    for (std::uint64_t bit = 0; bit < inside;) {  // release runs of clear bits
-      const auto set = static_cast<std::uint64_t>(std::countr_one(value >> bit));
-      const std::uint64_t from = std::min(bit + set, inside);
-      const std::uint64_t clear =
-          from < inside ? static_cast<std::uint64_t>(std::countr_zero(value >> from)) : 0;
-      const std::uint64_t to = std::min(from + clear, inside);
-      if (from < to) {
-        bits_.release({base + first + from, base + first + to});
-      }
-      bit = to;
-    }
+    claims_.release_zeros(base + first, value, inside);
   }
   if (!blank) {
-    static_cast<void>(bits_.take_dirty(stretch));
+    static_cast<void>(claims_.take_dirty(stretch));
   }
 }
 
-PageId SpaceMap::allocate(std::uint32_t stripe) {
-  if (const auto bit = bits_.take(stripe)) {
-    return page_of(*bit);
-  }
+PageBitmap& SpaceMap::written_bits() noexcept {
+  Logged* with_log = logged();
+  return with_log != nullptr ? with_log->bits : claims_;
+}
+
+const PageBitmap& SpaceMap::written_bits() const noexcept {
+  const Logged* with_log = logged();
+  return with_log != nullptr ? with_log->bits : claims_;
+}
+
+// With a log
+
+void SpaceMap::recover(std::span<const RecoveredRun> runs) {
+  check(logged() == nullptr, "recovery comes before the log goes on");
   const std::lock_guard guard(structure_mutex_);
-  if (const auto bit = bits_.take(stripe)) {  // somebody else has grown the file, or freed
+  std::uint64_t end_min = 0;
+  for (const RecoveredRun& recovered : runs) {
+    judge(recovered);
+    if (recovered.in_use) {
+      end_min = std::max(end_min, bits_of(recovered.run).end);
+    }
+  }
+  while (bit_count() < end_min) {  // in steps: what is taken of memory follows what the disk has
+    const std::uint64_t step = kGrowthBytesMax / file_.page_size_bytes();
+    claims_.release(grow(std::min(end_min, bit_count() + step)));
+  }
+  for (const RecoveredRun& recovered : runs) {
+    BitRange bits = bits_of(recovered.run);
+    if (recovered.in_use) {
+      claims_.fill(bits);
+    } else if (bits.first < bit_count()) {  // what lies behind was cut off after it became free
+      bits.end = std::min(bits.end, bit_count());
+      claims_.release(bits);
+    }
+  }
+}
+
+/// Throws corruption if the run cannot be one of this file.
+void SpaceMap::judge(const RecoveredRun& recovered) const {
+  const PageRun run = recovered.run;
+  const auto refuse = [&](std::string_view what) {
+    throw Error(
+        ErrorCode::corruption,
+        fmt::format("page file \"{}\": the log says that the {} pages from page {} on are {}, "
+                    "but {}",
+                    file_.name(), run.pages, raw(run.first), recovered.in_use ? "in use" : "free",
+                    what));
+  };
+  const std::uint64_t end_max = kFileBytesMax / file_.page_size_bytes();
+  if (raw(run.first) < first_page_ || raw(run.first) >= end_max || run.pages == 0 ||
+      run.pages > end_max - raw(run.first)) {
+    refuse("no file has them");
+  }
+  const BitRange bits = bits_of(run);
+  if (bits.first % stretch_pages_ == 0 ||
+      bits.first / stretch_pages_ != (bits.end - 1) / stretch_pages_) {
+    refuse("the space map is among them");
+  }
+}
+
+Gsn SpaceMap::newest_gsn() const noexcept {
+  const PageBitmap& bits = written_bits();
+  std::uint64_t newest = 0;
+  for (std::uint64_t stretch = 0; stretch < bits.stretches(); ++stretch) {
+    newest = std::max(newest, bits.stamp(stretch));
+  }
+  return Gsn{newest};
+}
+
+void SpaceMap::log_with(wal::Log& log) {
+  const std::lock_guard guard(structure_mutex_);
+  check(logged() == nullptr, "a map has one log");
+  owned_logged_ = std::make_unique<Logged>(log, stretch_pages_);
+  PageBitmap& bits = owned_logged_->bits;
+  for (std::uint64_t stretch = 0; stretch < claims_.stretches(); ++stretch) {
+    const std::uint64_t base = stretch * stretch_pages_;
+    bits.add_stretch();
+    for (std::uint64_t first = base; first < base + stretch_pages_; first += kWordBits) {
+      bits.release_zeros(first, word_in_file(claims_, first), kWordBits);
+    }
+    bits.raise_stamp(stretch, claims_.stamp(stretch));
+    if (!claims_.take_dirty(stretch)) {
+      static_cast<void>(bits.take_dirty(stretch));
+    }
+  }
+  logged_.store(owned_logged_.get(), std::memory_order_release);
+}
+
+SpaceMap::Change SpaceMap::change() noexcept PALIMPSEST_NO_ANALYSIS {
+  Logged* with_log = logged();
+  if (with_log == nullptr) {
+    return Change(nullptr);
+  }
+  with_log->latch.lock_shared();
+  return Change(this);
+}
+
+SpaceMap::Change::~Change() PALIMPSEST_NO_ANALYSIS {
+  if (map_ != nullptr) {
+    map_->logged()->latch.unlock_shared();
+  }
+}
+
+void SpaceMap::Change::say(PageRun run, Gsn gsn, bool in_use) noexcept {
+  if (map_ == nullptr) {
+    return;
+  }
+  map_->require_own_pages(run);
+  PageBitmap& bits = map_->logged()->bits;
+  const BitRange range = map_->bits_of(run);
+  PALIMPSEST_SYNC_POINT("buffer.space.appended");
+  if (!(in_use ? bits.try_claim(range) : bits.release(range))) {
+    map_->file_.fail(in_use ? "the log took a page that is in use"
+                            : "the log gave back a page that is free");
+  }
+  bits.raise_stamp(range.first / map_->stretch_pages_, raw(gsn));
+}
+
+void SpaceMap::free_when_durable(PageRun run, Gsn gsn) noexcept {
+  Logged* with_log = logged();
+  if (with_log == nullptr || with_log->log.durable_gsn() >= gsn) {
+    free(run);
+    return;
+  }
+  require_own_pages(run);
+  with_log->frees.add(stripe_of_thread(), run, gsn, with_log->log.durable_gsn(),
+                      [this](PageRun durable) { free(durable); });
+}
+
+void SpaceMap::complete_frees() noexcept {
+  if (Logged* with_log = logged(); with_log != nullptr) {
+    with_log->frees.take_durable(with_log->log.durable_gsn(),
+                                 [this](PageRun durable) { free(durable); });
+  }
+}
+
+/// Waits until all pages given back so far may be handed out; false if there were none.
+bool SpaceMap::await_frees() {
+  Logged* with_log = logged();
+  const Gsn newest = with_log == nullptr ? Gsn{0} : with_log->frees.newest();
+  if (newest == Gsn{0}) {
+    return false;
+  }
+  with_log->log.wait_durable(newest);
+  complete_frees();
+  return true;
+}
+
+bool SpaceMap::is_logged(PageId id) const noexcept {
+  return file_.contains(id) && written_bits().is_set(bit_of(id));
+}
+
+// Claims
+
+/// Runs what may make the file grow; before, pages given back are completed that can be, and where
+/// the device is full all of them.
+template <class Take>
+auto SpaceMap::take_or_wait(Take take) {
+  complete_frees();
+  try {
+    return take();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::no_space || !await_frees()) {
+      throw;
+    }
+  }
+  return take();
+}
+
+PageId SpaceMap::allocate(std::uint32_t stripe) {
+  if (const auto bit = claims_.take(stripe)) {
     return page_of(*bit);
   }
-  if (const auto bit = bits_.take_anywhere()) {
+  return take_or_wait([&] { return allocate_growing(stripe); });
+}
+
+PageId SpaceMap::allocate_growing(std::uint32_t stripe) {
+  const std::lock_guard guard(structure_mutex_);
+  if (const auto bit = claims_.take(stripe)) {  // somebody else has grown the file, or freed
+    return page_of(*bit);
+  }
+  if (const auto bit = claims_.take_anywhere()) {
     return page_of(*bit);
   }
   const std::uint64_t old_end = bit_count();
   const std::uint64_t taken = old_end % stretch_pages_ == 0 ? old_end + 1 : old_end;
   const BitRange grown = grow(taken + 1);
-  bits_.release({taken + 1, grown.end});
+  claims_.release({taken + 1, grown.end});
   return page_of(taken);
 }
 
 void SpaceMap::free(PageRun run) noexcept {
-  const BitRange bits = bits_of(run);
-  check(file_.contains(run.first) && run.pages != 0 && bits.end <= bit_count(),
-        "freed pages are pages of the file");
-  check(bits.first % stretch_pages_ != 0 &&
-            bits.first / stretch_pages_ == (bits.end - 1) / stretch_pages_,
-        "map pages are never freed");
-  if (!bits_.release(bits)) {
+  require_own_pages(run);
+  if (!claims_.release(bits_of(run))) {
     // The map on disk was wrong: what else it says is not to be built upon.
     file_.fail("a page was given back that the space map calls free");
   }
+}
+
+void SpaceMap::require_own_pages(PageRun run) const noexcept {
+  const BitRange bits = bits_of(run);
+  check(file_.contains(run.first) && run.pages != 0 && bits.end <= bit_count(),
+        "pages taken and given back are pages of the file");
+  check(bits.first % stretch_pages_ != 0 &&
+            bits.first / stretch_pages_ == (bits.end - 1) / stretch_pages_,
+        "map pages are never taken or given back");
 }
 
 std::vector<PageRun> SpaceMap::allocate_extent(std::uint32_t pages, std::uint32_t max_runs) {
@@ -153,30 +339,32 @@ std::vector<PageRun> SpaceMap::allocate_extent(std::uint32_t pages, std::uint32_
   }
   std::vector<PageRun> runs;
   runs.reserve(std::min(pages, max_runs));  // nothing fails once pages are taken
-  const std::lock_guard guard(structure_mutex_);
-  std::vector<BitRange> taken = extent_from_free(pages, max_runs);
-  if (taken.empty()) {
-    taken = extent_from_growth(pages, max_runs);
-  }
-  for (const BitRange& range : taken) {
+  for (const BitRange& range : take_or_wait([&] { return claim_extent(pages, max_runs); })) {
     runs.push_back({page_of(range.first), static_cast<std::uint32_t>(range.size())});
   }
   return runs;
 }
 
+std::vector<BitRange> SpaceMap::claim_extent(std::uint32_t pages, std::uint32_t max_runs) {
+  const std::lock_guard guard(structure_mutex_);
+  std::vector<BitRange> taken = extent_from_free(pages, max_runs);
+  return taken.empty() ? extent_from_growth(pages, max_runs) : taken;
+}
+
 /// Takes free pages; empty if there are too few, or others were faster.
 std::vector<BitRange> SpaceMap::extent_from_free(std::uint32_t pages, std::uint32_t max_runs) {
   for (int attempt = 0; attempt < kClaimAttempts; ++attempt) {
-    std::vector<BitRange> runs = bits_.find_clear_runs(pages, max_runs);  // not const: to be moved
+    std::vector<BitRange> runs =
+        claims_.find_clear_runs(pages, max_runs);  // not const: to be moved
     std::size_t claimed = 0;
-    while (claimed < runs.size() && bits_.try_claim(runs[claimed])) {
+    while (claimed < runs.size() && claims_.try_claim(runs[claimed])) {
       ++claimed;
     }
     if (claimed == runs.size()) {
       return runs;
     }
     for (std::size_t i = 0; i < claimed; ++i) {
-      bits_.release(runs[i]);
+      claims_.release(runs[i]);
     }
   }
   return {};
@@ -212,10 +400,10 @@ std::vector<BitRange> SpaceMap::extent_from_growth(std::uint32_t pages, std::uin
             [](const BitRange& a, const BitRange& b) { return a.first < b.first; });
   std::uint64_t from = grown.first;
   for (const BitRange& piece : pieces) {
-    bits_.release({from, piece.first});
+    claims_.release({from, piece.first});
     from = piece.end;
   }
-  bits_.release({from, grown.end});
+  claims_.release({from, grown.end});
   return pieces;
 }
 
@@ -244,9 +432,7 @@ BitRange SpaceMap::grow(std::uint64_t bits_min) {
   std::uint64_t end = std::max(bits_min, old_end + step_bytes / page_size);
   const std::uint64_t stretches_old = (old_end + stretch_pages_ - 1) / stretch_pages_;
   const std::uint64_t stretches_new = (end + stretch_pages_ - 1) / stretch_pages_;
-  while (bits_.stretches() < stretches_new) {
-    bits_.add_stretch();
-  }
+  add_stretches(stretches_new);
   try {
     file_.grow(first_page_ + end);
   } catch (const Error& error) {
@@ -257,13 +443,27 @@ BitRange SpaceMap::grow(std::uint64_t bits_min) {
     file_.grow(first_page_ + end);
   }
   for (std::uint64_t stretch = stretches_old; stretch < stretches_new; ++stretch) {
-    bits_.set_dirty(stretch);  // it may be a stretch that was cut off before
+    written_bits().set_dirty(stretch);  // it may be a stretch that was cut off before
   }
   return {old_end, end};
 }
 
+/// Makes sure that there are so many. Throws std::bad_alloc; it may be called again.
+void SpaceMap::add_stretches(std::uint64_t count) {
+  while (claims_.stretches() < count) {
+    claims_.add_stretch();
+  }
+  if (Logged* with_log = logged(); with_log != nullptr) {
+    while (with_log->bits.stretches() < count) {
+      const std::uint64_t base = with_log->bits.stretches() * stretch_pages_;
+      with_log->bits.add_stretch();
+      with_log->bits.release({base, base + stretch_pages_});
+    }
+  }
+}
+
 bool SpaceMap::is_allocated(PageId id) const noexcept {
-  return file_.contains(id) && bits_.is_set(bit_of(id));
+  return file_.contains(id) && claims_.is_set(bit_of(id));
 }
 
 bool SpaceMap::is_map_page(PageId id) const noexcept {
@@ -275,19 +475,20 @@ SpaceMap::Counts SpaceMap::counts() const noexcept {
   const std::uint64_t end = bit_count();
   for (std::uint64_t first = 0; first < end; first += kWordBits) {
     // Bits beyond the end are set: they are no free pages.
-    counts.free += static_cast<std::uint64_t>(std::popcount(~bits_.word(first / kWordBits)));
+    counts.free += static_cast<std::uint64_t>(std::popcount(~claims_.word(first / kWordBits)));
   }
   counts.allocated = end - std::min(end, counts.free);
   return counts;
 }
 
 std::uint64_t SpaceMap::truncate_free_tail() {
+  complete_frees();
   const std::lock_guard guard(structure_mutex_);
   const std::uint64_t end = bit_count();
   if (end <= 1) {
     return 0;
   }
-  const BitRange tail = bits_.claim_clear_tail(end, 1);  // the first map page stays
+  const BitRange tail = claim_free_tail(end);
   if (tail.size() == 0) {
     return 0;
   }
@@ -295,20 +496,41 @@ std::uint64_t SpaceMap::truncate_free_tail() {
     file_.shrink(first_page_ + tail.first);
   } catch (const Error&) {
     if (bit_count() == end) {
-      bits_.release(tail);
+      claims_.release(tail);
     }
     throw;
   }
   return tail.size();
 }
 
-void SpaceMap::flush(PageWriter& writer) {
+/// Claims what is free right before `end`, by the log too. structure_mutex_ held.
+BitRange SpaceMap::claim_free_tail(std::uint64_t end) noexcept {
+  const BitRange tail = claims_.claim_clear_tail(end, 1);  // the first map page stays
+  const Logged* with_log = logged();
+  if (with_log == nullptr) {
+    return tail;
+  }
+  std::uint64_t first = tail.end;
+  while (first > tail.first &&
+         ((first - 1) % stretch_pages_ == 0 || !with_log->bits.is_set(first - 1))) {
+    --first;
+  }
+  claims_.release({tail.first, first});
+  return {first, tail.end};
+}
+
+void SpaceMap::flush(PageWriter& writer) PALIMPSEST_NO_ANALYSIS {
   const std::lock_guard guard(structure_mutex_);
+  if (Logged* with_log = logged(); with_log != nullptr) {
+    with_log->latch.lock_exclusive();  // records appended before have left their marks (5)
+    with_log->latch.unlock_exclusive_unchanged();
+  }
+  PageBitmap& bits = written_bits();
   const std::uint64_t stretches = (bit_count() + stretch_pages_ - 1) / stretch_pages_;
   std::vector<std::uint64_t> dirty;
   dirty.reserve(stretches);  // nothing fails between taking a mark and keeping it
   for (std::uint64_t stretch = 0; stretch < stretches; ++stretch) {
-    if (bits_.take_dirty(stretch)) {
+    if (bits.take_dirty(stretch)) {
       dirty.push_back(stretch);
     }
   }
@@ -318,7 +540,7 @@ void SpaceMap::flush(PageWriter& writer) {
       flush_some(writer, all.subspan(begin, std::min(writer.batch_pages(), all.size() - begin)));
     } catch (...) {
       for (const std::uint64_t stretch : all.subspan(begin)) {
-        bits_.set_dirty(stretch);
+        bits.set_dirty(stretch);
       }
       throw;
     }
@@ -326,54 +548,45 @@ void SpaceMap::flush(PageWriter& writer) {
 }
 
 /// Writes at most one batch of map pages.
-void SpaceMap::flush_some(PageWriter& writer, std::span<const std::uint64_t> stretches) {
+void SpaceMap::flush_some(PageWriter& writer,
+                          std::span<const std::uint64_t> stretches) PALIMPSEST_NO_ANALYSIS {
   PageWriter::Batch batch = writer.begin_batch();
+  Logged* with_log = logged();
   for (const std::uint64_t stretch : stretches) {
-    make_map_page(stretch, {batch.slot(), file_.page_size_bytes()});
+    const MutableBytes image{batch.slot(), file_.page_size_bytes()};
+    if (with_log == nullptr) {
+      make_map_page(stretch, image);
+    } else {
+      with_log->latch.lock_exclusive();
+      make_map_page(stretch, image);
+      with_log->latch.unlock_exclusive_unchanged();
+    }
     batch.add(page_of(stretch * stretch_pages_));
   }
   batch.write();
 }
 
 void SpaceMap::make_map_page(std::uint64_t stretch, MutableBytes image) const noexcept {
+  const PageBitmap& bits = written_bits();
   const std::uint64_t base = stretch * stretch_pages_;
   PageHeader header{};
   header.page_id = page_of(base);
   header.type = PageType::space_map;
+  header.gsn = Gsn{bits.stamp(stretch)};
   std::memcpy(image.data(), &header, sizeof(header));
-  const std::uint64_t end = std::min(stretch_pages_, bit_count() - base);
   for (std::uint64_t first = 0; first < stretch_pages_; first += kWordBits) {
-    std::uint64_t value = 0;
-    if (first < end) {
-      value = bits_.word((base + first) / kWordBits);
-      value &=
-          end - first >= kWordBits ? ~std::uint64_t{0} : (std::uint64_t{1} << (end - first)) - 1;
-    }
-    std::memcpy(image.data() + sizeof(PageHeader) + first / 8, &value, sizeof(value));
+    set_map_word(image, first / kWordBits, word_in_file(bits, base + first));
   }
 }
 
-std::string print_space_map_page(ConstBytes page) {
-  std::string text = print_page_header(page) + "\n  in use:";
-  const std::uint64_t bits = (page.size() - sizeof(PageHeader)) * 8;
-  const auto is_set = [&](std::uint64_t bit) {
-    return (read_word(page, bit / kWordBits) >> (bit % kWordBits) & 1) != 0;
-  };
-  const std::uint64_t base = raw(header_of(page).page_id);
-  for (std::uint64_t first = 0; first < bits; ++first) {
-    if (is_set(first)) {
-      std::uint64_t last = first;
-      while (last + 1 < bits && is_set(last + 1)) {
-        ++last;
-      }
-      text += fmt::format(" {}", base + first);
-      if (last != first) {
-        text += fmt::format("-{}", base + last);
-      }
-      first = last;
-    }
+/// The 64 bits from `first`; those beyond the end of the file are 0.
+std::uint64_t SpaceMap::word_in_file(const PageBitmap& bits, std::uint64_t first) const noexcept {
+  const std::uint64_t end = bit_count();
+  if (first >= end) {
+    return 0;
   }
-  return text + "\n";
+  const std::uint64_t value = bits.word(first / kWordBits);
+  return end - first >= kWordBits ? value : value & ((std::uint64_t{1} << (end - first)) - 1);
 }
 
 }  // namespace palimpsest::buffer

@@ -3,67 +3,128 @@
 // The file behind the ring is divided into stretches of (page size - 64) * 8 pages; the first page
 // of each is the map page whose bits tell which pages of the stretch are in use, its own bit
 // included. Positions are fixed, so nothing has to be found. The whole bitmap is in memory (32
-// bytes a MiB at 4 KiB pages). Rejected: a free list through the pages (every allocation would read
-// a page, and nothing prefers low page ids, so the file could never shrink).
+// bytes a MiB at 4 KiB pages, twice that with a log). Rejected: a free list through the pages
+// (every allocation would read a page, and nothing prefers low page ids, so the file could never
+// shrink).
+//
+// With a log (log_with) there are two bitmaps. The *claims* say what nobody else may take: pages in
+// use, set aside, or given back by a record that is not durable. The *logged* bits say what the log
+// says, and they alone are written: whoever appends a record that takes pages or gives them back
+// does so inside a Change and repeats there what the record says.
 //
 // Invariants: (1) the bits of page_bitmap.h hold: bit b is page first_page + b; bits of map pages
-//                 and of pages beyond the end of the file are set in memory; on disk those beyond
-//                 the end are 0.
+//                 and of pages beyond the end of the file are claimed in memory; on disk those
+//                 beyond the end are 0.
 //             (2) the file has grown before the new pages' bits are cleared, and bits are set
 //                 before the file shrinks: whoever takes a clear bit has a page.
 //             (3) a page is in use on disk only after flush and harden; what happened since the
-//                 last flush is known to the log alone.
+//                 last flush is known to the log alone. Growth is not logged: recover().
+//             (4) an image contains all that a record says of its stretch or nothing of it, and its
+//                 GSN is at least that of each record in it: records and bits are joined by a
+//                 Change, which a copy waits for and keeps out; the GSN is raised with the bits. So
+//                 I-2 makes durable what an image says before it is written.
+//             (5) after flush and harden the images on disk contain every record that was appended
+//                 before flush() was called: it waits for the Changes under way before it looks for
+//                 stretches that changed. Hence a checkpoint that flushes after it has chosen its
+//                 start finds in the images what replay does not see.
+//             (6) a page is claimed while a logged bit says that it is in use, and until the record
+//                 that gave it back is durable. So whatever was in a page when a crash brings that
+//                 page back is still in it.
+// Recovery. Per page of the file, the last record (by GSN) that the replayed log has of it decides;
+// where it has none, the image (4, 5). That the newest has the highest GSN: a page is taken again
+// only once g covers its freeing record, and then every slot's GSN is at least g or, if it stands
+// in an append, above it already, and every new slot merges the clock, which g never passes
+// (base/worker_slots.h): the record that takes it has a higher GSN, whatever its owner has merged.
+//
 // Latching: structure_mutex_ is held for growth, extents, truncation and flush, across I/O; it
 //           comes before the page writer's turn. allocate() takes it only where it finds no free
-//           page by hint; free() never.
+//           page by hint; free() never. A Change is the shared mode of a latch whose exclusive mode
+//           flush takes to copy an image: taken last, under page latches; its holder may append to
+//           the log and waits for nothing. allocate() and allocate_extent() may wait for the log.
 // Failure: Error no_space leaves everything as it was. Bytes from disk are validated: corruption.
-//         On disk (a map page): page header (64 bytes, type space_map), then bits, least
-//         significant bit of the lowest byte first.
+// On disk: space_map_page.h.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/hybrid_latch.h"
 #include "base/ids.h"
 #include "buffer/page_bitmap.h"
 #include "buffer/page_file.h"
+#include "buffer/page_run.h"
 #include "buffer/page_writer.h"
+#include "wal/log.h"
 
 namespace palimpsest::buffer {
 
-/// Neighbouring pages.
-struct PageRun {
-  PageId first = kNoPage;
-  std::uint32_t pages = 0;
-
-  friend bool operator==(const PageRun&, const PageRun&) = default;
+/// What the log said last of pages, for recover().
+struct RecoveredRun {
+  PageRun run;
+  bool in_use = false;
 };
 
 class SpaceMap {
  public:
+  class Change;
+
   /// Loads and validates the map of `file`, which must outlive it. Throws io_error, corruption.
   explicit SpaceMap(PageFile& file);
   SpaceMap(const SpaceMap&) = delete;
   SpaceMap& operator=(const SpaceMap&) = delete;
+  ~SpaceMap();
+
+  // With a log
+
+  /// After loading, before log_with(): sets claims as the replayed log says, which lies above the
+  /// images. Pages in use beyond the end of the file make it grow first. No two runs share a page.
+  /// Throws corruption, with nothing changed, if a run cannot be one of this file; no_space,
+  /// io_error, failed.
+  void recover(std::span<const RecoveredRun> runs);
+  /// The highest GSN of any map page; the clock is raised above it before the log is begun.
+  [[nodiscard]] Gsn newest_gsn() const noexcept;
+  /// From now on what is written is what Changes say; at first that is the claims. Once, before
+  /// pages are taken or given back; the log outlives the map. Throws std::bad_alloc.
+  void log_with(wal::Log& log);
+  /// Around one append of a record that takes pages or gives them back. Waits, for no longer than
+  /// copying a page takes; without a log it does nothing.
+  [[nodiscard]] Change change() noexcept;
+
+  /// Gives pages back by the record with this GSN, which was appended with Change::give(): they may
+  /// be handed out once it is durable. At once with GSN 0 or without a log. Never blocks on I/O,
+  /// throws nothing; called as free(). Without memory to remember them, the pages stay claimed, in
+  /// memory only, until the file is opened again.
+  void free_when_durable(PageRun run, Gsn gsn) noexcept;
+  /// Lets pages be handed out whose freeing records have become durable; allocation does it before
+  /// the file grows.
+  void complete_frees() noexcept;
+  /// Whether the log says that the page is in use: what a flush would write. As is_allocated()
+  /// without a log.
+  [[nodiscard]] bool is_logged(PageId id) const noexcept;
+
+  // Claims
 
   /// Takes a free page, growing the file if there is none; blocks on I/O then. `stripe`: any number
-  /// that keeps concurrent callers apart (worker slot, thread index). Throws no_space, io_error,
-  /// failed.
+  /// that keeps concurrent callers apart (worker slot, thread index). Before it says no_space it
+  /// waits until all pages given back may be handed out. The caller holds no latch. Throws
+  /// no_space, io_error, failed.
   [[nodiscard]] PageId allocate(std::uint32_t stripe);
 
-  /// Gives back a page that was handed out. Never blocks, throws nothing. The caller has no write
-  /// of it in flight. A page that was free already shows that the map on disk was wrong: the file
-  /// enters its failed state.
+  /// Gives back a page that was handed out and that no record has named. Never blocks, throws
+  /// nothing. The caller has no write of it in flight. A page that was free already shows that the
+  /// map on disk was wrong: the file enters its failed state.
   void free(PageId id) noexcept { free(PageRun{id, 1}); }
   void free(PageRun run) noexcept;
 
   /// Takes `pages` pages in at most `max_runs` runs; none crosses a map page. One run where the
-  /// free pages or a growing file allow it. Throws no_space, io_error, failed, or invalid_argument
-  /// if no file could hold that many pages in so few runs.
+  /// free pages or a growing file allow it. Waits as allocate(). Throws no_space, io_error, failed,
+  /// or invalid_argument if no file could hold that many pages in so few runs.
   [[nodiscard]] std::vector<PageRun> allocate_extent(std::uint32_t pages, std::uint32_t max_runs);
 
   [[nodiscard]] bool is_allocated(PageId id) const noexcept;
@@ -80,22 +141,40 @@ class SpaceMap {
   /// Throws io_error, failed.
   std::uint64_t truncate_free_tail();
 
-  /// Writes all map pages that changed. They are durable after writer.harden(). Waits for the turn.
+  /// Writes all map pages that changed before the call (5). They are durable after writer.harden().
+  /// Waits for the turn.
   void flush(PageWriter& writer);
 
   /// Pages one map page covers, itself included.
   [[nodiscard]] std::uint64_t stretch_pages() const noexcept { return stretch_pages_; }
 
  private:
+  struct Logged;
+
   void load();
   void load_stretch(std::uint64_t stretch, ConstBytes image);
+  void judge(const RecoveredRun& recovered) const;
   void make_map_page(std::uint64_t stretch, MutableBytes image) const noexcept;
   void flush_some(PageWriter& writer, std::span<const std::uint64_t> stretches);
+  template <class Take>
+  auto take_or_wait(Take take);
+  [[nodiscard]] bool await_frees();
+  [[nodiscard]] PageId allocate_growing(std::uint32_t stripe);
+  [[nodiscard]] std::vector<BitRange> claim_extent(std::uint32_t pages, std::uint32_t max_runs);
+  void add_stretches(std::uint64_t count);
   [[nodiscard]] BitRange grow(std::uint64_t bits_min);
   [[nodiscard]] std::vector<BitRange> extent_from_free(std::uint32_t pages, std::uint32_t max_runs);
   [[nodiscard]] std::vector<BitRange> extent_from_growth(std::uint32_t pages,
                                                          std::uint32_t max_runs);
+  [[nodiscard]] BitRange claim_free_tail(std::uint64_t end) noexcept;
+  void require_own_pages(PageRun run) const noexcept;
 
+  [[nodiscard]] Logged* logged() const noexcept { return logged_.load(std::memory_order_acquire); }
+  /// What is written.
+  [[nodiscard]] PageBitmap& written_bits() noexcept;
+  [[nodiscard]] const PageBitmap& written_bits() const noexcept;
+  [[nodiscard]] std::uint64_t word_in_file(const PageBitmap& bits,
+                                           std::uint64_t first) const noexcept;
   [[nodiscard]] std::uint64_t bit_count() const noexcept {
     return file_.page_count() - first_page_;
   }
@@ -111,11 +190,34 @@ class SpaceMap {
   PageFile& file_;
   const std::uint64_t first_page_;
   const std::uint64_t stretch_pages_;
-  PageBitmap bits_;
+  PageBitmap claims_;
   std::mutex structure_mutex_;
+  std::unique_ptr<Logged> owned_logged_;
+  std::atomic<Logged*> logged_{nullptr};  ///< null without a log
 };
 
-/// A map page's bits as text (runs of used pages), for debuggers and `check`.
-[[nodiscard]] std::string print_space_map_page(ConstBytes page);
+/// Joins a record that takes pages or gives them back with what it says, for whoever copies an
+/// image meanwhile. Appending comes first, then take() and give() with the record's GSN. One at a
+/// time for a thread, and short.
+class SpaceMap::Change {
+ public:
+  Change(Change&& other) noexcept : map_(std::exchange(other.map_, nullptr)) {}
+  Change& operator=(Change&&) = delete;
+  ~Change();
+
+  /// The record uses these pages, which were handed out to its owner and are not in use by the log.
+  /// If they are, the map on disk was wrong, and the file enters its failed state.
+  void take(PageRun run, Gsn gsn) noexcept { say(run, gsn, true); }
+  /// The record gives these pages back, which are in use by the log. As take() if they are not.
+  /// Their claim goes by free_when_durable() afterwards.
+  void give(PageRun run, Gsn gsn) noexcept { say(run, gsn, false); }
+
+ private:
+  friend class SpaceMap;
+  explicit Change(SpaceMap* map) noexcept : map_(map) {}
+  void say(PageRun run, Gsn gsn, bool in_use) noexcept;
+
+  SpaceMap* map_;  ///< null: there is nothing to do
+};
 
 }  // namespace palimpsest::buffer

@@ -202,6 +202,11 @@ void Log::release_credit(SlotId slot) noexcept {
   }
 }
 
+void Log::move_credit(SlotId from, SlotId to, std::size_t bytes) noexcept {
+  states_[raw(from)].load(std::memory_order_relaxed)->credit_bytes -= signed_bytes(bytes);
+  states_[raw(to)].load(std::memory_order_relaxed)->credit_bytes += signed_bytes(bytes);
+}
+
 void Log::wait_for_ring(const SlotLog& log, std::size_t bytes) {
   while (!log.has_room(bytes)) {
     const std::uint32_t seen = rounds_ended_.load();

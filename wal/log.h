@@ -109,6 +109,9 @@ class Log {
   /// The transaction has ended: credit it did not use goes back, but for a little that the next one
   /// will want.
   void release_credit(SlotId slot) noexcept;
+  /// Lets another slot, which has reserved before, append what was promised to this one. By the
+  /// owner of both.
+  void move_credit(SlotId from, SlotId to, std::size_t bytes) noexcept;
 
   /// The slot's log, for reading back; it exists once something was reserved.
   [[nodiscard]] const SlotLog& slot_log(SlotId slot) const noexcept {
@@ -146,6 +149,10 @@ class Log {
   /// and gives segments before it back; nothing if it starts later already. Throws
   /// io_error, failed.
   void move_start(const LogStart& start, const std::string& note, bool clean);
+  /// Behind what has been written of the stream.
+  [[nodiscard]] std::uint64_t end_position() const noexcept {
+    return end_position_.load(std::memory_order_relaxed);
+  }
   /// Bytes of the stream from replay's start on.
   [[nodiscard]] std::uint64_t replay_bytes() const noexcept;
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept;

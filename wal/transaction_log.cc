@@ -1,6 +1,17 @@
 #include "wal/transaction_log.h"
 
+#include "palimpsest/error.h"
+
 namespace palimpsest::wal {
+
+void TransactionLog::reserve(const OperationNeed& need) {
+  if (is_cancelled() || !try_reserve(need, [this] { return is_cancelled(); })) {
+    throw Error(
+        ErrorCode::transaction_too_old,
+        "the transaction has changed nothing for so long, or so much, that its first change "
+        "lies half the log back: it is rolled back so that the log can be reused");
+  }
+}
 
 Gsn TransactionLog::append_commit() noexcept {
   debug_check(has_changes(), "a commit record has something to commit");
@@ -12,14 +23,24 @@ Gsn TransactionLog::append_commit() noexcept {
   return appended.gsn;
 }
 
-void TransactionLog::reserve_rollback(std::size_t body_bytes) {
-  const std::size_t bytes = std::max(record_bytes(RecordRole::compensation, body_bytes),
-                                     record_bytes(RecordRole::rolled_back, 0));
+void TransactionLog::reserve_end() {
+  const std::size_t bytes = record_bytes(RecordRole::rolled_back, 0);
+  static_assert(record_bytes(RecordRole::rolled_back, 0) >= record_bytes(RecordRole::commit, 0));
+  log_.reserve(slot_, {.bytes = bytes, .credit_bytes = bytes, .goes_first = true});
+}
+
+void TransactionLog::reserve_compensation(std::size_t body_bytes) {
+  const std::size_t bytes = record_bytes(RecordRole::compensation, body_bytes);
+  const std::size_t owed = std::max(bytes, owed_bytes_) + record_bytes(RecordRole::rolled_back, 0);
   goes_first_ = true;
-  log_.reserve(slot_, {.bytes = bytes,
-                       .credit_bytes =
-                           std::max(bytes, owed_bytes_) + record_bytes(RecordRole::rolled_back, 0),
-                       .goes_first = true});
+  log_.reserve(slot_, {.bytes = bytes, .credit_bytes = owed, .goes_first = true});
+}
+
+void TransactionLog::reserve_handed_over(std::size_t body_bytes) {
+  const std::size_t bytes = record_bytes(RecordRole::system, body_bytes);
+  debug_check(owed_bytes_ >= bytes, "space was handed over for what is appended");
+  log_.reserve(slot_, {.bytes = bytes, .credit_bytes = owed_bytes_, .goes_first = true});
+  owed_bytes_ -= bytes;
 }
 
 void TransactionLog::append_rolled_back() noexcept {
@@ -38,6 +59,7 @@ void TransactionLog::forget() noexcept {
   last_ = kNoLsn;
   owed_bytes_ = 0;
   goes_first_ = false;
+  oldest_ = Gsn{std::numeric_limits<std::uint64_t>::max()};
   log_.release_credit(slot_);
 }
 

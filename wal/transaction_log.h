@@ -12,14 +12,16 @@
 // Invariants: (1) log space is held for the compensation of every change, and for the record that
 //                 ends the rollback: rolling back never waits for space, whatever others do;
 //             (2) a change's `back` leads to the transaction's change before.
-// Thread-safety: belongs to one thread at a time, the owner of its slot.
+// Thread-safety: belongs to one thread at a time, the owner of its slot; but for cancel().
 // Failure: appending never fails; reserving throws what Log::try_reserve() throws.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -34,6 +36,7 @@ namespace palimpsest::wal {
 struct OperationNeed {
   std::size_t change_bytes = 0;  ///< of one change; 0 if there is none
   std::size_t system_bytes = 0;  ///< of one system record; 0 if there is none
+  std::size_t later_bytes = 0;   ///< of records that will follow from it: see hand_over()
 };
 
 class TransactionLog {
@@ -56,7 +59,10 @@ class TransactionLog {
   }
 
   /// Makes sure of an operation's records and of what undoing them takes. No latch is held. Waits
-  /// for space, and meanwhile asks give_up(); false if told to. Throws as Log::try_reserve().
+  /// for space. Throws as Log::try_reserve(), and transaction_too_old once it has been cancelled:
+  /// it must be rolled back.
+  void reserve(const OperationNeed& need);
+  /// The same, but false where it would wait for space.
   [[nodiscard]] bool try_reserve(const OperationNeed& need, FunctionRef<bool()> give_up) {
     std::size_t bytes = 0;
     std::size_t owed = owed_bytes_ + record_bytes(RecordRole::rolled_back, 0);
@@ -67,8 +73,29 @@ class TransactionLog {
     if (need.system_bytes != 0) {
       bytes += record_bytes(RecordRole::system, need.system_bytes);
     }
-    return log_.try_reserve(
-        slot_, {.bytes = bytes, .credit_bytes = bytes + owed, .goes_first = goes_first_}, give_up);
+    return log_.try_reserve(slot_,
+                            {.bytes = bytes,
+                             .credit_bytes = bytes + owed + need.later_bytes,
+                             .goes_first = goes_first_},
+                            give_up);
+  }
+
+  /// Space that was reserved as `later_bytes` is `to`'s from now on, which the caller owns too and
+  /// which has reserved something before.
+  void hand_over(TransactionLog& to, std::size_t bytes) noexcept {
+    log_.move_credit(slot_, to.slot_, bytes);
+    to.owed_bytes_ += bytes;
+  }
+  /// Makes sure of a system record whose space was handed over: waits for rounds only.
+  void reserve_handed_over(std::size_t body_bytes);
+
+  /// Before its first change: no record of it will have a GSN up to `oldest`.
+  void begin_changes(Gsn oldest) noexcept { oldest_ = oldest; }
+  /// Asks the transaction to end if it is one that may have records up to `newest`, because they
+  /// hold the log back. From any thread.
+  void cancel(Gsn newest) noexcept { cancelled_up_to_.store(newest, std::memory_order_relaxed); }
+  [[nodiscard]] bool is_cancelled() const noexcept {
+    return oldest_ <= cancelled_up_to_.load(std::memory_order_relaxed);
   }
 
   /// Appends a redo-only record; `at_least`: the highest GSN of the pages it changes. encode as in
@@ -97,18 +124,19 @@ class TransactionLog {
     return appended.gsn;
   }
 
-  /// Ends it as committed; its timestamp. What it needs is held since its last change. To be called
-  /// if it has changes.
+  /// Makes sure of the record that ends it, commit or rolled_back. Waits for rounds only, never for
+  /// space. Throws failed.
+  void reserve_end();
+  /// Ends it as committed, and returns its timestamp. It has changes.
   Gsn append_commit() noexcept;
 
-  // Rolling back: for each change from next_to_undo() on, reserve_rollback(), then
-  // append_compensation(); at last append_rolled_back().
+  // Rolling back: for each change from next_to_undo() on, reserve_compensation(), then
+  // append_compensation(); at last reserve_end(), append_rolled_back().
 
   /// The change to be undone next; kNoLsn if none is left.
   [[nodiscard]] Lsn next_to_undo() const noexcept { return last_; }
-  /// Makes sure of one compensation, or of the last record. Waits for rounds only, never for space.
-  /// Throws failed.
-  void reserve_rollback(std::size_t body_bytes);
+  /// Makes sure of one compensation, as reserve_end() does.
+  void reserve_compensation(std::size_t body_bytes);
   /// `undone_back`: of the change that is undone. Returns the record's GSN.
   template <class Encode>
   Gsn append_compensation(Gsn at_least, std::uint32_t undone_back, BodyKind kind,
@@ -122,6 +150,8 @@ class TransactionLog {
   }
   /// Its changes are undone.
   void append_rolled_back() noexcept;
+  /// The same where the log has failed: recovery will undo them again.
+  void abandon() noexcept { forget(); }
 
   // For recovery, which undoes what others left behind; nothing is owed then.
 
@@ -150,6 +180,8 @@ class TransactionLog {
   Lsn last_{kNoLsn};            ///< newest change that is not undone
   std::size_t owed_bytes_ = 0;  ///< compensation of the changes so far
   bool goes_first_ = false;
+  Gsn oldest_{std::numeric_limits<std::uint64_t>::max()};
+  std::atomic<Gsn> cancelled_up_to_{Gsn{0}};
 };
 
 }  // namespace palimpsest::wal

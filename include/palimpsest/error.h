@@ -28,6 +28,8 @@ enum class ErrorCode : std::uint8_t {
   invalid_argument,     ///< an option, key or value beyond a limit; the message names the limit
   failed,         ///< an earlier failed sync or write made the database read-only until reopened
   out_of_memory,  ///< the configured memory is too small for what was asked
+  transaction_too_old,    ///< it held back the log for too long and is rolled back; try it again
+  too_many_transactions,  ///< as many are active as Options allow, and none ended in time
 };
 
 /// The code's name, as it is spelled in `ErrorCode`.

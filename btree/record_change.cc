@@ -1,0 +1,185 @@
+#include "btree/record_change.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+#include "btree/tree_redo.h"
+#include "btree/tree_undo.h"
+
+namespace palimpsest::btree {
+
+using buffer::ExclusivePage;
+using versioning::kNoWriter;
+using versioning::WriterId;
+
+namespace {
+
+PageId page_id_of(const ExclusivePage& page) noexcept {
+  return page.frame().page_id.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+RecordChange::RecordChange(const WriteContext& by, ExclusivePage& leaf, buffer::SpaceMap& space,
+                           ByteView key, std::uint32_t page_size) noexcept
+    : by_(by),
+      leaf_(leaf),
+      space_(space),
+      key_(key),
+      page_size_(page_size),
+      entries_(leaf, page_size),
+      at_(view().find(key)) {}
+
+RecordPlace RecordChange::place() const noexcept {
+  return {view().tree_id(), page_id_of(leaf_), at_.slot, key_};
+}
+
+RecordState RecordChange::state() const noexcept {
+  return {view().value(at_.slot),
+          static_cast<std::uint16_t>(view().flags(at_.slot) & kRecordFlagsKnown)};
+}
+
+std::optional<LargeValueDescriptor> RecordChange::large_value(const RecordState& of) const {
+  if ((of.flags & kLargeValue) == 0) {
+    return std::nullopt;
+  }
+  return LargeValueDescriptor::decode(of.value, page_size_);
+}
+
+// Logs a change that takes the pages of `taken` into use.
+template <class Change>
+void RecordChange::log(const Change& change,
+                       const std::optional<LargeValueDescriptor>& taken) noexcept {
+  if (by_.log == nullptr) {
+    return;
+  }
+  if (!taken) [[likely]] {
+    log_change(by_, leaf_, change);
+    return;
+  }
+  auto space = space_.change();
+  const Gsn gsn = log_change(by_, leaf_, change);
+  for (const buffer::PageRun& run : taken->runs()) {
+    space.take(run, gsn);
+  }
+}
+
+void RecordChange::give_up(const std::optional<LargeValueDescriptor>& value) {
+  if (value && by_.log != nullptr) {
+    by_.large_values->given_up.push_back(*value);  // prepare() has made room
+  } else {
+    freed_ = value;
+  }
+}
+
+void RecordChange::claim() {
+  if (by_.writer != nullptr) {
+    const Claim claim = entries_.claim(at_, key_, *by_.writer);
+    check(claim.result != Claim::Result::conflict, "a record that nobody has is claimed");
+  }
+}
+
+bool RecordChange::store(const RecordState& value) {
+  return at_.found ? replace(value) : insert(value);
+}
+
+bool RecordChange::insert(const RecordState& value) {
+  if (!can_insert(leaf_, page_size_, key_.size(), value.value.size())) {
+    return false;
+  }
+  const auto taken = large_value(value);
+  claim();
+  log(LoggedInsert{place(), value}, taken);
+  const auto flags = static_cast<std::uint16_t>(value.flags | entries_.slot_flags(key_));
+  const bool fits = LeafNode(leaf_.modify(), page_size_).insert(at_.slot, key_, value.value, flags);
+  check(fits, "a record that can be inserted fits");
+  return true;
+}
+
+bool RecordChange::replace(const RecordState& value) {
+  const WriterId me = by_.writer == nullptr ? kNoWriter : by_.writer->id();
+  if (!entries_.can_replace(at_.slot, key_, value.value.size(), me)) {
+    return false;
+  }
+  const auto taken = large_value(value);
+  const auto replaced = large_value(state());
+  claim();
+  log(LoggedUpdate{place(), state(), value}, taken);
+  give_up(replaced);
+  entries_.reserve_for_replace(at_.slot, key_, value.value.size());
+  LeafNode node(leaf_.modify(), page_size_);
+  const bool fits = node.replace_value(at_.slot, value.value);
+  check(fits, "a value that can be replaced fits");
+  node.set_flags(at_.slot,
+                 static_cast<std::uint16_t>(value.flags | (node.flags(at_.slot) & kHasEntry)));
+  return true;
+}
+
+void RecordChange::bury() {
+  claim();
+  log(LoggedMark{place(), state().flags}, std::nullopt);
+  LeafNode(leaf_.modify(), page_size_).set_ghost(at_.slot, true);
+}
+
+void RecordChange::take_out() {
+  debug_check(!by_.can_be_undone(), "what can be undone is not taken out");
+  give_up(large_value(state()));
+  entries_.give_up_reserved(at_, key_);
+  LeafNode(leaf_.modify(), page_size_).remove(at_.slot);
+}
+
+void RecordChange::log_modified(ByteView before) noexcept {
+  const RecordState now = state();
+  log(LoggedUpdate{place(), {before, now.flags}, now}, std::nullopt);
+}
+
+// The compensation is judged before it is logged: what is in the log is applied in any case. What
+// the undone change had reserved for this moment is used, or reserved for the changes before it.
+RecordChange::Freed RecordChange::undo(const TreeRecord& record,
+                                       FunctionRef<Gsn(Gsn, ConstBytes)> append) {
+  std::vector<std::byte> body(inverse_bytes(record));
+  write_inverse(record, page_id_of(leaf_), at_.slot, body);
+  const ConstBytes image(leaf_.page(), page_size_);
+  auto fault = redo_fault(body, page_id_of(leaf_), image);
+  TreeRecord compensation;
+  if (!fault) {
+    fault = parse_tree_record(body, page_size_, compensation);
+  }
+  if (fault) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("page {}: a change of kind {} cannot be undone: {}",
+                            raw(page_id_of(leaf_)), name_of(record.kind), *fault));
+  }
+  Freed freed;
+  visit_extents(compensation, page_size_,
+                [&](const LargeValueDescriptor& value, ExtentEffect effect) {
+                  if (effect == ExtentEffect::free) {
+                    freed.value = value;
+                  }
+                });
+  if (compensation.kind == TreeRecordKind::erase) {
+    entries_.give_up_reserved(at_, key_);
+  } else if (compensation.kind == TreeRecordKind::replace) {
+    entries_.reserve_for_replace(
+        at_.slot, key_,
+        std::size_t{compensation.prefix_len} + compensation.suffix_len + compensation.after.size());
+  }
+  std::byte* page = leaf_.modify();
+  {
+    auto space = space_.change();
+    freed.gsn = append(gsn_of(page), body);
+    if (freed.value) {
+      for (const buffer::PageRun& run : freed.value->runs()) {
+        space.give(run, freed.gsn);
+      }
+    }
+  }
+  redo(body, page_id_of(leaf_), {page, page_size_}, freed.gsn);
+  return freed;
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,93 @@
+// A change of one record in its latched leaf: asks for rivals, claims, logs, and does it.
+//
+// What all writing operations of a tree have in common once they hold the leaf. The order within
+// one latched step: look (rival, room), claim, mark the page dirty, append the log record and stamp
+// the page with its GSN, change the page. Nothing fails after the claim.
+// Latching: the leaf is latched exclusively while this exists. Innermost: the space map's latch,
+//           for the append of a record that names a large value's pages.
+// Failure: std::bad_alloc from claiming, before anything has changed; corruption for a descriptor
+//          in the leaf that cannot be.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "btree/large_value_format.h"
+#include "btree/leaf_entries.h"
+#include "btree/leaf_node.h"
+#include "btree/tree_record.h"
+#include "btree/tree_record_encode.h"
+#include "btree/write_context.h"
+#include "buffer/space_map.h"
+
+namespace palimpsest::btree {
+
+class RecordChange {
+ public:
+  /// `by` was prepared for this key. All references outlive it.
+  RecordChange(const WriteContext& by, buffer::ExclusivePage& leaf, buffer::SpaceMap& space,
+               ByteView key, std::uint32_t page_size) noexcept;
+
+  [[nodiscard]] LeafEntries& entries() noexcept { return entries_; }
+  [[nodiscard]] SlotIndex slot() const noexcept { return at_.slot; }
+  /// Whether the key has a slot: that of a record, or of a ghost.
+  [[nodiscard]] bool has_slot() const noexcept { return at_.found; }
+  /// Whether there is a record.
+  [[nodiscard]] bool exists() const noexcept { return at_.found && !view().is_ghost(at_.slot); }
+  [[nodiscard]] bool is_large() const noexcept {
+    return (view().flags(at_.slot) & kLargeValue) != 0;
+  }
+  /// Another writer that has changed it and has not ended.
+  [[nodiscard]] versioning::WriterId rival() const noexcept {
+    return entries_.rival(at_, key_, by_.writer);
+  }
+
+  /// Inserts, or replaces what is there, record or ghost. False, and nothing changed, if it does
+  /// not fit.
+  [[nodiscard]] bool store(const RecordState& value);
+  /// Makes the record a ghost.
+  void bury();
+  /// Removes the record: nobody can want it back.
+  void take_out();
+  /// Claims the record, whose value is then changed in place.
+  void claim();
+  /// After that; `before` is the value as it was.
+  void log_modified(ByteView before) noexcept;
+
+  /// Undoes a change; see BTree::undo(). The pages of a large value that are given back by it are
+  /// free when `freed` says.
+  struct Freed {
+    std::optional<LargeValueDescriptor> value;
+    Gsn gsn{};
+  };
+  [[nodiscard]] Freed undo(const TreeRecord& record,
+                           FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
+
+  /// The large value that was replaced or removed, unless its fate is the transaction's: nobody can
+  /// find it any more.
+  [[nodiscard]] const std::optional<LargeValueDescriptor>& freed() const noexcept { return freed_; }
+
+ private:
+  [[nodiscard]] LeafView view() const noexcept { return {leaf_.page(), page_size_}; }
+  [[nodiscard]] RecordPlace place() const noexcept;
+  [[nodiscard]] RecordState state() const noexcept;
+  [[nodiscard]] std::optional<LargeValueDescriptor> large_value(const RecordState& of) const;
+  [[nodiscard]] bool insert(const RecordState& value);
+  [[nodiscard]] bool replace(const RecordState& value);
+  template <class Change>
+  void log(const Change& change, const std::optional<LargeValueDescriptor>& taken) noexcept;
+  void give_up(const std::optional<LargeValueDescriptor>& value);
+
+  const WriteContext& by_;
+  buffer::ExclusivePage& leaf_;
+  buffer::SpaceMap& space_;
+  ByteView key_;
+  std::uint32_t page_size_;
+  LeafEntries entries_;
+  SearchResult at_;
+  std::optional<LargeValueDescriptor> freed_;
+};
+
+}  // namespace palimpsest::btree

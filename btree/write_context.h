@@ -1,0 +1,113 @@
+// On whose behalf a tree is changed: who claims the records, and whose log says what was done.
+//
+// Passed by reference down every change. Without a writer nobody is asked; without a log nothing
+// is logged: then the tree is as durable as its page file is (loads, tests, measurements). Changes
+// of one database are all logged, or none is.
+// Latching: prepare() is called with no latch held; it may wait for log space.
+// Thread-safety: belongs to one thread at a time.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "base/ids.h"
+#include "btree/large_value_format.h"
+#include "btree/tree_record_format.h"
+#include "buffer/page_guard.h"
+#include "buffer/page_header.h"
+#include "versioning/writer.h"
+#include "wal/transaction_log.h"
+
+namespace palimpsest::btree {
+
+/// Large values that a transaction has to do with beyond its changes.
+struct LargeValueFate {
+  /// Replaced or removed: their pages are free once it has committed.
+  std::vector<LargeValueDescriptor> given_up;
+  /// Some were written: their pages must be durable before its commit record.
+  bool wrote = false;
+};
+
+struct WriteContext {
+  WriteContext() = default;
+  /// Claims without a log.
+  WriteContext(versioning::Writer& claims) noexcept  // NOLINT(google-explicit-constructor)
+      : writer(&claims) {}
+  /// A transaction's; `claims` may be null.
+  WriteContext(versioning::Writer* claims, wal::TransactionLog& records,
+               LargeValueFate& values) noexcept
+      : writer(claims), log(&records), large_values(&values) {}
+
+  versioning::Writer* writer = nullptr;
+  wal::TransactionLog* log = nullptr;
+  LargeValueFate* large_values = nullptr;  ///< not null if there is a log
+
+  /// Makes sure of what one change of this record needs beyond its page. Throws bad_alloc, and what
+  /// TransactionLog::reserve() throws; nothing has changed then.
+  void prepare(TreeId tree, ByteView key, std::uint32_t page_size) const {
+    if (writer != nullptr) {
+      writer->prepare(tree, key);
+    }
+    if (log != nullptr) {
+      std::vector<LargeValueDescriptor>& given_up = large_values->given_up;
+      if (given_up.size() == given_up.capacity()) {
+        given_up.reserve(2 * given_up.size() + 4);
+      }
+      log->reserve({.change_bytes = max_record_change_bytes(page_size), .system_bytes = 0});
+    }
+  }
+  /// The same for a change of the structure.
+  void prepare_structure_change(std::uint32_t page_size) const {
+    if (log != nullptr) {
+      log->reserve({.change_bytes = 0, .system_bytes = max_record_bytes(page_size)});
+    }
+  }
+  /// The same for a change that can be left undone: false rather than wait for log space.
+  [[nodiscard]] bool try_prepare_structure_change(std::uint32_t page_size) const {
+    return log == nullptr ||
+           log->try_reserve({.change_bytes = 0, .system_bytes = max_record_bytes(page_size)},
+                            [] { return true; });
+  }
+
+  /// Whether a removal must be able to come back: the record becomes a ghost then.
+  [[nodiscard]] bool can_be_undone() const noexcept { return writer != nullptr || log != nullptr; }
+  /// Whether ghosts may be purged whose entries are idle. Without claims nobody knows which ghosts
+  /// are this transaction's own.
+  [[nodiscard]] bool may_purge() const noexcept {
+    return log == nullptr || writer != nullptr || !log->has_changes();
+  }
+};
+
+/// GSN of the newest change of a page.
+[[nodiscard]] inline Gsn gsn_of(const std::byte* page) noexcept {
+  Gsn gsn;
+  std::memcpy(&gsn, page + offsetof(buffer::PageHeader, gsn), sizeof gsn);
+  return gsn;
+}
+/// Stamps a page that a record has been written for.
+inline void set_gsn(buffer::ExclusivePage& page, Gsn gsn) noexcept {
+  std::memcpy(page.modify() + offsetof(buffer::PageHeader, gsn), &gsn, sizeof gsn);
+}
+
+/// Logs a change of one record, encode() and encoded_bytes() of tree_record_encode.h, and stamps
+/// its leaf, which is marked dirty before the record can be seen: a checkpoint that begins behind
+/// the record finds the page. Returns the record's GSN.
+template <class Change>
+Gsn log_change(const WriteContext& by, buffer::ExclusivePage& leaf, const Change& change) noexcept {
+  static_cast<void>(leaf.modify());
+  const Gsn gsn =
+      by.log->append_change(gsn_of(leaf.page()), wal::BodyKind::tree, change.encoded_bytes(),
+                            [&](MutableBytes into) { change.encode(into); });
+  set_gsn(leaf, gsn);
+  return gsn;
+}
+
+/// The same for a redo-only change; the caller stamps its pages. `at_least`: their highest GSN.
+template <class Change>
+[[nodiscard]] Gsn log_system_change(const WriteContext& by, Gsn at_least,
+                                    const Change& change) noexcept {
+  return by.log->append_system(at_least, wal::BodyKind::tree, change.encoded_bytes(),
+                               [&](MutableBytes into) { change.encode(into); });
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,179 @@
+#include "engine/catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+#include "btree/cursor.h"
+#include "btree/node_print.h"
+
+namespace palimpsest::engine {
+
+using btree::BTree;
+
+namespace {
+
+struct StoredTree {
+  TreeId id;
+  std::uint32_t reserved;
+  PageId root;
+};
+static_assert(sizeof(StoredTree) == 16 && offsetof(StoredTree, root) == 8);
+
+ByteView view_of(const StoredTree& stored) noexcept {
+  return {static_cast<const char*>(static_cast<const void*>(&stored)), sizeof stored};
+}
+
+}  // namespace
+
+PageId Catalog::create(txn::Transactions& transactions) {
+  const auto transaction = transactions.begin();
+  auto tree = transaction->write([&](const btree::WriteContext& by) {
+    return std::make_unique<BTree>(BTree::create(pool_, large_values_, kCatalogTree, by));
+  });
+  const PageId root = tree->root_page();
+  {
+    const std::lock_guard lock(mutex_);
+    trees_[kCatalogTree] = {.name = "", .root = root, .tree = std::move(tree)};
+  }
+  transaction->commit();
+  return root;
+}
+
+// Trees that are open stay open.
+void Catalog::open(PageId root) {
+  const std::lock_guard lock(mutex_);
+  Known& known = trees_[kCatalogTree];
+  known.root = root;
+  const BTree& tree = open_known(kCatalogTree, known);
+  by_name_.clear();
+  for (auto& [id, tree_known] : trees_) {
+    tree_known.name.clear();
+  }
+  btree::Cursor cursor(tree);
+  for (cursor.seek_first(); cursor.valid(); cursor.next()) {
+    add(cursor.key(), cursor.value());
+  }
+}
+
+// mutex_ held.
+void Catalog::add(ByteView name, ByteView value) {
+  StoredTree stored;
+  if (value.size() == sizeof stored) {
+    std::memcpy(&stored, value.data(), sizeof stored);
+  }
+  if (value.size() != sizeof stored || stored.id <= kCatalogTree || stored.reserved != 0 ||
+      stored.root == kNoPage) {
+    throw Error(ErrorCode::corruption, fmt::format("the catalog's record \"{}\" is no tree's",
+                                                   btree::printable(name)));
+  }
+  Known& known = trees_[stored.id];
+  if (known.root != kNoPage && (known.root != stored.root || !known.name.empty())) {
+    throw Error(ErrorCode::corruption, fmt::format("the catalog has tree {} twice: as \"{}\", too",
+                                                   raw(stored.id), btree::printable(name)));
+  }
+  known.root = stored.root;
+  known.name = name;
+  by_name_[known.name] = stored.id;
+}
+
+// mutex_ held: a root page is pinned once.
+BTree& Catalog::open_known(TreeId id, Known& known) {
+  if (known.tree == nullptr) {
+    known.tree = std::make_unique<BTree>(BTree::open(pool_, large_values_, id, known.root));
+  }
+  return *known.tree;
+}
+
+TreeId Catalog::next_id() const {
+  const std::lock_guard lock(mutex_);
+  return TreeId{raw(trees_.rbegin()->first) + 1};
+}
+
+BTree* Catalog::make(txn::Transactions& transactions, std::string_view name) {
+  if (name.empty() || name.size() > kTreeNameBytesMax) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a tree's name of {} bytes: names have 1 to {} bytes", name.size(),
+                            kTreeNameBytesMax));
+  }
+  const std::lock_guard making(making_);
+  if (find(name) != nullptr) {
+    return nullptr;
+  }
+  const TreeId id = next_id();
+  const auto transaction = transactions.begin();
+  BTree* catalog = nullptr;
+  BTree* tree = transaction->write([&](const btree::WriteContext& by) {
+    auto made = std::make_unique<BTree>(BTree::create(pool_, large_values_, id, by));
+    const std::lock_guard lock(mutex_);
+    catalog = &open_known(kCatalogTree, trees_[kCatalogTree]);
+    Known& known = trees_[id];  // found by whoever undoes this
+    known.root = made->root_page();
+    known.tree = std::move(made);
+    return known.tree.get();
+  });
+  const StoredTree stored{.id = id, .reserved = 0, .root = tree->root_page()};
+  const auto outcome = transaction->insert(*catalog, name, view_of(stored));
+  check(!outcome.existed && !outcome.conflict, "trees are made one at a time");
+  transaction->commit();
+  const std::lock_guard lock(mutex_);
+  trees_[id].name = name;
+  by_name_[std::string(name)] = id;
+  return tree;
+}
+
+BTree* Catalog::find(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &open_known(found->second, trees_[found->second]);
+}
+
+std::vector<std::string> Catalog::names() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, id] : by_name_) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<Catalog::Entry> Catalog::entries() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Entry> entries;
+  for (const auto& [id, known] : trees_) {
+    entries.push_back({.name = known.name, .id = id, .root = known.root});
+  }
+  return entries;
+}
+
+BTree& Catalog::tree_of(const btree::TreeRecord& change) {
+  const std::lock_guard lock(mutex_);
+  const auto known = trees_.find(change.tree);
+  if (known != trees_.end()) {
+    return open_known(change.tree, known->second);
+  }
+  if (change.kind != btree::TreeRecordKind::format_root) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("the log names tree {}, which the catalog does not have",
+                            raw(change.tree)));
+  }
+  Known& made = trees_[change.tree];
+  made.root = change.page;
+  return open_known(change.tree, made);
+}
+
+void Catalog::creation_undone(TreeId tree) {
+  const std::lock_guard lock(mutex_);
+  const auto known = trees_.find(tree);
+  if (known != trees_.end()) {
+    by_name_.erase(known->second.name);
+    trees_.erase(known);
+  }
+}
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,92 @@
+// The trees of a database: their names, ids and root pages, in a tree of their own; and the open
+// ones.
+//
+// The catalog's root is named by the page file's header. Making a tree is a transaction of its own,
+// durable before anybody can use the tree.
+//
+// On disk: the catalog is tree 1; a record's key is the tree's name, its value (little-endian):
+//    0  4  tree id    4  4  zero    8  8  root page
+// Latching: making_ is held while a tree is made, across I/O; mutex_ over the tables, held briefly,
+//           but for the reading of a root page.
+// Thread-safety: all functions, from any thread, but for those that say otherwise.
+// Failure: as the trees'; corruption for a record that is none of a catalog.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.h"
+#include "btree/btree.h"
+#include "btree/large_value_store.h"
+#include "buffer/buffer_pool.h"
+#include "txn/transactions.h"
+#include "txn/tree_directory.h"
+
+namespace palimpsest::engine {
+
+inline constexpr TreeId kCatalogTree{1};
+/// Longest name of a tree in bytes; fits pages of every size.
+inline constexpr std::size_t kTreeNameBytesMax = 255;
+
+class Catalog final : public txn::TreeDirectory {
+ public:
+  /// Both outlive it.
+  Catalog(buffer::BufferPool& pool, btree::LargeValueStore& large_values) noexcept
+      : pool_(pool), large_values_(large_values) {}
+
+  /// Makes an empty catalog, in a transaction; returns its root page. Alone.
+  [[nodiscard]] PageId create(txn::Transactions& transactions);
+  /// Opens it by its root page, and learns where all trees are. Alone; again after changes have
+  /// been undone.
+  void open(PageId root);
+
+  /// Makes a tree, durably. Nothing if there is one of that name. Throws invalid_argument for an
+  /// empty name or one beyond kTreeNameBytesMax; as transactions do.
+  [[nodiscard]] btree::BTree* make(txn::Transactions& transactions, std::string_view name);
+  /// Opens a tree; null if there is none. It stays open until the database is closed.
+  [[nodiscard]] btree::BTree* find(std::string_view name);
+  [[nodiscard]] std::vector<std::string> names() const;
+
+  struct Entry {
+    std::string name;
+    TreeId id{};
+    PageId root{};
+  };
+  /// All trees, the catalog itself first, with an empty name.
+  [[nodiscard]] std::vector<Entry> entries() const;
+
+  // TreeDirectory
+  [[nodiscard]] std::uint32_t page_size() const noexcept override {
+    return pool_.page_size_bytes();
+  }
+  [[nodiscard]] btree::BTree& tree_of(const btree::TreeRecord& change) override;
+  void creation_undone(TreeId tree) override;
+
+ private:
+  struct Known {
+    std::string name;
+    PageId root{};
+    std::unique_ptr<btree::BTree> tree;  ///< once it is open
+  };
+
+  [[nodiscard]] btree::BTree& open_known(TreeId id, Known& known);
+  [[nodiscard]] TreeId next_id() const;
+  void add(ByteView name, ByteView value);
+
+  buffer::BufferPool& pool_;
+  btree::LargeValueStore& large_values_;
+  std::mutex making_;
+  mutable std::mutex mutex_;
+  // Protected by mutex_:
+  std::map<TreeId, Known> trees_;
+  std::map<std::string, TreeId, std::less<>> by_name_;
+};
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,242 @@
+#include "engine/checkpointer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <span>
+
+#include "base/check.h"
+#include "base/futex.h"
+#include "base/sync_point.h"
+#include "engine/checkpoint_note.h"
+
+namespace palimpsest::engine {
+namespace {
+
+/// A cycle begins when the log has grown by this share of the bound, and ends after another one.
+constexpr std::uint64_t kCyclesPerBound = 3;
+constexpr auto kPauseInCycle = std::chrono::milliseconds(5);
+constexpr auto kPauseBetween = std::chrono::milliseconds(50);
+constexpr auto kPauseAfterError = std::chrono::milliseconds(100);
+/// A slice is a batch of the page writer, unless the cycle is nearly over.
+constexpr std::size_t kSlicePagesMin = 16;
+
+}  // namespace
+
+Checkpointer::Checkpointer(wal::Log& log, Clock& clock, WorkerSlots& slots,
+                           buffer::BufferPool& pool, txn::Transactions& transactions,
+                           const CheckpointerOptions& options)
+    : log_(log),
+      clock_(clock),
+      slots_(slots),
+      pool_(pool),
+      transactions_(transactions),
+      options_(options) {
+  if (options.background) {
+    thread_ = std::thread([this] { work(); });
+  }
+}
+
+Checkpointer::~Checkpointer() {
+  stopping_.store(true);
+  signal_.fetch_add(1);
+  futex_wake_all(signal_);
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+// The cycle
+
+// A mark's start lies behind every record appended before it was taken; the slots' GSNs, read after
+// that, are no smaller than those of these records (invariant 2).
+void Checkpointer::begin_cycle() {
+  const wal::LogStart start = log_.current_start();
+  PALIMPSEST_SYNC_POINT("engine.checkpoint.started");
+  marks_.push_back({.start = start, .newest = newest_gsn()});
+  frames_ = pool_.unwritten_frames();
+  next_frame_ = 0;
+  in_cycle_ = true;
+}
+
+Gsn Checkpointer::newest_gsn() noexcept {
+  Gsn newest{0};
+  for (std::uint32_t slot = 0; slot < slots_.count(); ++slot) {
+    newest = std::max(newest, slots_[SlotId{slot}].gsn());
+  }
+  clock_.raise(newest);
+  return clock_.now();
+}
+
+void Checkpointer::write_slice(std::size_t pages) {
+  const std::size_t count = std::min(pages, frames_.size() - next_frame_);
+  pool_.write(std::span(frames_).subspan(next_frame_, count));
+  next_frame_ += count;
+  pages_.fetch_add(count, std::memory_order_relaxed);
+}
+
+void Checkpointer::finish_cycle() {
+  pool_.space().flush(pool_.writer());
+  pool_.writer().harden();
+  in_cycle_ = false;
+  cycles_.fetch_add(1, std::memory_order_relaxed);
+  transactions_.free_due();
+  move_start();
+}
+
+// All marks are those of cycles that have ended.
+void Checkpointer::move_start() {
+  const Gsn oldest = transactions_.oldest();
+  PALIMPSEST_SYNC_POINT("engine.checkpoint.oldest_known");
+  log_.wait_durable(newest_gsn());  // invariant 3
+  std::size_t usable = 0;
+  while (usable < marks_.size() && marks_[usable].newest <= oldest) {
+    ++usable;
+  }
+  if (usable == 0) {
+    return;
+  }
+  const Mark mark = marks_[usable - 1];
+  marks_.erase(marks_.begin(), marks_.begin() + static_cast<std::ptrdiff_t>(usable - 1));
+  log_.move_start(mark.start, encode_checkpoint_note(clock_.now()), false);
+}
+
+std::uint64_t Checkpointer::grown_since(const Mark& mark) const noexcept {
+  return log_.end_position() - raw(mark.start.position);
+}
+
+bool Checkpointer::cycle_is_due() const noexcept {
+  const std::uint64_t step = options_.replay_bytes_max / kCyclesPerBound;
+  return marks_.empty() ? log_.replay_bytes() >= step : grown_since(marks_.back()) >= step;
+}
+
+// In step with the log: as much of the pages as the log has used of its share.
+std::size_t Checkpointer::pages_due() const noexcept {
+  const std::size_t left = frames_.size() - next_frame_;
+  if (filling_.load(std::memory_order_relaxed)) {
+    return std::min(left, pool_.writer().batch_pages());
+  }
+  const std::uint64_t step = std::max<std::uint64_t>(options_.replay_bytes_max / kCyclesPerBound, 1);
+  const std::uint64_t grown = std::min(grown_since(marks_.back()), step);
+  const auto target = static_cast<std::size_t>(
+      static_cast<double>(frames_.size()) * static_cast<double>(grown) / static_cast<double>(step));
+  const std::size_t due = target - std::min(target, next_frame_);
+  const std::size_t worth = std::min(left, kSlicePagesMin);
+  return due < worth ? 0 : std::min({due, left, pool_.writer().batch_pages()});
+}
+
+// Whoever keeps half the log from being reused is asked to end.
+void Checkpointer::cancel_old() {
+  const std::uint64_t allowed = log_.capacity_bytes() / 2;
+  Gsn newest{0};
+  for (const Mark& mark : marks_) {
+    if (grown_since(mark) > allowed) {
+      newest = mark.newest;
+    }
+  }
+  if (raw(newest) != 0 && transactions_.oldest() < newest) {
+    cancelled_.fetch_add(transactions_.cancel_older_than(Gsn{raw(newest) - 1}),
+                         std::memory_order_relaxed);
+  }
+}
+
+bool Checkpointer::step() {
+  const std::lock_guard lock(cycle_mutex_);
+  transactions_.free_due();
+  cancel_old();
+  const bool filling = filling_.load(std::memory_order_relaxed);
+  if (!in_cycle_) {
+    if (!filling && !cycle_is_due()) {
+      return false;
+    }
+    begin_cycle();
+    return true;
+  }
+  const std::size_t due = pages_due();
+  if (next_frame_ < frames_.size()) {
+    write_slice(due);
+    return due != 0;
+  }
+  if (filling) {
+    filling_.store(false, std::memory_order_relaxed);  // again if it still is
+  }
+  finish_cycle();
+  return true;
+}
+
+void Checkpointer::run() {
+  const std::lock_guard lock(cycle_mutex_);
+  if (in_cycle_) {  // its mark stays usable once the next one has ended
+    in_cycle_ = false;
+  }
+  begin_cycle();
+  write_slice(frames_.size());
+  finish_cycle();
+}
+
+void Checkpointer::run_clean() {
+  run();
+  const std::lock_guard lock(cycle_mutex_);
+  log_.wait_durable(newest_gsn());
+  transactions_.pending_frees().run_due();
+  check(transactions_.oldest() == txn::PendingFrees::kNone, "nothing is pending in the end");
+  log_.wait_durable(newest_gsn());
+  pool_.flush();
+  pool_.space().flush(pool_.writer());
+  pool_.writer().harden();
+  marks_.clear();
+  log_.move_start(log_.current_start(), encode_checkpoint_note(newest_gsn()), true);
+}
+
+// The background
+
+void Checkpointer::log_is_filling() noexcept {
+  if (!filling_.exchange(true)) {
+    signal_.fetch_add(1);
+    futex_wake_all(signal_);
+  }
+}
+
+bool Checkpointer::try_step() noexcept {
+  try {
+    const bool worked = step();
+    const std::lock_guard lock(error_mutex_);
+    last_error_.clear();
+    return worked;
+  } catch (const std::exception& error) {
+    {
+      const std::lock_guard lock(error_mutex_);
+      last_error_ = error.what();
+    }
+    futex_wait_for(signal_, signal_.load(), kPauseAfterError);
+    return false;
+  }
+}
+
+void Checkpointer::work() {
+  while (!stopping_.load()) {
+    const std::uint32_t seen = signal_.load();
+    if (try_step() || stopping_.load()) {
+      continue;
+    }
+    bool in_cycle = false;
+    {
+      const std::lock_guard lock(cycle_mutex_);
+      in_cycle = in_cycle_;
+    }
+    futex_wait_for(signal_, seen, in_cycle ? kPauseInCycle : kPauseBetween);
+  }
+}
+
+CheckpointStatistics Checkpointer::statistics() const noexcept {
+  return {.cycles = cycles_.load(std::memory_order_relaxed),
+          .pages = pages_.load(std::memory_order_relaxed),
+          .cancelled = cancelled_.load(std::memory_order_relaxed)};
+}
+
+std::string Checkpointer::last_error() const {
+  const std::lock_guard lock(error_mutex_);
+  return last_error_;
+}
+
+}  // namespace palimpsest::engine

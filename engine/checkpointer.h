@@ -1,0 +1,127 @@
+// Checkpoints: lets replay start later and later, so that the log can be reused and recovery stays
+// short.
+//
+// A cycle takes a place in the log's stream (its *mark*), then notes which pages are dirty, writes
+// them a slice at a time in step with the growth of the log, writes the space map and hardens it
+// all. Then everything that the records before the mark say is on disk. Replay may start there
+// unless a transaction that has not ended, or pages that are pending to be freed, have records
+// before it; then it starts at an older mark.
+//
+// Invariants: (1) a record before a mark was appended, and its pages marked dirty, before the mark
+//                 was taken: it is on a page that the cycle writes (BufferPool::unwritten_frames),
+//                 or on one that was written since. The same for the space map;
+//             (2) a mark's `newest` is no smaller than the GSN of any record before it, so a
+//                 transaction whose changes are all above it has no record before it. One that is
+//                 not seen yet when Transactions::oldest() looks begins to write afterwards, and
+//                 what it appends lies behind every mark taken by then;
+//             (3) replay's start moves only when the ends of all transactions that were found ended
+//                 are durable: otherwise a crash would make losers of them whose records are gone.
+// Pace: with a bound of R bytes to be replayed, a cycle begins every R/3 bytes of log and is over
+//       when the log has grown by another R/3. A full log makes it write without pause, and cancels
+//       transactions whose records lie half the log back.
+// Latching: one mutex over the cycle, held across I/O; taken before all others. No page latch.
+// Thread-safety: all functions, from any thread.
+// Failure: io_error, no_space, failed from run(); in the background they are kept for status() and
+//          it tries again: pages stay dirty, and replay starts where it did.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/worker_slots.h"
+#include "buffer/buffer_pool.h"
+#include "txn/transactions.h"
+#include "wal/log.h"
+
+namespace palimpsest::engine {
+
+struct CheckpointerOptions {
+  /// Bound of what recovery replays, as long as the disk keeps up.
+  std::uint64_t replay_bytes_max = 0;
+  /// Without, somebody calls run() or step().
+  bool background = true;
+};
+
+struct CheckpointStatistics {
+  std::uint64_t cycles = 0;
+  std::uint64_t pages = 0;  ///< written by cycles
+  std::uint64_t cancelled = 0;  ///< transactions asked to end for the log's sake
+};
+
+class Checkpointer {
+ public:
+  /// All references outlive it. Starts a thread if the options say so.
+  Checkpointer(wal::Log& log, Clock& clock, WorkerSlots& slots, buffer::BufferPool& pool,
+               txn::Transactions& transactions, const CheckpointerOptions& options);
+  ~Checkpointer();
+  Checkpointer(const Checkpointer&) = delete;
+  Checkpointer& operator=(const Checkpointer&) = delete;
+
+  /// A whole cycle that begins after the call, without pause.
+  void run();
+  /// What is due now, at most one slice; whether anything was. For whoever has no background.
+  bool step();
+  /// Everything is written and replay starts behind it, durably, and nothing has to be replayed.
+  /// No transaction is active, and none begins.
+  void run_clean();
+
+  /// The log runs out of space. Does not block.
+  void log_is_filling() noexcept;
+
+  [[nodiscard]] CheckpointStatistics statistics() const noexcept;
+  /// Why the last attempt in the background failed; empty if it did not.
+  [[nodiscard]] std::string last_error() const;
+
+ private:
+  struct Mark {
+    wal::LogStart start;
+    Gsn newest{};
+  };
+
+  // cycle_mutex_ held:
+  void begin_cycle();
+  void write_slice(std::size_t pages);
+  void finish_cycle();
+  void move_start();
+  void cancel_old();
+  [[nodiscard]] std::size_t pages_due() const noexcept;
+  [[nodiscard]] bool cycle_is_due() const noexcept;
+  [[nodiscard]] std::uint64_t grown_since(const Mark& mark) const noexcept;
+  [[nodiscard]] Gsn newest_gsn() noexcept;
+
+  void work();
+  bool try_step() noexcept;
+
+  wal::Log& log_;
+  Clock& clock_;
+  WorkerSlots& slots_;
+  buffer::BufferPool& pool_;
+  txn::Transactions& transactions_;
+  const CheckpointerOptions options_;
+
+  std::mutex cycle_mutex_;
+  // Protected by cycle_mutex_:
+  bool in_cycle_ = false;
+  std::deque<Mark> marks_;          ///< ascending; while in a cycle, the last one is its own
+  std::vector<FrameIndex> frames_;  ///< of the cycle
+  std::size_t next_frame_ = 0;
+
+  std::atomic<std::uint64_t> cycles_{0};
+  std::atomic<std::uint64_t> pages_{0};
+  std::atomic<std::uint64_t> cancelled_{0};
+  mutable std::mutex error_mutex_;
+  std::string last_error_;  ///< protected by error_mutex_
+
+  std::atomic<bool> filling_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::uint32_t> signal_{0};  ///< the thread sleeps on it
+  std::thread thread_;                    // last: starts when everything else is there
+};
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,117 @@
+#include "txn/pending_frees.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "buffer/space_record.h"
+
+namespace palimpsest::txn {
+
+static_assert(btree::kLargeValueRunsMax <= buffer::kSpaceRunsMax, "a value fits one record");
+
+namespace {
+
+constexpr std::size_t kRecordBytesMax = wal::record_bytes(
+    wal::RecordRole::system, buffer::space_record_bytes(btree::kLargeValueRunsMax));
+
+}  // namespace
+
+PendingFrees::PendingFrees(wal::TransactionLog& log, buffer::SpaceMap& space)
+    : log_(log), space_(space) {
+  log_.log().reserve(log_.slot(), {});  // its log exists from now on
+}
+
+void PendingFrees::prepare(wal::TransactionLog& log, std::size_t values) {
+  const std::size_t bytes = values * kRecordBytesMax;
+  log.reserve({.change_bytes = 0, .system_bytes = 0, .later_bytes = bytes});
+  {
+    const std::lock_guard lock(mutex_);
+    pending_.reserve(pending_.size() + announced_ + 1);
+    ++announced_;
+  }
+  const std::lock_guard turn(appending_);
+  log.hand_over(log_, bytes);
+}
+
+void PendingFrees::forget_prepared() noexcept {
+  const std::lock_guard lock(mutex_);
+  --announced_;
+}
+
+void PendingFrees::add(Gsn commit, Gsn oldest,
+                       std::vector<btree::LargeValueDescriptor>& values) noexcept {
+  const std::lock_guard lock(mutex_);
+  debug_check(announced_ > 0 && pending_.size() < pending_.capacity(), "room has been made");
+  --announced_;
+  pending_.push_back({.commit = commit, .oldest = oldest, .values = std::move(values)});
+  values.clear();
+  count_.fetch_add(1);
+}
+
+// One at a time, and its entry goes only when it is freed: replay's start does not pass it before.
+void PendingFrees::run_due() {
+  if (empty()) {
+    return;
+  }
+  const std::lock_guard turn(appending_);
+  for (;;) {
+    std::vector<btree::LargeValueDescriptor> values;
+    Gsn commit{};
+    {
+      const std::lock_guard lock(mutex_);
+      const auto due = std::ranges::find_if(pending_, [&](const Pending& pending) {
+        return pending.commit <= log_.log().durable_gsn();
+      });
+      if (due == pending_.end()) {
+        return;
+      }
+      values = due->values;
+      commit = due->commit;
+    }
+    for (const btree::LargeValueDescriptor& value : values) {
+      log_.reserve_handed_over(buffer::space_record_bytes(value.runs().size()));
+      append(value.runs());
+    }
+    const std::lock_guard lock(mutex_);
+    std::erase_if(pending_, [&](const Pending& pending) { return pending.commit == commit; });
+    count_.fetch_sub(1);
+  }
+}
+
+void PendingFrees::free_now(std::span<const buffer::PageRun> runs) {
+  const std::lock_guard turn(appending_);
+  for (std::size_t begin = 0; begin < runs.size(); begin += buffer::kSpaceRunsMax) {
+    const auto some = runs.subspan(begin, std::min(buffer::kSpaceRunsMax, runs.size() - begin));
+    log_.reserve({.change_bytes = 0, .system_bytes = buffer::space_record_bytes(some.size())});
+    append(some);
+  }
+}
+
+// appending_ held; log space is reserved.
+void PendingFrees::append(std::span<const buffer::PageRun> runs) noexcept {
+  const std::size_t bytes = buffer::space_record_bytes(runs.size());
+  Gsn gsn{};
+  {
+    auto space = space_.change();
+    gsn = log_.append_system(Gsn{0}, wal::BodyKind::space, bytes,
+                             [&](MutableBytes into) { buffer::encode_space_record(runs, into); });
+    for (const buffer::PageRun& run : runs) {
+      space.give(run, gsn);
+    }
+  }
+  for (const buffer::PageRun& run : runs) {
+    space_.free_when_durable(run, gsn);
+  }
+}
+
+Gsn PendingFrees::oldest() const {
+  const std::lock_guard lock(mutex_);
+  Gsn oldest = kNone;
+  for (const Pending& pending : pending_) {
+    oldest = std::min(oldest, pending.oldest);
+  }
+  return oldest;
+}
+
+}  // namespace palimpsest::txn

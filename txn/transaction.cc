@@ -1,0 +1,189 @@
+#include "txn/transaction.h"
+
+#include <exception>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+#include "base/sync_point.h"
+#include "txn/transactions.h"
+#include "txn/undo.h"
+
+namespace palimpsest::txn {
+
+// A slot has one transaction at a time, so its number names the writer.
+Transaction::Transaction(Transactions& owner, SlotId slot)
+    : owner_(owner),
+      slot_(slot),
+      writer_(owner.parts_.entries, versioning::WriterId{std::uint64_t{raw(slot)} + 1}),
+      log_(owner.parts_.log, owner.parts_.clock, slot),
+      context_(owner.experimental_.write_conflicts ? &writer_ : nullptr, log_, large_values_) {}
+
+// The slot is claimed, and no one else has the handle.
+void Transaction::begin(Durability durability) {
+  const std::lock_guard lock(owner_latch_);
+  durability_ = durability;
+  has_read_ = false;
+  state_.store(State::active, std::memory_order_release);
+}
+
+void Transaction::require_active() const {
+  switch (state_.load(std::memory_order_acquire)) {
+    case State::active: return;
+    case State::too_old:
+      throw Error(ErrorCode::transaction_too_old,
+                  "the transaction held back the log for too long and has been rolled back");
+    case State::ended: break;
+  }
+  throw Error(ErrorCode::invalid_argument, "the transaction has ended");
+}
+
+bool Transaction::lookup(const btree::BTree& tree, ByteView key, std::string& value,
+                         btree::LastLeaf* last) {
+  const std::lock_guard lock(owner_latch_);
+  require_active();
+  has_read_ = true;
+  return tree.lookup(key, value, last);
+}
+
+// From here on replay's start does not pass what this transaction will append: whoever moves it has
+// either seen this, or has taken the start before, and what is appended later lies behind it
+// (engine's checkpointer).
+void Transaction::begin_write() {
+  require_active();
+  if (oldest_.load(std::memory_order_relaxed) == kNoChange) {
+    const Gsn oldest = owner_.parts_.slots[slot_].gsn();
+    oldest_.store(oldest);
+    log_.begin_changes(oldest);
+  }
+}
+
+void Transaction::roll_back_if_too_old(const Error& error) {
+  if (error.code() == ErrorCode::transaction_too_old) {
+    undo_all();
+    finish(State::too_old);
+  }
+}
+
+Gsn Transaction::commit() {
+  const std::lock_guard lock(owner_latch_);
+  require_active();
+  return log_.has_changes() ? commit_changes() : commit_reads();
+}
+
+Gsn Transaction::commit_changes() {
+  Transactions& owner = owner_;
+  if (large_values_.wrote) {
+    owner.parts_.writer.harden();
+  }
+  const bool gives_up = !large_values_.given_up.empty();
+  if (gives_up) {
+    owner.pending_frees_.prepare(log_, large_values_.given_up.size());
+  }
+  reserve_end(gives_up);
+  PALIMPSEST_SYNC_POINT("txn.commit.begun");
+  const Gsn timestamp = log_.append_commit();
+  if (gives_up) {  // before oldest_ is taken back: one of the two always holds replay's start
+    owner.pending_frees_.add(timestamp, oldest_.load(), large_values_.given_up);
+  }
+  const Durability durability = durability_;
+  finish(State::ended);
+  PALIMPSEST_SYNC_POINT("txn.commit.appended");
+  if (durability == Durability::asynchronous) {
+    owner.committer_.committed();
+    return timestamp;
+  }
+  owner.parts_.log.wait_durable(timestamp);
+  if (gives_up) {
+    owner.free_due();
+  }
+  return timestamp;
+}
+
+void Transaction::reserve_end(bool prepared) {
+  try {
+    log_.reserve_end();
+  } catch (...) {
+    if (prepared) {
+      owner_.pending_frees_.forget_prepared();
+    }
+    throw;
+  }
+}
+
+Gsn Transaction::commit_reads() {
+  const Gsn seen = owner_.parts_.clock.now();
+  const bool waits = has_read_ && durability_ == Durability::synchronous;
+  finish(State::ended);
+  if (waits) {
+    owner_.parts_.log.wait_durable(seen);
+  }
+  return seen;
+}
+
+void Transaction::rollback() {
+  const std::lock_guard lock(owner_latch_);
+  if (state_.load(std::memory_order_relaxed) == State::too_old) {
+    state_.store(State::ended, std::memory_order_release);
+    return;  // that is what was asked for
+  }
+  require_active();
+  undo_all();
+  finish(State::ended);
+}
+
+// What cannot be undone now is undone when the database is opened again; until then it must not be
+// written to. The records stay claimed.
+void Transaction::undo_all() {
+  if (!log_.has_changes()) {
+    return;
+  }
+  try {
+    roll_back(log_, owner_.parts_.trees);
+  } catch (const std::exception& error) {
+    owner_.parts_.log.fail(std::string("a transaction could not be rolled back: ") + error.what());
+    log_.abandon();
+    state_.store(State::ended, std::memory_order_release);
+    throw;
+  }
+}
+
+void Transaction::finish(State state) noexcept {
+  writer_.end();
+  large_values_.given_up.clear();
+  large_values_.wrote = false;
+  oldest_.store(kNoChange);
+  state_.store(state, std::memory_order_release);
+}
+
+// The handle goes.
+void Transaction::end_dropped() noexcept {
+  const std::lock_guard lock(owner_latch_);
+  if (state_.load(std::memory_order_relaxed) == State::active) {
+    try {
+      undo_all();
+      finish(State::ended);
+    } catch (
+        const std::exception&) {  // NOLINT(bugprone-empty-catch): the log has failed, and says why
+    }
+  }
+  state_.store(State::ended, std::memory_order_release);
+}
+
+// By the engine. An owner inside a call finds out by himself.
+void Transaction::cancel(Gsn newest) noexcept {
+  log_.cancel(newest);
+  const std::unique_lock lock(owner_latch_, std::try_to_lock);
+  if (!lock.owns_lock() || state_.load(std::memory_order_relaxed) != State::active ||
+      oldest() > newest) {
+    return;
+  }
+  try {
+    undo_all();
+    finish(State::too_old);
+  } catch (
+      const std::exception&) {  // NOLINT(bugprone-empty-catch): the log has failed, and says why
+  }
+}
+
+}  // namespace palimpsest::txn

@@ -1,0 +1,149 @@
+// A transaction: changes of trees that count together or not at all.
+//
+// Isolation `none`: a transaction sees what others have changed and not committed, but does not
+// change it: a record changed by an open transaction cannot be written by another (a conflict, a
+// value). Atomic and durable all the same.
+//
+// Life: begin -> changes -> commit or rollback. Who drops the handle without either rolls back. The
+// engine may end it in between, when it holds back the log: every later call then throws
+// transaction_too_old, and everything is undone already.
+//
+// Commit: pages of large values are made durable; the commit record is appended, its GSN is the
+// commit's timestamp; the records are given up, so that others may go on with them (whoever does
+// has a larger timestamp, and is not durable before: I-3); a synchronous commit then waits until g
+// covers its timestamp. What a synchronous transaction that only read has seen is durable when
+// commit() returns.
+// Latching: a short owner latch per call, held across the call: calls from several threads take
+//           turns, and the engine comes in between two of them. Taken before everything else.
+// Thread-safety: all functions, from any thread.
+// Failure: Error as the tree's functions, failed, transaction_too_old. After any error but those of
+//          commit() the transaction may go on or roll back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "base/ids.h"
+#include "btree/btree.h"
+#include "btree/write_context.h"
+#include "txn/pending_frees.h"
+#include "versioning/writer.h"
+#include "wal/transaction_log.h"
+
+namespace palimpsest::txn {
+
+class Transactions;
+
+/// When commit() returns.
+enum class Durability : std::uint8_t {
+  synchronous = 1,  ///< when the transaction survives any crash
+  asynchronous,     ///< at once; it survives crashes after a stated time
+};
+
+class Transaction {
+ public:
+  /// For Transactions: one a slot, used again and again.
+  Transaction(Transactions& owner, SlotId slot);
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  /// Whatever changes trees: call(const WriteContext&).
+  template <class Call>
+  decltype(auto) write(Call&& call) {
+    const std::lock_guard lock(owner_latch_);
+    begin_write();
+    try {
+      return call(context_);
+    } catch (const Error& error) {
+      roll_back_if_too_old(error);
+      throw;
+    }
+  }
+
+  [[nodiscard]] bool lookup(const btree::BTree& tree, ByteView key, std::string& value,
+                            btree::LastLeaf* last = nullptr);
+  [[nodiscard]] btree::WriteOutcome insert(btree::BTree& tree, ByteView key, ByteView value,
+                                           btree::LastLeaf* last = nullptr) {
+    return write([&](const auto& by) { return tree.insert(by, key, value, last); });
+  }
+  [[nodiscard]] btree::WriteOutcome upsert(btree::BTree& tree, ByteView key, ByteView value,
+                                           btree::LastLeaf* last = nullptr) {
+    return write([&](const auto& by) { return tree.upsert(by, key, value, last); });
+  }
+  [[nodiscard]] btree::WriteOutcome update(btree::BTree& tree, ByteView key, ByteView value,
+                                           btree::LastLeaf* last = nullptr) {
+    return write([&](const auto& by) { return tree.update(by, key, value, last); });
+  }
+  [[nodiscard]] btree::WriteOutcome remove(btree::BTree& tree, ByteView key,
+                                           btree::LastLeaf* last = nullptr) {
+    return write([&](const auto& by) { return tree.remove(by, key, last); });
+  }
+  /// change(MutableBytes) as BTree::modify().
+  template <class Change>
+  [[nodiscard]] btree::WriteOutcome modify(btree::BTree& tree, ByteView key, Change&& change,
+                                           btree::LastLeaf* last = nullptr) {
+    return write([&](const auto& by) { return tree.modify(by, key, change, last); });
+  }
+  /// Ends it; returns its timestamp (for one that changed nothing, the clock's reading that covers
+  /// what it read). Throws before it has committed what making large values durable throws: it may
+  /// be tried again, or rolled back. Throws failed after that: whether it has committed is known
+  /// once the database has been opened again.
+  Gsn commit();
+  /// Ends it and undoes all its changes. Throws io_error, corruption if something cannot be undone:
+  /// the database has failed then, and opening it again will do it.
+  void rollback();
+
+  [[nodiscard]] bool is_active() const noexcept {
+    return state_.load(std::memory_order_acquire) == State::active;
+  }
+  [[nodiscard]] SlotId slot() const noexcept { return slot_; }
+
+ private:
+  friend class Transactions;
+  static constexpr Gsn kNoChange{std::numeric_limits<std::uint64_t>::max()};
+
+  enum class State : std::uint8_t {
+    ended = 1,
+    active,
+    too_old,  ///< ended by the engine; the owner does not know yet
+  };
+
+  // For Transactions:
+  void begin(Durability durability);
+  void end_dropped() noexcept;
+  /// No record of a change of it has a GSN up to this; kNoChange if it has changed nothing.
+  [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(); }
+  void cancel(Gsn newest) noexcept;
+
+  void require_active() const;
+  void begin_write();
+  void roll_back_if_too_old(const Error& error);
+  void undo_all();
+  Gsn commit_changes();
+  void reserve_end(bool prepared);
+  Gsn commit_reads();
+  void finish(State state) noexcept;
+
+  Transactions& owner_;
+  const SlotId slot_;
+  std::mutex owner_latch_;
+  // Protected by owner_latch_:
+  versioning::Writer writer_;
+  wal::TransactionLog log_;
+  btree::LargeValueFate large_values_;
+  btree::WriteContext context_;
+  Durability durability_ = Durability::synchronous;
+  bool has_read_ = false;
+
+  std::atomic<State> state_{State::ended};  ///< changed under owner_latch_
+  std::atomic<Gsn> oldest_{kNoChange};      ///< changed under owner_latch_
+};
+
+}  // namespace palimpsest::txn

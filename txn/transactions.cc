@@ -1,0 +1,156 @@
+#include "txn/transactions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <thread>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+
+namespace palimpsest::txn {
+namespace {
+
+/// How long who waits for a slot sleeps before it looks again.
+constexpr auto kSlotPause = std::chrono::milliseconds(10);
+
+/// Threads come back to the slots they used.
+SlotId hint_of_thread(std::uint32_t slots) noexcept {
+  const std::size_t number = std::hash<std::thread::id>{}(std::this_thread::get_id());
+  return SlotId{static_cast<std::uint32_t>(slots == 0 ? 0 : number % slots)};
+}
+
+SlotId claim_first(WorkerSlots& slots, Clock& clock) {
+  const auto slot = slots.claim(SlotId{0});
+  check(slot.has_value(), "there are slots before there are transactions");
+  slots[*slot].merge(clock.now());
+  return *slot;
+}
+
+}  // namespace
+
+void EndTransaction::operator()(Transaction* transaction) const noexcept {
+  owner->give_back(*transaction);
+}
+
+Transactions::Transactions(const Parts& parts, const TransactionOptions& options)
+    : parts_(parts),
+      options_(options),
+      experimental_(options.experimental),
+      by_slot_(std::make_unique<std::atomic<Transaction*>[]>(parts.slots.slots_max())),
+      service_slot_(claim_first(parts.slots, parts.clock)),
+      service_log_(parts.log, parts.clock, service_slot_),
+      pending_frees_(service_log_, parts.space),
+      committer_(parts.log, options.asynchronous_interval) {}
+
+Transactions::~Transactions() {
+  check(active() == 0, "transactions end before their database does");
+  parts_.slots.release(service_slot_);
+}
+
+Transaction& Transactions::at(SlotId slot) {
+  std::atomic<Transaction*>& place = by_slot_[raw(slot)];
+  Transaction* transaction = place.load(std::memory_order_acquire);
+  if (transaction == nullptr) {
+    auto made = std::make_unique<Transaction>(*this, slot);
+    const std::lock_guard lock(making_);
+    owned_.push_back(std::move(made));
+    transaction = owned_.back().get();
+    place.store(transaction, std::memory_order_release);
+  }
+  return *transaction;
+}
+
+TransactionPtr Transactions::begin(Durability durability) {
+  if (!experimental_.write_conflicts && active() != 0) {
+    throw Error(ErrorCode::invalid_argument,
+                "without write conflicts there is one transaction at a time");
+  }
+  const SlotId slot = claim_slot();
+  try {
+    Transaction& transaction = at(slot);
+    parts_.slots[slot].merge(parts_.clock.now());
+    transaction.begin(durability);
+    return {&transaction, EndTransaction{this}};
+  } catch (...) {
+    parts_.slots.release(slot);
+    throw;
+  }
+}
+
+// Whoever waits counts itself first, then looks; whoever gives a slot back does so first, then
+// looks at the count. The pause bounds what a lost wake-up could cost.
+SlotId Transactions::claim_slot() {
+  const SlotId hint = hint_of_thread(parts_.slots.count());
+  if (const auto slot = parts_.slots.claim(hint)) [[likely]] {
+    return *slot;
+  }
+  const auto deadline = std::chrono::steady_clock::now() + options_.begin_patience;
+  waiting_.fetch_add(1);
+  for (;;) {
+    if (const auto slot = parts_.slots.claim(hint)) {
+      waiting_.fetch_sub(1);
+      return *slot;
+    }
+    std::unique_lock lock(waiting_mutex_);
+    slot_freed_.wait_for(lock, kSlotPause);
+    if (std::chrono::steady_clock::now() > deadline) {
+      waiting_.fetch_sub(1);
+      throw Error(ErrorCode::too_many_transactions,
+                  fmt::format("{} transactions are active, and none has ended within {} ms",
+                              parts_.slots.slots_max() - 1, options_.begin_patience.count()));
+    }
+  }
+}
+
+void Transactions::give_back(Transaction& transaction) noexcept {
+  transaction.end_dropped();
+  parts_.slots.release(transaction.slot());
+  if (waiting_.load() != 0) {
+    slot_freed_.notify_one();
+  }
+}
+
+Gsn Transactions::oldest() const {
+  Gsn oldest = PendingFrees::kNone;
+  for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
+    if (const Transaction* transaction = by_slot_[slot].load(std::memory_order_acquire)) {
+      oldest = std::min(oldest, transaction->oldest());
+    }
+  }
+  // Last: a commit enters what it gives up here before it goes from its slot.
+  return std::min(oldest, pending_frees_.oldest());
+}
+
+std::size_t Transactions::cancel_older_than(Gsn gsn) noexcept {
+  std::size_t found = 0;
+  for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
+    Transaction* transaction = by_slot_[slot].load(std::memory_order_acquire);
+    if (transaction != nullptr && transaction->oldest() <= gsn) {
+      ++found;
+      transaction->cancel(gsn);
+    }
+  }
+  return found;
+}
+
+void Transactions::free_due() noexcept {
+  try {
+    pending_frees_.run_due();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): later, then
+  }
+}
+
+std::uint32_t Transactions::active() const noexcept {
+  std::uint32_t active = 0;
+  for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
+    const Transaction* transaction = by_slot_[slot].load(std::memory_order_acquire);
+    active += transaction != nullptr && transaction->is_active() ? 1U : 0U;
+  }
+  return active;
+}
+
+}  // namespace palimpsest::txn

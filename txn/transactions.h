@@ -1,0 +1,107 @@
+// The transactions of a database: who is active, and what that keeps in the log.
+//
+// One Transaction object a worker slot, made on first use and used again. begin() claims a slot by
+// one compare-and-swap; nothing shared is written but the slot's own words.
+// Latching: a mutex for making the objects, and one that those sleep on who wait for a slot.
+// Thread-safety: all functions, from any thread; the destructor when no handle is left.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "palimpsest/experimental.h"
+
+#include "base/clock.h"
+#include "base/worker_slots.h"
+#include "buffer/page_writer.h"
+#include "buffer/space_map.h"
+#include "txn/pending_frees.h"
+#include "txn/transaction.h"
+#include "txn/tree_directory.h"
+#include "versioning/entry_memory.h"
+#include "wal/background_committer.h"
+#include "wal/log.h"
+
+namespace palimpsest::txn {
+
+/// What transactions work on; all of it outlives them.
+struct Parts {
+  wal::Log& log;
+  Clock& clock;
+  WorkerSlots& slots;
+  versioning::EntryMemory& entries;
+  buffer::PageWriter& writer;
+  buffer::SpaceMap& space;
+  TreeDirectory& trees;
+};
+
+struct TransactionOptions {
+  /// How long begin() waits for a free slot.
+  std::chrono::milliseconds begin_patience{10'000};
+  /// An asynchronous commit is on its way to disk at most this long after it was made.
+  std::chrono::milliseconds asynchronous_interval{10};
+  ExperimentalOptions experimental{};
+};
+
+/// Gives the slot back, after rolling back what has not ended.
+struct EndTransaction {
+  Transactions* owner = nullptr;
+  void operator()(Transaction* transaction) const noexcept;
+};
+using TransactionPtr = std::unique_ptr<Transaction, EndTransaction>;
+
+class Transactions {
+ public:
+  Transactions(const Parts& parts, const TransactionOptions& options);
+  ~Transactions();
+  Transactions(const Transactions&) = delete;
+  Transactions& operator=(const Transactions&) = delete;
+
+  /// Throws too_many_transactions when no slot became free in time; bad_alloc.
+  [[nodiscard]] TransactionPtr begin(Durability durability = Durability::synchronous);
+
+  // For the checkpointer
+
+  /// No change that may have to be undone, or whose pages are to be freed, has a record with a GSN
+  /// up to this; the largest GSN if there is none. A transaction that begins to write later has a
+  /// larger one than the clock's reading before.
+  [[nodiscard]] Gsn oldest() const;
+  /// Asks transactions whose changes may begin at or below `gsn` to end, and ends those that are
+  /// idle. Returns how many there were.
+  std::size_t cancel_older_than(Gsn gsn) noexcept;
+  /// Frees what durable commits gave up. Errors are left to whoever needs space.
+  void free_due() noexcept;
+  [[nodiscard]] PendingFrees& pending_frees() noexcept { return pending_frees_; }
+
+  /// Transactions that have not ended; each is exact, together they are no snapshot.
+  [[nodiscard]] std::uint32_t active() const noexcept;
+
+ private:
+  friend class Transaction;
+  friend struct EndTransaction;
+
+  [[nodiscard]] SlotId claim_slot();
+  [[nodiscard]] Transaction& at(SlotId slot);
+  void give_back(Transaction& transaction) noexcept;
+
+  const Parts parts_;
+  const TransactionOptions options_;
+  const ExperimentalOptions experimental_;
+  std::unique_ptr<std::atomic<Transaction*>[]> by_slot_;
+  std::mutex making_;
+  std::vector<std::unique_ptr<Transaction>> owned_;  ///< protected by making_
+  const SlotId service_slot_;
+  wal::TransactionLog service_log_;  ///< of pending_frees_
+  PendingFrees pending_frees_;
+  std::atomic<std::uint32_t> waiting_{0};
+  std::mutex waiting_mutex_;
+  std::condition_variable slot_freed_;
+  wal::BackgroundCommitter committer_;  // last: its thread uses the log
+};
+
+}  // namespace palimpsest::txn

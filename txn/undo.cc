@@ -1,0 +1,141 @@
+#include "txn/undo.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+#include "base/sync_point.h"
+#include "btree/tree_undo.h"
+#include "wal/log_reader.h"
+
+namespace palimpsest::txn {
+namespace {
+
+/// What logs a compensation: (at_least, body) to the GSN that its page gets.
+using Append = FunctionRef<Gsn(Gsn at_least, ConstBytes body)>;
+
+[[noreturn]] void refuse(Lsn lsn, std::string_view what) {
+  throw Error(
+      ErrorCode::corruption,
+      fmt::format("the log record at {} of a transaction that is rolled back {}", raw(lsn), what));
+}
+
+/// A change of a tree, taken apart.
+struct Change {
+  wal::TransactionRecord record;
+  btree::TreeRecord tree;
+
+  /// The change to be undone after it.
+  [[nodiscard]] Lsn next(Lsn lsn) const noexcept {
+    return record.back == 0 ? wal::kNoLsn : Lsn{raw(lsn) - record.back};
+  }
+};
+
+Change take_apart(const wal::RecordView& record, Lsn lsn, std::uint32_t page_size) {
+  Change change;
+  const auto decoded = wal::decode(record);
+  if (!decoded || decoded->role != wal::RecordRole::change ||
+      decoded->body_kind != wal::BodyKind::tree || decoded->back > raw(lsn)) {
+    refuse(lsn, "is no change of a tree");
+  }
+  change.record = *decoded;
+  if (const auto fault = btree::parse_tree_record(decoded->body, page_size, change.tree)) {
+    refuse(lsn, "is damaged: " + *fault);
+  }
+  if (!change.tree.is_undoable()) {
+    refuse(lsn, "cannot be undone");
+  }
+  return change;
+}
+
+void undo(const Change& change, TreeDirectory& trees, Append append) {
+  trees.tree_of(change.tree).undo(change.tree, append);
+  if (change.tree.kind == btree::TreeRecordKind::format_root) {
+    trees.creation_undone(change.tree.tree);
+  }
+  PALIMPSEST_SYNC_POINT("txn.undo.done");
+}
+
+/// Makes sure of a compensation; false if the log has failed.
+bool can_log(wal::TransactionLog& log, std::size_t body_bytes) {
+  try {
+    log.reserve_compensation(body_bytes);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::failed) {
+      throw;
+    }
+    return false;
+  }
+}
+
+/// The changes of a transaction in memory or in the stream, newest first.
+class OwnChanges {
+ public:
+  explicit OwnChanges(const wal::TransactionLog& log) : log_(log) {}
+
+  /// A view into this, valid until the next call.
+  wal::RecordView read(Lsn lsn) {
+    log_.log().read_back(log_.slot(), lsn, cursor_, bytes_);
+    const auto record = wal::record_at(bytes_, 0);
+    check(record.has_value(), "a record read back is whole");
+    return *record;
+  }
+
+ private:
+  const wal::TransactionLog& log_;
+  wal::LogCursor cursor_;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace
+
+void roll_back(wal::TransactionLog& log, TreeDirectory& trees) {
+  OwnChanges changes(log);
+  bool logs = true;
+  for (Lsn lsn = log.next_to_undo(); lsn != wal::kNoLsn;) {
+    const Change change = take_apart(changes.read(lsn), lsn, trees.page_size());
+    logs = logs && can_log(log, btree::inverse_bytes(change.tree));
+    undo(change, trees, [&](Gsn at_least, ConstBytes body) {
+      if (!logs) {
+        return at_least;
+      }
+      return log.append_compensation(
+          at_least, change.record.back, wal::BodyKind::tree, body.size(),
+          [&](MutableBytes into) { std::memcpy(into.data(), body.data(), body.size()); });
+    });
+    lsn = change.next(lsn);
+  }
+  if (logs) {
+    log.reserve_end();
+    log.append_rolled_back();
+  } else {
+    log.abandon();
+  }
+}
+
+void roll_back(const Loser& loser, const wal::Segments& segments, wal::TransactionLog& log,
+               TreeDirectory& trees) {
+  wal::LogCursor cursor;
+  for (Lsn lsn = loser.undo_next; lsn != wal::kNoLsn;) {
+    const wal::RecordView record = cursor.find(segments, loser.name.slot, lsn, loser.newest_chunk);
+    const Change change = take_apart(record, lsn, trees.page_size());
+    log.reserve_compensation(btree::inverse_bytes(change.tree));
+    const Lsn next = change.next(lsn);
+    undo(change, trees, [&](Gsn at_least, ConstBytes body) {
+      return log.append_compensation_as(
+          at_least, {.of = loser.name, .undo_next = next}, wal::BodyKind::tree, body.size(),
+          [&](MutableBytes into) { std::memcpy(into.data(), body.data(), body.size()); });
+    });
+    lsn = next;
+  }
+  log.reserve_end();
+  log.append_rolled_back_as(loser.name);
+}
+
+}  // namespace palimpsest::txn
