@@ -1,0 +1,298 @@
+#include "engine/database.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "base/sync_point.h"
+#include "buffer/space_record.h"
+#include "engine/checkpoint_note.h"
+#include "engine/recovery/analysis.h"
+#include "engine/recovery/redo.h"
+#include "engine/recovery/undo_losers.h"
+#include "wal/log_reader.h"
+#include "wal/transaction_record.h"
+
+namespace palimpsest::engine {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+/// What redo is reckoned to do at least, reading pages included.
+constexpr std::uint64_t kRedoBytesPerSecond = std::uint64_t{50} << 20U;
+/// Slot logs that the memory is reckoned for.
+constexpr std::uint64_t kSlotLogsReckoned = 8;
+constexpr std::size_t kSlotLogBytesMin = std::size_t{256} << 10U;
+constexpr std::size_t kBatchBytesMax = std::size_t{1} << 20U;
+constexpr std::string_view kLogFilePrefix = "log-";
+
+std::chrono::milliseconds since(SteadyClock::time_point begin) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - begin);
+}
+
+std::size_t record_bytes_max(std::uint32_t page_size) {
+  return wal::record_bytes(wal::RecordRole::compensation, btree::max_record_bytes(page_size));
+}
+
+void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)> show) {
+  const auto record = buffer::SpaceRecord::decode(body);
+  if (!record) {
+    throw Error(ErrorCode::corruption, "a log record of freed pages is damaged");
+  }
+  for (std::size_t i = 0; i < record->count(); ++i) {
+    show(record->run(i));
+  }
+}
+
+}  // namespace
+
+struct Database::Unfinished {
+  std::vector<LoserTransaction> losers;
+  std::vector<buffer::PageRun> pending_frees;
+  std::vector<buffer::RecoveredRun> space;
+};
+
+std::unique_ptr<Database> Database::open(io::Device& pages, io::Device& log,
+                                         const DatabaseOptions& options) {
+  std::unique_ptr<Database> database(new Database(pages, log, options));
+  database->open_files();
+  database->start();
+  return database;
+}
+
+Database::Database(io::Device& pages, io::Device& log, const DatabaseOptions& options)
+    : page_device_(pages), log_device_(log), options_(options) {}
+
+Database::~Database() {
+  if (!checkpointer_ || closed_) {
+    return;
+  }
+  try {
+    close();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): recovery will do it
+  }
+}
+
+// Files
+
+void Database::open_files() {
+  if (!page_device_.exists(kPageFileName)) {
+    if (log_device_.exists(wal::kControlFileName)) {
+      throw Error(ErrorCode::corruption,
+                  fmt::format("{}: there is a log, but no page file \"{}\"", page_device_.path(),
+                              kPageFileName));
+    }
+    make_files();
+    return;
+  }
+  file_ = buffer::PageFile::open(page_device_, kPageFileName, {.allow_unclean = true});
+  if (file_->catalog_root() == kNoPage) {
+    file_.reset();
+    remove_unfinished();
+    make_files();
+    return;
+  }
+  store_ = wal::LogStore::open(log_device_, log_file_options(), false);
+  if (store_->control().state().uuid != file_->header().uuid) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("{}: the log is that of another database", log_device_.path()));
+  }
+}
+
+void Database::make_files() {
+  if (!options_.create_if_missing) {
+    throw Error(ErrorCode::not_found, fmt::format("{}: there is no database", page_device_.path()));
+  }
+  file_ = buffer::PageFile::create(page_device_, kPageFileName, options_.pages);
+  store_ = wal::LogStore::create(log_device_, file_->header().uuid, log_file_options());
+}
+
+// The page file last: as long as it is there, the rest may be removed.
+void Database::remove_unfinished() {
+  for (const std::string& name : log_device_.list()) {
+    if (std::string_view(name).starts_with(kLogFilePrefix)) {
+      log_device_.remove(name);
+    }
+  }
+  log_device_.sync_directory();
+  page_device_.remove(kPageFileName);
+  page_device_.sync_directory();
+}
+
+// Sizes
+
+wal::LogFileOptions Database::log_file_options() const {
+  const std::uint64_t segments = options_.log_bytes_max / options_.log_segment_bytes;
+  return {.segment_bytes = options_.log_segment_bytes,
+          .segments_max = static_cast<std::uint32_t>(
+              std::max<std::uint64_t>(segments, wal::LogStore::kSegmentsMin))};
+}
+
+wal::LogOptions Database::log_options() {
+  const std::size_t record_bytes = record_bytes_max(file_->page_size_bytes());
+  const std::size_t batch_bytes_min =
+      wal::round_up(2 * wal::chunk_bytes(record_bytes), wal::kSegmentHeaderBytes);
+  const std::size_t batch_bytes_wanted =
+      std::min<std::size_t>(kBatchBytesMax, store_->segments().segment_bytes() / 4);
+  return {.slot_log_bytes = std::max(kSlotLogBytesMin, std::bit_ceil(2 * record_bytes)),
+          .record_bytes_max = record_bytes,
+          .batch_bytes_max = std::max(batch_bytes_min, batch_bytes_wanted /
+                                                           wal::kSegmentHeaderBytes *
+                                                           wal::kSegmentHeaderBytes),
+          .on_filling = [this] {
+            if (Checkpointer* checkpointer = woken_by_log_.load(std::memory_order_acquire)) {
+              checkpointer->log_is_filling();
+            }
+          }};
+}
+
+std::uint64_t Database::pool_bytes() const {
+  const std::uint64_t writer =
+      std::uint64_t{file_->batch_pages()} * file_->page_size_bytes();
+  const std::uint64_t shares = kBatchBytesMax + writer + kSlotLogsReckoned * kSlotLogBytesMin;
+  const std::uint64_t least = buffer::BufferPool::memory_bytes_min(file_->page_size_bytes());
+  return std::max(least, options_.memory_bytes - std::min(options_.memory_bytes, shares));
+}
+
+std::uint64_t Database::replay_bytes_max() const {
+  const auto seconds = static_cast<std::uint64_t>(options_.recovery_time.count());
+  return std::clamp<std::uint64_t>(seconds * kRedoBytesPerSecond,
+                                   2 * store_->segments().segment_bytes(),
+                                   log_->capacity_bytes() / 2);
+}
+
+// Opening
+
+void Database::start() {
+  slots_.emplace(options_.max_transactions + 1);  // one is the engine's
+  wal::LogReader reader(store_->segments(), store_->control().state());
+  const wal::LogEnd& end = reader.find_end();
+  const wal::ControlState& control = store_->control().state();
+  recovery_.was_needed = !control.clean || !file_->was_clean() || end.batches != 0;
+  clock_.raise(decode_checkpoint_note(control.note));
+  clock_.raise(end.durable_gsn);
+  Unfinished unfinished;
+  if (recovery_.was_needed) {
+    unfinished = recover(reader);
+  }
+  space_.emplace(*file_);
+  space_->recover(unfinished.space);
+  clock_.raise(space_->newest_gsn());
+  clock_.raise(Gsn{raw(clock_.now()) + 1});
+  begin_log(end);
+  make_parts();
+  if (file_->catalog_root() == kNoPage) {
+    make_catalog();
+  } else {
+    finish_recovery(unfinished);
+  }
+}
+
+Database::Unfinished Database::recover(const wal::LogReader& reader) {
+  auto begin = SteadyClock::now();
+  const RecoveryAnalysis analysis = analyse(reader, {.page_size_bytes = file_->page_size_bytes(),
+                                                     .freed_runs = decode_freed_runs,
+                                                     .progress = options_.progress});
+  clock_.raise(analysis.newest_gsn);
+  recovery_.analysis = since(begin);
+  begin = SteadyClock::now();
+  buffer::PageWriter writer(*file_);
+  const RedoStatistics redone =
+      redo(reader, analysis, *file_, writer,
+           {.memory_bytes = static_cast<std::size_t>(options_.memory_bytes / 2),
+            .workers = options_.recovery_threads,
+            .progress = options_.progress});
+  recovery_.redo = since(begin);
+  recovery_.log_bytes = redone.log_bytes;
+  recovery_.changes_applied = redone.changes_applied;
+  recovery_.losers = analysis.losers.size();
+  Unfinished unfinished{.losers = analysis.losers, .pending_frees = analysis.pending_frees, .space = {}};
+  analysis.space.visit([&](const PageRange& range) {
+    const auto pages = static_cast<std::uint32_t>(raw(range.end) - raw(range.begin));
+    unfinished.space.push_back({.run = {range.begin, pages}, .in_use = range.in_use});
+  });
+  PALIMPSEST_SYNC_POINT("engine.recovery.redone");
+  return unfinished;
+}
+
+void Database::begin_log(const wal::LogEnd& end) {
+  log_ = wal::Log::begin(*store_, end, clock_, *slots_, log_options());
+  space_->log_with(*log_);
+}
+
+void Database::make_parts() {
+  writer_.emplace(*file_, &*log_);
+  node_kind_.emplace(*file_);
+  kinds_.set(buffer::PageType::tree_leaf, *node_kind_);
+  kinds_.set(buffer::PageType::tree_inner, *node_kind_);
+  pool_.emplace(*file_, *writer_, *space_, kinds_,
+                buffer::BufferPoolOptions{.memory_bytes = pool_bytes()}, &tables_);
+  large_values_.emplace(*file_, *writer_, *space_);
+  catalog_.emplace(*pool_, *large_values_);
+}
+
+void Database::make_transactions() {
+  transactions_.emplace(txn::Parts{.log = *log_,
+                                   .clock = clock_,
+                                   .slots = *slots_,
+                                   .entries = entries_,
+                                   .writer = *writer_,
+                                   .space = *space_,
+                                   .trees = *catalog_},
+                        options_.transactions);
+  checkpointer_.emplace(*log_, clock_, *slots_, *pool_, *transactions_,
+                        CheckpointerOptions{.replay_bytes_max = replay_bytes_max(),
+                                            .background = options_.background_checkpoints});
+  woken_by_log_.store(&*checkpointer_, std::memory_order_release);
+}
+
+// Until the header names the catalog's root, there is no database. By then it is durable and on
+// disk: who opens it next may find the header and nothing to replay.
+void Database::make_catalog() {
+  make_transactions();
+  const PageId root = catalog_->create(*transactions_);
+  checkpointer_->run();
+  PALIMPSEST_SYNC_POINT("engine.database.made");
+  file_->set_catalog_root(root);
+}
+
+// Losers are undone before anybody can begin a transaction, and the catalog is read again then:
+// trees that they made are gone.
+void Database::finish_recovery(const Unfinished& unfinished) {
+  catalog_->open(file_->catalog_root());
+  const auto begin = SteadyClock::now();
+  undo_losers(unfinished.losers, {.log = *log_,
+                                  .clock = clock_,
+                                  .slots = *slots_,
+                                  .segments = store_->segments(),
+                                  .trees = *catalog_,
+                                  .threads = options_.recovery_threads,
+                                  .progress = options_.progress});
+  recovery_.undo = since(begin);
+  catalog_->open(file_->catalog_root());
+  make_transactions();
+  transactions_->pending_frees().free_now(unfinished.pending_frees);
+  if (recovery_.was_needed) {
+    checkpointer_->run();
+  }
+}
+
+void Database::close() {
+  if (transactions_->active() != 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} transactions are active: a database is closed without any",
+                            transactions_->active()));
+  }
+  closed_ = true;
+  checkpointer_->stop();
+  checkpointer_->run_clean();
+  file_->close_cleanly();
+}
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,166 @@
+// A database in a directory: opens it, recovering what a crash left behind, and keeps together what
+// all the other folders are for.
+//
+// Files: the page file (page_file.h) and the log's (log_store.h), in one directory or two.
+// Opening: torn pages are restored; the log's end is found; unless everything was closed cleanly,
+//   the log is analysed and replayed (recovery/); a new incarnation of the log begins; what losers
+//   left is undone through it; pages that winners gave up are freed; a checkpoint ends it. A crash
+//   anywhere in between is recovered from in the same way.
+// Making: pages file, log, then the catalog; the page file's header names the catalog's root at the
+//   very end. A database without one was never finished, holds nothing, and is made again.
+//
+// Thread-safety: all functions, from any thread, but for open(), close() and the destructor.
+// Failure: Error as the parts say. After `failed`, reads go on, and opening again recovers all that
+//          was acknowledged.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "palimpsest/experimental.h"
+
+#include "base/clock.h"
+#include "base/io/device.h"
+#include "base/worker_slots.h"
+#include "btree/large_value_store.h"
+#include "btree/node_kind.h"
+#include "buffer/buffer_pool.h"
+#include "buffer/page_file.h"
+#include "buffer/page_kinds.h"
+#include "buffer/page_writer.h"
+#include "buffer/space_map.h"
+#include "engine/catalog.h"
+#include "engine/checkpointer.h"
+#include "engine/recovery/progress.h"
+#include "txn/transactions.h"
+#include "versioning/entry_memory.h"
+#include "versioning/table_attachment.h"
+#include "wal/log.h"
+#include "wal/log_reader.h"
+#include "wal/log_store.h"
+
+namespace palimpsest::engine {
+
+inline constexpr std::string_view kPageFileName = "pages";
+
+struct DatabaseOptions {
+  /// For everything: the pool gets what the log's and the writer's buffers leave.
+  std::uint64_t memory_bytes = std::uint64_t{256} << 20U;
+  /// Of a new database; one that exists keeps its own.
+  buffer::PageFileOptions pages;
+  /// Make the database if there is none.
+  bool create_if_missing = true;
+  /// Most log there is; at least four segments. The log takes what it needs.
+  std::uint64_t log_bytes_max = std::uint64_t{1} << 30U;
+  std::uint64_t log_segment_bytes = std::uint64_t{16} << 20U;  ///< of a new database
+  /// Most that recovery should take; bounds the log that has to be replayed.
+  std::chrono::seconds recovery_time{10};
+  /// Threads of recovery.
+  std::size_t recovery_threads = 2;
+  std::uint32_t max_transactions = 1024;
+  txn::TransactionOptions transactions;
+  /// Checkpoints by a thread of their own; else by whoever calls checkpointer().
+  bool background_checkpoints = true;
+  ProgressCallback progress;
+};
+
+struct RecoveryOutcome {
+  bool was_needed = false;
+  std::uint64_t log_bytes = 0;        ///< replayed
+  std::uint64_t changes_applied = 0;  ///< a change for each of its pages
+  std::uint64_t losers = 0;           ///< transactions rolled back
+  std::chrono::milliseconds analysis{0};
+  std::chrono::milliseconds redo{0};
+  std::chrono::milliseconds undo{0};
+};
+
+class Database {
+ public:
+  /// The devices outlive it; both may be the same.
+  [[nodiscard]] static std::unique_ptr<Database> open(io::Device& pages, io::Device& log,
+                                                      const DatabaseOptions& options);
+  /// Closes it if close() was not called; what goes wrong then is recovery's.
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  [[nodiscard]] txn::TransactionPtr begin(
+      txn::Durability durability = txn::Durability::synchronous) {
+    return transactions_->begin(durability);
+  }
+  /// Makes a tree, durably; null if there is one of that name.
+  [[nodiscard]] btree::BTree* make_tree(std::string_view name) {
+    return catalog_->make(*transactions_, name);
+  }
+  /// Null if there is none. It stays open until the database is closed.
+  [[nodiscard]] btree::BTree* find_tree(std::string_view name) { return catalog_->find(name); }
+
+  /// Everything is on disk, and opening needs no redo. No transaction is active. Afterwards only
+  /// the destructor may be called. Throws invalid_argument if a transaction is active; io_error,
+  /// no_space, failed: then recovery will do it.
+  void close();
+
+  [[nodiscard]] const RecoveryOutcome& recovery() const noexcept { return recovery_; }
+  [[nodiscard]] Checkpointer& checkpointer() noexcept { return *checkpointer_; }
+  [[nodiscard]] txn::Transactions& transactions() noexcept { return *transactions_; }
+  [[nodiscard]] Catalog& catalog() noexcept { return *catalog_; }
+  [[nodiscard]] wal::Log& log() noexcept { return *log_; }
+  [[nodiscard]] buffer::BufferPool& pool() noexcept { return *pool_; }
+  [[nodiscard]] buffer::SpaceMap& space() noexcept { return *space_; }
+  [[nodiscard]] buffer::PageFile& file() noexcept { return *file_; }
+  [[nodiscard]] versioning::EntryMemory& entries() noexcept { return entries_; }
+
+ private:
+  /// What analysis leaves for after the log has begun.
+  struct Unfinished;
+
+  Database(io::Device& pages, io::Device& log, const DatabaseOptions& options);
+
+  void make_files();
+  void open_files();
+  void remove_unfinished();
+  void start();
+  [[nodiscard]] Unfinished recover(const wal::LogReader& reader);
+  void begin_log(const wal::LogEnd& end);
+  void make_parts();
+  void make_transactions();
+  void finish_recovery(const Unfinished& unfinished);
+  void make_catalog();
+  [[nodiscard]] wal::LogFileOptions log_file_options() const;
+  [[nodiscard]] wal::LogOptions log_options();
+  [[nodiscard]] std::uint64_t pool_bytes() const;
+  [[nodiscard]] std::uint64_t replay_bytes_max() const;
+
+  io::Device& page_device_;
+  io::Device& log_device_;
+  const DatabaseOptions options_;
+  RecoveryOutcome recovery_;
+  bool closed_ = false;
+
+  // In the order in which they are made, and the other way round ended.
+  std::unique_ptr<buffer::PageFile> file_;
+  std::optional<wal::LogStore> store_;
+  Clock clock_;
+  std::optional<WorkerSlots> slots_;
+  std::atomic<Checkpointer*> woken_by_log_{nullptr};
+  std::unique_ptr<wal::Log> log_;
+  std::optional<buffer::SpaceMap> space_;
+  std::optional<buffer::PageWriter> writer_;
+  std::optional<btree::NodeKind> node_kind_;
+  versioning::EntryMemory entries_;
+  versioning::TableAttachment tables_;
+  buffer::PageKinds kinds_;
+  std::optional<buffer::BufferPool> pool_;
+  std::optional<btree::LargeValueStore> large_values_;
+  std::optional<Catalog> catalog_;
+  std::optional<txn::Transactions> transactions_;
+  std::optional<Checkpointer> checkpointer_;
+};
+
+}  // namespace palimpsest::engine
