@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "btree/key_bytes.h"
 #include "btree/node_image.h"
 
@@ -384,6 +386,29 @@ std::string_view name_of(TreeRecordKind kind) noexcept {
     case TreeRecordKind::free_root: return "free_root";
   }
   return "unknown";
+}
+
+std::optional<RecordSummary> summarize(ConstBytes payload) noexcept {
+  RecordSummary summary;
+  RecordChangeHeader header{};
+  if (payload.size() < sizeof(LeafChangeHeader)) {
+    return std::nullopt;
+  }
+  std::memcpy(&header, payload.data(), std::min(payload.size(), kRecordChangeBytes));
+  summary.is_record_change = header.kind <= TreeRecordKind::mark;
+  if (summary.is_record_change) {
+    if (payload.size() < kRecordChangeBytes) {
+      return std::nullopt;
+    }
+    summary.is_compensation = (header.bits & kCompensation) != 0;
+    summary.names_large_value = is_large(header.flags_before | header.flags_after) &&
+                                header.kind != TreeRecordKind::mark;
+  }
+  summary.formats = header.kind == TreeRecordKind::format_root;
+  if (summary.is_record_change || summary.formats || header.kind == TreeRecordKind::purge) {
+    summary.only_page = header.page_id;
+  }
+  return summary;
 }
 
 std::optional<std::string> parse_tree_record(ConstBytes payload, std::uint32_t page_size,

@@ -57,6 +57,17 @@ struct TreeRecord {
 
 [[nodiscard]] std::string_view name_of(TreeRecordKind kind) noexcept;
 
+/// What can be said of a payload at once: for who looks at every record of a log and needs little
+/// of most. Judged is only that it is long enough.
+struct RecordSummary {
+  bool is_record_change = false;
+  bool is_compensation = false;     ///< a record change only
+  bool names_large_value = false;   ///< a record change only: before or after it
+  PageId only_page = kNoPage;       ///< the page it concerns, if its kind concerns one
+  bool formats = false;             ///< ... and whether that page gets new content, unread
+};
+[[nodiscard]] std::optional<RecordSummary> summarize(ConstBytes payload) noexcept;
+
 /// Takes a payload apart. The reason if it is none, and `record` is then meaningless.
 [[nodiscard]] std::optional<std::string> parse_tree_record(ConstBytes payload,
                                                            std::uint32_t page_size,

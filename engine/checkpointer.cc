@@ -38,6 +38,10 @@ Checkpointer::Checkpointer(wal::Log& log, Clock& clock, WorkerSlots& slots,
 }
 
 Checkpointer::~Checkpointer() {
+  stop();
+}
+
+void Checkpointer::stop() noexcept {
   stopping_.store(true);
   signal_.fetch_add(1);
   futex_wake_all(signal_);

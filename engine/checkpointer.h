@@ -71,6 +71,9 @@ class Checkpointer {
   /// No transaction is active, and none begins.
   void run_clean();
 
+  /// Ends the background. Before run_clean().
+  void stop() noexcept;
+
   /// The log runs out of space. Does not block.
   void log_is_filling() noexcept;
 

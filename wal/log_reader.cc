@@ -198,7 +198,8 @@ void LogReader::visit_batch(StreamPosition at, const BatchHeader& header, ConstB
                        .slot = chunk->header.slot,
                        .lsn = {},
                        .incarnation = header.incarnation,
-                       .chunk = plus(at, offset)};
+                       .chunk = plus(at, offset),
+                       .stated = header.durable_gsn};
     for (std::size_t in_chunk = 0; in_chunk < chunk->records.size();) {
       const auto record = record_at(chunk->records, in_chunk);
       if (!record) {

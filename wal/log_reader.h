@@ -52,6 +52,7 @@ struct LoggedRecord {
   Lsn lsn{};
   Incarnation incarnation{};
   StreamPosition chunk{};  ///< the chunk it lies in
+  Gsn stated{};            ///< durable GSN that its batch states
   bool counts = false;     ///< at or below its incarnation's cut
 };
 

@@ -1,0 +1,237 @@
+#include "engine/recovery/redo.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+#include "btree/tree_record.h"
+#include "engine/recovery/redo_worker.h"
+#include "engine/recovery/replay_window.h"
+#include "wal/transaction_record.h"
+
+namespace palimpsest::engine {
+namespace {
+
+using wal::LoggedRecord;
+
+constexpr std::size_t kWindowBytesMin = std::size_t{64} << 10U;
+constexpr std::size_t kWindowBytesMax = std::size_t{8} << 20U;
+constexpr Gsn kEveryGsn{~std::uint64_t{0}};
+
+/// Reads the log into windows.
+class LogFeeder {
+ public:
+  LogFeeder(WindowQueue& queue, std::size_t workers, std::size_t window_bytes,
+            std::uint32_t page_size, ProgressMeter& meter)
+      : queue_(queue),
+        workers_(workers),
+        window_bytes_(window_bytes),
+        page_size_(page_size),
+        meter_(meter),
+        held_back_(workers),
+        window_(&take_window()) {}
+
+  void read(const wal::LogReader& reader);
+
+ private:
+  ReplayWindow& take_window() {
+    return queue_.take_free([&] { meter_.at(queue_.replayed()); });
+  }
+  void add(const LoggedRecord& logged);
+  void add_tree(const LoggedRecord& logged, ConstBytes body);
+  void begin_batch(const LoggedRecord& logged);
+  void let_go(Gsn complete);
+
+  WindowQueue& queue_;
+  const std::size_t workers_;
+  const std::size_t window_bytes_;
+  const std::uint32_t page_size_;
+  ProgressMeter& meter_;
+  ReplayWindow held_back_;  ///< while a window is exchanged for the next
+  ReplayWindow* window_;
+  wal::Incarnation incarnation_{};
+  Gsn stated_{};             ///< by the batch that is being read
+  Gsn complete_{};           ///< every record up to here has been read
+  std::uint64_t position_ = 0;  ///< in the log
+};
+
+void LogFeeder::read(const wal::LogReader& reader) {
+  std::uint64_t bytes_before = 0;
+  for (const wal::StreamPart& part : reader.parts()) {
+    reader.visit(part, [&](const LoggedRecord& logged) {
+      position_ = bytes_before + raw(logged.chunk) - raw(part.begin);
+      if (logged.stated != stated_ || logged.incarnation != incarnation_) {
+        begin_batch(logged);
+      }
+      if (logged.counts) {
+        add(logged);
+      }
+    });
+    bytes_before += raw(part.end) - raw(part.begin);
+  }
+  position_ = bytes_before;
+  let_go(kEveryGsn);
+}
+
+// All of the batches before has been read. Clocks restart above everything seen, so what an older
+// incarnation wrote comes before all of the next one.
+void LogFeeder::begin_batch(const LoggedRecord& logged) {
+  complete_ = logged.incarnation == incarnation_ ? stated_ : kEveryGsn;
+  if (window_->bytes() >= window_bytes_ || complete_ == kEveryGsn) {
+    let_go(complete_);
+  }
+  meter_.at(queue_.replayed());
+  incarnation_ = logged.incarnation;
+  stated_ = logged.stated;
+}
+
+void LogFeeder::let_go(Gsn complete) {
+  if (window_->bytes() == 0) {
+    return;
+  }
+  window_->move_above(complete, held_back_);
+  queue_.submit(position_);
+  window_ = &take_window();
+  held_back_.move_above(Gsn{0}, *window_);
+  held_back_.clear();
+}
+
+void LogFeeder::add(const LoggedRecord& logged) {
+  const auto record = wal::decode(logged.record);
+  if (!record) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("log of slot {}, record at LSN {}: no record of this kind is known",
+                            raw(logged.slot), raw(logged.lsn)));
+  }
+  if (record->body_kind == wal::BodyKind::tree) {
+    add_tree(logged, record->body);
+  }
+}
+
+void LogFeeder::add_tree(const LoggedRecord& logged, ConstBytes body) {
+  ReplayItem item{.gsn = logged.record.gsn, .bytes = static_cast<std::uint32_t>(body.size())};
+  item.offset = window_->add_body(body);
+  const auto add_page = [&](PageId page, bool formats) {
+    item.page = page;
+    item.formats = formats;
+    window_->add_item(raw(page) * 0x9E3779B97F4A7C15U % 0xFFFFFFFBU % workers_, item);
+  };
+  const auto summary = btree::summarize(body);
+  if (summary && summary->only_page != kNoPage) {
+    add_page(summary->only_page, summary->formats);
+    return;
+  }
+  btree::TreeRecord tree;
+  if (const auto fault = btree::parse_tree_record(body, page_size_, tree)) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("log of slot {}, record at LSN {} with GSN {}: {}", raw(logged.slot),
+                            raw(logged.lsn), raw(logged.record.gsn), *fault));
+  }
+  btree::visit_pages(tree, [&](PageId page, btree::PageEffect effect) {
+    if (effect != btree::PageEffect::free) {
+      add_page(page, effect != btree::PageEffect::change);
+    }
+  });
+}
+
+/// The threads that apply what the feeder reads. The destructor waits for them.
+class Workers {
+ public:
+  Workers(WindowQueue& queue, std::vector<std::unique_ptr<RedoWorker>>& workers) : queue_(queue) {
+    for (std::size_t number = 0; number < workers.size(); ++number) {
+      threads_.emplace_back([&queue, number, worker = workers[number].get()] {
+        run(queue, number, *worker);
+      });
+    }
+  }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  ~Workers() {
+    queue_.close();
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+  }
+
+ private:
+  static void run(WindowQueue& queue, std::size_t number, RedoWorker& worker) noexcept {
+    try {
+      while (const ReplayWindow* window = queue.next(number)) {
+        worker.replay(*window, window->items(number));
+        queue.done(number);
+      }
+      if (!queue.failed()) {
+        worker.write_pages();
+      }
+      queue.finished();
+    } catch (...) {
+      queue.fail(std::current_exception());
+    }
+  }
+
+  WindowQueue& queue_;
+  std::vector<std::thread> threads_;
+};
+
+/// Makes the file as long as the log says that it was.
+void grow(buffer::PageFile& file, std::uint64_t page_count_min) {
+  if (file.page_count() < page_count_min) {
+    file.grow(page_count_min);
+  }
+}
+
+}  // namespace
+
+RedoStatistics redo(const wal::LogReader& reader, const RecoveryAnalysis& analysis,
+                    buffer::PageFile& file, buffer::PageWriter& writer,
+                    const RedoOptions& options) {
+  check(options.workers > 0, "redo has a worker");
+  grow(file, analysis.page_count_min);
+  const std::size_t window_bytes =
+      std::clamp(options.memory_bytes / 16, kWindowBytesMin, kWindowBytesMax);
+  // The items of a window take about as much again as its bodies.
+  const std::size_t windows_bytes = 2 * WindowQueue::kWindows * window_bytes;
+  const std::size_t frames =
+      options.memory_bytes <= windows_bytes
+          ? 0
+          : (options.memory_bytes - windows_bytes) / file.page_size_bytes() / options.workers;
+  std::vector<std::unique_ptr<RedoWorker>> workers;
+  for (std::size_t number = 0; number < options.workers; ++number) {
+    workers.push_back(std::make_unique<RedoWorker>(analysis, file, writer, frames));
+  }
+  ProgressMeter meter(options.progress, RecoveryPhase::redo, reader.end().bytes);
+  WindowQueue queue(options.workers);
+  {
+    const Workers threads(queue, workers);
+    try {
+      LogFeeder(queue, options.workers, window_bytes, file.page_size_bytes(), meter).read(reader);
+      queue.close();
+      queue.wait_finished([&] { meter.at(queue.replayed()); });
+    } catch (...) {
+      queue.fail(std::current_exception());
+      throw;
+    }
+  }
+  RedoStatistics total{.log_bytes = reader.end().bytes};
+  for (const auto& worker : workers) {
+    const RedoStatistics part = worker->statistics();
+    total.changes += part.changes;
+    total.changes_applied += part.changes_applied;
+    total.pages_read += part.pages_read;
+    total.pages_written += part.pages_written;
+  }
+  // Even if nothing was written: what was read may come from a redo whose process was killed.
+  writer.harden();
+  meter.finish();
+  return total;
+}
+
+}  // namespace palimpsest::engine

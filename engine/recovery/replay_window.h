@@ -1,0 +1,127 @@
+// A piece of the log on its way to the pages: records read from the stream, sorted out by the
+// worker that owns their page, and the queue in which they wait.
+//
+// Why windows: records of different slots lie in the stream unsorted, and a page's must be redone
+// in the order of their GSNs. When a batch states the durable GSN g, every record of its
+// incarnation up to g has been read by the end of that batch; so a window is let go with what lies
+// at or below the last such g, and the rest moves on to the next window. Then no later window holds
+// anything older, and only the records of one page have to be sorted. Large windows bring many
+// records of a page together, which is what makes redo fast: its page is in the processor's cache.
+//
+// Why threads and no task library: a page belongs to one worker for good, each worker takes the
+// windows in order, and nothing is ever handed over; there is nothing to schedule.
+// Invariants: (1) all records of a page go to one worker, window after window in rising GSNs;
+//             (2) at most kWindows windows exist, so that memory is bounded.
+// Thread-safety: the queue's functions as named, one reader and the workers. A window belongs to
+//          the reader until it is submitted, and is only read until all workers are done with it.
+// Failure: the first exception of any worker ends the queue, and is thrown to the reader.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "base/ids.h"
+
+namespace palimpsest::engine {
+
+/// One record for one of its pages.
+struct ReplayItem {
+  PageId page{};
+  Gsn gsn{};
+  std::uint32_t offset = 0;  ///< of the body, in the window
+  std::uint32_t bytes = 0;   ///< of the body
+  bool formats = false;      ///< the page gets new content and is not read
+};
+
+class ReplayWindow {
+ public:
+  explicit ReplayWindow(std::size_t workers) : items_(workers) {}
+
+  /// Copies a body; what to say in items of this window. Throws out_of_memory beyond 4 GiB: in a
+  /// log whose stated GSNs do not rise.
+  [[nodiscard]] std::uint32_t add_body(ConstBytes body);
+  void add_item(std::size_t worker, const ReplayItem& item) {
+    items_[worker].push_back(item);
+    newest_gsn_ = std::max(newest_gsn_, item.gsn);
+  }
+  /// Moves what lies above `gsn` to `next`.
+  void move_above(Gsn gsn, ReplayWindow& next);
+  void clear() noexcept;
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return bodies_.size(); }
+  [[nodiscard]] const std::vector<ReplayItem>& items(std::size_t worker) const noexcept {
+    return items_[worker];
+  }
+  [[nodiscard]] ConstBytes body_of(const ReplayItem& item) const noexcept {
+    return ConstBytes(bodies_).subspan(item.offset, item.bytes);
+  }
+
+ private:
+  std::vector<std::byte> bodies_;
+  std::vector<std::vector<ReplayItem>> items_;  ///< by worker
+  Gsn newest_gsn_{};
+};
+
+class WindowQueue {
+ public:
+  static constexpr std::size_t kWindows = 3;  ///< read, replayed, and one in between
+
+  explicit WindowQueue(std::size_t workers);
+
+  // The reader.
+
+  /// An empty window, once there is one; meanwhile asks waiting() now and then. Throws what a
+  /// worker threw.
+  [[nodiscard]] ReplayWindow& take_free(FunctionRef<void()> waiting);
+  /// Lets the workers have the window taken last. `log_position`: up to where the log was read.
+  void submit(std::uint64_t log_position);
+  /// No window comes any more.
+  void close();
+  /// Waits until all workers have finished(). Throws what a worker threw.
+  void wait_finished(FunctionRef<void()> waiting);
+  /// The log is replayed up to here.
+  [[nodiscard]] std::uint64_t replayed() const;
+
+  // Worker `worker`.
+
+  /// The next window, nullptr at the end or after a failure.
+  [[nodiscard]] const ReplayWindow* next(std::size_t worker);
+  /// The worker is done with the window it got last.
+  void done(std::size_t worker);
+  /// The worker has nothing left to do.
+  void finished();
+
+  /// Whether it was ended by a failure.
+  [[nodiscard]] bool failed() const;
+  /// Any thread: ends everything.
+  void fail(std::exception_ptr failure) noexcept;
+
+ private:
+  [[nodiscard]] std::uint64_t done_by_all() const noexcept;  // mutex_ held
+  /// Waits until `ready()`; calls waiting() without the mutex.
+  template <class Ready>
+  void wait_until(const Ready& ready, FunctionRef<void()> waiting);
+
+  mutable std::mutex mutex_;
+  std::condition_variable submitted_changed_;  ///< workers wait
+  std::condition_variable done_changed_;       ///< the reader waits
+  // Protected by mutex_; the windows as described above:
+  std::vector<ReplayWindow> windows_;
+  std::array<std::uint64_t, kWindows> positions_{};  ///< of windows submitted
+  std::uint64_t replayed_ = 0;
+  std::uint64_t submitted_ = 0;      ///< windows so far
+  std::vector<std::uint64_t> done_;  ///< by worker, windows so far
+  std::size_t finished_ = 0;         ///< workers
+  bool closed_ = false;
+  std::exception_ptr failure_;
+};
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,103 @@
+#include "engine/recovery/undo_losers.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/check.h"
+#include "txn/undo.h"
+
+namespace palimpsest::engine {
+namespace {
+
+/// Bytes of its slot's log that undoing may have to look at.
+std::uint64_t bytes_of(const LoserTransaction& loser) noexcept {
+  return loser.undo_next == wal::kNoLsn ? 0 : raw(loser.undo_next) - raw(loser.name.first) + 1;
+}
+
+/// What the threads share.
+class Undo {
+ public:
+  Undo(std::span<const LoserTransaction> losers, const UndoParts& parts)
+      : losers_(losers), parts_(parts), meter_(parts.progress, RecoveryPhase::undo, total()) {}
+
+  /// Undoes one after the other until none is left or one cannot be undone.
+  void work() noexcept {
+    try {
+      run();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (failure_ == nullptr) {
+        failure_ = std::current_exception();
+      }
+      next_.store(losers_.size());
+    }
+  }
+  void finish() {
+    if (failure_ != nullptr) {
+      std::rethrow_exception(failure_);
+    }
+    meter_.finish();
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t total() const {
+    std::uint64_t bytes = 0;
+    for (const LoserTransaction& loser : losers_) {
+      bytes += bytes_of(loser);
+    }
+    return bytes;
+  }
+
+  void run() {
+    const auto slot = parts_.slots.claim(SlotId{0});
+    check(slot.has_value(), "recovery has the slots to itself");
+    parts_.slots[*slot].merge(parts_.clock.now());
+    {
+      wal::TransactionLog log(parts_.log, parts_.clock, *slot);
+      for (std::size_t i = next_.fetch_add(1); i < losers_.size(); i = next_.fetch_add(1)) {
+        const LoserTransaction& loser = losers_[i];
+        txn::roll_back({.name = loser.name,
+                        .undo_next = loser.undo_next,
+                        .newest_chunk = loser.newest_chunk},
+                       parts_.segments, log, parts_.trees);
+        const std::lock_guard lock(mutex_);
+        done_ += bytes_of(loser);
+        meter_.at(done_);
+      }
+    }
+    parts_.slots.release(*slot);
+  }
+
+  const std::span<const LoserTransaction> losers_;
+  const UndoParts& parts_;
+  std::atomic<std::size_t> next_{0};
+  std::mutex mutex_;
+  // Protected by mutex_:
+  ProgressMeter meter_;
+  std::uint64_t done_ = 0;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+void undo_losers(std::span<const LoserTransaction> losers, const UndoParts& parts) {
+  if (losers.empty()) {
+    return;
+  }
+  Undo undo(losers, parts);
+  {
+    std::vector<std::jthread> threads;
+    const std::size_t others = std::min(std::max<std::size_t>(parts.threads, 1), losers.size()) - 1;
+    for (std::size_t i = 0; i < others; ++i) {
+      threads.emplace_back([&] { undo.work(); });
+    }
+    undo.work();
+  }
+  undo.finish();
+}
+
+}  // namespace palimpsest::engine
