@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view kTree = "records";
 constexpr std::uint64_t kLoadBatch = 1000;
 
-/// Throws unless the record was there, if it was to be there.
+/// Throws DamagedRecord, saying what is wrong with the record, unless `holds`.
 void ensure(bool holds, std::uint64_t record, const char* what) {
   if (!holds) {
     throw DamagedRecord(fmt::format("palimpsest: record {}: {}", record, what));
