@@ -137,7 +137,7 @@ TEST_F(LeafEntriesTest, WritesWithoutAWriterUseWhatIsReservedForTheRecord) {
 // A ghost keeps its mark, conflicts as the record did, and is not purged before its writer ends.
 TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
   const auto purge = [&] {
-    return tree().purge_ghosts("key", [](const LeafView&, SlotIndex) { return true; });
+    return tree().purge_ghosts({}, "key", [](const LeafView&, SlotIndex) { return true; });
   };
   ASSERT_TRUE(tree().insert("key", "a value that gets shorter"));
   ASSERT_TRUE(tree().insert("other", "value"));
