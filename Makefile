@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv test fuzz mutate coverage lint format clean
+.PHONY: help build run bench-kv bench-log test fuzz mutate coverage lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,12 @@ bench-kv:  ## the same workloads here and on LMDB, RocksDB, WiredTiger: a table 
 	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
 	@cmake --build --preset release
 	@python3 experiments/kv_bench/compare.py $(BENCH)
+
+bench-log:  ## durable commits here and on four other engines: tables (BENCH=--quick: 3 minutes)
+	@tools/setup bench
+	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
+	@cmake --build --preset release
+	@python3 experiments/log_bench/compare.py $(BENCH)
 
 test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 2 cores)
 	@tools/test

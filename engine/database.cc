@@ -84,9 +84,8 @@ Database::~Database() {
 void Database::open_files() {
   if (!page_device_.exists(kPageFileName)) {
     if (log_device_.exists(wal::kControlFileName)) {
-      throw Error(ErrorCode::corruption,
-                  fmt::format("{}: there is a log, but no page file \"{}\"", page_device_.path(),
-                              kPageFileName));
+      throw Error(ErrorCode::corruption, fmt::format("{}: there is a log, but no page file \"{}\"",
+                                                     page_device_.path(), kPageFileName));
     }
     make_files();
     return;
@@ -142,9 +141,9 @@ wal::LogOptions Database::log_options() {
       std::min<std::size_t>(kBatchBytesMax, store_->segments().segment_bytes() / 4);
   return {.slot_log_bytes = std::max(kSlotLogBytesMin, std::bit_ceil(2 * record_bytes)),
           .record_bytes_max = record_bytes,
-          .batch_bytes_max = std::max(batch_bytes_min, batch_bytes_wanted /
-                                                           wal::kSegmentHeaderBytes *
-                                                           wal::kSegmentHeaderBytes),
+          .batch_bytes_max =
+              std::max(batch_bytes_min,
+                       batch_bytes_wanted / wal::kSegmentHeaderBytes * wal::kSegmentHeaderBytes),
           .on_filling = [this] {
             if (Checkpointer* checkpointer = woken_by_log_.load(std::memory_order_acquire)) {
               checkpointer->log_is_filling();
@@ -153,8 +152,7 @@ wal::LogOptions Database::log_options() {
 }
 
 std::uint64_t Database::pool_bytes() const {
-  const std::uint64_t writer =
-      std::uint64_t{file_->batch_pages()} * file_->page_size_bytes();
+  const std::uint64_t writer = std::uint64_t{file_->batch_pages()} * file_->page_size_bytes();
   const std::uint64_t shares = kBatchBytesMax + writer + kSlotLogsReckoned * kSlotLogBytesMin;
   const std::uint64_t least = buffer::BufferPool::memory_bytes_min(file_->page_size_bytes());
   return std::max(least, options_.memory_bytes - std::min(options_.memory_bytes, shares));
@@ -212,7 +210,8 @@ Database::Unfinished Database::recover(const wal::LogReader& reader) {
   recovery_.log_bytes = redone.log_bytes;
   recovery_.changes_applied = redone.changes_applied;
   recovery_.losers = analysis.losers.size();
-  Unfinished unfinished{.losers = analysis.losers, .pending_frees = analysis.pending_frees, .space = {}};
+  Unfinished unfinished{
+      .losers = analysis.losers, .pending_frees = analysis.pending_frees, .space = {}};
   analysis.space.visit([&](const PageRange& range) {
     const auto pages = static_cast<std::uint32_t>(raw(range.end) - raw(range.begin));
     unfinished.space.push_back({.run = {range.begin, pages}, .in_use = range.in_use});

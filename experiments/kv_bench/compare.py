@@ -17,6 +17,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from comparison import cgroup, plan, table  # noqa: E402
+from common.processes import reason_of, run_process  # noqa: E402
 from comparison.fio import Fio  # noqa: E402
 
 TIMEOUT_BEYOND_SECONDS = 120  # a run that takes this much longer than planned hangs
@@ -30,23 +31,6 @@ class Failure(Exception):
 
 def say(text):
     print(f"compare: {text}", flush=True)
-
-
-def run_process(command, timeout, cap=None, errors=None):
-    """Runs a command to its end, capped if asked, and returns its standard output. However this
-    function is left, the process has ended."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors or subprocess.DEVNULL,
-                               text=True, start_new_session=True,
-                               preexec_fn=cap.enter if cap else None)
-    try:
-        output, _ = process.communicate(timeout=timeout)
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-    if process.returncode != 0:
-        raise subprocess.CalledProcessError(process.returncode, command, output)
-    return output
 
 
 class Comparison:
@@ -201,14 +185,6 @@ class Comparison:
             file.write(text)
         print("\n" + text, flush=True)
         say(f"report and results: {self.results_directory}")
-
-
-def reason_of(error):
-    if isinstance(error, subprocess.TimeoutExpired):
-        return f"no end after {error.timeout:.0f} s"
-    if error.returncode == -signal.SIGKILL:
-        return "killed: it needed more memory than its cap"
-    return f"exit code {error.returncode}, see the log"
 
 
 def parse_arguments():

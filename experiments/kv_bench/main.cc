@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "experiments/common/host_info.h"
+#include "experiments/common/result_json.h"
 #include "experiments/kv_bench/driver.h"
 #include "experiments/kv_bench/engines.h"
 #include "experiments/kv_bench/options.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <utility>
 
 namespace palimpsest::experiments {
@@ -15,65 +14,10 @@ constexpr std::int64_t kPageKibMax = 64;
 constexpr std::int64_t kLatencyEveryMax = 1'000'000;
 /// In memory an operation takes no longer than reading the clock a dozen times.
 constexpr std::uint32_t kLatencyEveryInMemory = 16;
-constexpr double kSecondsMax = 1e6;
-
-template <class Enum, std::size_t kCount>
-Enum parse_name(std::string_view flag, const std::string& text,
-                const std::array<Enum, kCount>& values) {
-  std::string known;
-  for (const Enum value : values) {
-    if (name_of(value) == text) {
-      return value;
-    }
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(value));
-  }
-  throw UsageError(fmt::format("--{}={}: unknown; one of {}", flag, text, known));
-}
-
-std::int64_t in_range(std::string_view flag, std::int64_t value, std::int64_t min,
-                      std::int64_t max) {
-  if (value < min || value > max) {
-    throw UsageError(fmt::format("--{}={}: must be from {} to {}", flag, value, min, max));
-  }
-  return value;
-}
-
-double seconds_in_range(std::string_view flag, double value, bool zero_allowed) {
-  const bool fits = zero_allowed ? value >= 0 : value > 0;
-  if (!std::isfinite(value) || !fits || value > kSecondsMax) {
-    throw UsageError(fmt::format("--{}={}: must be {} 0 and at most {}", flag, value,
-                                 zero_allowed ? "at least" : "more than", kSecondsMax));
-  }
-  return value;
-}
-
-bool parse_switch(std::string_view flag, const std::string& text) {
-  if (text != "on" && text != "off") {
-    throw UsageError(fmt::format("--{}={}: on or off", flag, text));
-  }
-  return text == "on";
-}
-
-/// Refuses flags that were given and would have no effect.
-class MeaningCheck {
- public:
-  explicit MeaningCheck(const FlagValues& flags) : flags_(flags) {}
-
-  void require(bool meaningful, std::initializer_list<const char*> names, std::string_view reason) {
-    for (const char* name : names) {
-      if (!meaningful && flags_.given.contains(name)) {
-        throw UsageError(fmt::format("--{} means nothing {}", name, reason));
-      }
-    }
-  }
-
- private:
-  const FlagValues& flags_;
-};
 
 void refuse_meaningless(const FlagValues& flags, const EngineTraits& engine,
                         const Options& options) {
-  MeaningCheck check(flags);
+  MeaningCheck check(flags.given);
   const bool picks_records = options.mode == Mode::lookup || options.mode == Mode::update ||
                              options.mode == Mode::mixed || options.scan_length > 0;
   check.require(options.mode != Mode::load,

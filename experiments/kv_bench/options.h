@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <set>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "experiments/common/flag_checks.h"
 #include "experiments/kv_bench/kv_engine.h"
 
 namespace palimpsest::experiments {
@@ -20,12 +19,6 @@ enum class LoadOrder : std::uint8_t { ascending = 1, random };
 [[nodiscard]] std::string_view name_of(Mode mode) noexcept;
 [[nodiscard]] std::string_view name_of(Distribution distribution) noexcept;
 [[nodiscard]] std::string_view name_of(LoadOrder order) noexcept;
-
-/// The command line asks for something impossible or meaningless; the message says what and why.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 /// Flags as they were typed. The initial values are the flags' defaults. Signed, so that a negative
 /// number is seen as one.
@@ -52,7 +45,7 @@ struct FlagValues {
   std::int64_t scan_length = 0;
   std::int64_t latency_every = 0;
   bool reload = false;
-  std::set<std::string, std::less<>> given;  ///< names of the flags that stood on the command line
+  GivenFlags given;  ///< names of the flags that stood on the command line
 };
 
 /// A run that makes sense.

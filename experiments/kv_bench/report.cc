@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "experiments/common/result_json.h"
 
 namespace palimpsest::experiments {
 namespace {
@@ -16,19 +16,6 @@ constexpr double kMib = 1024.0 * 1024.0;
 
 double per_second(std::uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
-}
-
-double microseconds(std::uint64_t nanoseconds) {
-  return static_cast<double>(nanoseconds) / 1000.0;
-}
-
-json latencies(const Histogram& latency_ns) {
-  return {{"p50", microseconds(latency_ns.quantile(0.5))},
-          {"p90", microseconds(latency_ns.quantile(0.9))},
-          {"p99", microseconds(latency_ns.quantile(0.99))},
-          {"p999", microseconds(latency_ns.quantile(0.999))},
-          {"max", microseconds(latency_ns.max())},
-          {"timed_operations", latency_ns.count()}};
 }
 
 json time_series(const PhaseResult& measured) {
@@ -89,7 +76,7 @@ json measurement(const Options& options, const RunResult& result) {
   return {{"seconds", seconds},
           {"ops", ops},
           {"ops_per_s", per_second(ops, seconds)},
-          {"latency_us", latencies(result.measured.latency_ns)},
+          {"latency_us", latency_json(result.measured.latency_ns)},
           {"page_reads", end.page_reads},
           {"page_writes", end.page_writes},
           {"page_reads_per_s", per_second(end.page_reads, end.seconds)},
@@ -117,11 +104,7 @@ json to_json(const Options& options, const RunResult& result, const HostInfo& ho
   if (!result.measured.series.empty()) {
     object["series"] = time_series(result.measured);
   }
-  object["cpu"] = host.cpu;
-  object["kernel"] = host.kernel;
-  object["compiler"] = host.compiler;
-  object["commit"] = host.commit;
-  object["storage"] = host.storage;
+  add_host(object, host);
   object["io"] = result.io_description;
   return object;
 }
@@ -155,17 +138,6 @@ std::string summary(const Options& options, const RunResult& result) {
       static_cast<double>(options.memory_bytes) / kMib, static_cast<double>(grown) / kMib,
       static_cast<double>(result.data_bytes) / kMib);
   return text;
-}
-
-void write_file(const std::string& file, const std::string& text) {
-  const std::string aside = file + ".new";
-  std::ofstream out(aside);
-  out << text;
-  out.close();
-  if (!out) {
-    throw std::runtime_error(fmt::format("cannot write {}", aside));
-  }
-  std::filesystem::rename(aside, file);
 }
 
 }  // namespace palimpsest::experiments

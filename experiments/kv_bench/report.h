@@ -17,7 +17,4 @@ inline constexpr int kResultSchemaVersion = 1;
 
 [[nodiscard]] std::string summary(const Options& options, const RunResult& result);
 
-/// Writes the text aside and renames it over `file`, so that no reader sees half a result.
-void write_file(const std::string& file, const std::string& text);
-
 }  // namespace palimpsest::experiments

@@ -185,7 +185,7 @@ class Model {
       gone.push_back(test::key_at(leaf, slot));
       return true;
     };
-    const std::size_t purged_count = tree().purge_ghosts(key, may_purge);
+    const std::size_t purged_count = tree().purge_ghosts({}, key, may_purge);
     ASSERT_EQ(purged_count, gone.size());
     for (const std::string& purged : gone) {
       ASSERT_EQ(ghosts_.erase(purged), 1U) << printable(purged);

@@ -209,7 +209,7 @@ class GhostTree : public ::testing::Test {
       : device_(disk_.device()), database_(TreeDatabase::create(*device_, {.frames = 64})) {}
   [[nodiscard]] BTree& tree() { return database_->tree(); }
   [[nodiscard]] std::size_t purge_all(ByteView key) {
-    return tree().purge_ghosts(key, [](const LeafView&, SlotIndex) { return true; });
+    return tree().purge_ghosts({}, key, [](const LeafView&, SlotIndex) { return true; });
   }
 
   SimDisk disk_;

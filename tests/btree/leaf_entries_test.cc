@@ -137,7 +137,7 @@ TEST_F(LeafEntriesTest, WritesWithoutAWriterUseWhatIsReservedForTheRecord) {
 // A ghost keeps its mark, conflicts as the record did, and is not purged before its writer ends.
 TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
   const auto purge = [&] {
-    return tree().purge_ghosts("key", [](const LeafView&, SlotIndex) { return true; });
+    return tree().purge_ghosts({}, "key", [](const LeafView&, SlotIndex) { return true; });
   };
   ASSERT_TRUE(tree().insert("key", "a value that gets shorter"));
   ASSERT_TRUE(tree().insert("other", "value"));
@@ -201,9 +201,9 @@ TEST_F(LeafEntriesTest, FailedAllocationsChangeNothing) {
 
 // A tree with removals under way is not empty yet.
 TEST_F(LeafEntriesTest, TreeWithRemovalsUnderWayCannotBeBuilt) {
-  ASSERT_TRUE(tree().insert("key", "value"));
   Writer writer(memory(), WriterId{1});
-  EXPECT_TRUE(tree().remove(writer, "key").existed);
+  EXPECT_FALSE(tree().insert(writer, "key", "value").existed);
+  EXPECT_TRUE(tree().remove("key"));  // as undoing does it: the entry stays
   {
     TreeBuilder builder(tree());
     builder.add("a", "b");

@@ -133,7 +133,7 @@ TEST_F(StructureInterleaving, ChildMovesBeforeItIsBroughtIn) {
   ASSERT_NO_FATAL_FAILURE(evict(last));
   SyncBarrier missing("btree.child.not_resident");
   const Structure structure(tree().descent(), palimpsest::test::TreeDatabase::kTree);
-  std::thread splitter([&] { EXPECT_NO_THROW(structure.split_leaf(key_of(last))); });
+  std::thread splitter([&] { EXPECT_NO_THROW(structure.split_leaf({}, key_of(last))); });
   missing.wait_until_reached();
   for (std::uint64_t i = 100; i < 900; ++i) {
     ASSERT_TRUE(tree().remove(key_of(i)));

@@ -313,7 +313,7 @@ TEST(TreeRecordFaults, AreNamed) {
   TreeRecord record;
   EXPECT_EQ(parse_tree_record({}, kPageSize, record), "it is empty");
   EXPECT_EQ(reason(insert, 0, 0), "kind 0 is unknown");
-  EXPECT_EQ(reason(insert, 0, 12), "kind 12 is unknown");
+  EXPECT_EQ(reason(insert, 0, 13), "kind 13 is unknown");
   EXPECT_THAT(reason(insert, kBits, kCompensation), HasSubstr("flags"));
   EXPECT_THAT(reason(mark, kBits, 2), HasSubstr("unknown bits"));
   EXPECT_THAT(reason(insert, offsetof(RecordChangeHeader, page_id) + 7, 0x80),

@@ -157,7 +157,7 @@ class ReplayedTree {
   template <class MayGo>
   void purge(const std::string& key, MayGo may_go) {
     std::vector<SlotIndex> slots;
-    static_cast<void>(tree().purge_ghosts(key, [&](const LeafView& leaf, SlotIndex slot) {
+    static_cast<void>(tree().purge_ghosts({}, key, [&](const LeafView& leaf, SlotIndex slot) {
       if (!may_go(key_at(leaf, slot))) {
         return false;
       }

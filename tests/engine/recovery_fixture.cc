@@ -70,24 +70,24 @@ Gsn LogWriter::commit(std::uint32_t slot) {
 }
 
 Gsn LogWriter::compensate(std::uint32_t slot, const Body& body, std::uint32_t undone_back) {
-  of(slot).reserve_rollback(body.size());
+  of(slot).reserve_compensation(body.size());
   return of(slot).append_compensation(Gsn{0}, undone_back, wal::BodyKind::tree, body.size(),
                                       copier(body));
 }
 
 void LogWriter::rolled_back(std::uint32_t slot) {
-  of(slot).reserve_rollback(0);
+  of(slot).reserve_end();
   of(slot).append_rolled_back();
 }
 
 void LogWriter::compensate_as(std::uint32_t slot, const wal::CompensationPrefix& prefix,
                               const Body& body) {
-  of(slot).reserve_rollback(body.size());
+  of(slot).reserve_compensation(body.size());
   of(slot).append_compensation_as(Gsn{0}, prefix, wal::BodyKind::tree, body.size(), copier(body));
 }
 
 void LogWriter::rolled_back_as(std::uint32_t slot, const wal::TransactionName& name) {
-  of(slot).reserve_rollback(0);
+  of(slot).reserve_end();
   of(slot).append_rolled_back_as(name);
 }
 

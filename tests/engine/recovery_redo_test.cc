@@ -211,21 +211,69 @@ TEST(RecoveryRedo, ASecondTimeChangesNothing) {
   EXPECT_LE(again.changes_applied, again.changes);
 }
 
+/// A page file with the pages as they were, and a log of what was changed since.
+struct StartedInTheMiddle {
+  explicit StartedInTheMiddle(std::uint64_t seed) : log(seed) {
+    log.run(1500, true);
+    log.commit_all();
+    before = gsns_of(log.forest());
+    const SimDisk old = log.crash();
+    recover_on(old, {});
+    log.log().log().forget();
+    log.run(300, true);
+    disk = log.crash();
+    const auto pages = old.contents("pages");
+    {
+      const auto device = disk.device();
+      const auto file = buffer::PageFile::open(*device, "pages", {.allow_unclean = true});
+      file->grow(pages.size() / kPageSize);
+      file->sync();
+    }
+    disk.overwrite("pages", 0, pages);
+  }
+
+  ForestLog log;
+  std::map<PageId, Gsn> before;  ///< of the pages in the file
+  SimDisk disk;
+};
+
+// Not only pages that the log formats: most are read, and have some of their records or all.
+TEST(RecoveryRedo, PagesAreNotChangedTwiceByARecord) {
+  const std::uint64_t first = seed();
+  const StartedInTheMiddle middle(first);
+  SimDisk run = middle.disk.snapshot();
+  std::vector<SimDisk> crashes;
+  std::mutex mutex;
+  run.set_hook([&](const SimOperation& operation) {
+    if (operation.kind != SimKind::read) {
+      const std::lock_guard guard(mutex);
+      crashes.push_back(run.crash(first + crashes.size()));
+    }
+  });
+  EXPECT_GT(recover_on(run, kLittleMemory).pages_read, 10U);
+  run.set_hook({});
+  EXPECT_EQ(differences_on(run, middle.log), "");
+  recover_on(run, {.workers = 3});
+  EXPECT_EQ(differences_on(run, middle.log), "");
+  ASSERT_GT(crashes.size(), 10U);
+  for (const SimDisk& crash : crashes) {
+    recover_on(crash, {.workers = 2});
+    ASSERT_EQ(differences_on(crash, middle.log), "");
+  }
+}
+
 /// Crash points: what is on disk at each write and sync of redo, with what a crash keeps of it.
 TEST(RecoveryRedo, InterruptedAnywhereItEndsInTheSamePages) {
   const std::uint64_t first = seed();
   const auto log = some_log(first, 800);
   const SimDisk disk = log->crash();
-  const SimDisk run = disk.snapshot();
+  SimDisk hooked = disk.snapshot();
   std::vector<SimDisk> crashes;
   std::mutex mutex;
-  const SimDisk* running = &run;
-  std::uint64_t number = 0;
-  SimDisk hooked = run;
   hooked.set_hook([&](const SimOperation& operation) {
     if (operation.kind != SimKind::read) {
       const std::lock_guard guard(mutex);
-      crashes.push_back(running->crash(first + ++number));
+      crashes.push_back(hooked.crash(first + crashes.size()));
     }
   });
   recover_on(hooked, kLittleMemory);
@@ -337,28 +385,9 @@ TEST(RecoveryRedo, ADamagedPageMattersUnlessItIsFormatted) {
 }
 
 TEST(RecoveryRedo, ADamagedPageThatMustBeReadIsCorruption) {
-  ForestLog log(10);
-  log.run(1500, true);
-  log.commit_all();
-  const std::map<PageId, Gsn> before = gsns_of(log.forest());
-  const SimDisk disk = log.crash();
-  recover_on(disk, {});
-  log.log().log().forget();
-  log.run(100, true);
-  const SimDisk logged = log.crash();
-  // The pages as redo of the first part left them, the log as it is after the second.
-  const auto pages = disk.contents("pages");
-  SimDisk both = logged.snapshot();
-  {
-    const auto device = both.device();
-    const auto file = buffer::PageFile::open(*device, "pages", {.allow_unclean = true});
-    file->grow(pages.size() / kPageSize);
-  }
-  both.overwrite("pages", 0, pages);
-  SimDisk broken = both.snapshot();
-  EXPECT_GT(recover_on(both, {.workers = 2}).pages_read, 0U);
-  EXPECT_EQ(differences_on(both, log), "");
-  const PageId damaged = changed_leaf(log.forest(), before);
+  const StartedInTheMiddle middle(10);
+  SimDisk broken = middle.disk.snapshot();
+  const PageId damaged = changed_leaf(middle.log.forest(), middle.before);
   const std::vector<std::byte> garbage(kPageSize, std::byte{0x3C});
   broken.overwrite("pages", raw(damaged) * kPageSize, garbage);
   // Nor is there a copy in the double-write ring, which lies behind 64 KiB of header.

@@ -66,11 +66,11 @@ void make(const std::string& path) {
   {
     wal::TransactionLog rolled_back(*log, clock, a);
     insert(rolled_back, "plum", "blue");
-    rolled_back.reserve_rollback(100);
+    rolled_back.reserve_compensation(100);
     rolled_back.append_compensation(Gsn{0}, 0, wal::BodyKind::space, 5, [](MutableBytes into) {
       std::fill(into.begin(), into.end(), std::byte{0});
     });
-    rolled_back.reserve_rollback(0);
+    rolled_back.reserve_end();
     rolled_back.append_rolled_back();
   }
   log->write_pending();

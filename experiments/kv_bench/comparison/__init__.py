@@ -1,1 +1,8 @@
-"""The parts of compare.py: what is run (plan), under which memory cap, what the device can do, tables."""
+"""The parts of compare.py: what is run (plan), under which memory cap, what the device can do, tables.
+
+What other benchmarks use too lies in experiments/common.
+"""
+import os
+import sys
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))

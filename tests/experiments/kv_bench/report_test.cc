@@ -2,12 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
-
-#include "tests/support/temporary_directory.h"
 
 namespace palimpsest::experiments {
 namespace {
@@ -95,18 +91,6 @@ TEST(Report, ALoadIsMeasuredFromBeginToSettled) {
 
 TEST(Report, SummaryNamesTheRate) {
   EXPECT_NE(summary(options(Mode::mixed), result()).find("2000 ops/s"), std::string::npos);
-}
-
-TEST(Report, FilesAppearWhole) {
-  const test::TemporaryDirectory temporary;
-  const std::string file = temporary.path("result.json");
-  write_file(file, "first");
-  write_file(file, "second");
-  std::string text;
-  std::ifstream(file) >> text;
-  EXPECT_EQ(text, "second");
-  EXPECT_FALSE(std::filesystem::exists(file + ".new"));
-  EXPECT_THROW(write_file(temporary.path("no/such.json"), "x"), std::runtime_error);
 }
 
 }  // namespace

@@ -1,0 +1,100 @@
+// Ghosts of a tree: made, revived, purged (btree.h).
+#include <vector>
+
+#include "btree/btree.h"
+#include "btree/leaf_entries.h"
+
+namespace palimpsest::btree {
+
+using buffer::ExclusivePage;
+
+bool BTree::mark_deleted(ByteView key, LastLeaf* last) {
+  return set_ghost(key, true, last);
+}
+
+bool BTree::unmark_deleted(ByteView key, LastLeaf* last) {
+  return set_ghost(key, false, last);
+}
+
+// False if there is no record, or is one already.
+bool BTree::set_ghost(ByteView key, bool ghost, LastLeaf* last) {
+  check_key(key);
+  ExclusivePage leaf = exclusive_leaf(key, last);
+  const LeafView view(leaf.page(), page_size());
+  const SearchResult at = view.find(key);
+  if (!at.found || view.is_ghost(at.slot) == ghost) {
+    leaf.release_unchanged();
+    return false;
+  }
+  LeafNode(leaf.modify(), page_size()).set_ghost(at.slot, ghost);
+  let_go({}, std::move(leaf), key, at.slot, last);
+  return true;
+}
+
+std::size_t BTree::purge_ghosts(const WriteContext& by, ByteView key,
+                                FunctionRef<bool(const LeafView&, SlotIndex)> may_purge) {
+  check_key(key);
+  if (!by.may_purge() || !by.try_prepare_structure_change(page_size())) {
+    return 0;
+  }
+  std::vector<SlotIndex> slots;
+  std::vector<LargeValueDescriptor> large_values;
+  ExclusivePage leaf = exclusive_leaf(key, nullptr);
+  LeafEntries entries(leaf, page_size());
+  const LeafView view(leaf.page(), page_size());
+  for (SlotIndex slot = 0; view.ghost_count() != 0 && slot < view.count(); ++slot) {
+    if (view.is_ghost(slot) && entries.give_up_if_idle(slot) && may_purge(view, slot)) {
+      slots.push_back(slot);
+      if ((view.flags(slot) & kLargeValue) != 0) {
+        large_values.push_back(large_values_->decode(view.value(slot)));
+      }
+    }
+  }
+  if (slots.empty()) {
+    entries.release_unwritten();
+    return 0;
+  }
+  const Gsn gsn = log_purge(by, leaf, slots, large_values);
+  LeafNode(leaf.modify(), page_size()).purge_ghosts(slots);
+  entries.finish();
+  const bool thin = Structure::thinly_filled(unreserved_bytes(leaf, page_size()), page_size());
+  leaf.release();
+  if (thin) {
+    structure_.merge_leaf(by, key);
+  }
+  for (const LargeValueDescriptor& large : large_values) {
+    free_purged(by, large, gsn);
+  }
+  return slots.size();
+}
+
+// Caller holds the leaf.
+Gsn BTree::log_purge(const WriteContext& by, ExclusivePage& leaf, std::span<const SlotIndex> slots,
+                     std::span<const LargeValueDescriptor> large_values) noexcept {
+  if (by.log == nullptr) {
+    return Gsn{0};
+  }
+  static_cast<void>(leaf.modify());
+  auto space = descent_.pool().space().change();
+  const Gsn gsn = log_system_change(
+      by, gsn_of(leaf.page()), LoggedPurge{.leaf = {leaf.page(), page_size()}, .slots = slots});
+  for (const LargeValueDescriptor& large : large_values) {
+    for (const buffer::PageRun& run : large.runs()) {
+      space.give(run, gsn);
+    }
+  }
+  set_gsn(leaf, gsn);
+  return gsn;
+}
+
+void BTree::free_purged(const WriteContext& by, const LargeValueDescriptor& large, Gsn gsn) {
+  if (by.log == nullptr) {
+    large_values_->free(large);
+    return;
+  }
+  for (const buffer::PageRun& run : large.runs()) {
+    descent_.pool().space().free_when_durable(run, gsn);
+  }
+}
+
+}  // namespace palimpsest::btree

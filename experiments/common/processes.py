@@ -1,0 +1,28 @@
+"""Running the processes of a comparison, and saying why one failed."""
+import signal
+import subprocess
+
+
+def run_process(command, timeout, cap=None, errors=None):
+    """Runs a command to its end, capped if asked, and returns its standard output. However this
+    function is left, the process has ended."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors or subprocess.DEVNULL,
+                               text=True, start_new_session=True,
+                               preexec_fn=cap.enter if cap else None)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command, output)
+    return output
+
+
+def reason_of(error):
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"no end after {error.timeout:.0f} s"
+    if error.returncode == -signal.SIGKILL:
+        return "killed: it needed more memory than its cap"
+    return f"exit code {error.returncode}, see the log"
