@@ -69,8 +69,8 @@ void Catalog::add(ByteView name, ByteView value) {
   }
   if (value.size() != sizeof stored || stored.id <= kCatalogTree || stored.reserved != 0 ||
       stored.root == kNoPage) {
-    throw Error(ErrorCode::corruption, fmt::format("the catalog's record \"{}\" is no tree's",
-                                                   btree::printable(name)));
+    throw Error(ErrorCode::corruption,
+                fmt::format("the catalog's record \"{}\" is no tree's", btree::printable(name)));
   }
   Known& known = trees_[stored.id];
   if (known.root != kNoPage && (known.root != stored.root || !known.name.empty())) {
@@ -163,9 +163,9 @@ BTree& Catalog::tree_of(const btree::TreeRecord& change) {
     return open_known(change.tree, known->second);
   }
   if (change.kind != btree::TreeRecordKind::format_root) {
-    throw Error(ErrorCode::corruption,
-                fmt::format("the log names tree {}, which the catalog does not have",
-                            raw(change.tree)));
+    throw Error(
+        ErrorCode::corruption,
+        fmt::format("the log names tree {}, which the catalog does not have", raw(change.tree)));
   }
   Known& made = trees_[change.tree];
   made.root = change.page;

@@ -131,7 +131,8 @@ std::size_t Checkpointer::pages_due() const noexcept {
   if (filling_.load(std::memory_order_relaxed)) {
     return std::min(left, pool_.writer().batch_pages());
   }
-  const std::uint64_t step = std::max<std::uint64_t>(options_.replay_bytes_max / kCyclesPerBound, 1);
+  const std::uint64_t step =
+      std::max<std::uint64_t>(options_.replay_bytes_max / kCyclesPerBound, 1);
   const std::uint64_t grown = std::min(grown_since(marks_.back()), step);
   const auto target = static_cast<std::size_t>(
       static_cast<double>(frames_.size()) * static_cast<double>(grown) / static_cast<double>(step));

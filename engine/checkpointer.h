@@ -17,9 +17,10 @@
 //             (3) replay's start moves only when the ends of all transactions that were found ended
 //                 are durable: otherwise a crash would make losers of them whose records are gone.
 // Pace: with a bound of R bytes to be replayed, a cycle begins every R/3 bytes of log and is over
-//       when the log has grown by another R/3. A full log makes it write without pause. Transactions
-//       whose records lie half the log back are cancelled, and the oldest one if a whole cycle has
-//       not helped who waits for space: what transactions may still have to append counts as well.
+//       when the log has grown by another R/3. A full log makes it write without pause.
+//       Transactions whose records lie half the log back are cancelled, and the oldest one if a
+//       whole cycle has not helped who waits for space: what transactions may still have to append
+//       counts as well.
 // Latching: one mutex over the cycle, held across I/O; taken before all others. No page latch.
 // Thread-safety: all functions, from any thread.
 // Failure: io_error, no_space, failed from run(); in the background they are kept for status() and
@@ -51,7 +52,7 @@ struct CheckpointerOptions {
 
 struct CheckpointStatistics {
   std::uint64_t cycles = 0;
-  std::uint64_t pages = 0;  ///< written by cycles
+  std::uint64_t pages = 0;      ///< written by cycles
   std::uint64_t cancelled = 0;  ///< transactions asked to end for the log's sake
 };
 

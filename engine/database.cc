@@ -31,6 +31,8 @@ constexpr std::uint64_t kSlotLogsReckoned = 8;
 constexpr std::size_t kSlotLogBytesMin = std::size_t{256} << 10U;
 constexpr std::size_t kBatchBytesMax = std::size_t{1} << 20U;
 constexpr std::string_view kLogFilePrefix = "log-";
+/// The page file until it is whole.
+constexpr std::string_view kNewPageFileName = "pages.new";
 
 std::chrono::milliseconds since(SteadyClock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - begin);
@@ -84,9 +86,8 @@ Database::~Database() {
 void Database::open_files() {
   if (!page_device_.exists(kPageFileName)) {
     if (log_device_.exists(wal::kControlFileName)) {
-      throw Error(ErrorCode::corruption,
-                  fmt::format("{}: there is a log, but no page file \"{}\"", page_device_.path(),
-                              kPageFileName));
+      throw Error(ErrorCode::corruption, fmt::format("{}: there is a log, but no page file \"{}\"",
+                                                     page_device_.path(), kPageFileName));
     }
     make_files();
     return;
@@ -109,7 +110,13 @@ void Database::make_files() {
   if (!options_.create_if_missing) {
     throw Error(ErrorCode::not_found, fmt::format("{}: there is no database", page_device_.path()));
   }
-  file_ = buffer::PageFile::create(page_device_, kPageFileName, options_.pages);
+  if (page_device_.exists(kNewPageFileName)) {
+    page_device_.remove(kNewPageFileName);  // its making was interrupted
+  }
+  buffer::PageFile::create(page_device_, kNewPageFileName, options_.pages).reset();
+  page_device_.rename(kNewPageFileName, kPageFileName);
+  page_device_.sync_directory();
+  file_ = buffer::PageFile::open(page_device_, kPageFileName, {.allow_unclean = true});
   store_ = wal::LogStore::create(log_device_, file_->header().uuid, log_file_options());
 }
 
@@ -142,9 +149,9 @@ wal::LogOptions Database::log_options() {
       std::min<std::size_t>(kBatchBytesMax, store_->segments().segment_bytes() / 4);
   return {.slot_log_bytes = std::max(kSlotLogBytesMin, std::bit_ceil(2 * record_bytes)),
           .record_bytes_max = record_bytes,
-          .batch_bytes_max = std::max(batch_bytes_min, batch_bytes_wanted /
-                                                           wal::kSegmentHeaderBytes *
-                                                           wal::kSegmentHeaderBytes),
+          .batch_bytes_max =
+              std::max(batch_bytes_min,
+                       batch_bytes_wanted / wal::kSegmentHeaderBytes * wal::kSegmentHeaderBytes),
           .on_filling = [this] {
             if (Checkpointer* checkpointer = woken_by_log_.load(std::memory_order_acquire)) {
               checkpointer->log_is_filling();
@@ -153,8 +160,7 @@ wal::LogOptions Database::log_options() {
 }
 
 std::uint64_t Database::pool_bytes() const {
-  const std::uint64_t writer =
-      std::uint64_t{file_->batch_pages()} * file_->page_size_bytes();
+  const std::uint64_t writer = std::uint64_t{file_->batch_pages()} * file_->page_size_bytes();
   const std::uint64_t shares = kBatchBytesMax + writer + kSlotLogsReckoned * kSlotLogBytesMin;
   const std::uint64_t least = buffer::BufferPool::memory_bytes_min(file_->page_size_bytes());
   return std::max(least, options_.memory_bytes - std::min(options_.memory_bytes, shares));
@@ -174,7 +180,8 @@ void Database::start() {
   wal::LogReader reader(store_->segments(), store_->control().state());
   const wal::LogEnd& end = reader.find_end();
   const wal::ControlState& control = store_->control().state();
-  recovery_.was_needed = !control.clean || !file_->was_clean() || end.batches != 0;
+  recovery_.was_needed = file_->catalog_root() != kNoPage &&
+                         (!control.clean || !file_->was_clean() || end.batches != 0);
   clock_.raise(decode_checkpoint_note(control.note));
   clock_.raise(end.durable_gsn);
   Unfinished unfinished;
@@ -212,7 +219,8 @@ Database::Unfinished Database::recover(const wal::LogReader& reader) {
   recovery_.log_bytes = redone.log_bytes;
   recovery_.changes_applied = redone.changes_applied;
   recovery_.losers = analysis.losers.size();
-  Unfinished unfinished{.losers = analysis.losers, .pending_frees = analysis.pending_frees, .space = {}};
+  Unfinished unfinished{
+      .losers = analysis.losers, .pending_frees = analysis.pending_frees, .space = {}};
   analysis.space.visit([&](const PageRange& range) {
     const auto pages = static_cast<std::uint32_t>(raw(range.end) - raw(range.begin));
     unfinished.space.push_back({.run = {range.begin, pages}, .in_use = range.in_use});

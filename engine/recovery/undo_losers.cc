@@ -60,10 +60,9 @@ class Undo {
       wal::TransactionLog log(parts_.log, parts_.clock, *slot);
       for (std::size_t i = next_.fetch_add(1); i < losers_.size(); i = next_.fetch_add(1)) {
         const LoserTransaction& loser = losers_[i];
-        txn::roll_back({.name = loser.name,
-                        .undo_next = loser.undo_next,
-                        .newest_chunk = loser.newest_chunk},
-                       parts_.segments, log, parts_.trees);
+        txn::roll_back(
+            {.name = loser.name, .undo_next = loser.undo_next, .newest_chunk = loser.newest_chunk},
+            parts_.segments, log, parts_.trees);
         const std::lock_guard lock(mutex_);
         done_ += bytes_of(loser);
         meter_.at(done_);

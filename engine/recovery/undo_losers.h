@@ -3,8 +3,8 @@
 // No two losers have changed the same record, so they are undone in any order (txn/undo.h). Each
 // thread has a slot of its own. Interrupted anywhere, the next recovery goes on behind the last
 // compensation that is durable (I-5).
-// Thread-safety: nobody else uses the database. Failure: what undoing throws; the first failure ends
-//          it all.
+// Thread-safety: nobody else uses the database. Failure: what undoing throws; the first failure
+//          ends it all.
 #pragma once
 
 #include <cstddef>

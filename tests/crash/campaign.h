@@ -30,20 +30,20 @@ constexpr unsigned kDepthMost = 4;
 
 struct CampaignOptions {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  unsigned depth = 2;      ///< crashes in a row: 1 is the workload's alone
-  unsigned damages = 4;    ///< of each point of a workload: the four kinds, then random ones
+  unsigned depth = 2;            ///< crashes in a row: 1 is the workload's alone
+  unsigned damages = 4;          ///< of each point of a workload: the four kinds, then random ones
   std::size_t points_below = 4;  ///< crashed again in each recovery, and as many behind it
-  unsigned deeper_one_in = 8;  ///< of states
-  int steps_after = 8;     ///< of the workload that goes on
+  unsigned deeper_one_in = 8;    ///< of states
+  int steps_after = 8;           ///< of the workload that goes on
 };
 
 struct CampaignTotals {
   std::uint64_t workloads = 0;
   std::uint64_t points = 0;
-  std::uint64_t points_left = 0;  ///< when the time was over
+  std::uint64_t points_left = 0;                   ///< when the time was over
   std::array<std::uint64_t, kDepthMost> states{};  ///< by crashes in a row
-  std::uint64_t losers = 0;        ///< rolled back by recoveries
-  std::uint64_t in_doubt = 0;      ///< states that several counts of transactions could explain
+  std::uint64_t losers = 0;                        ///< rolled back by recoveries
+  std::uint64_t in_doubt = 0;  ///< states that several counts of transactions could explain
 
   [[nodiscard]] std::uint64_t all_states() const;
   [[nodiscard]] std::string text() const;
@@ -56,7 +56,9 @@ class Campaign {
   /// One workload of so many steps, crashed everywhere; what went wrong first, or "".
   [[nodiscard]] std::string run(const Profile& profile, std::uint64_t seed, int steps);
 
-  [[nodiscard]] bool is_over() const { return std::chrono::steady_clock::now() > options_.deadline; }
+  [[nodiscard]] bool is_over() const {
+    return std::chrono::steady_clock::now() > options_.deadline;
+  }
   [[nodiscard]] const CampaignTotals& totals() const noexcept { return totals_; }
 
  private:
@@ -76,7 +78,8 @@ class Campaign {
   [[nodiscard]] std::string go_deeper(const Profile& profile, std::uint64_t seed,
                                       const History& history, const std::vector<Point>& points,
                                       unsigned depth);
-  [[nodiscard]] std::string judge_pages(const test::SimDisk& disk, engine::Database& database) const;
+  [[nodiscard]] std::string judge_pages(const test::SimDisk& disk,
+                                        engine::Database& database) const;
   [[nodiscard]] std::string recover_again(const test::SimDisk& disk, const State& found) const;
 
   const CampaignOptions options_;

@@ -34,13 +34,15 @@ unsigned number_of(const char* variable, unsigned otherwise) {
 class ScriptedWorkload : public ::testing::TestWithParam<Profile> {};
 
 TEST_P(ScriptedWorkload, EveryCrashPoint) {
-  const double share = palimpsest::test::test_seconds(40) * 0.6 / static_cast<double>(profiles().size());
+  const double share =
+      palimpsest::test::test_seconds(40) * 0.6 / static_cast<double>(profiles().size());
   Campaign campaign({.deadline = in(share)});
   EXPECT_EQ(campaign.run(GetParam(), 1, 40), "");
   std::cout << "  " << campaign.totals().text() << "\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(Profiles, ScriptedWorkload, ::testing::ValuesIn(profiles().begin(), profiles().end()),
+INSTANTIATE_TEST_SUITE_P(Profiles, ScriptedWorkload,
+                         ::testing::ValuesIn(profiles().begin(), profiles().end()),
                          [](const auto& the_info) { return std::string(the_info.param.name); });
 
 TEST(CrashCampaign, RandomWorkloads) {

@@ -145,8 +145,8 @@ std::string difference(const State& found, const State& expected) {
     for (const auto& [key, value] : content) {
       const std::string is = show(found.at(tree), key);
       const std::string should_be = show(expected.at(tree), key);
-      if (is != should_be || (found.at(tree).contains(key) &&
-                              found.at(tree).at(key) != expected.at(tree).at(key))) {
+      if (is != should_be ||
+          (found.at(tree).contains(key) && found.at(tree).at(key) != expected.at(tree).at(key))) {
         note(fmt::format("{}/{}: {}, not {}", tree, key, is, should_be));
       }
     }

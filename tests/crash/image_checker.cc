@@ -58,7 +58,8 @@ void ImageChecker::look_at_page(ConstBytes page) {
   const auto page_id = [](const void*, std::uint64_t word) noexcept {
     return !buffer::Swip::of_word(word).swizzled();
   };
-  if (const auto fault = btree::audit_node({image.data(), page_size_bytes_}, {.plausible = page_id})) {
+  if (const auto fault =
+          btree::audit_node({image.data(), page_size_bytes_}, {.plausible = page_id})) {
     note(fmt::format("page {} is written as no node: {}", raw(header.page_id), *fault));
   }
 }

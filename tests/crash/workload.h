@@ -31,14 +31,14 @@ struct Profile {
   std::size_t value_bytes = 60;  ///< most, as a rule
   unsigned open_most = 3;        ///< transactions at once
   unsigned trees_most = 1;
-  unsigned changes = 70;   ///< of steps: a change of an open transaction
-  unsigned removals = 25;  ///< of changes
-  unsigned large = 0;      ///< of changes that store: a value of several pages
-  unsigned ends = 20;      ///< of steps: an open transaction ends
-  unsigned rollbacks = 20;      ///< of ends
-  unsigned asynchronous = 0;    ///< of transactions
-  unsigned checkpoints = 5;     ///< of steps
-  unsigned reopens = 0;         ///< of steps: clean close and opening
+  unsigned changes = 70;         ///< of steps: a change of an open transaction
+  unsigned removals = 25;        ///< of changes
+  unsigned large = 0;            ///< of changes that store: a value of several pages
+  unsigned ends = 20;            ///< of steps: an open transaction ends
+  unsigned rollbacks = 20;       ///< of ends
+  unsigned asynchronous = 0;     ///< of transactions
+  unsigned checkpoints = 5;      ///< of steps
+  unsigned reopens = 0;          ///< of steps: clean close and opening
   std::size_t changes_most = 8;  ///< in one step, of one transaction
 };
 
