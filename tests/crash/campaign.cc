@@ -23,12 +23,15 @@ struct Campaign::Points {
       : disk(the_disk), history(the_history) {
     // What is acknowledged before the snapshot must be in it, and what has begun to commit by its
     // end may be.
-    disk.set_hook([this](const SimOperation&) {
+    disk.set_hook([this](const SimOperation& operation) {
       const std::size_t acknowledged = history->window().acknowledged;
       SimDisk snapshot = disk.snapshot();
       const std::size_t begun = history->window().begun;
       const std::lock_guard lock(mutex);
-      all.push_back({std::move(snapshot), {acknowledged, begun}});
+      all.push_back({std::move(snapshot),
+                     {acknowledged, begun},
+                     fmt::format("{} of {} at {}", static_cast<unsigned>(operation.kind),
+                                 operation.file, operation.offset_bytes)});
     });
   }
   ~Points() { stop(); }
@@ -91,7 +94,8 @@ std::string Campaign::judge_all(const Profile& profile, std::uint64_t seed, cons
       const std::uint64_t point_seed = seed * 1'000'003 + i * 101 + n;
       if (std::string fault = judge(profile, point_seed, history, points[i], damage, 1);
           !fault.empty()) {
-        return fmt::format("point {} of {}, damage {}: {}", i, points.size(), n, fault);
+        return fmt::format("point {} of {} ({}), damage {}: {}", i, points.size(), points[i].where,
+                           n, fault);
       }
     }
   }
@@ -193,7 +197,7 @@ std::string Campaign::go_deeper(const Profile& profile, std::uint64_t seed, cons
     const auto damage = static_cast<Damage>(1 + random.below(4));
     if (std::string fault = judge(profile, random(), history, points[i], damage, depth + 1);
         !fault.empty()) {
-      return fmt::format("point {} of {}, damage {}: {}", i, points.size(),
+      return fmt::format("point {} of {} ({}), damage {}: {}", i, points.size(), points[i].where,
                          static_cast<unsigned>(damage) - 1, fault);
     }
   }
@@ -219,11 +223,15 @@ std::string Campaign::judge_pages(const SimDisk& disk, engine::Database& databas
 
 std::string Campaign::recover_again(const SimDisk& disk, const State& found) const {
   SimDisk again = disk.crash(1, CrashKeeps::nothing);
-  const auto device = again.device();
-  const auto database = engine::Database::open(*device, *device, campaign_options());
-  std::string fault = difference(state_of(*database), found);
-  again.power_off();
-  return fault;
+  try {
+    const auto device = again.device();
+    const auto database = engine::Database::open(*device, *device, campaign_options());
+    std::string fault = difference(state_of(*database), found);
+    again.power_off();
+    return fault;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
 }
 
 }  // namespace palimpsest::crash

@@ -66,6 +66,7 @@ class Campaign {
   struct Point {
     test::SimDisk disk;
     Window window;
+    std::string where;  ///< the operation that was under way
   };
   struct Points;
   enum class Damage : std::uint8_t { nothing_kept = 1, everything_kept, killed, random };

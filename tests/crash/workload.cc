@@ -358,8 +358,13 @@ void Workload::make_tree() {
   now_[name];
 }
 
+// Pages that asynchronous commits have given up are free once these are durable.
 void Workload::finish() {
   end_all();
+  const Gsn now = database_->begin()->commit();
+  database_->log().wait_durable(now);
+  history_->acknowledge();
+  database_->transactions().free_due();
   if (const std::string text = difference(state_of(*database_), now_); !text.empty()) {
     mismatch("content" + text);
   }
