@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -53,9 +54,10 @@ std::uint64_t CampaignTotals::all_states() const {
 std::string CampaignTotals::text() const {
   return fmt::format(
       "{} workloads, {} crash points ({} left), {} states: {} after one crash, {} after two, {} "
-      "after three, {} after more; {} losers rolled back, {} outcomes in doubt",
+      "after three, {} after more; {} losers rolled back, {} outcomes in doubt, {} checkpoints, {} "
+      "segments reused",
       workloads, points, points_left, all_states(), states[0], states[1], states[2], states[3],
-      losers, in_doubt);
+      losers, in_doubt, checkpoints, segments);
 }
 
 std::string Campaign::run(const Profile& profile, std::uint64_t seed, int steps) {
@@ -72,6 +74,7 @@ std::string Campaign::run(const Profile& profile, std::uint64_t seed, int steps)
       workload.step();
     }
     workload.finish();
+    note(disk, workload.database());
     workload.close();
     collected.stop();
     points = std::move(collected.all);
@@ -80,6 +83,15 @@ std::string Campaign::run(const Profile& profile, std::uint64_t seed, int steps)
   }
   totals_.points += points.size();
   return judge_all(profile, seed, *history, points);
+}
+
+void Campaign::note(const SimDisk& disk, engine::Database& database) {
+  const auto files = disk.device()->list();
+  const auto there = static_cast<std::uint64_t>(std::ranges::count_if(
+      files, [](const std::string& name) { return name.starts_with("log-0"); }));
+  const std::uint64_t used = database.log().end_position() / campaign_options().log_segment_bytes;
+  totals_.segments += used - std::min(used, there);
+  totals_.checkpoints += database.checkpointer().statistics().cycles;
 }
 
 std::string Campaign::judge_all(const Profile& profile, std::uint64_t seed, const History& history,

@@ -43,6 +43,8 @@ struct CampaignTotals {
   std::uint64_t points_left = 0;                   ///< when the time was over
   std::array<std::uint64_t, kDepthMost> states{};  ///< by crashes in a row
   std::uint64_t losers = 0;                        ///< rolled back by recoveries
+  std::uint64_t checkpoints = 0;                   ///< of workloads, since they were opened last
+  std::uint64_t segments = 0;                      ///< of the log, used again
   std::uint64_t in_doubt = 0;  ///< states that several counts of transactions could explain
 
   [[nodiscard]] std::uint64_t all_states() const;
@@ -71,6 +73,7 @@ class Campaign {
   struct Points;
   enum class Damage : std::uint8_t { nothing_kept = 1, everything_kept, killed, random };
 
+  void note(const test::SimDisk& disk, engine::Database& database);
   [[nodiscard]] std::string judge_all(const Profile& profile, std::uint64_t seed,
                                       const History& history, const std::vector<Point>& points);
   [[nodiscard]] std::string judge(const Profile& profile, std::uint64_t seed,
