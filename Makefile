@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv bench-log test fuzz mutate coverage lint format clean
+.PHONY: help build run bench-kv bench-log test fuzz mutate coverage crash lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 
 
 fuzz:  ## every fuzz target under libFuzzer, a minute each (FUZZ=3600: an hour each)
 	@tools/fuzz $(FUZZ)
+
+crash:  ## crash databases everywhere, recover, crash again (CRASH=600: ten minutes; an hour otherwise)
+	@tools/setup test
+	@tools/crash $(CRASH)
 
 mutate:  ## break the engine on purpose, each time in one place: a test must notice (MUTATE=name: some)
 	@tools/setup test

@@ -40,7 +40,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     -Wno-restrict -Wno-stringop-overread)
   if(PALIMPSEST_SANITIZE)
     # Instrumentation makes g++ 12 see paths that do not exist; the release build has the warnings.
-    target_compile_options(palimpsest_options INTERFACE -Wno-null-dereference -Wno-maybe-uninitialized)
+    target_compile_options(palimpsest_options INTERFACE
+      -Wno-null-dereference -Wno-maybe-uninitialized -Wno-mismatched-new-delete)
     if(PALIMPSEST_SANITIZE MATCHES "thread")
       # g++ cannot model fences under ThreadSanitizer; optimistic reads take the shared latch there.
       target_compile_options(palimpsest_options INTERFACE -Wno-tsan)

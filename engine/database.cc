@@ -31,6 +31,8 @@ constexpr std::uint64_t kSlotLogsReckoned = 8;
 constexpr std::size_t kSlotLogBytesMin = std::size_t{256} << 10U;
 constexpr std::size_t kBatchBytesMax = std::size_t{1} << 20U;
 constexpr std::string_view kLogFilePrefix = "log-";
+/// The page file until it is whole.
+constexpr std::string_view kNewPageFileName = "pages.new";
 
 std::chrono::milliseconds since(SteadyClock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - begin);
@@ -108,7 +110,13 @@ void Database::make_files() {
   if (!options_.create_if_missing) {
     throw Error(ErrorCode::not_found, fmt::format("{}: there is no database", page_device_.path()));
   }
-  file_ = buffer::PageFile::create(page_device_, kPageFileName, options_.pages);
+  if (page_device_.exists(kNewPageFileName)) {
+    page_device_.remove(kNewPageFileName);  // its making was interrupted
+  }
+  buffer::PageFile::create(page_device_, kNewPageFileName, options_.pages).reset();
+  page_device_.rename(kNewPageFileName, kPageFileName);
+  page_device_.sync_directory();
+  file_ = buffer::PageFile::open(page_device_, kPageFileName, {.allow_unclean = true});
   store_ = wal::LogStore::create(log_device_, file_->header().uuid, log_file_options());
 }
 
@@ -172,7 +180,8 @@ void Database::start() {
   wal::LogReader reader(store_->segments(), store_->control().state());
   const wal::LogEnd& end = reader.find_end();
   const wal::ControlState& control = store_->control().state();
-  recovery_.was_needed = !control.clean || !file_->was_clean() || end.batches != 0;
+  recovery_.was_needed = file_->catalog_root() != kNoPage &&
+                         (!control.clean || !file_->was_clean() || end.batches != 0);
   clock_.raise(decode_checkpoint_note(control.note));
   clock_.raise(end.durable_gsn);
   Unfinished unfinished;

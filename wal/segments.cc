@@ -229,6 +229,7 @@ void Segments::sync_all() {
   for (const SharedFile& file : files) {
     file->sync();
   }
+  device_.sync_directory();  // one that was just being made may be whole, but for its name
 }
 
 void Segments::read(StreamPosition at, MutableBytes into) const {

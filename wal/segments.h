@@ -92,7 +92,8 @@ class Segments {
   void write(StreamPosition at, ConstBytes bytes);
   /// Makes a segment's writes durable.
   void sync(std::uint64_t number);
-  /// Makes everything durable that any file shows: after the process that wrote it was killed.
+  /// Makes everything durable that any file shows, and the files' names: after the process that
+  /// wrote it was killed.
   void sync_all();
 
   /// Reads from one segment. Positions, sizes and memory are aligned.

@@ -27,6 +27,12 @@ SimDisk SimDisk::crash(std::uint64_t seed, CrashKeeps keeps) const {
   return SimDisk(std::move(state));
 }
 
+SimDisk SimDisk::kill(std::uint64_t seed) const {
+  std::shared_ptr<SimState> state = state_->copy();
+  state->lose_process(seed);
+  return SimDisk(std::move(state));
+}
+
 void SimDisk::power_off() {
   const std::lock_guard guard(state_->mutex);
   state_->powered_off = true;

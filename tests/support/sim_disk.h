@@ -124,6 +124,10 @@ class SimDisk {
   /// The disk as it is found after losing power now. This disk itself is unchanged and may go on.
   [[nodiscard]] SimDisk crash(std::uint64_t seed, CrashKeeps keeps = CrashKeeps::random) const;
 
+  /// The disk as it is found after the process has been killed now: what was cached stays cached,
+  /// and each write in flight has taken place or not. This disk itself is unchanged.
+  [[nodiscard]] SimDisk kill(std::uint64_t seed) const;
+
   /// From now on every operation fails with EIO: what a process sees that outlives its disk.
   void power_off();
 

@@ -295,4 +295,20 @@ void SimState::lose_power(std::uint64_t seed, CrashKeeps keeps) {
   inodes = std::move(survivors);
 }
 
+void SimState::lose_process(std::uint64_t seed) {
+  const std::lock_guard guard(mutex);
+  SimRandom random(seed);
+  for (auto& [id, inode] : inodes) {
+    for (const auto& change : std::exchange(inode.in_flight, {})) {
+      if (random.chance(50)) {
+        const std::uint64_t sequence = ++last_sequence;
+        inode.complete({.kind = PendingChange::Kind::grow,
+                        .sequence = sequence,
+                        .offset_bytes = change->end_bytes()});
+        inode.complete_sectors(*change, std::vector<bool>(sectors_of(*change), true), sequence);
+      }
+    }
+  }
+}
+
 }  // namespace palimpsest::test

@@ -104,6 +104,8 @@ class SimState {
 
   /// Turns this state into what is found after a crash. For a copy that nobody else sees.
   void lose_power(std::uint64_t seed, CrashKeeps keeps);
+  /// The same after a process was killed.
+  void lose_process(std::uint64_t seed);
 
   const SimOptions options;
   std::mutex mutex;

@@ -336,6 +336,35 @@ TEST(LogCrash, NumberOfASegmentWithoutBatchesIsGivenAgain) {
   EXPECT_EQ(read_log(*device).records.size(), kept + 3);
 }
 
+// A process is killed when the segment that it makes is whole, but for its name's being durable.
+// The next one fills that segment, and the power fails.
+TEST(LogCrash, SegmentMadeByAKilledProcessKeepsItsName) {
+  SimDisk disk;
+  SimDisk killed;
+  {
+    const auto device = disk.device();
+    OpenLog open(*device);
+    disk.set_hook([&](const SimOperation& operation) {
+      if (operation.kind == SimKind::sync_directory) {
+        killed = disk.kill(1);
+      }
+    });
+    ASSERT_TRUE(open.store().segments().make_one(false));
+    disk.set_hook({});
+  }
+  const auto device = killed.device();
+  OpenLog open(*device);
+  ASSERT_EQ(open.store().segments().files(), LogStore::kSegmentsMin + 1);
+  const SlotId slot = open.claim();
+  std::vector<Remembered> appended;
+  while (!open.store().segments().has(2)) {  // the newest file is taken first
+    appended.push_back(open.change(slot, appended.size(), 1500, Gsn{0}));
+    open.log().wait_durable(appended.back().gsn);
+  }
+  const SimDisk crashed = killed.crash(1, CrashKeeps::nothing);
+  EXPECT_EQ(missing(appended, open.log().durable_gsn(), read_log(*crashed.device())), "");
+}
+
 TEST(LogCrash, EveryCrashPointOfScriptedWorkloads) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     crash_everywhere(seed, 500, 5);

@@ -1,0 +1,249 @@
+#include "tests/crash/campaign.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "base/aligned_memory.h"
+#include "buffer/page_header.h"
+
+namespace palimpsest::crash {
+
+using test::CrashKeeps;
+using test::SimDisk;
+using test::SimOperation;
+
+/// Collects the moments of a disk while it is used.
+struct Campaign::Points {
+  Points(SimDisk& the_disk, const std::shared_ptr<History>& the_history)
+      : disk(the_disk), history(the_history) {
+    // What is acknowledged before the snapshot must be in it, and what has begun to commit by its
+    // end may be.
+    disk.set_hook([this](const SimOperation& operation) {
+      const std::size_t acknowledged = history->window().acknowledged;
+      SimDisk snapshot = disk.snapshot();
+      const std::size_t begun = history->window().begun;
+      const std::lock_guard lock(mutex);
+      all.push_back({std::move(snapshot),
+                     {acknowledged, begun},
+                     fmt::format("{} of {} at {}", static_cast<unsigned>(operation.kind),
+                                 operation.file, operation.offset_bytes)});
+    });
+  }
+  ~Points() { stop(); }
+  Points(const Points&) = delete;
+  Points& operator=(const Points&) = delete;
+
+  void stop() { disk.set_hook({}); }
+
+  SimDisk& disk;
+  const std::shared_ptr<History> history;
+  std::mutex mutex;
+  std::vector<Point> all;  ///< protected by mutex, until stop()
+};
+
+std::uint64_t CampaignTotals::all_states() const {
+  return std::accumulate(states.begin(), states.end(), std::uint64_t{0});
+}
+
+std::string CampaignTotals::text() const {
+  return fmt::format(
+      "{} workloads, {} crash points ({} left), {} states: {} after one crash, {} after two, {} "
+      "after three, {} after more; {} losers rolled back, {} outcomes in doubt, {} checkpoints, {} "
+      "segments reused",
+      workloads, points, points_left, all_states(), states[0], states[1], states[2], states[3],
+      losers, in_doubt, checkpoints, segments);
+}
+
+std::string Campaign::run(const Profile& profile, std::uint64_t seed, int steps) {
+  ++totals_.workloads;
+  SimDisk disk({.seed = seed});
+  std::shared_ptr<History> history;
+  std::vector<Point> points;
+  try {
+    Workload workload(disk, profile, seed);
+    history = workload.history();
+    Points collected(disk, history);
+    workload.open();
+    for (int i = 0; i < steps; ++i) {
+      workload.step();
+    }
+    workload.finish();
+    note(disk, workload.database());
+    workload.close();
+    collected.stop();
+    points = std::move(collected.all);
+  } catch (const std::exception& error) {
+    return fmt::format("the workload itself: {}", error.what());
+  }
+  totals_.points += points.size();
+  return judge_all(profile, seed, *history, points);
+}
+
+void Campaign::note(const SimDisk& disk, engine::Database& database) {
+  const auto files = disk.device()->list();
+  const auto there = static_cast<std::uint64_t>(std::ranges::count_if(
+      files, [](const std::string& name) { return name.starts_with("log-0"); }));
+  const std::uint64_t used = database.log().end_position() / campaign_options().log_segment_bytes;
+  totals_.segments += used - std::min(used, there);
+  totals_.checkpoints += database.checkpointer().statistics().cycles;
+}
+
+std::string Campaign::judge_all(const Profile& profile, std::uint64_t seed, const History& history,
+                                const std::vector<Point>& points) {
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (is_over()) {
+      totals_.points_left += points.size() - i;
+      break;
+    }
+    for (unsigned n = 0; n < options_.damages; ++n) {
+      const auto damage = static_cast<Damage>(std::min(n + 1, 4U));
+      const std::uint64_t point_seed = seed * 1'000'003 + i * 101 + n;
+      if (std::string fault = judge(profile, point_seed, history, points[i], damage, 1);
+          !fault.empty()) {
+        return fmt::format("point {} of {} ({}), damage {}: {}", i, points.size(), points[i].where,
+                           n, fault);
+      }
+    }
+  }
+  return "";
+}
+
+std::string Campaign::judge(const Profile& profile, std::uint64_t seed, const History& history,
+                            const Point& point, Damage damage, unsigned depth) {
+  ++totals_.states[std::min(depth, kDepthMost) - 1];
+  Random random(seed);
+  const CrashKeeps keeps = damage == Damage::nothing_kept      ? CrashKeeps::nothing
+                           : damage == Damage::everything_kept ? CrashKeeps::everything
+                                                               : CrashKeeps::random;
+  const bool killed = damage == Damage::killed;
+  SimDisk disk = killed ? point.disk.kill(seed) : point.disk.crash(seed, keeps);
+  const bool deeper = depth < options_.depth && random.one_in(options_.deeper_one_in);
+  std::vector<Point> in_recovery;
+  std::vector<Point> later;
+  std::shared_ptr<History> new_history;
+  Window settled = point.window;
+  try {
+    Workload workload(disk, profile, seed);
+    std::optional<Points> points;
+    if (deeper) {
+      points.emplace(disk, workload.history());
+    }
+    workload.open();
+    if (deeper) {
+      points->stop();
+      in_recovery = std::move(points->all);
+    }
+    engine::Database& database = workload.database();
+    totals_.losers += database.recovery().losers;
+    const State found = state_of(database);
+    const auto count = history.count_of(found, point.window);
+    if (!count) {
+      return history.explain(found, point.window);
+    }
+    totals_.in_doubt += point.window.begun != point.window.acknowledged ? 1U : 0U;
+    if (!killed) {
+      settled = {*count, *count};  // nothing was in a cache: recovery had no choice
+    }
+    if (const auto sound = engine::test::sound(database); !sound) {
+      return sound.message();
+    }
+    if (const std::uint64_t entries = database.entries().entries(); entries != 0) {
+      return fmt::format("{} entries of records after recovery", entries);
+    }
+    if (std::string fault = judge_pages(disk, database); !fault.empty()) {
+      return fault;
+    }
+    if (random.one_in(4)) {
+      if (std::string fault = recover_again(disk, found); !fault.empty()) {
+        return "recovered twice: " + fault;
+      }
+    }
+    if (deeper || random.one_in(4)) {
+      workload.go_on_from(found);
+      new_history = workload.history();
+      if (deeper) {
+        points.emplace(disk, new_history);
+      }
+      for (int i = 0; i < options_.steps_after; ++i) {
+        workload.step();
+      }
+      workload.finish();
+      if (random.one_in(2)) {
+        workload.close();
+      }
+      if (deeper) {
+        points->stop();
+        later = std::move(points->all);
+      }
+    }
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  for (Point& inner : in_recovery) {
+    inner.window = settled;
+  }
+  if (std::string fault = go_deeper(profile, seed + 1, history, in_recovery, depth);
+      !fault.empty()) {
+    return "crash in recovery: " + fault;
+  }
+  if (new_history != nullptr) {
+    if (std::string fault = go_deeper(profile, seed + 2, *new_history, later, depth);
+        !fault.empty()) {
+      return "crash after recovery: " + fault;
+    }
+  }
+  return "";
+}
+
+std::string Campaign::go_deeper(const Profile& profile, std::uint64_t seed, const History& history,
+                                const std::vector<Point>& points, unsigned depth) {
+  Random random(seed);
+  for (std::size_t n = 0; n < options_.points_below && !points.empty(); ++n) {
+    const std::size_t i = random.below(points.size());
+    const auto damage = static_cast<Damage>(1 + random.below(4));
+    if (std::string fault = judge(profile, random(), history, points[i], damage, depth + 1);
+        !fault.empty()) {
+      return fmt::format("point {} of {} ({}), damage {}: {}", i, points.size(), points[i].where,
+                         static_cast<unsigned>(damage) - 1, fault);
+    }
+  }
+  return "";
+}
+
+std::string Campaign::judge_pages(const SimDisk& disk, engine::Database& database) const {
+  const std::vector<std::byte> file = disk.contents(engine::kPageFileName);
+  const std::size_t page_size = database.file().page_size_bytes();
+  const Gsn now = database.begin()->commit();  // of one that did nothing: the clock's reading
+  const AlignedMemory page(page_size, 64);
+  for (std::uint64_t id = raw(database.file().first_page()); (id + 1) * page_size <= file.size();
+       ++id) {
+    const ConstBytes image(file.data() + id * page_size, page_size);
+    const auto fault = buffer::verify_page(image, PageId{id});
+    if (fault == buffer::PageFault::none && buffer::header_of(image).gsn > now) {
+      return fmt::format("page {} has GSN {}, and the clock stands at {}", id,
+                         raw(buffer::header_of(image).gsn), raw(now));
+    }
+  }
+  return "";
+}
+
+std::string Campaign::recover_again(const SimDisk& disk, const State& found) const {
+  SimDisk again = disk.crash(1, CrashKeeps::nothing);
+  try {
+    const auto device = again.device();
+    const auto database = engine::Database::open(*device, *device, campaign_options());
+    std::string fault = difference(state_of(*database), found);
+    again.power_off();
+    return fault;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace palimpsest::crash

@@ -1,0 +1,93 @@
+// Crashes everywhere: runs workloads on a simulated disk, and at each write, sync and change of the
+// directory keeps what disk and history are then. Each such point is damaged in several ways and
+// recovered; what recovery has left is judged; the engine goes on from there; and both, recovery
+// and going on, are crashed again, down to a given depth.
+//
+// Judged of every state (engine: everything that recovery promises): the content is that of the
+// first k transactions, k between those acknowledged and those that had begun to commit; what a
+// recovery that is interrupted has settled stays settled; trees sound and the space map exact; no
+// entries; every page in use whole on disk with a GSN at most the clock's; a second recovery finds
+// the same; the engine goes on as the model says.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/crash/history.h"
+#include "tests/crash/workload.h"
+#include "tests/support/sim_disk.h"
+
+namespace palimpsest::crash {
+
+constexpr unsigned kDepthMost = 4;
+
+struct CampaignOptions {
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  unsigned depth = 2;            ///< crashes in a row: 1 is the workload's alone
+  unsigned damages = 4;          ///< of each point of a workload: the four kinds, then random ones
+  std::size_t points_below = 4;  ///< crashed again in each recovery, and as many behind it
+  unsigned deeper_one_in = 8;    ///< of states
+  int steps_after = 8;           ///< of the workload that goes on
+};
+
+struct CampaignTotals {
+  std::uint64_t workloads = 0;
+  std::uint64_t points = 0;
+  std::uint64_t points_left = 0;                   ///< when the time was over
+  std::array<std::uint64_t, kDepthMost> states{};  ///< by crashes in a row
+  std::uint64_t losers = 0;                        ///< rolled back by recoveries
+  std::uint64_t checkpoints = 0;                   ///< of workloads, since they were opened last
+  std::uint64_t segments = 0;                      ///< of the log, used again
+  std::uint64_t in_doubt = 0;  ///< states that several counts of transactions could explain
+
+  [[nodiscard]] std::uint64_t all_states() const;
+  [[nodiscard]] std::string text() const;
+};
+
+class Campaign {
+ public:
+  explicit Campaign(const CampaignOptions& options) : options_(options) {}
+
+  /// One workload of so many steps, crashed everywhere; what went wrong first, or "".
+  [[nodiscard]] std::string run(const Profile& profile, std::uint64_t seed, int steps);
+
+  [[nodiscard]] bool is_over() const {
+    return std::chrono::steady_clock::now() > options_.deadline;
+  }
+  [[nodiscard]] const CampaignTotals& totals() const noexcept { return totals_; }
+
+ private:
+  /// A moment at which everything might end.
+  struct Point {
+    test::SimDisk disk;
+    Window window;
+    std::string where;  ///< the operation that was under way
+  };
+  struct Points;
+  enum class Damage : std::uint8_t { nothing_kept = 1, everything_kept, killed, random };
+
+  void note(const test::SimDisk& disk, engine::Database& database);
+  [[nodiscard]] std::string judge_all(const Profile& profile, std::uint64_t seed,
+                                      const History& history, const std::vector<Point>& points);
+  [[nodiscard]] std::string judge(const Profile& profile, std::uint64_t seed,
+                                  const History& history, const Point& point, Damage damage,
+                                  unsigned depth);
+  [[nodiscard]] std::string go_deeper(const Profile& profile, std::uint64_t seed,
+                                      const History& history, const std::vector<Point>& points,
+                                      unsigned depth);
+  [[nodiscard]] std::string judge_pages(const test::SimDisk& disk,
+                                        engine::Database& database) const;
+  [[nodiscard]] std::string recover_again(const test::SimDisk& disk, const State& found) const;
+
+  const CampaignOptions options_;
+  CampaignTotals totals_;
+};
+
+}  // namespace palimpsest::crash

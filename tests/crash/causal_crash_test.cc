@@ -1,0 +1,132 @@
+// The two cases that break designs with a log for each worker (I-4 in docs/invariants.md), one
+// after the other: a page that carries changes of two logs, and a commit that relies on another
+// one.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tests/crash/history.h"
+#include "tests/engine/database_fixture.h"
+#include "tests/support/sim_disk.h"
+
+namespace palimpsest::crash {
+namespace {
+
+using test::CrashKeeps;
+using test::SimDisk;
+using test::SimOperation;
+using txn::Durability;
+
+constexpr std::uint64_t kDamages = 12;
+
+class CausalCrash : public ::testing::Test {
+ protected:
+  CausalCrash() : device_(disk_.device()) {
+    engine::DatabaseOptions options = engine::test::small_options();
+    options.transactions.asynchronous_interval = std::chrono::seconds(60);
+    database_ = engine::Database::open(*device_, *device_, options);
+    tree_ = database_->make_tree("records");
+    const auto transaction = database_->begin();
+    for (const char* key : {"a", "b", "c"}) {
+      EXPECT_FALSE(transaction->insert(*tree_, key, "old").existed);
+    }
+    transaction->commit();
+  }
+  ~CausalCrash() override {
+    disk_.set_hook({});
+    disk_.power_off();
+  }
+
+  [[nodiscard]] txn::TransactionPtr changed(const char* key,
+                                            Durability durability = Durability::synchronous) {
+    auto transaction = database_->begin(durability);
+    EXPECT_TRUE(transaction->update(*tree_, key, "new").existed);
+    return transaction;
+  }
+  /// What is there after the power has failed at this moment.
+  [[nodiscard]] static Content recovered(const SimDisk& at, std::uint64_t damage) {
+    const SimDisk crashed = at.crash(damage, damage == 0   ? CrashKeeps::nothing
+                                             : damage == 1 ? CrashKeeps::everything
+                                                           : CrashKeeps::random);
+    const auto device = crashed.device();
+    const auto database = engine::Database::open(*device, *device, engine::test::small_options());
+    EXPECT_TRUE(engine::test::sound(*database));
+    return state_of(*database).at("records");
+  }
+
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<engine::Database> database_;
+  btree::BTree* tree_ = nullptr;
+};
+
+// Redo of the later change of the page needs the earlier one, which nobody has asked to be durable.
+TEST_F(CausalCrash, AnEarlierChangeOfThePageIsDurableWithTheLaterOne) {
+  const auto first = changed("a");
+  const auto second = changed("b");
+  ASSERT_NE(first->slot(), second->slot());
+  second->commit();
+  for (std::uint64_t damage = 0; damage < kDamages; ++damage) {
+    EXPECT_EQ(recovered(disk_, damage), (Content{{"a", "old"}, {"b", "new"}, {"c", "old"}}));
+  }
+}
+
+// The same when the page has been written with both changes.
+TEST_F(CausalCrash, AnEarlierChangeOnTheWrittenPageIsUndone) {
+  const auto first = changed("a");
+  const auto second = changed("b");
+  database_->checkpointer().run();
+  second->commit();
+  for (std::uint64_t damage = 0; damage < kDamages; ++damage) {
+    EXPECT_EQ(recovered(disk_, damage), (Content{{"a", "old"}, {"b", "new"}, {"c", "old"}}));
+  }
+}
+
+// The first one's commit record need not be durable when it returns; the second one overwrites what
+// it has written. Wherever the power fails, the second one is there only with the first.
+TEST_F(CausalCrash, WhoOverwritesACommitIsNotDurableBeforeIt) {
+  std::vector<SimDisk> moments;
+  std::mutex mutex;
+  disk_.set_hook([&](const SimOperation&) {
+    SimDisk moment = disk_.snapshot();
+    const std::lock_guard lock(mutex);
+    moments.push_back(std::move(moment));
+  });
+  changed("a", Durability::asynchronous)->commit();
+  const auto second = database_->begin();
+  ASSERT_TRUE(second->update(*tree_, "b", "new").existed);
+  ASSERT_TRUE(second->update(*tree_, "a", "newer").existed);
+  second->commit();
+  disk_.set_hook({});
+  ASSERT_GE(moments.size(), 2U);
+  for (const SimDisk& moment : moments) {
+    for (std::uint64_t damage = 0; damage < kDamages; ++damage) {
+      const Content content = recovered(moment, damage);
+      EXPECT_TRUE(content.at("b") == "new" ? content.at("a") == "newer"
+                                           : content.at("a") != "newer");
+    }
+  }
+  EXPECT_EQ(recovered(disk_, 0), (Content{{"a", "newer"}, {"b", "new"}, {"c", "old"}}));
+}
+
+TEST_F(CausalCrash, WhatASynchronousReaderHasSeenIsDurable) {
+  for (const std::string value : {"new", "newer", "newest"}) {
+    {
+      const auto first = database_->begin(Durability::asynchronous);
+      ASSERT_TRUE(first->update(*tree_, "a", value).existed);
+      first->commit();
+    }
+    const auto reader = database_->begin();
+    std::string seen;
+    ASSERT_TRUE(reader->lookup(*tree_, "a", seen));
+    ASSERT_EQ(seen, value);
+    reader->commit();
+    EXPECT_EQ(recovered(disk_, 0).at("a"), value);
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest::crash

@@ -1,0 +1,426 @@
+#include "tests/crash/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest::crash {
+namespace {
+
+constexpr std::uint32_t kPageBytes = 4096;
+/// Largest value that is sure to lie in its leaf.
+constexpr std::size_t kInPageBytesMax = 900;
+
+constexpr std::array kProfiles{
+    Profile{.name = "small", .keys = 30},
+    Profile{.name = "splits",
+            .keys = 600,
+            .value_bytes = 700,
+            .changes = 75,
+            .removals = 10,
+            .changes_most = 20},
+    Profile{.name = "merges",
+            .keys = 400,
+            .value_bytes = 700,
+            .changes = 75,
+            .removals = 45,
+            .changes_most = 25},
+    Profile{.name = "large",
+            .keys = 20,
+            .open_most = 2,
+            .removals = 25,
+            .large = 50,
+            .asynchronous = 30},
+    Profile{.name = "trees", .keys = 20, .trees_most = 8},
+    Profile{.name = "wrap",
+            .keys = 60,
+            .value_bytes = 850,
+            .open_most = 2,
+            .removals = 5,
+            .checkpoints = 10,
+            .changes_most = 30},
+    Profile{
+        .name = "asynchronous", .keys = 60, .value_bytes = 200, .open_most = 4, .asynchronous = 70},
+    Profile{.name = "rollbacks",
+            .keys = 80,
+            .value_bytes = 400,
+            .open_most = 4,
+            .ends = 30,
+            .rollbacks = 70,
+            .changes_most = 15},
+    Profile{.name = "eviction",
+            .keys = 900,
+            .value_bytes = 800,
+            .open_most = 4,
+            .changes = 80,
+            .removals = 15,
+            .checkpoints = 2,
+            .changes_most = 40},
+    Profile{.name = "reopened", .keys = 80, .value_bytes = 300, .large = 5, .reopens = 3},
+    Profile{.name = "contended", .keys = 8, .value_bytes = 300, .open_most = 6, .removals = 40},
+    Profile{.name = "everything",
+            .keys = 200,
+            .value_bytes = 600,
+            .open_most = 5,
+            .trees_most = 3,
+            .removals = 30,
+            .large = 8,
+            .rollbacks = 35,
+            .asynchronous = 30,
+            .reopens = 1,
+            .changes_most = 15},
+};
+
+[[noreturn]] void mismatch(const std::string& what) {
+  throw std::runtime_error("the engine returned what the model does not say: " + what);
+}
+
+}  // namespace
+
+std::span<const Profile> profiles() {
+  return kProfiles;
+}
+
+engine::DatabaseOptions campaign_options() {
+  engine::DatabaseOptions options = engine::test::small_options();
+  options.max_transactions = 8;
+  options.transactions.asynchronous_interval = std::chrono::milliseconds(1);
+  return options;
+}
+
+Workload::Workload(test::SimDisk& disk, const Profile& profile, std::uint64_t seed)
+    : disk_(disk),
+      profile_(profile),
+      random_(seed),
+      device_(disk.device()),
+      images_(disk, kPageBytes),
+      history_(std::make_shared<History>(State())) {}
+
+Workload::~Workload() {
+  abandon();
+}
+
+void Workload::open() {
+  database_ = engine::Database::open(*device_, *device_, campaign_options());
+  images_.watch(database_.get());
+}
+
+void Workload::go_on_from(State state) {
+  now_ = state;
+  history_ = std::make_shared<History>(std::move(state));
+}
+
+void Workload::abandon() noexcept {
+  disk_.set_hook({});
+  disk_.power_off();
+  images_.watch(nullptr);
+  open_.clear();
+  database_.reset();
+}
+
+void Workload::close() {
+  end_all();
+  database_->close();
+  images_.watch(nullptr);
+  database_.reset();
+  history_->acknowledge();
+}
+
+void Workload::reopen() {
+  close();
+  open();
+}
+
+void Workload::step() {
+  make_room();
+  if (now_.empty() || (now_.size() < profile_.trees_most && percent(5))) {
+    make_tree();
+    return;
+  }
+  unsigned dice = static_cast<unsigned>(random_.below(100));
+  const auto falls_into = [&dice](unsigned share) {
+    const bool hit = dice < share;
+    dice -= hit ? 0 : share;
+    return hit;
+  };
+  if (falls_into(profile_.checkpoints)) {
+    checkpoint();
+  } else if (falls_into(profile_.reopens)) {
+    reopen();
+  } else if (falls_into(profile_.ends) && !open_.empty()) {
+    end_one();
+  } else if (open_.empty() || (open_.size() < profile_.open_most && percent(30))) {
+    begin();
+  } else {
+    change_some();
+  }
+}
+
+void Workload::begin() {
+  Open open;
+  open.synchronous = !percent(profile_.asynchronous);
+  open.handle = database_->begin(open.synchronous ? txn::Durability::synchronous
+                                                  : txn::Durability::asynchronous);
+  open_.push_back(std::move(open));
+}
+
+void Workload::change_some() {
+  const std::size_t which = random_.below(open_.size());
+  const std::size_t count = 1 + random_.below(profile_.changes_most);
+  try {
+    for (std::size_t i = 0; i < count; ++i) {
+      change(open_[which]);
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::transaction_too_old) {
+      throw;
+    }
+    forget(which, true);
+  }
+}
+
+void Workload::change(Open& open) {
+  const std::string tree = some_tree();
+  const std::string key = some_key();
+  if (percent(profile_.removals)) {
+    remove(open, tree, key);
+  } else if (random_.one_in(6)) {
+    modify(open, tree, key);
+  } else {
+    store(open, tree, key);
+  }
+}
+
+void Workload::store(Open& open, const std::string& tree, const std::string& key) {
+  const std::string* old = value_of(tree, key);
+  const std::string value = some_value(old);
+  btree::BTree& in = tree_of(tree);
+  const Place place(tree, key);
+  const auto dice = random_.below(3);
+  const bool existed = old != nullptr;
+  if (dice == 0 && existed) {
+    if (agrees("update", open, place, open.handle->update(in, key, value))) {
+      note(open, place, value);
+    }
+  } else if (dice == 1) {
+    if (agrees("insert", open, place, open.handle->insert(in, key, value)) && !existed) {
+      note(open, place, value);
+    }
+  } else if (agrees("upsert", open, place, open.handle->upsert(in, key, value))) {
+    note(open, place, value);
+  }
+}
+
+void Workload::remove(Open& open, const std::string& tree, const std::string& key) {
+  const Place place(tree, key);
+  const bool existed = value_of(tree, key) != nullptr;
+  if (agrees("remove", open, place, open.handle->remove(tree_of(tree), key)) && existed) {
+    note(open, place, std::nullopt);
+  }
+}
+
+void Workload::modify(Open& open, const std::string& tree, const std::string& key) {
+  const std::string* old = value_of(tree, key);
+  if (old == nullptr || old->empty() || old->size() > kInPageBytesMax) {
+    return;  // in place, and there is nothing, or it lies elsewhere
+  }
+  std::string value = *old;
+  const std::size_t at = random_.below(value.size());
+  value[at] = static_cast<char>(random_());
+  const Place place(tree, key);
+  const auto outcome = open.handle->modify(tree_of(tree), key, [&](MutableBytes bytes) {
+    bytes[at] = static_cast<std::byte>(value[at]);
+  });
+  if (agrees("modify", open, place, outcome)) {
+    note(open, place, value);
+  }
+}
+
+// Whether the change has been made, unless the record existed or did not.
+bool Workload::agrees(const char* what, const Open& open, const Place& place,
+                      const btree::WriteOutcome& outcome) const {
+  const bool rival = has_rival(open, place);
+  const bool existed = value_of(place.first, place.second) != nullptr;
+  if (rival != outcome.conflict.has_value()) {
+    mismatch(fmt::format("{} of {}: {}", what, place.second,
+                         rival ? "no conflict" : "a conflict with nobody"));
+  }
+  if (!rival && outcome.existed != existed) {
+    mismatch(fmt::format("{} of {}: existed is {}", what, place.second, outcome.existed));
+  }
+  return !rival;
+}
+
+bool Workload::has_rival(const Open& open, const Place& place) const {
+  const auto owner = owners_.find(place);
+  return owner != owners_.end() && owner->second != open.handle.get();
+}
+
+void Workload::note(Open& open, const Place& place, std::optional<std::string> value) {
+  Content& content = now_[place.first];
+  const auto old = content.find(place.second);
+  open.undo.push_back({place.first, place.second,
+                       old == content.end() ? std::nullopt : std::optional(old->second)});
+  if (value) {
+    content[place.second] = *value;
+  } else {
+    content.erase(place.second);
+  }
+  owners_[place] = open.handle.get();
+  open.changes.push_back({place.first, place.second, std::move(value)});
+}
+
+void Workload::end_one() {
+  const std::size_t which = random_.below(open_.size());
+  if (percent(profile_.rollbacks)) {
+    roll_back(which);
+  } else {
+    commit(which);
+  }
+}
+
+// One that was found too old has been rolled back, whatever is asked of it.
+void Workload::commit(std::size_t which) {
+  Open& open = open_[which];
+  if (!open.handle->is_active()) {
+    forget(which, true);
+    return;
+  }
+  if (open.changes.empty()) {
+    open.handle->commit();
+    forget(which, false);
+    return;
+  }
+  history_->committing(open.changes);
+  open.handle->commit();
+  if (open.synchronous) {
+    history_->acknowledge();
+  }
+  forget(which, false);
+}
+
+void Workload::roll_back(std::size_t which) {
+  if (random_.one_in(2)) {
+    open_[which].handle->rollback();
+  } else {
+    open_[which].handle.reset();
+  }
+  forget(which, true);
+}
+
+void Workload::forget(std::size_t which, bool undone) {
+  Open& open = open_[which];
+  if (undone) {
+    for (auto undo = open.undo.rbegin(); undo != open.undo.rend(); ++undo) {
+      if (undo->before) {
+        now_[undo->tree][undo->key] = *undo->before;
+      } else {
+        now_[undo->tree].erase(undo->key);
+      }
+    }
+  }
+  for (const Undo& undo : open.undo) {
+    owners_.erase({undo.tree, undo.key});
+  }
+  open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(which));
+}
+
+void Workload::end_all() {
+  while (!open_.empty()) {
+    roll_back(open_.size() - 1);
+  }
+}
+
+void Workload::checkpoint() {
+  if (random_.one_in(3)) {
+    database_->checkpointer().run();
+  } else {
+    for (int i = 0; i < 4 && database_->checkpointer().step(); ++i) {
+    }
+  }
+}
+
+// One thread must not wait for log space that only itself can make.
+void Workload::make_room() {
+  wal::Log& log = database_->log();
+  if (log.replay_bytes() > log.capacity_bytes() / 3) {
+    while (database_->checkpointer().step()) {
+    }
+  }
+}
+
+void Workload::make_tree() {
+  const std::string name = fmt::format("tree{}", now_.size());
+  history_->committing({{.tree = name, .key = "", .value = std::nullopt}});
+  if (database_->make_tree(name) == nullptr) {
+    mismatch("a tree that was never made exists");
+  }
+  history_->acknowledge();
+  now_[name];
+}
+
+// Pages that asynchronous commits have given up are free once these are durable.
+void Workload::finish() {
+  end_all();
+  const Gsn now = database_->begin()->commit();
+  database_->log().wait_durable(now);
+  history_->acknowledge();
+  database_->transactions().free_due();
+  if (const std::string text = difference(state_of(*database_), now_); !text.empty()) {
+    mismatch("content" + text);
+  }
+  if (const auto sound = engine::test::sound(*database_); !sound) {
+    mismatch(sound.message());
+  }
+  if (const std::string fault = images_.fault(); !fault.empty()) {
+    mismatch(fault);
+  }
+}
+
+btree::BTree& Workload::tree_of(const std::string& name) {
+  btree::BTree* tree = database_->find_tree(name);
+  if (tree == nullptr) {
+    mismatch("there is no tree " + name);
+  }
+  return *tree;
+}
+
+std::string Workload::some_tree() {
+  auto tree = now_.begin();
+  std::advance(tree, random_.below(now_.size()));
+  return tree->first;
+}
+
+// Numbers with a part of varying length behind, so that fences and prefixes vary.
+std::string Workload::some_key() {
+  const std::uint64_t number = random_.below(profile_.keys);
+  return fmt::format("key{:05}{}", number * 7919 % 100'000, std::string(number % 11, 'k'));
+}
+
+std::string Workload::some_value(const std::string* old) {
+  std::size_t size = random_.below(profile_.value_bytes + 1);
+  if (percent(profile_.large)) {
+    size = random_.between(1500, 30'000);
+  } else if (old != nullptr && random_.one_in(3)) {
+    size = std::min(old->size(), kInPageBytesMax);
+  }
+  std::string value(size, static_cast<char>('a' + random_.below(26)));
+  const std::string mark = fmt::format("{:x}", random_());
+  std::copy_n(mark.begin(), std::min(mark.size(), size), value.begin());
+  return value;
+}
+
+const std::string* Workload::value_of(const std::string& tree, const std::string& key) const {
+  const auto content = now_.find(tree);
+  if (content == now_.end()) {
+    return nullptr;
+  }
+  const auto record = content->second.find(key);
+  return record == content->second.end() ? nullptr : &record->second;
+}
+
+}  // namespace palimpsest::crash

@@ -1,0 +1,130 @@
+// Transactions at random on a small database, several open at once and interleaved on one thread,
+// with the history that recovery is judged by.
+//
+// What each call returns is compared with a model that sees what the transactions see: isolation
+// `none`, so the changes of all, and conflicts where another open transaction has changed a record.
+// Determinism: calls depend on profile and seed; what the engine's background threads write in
+// between does not.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/crash/history.h"
+#include "tests/crash/image_checker.h"
+#include "tests/support/sim_disk.h"
+
+namespace palimpsest::crash {
+
+/// What a workload does how often; the numbers are shares of a hundred unless they say otherwise.
+struct Profile {
+  const char* name = "";
+  std::size_t keys = 100;        ///< different ones in a tree
+  std::size_t value_bytes = 60;  ///< most, as a rule
+  unsigned open_most = 3;        ///< transactions at once
+  unsigned trees_most = 1;
+  unsigned changes = 70;         ///< of steps: a change of an open transaction
+  unsigned removals = 25;        ///< of changes
+  unsigned large = 0;            ///< of changes that store: a value of several pages
+  unsigned ends = 20;            ///< of steps: an open transaction ends
+  unsigned rollbacks = 20;       ///< of ends
+  unsigned asynchronous = 0;     ///< of transactions
+  unsigned checkpoints = 5;      ///< of steps
+  unsigned reopens = 0;          ///< of steps: clean close and opening
+  std::size_t changes_most = 8;  ///< in one step, of one transaction
+};
+
+/// Profiles that between them do everything the engine can do.
+[[nodiscard]] std::span<const Profile> profiles();
+
+/// Options of every database in the campaign.
+[[nodiscard]] engine::DatabaseOptions campaign_options();
+
+class Workload {
+ public:
+  /// Opens the database on the disk, recovering it; all outlive the workload but the database. The
+  /// history begins with what is there if there is anything.
+  Workload(test::SimDisk& disk, const Profile& profile, std::uint64_t seed);
+  ~Workload();
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+
+  /// Opens the database; from here on the history can be asked. Throws as Database::open().
+  void open();
+  /// What was found after opening is the state to go on from.
+  void go_on_from(State state);
+  /// Throws what the engine throws, and Mismatch when it returns anything but what the model says.
+  void step();
+  /// Rolls back what is open, and compares everything with the model.
+  void finish();
+  /// Closes it cleanly.
+  void close();
+  /// The power of its disk goes; nothing is written any more.
+  void abandon() noexcept;
+
+  [[nodiscard]] engine::Database& database() noexcept { return *database_; }
+  [[nodiscard]] const std::shared_ptr<History>& history() const noexcept { return history_; }
+  [[nodiscard]] ImageChecker& images() noexcept { return images_; }
+
+ private:
+  struct Undo {
+    std::string tree;
+    std::string key;
+    std::optional<std::string> before;
+  };
+  struct Open {
+    txn::TransactionPtr handle;
+    bool synchronous = true;
+    std::vector<Change> changes;
+    std::vector<Undo> undo;
+  };
+  using Place = std::pair<std::string, std::string>;
+
+  void begin();
+  void change_some();
+  void change(Open& open);
+  void store(Open& open, const std::string& tree, const std::string& key);
+  void remove(Open& open, const std::string& tree, const std::string& key);
+  void modify(Open& open, const std::string& tree, const std::string& key);
+  void end_one();
+  void commit(std::size_t which);
+  void roll_back(std::size_t which);
+  void forget(std::size_t which, bool undone);
+  void checkpoint();
+  void make_room();
+  void make_tree();
+  void reopen();
+  void end_all();
+
+  [[nodiscard]] bool percent(unsigned share) { return random_.below(100) < share; }
+  [[nodiscard]] btree::BTree& tree_of(const std::string& name);
+  [[nodiscard]] std::string some_tree();
+  [[nodiscard]] std::string some_key();
+  [[nodiscard]] std::string some_value(const std::string* old);
+  [[nodiscard]] const std::string* value_of(const std::string& tree, const std::string& key) const;
+  [[nodiscard]] bool has_rival(const Open& open, const Place& place) const;
+  [[nodiscard]] bool agrees(const char* what, const Open& open, const Place& place,
+                            const btree::WriteOutcome& outcome) const;
+  void note(Open& open, const Place& place, std::optional<std::string> value);
+
+  test::SimDisk& disk_;
+  const Profile profile_;
+  Random random_;
+  std::unique_ptr<io::Device> device_;
+  ImageChecker images_;
+  std::unique_ptr<engine::Database> database_;
+  std::shared_ptr<History> history_;
+  State now_;  ///< as transactions see it
+  std::vector<Open> open_;
+  std::map<Place, const txn::Transaction*> owners_;
+};
+
+}  // namespace palimpsest::crash
