@@ -112,6 +112,22 @@ TEST_F(CausalCrash, WhoOverwritesACommitIsNotDurableBeforeIt) {
   EXPECT_EQ(recovered(disk_, 0), (Content{{"a", "newer"}, {"b", "new"}, {"c", "old"}}));
 }
 
+// A checkpoint has written the page with a change, and its transaction ends before the checkpoint
+// does. The records that undo the change lie behind the new start of replay, the change before it.
+TEST_F(CausalCrash, ReplayDoesNotStartBehindAnEndThatIsNotDurable) {
+  const auto transaction = changed("a");
+  database_->checkpointer().log_is_filling();
+  ASSERT_TRUE(database_->checkpointer().step());
+  ASSERT_TRUE(database_->checkpointer().step());  // its pages
+  ASSERT_EQ(database_->checkpointer().statistics().cycles, 1U) << "but for that of the making";
+  transaction->rollback();
+  ASSERT_TRUE(database_->checkpointer().step());
+  ASSERT_EQ(database_->checkpointer().statistics().cycles, 2U);
+  for (std::uint64_t damage = 0; damage < kDamages; ++damage) {
+    EXPECT_EQ(recovered(disk_, damage), (Content{{"a", "old"}, {"b", "old"}, {"c", "old"}}));
+  }
+}
+
 TEST_F(CausalCrash, WhatASynchronousReaderHasSeenIsDurable) {
   for (const std::string value : {"new", "newer", "newest"}) {
     {

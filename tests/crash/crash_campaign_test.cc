@@ -21,8 +21,6 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr double kSeconds = 40;
 /// Of the time, for the scripted workloads.
 constexpr double kScriptedShare = 0.6;
-constexpr int kStepsScripted = 40;
-constexpr int kStepsRandom = 60;
 
 SteadyClock::duration seconds(double count) {
   return std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(count));
@@ -47,7 +45,7 @@ class ScriptedWorkload : public ::testing::TestWithParam<std::size_t> {
 
 TEST_P(ScriptedWorkload, EveryCrashPoint) {
   Campaign campaign({.deadline = deadline_of(GetParam())});
-  EXPECT_EQ(campaign.run(profiles()[GetParam()], 1, kStepsScripted), "");
+  EXPECT_EQ(campaign.run(profiles()[GetParam()], 1, profiles()[GetParam()].steps), "");
   EXPECT_GT(campaign.totals().all_states(), 0U);
   std::cout << "  " << campaign.totals().text() << "\n";
 }
@@ -66,7 +64,7 @@ TEST(CrashCampaign, RandomWorkloads) {
                      .damages = number_of("PALIMPSEST_CRASH_DAMAGES", 4)});
   for (std::uint64_t n = 0; !campaign.is_over(); ++n) {
     const Profile& profile = profiles()[(seed + n) % profiles().size()];
-    ASSERT_EQ(campaign.run(profile, seed + n, kStepsRandom), "")
+    ASSERT_EQ(campaign.run(profile, seed + n, profile.steps + profile.steps / 2), "")
         << "workload " << n << ", profile " << profile.name;
   }
   EXPECT_GT(campaign.totals().all_states(), 0U);

@@ -42,7 +42,8 @@ constexpr std::array kProfiles{
             .open_most = 2,
             .removals = 5,
             .checkpoints = 10,
-            .changes_most = 30},
+            .changes_most = 80,
+            .steps = 80},
     Profile{
         .name = "asynchronous", .keys = 60, .value_bytes = 200, .open_most = 4, .asynchronous = 70},
     Profile{.name = "rollbacks",
@@ -88,6 +89,7 @@ std::span<const Profile> profiles() {
 engine::DatabaseOptions campaign_options() {
   engine::DatabaseOptions options = engine::test::small_options();
   options.max_transactions = 8;
+  options.log_bytes_max = 8 * options.log_segment_bytes;
   options.transactions.asynchronous_interval = std::chrono::milliseconds(1);
   return options;
 }
@@ -169,17 +171,24 @@ void Workload::begin() {
 }
 
 void Workload::change_some() {
-  const std::size_t which = random_.below(open_.size());
+  const txn::Transaction* who = open_[random_.below(open_.size())].handle.get();
   const std::size_t count = 1 + random_.below(profile_.changes_most);
-  try {
-    for (std::size_t i = 0; i < count; ++i) {
-      change(open_[which]);
+  for (std::size_t i = 0; i < count; ++i) {
+    make_room();
+    const auto open =
+        std::ranges::find_if(open_, [&](const Open& other) { return other.handle.get() == who; });
+    if (open == open_.end()) {
+      return;  // it was too old
     }
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::transaction_too_old) {
-      throw;
+    try {
+      change(*open);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::transaction_too_old) {
+        throw;
+      }
+      forget(static_cast<std::size_t>(open - open_.begin()), true);
+      return;
     }
-    forget(which, true);
   }
 }
 
@@ -283,13 +292,8 @@ void Workload::end_one() {
   }
 }
 
-// One that was found too old has been rolled back, whatever is asked of it.
 void Workload::commit(std::size_t which) {
   Open& open = open_[which];
-  if (!open.handle->is_active()) {
-    forget(which, true);
-    return;
-  }
   if (open.changes.empty()) {
     open.handle->commit();
     forget(which, false);
@@ -344,11 +348,17 @@ void Workload::checkpoint() {
   }
 }
 
-// One thread must not wait for log space that only itself can make.
+// One thread must not wait for log space that only itself can make. Transactions that hold it back
+// are rolled back on the way.
 void Workload::make_room() {
   wal::Log& log = database_->log();
-  if (log.replay_bytes() > log.capacity_bytes() / 3) {
+  if (log.replay_bytes() > log.capacity_bytes() / 4) {
     while (database_->checkpointer().step()) {
+    }
+  }
+  for (std::size_t i = open_.size(); i-- > 0;) {
+    if (!open_[i].handle->is_active()) {
+      forget(i, true);
     }
   }
 }

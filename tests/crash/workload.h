@@ -40,6 +40,7 @@ struct Profile {
   unsigned checkpoints = 5;      ///< of steps
   unsigned reopens = 0;          ///< of steps: clean close and opening
   std::size_t changes_most = 8;  ///< in one step, of one transaction
+  int steps = 40;                ///< of the scripted workload; random ones are longer by half
 };
 
 /// Profiles that between them do everything the engine can do.
