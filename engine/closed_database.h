@@ -1,4 +1,4 @@
-// A database that was closed cleanly, opened to look at it: nothing is written, and no log is begun.
+// A database that was closed cleanly, opened to look at it: nothing is written, no log is begun.
 //
 // What was closed cleanly needs neither redo nor undo, and no page is pending to be freed: page
 // file, space map and catalog are all there is to it. Opened in steps, so that whoever looks for

@@ -65,6 +65,7 @@ std::unique_ptr<Database> Database::open(io::Device& pages, io::Device& log,
   std::unique_ptr<Database> database(new Database(pages, log, options));
   database->open_files();
   database->start();
+  database->opened_ = true;
   return database;
 }
 
@@ -72,7 +73,7 @@ Database::Database(io::Device& pages, io::Device& log, const DatabaseOptions& op
     : page_device_(pages), log_device_(log), options_(options) {}
 
 Database::~Database() {
-  if (!checkpointer_ || closed_) {
+  if (!opened_ || closed_) {
     return;
   }
   try {
@@ -254,6 +255,9 @@ void Database::make_transactions() {
                                    .space = *space_,
                                    .trees = *catalog_},
                         options_.transactions);
+}
+
+void Database::make_checkpointer() {
   checkpointer_.emplace(*log_, clock_, *slots_, *pool_, *transactions_,
                         CheckpointerOptions{.replay_bytes_max = replay_bytes_max(),
                                             .background = options_.background_checkpoints});
@@ -264,6 +268,7 @@ void Database::make_transactions() {
 // disk: who opens it next may find the header and nothing to replay.
 void Database::make_catalog() {
   make_transactions();
+  make_checkpointer();
   const PageId root = catalog_->create(*transactions_);
   checkpointer_->run();
   PALIMPSEST_SYNC_POINT("engine.database.made");
@@ -286,6 +291,7 @@ void Database::finish_recovery(const Unfinished& unfinished) {
   catalog_->open(file_->catalog_root());
   make_transactions();
   transactions_->pending_frees().free_now(unfinished.pending_frees);
+  make_checkpointer();  // now: before, it could let go of the records that say what is pending
   if (recovery_.was_needed) {
     checkpointer_->run();
   }

@@ -130,6 +130,7 @@ class Database {
   void begin_log(const wal::LogEnd& end);
   void make_parts();
   void make_transactions();
+  void make_checkpointer();
   void finish_recovery(const Unfinished& unfinished);
   void make_catalog();
   [[nodiscard]] wal::LogFileOptions log_file_options() const;
@@ -141,6 +142,7 @@ class Database {
   io::Device& log_device_;
   const DatabaseOptions options_;
   RecoveryOutcome recovery_;
+  bool opened_ = false;  ///< what opening has left half done must not be closed as clean
   bool closed_ = false;
 
   // In the order in which they are made, and the other way round ended.

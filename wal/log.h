@@ -21,8 +21,9 @@
 // Thread-safety: reserve, append, append_commit, release_credit and slot_log of a slot by its
 //             owner; the rest from any thread.
 // Failure: Error failed with the first reason, from an I/O error on: whoever met it gets no other
-//          code, so that io_error from a commit never means that it may have happened. Error no_space from reserve()
-//          only, and only when the disk has no room for a segment; it may be tried again.
+//          code, so that io_error from a commit never means that it may have happened. reserve()
+//          alone throws no_space, and io_error for a segment that could not be made, with nothing
+//          changed: it may be tried again.
 #pragma once
 
 #include <atomic>

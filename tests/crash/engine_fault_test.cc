@@ -283,6 +283,8 @@ TEST_P(EngineFaultTest, InRecovery) {
     inject(disk, nth);
     const bool opened = session.open();
     disk.clear_faults();
+    SCOPED_TRACE(opened ? "it was opened in spite of that"
+                        : fmt::format("opening failed: {}", session.message()));
     if (opened) {
       expect_goes_on_or_refuses(session);
     } else {

@@ -29,6 +29,7 @@ Content changed(Content content, const std::vector<FaultChange>& changes) {
 
 void FaultSession::note(const Error& error) {
   errors_.push_back(error.code());
+  message_ = error.what();
   if (std::ranges::find(kExplained, error.code()) == kExplained.end()) {
     ADD_FAILURE() << "no failing disk explains " << name_of(error.code()) << ": " << error.what();
   }

@@ -62,6 +62,8 @@ class FaultSession {
   [[nodiscard]] Database& database() { return *database_; }
   [[nodiscard]] btree::BTree& tree();
   [[nodiscard]] const std::vector<ErrorCode>& errors() const noexcept { return errors_; }
+  /// Of the newest error.
+  [[nodiscard]] const std::string& message() const noexcept { return message_; }
   /// A rollback failed: until the database is opened again there are halves of transactions in it.
   [[nodiscard]] bool has_halves() const noexcept { return has_halves_; }
   [[nodiscard]] bool has_failed() const {
@@ -86,6 +88,7 @@ class FaultSession {
   Content committed_;
   std::optional<Content> with_doubtful_;
   std::vector<ErrorCode> errors_;
+  std::string message_;
   bool has_halves_ = false;
 };
 

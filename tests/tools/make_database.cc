@@ -1,9 +1,9 @@
 // Makes a small database in a directory, for the tests of `palimpsest check`: two trees of several
 // levels, large values, some of them removed again.
 //
-// usage: make_database DIR close|crash|hold|leak
-//   close it; end without; hold it until a line comes; or say of a page that it is in use which
-//   nobody uses, in a database that is there, and close that
+// usage: make_database DIR close|crash|hold|leak|lose
+//   close it; end without; hold it until a line comes. leak, lose: in a database that is there, the
+//   space map says of a page that it is in use which nobody uses; that a tree's root is free
 #include <unistd.h>
 
 #include <cstdio>
@@ -35,6 +35,18 @@ void fill(engine::Database& database, btree::BTree& tree) {
   transaction->commit();
 }
 
+void spoil(engine::Database& database, bool leaks) {
+  const Gsn gsn = database.log().durable_gsn();
+  if (leaks) {
+    const PageId page = database.space().allocate(0);
+    database.space().change().take({.first = page, .pages = 1}, gsn);
+  } else {
+    const PageId root = database.find_tree("first")->root_page();
+    database.space().change().give({.first = root, .pages = 1}, gsn);
+  }
+  database.close();
+}
+
 int make(const std::string& path, std::string_view end) {
   const auto device = io::open_device(path, {.log = [](LogLevel, auto) {}});
   engine::DatabaseOptions options;
@@ -43,10 +55,8 @@ int make(const std::string& path, std::string_view end) {
   options.log_segment_bytes = wal::kSegmentBytesMin;
   options.log_bytes_max = 32 * wal::kSegmentBytesMin;
   const auto database = engine::Database::open(*device, *device, options);
-  if (end == "leak") {
-    const PageId page = database->space().allocate(0);
-    database->space().change().take({.first = page, .pages = 1}, database->log().durable_gsn());
-    database->close();
+  if (end == "leak" || end == "lose") {
+    spoil(*database, end == "leak");
     return 0;
   }
   for (const char* name : {"first", "second"}) {
