@@ -250,7 +250,9 @@ void BTree::let_go(const WriteContext& by, ExclusivePage leaf, ByteView key, Slo
     frame.contention.store(0, std::memory_order_relaxed);
     leaf.release();
     try {
-      structure_.split_leaf(by, key);
+      if (by.try_prepare_structure_change(page_size())) {
+        structure_.split_leaf(by, key);
+      }
     } catch (const std::exception&) {
       return;  // the leaf stays as it is
     }

@@ -25,6 +25,7 @@
 // Thread-safety: all functions, from any thread. Each call is atomic by itself.
 #pragma once
 
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -216,13 +217,23 @@ class BTree {
       if (by.log != nullptr) {
         before.assign_clamped(leaf.value(value.slot));
       }
-      change(leaf.value_bytes(value.slot));
+      change_whole(change, leaf.value_bytes(value.slot), before.view());
       if (by.log != nullptr) {
         log_modified(by, value, key, before.view());
       }
       let_go(by, std::move(value.leaf), key, value.slot, last);
     }
     return value.written;
+  }
+  /// If the caller's change throws, the value is as it was, given that somebody may want it back.
+  template <class Change>
+  static void change_whole(Change& change, MutableBytes value, ByteView before) {
+    try {
+      change(value);
+    } catch (...) {
+      std::memcpy(value.data(), before.data(), before.size());
+      throw;
+    }
   }
   [[nodiscard]] WriteOutcome outcome_of(const Written& written, ByteView key);
   [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);

@@ -79,6 +79,7 @@ PageWriter::Batch PageWriter::begin_batch() {
 void PageWriter::write_batch(Batch& batch) {
   if (wal::Log* log = log_.load(std::memory_order_acquire); log != nullptr) {
     log->wait_durable(batch.newest_gsn_);
+    log->require_working();  // since it failed, pages may have been changed back without a record
   }
   PALIMPSEST_SYNC_POINT("buffer.writer.log_durable");
   file_.mark_open();  // not before: a batch that stays empty leaves a clean file clean

@@ -14,36 +14,37 @@ namespace {
 
 constexpr std::uint32_t kNoteVersion = 1;
 
-struct CheckpointNote {
+struct StoredNote {
   std::uint32_t version;
   std::uint32_t reserved;
-  Gsn clock;
+  CheckpointNote note;
 };
-static_assert(sizeof(CheckpointNote) == 16);
+static_assert(sizeof(StoredNote) == 24);
 
 }  // namespace
 
-std::string encode_checkpoint_note(Gsn clock) {
-  const CheckpointNote note{.version = kNoteVersion, .reserved = 0, .clock = clock};
-  std::string bytes(sizeof note, '\0');
-  std::memcpy(bytes.data(), &note, sizeof note);
+std::string encode_checkpoint_note(const CheckpointNote& note) {
+  const StoredNote stored{.version = kNoteVersion, .reserved = 0, .note = note};
+  std::string bytes(sizeof stored, '\0');
+  std::memcpy(bytes.data(), &stored, sizeof stored);
   return bytes;
 }
 
-Gsn decode_checkpoint_note(std::string_view bytes) {
+CheckpointNote decode_checkpoint_note(std::string_view bytes) {
   if (bytes.empty()) {
-    return Gsn{0};
+    return {};
   }
-  CheckpointNote note{};
-  if (bytes.size() == sizeof note) {
-    std::memcpy(&note, bytes.data(), sizeof note);
+  StoredNote stored{};
+  if (bytes.size() == sizeof stored) {
+    std::memcpy(&stored, bytes.data(), sizeof stored);
   }
-  if (note.version != kNoteVersion || note.reserved != 0 || raw(note.clock) > kCounterMax) {
+  if (stored.version != kNoteVersion || stored.reserved != 0 ||
+      raw(stored.note.clock) > kCounterMax || stored.note.replayed_up_to > stored.note.clock) {
     throw Error(ErrorCode::corruption,
                 fmt::format("the note of {} bytes in the log's control file is none of version {}",
                             bytes.size(), kNoteVersion));
   }
-  return note.clock;
+  return stored.note;
 }
 
 }  // namespace palimpsest::engine

@@ -1,7 +1,8 @@
 // What a checkpoint leaves in the log's control file for the next opening.
 //
 // On disk (little-endian): 0  4 version    4  4 zero    8  8 a reading of the clock, above the GSN
-// of every record before replay's start and of every page.
+// of every record before replay's start and of every page    16  8 replayed up to: what records
+// with a GSN up to this say is on the pages and in the space map already, wherever they lie
 #pragma once
 
 #include <string>
@@ -11,8 +12,13 @@
 
 namespace palimpsest::engine {
 
-[[nodiscard]] std::string encode_checkpoint_note(Gsn clock);
-/// The clock's reading; 0 for the empty note of a new log. Throws corruption.
-[[nodiscard]] Gsn decode_checkpoint_note(std::string_view note);
+struct CheckpointNote {
+  Gsn clock{};
+  Gsn replayed_up_to{};
+};
+
+[[nodiscard]] std::string encode_checkpoint_note(const CheckpointNote& note);
+/// Zeros for the empty note of a new log. Throws corruption.
+[[nodiscard]] CheckpointNote decode_checkpoint_note(std::string_view note);
 
 }  // namespace palimpsest::engine

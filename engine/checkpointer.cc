@@ -61,7 +61,9 @@ void Checkpointer::stop() noexcept {
 void Checkpointer::begin_cycle() {
   const wal::LogStart start = log_.current_start();
   PALIMPSEST_SYNC_POINT("engine.checkpoint.started");
-  marks_.push_back({.start = start, .newest = newest_gsn()});
+  const Gsn newest = newest_gsn();
+  log_.wait_durable(newest);  // invariant 4
+  marks_.push_back({.start = start, .newest = newest});
   frames_ = pool_.unwritten_frames();
   next_frame_ = 0;
   waited_for_ = log_.is_waited_for();
@@ -90,8 +92,8 @@ void Checkpointer::finish_cycle() {
   in_cycle_ = false;
   cycles_.fetch_add(1, std::memory_order_relaxed);
   transactions_.free_due();
-  move_start();
-  if (waited_for_ && log_.is_waited_for()) {
+  const bool gave_space = move_start();
+  if (waited_for_ && !gave_space && log_.is_waited_for()) {
     cancel_oldest();
   }
 }
@@ -103,8 +105,8 @@ void Checkpointer::cancel_oldest() {
   }
 }
 
-// All marks are those of cycles that have ended.
-void Checkpointer::move_start() {
+// All marks are those of cycles that have ended. Whether segments were given back.
+bool Checkpointer::move_start() {
   const Gsn oldest = transactions_.oldest();
   PALIMPSEST_SYNC_POINT("engine.checkpoint.oldest_known");
   log_.wait_durable(newest_gsn());  // invariant 3
@@ -113,11 +115,13 @@ void Checkpointer::move_start() {
     ++usable;
   }
   if (usable == 0) {
-    return;
+    return false;
   }
   const Mark mark = marks_[usable - 1];
   marks_.erase(marks_.begin(), marks_.begin() + static_cast<std::ptrdiff_t>(usable - 1));
-  log_.move_start(mark.start, encode_checkpoint_note(clock_.now()), false);
+  return log_.move_start(
+      mark.start, encode_checkpoint_note({.clock = clock_.now(), .replayed_up_to = mark.newest}),
+      false);
 }
 
 std::uint64_t Checkpointer::grown_since(const Mark& mark) const noexcept {
@@ -217,7 +221,9 @@ void Checkpointer::run_clean() {
   pool_.space().flush(pool_.writer());
   pool_.writer().harden();
   marks_.clear();
-  log_.move_start(log_.current_start(), encode_checkpoint_note(newest_gsn()), true);
+  const wal::LogStart start = log_.current_start();
+  const Gsn newest = newest_gsn();
+  log_.move_start(start, encode_checkpoint_note({.clock = newest, .replayed_up_to = newest}), true);
 }
 
 // The background

@@ -15,7 +15,13 @@
 //                 not seen yet when Transactions::oldest() looks begins to write afterwards, and
 //                 what it appends lies behind every mark taken by then;
 //             (3) replay's start moves only when the ends of all transactions that were found ended
-//                 are durable: otherwise a crash would make losers of them whose records are gone.
+//                 are durable: otherwise a crash would make losers of them whose records are gone;
+//             (4) records are not sorted in the stream: one before a mark may have a larger GSN
+//                 than one behind it, though both were appended before the mark was complete. So
+//                 all records up to `newest` are published, and in pages and space map, before the
+//                 cycle looks which of these it has to write; and recovery leaves records up to the
+//                 `newest` of its mark alone, wherever they lie: it must not replay on a page what
+//                 comes before a record that freed it and lies before the mark.
 // Pace: with a bound of R bytes to be replayed, a cycle begins every R/3 bytes of log and is over
 //       when the log has grown by another R/3. A full log makes it write without pause.
 //       Transactions whose records lie half the log back are cancelled, and the oldest one if a
@@ -96,7 +102,7 @@ class Checkpointer {
   void begin_cycle();
   void write_slice(std::size_t pages);
   void finish_cycle();
-  void move_start();
+  bool move_start();
   void cancel_old();
   void cancel_oldest();
   [[nodiscard]] std::size_t pages_due() const noexcept;
@@ -128,7 +134,7 @@ class Checkpointer {
   mutable std::mutex error_mutex_;
   std::string last_error_;  ///< protected by error_mutex_
 
-  unsigned failures_ = 0;    ///< in a row; of the thread
+  unsigned failures_ = 0;  ///< in a row; of the thread
   std::atomic<bool> filling_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint32_t> signal_{0};  ///< the thread sleeps on it

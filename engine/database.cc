@@ -183,11 +183,12 @@ void Database::start() {
   const wal::ControlState& control = store_->control().state();
   recovery_.was_needed = file_->catalog_root() != kNoPage &&
                          (!control.clean || !file_->was_clean() || end.batches != 0);
-  clock_.raise(decode_checkpoint_note(control.note));
+  const CheckpointNote note = decode_checkpoint_note(control.note);
+  clock_.raise(note.clock);
   clock_.raise(end.durable_gsn);
   Unfinished unfinished;
   if (recovery_.was_needed) {
-    unfinished = recover(reader);
+    unfinished = recover(reader, note.replayed_up_to);
   }
   space_.emplace(*file_);
   space_->recover(unfinished.space);
@@ -202,11 +203,12 @@ void Database::start() {
   }
 }
 
-Database::Unfinished Database::recover(const wal::LogReader& reader) {
+Database::Unfinished Database::recover(const wal::LogReader& reader, Gsn replayed_up_to) {
   auto begin = SteadyClock::now();
   const RecoveryAnalysis analysis = analyse(reader, {.page_size_bytes = file_->page_size_bytes(),
                                                      .freed_runs = decode_freed_runs,
-                                                     .progress = options_.progress});
+                                                     .progress = options_.progress,
+                                                     .replayed_up_to = replayed_up_to});
   clock_.raise(analysis.newest_gsn);
   recovery_.analysis = since(begin);
   begin = SteadyClock::now();

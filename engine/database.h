@@ -126,7 +126,7 @@ class Database {
   void open_files();
   void remove_unfinished();
   void start();
-  [[nodiscard]] Unfinished recover(const wal::LogReader& reader);
+  [[nodiscard]] Unfinished recover(const wal::LogReader& reader, Gsn replayed_up_to);
   void begin_log(const wal::LogEnd& end);
   void make_parts();
   void make_transactions();

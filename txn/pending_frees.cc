@@ -19,7 +19,7 @@ constexpr std::size_t kRecordBytesMax = wal::record_bytes(
 
 PendingFrees::PendingFrees(wal::TransactionLog& log, buffer::SpaceMap& space)
     : log_(log), space_(space) {
-  log_.log().reserve(log_.slot(), {});  // its log exists from now on
+  log_.log().reserve(log_.slot(), {.goes_first = true});  // its log exists from now on
 }
 
 void PendingFrees::prepare(wal::TransactionLog& log, std::size_t values) {
@@ -83,7 +83,7 @@ void PendingFrees::free_now(std::span<const buffer::PageRun> runs) {
   const std::lock_guard turn(appending_);
   for (std::size_t begin = 0; begin < runs.size(); begin += buffer::kSpaceRunsMax) {
     const auto some = runs.subspan(begin, std::min(buffer::kSpaceRunsMax, runs.size() - begin));
-    log_.reserve({.change_bytes = 0, .system_bytes = buffer::space_record_bytes(some.size())});
+    log_.reserve_first(buffer::space_record_bytes(some.size()));
     append(some);
   }
 }

@@ -51,7 +51,7 @@ class PendingFrees {
   /// Frees what durable commits gave up. Called with no latch held; waits for rounds, not for
   /// space.
   void run_due();
-  /// Frees these pages at once: what recovery found. May wait for log space.
+  /// Frees these pages at once: what recovery found, before there are checkpoints.
   void free_now(std::span<const buffer::PageRun> runs);
 
   /// No record of what is pending has a GSN up to this; kNone if nothing is pending.

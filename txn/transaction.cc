@@ -53,6 +53,8 @@ void Transaction::begin_write() {
   require_active();
   if (oldest_.load(std::memory_order_relaxed) == kNoChange) {
     owner_.parts_.writer.require_working();
+    // A cancellation of the slot's last transaction is not meant for this one.
+    owner_.parts_.slots[slot_].merge(Gsn{raw(log_.cancelled_up_to()) + 1});
     const Gsn oldest = owner_.parts_.slots[slot_].gsn();
     oldest_.store(oldest);
     log_.begin_changes(oldest);
@@ -79,7 +81,7 @@ Gsn Transaction::commit_changes() {
   }
   const bool gives_up = !large_values_.given_up.empty();
   if (gives_up) {
-    owner.pending_frees_.prepare(log_, large_values_.given_up.size());
+    prepare_frees();
   }
   reserve_end(gives_up);
   PALIMPSEST_SYNC_POINT("txn.commit.begun");
@@ -99,6 +101,15 @@ Gsn Transaction::commit_changes() {
     owner.free_due();
   }
   return timestamp;
+}
+
+void Transaction::prepare_frees() {
+  try {
+    owner_.pending_frees_.prepare(log_, large_values_.given_up.size());
+  } catch (const Error& error) {
+    roll_back_if_too_old(error);
+    throw;
+  }
 }
 
 void Transaction::reserve_end(bool prepared) {

@@ -59,6 +59,7 @@ class Transaction {
   decltype(auto) write(Call&& call) {
     const std::lock_guard lock(owner_latch_);
     begin_write();
+    has_read_ = true;  // that a key is there, or is not, has been read
     try {
       return call(context_);
     } catch (const Error& error) {
@@ -127,6 +128,7 @@ class Transaction {
   void roll_back_if_too_old(const Error& error);
   void undo_all();
   Gsn commit_changes();
+  void prepare_frees();
   void reserve_end(bool prepared);
   Gsn commit_reads();
   void finish(State state) noexcept;

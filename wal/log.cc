@@ -170,7 +170,8 @@ bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give
 }
 
 // Padding may have used up what is left: nobody goes on before there is space, but those who make
-// some.
+// some. They overdraw if they must: recovery undoes on a log as full as the crash left it, without
+// the credit that was held for that; the stream makes a segment more then.
 bool Log::take_credit(SlotState& state, const LogNeed& need) noexcept {
   const std::int64_t missing = signed_bytes(need.credit_bytes) - state.credit_bytes;
   if (missing <= 0) {
@@ -186,7 +187,11 @@ bool Log::take_credit(SlotState& state, const LogNeed& need) noexcept {
       return true;
     }
   }
-  return false;
+  if (need.goes_first) {
+    budget_.add(-missing);
+    state.credit_bytes += missing;
+  }
+  return need.goes_first;
 }
 
 // What the next transaction of the slot will want stays, unless it is short.
@@ -491,11 +496,11 @@ LogStart Log::current_start() {
   return stream_.next();
 }
 
-void Log::move_start(const LogStart& start, const std::string& note, bool clean) {
+bool Log::move_start(const LogStart& start, const std::string& note, bool clean) {
   const std::lock_guard lock(starting_);
   ControlState next = store_.control().state();
   if (start.position < next.start.position) {
-    return;  // somebody else has moved it further
+    return false;  // somebody else has moved it further
   }
   next.start = start;
   next.note = note;
@@ -508,6 +513,7 @@ void Log::move_start(const LogStart& start, const std::string& note, bool clean)
     space_given_.fetch_add(1);
     futex_wake_all(space_given_);
   }
+  return released > 0;
 }
 
 std::uint64_t Log::replay_bytes() const noexcept {

@@ -148,9 +148,9 @@ class Log {
   /// turn.
   [[nodiscard]] LogStart current_start();
   /// Says durably that replay starts at `start`, which current_start() returned, with this note,
-  /// and gives segments before it back; nothing if it starts later already. Throws
-  /// failed.
-  void move_start(const LogStart& start, const std::string& note, bool clean);
+  /// and gives segments before it back; nothing if it starts later already. Whether
+  /// there were any. Throws failed.
+  bool move_start(const LogStart& start, const std::string& note, bool clean);
   /// Behind what has been written of the stream.
   [[nodiscard]] std::uint64_t end_position() const noexcept {
     return end_position_.load(std::memory_order_relaxed);

@@ -43,6 +43,11 @@ void TransactionLog::reserve_handed_over(std::size_t body_bytes) {
   owed_bytes_ -= bytes;
 }
 
+void TransactionLog::reserve_first(std::size_t body_bytes) {
+  const std::size_t bytes = record_bytes(RecordRole::system, body_bytes);
+  log_.reserve(slot_, {.bytes = bytes, .credit_bytes = bytes, .goes_first = true});
+}
+
 void TransactionLog::append_rolled_back() noexcept {
   append_rolled_back_as(name());
   forget();

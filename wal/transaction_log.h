@@ -88,15 +88,18 @@ class TransactionLog {
   }
   /// Makes sure of a system record whose space was handed over: waits for rounds only.
   void reserve_handed_over(std::size_t body_bytes);
+  /// Makes sure of a system record where nobody makes space yet: takes it from others if it must.
+  void reserve_first(std::size_t body_bytes);
 
   /// Before its first change: no record of it will have a GSN up to `oldest`.
   void begin_changes(Gsn oldest) noexcept { oldest_ = oldest; }
   /// Asks the transaction to end if it is one that may have records up to `newest`, because they
   /// hold the log back. From any thread.
   void cancel(Gsn newest) noexcept { cancelled_up_to_.store(newest, std::memory_order_relaxed); }
-  [[nodiscard]] bool is_cancelled() const noexcept {
-    return oldest_ <= cancelled_up_to_.load(std::memory_order_relaxed);
+  [[nodiscard]] Gsn cancelled_up_to() const noexcept {
+    return cancelled_up_to_.load(std::memory_order_relaxed);
   }
+  [[nodiscard]] bool is_cancelled() const noexcept { return oldest_ <= cancelled_up_to(); }
 
   /// Appends a redo-only record; `at_least`: the highest GSN of the pages it changes. encode as in
   /// Log::append(). Returns its GSN.

@@ -82,6 +82,9 @@ void Analyser::take(const LoggedRecord& logged) {
       return;
     case RecordRole::rolled_back: transactions_.rolled_back(logged, record->of); return;
   }
+  if (logged.record.gsn <= options_.replayed_up_to) {
+    return;
+  }
   if (record->body_kind == wal::BodyKind::tree) {
     tree_body(logged, *record, owner);
   } else {
@@ -162,6 +165,7 @@ void Analyser::space_body(const LoggedRecord& logged, const wal::TransactionReco
 
 RecoveryAnalysis Analyser::finish(Gsn durable) {
   result_.newest_gsn = std::max(result_.newest_gsn, durable);
+  result_.replayed_up_to = options_.replayed_up_to;
   result_.losers = transactions_.losers();
   given_up_.visit([&](const PageRange& given) {
     result_.space.visit_not_newer(given, [&](const PageRange& part) {

@@ -45,6 +45,8 @@ struct AnalysisOptions {
   std::uint32_t page_size_bytes = 0;  ///< of the page file
   FreedRunsDecoder freed_runs{};      ///< without it, a space record is corruption
   ProgressCallback progress{};
+  /// What records up to this say is on the pages and in the space map already.
+  Gsn replayed_up_to{};
 };
 
 struct RecoveryAnalysis {
@@ -61,6 +63,7 @@ struct RecoveryAnalysis {
   /// Pages that the file must have for those that are in use according to the log; 0 if none are.
   std::uint64_t page_count_min = 0;
 
+  Gsn replayed_up_to{};               ///< as given: redo leaves these records alone
   std::uint64_t records = 0;          ///< in the replay range
   std::uint64_t records_counted = 0;  ///< of those, at or below their cut
 };

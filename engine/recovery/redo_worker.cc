@@ -77,7 +77,8 @@ RedoWorker::Page& RedoWorker::page_of(PageId id) {
     slot = (slot + 1) & mask;
   }
   const auto number = static_cast<std::uint32_t>(known_.size());
-  known_.push_back({.id = id, .ended = analysis_.ended.gsn_of(id)});
+  known_.push_back(
+      {.id = id, .ended = std::max(analysis_.ended.gsn_of(id), analysis_.replayed_up_to)});
   if (known_.size() * 2 > slots_.size()) {
     slots_.assign(slots_.size() * 2, kNone);
     for (std::uint32_t other = 0; other < number; ++other) {

@@ -90,7 +90,8 @@ void undo_losers(std::span<const LoserTransaction> losers, const UndoParts& part
   Undo undo(losers, parts);
   {
     std::vector<std::jthread> threads;
-    const std::size_t others = std::min(std::max<std::size_t>(parts.threads, 1), losers.size()) - 1;
+    const std::size_t wanted = std::min<std::size_t>(parts.threads, parts.slots.slots_max());
+    const std::size_t others = std::min(std::max<std::size_t>(wanted, 1), losers.size()) - 1;
     for (std::size_t i = 0; i < others; ++i) {
       threads.emplace_back([&] { undo.work(); });
     }
