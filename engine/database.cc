@@ -199,6 +199,7 @@ void Database::start() {
   } else {
     finish_recovery(unfinished);
   }
+  log_->suspend_bound(false);
 }
 
 Database::Unfinished Database::recover(const wal::LogReader& reader) {
@@ -232,6 +233,7 @@ Database::Unfinished Database::recover(const wal::LogReader& reader) {
 void Database::begin_log(const wal::LogEnd& end) {
   log_ = wal::Log::begin(*store_, end, clock_, *slots_, log_options());
   space_->log_with(*log_);
+  log_->suspend_bound(true);
 }
 
 void Database::make_parts() {
@@ -270,6 +272,8 @@ void Database::make_catalog() {
   file_->set_catalog_root(root);
 }
 
+// What undoing writes was promised space before the crash, but padding may have used it since, and
+// nobody moves replay's start before all is undone: the log's bound is suspended until then.
 // Losers are undone before anybody can begin a transaction, and the catalog is read again then:
 // trees that they made are gone.
 void Database::finish_recovery(const Unfinished& unfinished) {

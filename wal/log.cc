@@ -172,6 +172,12 @@ bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give
 // some.
 bool Log::take_credit(SlotState& state, const LogNeed& need) noexcept {
   const std::int64_t missing = signed_bytes(need.credit_bytes) - state.credit_bytes;
+  if (unbounded_.load(std::memory_order_relaxed)) [[unlikely]] {
+    const std::int64_t taken = std::max<std::int64_t>(missing, 0);
+    budget_.add(-taken);
+    state.credit_bytes += taken;
+    return true;
+  }
   if (missing <= 0) {
     return need.goes_first || budget_.left() >= 0;
   }

@@ -142,13 +142,14 @@ class Log {
 
   // Bounds
 
-  /// A place in the stream from which everything appended later will be replayed. Waits for the
-  /// turn.
+  /// A place from which everything appended later will be replayed. Waits for the turn.
   [[nodiscard]] LogStart current_start();
   /// Says durably that replay starts at `start`, which current_start() returned, with this note,
   /// and gives segments before it back; nothing if it starts later already. Throws
   /// io_error, failed.
   void move_start(const LogStart& start, const std::string& note, bool clean);
+  /// While nobody could make space (recovery), what is needed is there, if beyond the bound.
+  void suspend_bound(bool suspended) noexcept { unbounded_.store(suspended); }
   /// Behind what has been written of the stream.
   [[nodiscard]] std::uint64_t end_position() const noexcept {
     return end_position_.load(std::memory_order_relaxed);
@@ -222,6 +223,7 @@ class Log {
   LogBudget budget_;
   std::atomic<std::uint32_t> space_given_{0};  ///< who waits for credit sleeps on it
   std::atomic<std::uint32_t> space_waiters_{0};
+  std::atomic<bool> unbounded_{false};
 
   std::mutex turn_;
   // Protected by turn_:

@@ -42,8 +42,7 @@ constexpr std::array kProfiles{
             .open_most = 2,
             .removals = 5,
             .checkpoints = 10,
-            .changes_most = 80,
-            .steps = 80},
+            .changes_most = 80},
     Profile{
         .name = "asynchronous", .keys = 60, .value_bytes = 200, .open_most = 4, .asynchronous = 70},
     Profile{.name = "rollbacks",
@@ -89,7 +88,7 @@ std::span<const Profile> profiles() {
 engine::DatabaseOptions campaign_options() {
   engine::DatabaseOptions options = engine::test::small_options();
   options.max_transactions = 8;
-  options.log_bytes_max = 8 * options.log_segment_bytes;
+  options.log_bytes_max = 12 * options.log_segment_bytes;
   options.transactions.asynchronous_interval = std::chrono::milliseconds(1);
   return options;
 }
