@@ -277,6 +277,8 @@ void Database::make_catalog() {
   file_->set_catalog_root(root);
 }
 
+// What undoing writes was promised space before the crash, but padding may have used it since, and
+// nobody moves replay's start before all is undone: the log's bound is suspended until then.
 // Losers are undone before anybody can begin a transaction, and the catalog is read again then:
 // trees that they made are gone.
 void Database::finish_recovery(const Unfinished& unfinished) {

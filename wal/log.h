@@ -144,8 +144,7 @@ class Log {
 
   // Bounds
 
-  /// A place in the stream from which everything appended later will be replayed. Waits for the
-  /// turn.
+  /// A place from which everything appended later will be replayed. Waits for the turn.
   [[nodiscard]] LogStart current_start();
   /// Says durably that replay starts at `start`, which current_start() returned, with this note,
   /// and gives segments before it back; nothing if it starts later already. Whether
