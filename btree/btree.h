@@ -25,7 +25,6 @@
 // Thread-safety: all functions, from any thread. Each call is atomic by itself.
 #pragma once
 
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -224,16 +223,6 @@ class BTree {
       let_go(by, std::move(value.leaf), key, value.slot, last);
     }
     return value.written;
-  }
-  /// If the caller's change throws, the value is as it was, given that somebody may want it back.
-  template <class Change>
-  static void change_whole(Change& change, MutableBytes value, ByteView before) {
-    try {
-      change(value);
-    } catch (...) {
-      std::memcpy(value.data(), before.data(), before.size());
-      throw;
-    }
   }
   [[nodiscard]] WriteOutcome outcome_of(const Written& written, ByteView key);
   [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);

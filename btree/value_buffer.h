@@ -28,4 +28,17 @@ class ValueBuffer {
   std::array<char, record_bytes_max(buffer::kPageSizeMax)> bytes_;
 };
 
+/// Calls change(value); if it throws, the value is `before` again, unless that is empty.
+template <class Change>
+void change_whole(Change& change, MutableBytes value, ByteView before) {
+  try {
+    change(value);
+  } catch (...) {
+    if (!before.empty()) {
+      std::memcpy(value.data(), before.data(), before.size());
+    }
+    throw;
+  }
+}
+
 }  // namespace palimpsest::btree
