@@ -141,6 +141,7 @@ BTree& Catalog::tree(TreeId id) {
 std::vector<std::string> Catalog::names() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
+  names.reserve(by_name_.size());
   for (const auto& [name, id] : by_name_) {
     names.push_back(name);
   }
@@ -150,6 +151,7 @@ std::vector<std::string> Catalog::names() const {
 std::vector<Catalog::Entry> Catalog::entries() const {
   const std::lock_guard lock(mutex_);
   std::vector<Entry> entries;
+  entries.reserve(trees_.size());
   for (const auto& [id, known] : trees_) {
     entries.push_back({.name = known.name, .id = id, .root = known.root});
   }
