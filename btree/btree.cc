@@ -486,7 +486,7 @@ void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> app
 
 // The tree is not used any more: its only page goes.
 void BTree::undo_creation(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> append) {
-  std::vector<std::byte> body(inverse_bytes(record));
+  std::vector<std::byte> body(inverse_bytes(record, root_page_, 0));
   write_inverse(record, root_page_, 0, body);
   if (descent_.root_level() != 0) {
     refuse_undo_creation();

@@ -141,7 +141,7 @@ void RecordChange::log_modified(ByteView before) noexcept {
 // the undone change had reserved for this moment is used, or reserved for the changes before it.
 RecordChange::Freed RecordChange::undo(const TreeRecord& record,
                                        FunctionRef<Gsn(Gsn, ConstBytes)> append) {
-  std::vector<std::byte> body(inverse_bytes(record));
+  std::vector<std::byte> body(inverse_bytes(record, page_id_of(leaf_), at_.slot));
   write_inverse(record, page_id_of(leaf_), at_.slot, body);
   const ConstBytes image(leaf_.page(), page_size_);
   auto fault = redo_fault(body, page_id_of(leaf_), image);

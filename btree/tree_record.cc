@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "btree/key_bytes.h"
 #include "btree/node_image.h"
@@ -36,11 +37,51 @@ void forget(TreeRecord& record) noexcept {
   record.key = {};
   record.flags_before = 0;
   record.flags_after = 0;
+  record.patch_end = 0;
   record.prefix_len = 0;
   record.suffix_len = 0;
   record.before = {};
   record.after = {};
   record.list = {};
+}
+
+/// Takes a number that has 16 bits.
+template <class Short>
+bool take_short(ByteView& bytes, Short& number) noexcept {
+  std::uint64_t taken = 0;
+  if (!take_number(bytes, taken) || taken > std::numeric_limits<std::uint16_t>::max()) {
+    return false;
+  }
+  number = static_cast<Short>(taken);
+  return true;
+}
+
+bool take_flags(ByteView& bytes, RecordChangeHead& head) noexcept {
+  if (bytes.size() < 2) {
+    return false;
+  }
+  head.flags_before = static_cast<std::uint8_t>(bytes[0]);
+  head.flags_after = static_cast<std::uint8_t>(bytes[1]);
+  bytes.remove_prefix(2);
+  return true;
+}
+
+/// Takes what a record change begins with, up to the key, off its payload, which is not empty.
+bool take_head(ByteView& bytes, RecordChangeHead& head) noexcept {
+  const auto first = static_cast<std::uint8_t>(bytes[0]);
+  bytes.remove_prefix(1);
+  std::uint64_t tree = 0;
+  std::uint64_t page = 0;
+  head.kind = kind_in(first);
+  head.compensation = (first & kCompensation) != 0;
+  if (!take_short(bytes, head.slot) || !take_number(bytes, tree) ||
+      tree > std::numeric_limits<std::uint32_t>::max() || !take_number(bytes, page) ||
+      !take_short(bytes, head.key_len)) {
+    return false;
+  }
+  head.tree_id = TreeId{static_cast<std::uint32_t>(tree)};
+  head.page_id = PageId{page};
+  return (first & kHasFlags) == 0 || take_flags(bytes, head);
 }
 
 /// Takes a payload apart from front to back.
@@ -54,7 +95,7 @@ class Parser {
       return "it is empty";
     }
     forget(record_);
-    record_.kind = TreeRecordKind{static_cast<std::uint8_t>(rest_[0])};
+    record_.kind = kind_in(static_cast<std::uint8_t>(rest_[0]));
     switch (record_.kind) {
       case TreeRecordKind::insert:
       case TreeRecordKind::erase:
@@ -75,12 +116,12 @@ class Parser {
  private:
   /// The next `bytes` bytes, as `value`; false if there are fewer.
   template <class T>
-  [[nodiscard]] bool take(T& value, std::size_t bytes = sizeof(T)) noexcept {
-    if (rest_.size() < bytes) {
+  [[nodiscard]] bool take(T& value) noexcept {
+    if (rest_.size() < sizeof value) {
       return false;
     }
-    std::memcpy(&value, rest_.data(), bytes);
-    rest_.remove_prefix(bytes);
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_.remove_prefix(sizeof value);
     return true;
   }
   [[nodiscard]] bool take(ByteView& bytes, std::size_t size) noexcept {
@@ -126,24 +167,28 @@ class Parser {
 };
 
 Fault Parser::record_change() {
-  RecordChangeHeader header;
-  if (!take(header, kRecordChangeBytes)) {
+  const unsigned bits = bits_in(static_cast<std::uint8_t>(rest_[0]));
+  RecordChangeHead head;
+  if (!take_head(rest_, head)) {
     return cut_off();
   }
-  if (Fault fault = identity(header.tree_id, header.page_id)) {
+  if (Fault fault = identity(head.tree_id, head.page_id)) {
     return fault;
   }
-  record_.compensation = (header.bits & kCompensation) != 0;
-  record_.slot = header.slot;
-  record_.flags_before = header.flags_before;
-  record_.flags_after = header.flags_after;
-  if ((header.bits & ~kCompensation) != 0) {
-    return fmt::format("unknown bits {:#x}", header.bits);
+  record_.compensation = head.compensation;
+  record_.slot = head.slot;
+  record_.flags_before = head.flags_before;
+  record_.flags_after = head.flags_after;
+  if ((bits & ~(kCompensation | kHasFlags)) != 0) {
+    return fmt::format("unknown bits {:#x}", bits);
   }
-  if (header.key_len == 0 || header.key_len > key_bytes_max(page_size_)) {
-    return fmt::format("a key of {} bytes", header.key_len);
+  if ((bits & kHasFlags) != 0 && !head.has_flags()) {
+    return "flags that say nothing";
   }
-  if (!take(record_.key, header.key_len)) {
+  if (head.key_len == 0 || head.key_len > key_bytes_max(page_size_)) {
+    return fmt::format("a key of {} bytes", head.key_len);
+  }
+  if (!take(record_.key, head.key_len)) {
     return cut_off();
   }
   if (Fault fault = flags()) {
@@ -194,36 +239,33 @@ Fault Parser::body() {
 
 Fault Parser::patch() {
   record_.list = rest_;
-  std::uint32_t end = 0;
+  const std::size_t limit = record_bytes_max(page_size_) - record_.key.size();
+  std::uint64_t end = 0;
   for (bool first = true; !rest_.empty(); first = false) {
     PatchRun run;
-    ByteView bytes;
-    if (!take(run) || !take(bytes, std::size_t{2} * run.len)) {
+    if (!take_patch_run(rest_, end, run)) {
       return cut_off();
     }
-    if (run.len == 0 || (!first && run.offset <= end)) {
-      return fmt::format("a run of {} bytes at {} behind one up to {}", run.len, run.offset, end);
+    const std::size_t len = run.difference.size();
+    if (len == 0 || (!first && run.offset == end) || run.offset > limit ||
+        len > limit - run.offset) {
+      return fmt::format("a run of {} bytes at {} of a value, behind one up to {}", len, run.offset,
+                         end);
     }
-    end = std::uint32_t{run.offset} + run.len;
+    end = run.offset + len;
   }
-  if (record_.key.size() + end > record_bytes_max(page_size_)) {
-    return fmt::format("a run up to {} of a value", end);
-  }
+  record_.patch_end = static_cast<std::uint32_t>(end);
   return std::nullopt;
 }
 
 Fault Parser::replace() {
-  ReplaceHeader header;
-  if (!take(header) || !take(record_.before, header.before_len)) {
+  std::uint16_t before_len = 0;
+  if (!take_short(rest_, record_.prefix_len) || !take_short(rest_, record_.suffix_len) ||
+      !take_short(rest_, before_len) || !take(record_.before, before_len)) {
     return cut_off();
   }
   record_.after = take_rest();
-  record_.prefix_len = header.prefix_len;
-  record_.suffix_len = header.suffix_len;
-  const std::size_t common = std::size_t{header.prefix_len} + header.suffix_len;
-  if (header.reserved != 0) {
-    return "reserved bytes are not zero";
-  }
+  const std::size_t common = std::size_t{record_.prefix_len} + record_.suffix_len;
   if (record_.key.size() + common + std::max(record_.before.size(), record_.after.size()) >
       record_bytes_max(page_size_)) {
     return fmt::format("values of {} and {} bytes", common + record_.before.size(),
@@ -262,8 +304,8 @@ Fault Parser::leaf_change() {
   if (Fault fault = identity(header.tree_id, header.page_id)) {
     return fault;
   }
-  if (header.bits != 0) {
-    return fmt::format("unknown bits {:#x}", header.bits);
+  if (bits_in(header.kind) != 0 || header.reserved != 0) {
+    return fmt::format("unknown bits {:#x}", bits_in(header.kind));
   }
   if (record_.kind == TreeRecordKind::purge) {
     return entries(header.count);
@@ -307,7 +349,7 @@ Fault Parser::structure_change() {
   record_.above = header.above;
   record_.slot = header.slot;
   record_.cut = header.cut;
-  record_.new_goes_left = (header.bits & kNewGoesLeft) != 0;
+  record_.new_goes_left = (header.kind & kNewGoesLeft) != 0;
   if (Fault fault = structure_numbers(header)) {
     return fault;
   }
@@ -326,8 +368,9 @@ Fault Parser::structure_numbers(const StructureChangeHeader& header) const {
     return fmt::format("pages {:#x}, {:#x} and {:#x} together", raw(header.left), raw(header.right),
                        raw(header.above));
   }
-  if ((header.bits & ~(is_split ? kNewGoesLeft : 0)) != 0 || (!has_parent && header.slot != 0) ||
-      (!is_split && header.cut != 0)) {
+  const unsigned known_bits = is_split ? kNewGoesLeft : 0;
+  if ((bits_in(header.kind) & ~known_bits) != 0 || header.reserved != 0 ||
+      (!has_parent && header.slot != 0) || (!is_split && header.cut != 0)) {
     return "unknown bits, or numbers that nobody reads";
   }
   if (splits ? header.separator_len == 0 || header.separator_len > key_bytes_max(page_size_)
@@ -360,6 +403,23 @@ Fault Parser::images(const StructureChangeHeader& header) {
     return fmt::format("level {} below another", image_level(record_.right_image));
   }
   return std::nullopt;
+}
+
+/// Of what is no record change.
+std::optional<RecordSummary> summarize_other(TreeRecordKind kind, ByteView payload) noexcept {
+  LeafChangeHeader header;
+  if (payload.size() < sizeof header) {
+    return std::nullopt;
+  }
+  std::memcpy(&header, payload.data(), sizeof header);
+  const bool formats = kind == TreeRecordKind::format_root;
+  return RecordSummary{
+      .is_record_change = false,
+      .is_undoable = formats,
+      .is_compensation = kind == TreeRecordKind::free_root,
+      .names_large_value = false,
+      .only_page = formats || kind == TreeRecordKind::purge ? header.page_id : kNoPage,
+      .formats = formats};
 }
 
 /// Judges the nodes that a structure change carries.
@@ -414,28 +474,25 @@ std::string_view name_of(TreeRecordKind kind) noexcept {
 }
 
 std::optional<RecordSummary> summarize(ConstBytes payload) noexcept {
-  RecordSummary summary;
-  RecordChangeHeader header{};
-  if (payload.size() < sizeof(LeafChangeHeader)) {
+  if (payload.empty()) {
     return std::nullopt;
   }
-  std::memcpy(&header, payload.data(), std::min(payload.size(), kRecordChangeBytes));
-  summary.is_record_change = header.kind <= TreeRecordKind::mark;
-  if (summary.is_record_change) {
-    if (payload.size() < kRecordChangeBytes) {
-      return std::nullopt;
-    }
-    summary.is_compensation = (header.bits & kCompensation) != 0;
-    summary.names_large_value =
-        is_large(header.flags_before | header.flags_after) && header.kind != TreeRecordKind::mark;
+  ByteView rest = as_view(payload.data(), payload.size());
+  const TreeRecordKind kind = kind_in(static_cast<std::uint8_t>(rest[0]));
+  if (kind > TreeRecordKind::mark) {
+    return summarize_other(kind, rest);
   }
-  summary.formats = header.kind == TreeRecordKind::format_root;
-  summary.is_undoable = summary.formats || (summary.is_record_change && !summary.is_compensation);
-  summary.is_compensation = summary.is_compensation || header.kind == TreeRecordKind::free_root;
-  if (summary.is_record_change || summary.formats || header.kind == TreeRecordKind::purge) {
-    summary.only_page = header.page_id;
+  RecordChangeHead head;
+  if (!take_head(rest, head)) {
+    return std::nullopt;
   }
-  return summary;
+  return RecordSummary{.is_record_change = true,
+                       .is_undoable = !head.compensation,
+                       .is_compensation = head.compensation,
+                       .names_large_value = is_large(head.flags_before | head.flags_after) &&
+                                            kind != TreeRecordKind::mark,
+                       .only_page = head.page_id,
+                       .formats = false};
 }
 
 std::optional<std::string> parse_tree_record(ConstBytes payload, std::uint32_t page_size,

@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/function_ref.h"
 #include "base/ids.h"
+#include "base/varint.h"
 #include "btree/large_value_format.h"
 #include "btree/node_layout.h"
 #include "btree/node_validate.h"
@@ -42,6 +43,7 @@ struct TreeRecord {
   ByteView key;        ///< record changes only, as the rest
   std::uint16_t flags_before = 0;
   std::uint16_t flags_after = 0;
+  std::uint32_t patch_end = 0;   ///< patch: behind the last byte that changes
   std::uint32_t prefix_len = 0;  ///< replace
   std::uint32_t suffix_len = 0;  ///< replace
   ByteView before;  ///< erase: a descriptor or nothing; replace: what lies between the two above
@@ -57,8 +59,20 @@ struct TreeRecord {
 
 [[nodiscard]] std::string_view name_of(TreeRecordKind kind) noexcept;
 
+/// Takes a varint off the front of bytes. False if there is none.
+[[nodiscard]] inline bool take_number(ByteView& bytes, std::uint64_t& number) noexcept {
+  const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
+  const std::byte* end = begin + bytes.size();
+  const std::byte* next = take_varint(begin, end, number);
+  if (next == nullptr) {
+    return false;
+  }
+  bytes.remove_prefix(static_cast<std::size_t>(next - begin));
+  return true;
+}
+
 /// What can be said of a payload at once: for who looks at every record of a log and needs little
-/// of most. Judged is only that it is long enough.
+/// of most. Judged is only that the numbers asked for are there.
 struct RecordSummary {
   bool is_record_change = false;
   bool is_undoable = false;
@@ -104,21 +118,31 @@ void visit_extents(const TreeRecord& record, std::uint32_t page_size,
                    FunctionRef<void(const LargeValueDescriptor&, ExtentEffect)> visit);
 
 /// A run of changed bytes in a value.
-struct PatchPiece {
-  std::uint32_t offset = 0;
-  ByteView before;
-  ByteView after;
+struct PatchRun {
+  std::uint64_t offset = 0;
+  ByteView difference;  ///< the bytes before XOR the bytes after
 };
 
-/// Calls use(PatchPiece) for each run of a patch.
+/// Takes the run that follows one which ends at `end` off the list. False if no whole run is there.
+[[nodiscard]] inline bool take_patch_run(ByteView& list, std::uint64_t end,
+                                         PatchRun& run) noexcept {
+  std::uint64_t gap = 0;
+  std::uint64_t len = 0;
+  if (!take_number(list, gap) || !take_number(list, len) || len > list.size()) {
+    return false;
+  }
+  run = {end + gap, list.substr(0, len)};
+  list.remove_prefix(len);
+  return true;
+}
+
+/// Calls use(PatchRun) for each run of a patch.
 template <class Use>
-void for_each_patch_piece(ByteView list, Use&& use) {
-  while (!list.empty()) {
-    PatchRun run;
-    std::memcpy(&run, list.data(), sizeof run);
-    list.remove_prefix(sizeof run);
-    use(PatchPiece{run.offset, list.substr(0, run.len), list.substr(run.len, run.len)});
-    list.remove_prefix(std::size_t{2} * run.len);
+void for_each_patch_run(ByteView list, Use&& use) {
+  PatchRun run;
+  for (std::uint64_t end = 0; take_patch_run(list, end, run);
+       end = run.offset + run.difference.size()) {
+    use(run);
   }
 }
 

@@ -4,60 +4,44 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "btree/tree_record_writer.h"
 
 namespace palimpsest::btree {
 namespace {
 
-/// Unchanged bytes between two changed ones from which on two runs are shorter than one: a run's
-/// header has four bytes, an unchanged byte in a run stands there twice.
-constexpr std::size_t kRunGapMin = sizeof(PatchRun) / 2 + 1;
-
-/// Writes a payload from front to back, all of it.
-class Writer {
- public:
-  explicit Writer(MutableBytes into) noexcept : at_(into.data()), end_(at_ + into.size()) {}
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
-  ~Writer() { debug_check(at_ == end_, "a payload has the length that was announced"); }
-
-  template <class T>
-  void put(const T& value, std::size_t bytes = sizeof(T)) noexcept {
-    std::memcpy(at_, &value, bytes);
-    at_ += bytes;
-  }
-  void put(ByteView bytes) noexcept {
-    if (!bytes.empty()) {
-      std::memcpy(at_, bytes.data(), bytes.size());
-      at_ += bytes.size();
-    }
-  }
-  void put(const NodeView& node, const SwipNames& swips) noexcept {
-    write_node_image(node, swips, at_);
-    at_ += node_image_bytes(node);
-  }
-
- private:
-  std::byte* at_;
-  std::byte* end_;
-};
+/// Unchanged bytes between two changed ones from which on two runs are shorter than one: a run
+/// begins with two bytes, mostly.
+constexpr std::size_t kRunGapMin = 3;
 
 template <class T>
 std::uint16_t short_of(T number) noexcept {
   return static_cast<std::uint16_t>(number);
 }
 
-void put_record_change(Writer& writer, TreeRecordKind kind, const RecordPlace& at,
-                       std::uint16_t flags_before, std::uint16_t flags_after) noexcept {
-  RecordChangeHeader header{};
-  header.kind = kind;
-  header.slot = short_of(at.slot);
-  header.tree_id = at.tree;
-  header.page_id = at.page;
-  header.key_len = short_of(at.key.size());
-  header.flags_before = static_cast<std::uint8_t>(flags_before);
-  header.flags_after = static_cast<std::uint8_t>(flags_after);
-  writer.put(header, kRecordChangeBytes);
-  writer.put(at.key);
+RecordChangeHead head_of(TreeRecordKind kind, const RecordPlace& at, std::uint16_t flags_before,
+                         std::uint16_t flags_after) noexcept {
+  return {.kind = kind,
+          .compensation = false,
+          .slot = short_of(at.slot),
+          .tree_id = at.tree,
+          .page_id = at.page,
+          .key_len = short_of(at.key.size()),
+          .flags_before = static_cast<std::uint8_t>(flags_before),
+          .flags_after = static_cast<std::uint8_t>(flags_after)};
+}
+
+/// Head and key.
+std::size_t place_bytes(const RecordChangeHead& head) noexcept {
+  return record_head_bytes(head) + head.key_len;
+}
+
+void put_place(TreeRecordWriter& writer, const RecordChangeHead& head, ByteView key) noexcept {
+  writer.put_head(head);
+  writer.put(key);
+}
+
+void put_image(TreeRecordWriter& writer, const NodeView& node, const SwipNames& swips) noexcept {
+  write_node_image(node, swips, writer.skip(node_image_bytes(node)));
 }
 
 /// Calls use(offset, length) for each run of bytes in which two values of one length differ.
@@ -72,6 +56,12 @@ void for_each_difference(ByteView before, ByteView after, Use use) noexcept {
     }
     use(begin, end - begin);
     begin = end + common_prefix_length(before.substr(end), after.substr(end));
+  }
+}
+
+void put_difference(ByteView before, const char* after, std::byte* into) noexcept {
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    into[i] = static_cast<std::byte>(before[i] ^ after[i]);
   }
 }
 
@@ -115,7 +105,7 @@ ByteView descriptor_of(const LeafView& leaf, SlotIndex slot) noexcept {
 StructureChangeHeader structure_change(TreeRecordKind kind, TreeId tree, PageId left, PageId right,
                                        PageId above) noexcept {
   StructureChangeHeader header{};
-  header.kind = kind;
+  header.kind = kind_byte(kind);
   header.tree_id = tree;
   header.left = left;
   header.right = right;
@@ -125,56 +115,78 @@ StructureChangeHeader structure_change(TreeRecordKind kind, TreeId tree, PageId 
 
 }  // namespace
 
+RecordChangeHead LoggedInsert::head() const noexcept {
+  return head_of(TreeRecordKind::insert, at, 0, after.flags);
+}
+
 std::size_t LoggedInsert::encoded_bytes() const noexcept {
-  return kRecordChangeBytes + at.key.size() + after.value.size();
+  return place_bytes(head()) + after.value.size();
 }
 
 void LoggedInsert::encode(MutableBytes into) const noexcept {
-  Writer writer(into);
-  put_record_change(writer, TreeRecordKind::insert, at, 0, after.flags);
+  TreeRecordWriter writer(into);
+  put_place(writer, head(), at.key);
   writer.put(after.value);
 }
 
+RecordChangeHead LoggedUpdate::head() const noexcept {
+  return head_of(is_patch(*this) ? TreeRecordKind::patch : TreeRecordKind::replace, at,
+                 before.flags, after.flags);
+}
+
 std::size_t LoggedUpdate::encoded_bytes() const noexcept {
-  std::size_t bytes = kRecordChangeBytes + at.key.size();
+  std::size_t bytes = place_bytes(head());
   if (is_patch(*this)) {
-    for_each_difference(before.value, after.value,
-                        [&](std::size_t, std::size_t len) { bytes += sizeof(PatchRun) + 2 * len; });
+    std::size_t end = 0;
+    for_each_difference(before.value, after.value, [&](std::size_t offset, std::size_t len) {
+      bytes += varint_bytes(offset - end) + varint_bytes(len) + len;
+      end = offset + len;
+    });
     return bytes;
   }
   const Common common = common_of(*this);
-  return bytes + sizeof(ReplaceHeader) + between(before.value, common).size() +
-         between(after.value, common).size();
+  const std::size_t old_bytes = between(before.value, common).size();
+  return bytes + varint_bytes(common.prefix) + varint_bytes(common.suffix) +
+         varint_bytes(old_bytes) + old_bytes + between(after.value, common).size();
 }
 
 void LoggedUpdate::encode(MutableBytes into) const noexcept {
-  Writer writer(into);
-  if (is_patch(*this)) {
-    put_record_change(writer, TreeRecordKind::patch, at, before.flags, after.flags);
-    for_each_difference(before.value, after.value, [&](std::size_t offset, std::size_t len) {
-      writer.put(PatchRun{short_of(offset), short_of(len)});
-      writer.put(before.value.substr(offset, len));
-      writer.put(after.value.substr(offset, len));
-    });
-    return;
-  }
+  TreeRecordWriter writer(into);
+  put_place(writer, head(), at.key);
+  is_patch(*this) ? put_patch(writer) : put_replace(writer);
+}
+
+void LoggedUpdate::put_patch(TreeRecordWriter& writer) const noexcept {
+  std::size_t end = 0;
+  for_each_difference(before.value, after.value, [&](std::size_t offset, std::size_t len) {
+    writer.put_number(offset - end);
+    writer.put_number(len);
+    end = offset + len;
+    put_difference(before.value.substr(offset, len), after.value.data() + offset, writer.skip(len));
+  });
+}
+
+void LoggedUpdate::put_replace(TreeRecordWriter& writer) const noexcept {
   const Common common = common_of(*this);
   const ByteView old = between(before.value, common);
-  put_record_change(writer, TreeRecordKind::replace, at, before.flags, after.flags);
-  writer.put(
-      ReplaceHeader{short_of(common.prefix), short_of(common.suffix), short_of(old.size()), 0});
+  writer.put_number(common.prefix);
+  writer.put_number(common.suffix);
+  writer.put_number(old.size());
   writer.put(old);
   writer.put(between(after.value, common));
 }
 
+RecordChangeHead LoggedMark::head() const noexcept {
+  return head_of(TreeRecordKind::mark, at, flags_before, flags_before ^ kGhost);
+}
+
 std::size_t LoggedMark::encoded_bytes() const noexcept {
-  return kRecordChangeBytes + at.key.size();
+  return place_bytes(head());
 }
 
 void LoggedMark::encode(MutableBytes into) const noexcept {
-  Writer writer(into);
-  put_record_change(writer, TreeRecordKind::mark, at, flags_before,
-                    static_cast<std::uint16_t>(flags_before ^ kGhost));
+  TreeRecordWriter writer(into);
+  put_place(writer, head(), at.key);
 }
 
 std::size_t LoggedPurge::encoded_bytes() const noexcept {
@@ -187,9 +199,9 @@ std::size_t LoggedPurge::encoded_bytes() const noexcept {
 
 void LoggedPurge::encode(MutableBytes into) const noexcept {
   debug_check(!slots.empty(), "a purge that is logged removes something");
-  Writer writer(into);
-  writer.put(LeafChangeHeader{TreeRecordKind::purge, 0, short_of(slots.size()), leaf.tree_id(),
-                              leaf.page_id()});
+  TreeRecordWriter writer(into);
+  writer.put(LeafChangeHeader{kind_byte(TreeRecordKind::purge), 0, short_of(slots.size()),
+                              leaf.tree_id(), leaf.page_id()});
   for (const SlotIndex slot : slots) {
     const ByteView descriptor = descriptor_of(leaf, slot);
     writer.put(PurgeEntry{short_of(slot), short_of(descriptor.size())});
@@ -202,7 +214,8 @@ std::size_t LoggedFormatRoot::encoded_bytes() noexcept {
 }
 
 void LoggedFormatRoot::encode(MutableBytes into) const noexcept {
-  Writer(into).put(LeafChangeHeader{TreeRecordKind::format_root, 0, 0, tree, root});
+  TreeRecordWriter(into).put(
+      LeafChangeHeader{kind_byte(TreeRecordKind::format_root), 0, 0, tree, root});
 }
 
 std::size_t LoggedSplit::encoded_bytes() const noexcept {
@@ -212,14 +225,14 @@ std::size_t LoggedSplit::encoded_bytes() const noexcept {
 void LoggedSplit::encode(MutableBytes into) const noexcept {
   StructureChangeHeader header =
       structure_change(TreeRecordKind::split, right.tree_id(), left, right.page_id(), parent);
-  header.bits = plan.new_goes_left ? kNewGoesLeft : 0;
+  header.kind = kind_byte(TreeRecordKind::split, plan.new_goes_left ? kNewGoesLeft : 0);
   header.slot = short_of(parent_slot);
   header.cut = short_of(plan.cut);
   header.separator_len = short_of(plan.separator.size());
-  Writer writer(into);
+  TreeRecordWriter writer(into);
   writer.put(header);
   writer.put(plan.separator.view());
-  writer.put(right, swips);
+  put_image(writer, right, swips);
 }
 
 std::size_t LoggedRootSplit::encoded_bytes() const noexcept {
@@ -232,11 +245,11 @@ void LoggedRootSplit::encode(MutableBytes into) const noexcept {
                                                   left.page_id(), right.page_id(), root);
   header.separator_len = short_of(plan.separator.size());
   header.left_bytes = static_cast<std::uint32_t>(node_image_bytes(left));
-  Writer writer(into);
+  TreeRecordWriter writer(into);
   writer.put(header);
   writer.put(plan.separator.view());
-  writer.put(left, swips);
-  writer.put(right, swips);
+  put_image(writer, left, swips);
+  put_image(writer, right, swips);
 }
 
 std::size_t LoggedMerge::encoded_bytes() const noexcept {
@@ -247,9 +260,9 @@ void LoggedMerge::encode(MutableBytes into) const noexcept {
   StructureChangeHeader header =
       structure_change(TreeRecordKind::merge, right.tree_id(), left, right.page_id(), parent);
   header.slot = short_of(parent_slot);
-  Writer writer(into);
+  TreeRecordWriter writer(into);
   writer.put(header);
-  writer.put(right, swips);
+  put_image(writer, right, swips);
 }
 
 std::size_t LoggedRootMerge::encoded_bytes() const noexcept {
@@ -257,10 +270,10 @@ std::size_t LoggedRootMerge::encoded_bytes() const noexcept {
 }
 
 void LoggedRootMerge::encode(MutableBytes into) const noexcept {
-  Writer writer(into);
+  TreeRecordWriter writer(into);
   writer.put(
       structure_change(TreeRecordKind::merge_root, root.tree_id(), left, right, root.page_id()));
-  writer.put(root, swips);
+  put_image(writer, root, swips);
 }
 
 }  // namespace palimpsest::btree

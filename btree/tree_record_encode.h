@@ -24,6 +24,8 @@
 
 namespace palimpsest::btree {
 
+class TreeRecordWriter;
+
 /// The record that changes; `slot` is where it is, or where it is inserted.
 struct RecordPlace {
   TreeId tree;
@@ -45,6 +47,9 @@ struct LoggedInsert {
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
   void encode(MutableBytes into) const noexcept;
+
+ private:
+  [[nodiscard]] RecordChangeHead head() const noexcept;
 };
 
 /// A value replaced or changed in place, also over a ghost, flags included:
@@ -57,6 +62,11 @@ struct LoggedUpdate {
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
   void encode(MutableBytes into) const noexcept;
+
+ private:
+  [[nodiscard]] RecordChangeHead head() const noexcept;
+  void put_patch(TreeRecordWriter& writer) const noexcept;
+  void put_replace(TreeRecordWriter& writer) const noexcept;
 };
 
 /// LeafNode::set_ghost(). `flags_before`: the record's, before.
@@ -66,6 +76,9 @@ struct LoggedMark {
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
   void encode(MutableBytes into) const noexcept;
+
+ private:
+  [[nodiscard]] RecordChangeHead head() const noexcept;
 };
 
 /// LeafNode::purge_ghosts(). Before.

@@ -12,44 +12,48 @@
 // merges and purges are complete when their one record is in the log, or have not happened.
 // Invariants: (1) redo of a page reads that page and the record, nothing else; a page that is
 //                 formatted is not read;
-//             (2) what undoes a record change follows from its payload alone, and takes no more
-//                 bytes than it;
+//             (2) what undoes a record change follows from its payload alone, but for where the
+//                 record is by then, which is all it may be longer by;
 //             (3) the large values that a change makes known or gives up are named whole in its
 //                 payload, so that the space map can be rebuilt from the log.
 //
-// All integers are little-endian; a payload is not aligned. In the log (offsets in bytes):
+// All integers are little-endian; a payload is not aligned. Record changes, which are nearly all of
+// a log, are packed: "v" is a varint (base/varint.h). In the log (offsets in bytes):
 //   record change (insert, erase, patch, replace, mark)
-//     0  1  kind            TreeRecordKind
-//     1  1  bits            TreeRecordBits
-//     2  2  slot            of the record, in its leaf as it was before an insert
-//     4  4  tree_id
-//     8  8  page_id         the leaf
-//    16  2  key_len         at least 1
-//    18  1  flags_before    RecordFlags; 0 for an insert
-//    19  1  flags_after     RecordFlags; 0 for an erase
-//    20  .  key             whole
+//     0  1  kind            TreeRecordKind, and bits above it
+//     1  v  slot            of the record, in its leaf as it was before an insert
+//     .  v  tree_id
+//     .  v  page_id         the leaf
+//     .  v  key_len         at least 1
+//     .  2  flags           only with kHasFlags: before (0 for an insert) and after (0 for an
+//                           erase), a byte each, not both 0; else both are 0
+//     .  .  key             whole
 //     .  .  by kind, up to the end of the payload:
 //           insert          the value
 //           erase           the descriptor of a large value, else nothing
-//           patch           any number of runs: 2 offset in the value, 2 length, the bytes before,
-//                           the bytes after; ascending, not touching. The length stays; neither
-//                           value is large
-//           replace         2 prefix_len, 2 suffix_len (bytes that both values have in common; 0 if
-//                           one of them is large), 2 before_len, 2 zero, the bytes before between
-//                           prefix and suffix, the bytes after
+//           patch           any number of runs: v bytes between it and the run before, at least 1
+//                           but for the first; v length; the bits that differ, the bytes before XOR
+//                           the bytes after, so that it is its own inverse. The value's length
+//                           stays; neither value is large
+//           replace         v prefix_len, v suffix_len (bytes that both values have in common; 0 if
+//                           one of them is large), v before_len, the bytes before between prefix
+//                           and suffix, the bytes after
 //           mark            nothing: kGhost is set or taken away
 //           An insert over a ghost is a patch or replace of the ghost's body that takes kGhost
 //           away.
 //   format_root: an empty leaf without fences, the root of a new tree; free_root: that page is free
-//     0  8  as above, with bits and slot zero
+//     0  1  kind, no bits
+//     1  1  zero
+//     2  2  zero
+//     4  4  tree_id
 //     8  8  page_id
 //   purge of ghosts
-//     0  8  as above; slot is the number of entries, at least 1
+//     0  8  as above, but  2  2  number of entries, at least 1
 //     8  8  page_id         the leaf
 //    16  .  entries         2 slot, 2 descriptor_len, the descriptor of a large value; slots ascend
 //   structure change (split, split_root, merge, merge_root)
-//     0  1  kind
-//     1  1  bits
+//     0  1  kind and bits
+//     1  1  zero
 //     2  2  slot            separator of the parent that is inserted or removed; 0 with a root
 //     4  4  tree_id
 //     8  8  left            } the pages whose content is divided or joined
@@ -68,6 +72,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/varint.h"
 #include "btree/key_bytes.h"
 #include "btree/node_layout.h"
 
@@ -89,44 +94,45 @@ enum class TreeRecordKind : std::uint8_t {
   free_root,    ///< a new tree's root given back, as compensation of format_root
 };
 
-/// Bits of the second byte. Bits without a name are reserved and zero.
-enum TreeRecordBits : std::uint8_t {
-  kCompensation = 1,  ///< a record change that undoes another and is not undone
-  kNewGoesLeft = 2,   ///< a split: SplitPlan::new_goes_left
-};
+// Bits beside the kind; those without a name are reserved and zero.
+inline constexpr unsigned kCompensation = 0x10;  ///< a record change that undoes another
+inline constexpr unsigned kHasFlags = 0x20;      ///< a record change: flags are there
+inline constexpr unsigned kNewGoesLeft = 0x40;   ///< a split: SplitPlan::new_goes_left
 
-struct RecordChangeHeader {
-  TreeRecordKind kind;
-  std::uint8_t bits;
-  std::uint16_t slot;
-  TreeId tree_id;
-  PageId page_id;
-  std::uint16_t key_len;
-  std::uint8_t flags_before;
-  std::uint8_t flags_after;
+/// The first byte of a payload.
+[[nodiscard]] constexpr std::uint8_t kind_byte(TreeRecordKind kind, unsigned bits = 0) noexcept {
+  return static_cast<std::uint8_t>(static_cast<unsigned>(kind) | bits);
+}
+[[nodiscard]] constexpr TreeRecordKind kind_in(std::uint8_t kind_byte) noexcept {
+  return TreeRecordKind{static_cast<std::uint8_t>(kind_byte & 0xFU)};
+}
+[[nodiscard]] constexpr unsigned bits_in(std::uint8_t kind_byte) noexcept {
+  return kind_byte & 0xF0U;
+}
+
+/// What a record change begins with, up to the key, as numbers.
+struct RecordChangeHead {
+  TreeRecordKind kind{};
+  bool compensation = false;
+  std::uint16_t slot = 0;
+  TreeId tree_id = kNoTree;
+  PageId page_id = kNoPage;
+  std::uint16_t key_len = 0;
+  std::uint8_t flags_before = 0;
+  std::uint8_t flags_after = 0;
+
+  [[nodiscard]] constexpr bool has_flags() const noexcept {
+    return flags_before != 0 || flags_after != 0;
+  }
 };
-/// As it stands in the log: without the padding at the end of the struct.
-inline constexpr std::size_t kRecordChangeBytes = 20;
 
 /// Of format_root, free_root and purge.
 struct LeafChangeHeader {
-  TreeRecordKind kind;
-  std::uint8_t bits;
+  std::uint8_t kind;
+  std::uint8_t reserved;
   std::uint16_t count;
   TreeId tree_id;
   PageId page_id;
-};
-
-struct PatchRun {
-  std::uint16_t offset;
-  std::uint16_t len;
-};
-
-struct ReplaceHeader {
-  std::uint16_t prefix_len;
-  std::uint16_t suffix_len;
-  std::uint16_t before_len;
-  std::uint16_t reserved;
 };
 
 struct PurgeEntry {
@@ -135,8 +141,8 @@ struct PurgeEntry {
 };
 
 struct StructureChangeHeader {
-  TreeRecordKind kind;
-  std::uint8_t bits;
+  std::uint8_t kind;
+  std::uint8_t reserved;
   std::uint16_t slot;
   TreeId tree_id;
   PageId left;
@@ -147,19 +153,23 @@ struct StructureChangeHeader {
   std::uint32_t left_bytes;
 };
 
-static_assert(offsetof(RecordChangeHeader, slot) == 2 &&
-              offsetof(RecordChangeHeader, tree_id) == 4);
-static_assert(offsetof(RecordChangeHeader, page_id) == 8);
-static_assert(offsetof(RecordChangeHeader, key_len) == 16);
-static_assert(offsetof(RecordChangeHeader, flags_after) + 1 == kRecordChangeBytes);
 static_assert(sizeof(LeafChangeHeader) == 16 && offsetof(LeafChangeHeader, page_id) == 8);
 static_assert(offsetof(LeafChangeHeader, count) == 2 && offsetof(LeafChangeHeader, tree_id) == 4);
-static_assert(sizeof(PatchRun) == 4 && sizeof(ReplaceHeader) == 8 && sizeof(PurgeEntry) == 4);
+static_assert(sizeof(PurgeEntry) == 4);
 static_assert(sizeof(StructureChangeHeader) == 40 && offsetof(StructureChangeHeader, left) == 8);
 static_assert(offsetof(StructureChangeHeader, above) == 24);
 static_assert(offsetof(StructureChangeHeader, cut) == 32);
 static_assert(offsetof(StructureChangeHeader, left_bytes) == 36);
 static_assert(kRecordFlagsKnown <= 0xFF, "flags have a byte in a record change");
+
+/// Longest number of a record change that says where in a page something is, or how long it is.
+inline constexpr std::size_t kShortBytesMax = varint_bytes(0xFFFF);
+inline constexpr std::size_t kPageIdBytesMax = varint_bytes(~std::uint64_t{0});
+/// What a record change begins with, up to the key.
+inline constexpr std::size_t kRecordHeadBytesMax =
+    1 + kShortBytesMax + varint_bytes(~std::uint32_t{0}) + kPageIdBytesMax + kShortBytesMax + 2;
+/// Lengths of a replace.
+inline constexpr std::size_t kReplaceHeadBytesMax = 3 * kShortBytesMax;
 
 /// Longest image of a node.
 [[nodiscard]] constexpr std::size_t node_image_bytes_max(std::uint32_t page_size) noexcept {
@@ -169,7 +179,7 @@ static_assert(kRecordFlagsKnown <= 0xFF, "flags have a byte in a record change")
 /// Longest record change: key and value before, key and value after have a quarter page each, and
 /// the key is there once.
 [[nodiscard]] constexpr std::size_t max_record_change_bytes(std::uint32_t page_size) noexcept {
-  return kRecordChangeBytes + sizeof(ReplaceHeader) + std::size_t{2} * record_bytes_max(page_size);
+  return kRecordHeadBytesMax + kReplaceHeadBytesMax + std::size_t{2} * record_bytes_max(page_size);
 }
 
 /// Longest record of all. A split of the root carries all of its records, compact, in two images:

@@ -77,9 +77,8 @@ class Printer {
         add(": {}", value_text(record_.before, record_.flags_before, page_size_));
         break;
       case TreeRecordKind::patch:
-        for_each_patch_piece(record_.list, [&](const PatchPiece& piece) {
-          add(" @{} \"{}\" -> \"{}\"", piece.offset, printable(piece.before),
-              printable(piece.after));
+        for_each_patch_run(record_.list, [&](const PatchRun& run) {
+          add(" @{} ^ \"{}\"", run.offset, printable(run.difference));
         });
         break;
       case TreeRecordKind::replace:

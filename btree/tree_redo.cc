@@ -61,6 +61,7 @@ class PageRedo {
   [[nodiscard]] Fault fault_of_new_page() const;
 
   void apply_record_change(LeafNode leaf) const noexcept;
+  void apply_patch(MutableBytes value) const noexcept;
   void apply_replace(LeafNode leaf) const noexcept;
   void apply_purge(LeafNode leaf) const noexcept;
   void apply_left(MutableBytes image) const noexcept;
@@ -195,14 +196,11 @@ Fault PageRedo::fault_of_old_value() const {
 
 Fault PageRedo::fault_of_patch(ByteView value) const {
   Fault fault;
-  for_each_patch_piece(record_.list, [&](const PatchPiece& piece) {
-    if (!fault && (piece.offset + piece.before.size() > value.size() ||
-                   value.substr(piece.offset, piece.before.size()) != piece.before)) {
-      fault = fmt::format("slot {}: {} bytes at {} of the value are not what is changed",
-                          record_.slot, piece.before.size(), piece.offset);
-    }
-  });
-  return fault;
+  if (record_.patch_end > value.size()) {
+    return fmt::format("slot {}: a value of {} bytes is changed up to byte {}", record_.slot,
+                       value.size(), record_.patch_end);
+  }
+  return std::nullopt;
 }
 
 Fault PageRedo::fault_of_replace(ByteView value) const {
@@ -228,17 +226,21 @@ void PageRedo::apply_record_change(LeafNode leaf) const noexcept {
     }
     case TreeRecordKind::erase: leaf.remove(slot); return;
     case TreeRecordKind::replace: apply_replace(leaf); break;
-    case TreeRecordKind::patch:
-      for_each_patch_piece(record_.list, [&](const PatchPiece& piece) {
-        std::memcpy(leaf.value_bytes(slot).data() + piece.offset, piece.after.data(),
-                    piece.after.size());
-      });
-      break;
+    case TreeRecordKind::patch: apply_patch(leaf.value_bytes(slot)); break;
     default: break;
   }
   // In memory only. Who redoes a page that has a mapping table keeps that in step himself.
   const std::uint16_t mark = leaf.flags(slot) & kHasEntry;
   leaf.set_flags(slot, static_cast<std::uint16_t>(record_.flags_after | mark));
+}
+
+void PageRedo::apply_patch(MutableBytes value) const noexcept {
+  for_each_patch_run(record_.list, [&](const PatchRun& run) {
+    std::byte* into = value.data() + run.offset;
+    for (const char difference : run.difference) {
+      *into++ ^= static_cast<std::byte>(difference);
+    }
+  });
 }
 
 void PageRedo::apply_replace(LeafNode leaf) const noexcept {

@@ -39,7 +39,7 @@ std::chrono::milliseconds since(SteadyClock::time_point begin) {
 }
 
 std::size_t record_bytes_max(std::uint32_t page_size) {
-  return wal::record_bytes(wal::RecordRole::compensation, btree::max_record_bytes(page_size));
+  return wal::record_bytes_max(wal::RecordRole::compensation, btree::max_record_bytes(page_size));
 }
 
 void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)> show) {

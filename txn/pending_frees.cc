@@ -12,7 +12,7 @@ static_assert(btree::kLargeValueRunsMax <= buffer::kSpaceRunsMax, "a value fits 
 
 namespace {
 
-constexpr std::size_t kRecordBytesMax = wal::record_bytes(
+constexpr std::size_t kRecordBytesMax = wal::record_bytes_max(
     wal::RecordRole::system, buffer::space_record_bytes(btree::kLargeValueRunsMax));
 
 }  // namespace

@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "base/sync_point.h"
-#include "btree/tree_undo.h"
 #include "wal/log_reader.h"
 
 namespace palimpsest::txn {
@@ -61,10 +60,10 @@ void undo(const Change& change, TreeDirectory& trees, Append append) {
   PALIMPSEST_SYNC_POINT("txn.undo.done");
 }
 
-/// Makes sure of a compensation; false if the log has failed.
-bool can_log(wal::TransactionLog& log, std::size_t body_bytes) {
+/// Makes sure of the compensation of a change; false if the log has failed.
+bool can_log(wal::TransactionLog& log, const Change& change) {
   try {
-    log.reserve_compensation(body_bytes);
+    log.reserve_compensation(change.record.body.size());
     return true;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::failed) {
@@ -100,7 +99,7 @@ void roll_back(wal::TransactionLog& log, TreeDirectory& trees) {
   bool logs = true;
   for (Lsn lsn = log.next_to_undo(); lsn != wal::kNoLsn;) {
     const Change change = take_apart(changes.read(lsn), lsn, trees.page_size());
-    logs = logs && can_log(log, btree::inverse_bytes(change.tree));
+    logs = logs && can_log(log, change);
     undo(change, trees, [&](Gsn at_least, ConstBytes body) {
       if (!logs) {
         return at_least;
@@ -125,7 +124,7 @@ void roll_back(const Loser& loser, const wal::Segments& segments, wal::Transacti
   for (Lsn lsn = loser.undo_next; lsn != wal::kNoLsn;) {
     const wal::RecordView record = cursor.find(segments, loser.name.slot, lsn, loser.newest_chunk);
     const Change change = take_apart(record, lsn, trees.page_size());
-    log.reserve_compensation(btree::inverse_bytes(change.tree));
+    log.reserve_compensation(change.record.body.size());
     const Lsn next = change.next(lsn);
     undo(change, trees, [&](Gsn at_least, ConstBytes body) {
       return log.append_compensation_as(

@@ -19,7 +19,7 @@ enum class BatchSequence : std::uint64_t {};
 enum class Incarnation : std::uint64_t {};
 
 /// What a record is; opaque to the log, 0 never occurs.
-enum class RecordType : std::uint16_t {};
+enum class RecordType : std::uint8_t {};
 
 inline constexpr StreamPosition kNowhere{0};
 

@@ -278,19 +278,14 @@ std::uint64_t Log::usable_bytes() const noexcept {
 void Log::read_back(SlotId slot, Lsn lsn, LogCursor& cursor, std::vector<std::byte>& into) const {
   const SlotLog& log = slot_log(slot);
   if (log.in_ring(lsn)) {
-    std::uint32_t bytes = 0;  // a record begins with its length
-    const std::uint64_t rest = raw(log.end()) - raw(lsn);
-    if (rest >= sizeof(RecordHeader)) {
-      log.read(lsn, std::as_writable_bytes(std::span(&bytes, 1)));
-    }
-    check(bytes >= sizeof(RecordHeader) && bytes <= rest, "an LSN is where a record begins");
+    const std::size_t bytes = log.record_bytes_at(lsn, log.end());
+    check(bytes != 0 && bytes <= raw(log.end()) - raw(lsn), "an LSN is where a record begins");
     into.resize(bytes);
     log.read(lsn, into);
     return;
   }
   const auto record = cursor.find(segments_, slot, lsn, log.newest_chunk());
-  const std::byte* begin = record.payload.data() - sizeof(RecordHeader);
-  into.assign(begin, begin + record.bytes());
+  into.assign(record.whole.begin(), record.whole.end());
 }
 
 // Durability

@@ -87,7 +87,7 @@ class Log {
     state.log.publish();
     PALIMPSEST_SYNC_POINT("wal.append.published");
     worker.end_append();
-    state.credit_bytes -= static_cast<std::int64_t>(sizeof(RecordHeader) + payload_bytes);
+    state.credit_bytes -= static_cast<std::int64_t>(record_bytes(gsn, payload_bytes));
     return {gsn, lsn};
   }
 
@@ -104,7 +104,7 @@ class Log {
     const Lsn lsn = state.log.append(type, timestamp, payload_bytes, encode);
     state.log.publish();
     worker.end_append();
-    state.credit_bytes -= static_cast<std::int64_t>(sizeof(RecordHeader) + payload_bytes);
+    state.credit_bytes -= static_cast<std::int64_t>(record_bytes(timestamp, payload_bytes));
     return {timestamp, lsn};
   }
 
@@ -147,8 +147,8 @@ class Log {
   /// A place from which everything appended later will be replayed. Waits for the turn.
   [[nodiscard]] LogStart current_start();
   /// Says durably that replay starts at `start`, which current_start() returned, with this note,
-  /// and gives segments before it back; nothing if it starts later already. Whether
-  /// there were any. Throws failed.
+  /// and gives segments before it back; nothing if it starts later already. Whether there
+  /// were any. Throws failed.
   bool move_start(const LogStart& start, const std::string& note, bool clean);
   /// Behind what has been written of the stream.
   [[nodiscard]] std::uint64_t end_position() const noexcept {

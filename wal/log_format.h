@@ -26,8 +26,9 @@
 //               16  8 stream position of the slot's chunk before, in this incarnation; 0 none
 //               24  8 checksum of bytes [0, 24) and the records
 //               then the records, then zeros up to a multiple of 8
-//   record       0  4 bytes, header included   4  2 type   6  2 reserved   8  8 GSN
-//               then the payload. Records follow each other without padding.
+//   record       .  bytes that follow   .  1 type   .  GSN   .  the payload
+//               Length and GSN are varints (base/varint.h): most records are short, and a log is
+//               most of what a database writes. Records follow each other without padding.
 // Reserved bytes and padding are zero.
 #pragma once
 
@@ -41,6 +42,7 @@
 #include "base/bytes.h"
 #include "base/file_format.h"
 #include "base/ids.h"
+#include "base/varint.h"
 #include "wal/ids.h"
 
 namespace palimpsest::wal {
@@ -87,13 +89,6 @@ struct ChunkHeader {
   std::uint64_t checksum;
 };
 
-struct RecordHeader {
-  std::uint32_t bytes;
-  RecordType type;
-  std::uint16_t reserved;
-  Gsn gsn;
-};
-
 static_assert(sizeof(SegmentHeader) == 64 && offsetof(SegmentHeader, number) == 24);
 static_assert(offsetof(SegmentHeader, uuid) == 40);
 static_assert(sizeof(BatchHeader) == 64 && offsetof(BatchHeader, sequence) == 16);
@@ -101,11 +96,16 @@ static_assert(offsetof(BatchHeader, durable_gsn) == 32);
 static_assert(offsetof(BatchHeader, content_bytes) == 56);
 static_assert(sizeof(ChunkHeader) == 32 && offsetof(ChunkHeader, lsn) == 8);
 static_assert(offsetof(ChunkHeader, previous) == 16 && offsetof(ChunkHeader, checksum) == 24);
-static_assert(sizeof(RecordHeader) == 16 && offsetof(RecordHeader, gsn) == 8);
 
 /// Largest payload of a record: a page of the largest size and what describes it.
 inline constexpr std::size_t kPayloadBytesMax = std::size_t{144} << 10U;
-inline constexpr std::size_t kRecordBytesMax = kPayloadBytesMax + sizeof(RecordHeader);
+/// Bytes of a record's length.
+inline constexpr std::size_t kLengthBytesMax = 3;
+/// Bytes of a record before its payload.
+inline constexpr std::size_t kRecordHeaderBytesMax =
+    kLengthBytesMax + sizeof(RecordType) + varint_bytes(kCounterMax);
+inline constexpr std::size_t kRecordBytesMax = kRecordHeaderBytesMax + kPayloadBytesMax;
+static_assert(varint_bytes(kRecordBytesMax) == kLengthBytesMax);
 
 [[nodiscard]] constexpr std::size_t round_up(std::size_t bytes, std::size_t alignment) noexcept {
   return (bytes + alignment - 1) / alignment * alignment;
@@ -115,15 +115,29 @@ inline constexpr std::size_t kRecordBytesMax = kPayloadBytesMax + sizeof(RecordH
 struct RecordView {
   RecordType type{};
   Gsn gsn{};
-  ConstBytes payload;
-
-  /// Of the whole record.
-  [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(RecordHeader) + payload.size(); }
+  ConstBytes payload{};  ///< the end of `whole`
+  ConstBytes whole{};
 };
 
 /// Takes the record at `at` of `records`, or nothing if no whole record lies there: bytes from disk
-/// may be anything. `record.payload` is a view.
+/// may be anything. What is shown are views.
 [[nodiscard]] std::optional<RecordView> record_at(ConstBytes records, std::size_t at) noexcept;
+/// Bytes of the record whose first bytes these are, kLengthBytesMax or as many as there are; 0 if
+/// they are none's.
+[[nodiscard]] std::size_t record_bytes_at(ConstBytes first_bytes) noexcept;
+
+/// Bytes of a record with such a payload.
+[[nodiscard]] constexpr std::size_t record_bytes(Gsn gsn, std::size_t payload_bytes) noexcept {
+  const std::size_t follow = sizeof(RecordType) + varint_bytes(raw(gsn)) + payload_bytes;
+  return varint_bytes(follow) + follow;
+}
+/// Writes what stands before the payload; returns where that goes.
+[[nodiscard]] inline std::byte* put_record_header(std::byte* into, RecordType type, Gsn gsn,
+                                                  std::size_t payload_bytes) noexcept {
+  into = put_varint(into, sizeof type + varint_bytes(raw(gsn)) + payload_bytes);
+  *into++ = static_cast<std::byte>(type);
+  return put_varint(into, raw(gsn));
+}
 
 // Segments
 

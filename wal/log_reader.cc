@@ -213,7 +213,7 @@ void LogReader::visit_batch(StreamPosition at, const BatchHeader& header, ConstB
       shown.lsn = Lsn{raw(chunk->header.lsn) + in_chunk};
       shown.counts = record->gsn <= cut;
       show(shown);
-      in_chunk += record->bytes();
+      in_chunk += record->whole.size();
     }
     offset += chunk_bytes(chunk->records.size());
   }

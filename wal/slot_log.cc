@@ -1,6 +1,7 @@
 #include "wal/slot_log.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace palimpsest::wal {
@@ -28,14 +29,21 @@ void SlotLog::copy_out(std::uint64_t from, MutableBytes into) const noexcept {
   std::memcpy(into.data() + first, ring_.data(), into.size() - first);
 }
 
+std::size_t SlotLog::record_bytes_at(Lsn lsn, Lsn end) const noexcept {
+  std::array<std::byte, kLengthBytesMax> first;
+  const MutableBytes some =
+      MutableBytes(first).first(std::min<std::size_t>(first.size(), raw(end) - raw(lsn)));
+  copy_out(raw(lsn), some);
+  return wal::record_bytes_at(some);
+}
+
 Lsn SlotLog::whole_records(Lsn from, Lsn to, std::size_t bytes_max) const noexcept {
   if (raw(to) - raw(from) <= bytes_max) {
     return to;
   }
   std::uint64_t end = raw(from);
   for (;;) {
-    std::uint32_t bytes = 0;
-    copy_out(end, std::as_writable_bytes(std::span(&bytes, 1)));  // a record begins with its length
+    const std::size_t bytes = record_bytes_at(Lsn{end}, to);
     if (end + bytes - raw(from) > bytes_max) {
       return Lsn{end};
     }

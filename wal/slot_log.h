@@ -47,16 +47,13 @@ class SlotLog {
   /// touch this log. The record is not published yet. Returns its LSN. There is room for it.
   template <class Encode>
   Lsn append(RecordType type, Gsn gsn, std::size_t payload_bytes, Encode&& encode) noexcept {
-    const std::size_t bytes = sizeof(RecordHeader) + payload_bytes;
+    const std::size_t bytes = record_bytes(gsn, payload_bytes);
     check(bytes <= scratch_.size_bytes(), "a record is no larger than the largest");
     debug_check(has_room(bytes), "room is asked for before latches");
     const std::size_t at = end_ & (capacity_ - 1);
     const bool wraps = at + bytes > capacity_;
     std::byte* record = wraps ? scratch_.data() : ring_.data() + at;
-    const RecordHeader header{
-        .bytes = static_cast<std::uint32_t>(bytes), .type = type, .reserved = 0, .gsn = gsn};
-    std::memcpy(record, &header, sizeof header);
-    encode(MutableBytes(record + sizeof header, payload_bytes));
+    encode(MutableBytes(put_record_header(record, type, gsn, payload_bytes), payload_bytes));
     if (wraps) {
       copy_in(at, bytes);
     }
@@ -74,6 +71,8 @@ class SlotLog {
   [[nodiscard]] bool in_ring(Lsn lsn) const noexcept {
     return raw(lsn) + capacity_ >= end_ && raw(lsn) <= end_;
   }
+  /// Bytes of the record at `lsn`, before `end`, in the ring.
+  [[nodiscard]] std::size_t record_bytes_at(Lsn lsn, Lsn end) const noexcept;
   /// Copies bytes of the log that are in the ring.
   void read(Lsn from, MutableBytes into) const noexcept { copy_out(raw(from), into); }
   /// Where the newest chunk of this log lies that has been written; kNowhere if none.

@@ -8,43 +8,43 @@ void TransactionLog::reserve(const OperationNeed& need) {
   if (is_cancelled() || !try_reserve(need, [this] { return is_cancelled(); })) {
     throw Error(
         ErrorCode::transaction_too_old,
-        "the transaction has changed nothing for so long, or so much, that its first change "
-        "lies half the log back: it is rolled back so that the log can be reused");
+        "the transaction's first change lies half the log back, and the log can only be reused "
+        "behind it: the transaction must be rolled back");
   }
 }
 
 Gsn TransactionLog::append_commit() noexcept {
   debug_check(has_changes(), "a commit record has something to commit");
-  const Lsn first = first_;
   const Appended appended = log_.append_commit(
-      slot_, Gsn{0}, record_type(RecordRole::commit, BodyKind::none), sizeof first,
-      [&](MutableBytes into) { std::memcpy(into.data(), &first, sizeof first); });
+      slot_, Gsn{0}, record_type(RecordRole::commit, BodyKind::none), 0, [](MutableBytes) {});
   forget();
   return appended.gsn;
 }
 
 void TransactionLog::reserve_end() {
-  const std::size_t bytes = record_bytes(RecordRole::rolled_back, 0);
-  static_assert(record_bytes(RecordRole::rolled_back, 0) >= record_bytes(RecordRole::commit, 0));
+  const std::size_t bytes = record_bytes_max(RecordRole::rolled_back, 0);
+  static_assert(record_bytes_max(RecordRole::rolled_back, 0) >=
+                record_bytes_max(RecordRole::commit, 0));
   log_.reserve(slot_, {.bytes = bytes, .credit_bytes = bytes, .goes_first = true});
 }
 
-void TransactionLog::reserve_compensation(std::size_t body_bytes) {
-  const std::size_t bytes = record_bytes(RecordRole::compensation, body_bytes);
-  const std::size_t owed = std::max(bytes, owed_bytes_) + record_bytes(RecordRole::rolled_back, 0);
+void TransactionLog::reserve_compensation(std::size_t change_body_bytes) {
+  const std::size_t bytes = compensation_bytes_max(change_body_bytes);
+  const std::size_t owed =
+      std::max(bytes, owed_bytes_) + record_bytes_max(RecordRole::rolled_back, 0);
   goes_first_ = true;
   log_.reserve(slot_, {.bytes = bytes, .credit_bytes = owed, .goes_first = true});
 }
 
 void TransactionLog::reserve_handed_over(std::size_t body_bytes) {
-  const std::size_t bytes = record_bytes(RecordRole::system, body_bytes);
+  const std::size_t bytes = record_bytes_max(RecordRole::system, body_bytes);
   debug_check(owed_bytes_ >= bytes, "space was handed over for what is appended");
   log_.reserve(slot_, {.bytes = bytes, .credit_bytes = owed_bytes_, .goes_first = true});
   owed_bytes_ -= bytes;
 }
 
 void TransactionLog::reserve_first(std::size_t body_bytes) {
-  const std::size_t bytes = record_bytes(RecordRole::system, body_bytes);
+  const std::size_t bytes = record_bytes_max(RecordRole::system, body_bytes);
   log_.reserve(slot_, {.bytes = bytes, .credit_bytes = bytes, .goes_first = true});
 }
 

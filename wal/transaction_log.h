@@ -7,7 +7,7 @@
 // a record was seen to be gone, so its owner had drawn his timestamp from the clock before. Then a
 // cut that keeps this record keeps that commit (I-3, I-4), and no transaction that loses has been
 // overwritten by a record that counts. (One read of a shared word per change; what it costs with
-// many cores, and what would spare it: docs/decisions.)
+// many cores, and what would spare it: docs/decisions/005.)
 //
 // Invariants: (1) log space is held for the compensation of every change, and for the record that
 //                 ends the rollback: rolling back never waits for space, whatever others do;
@@ -65,13 +65,13 @@ class TransactionLog {
   /// The same, but false where it would wait for space.
   [[nodiscard]] bool try_reserve(const OperationNeed& need, FunctionRef<bool()> give_up) {
     std::size_t bytes = 0;
-    std::size_t owed = owed_bytes_ + record_bytes(RecordRole::rolled_back, 0);
+    std::size_t owed = owed_bytes_ + record_bytes_max(RecordRole::rolled_back, 0);
     if (need.change_bytes != 0) {
-      bytes += record_bytes(RecordRole::change, need.change_bytes);
-      owed += record_bytes(RecordRole::compensation, need.change_bytes);
+      bytes += record_bytes_max(RecordRole::change, need.change_bytes);
+      owed += compensation_bytes_max(need.change_bytes);
     }
     if (need.system_bytes != 0) {
-      bytes += record_bytes(RecordRole::system, need.system_bytes);
+      bytes += record_bytes_max(RecordRole::system, need.system_bytes);
     }
     return log_.try_reserve(slot_,
                             {.bytes = bytes,
@@ -114,16 +114,17 @@ class TransactionLog {
   template <class Encode>
   Gsn append_change(Gsn at_least, BodyKind kind, std::size_t body_bytes, Encode&& encode) noexcept {
     const Lsn lsn = log_.slot_log(slot_).end();
-    const auto back = static_cast<std::uint32_t>(last_ == kNoLsn ? 0 : raw(lsn) - raw(last_));
+    const std::uint64_t back = last_ == kNoLsn ? 0 : raw(lsn) - raw(last_);
+    const std::size_t prefix_bytes = varint_bytes(back);
     const Appended appended =
         log_.append(slot_, above(at_least), record_type(RecordRole::change, kind),
-                    sizeof back + body_bytes, [&](MutableBytes into) {
-                      std::memcpy(into.data(), &back, sizeof back);
-                      encode(into.subspan(sizeof back));
+                    prefix_bytes + body_bytes, [&](MutableBytes into) {
+                      static_cast<void>(put_varint(into.data(), back));
+                      encode(into.subspan(prefix_bytes));
                     });
     first_ = last_ == kNoLsn ? lsn : first_;
     last_ = lsn;
-    owed_bytes_ += record_bytes(RecordRole::compensation, body_bytes);
+    owed_bytes_ += compensation_bytes_max(body_bytes);
     return appended.gsn;
   }
 
@@ -138,8 +139,8 @@ class TransactionLog {
 
   /// The change to be undone next; kNoLsn if none is left.
   [[nodiscard]] Lsn next_to_undo() const noexcept { return last_; }
-  /// Makes sure of one compensation, as reserve_end() does.
-  void reserve_compensation(std::size_t body_bytes);
+  /// Makes sure of one compensation, of a change with this body, as reserve_end() does.
+  void reserve_compensation(std::size_t change_body_bytes);
   /// `undone_back`: of the change that is undone. Returns the record's GSN.
   template <class Encode>
   Gsn append_compensation(Gsn at_least, std::uint32_t undone_back, BodyKind kind,
@@ -148,7 +149,7 @@ class TransactionLog {
     const CompensationPrefix prefix{.of = name(), .undo_next = next};
     const Gsn gsn = append_compensation_as(at_least, prefix, kind, body_bytes, encode);
     last_ = next;
-    owed_bytes_ -= std::min(owed_bytes_, record_bytes(RecordRole::compensation, body_bytes));
+    owed_bytes_ -= std::min(owed_bytes_, record_bytes_max(RecordRole::compensation, body_bytes));
     return gsn;
   }
   /// Its changes are undone.

@@ -20,10 +20,43 @@ bool may_have(RecordRole role, unsigned body) noexcept {
 }
 
 template <class T>
-T load(ConstBytes bytes) noexcept {
-  T value;
+bool take(ConstBytes& bytes, T& value) noexcept {
+  if (bytes.size() < sizeof value) {
+    return false;
+  }
   std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
+  bytes = bytes.subspan(sizeof value);
+  return true;
+}
+
+bool take_back(ConstBytes& bytes, std::uint32_t& back) noexcept {
+  std::uint64_t number = 0;
+  const std::byte* end = bytes.data() + bytes.size();
+  const std::byte* next = take_varint(bytes.data(), end, number);
+  if (next == nullptr || number > std::numeric_limits<std::uint32_t>::max()) {
+    return false;
+  }
+  back = static_cast<std::uint32_t>(number);
+  bytes = {next, end};
+  return true;
+}
+
+/// Takes what stands before the body out of it.
+bool take_prefix(TransactionRecord& record) noexcept {
+  switch (record.role) {
+    case RecordRole::change: return take_back(record.body, record.back);
+    case RecordRole::compensation: {
+      CompensationPrefix prefix;
+      const bool taken = take(record.body, prefix);
+      record.of = prefix.of;
+      record.undo_next = prefix.undo_next;
+      return taken;
+    }
+    case RecordRole::rolled_back: return take(record.body, record.of);
+    case RecordRole::system:
+    case RecordRole::commit: break;
+  }
+  return true;
 }
 
 std::string_view name_of(BodyKind kind) noexcept {
@@ -43,32 +76,19 @@ std::string print(const TransactionName& name) {
 
 std::optional<TransactionRecord> decode(const RecordView& record) noexcept {
   const unsigned type = raw(record.type);
-  const unsigned role = type & 0xFFU;
-  if (!is_role(role) || !may_have(static_cast<RecordRole>(role), type >> 8U)) {
+  const unsigned role = type & 0xFU;
+  if (!is_role(role) || !may_have(static_cast<RecordRole>(role), type >> 4U)) {
     return std::nullopt;
   }
   TransactionRecord decoded;
   decoded.role = static_cast<RecordRole>(role);
-  decoded.body_kind = static_cast<BodyKind>(type >> 8U);
-  const std::size_t prefix = prefix_bytes(decoded.role);
-  const bool has_body = decoded.body_kind != BodyKind::none;
-  if (record.payload.size() < prefix || (record.payload.size() > prefix) != has_body) {
+  decoded.body_kind = static_cast<BodyKind>(type >> 4U);
+  decoded.body = record.payload;
+  if (!take_prefix(decoded)) {
     return std::nullopt;
   }
-  switch (decoded.role) {
-    case RecordRole::change: decoded.back = load<std::uint32_t>(record.payload); break;
-    case RecordRole::compensation: {
-      const auto compensation = load<CompensationPrefix>(record.payload);
-      decoded.of = compensation.of;
-      decoded.undo_next = compensation.undo_next;
-      break;
-    }
-    case RecordRole::commit: decoded.of.first = load<Lsn>(record.payload); break;
-    case RecordRole::rolled_back: decoded.of = load<TransactionName>(record.payload); break;
-    case RecordRole::system: break;
-  }
-  decoded.body = record.payload.subspan(prefix);
-  return decoded;
+  const bool has_body = decoded.body_kind != BodyKind::none;
+  return decoded.body.empty() == has_body ? std::nullopt : std::optional(decoded);
 }
 
 std::string print(const TransactionRecord& record) {
@@ -82,7 +102,7 @@ std::string print(const TransactionRecord& record) {
                                print(record.of))
                  : fmt::format("compensation {} of {} undo_next {}", name_of(record.body_kind),
                                print(record.of), raw(record.undo_next));
-    case RecordRole::commit: return fmt::format("commit first {}", raw(record.of.first));
+    case RecordRole::commit: return "commit";
     case RecordRole::rolled_back: return fmt::format("rolled_back {}", print(record.of));
   }
   return "unknown";

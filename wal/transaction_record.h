@@ -9,14 +9,14 @@
 //
 // In the log (little-endian; offsets in bytes, from the start of the payload), by role:
 //   system        body: a redo-only change of no transaction
-//   change        0  4 bytes from the record of the transaction's change before to this record, 0
-//                      for its first change      then the body
+//   change        0  . a varint (base/varint.h): bytes from the record of the transaction's change
+//                      before to this record, 0 for its first change      then the body
 //   compensation  0 24 name of the transaction  24  8 LSN of the change to be undone next, kNoLsn
 //                      if all are undone         then the body
-//   commit        0  8 LSN of the first change
+//   commit        nothing: it commits the transaction that is open in the slot's log
 //   rolled_back   0 24 name of the transaction: all its changes are undone
 //   name          0  8 incarnation    8  8 LSN of the first change    16  4 slot    20  4 zero
-// The record type in its header is the role, and what the body is in the upper byte.
+// The record type in its header is the role, and what the body is in the upper four bits.
 // Failure: bytes may be hostile; decode functions return nothing where no whole prefix lies.
 #pragma once
 
@@ -50,8 +50,7 @@ enum class BodyKind : std::uint8_t {
 };
 
 [[nodiscard]] constexpr RecordType record_type(RecordRole role, BodyKind body) noexcept {
-  return RecordType{
-      static_cast<std::uint16_t>(static_cast<unsigned>(role) | static_cast<unsigned>(body) << 8U)};
+  return static_cast<RecordType>(static_cast<unsigned>(role) | static_cast<unsigned>(body) << 4U);
 }
 
 inline constexpr Lsn kNoLsn{std::numeric_limits<std::uint64_t>::max()};
@@ -75,21 +74,29 @@ struct CompensationPrefix {
 static_assert(sizeof(TransactionName) == 24 && offsetof(TransactionName, slot) == 16);
 static_assert(sizeof(CompensationPrefix) == 32 && offsetof(CompensationPrefix, undo_next) == 24);
 
-/// Bytes before the body.
-[[nodiscard]] constexpr std::size_t prefix_bytes(RecordRole role) noexcept {
+/// Most bytes before the body.
+[[nodiscard]] constexpr std::size_t prefix_bytes_max(RecordRole role) noexcept {
   switch (role) {
-    case RecordRole::change: return sizeof(std::uint32_t);
+    case RecordRole::change: return varint_bytes(std::numeric_limits<std::uint32_t>::max());
     case RecordRole::compensation: return sizeof(CompensationPrefix);
-    case RecordRole::commit: return sizeof(Lsn);
     case RecordRole::rolled_back: return sizeof(TransactionName);
-    case RecordRole::system: break;
+    case RecordRole::system:
+    case RecordRole::commit: break;
   }
   return 0;
 }
 
-/// Bytes of a whole record.
-[[nodiscard]] constexpr std::size_t record_bytes(RecordRole role, std::size_t body_bytes) noexcept {
-  return sizeof(RecordHeader) + prefix_bytes(role) + body_bytes;
+/// Most bytes of a whole record, for reserving.
+[[nodiscard]] constexpr std::size_t record_bytes_max(RecordRole role,
+                                                     std::size_t body_bytes) noexcept {
+  return kRecordHeaderBytesMax + prefix_bytes_max(role) + body_bytes;
+}
+
+/// By how much the body of a compensation may be longer than that of the change it undoes: it says
+/// where the record is by then.
+inline constexpr std::size_t kCompensationGrowthMax = 16;
+[[nodiscard]] constexpr std::size_t compensation_bytes_max(std::size_t change_body_bytes) noexcept {
+  return record_bytes_max(RecordRole::compensation, change_body_bytes + kCompensationGrowthMax);
 }
 
 /// A record taken apart. What a role does not have is empty.
@@ -97,7 +104,7 @@ struct TransactionRecord {
   RecordRole role{};
   BodyKind body_kind{};
   std::uint32_t back = 0;  ///< change
-  TransactionName of;      ///< compensation, rolled_back; of a commit only `first`
+  TransactionName of;      ///< compensation, rolled_back
   Lsn undo_next{kNoLsn};   ///< compensation
   ConstBytes body;         ///< a view
 };

@@ -76,7 +76,7 @@ void Analyser::take(const LoggedRecord& logged) {
       owner = &transactions_.compensation(logged, {record->of, record->undo_next});
       break;
     case RecordRole::commit:
-      for (const GivenUp& given : transactions_.commit(logged, record->of.first)) {
+      for (const GivenUp& given : transactions_.commit(logged)) {
         given_up_.note(given.run, given.gsn, true);
       }
       return;

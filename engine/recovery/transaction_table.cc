@@ -89,23 +89,16 @@ TransactionTable::Open& TransactionTable::named(const wal::LoggedRecord& logged,
   return *log.open;
 }
 
-std::vector<GivenUp> TransactionTable::commit(const wal::LoggedRecord& logged, Lsn first) {
+std::vector<GivenUp> TransactionTable::commit(const wal::LoggedRecord& logged) {
   SlotLog& log = log_of(logged);
-  if (log.ended && first <= *log.ended) {
-    refuse(logged, "it commits a transaction that has ended");
-  }
   std::vector<GivenUp> given_up;
   if (log.open) {
-    const bool began_before = log.open->first == wal::kNoLsn && first < log.oldest;
-    if (!began_before && log.open->first != first) {
-      refuse(logged, "it commits another transaction than the one that is open");
-    }
     given_up = std::move(log.open->given_up);
-  } else if (first >= log.oldest) {
+  } else if (log.ended) {
     refuse(logged, "it commits a transaction without changes");
   }
   log.open.reset();
-  log.ended = first;
+  log.ended = logged.lsn;
   return given_up;
 }
 

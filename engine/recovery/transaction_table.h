@@ -2,10 +2,11 @@
 // records, in the order of the stream.
 //
 // A slot's log holds one transaction after the other, so each log of an incarnation has at most one
-// open transaction here, and memory is proportional to slots and incarnations. Changes do not say
-// whose they are: a change that leads back to nothing begins a transaction, and the others go on
-// with the one that is open. Compensation and the end of a rollback name their transaction, since
-// recovery writes them into another slot's log of a later incarnation.
+// open transaction here, and memory is proportional to slots and incarnations. Changes and commits
+// do not say whose they are: a change that leads back to nothing begins a transaction, the others
+// go on with the one that is open, and a commit ends it. Compensation and the end of a rollback
+// name their transaction, since recovery writes them into another slot's log of a later
+// incarnation.
 //
 // A transaction that began before replay's start has ended: the start never passes the first record
 // of an active transaction, and waits until commits are durable. So such a one is followed only to
@@ -59,7 +60,7 @@ class TransactionTable {
   Open& change(const wal::LoggedRecord& logged, std::uint32_t back);
   Open& compensation(const wal::LoggedRecord& logged, const wal::CompensationPrefix& prefix);
   /// What the transaction gave up is free once nobody can read it any more.
-  std::vector<GivenUp> commit(const wal::LoggedRecord& logged, Lsn first);
+  std::vector<GivenUp> commit(const wal::LoggedRecord& logged);
   void rolled_back(const wal::LoggedRecord& logged, const wal::TransactionName& name);
   void system(const wal::LoggedRecord& logged) { static_cast<void>(log_of(logged)); }
 
@@ -72,7 +73,7 @@ class TransactionTable {
   struct SlotLog {
     Lsn oldest{wal::kNoLsn};  ///< of the records in the replay range
     wal::StreamPosition newest_chunk = wal::kNowhere;
-    std::optional<Lsn> ended;  ///< first LSN of the last transaction that ended
+    std::optional<Lsn> ended;  ///< transactions that began up to here have ended
     std::optional<Open> open;
   };
 

@@ -14,6 +14,7 @@
 #include "btree/tree_redo.h"
 #include "btree/tree_undo.h"
 #include "tests/btree/node_test_support.h"
+#include "wal/transaction_record.h"
 
 namespace palimpsest::btree::test {
 
@@ -39,8 +40,8 @@ template <class Change>
 [[nodiscard]] inline Payload inverse(const Payload& payload, std::uint32_t page_size, PageId page,
                                      SlotIndex slot) {
   const TreeRecord record = parsed(payload, page_size);
-  Payload undo(inverse_bytes(record), std::byte{0xAA});
-  EXPECT_LE(undo.size(), payload.size());
+  Payload undo(inverse_bytes(record, page, slot), std::byte{0xAA});
+  EXPECT_LE(undo.size(), payload.size() + wal::kCompensationGrowthMax);
   write_inverse(record, page, slot, undo);
   return undo;
 }

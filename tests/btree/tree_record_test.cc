@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -63,12 +65,12 @@ Payload undo_of(const Payload& payload) {
   return inverse(payload, kPageSize, PageId{99}, 5);
 }
 
-TEST(TreeRecordSize, ASmallUpdateOfALongerValueTakesFiftyBytes) {
+TEST(TreeRecordSize, ASmallUpdateOfALongerValueTakesTwentySixBytes) {
   const std::string key = big_endian(42);
   const std::string before(120, 'v');
   std::string after = before;
   after.replace(40, 8, "12345678");
-  EXPECT_LE(encoded(LoggedUpdate{place(key), {before}, {after}}).size(), 50U);
+  EXPECT_LE(encoded(LoggedUpdate{place(key), {before}, {after}}).size(), 26U);
 }
 
 TEST(TreeRecordSize, APatchHoldsChangedBytesOnly) {
@@ -79,10 +81,11 @@ TEST(TreeRecordSize, APatchHoldsChangedBytesOnly) {
   after[17] = 'c';  // two: it is not
   after[999] = 'd';
   const Payload payload = encoded(LoggedUpdate{place("key"), {before}, {after}});
-  std::vector<std::pair<std::uint32_t, std::string>> runs;
-  for_each_patch_piece(parsed(payload, kPageSize).list, [&](const PatchPiece& piece) {
-    runs.emplace_back(piece.offset, piece.after);
-    EXPECT_EQ(piece.before, before.substr(piece.offset, piece.before.size()));
+  std::vector<std::pair<std::uint64_t, std::string>> runs;
+  for_each_patch_run(parsed(payload, kPageSize).list, [&](const PatchRun& run) {
+    std::string changed = before.substr(run.offset, run.difference.size());
+    std::ranges::transform(changed, run.difference, changed.begin(), std::bit_xor());
+    runs.emplace_back(run.offset, changed);
   });
   EXPECT_THAT(runs, ElementsAre(Pair(10, "a"), Pair(14, "bvvc"), Pair(999, "d")));
 }
@@ -128,9 +131,8 @@ TEST(TreeRecordContent, RecordChangesSayWhatTheyDid) {
             "undo: erase tree 7 page 99 slot 5 key \"a\\x0akey\": "
             "0 bytes \"\"");
   const Payload patch = encoded(LoggedUpdate{place("k"), {"abcdefgh"}, {"abXdefgh"}});
-  EXPECT_EQ(printed(patch), "patch tree 7 page 12 slot 3 key \"k\" @2 \"c\" -> \"X\"");
-  EXPECT_EQ(printed(undo_of(patch)),
-            "undo: patch tree 7 page 99 slot 5 key \"k\" @2 \"X\" -> \"c\"");
+  EXPECT_EQ(printed(patch), "patch tree 7 page 12 slot 3 key \"k\" @2 ^ \";\"");
+  EXPECT_EQ(printed(undo_of(patch)), "undo: patch tree 7 page 99 slot 5 key \"k\" @2 ^ \";\"");
   const Payload replace =
       encoded(LoggedUpdate{place("k"), {"one two three", kGhost}, {"one 2 three"}});
   EXPECT_EQ(printed(replace),
@@ -295,6 +297,7 @@ TEST(TreeRecordFaults, AreNamed) {
     TreeRecord record;
     return parse_tree_record(payload, kPageSize, record).value_or("accepted");
   };
+  const std::string named = large_value(100);
   const Payload insert = encoded(LoggedInsert{place("key"), {"value"}});
   const Payload patch = encoded(LoggedUpdate{place("key"), {"value"}, {"vaXue"}});
   const Payload mark = encoded(LoggedMark{place("key"), kPlainRecord});
@@ -307,34 +310,48 @@ TEST(TreeRecordFaults, AreNamed) {
     const std::vector<SlotIndex> slots{0, 1};
     return encoded(LoggedPurge{page.leaf(), slots});
   }();
-  constexpr std::size_t kBits = offsetof(RecordChangeHeader, bits);
-  constexpr std::size_t kAfter = offsetof(RecordChangeHeader, flags_after);
-  constexpr std::size_t kBody = kRecordChangeBytes + 3;
+  const RecordState descriptor{named, kLargeValue};
+  const Payload large = encoded(LoggedInsert{place("key"), descriptor});
+  const Payload large_replace = encoded(LoggedUpdate{place("key"), descriptor, descriptor});
+  const Payload revived = encoded(LoggedUpdate{place("key"), {"value", kGhost}, {"vaXue"}});
+  const std::string a(300, 'a');
+  const Payload far = encoded(LoggedUpdate{place("key"), {a + "b"}, {a + "c"}});
+  const Payload twice = encoded(LoggedUpdate{place("key"), {"abcdefghij"}, {"aXcdefgXij"}});
+  const Payload far_replace = encoded(LoggedUpdate{place("key"), {a + "bc"}, {a + "d"}});
+  // Small numbers have a byte each: kind and bits, slot, tree, page, length of the key.
+  constexpr std::size_t kPageAt = 3;
+  constexpr std::size_t kKeyLength = 4;
+  constexpr std::size_t kAfter = 6;     // with flags
+  constexpr std::size_t kBody = 5 + 3;  // without flags
   TreeRecord record;
   EXPECT_EQ(parse_tree_record({}, kPageSize, record), "it is empty");
   EXPECT_EQ(reason(insert, 0, 0), "kind 0 is unknown");
   EXPECT_EQ(reason(insert, 0, 13), "kind 13 is unknown");
-  EXPECT_THAT(reason(insert, kBits, kCompensation), HasSubstr("flags"));
-  EXPECT_THAT(reason(mark, kBits, 2), HasSubstr("unknown bits"));
-  EXPECT_THAT(reason(insert, offsetof(RecordChangeHeader, page_id) + 7, 0x80),
-              HasSubstr("cannot be"));
-  EXPECT_THAT(reason(insert, offsetof(RecordChangeHeader, key_len), 0), HasSubstr("a key of 0"));
-  EXPECT_THAT(reason(insert, offsetof(RecordChangeHeader, key_len) + 1, 3), HasSubstr("a key of"));
-  EXPECT_THAT(reason(insert, offsetof(RecordChangeHeader, key_len) + 1, 1), HasSubstr("cut off"));
-  EXPECT_THAT(reason(insert, kAfter, kGhost), HasSubstr("flags"));
-  EXPECT_THAT(reason(insert, kAfter, 4), HasSubstr("flags"));
-  EXPECT_THAT(reason(insert, kAfter, kLargeValue), HasSubstr("descriptor"));
-  EXPECT_THAT(reason(patch, kAfter, kLargeValue), HasSubstr("flags"));
+  EXPECT_THAT(reason(insert, 0, kind_byte(TreeRecordKind::insert, kCompensation)),
+              HasSubstr("flags"));
+  EXPECT_THAT(reason(mark, 0, kind_byte(TreeRecordKind::mark, kHasFlags | 0x80)),
+              HasSubstr("unknown bits"));
+  EXPECT_THAT(reason(insert, kPageAt, 0), HasSubstr("cannot be"));
+  EXPECT_THAT(reason(insert, kKeyLength, 0), HasSubstr("a key of 0"));
+  EXPECT_THAT(reason(insert, kKeyLength, 0x7F), HasSubstr("cut off"));
+  EXPECT_THAT(reason(insert, kKeyLength, 0xFF), HasSubstr("a key of"));  // takes a byte of it
+  EXPECT_THAT(reason(large, kAfter, kLargeValue | kGhost), HasSubstr("flags"));
+  EXPECT_THAT(reason(large, kAfter, 4), HasSubstr("flags"));
+  EXPECT_THAT(reason(large, kAfter, 0), HasSubstr("flags that say nothing"));
+  EXPECT_THAT(reason(large, kAfter + 4, 0), HasSubstr("descriptor"));
   EXPECT_THAT(reason(mark, kAfter, 0), HasSubstr("flags"));
-  EXPECT_THAT(reason(patch, kBody + 1, 0x40), HasSubstr("a run up to"));
-  EXPECT_THAT(reason(patch, kBody + 2, 0), HasSubstr("a run of 0 bytes"));
-  EXPECT_THAT(reason(patch, kBody + 2, 9), HasSubstr("cut off"));
-  EXPECT_THAT(reason(replace, kBody + 6, 1), HasSubstr("reserved"));
-  EXPECT_THAT(reason(replace, kBody + 1, 0x40), HasSubstr("values of"));
-  EXPECT_THAT(reason(replace, kAfter, kLargeValue), HasSubstr("a part of a large value"));
+  EXPECT_THAT(reason(patch, kBody, 0xFF), HasSubstr("cut off"));  // its length is its second byte
+  EXPECT_THAT(reason(patch, kBody + 1, 0), HasSubstr("a run of 0 bytes"));
+  EXPECT_THAT(reason(patch, kBody + 1, 9), HasSubstr("cut off"));
+  EXPECT_THAT(reason(far, kBody + 1, 0x7F), HasSubstr("a run of 1 bytes at"));
+  EXPECT_THAT(reason(twice, kBody + 3, 0), HasSubstr("behind one up to"));
+  EXPECT_THAT(reason(revived, kAfter, kLargeValue), HasSubstr("flags"));
+  EXPECT_THAT(reason(far_replace, kBody + 1, 0x7F), HasSubstr("values of"));
+  EXPECT_THAT(reason(large_replace, kAfter + 4, 1), HasSubstr("a part of a large value"));
+  EXPECT_THAT(reason(replace, kBody + 2, 9), HasSubstr("cut off"));
   EXPECT_THAT(reason(purge, offsetof(LeafChangeHeader, count), 3), HasSubstr("3 are announced"));
   EXPECT_THAT(reason(purge, sizeof(LeafChangeHeader), 1), HasSubstr("slot 1 behind slot 1"));
-  EXPECT_THAT(printed(Payload(3, std::byte{'x'})), HasSubstr("no record of a tree: kind 120"));
+  EXPECT_THAT(printed(Payload(3, std::byte{13})), HasSubstr("no record of a tree: kind 13"));
 }
 
 }  // namespace

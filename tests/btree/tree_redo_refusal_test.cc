@@ -75,8 +75,8 @@ TEST_F(RedoRefuses, WhatDoesNotSuitThePage) {
   EXPECT_THAT(reason_of_update(1, "a", "value", "VALUE"), HasSubstr("slot 1 of 3 does not hold"));
   EXPECT_THAT(reason_of_update(3, "e", "value", "VALUE"), HasSubstr("slot 3 of 3 does not hold"));
   EXPECT_THAT(reason_of_update(0, "a", "value", "VALUE", kGhost), HasSubstr("flags 0x0, not 0x2"));
-  EXPECT_THAT(reason_of_update(0, "a", "vXlue", "value"), HasSubstr("1 bytes at 1 of the value"));
-  EXPECT_THAT(reason_of_update(0, "a", "values", "valueS"), HasSubstr("1 bytes at 5"));
+  EXPECT_THAT(reason_of_update(0, "a", "values", "valueS"),
+              HasSubstr("a value of 5 bytes is changed up to byte 6"));
   EXPECT_THAT(reason_of_update(0, "a", "vaXXe", "vae"), HasSubstr("not what is replaced"));
   EXPECT_THAT(reason_of_update(0, "a", "valu", "val"), HasSubstr("the value of 5 bytes is not"));
   const std::vector<SlotIndex> slots{1};

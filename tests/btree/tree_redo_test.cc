@@ -450,7 +450,7 @@ TEST(RedoOfDamagedRecords, EveryTruncationIsRefusedOrHarmless) {
       ASSERT_FALSE(::testing::Test::HasFailure())
           << size << " bytes of " << print_tree_record(sample.payload, 4096);
     }
-    const auto kind = TreeRecordKind{static_cast<std::uint8_t>(sample.payload[0])};
+    const TreeRecordKind kind = kind_in(static_cast<std::uint8_t>(sample.payload[0]));
     // The log says how long a payload is: a shorter value cannot be told from a value cut off, nor
     // fewer runs or bytes from all of them.
     const bool open_ended = kind == TreeRecordKind::insert || kind == TreeRecordKind::patch ||

@@ -179,7 +179,7 @@ class LoggedSpaceTest : public ::testing::Test {
  private:
   Gsn say(SlotId slot, buffer::PageRun run, bool in_use, Gsn at_least) {
     const Said said{raw(run.first), run.pages, in_use ? 1U : 0U};
-    const std::size_t bytes = sizeof(wal::RecordHeader) + sizeof said;
+    const std::size_t bytes = wal::kRecordHeaderBytesMax + sizeof said;
     open_.log().reserve(slot, {.bytes = bytes, .credit_bytes = bytes});
     auto change = map_->change();
     const Gsn gsn = append(slot, said, at_least);

@@ -25,6 +25,7 @@
 #include "tests/fuzz/fuzz_page.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/node_exercise.h"
+#include "wal/transaction_record.h"
 
 namespace palimpsest::btree::fuzz {
 namespace {
@@ -84,9 +85,11 @@ bool apply(const Payload& payload, PageId page, MutableBytes image) {
 void undo(const Payload& payload, const TreeRecord& record, MutableBytes image,
           const std::map<std::string, Record>& before) {
   const LeafView leaf(image.data(), kPageSize);
-  Payload inverse(inverse_bytes(record));
-  require(inverse.size() <= payload.size(), "a compensation is not longer", payload, leaf);
-  write_inverse(record, record.page, leaf.find(record.key).slot, inverse);
+  const SlotIndex slot = leaf.find(record.key).slot;
+  Payload inverse(inverse_bytes(record, record.page, slot));
+  require(inverse.size() <= payload.size() + wal::kCompensationGrowthMax,
+          "a compensation is hardly longer", payload, leaf);
+  write_inverse(record, record.page, slot, inverse);
   require(!validate_tree_record(inverse, kPageSize), "a compensation is a record", inverse, leaf);
   require(apply(inverse, record.page, image), "a compensation is applied", inverse, leaf);
   require(!validate_node(image), "a node is valid after undo", inverse, leaf);

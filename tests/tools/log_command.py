@@ -70,7 +70,7 @@ class LogCommand(unittest.TestCase):
         lines = self.listed("--records").stdout.splitlines()
         records = lines[[i for i, line in enumerate(lines) if line.startswith("whole")][0] + 1:]
         self.assertEqual(len(records), 7)
-        for record, part in zip(records, ["apple", "pear", "commit first 0", "plum",
+        for record, part in zip(records, ["apple", "pear", "commit", "plum",
                                           "compensation space of 1/0/", "rolled_back 1/0/",
                                           "quince"]):
             self.assertIn(part, record)
@@ -94,7 +94,7 @@ class LogCommand(unittest.TestCase):
         self.assertEqual([record["slot"] for record in records], [0, 0, 0, 0, 0, 0, 1])
         self.assertTrue(all(record["counts"] for record in records))
         self.assertTrue(all(record["gsn"] <= stream["durable_gsn"] for record in records))
-        self.assertEqual(records[2]["text"], "commit first 0")
+        self.assertEqual(records[2]["text"], "commit")
         self.assertEqual(self.json()["record"], [])
 
     def test_the_log_may_lie_in_a_folder_of_its_own(self):

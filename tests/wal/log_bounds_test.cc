@@ -34,7 +34,7 @@ TEST_F(LogBounds, RecordsOnTheirWayToTheDiskStayInTheRing) {
   OpenLog open(*device_);
   const SlotId slot = open.claim();
   constexpr std::size_t kPayload = 1000;
-  constexpr std::size_t kRecord = sizeof(RecordHeader) + kPayload;
+  constexpr std::size_t kRecord = kRecordHeaderBytesMax + kPayload;
   std::vector<Remembered> appended;
   appended.reserve(8);
   for (std::uint64_t i = 0; i < 7; ++i) {

@@ -94,7 +94,7 @@ Remembered OpenLog::change(SlotId slot, std::uint64_t number, std::size_t payloa
 Remembered OpenLog::change_while(SlotId slot, std::uint64_t number, std::size_t payload_bytes,
                                  Gsn at_least, FunctionRef<void()> meanwhile) {
   const auto payload = payload_of(slot, number, payload_bytes);
-  const std::size_t bytes = sizeof(RecordHeader) + payload.size();
+  const std::size_t bytes = kRecordHeaderBytesMax + payload.size();
   log_->reserve(slot, {.bytes = bytes, .credit_bytes = 2 * bytes});
   const Appended appended =
       log_->append(slot, at_least, kChange, payload.size(), [&](MutableBytes into) {
@@ -106,7 +106,7 @@ Remembered OpenLog::change_while(SlotId slot, std::uint64_t number, std::size_t 
 
 Remembered OpenLog::commit(SlotId slot, std::uint64_t number) {
   const auto payload = payload_of(slot, number, 16);
-  const std::size_t bytes = sizeof(RecordHeader) + payload.size();
+  const std::size_t bytes = kRecordHeaderBytesMax + payload.size();
   log_->reserve(slot, {.bytes = bytes, .credit_bytes = bytes});
   const Appended appended = log_->append_commit(
       slot, Gsn{0}, kCommit, payload.size(),

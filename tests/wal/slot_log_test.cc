@@ -40,7 +40,7 @@ TEST(SlotLog, TakesWholeRecordsInOrder) {
   std::uint64_t gsn = 0;
   for (int i = 0; i < 20'000; ++i) {
     const std::size_t bytes = random.one_in(10) ? random.below(kRecordMax - 16) : random.below(100);
-    if (log.has_room(sizeof(RecordHeader) + bytes)) {
+    if (log.has_room(record_bytes(Gsn{gsn + 1}, bytes))) {
       append(log, Gsn{++gsn}, bytes);
       waiting.emplace_back(gsn, bytes);
     }
@@ -52,7 +52,7 @@ TEST(SlotLog, TakesWholeRecordsInOrder) {
       for (std::size_t at = 0; at < bytes_out.size();) {
         ASSERT_FALSE(waiting.empty());
         ASSERT_TRUE(is_record(bytes_out, at, Gsn{waiting.front().first}, waiting.front().second));
-        at += sizeof(RecordHeader) + waiting.front().second;
+        at += record_bytes(Gsn{waiting.front().first}, waiting.front().second);
         waiting.pop_front();
       }
       log.take(end, StreamPosition{1});
@@ -65,10 +65,11 @@ TEST(SlotLog, HasNoRoomForWhatWouldOverwrite) {
   SlotLog log(kCapacity, kRecordMax);
   append(log, Gsn{1}, 1500);
   append(log, Gsn{2}, 1500);
-  EXPECT_TRUE(log.has_room(kCapacity - 2 * (1500 + sizeof(RecordHeader))));
-  EXPECT_FALSE(log.has_room(kCapacity - 2 * (1500 + sizeof(RecordHeader)) + 1));
-  log.take(Lsn{1500 + sizeof(RecordHeader)}, StreamPosition{1});
-  EXPECT_TRUE(log.has_room(kCapacity - (1500 + sizeof(RecordHeader))));
+  const std::size_t bytes = record_bytes(Gsn{1}, 1500);
+  EXPECT_TRUE(log.has_room(kCapacity - 2 * bytes));
+  EXPECT_FALSE(log.has_room(kCapacity - 2 * bytes + 1));
+  log.take(Lsn{bytes}, StreamPosition{1});
+  EXPECT_TRUE(log.has_room(kCapacity - bytes));
 }
 
 // What was taken stays readable until it is overwritten.
@@ -83,7 +84,7 @@ TEST(SlotLog, RemembersWhatWasTaken) {
     log.take(log.published(), StreamPosition{1});
   }
   ASSERT_TRUE(log.in_ring(second));
-  std::vector<std::byte> bytes(500 + sizeof(RecordHeader));
+  std::vector<std::byte> bytes(record_bytes(Gsn{2}, 500));
   log.read(second, bytes);
   EXPECT_TRUE(is_record(bytes, 0, Gsn{2}, 500));
 }
@@ -103,13 +104,13 @@ TEST(SlotLog, OwnerAndCommitterAtTheSameTime) {
         const auto record = record_at(bytes, at);
         ASSERT_TRUE(record);
         ASSERT_TRUE(is_record(bytes, at, Gsn{next}, next * 7 % 900));
-        at += record->bytes();
+        at += record->whole.size();
       }
       log.take(to, StreamPosition{1});
     }
   });
   for (std::uint64_t gsn = 1; gsn <= kRecords; ++gsn) {
-    while (!log.has_room(sizeof(RecordHeader) + gsn * 7 % 900)) {
+    while (!log.has_room(record_bytes(Gsn{gsn}, gsn * 7 % 900))) {
       std::this_thread::yield();
     }
     append(log, Gsn{gsn}, gsn * 7 % 900);

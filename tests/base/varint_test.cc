@@ -1,0 +1,85 @@
+// Varints: every length there and back, and what is refused.
+#include "base/varint.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/support/seed.h"
+
+namespace palimpsest {
+namespace {
+
+constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+
+std::vector<std::byte> written(std::uint64_t number) {
+  std::array<std::byte, 16> bytes{};
+  const std::byte* end = put_varint(bytes.data(), number);
+  return {bytes.begin(), bytes.begin() + (end - bytes.data())};
+}
+
+/// Whether `bytes` are a number and nothing else; it is `number` then.
+bool is_number(const std::vector<std::byte>& bytes, std::uint64_t& number) {
+  const std::byte* end = bytes.data() + bytes.size();
+  return take_varint(bytes.data(), end, number) == end;
+}
+
+TEST(Varint, ComesBack) {
+  Random random(test::seed());
+  for (unsigned bits = 0; bits <= 64; ++bits) {
+    const std::uint64_t top = bits == 64 ? kMax : (std::uint64_t{1} << bits) - 1;
+    for (const std::uint64_t number : {top, top / 2 + 1, bits == 0 ? 0 : random.below(top) + 1}) {
+      const auto bytes = written(number);
+      EXPECT_EQ(bytes.size(), varint_bytes(number));
+      std::uint64_t back = ~number;
+      ASSERT_TRUE(is_number(bytes, back)) << number;
+      EXPECT_EQ(back, number);
+    }
+  }
+}
+
+TEST(Varint, LengthsAreThoseOfTheFormat) {
+  EXPECT_EQ(varint_bytes(0), 1U);
+  EXPECT_EQ(varint_bytes(127), 1U);
+  EXPECT_EQ(varint_bytes(128), 2U);
+  EXPECT_EQ(varint_bytes(kMax), 10U);
+  EXPECT_EQ(written(300), (std::vector<std::byte>{std::byte{0xAC}, std::byte{0x02}}));
+}
+
+TEST(Varint, WhatIsCutOffIsRefused) {
+  for (const std::uint64_t number : {std::uint64_t{128}, std::uint64_t{1} << 40U, kMax}) {
+    auto bytes = written(number);
+    std::uint64_t back = 0;
+    while (!bytes.empty()) {
+      bytes.pop_back();
+      EXPECT_FALSE(take_varint(bytes.data(), bytes.data() + bytes.size(), back) != nullptr);
+    }
+  }
+}
+
+TEST(Varint, ANumberHasOneForm) {
+  std::uint64_t back = 0;
+  EXPECT_FALSE(is_number({std::byte{0x80}, std::byte{0}}, back));
+  EXPECT_FALSE(is_number({std::byte{0xFF}, std::byte{0x80}, std::byte{0}}, back));
+  EXPECT_TRUE(is_number({std::byte{0}}, back));
+}
+
+TEST(Varint, MoreThan64BitsAreRefused) {
+  std::vector<std::byte> bytes(9, std::byte{0xFF});
+  std::uint64_t back = 0;
+  bytes.push_back(std::byte{1});
+  EXPECT_TRUE(is_number(bytes, back));
+  EXPECT_EQ(back, kMax);
+  bytes.back() = std::byte{2};
+  EXPECT_FALSE(is_number(bytes, back));
+  bytes.back() = std::byte{0x81};
+  bytes.push_back(std::byte{0});
+  EXPECT_FALSE(is_number(bytes, back));
+}
+
+}  // namespace
+}  // namespace palimpsest
