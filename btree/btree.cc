@@ -234,7 +234,7 @@ ExclusivePage BTree::exclusive_leaf(ByteView key, LastLeaf* last) const {
 // done, so nothing fails here: both are wishes.
 void BTree::let_go(const WriteContext& by, ExclusivePage leaf, ByteView key, SlotIndex slot,
                    LastLeaf* last) noexcept {
-  LeafEntries(leaf, page_size()).finish();
+  LeafEntries(leaf, page_size()).finish(by.writer);
   buffer::Frame& frame = leaf.frame();
   if (last != nullptr) {
     const LeafView view(leaf.page(), page_size());
@@ -426,14 +426,15 @@ BTree::LatchedValue BTree::latch_value(const WriteContext& by, ByteView key, Las
     refuse_in_place(key);
   }
   change.claim();
-  value.slot = change.slot();
+  value.at = change.at();
   value.leaf = std::move(leaf);
   return value;
 }
 
 void BTree::log_modified(const WriteContext& by, LatchedValue& value, ByteView key,
                          ByteView before) noexcept {
-  RecordChange(by, value.leaf, descent_.pool().space(), key, page_size()).log_modified(before);
+  RecordChange(by, value.leaf, descent_.pool().space(), key, page_size(), value.at)
+      .log_modified(before);
 }
 
 WriteOutcome BTree::outcome_of(const Written& written, ByteView key) {

@@ -163,7 +163,7 @@ class BTree {
   /// A value to be changed in place; the leaf is not held if it must not be.
   struct LatchedValue {
     buffer::ExclusivePage leaf;
-    SlotIndex slot = 0;
+    SearchResult at;
     Written written;
   };
 
@@ -214,13 +214,13 @@ class BTree {
       LeafNode leaf(value.leaf.modify(), page_size());
       ValueBuffer before;
       if (by.log != nullptr) {
-        before.assign_clamped(leaf.value(value.slot));
+        before.assign_clamped(leaf.value(value.at.slot));
       }
-      change_whole(change, leaf.value_bytes(value.slot), before.view());
+      change_whole(change, leaf.value_bytes(value.at.slot), before.view());
       if (by.log != nullptr) {
         log_modified(by, value, key, before.view());
       }
-      let_go(by, std::move(value.leaf), key, value.slot, last);
+      let_go(by, std::move(value.leaf), key, value.at.slot, last);
     }
     return value.written;
   }

@@ -134,12 +134,15 @@ bool LeafEntries::give_up_if_idle(SlotIndex slot) noexcept {
   return true;
 }
 
-void LeafEntries::prune() noexcept {
+void LeafEntries::prune(versioning::Writer* writer) noexcept {
   LeafNode leaf(leaf_.annotate(), page_size_);
-  const std::size_t freed = table_->prune([&](const Entry& entry) {
-    const SearchResult at = leaf.find(entry.key());
+  const std::size_t freed = table_->prune([&](versioning::EntryPtr entry) {
+    const SearchResult at = leaf.find(entry->key());
     if (at.found) {
       leaf.set_flags(at.slot, static_cast<std::uint16_t>(leaf.flags(at.slot) & ~kHasEntry));
+    }
+    if (writer != nullptr) {
+      writer->recycle(std::move(entry));
     }
   });
   pruned_ = pruned_ || freed != 0;
@@ -150,16 +153,17 @@ bool LeafEntries::settle() noexcept {
     return false;
   }
   const std::uint32_t before = table_->reserved_bytes();
-  prune();
+  prune(nullptr);
   return table_->reserved_bytes() < before;
 }
 
-void LeafEntries::finish() noexcept {
+void LeafEntries::finish(versioning::Writer* writer) noexcept {
   if (table_ == nullptr) [[likely]] {
     return;
   }
   if (table_->worth_pruning()) {
-    prune();
+    prune(writer);
+    table_->trim();
   }
   if (table_->count() == 0) {
     set_table(leaf_, nullptr);

@@ -59,7 +59,18 @@ class LeafEntries {
  public:
   /// `leaf` outlives it and is latched.
   LeafEntries(buffer::ExclusivePage& leaf, std::uint32_t page_size) noexcept
-      : leaf_(leaf), page_size_(page_size), table_(table_of(leaf.frame())) {}
+      : leaf_(leaf), page_size_(page_size), table_(table_of(leaf.frame())) {
+    if (table_ != nullptr) {
+      table_->prefetch();
+    }
+  }
+
+  /// Asks the processor for the entries, once the table has come.
+  [[gnu::always_inline]] void prefetch_entries() const noexcept {
+    if (table_ != nullptr) {
+      table_->prefetch_entries();
+    }
+  }
 
   [[nodiscard]] buffer::ExclusivePage& leaf() const noexcept { return leaf_; }
 
@@ -98,13 +109,14 @@ class LeafEntries {
   /// Frees the entries whose writers have ended, now. Whether that freed space.
   [[nodiscard]] bool settle() noexcept;
   /// To be called at the end of every operation: prunes if it is time to, and drops an empty table.
-  void finish() noexcept;
+  /// The writer, if there is one, gets an entry to use again.
+  void finish(versioning::Writer* writer = nullptr) noexcept;
   /// finish(), and lets the leaf go, which has not been changed otherwise.
   void release_unwritten() noexcept;
 
  private:
   [[nodiscard]] versioning::Entry* find(const SearchResult& at, ByteView key) const noexcept;
-  void prune() noexcept;
+  void prune(versioning::Writer* writer) noexcept;
 
   buffer::ExclusivePage& leaf_;
   std::uint32_t page_size_;

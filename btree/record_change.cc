@@ -32,7 +32,19 @@ RecordChange::RecordChange(const WriteContext& by, ExclusivePage& leaf, buffer::
       key_(key),
       page_size_(page_size),
       entries_(leaf, page_size),
-      at_(view().find(key)) {}
+      at_(view().find(key)) {
+  entries_.prefetch_entries();
+}
+
+RecordChange::RecordChange(const WriteContext& by, ExclusivePage& leaf, buffer::SpaceMap& space,
+                           ByteView key, std::uint32_t page_size, const SearchResult& at) noexcept
+    : by_(by),
+      leaf_(leaf),
+      space_(space),
+      key_(key),
+      page_size_(page_size),
+      entries_(leaf, page_size),
+      at_(at) {}
 
 RecordPlace RecordChange::place() const noexcept {
   return {view().tree_id(), page_id_of(leaf_), at_.slot, key_};

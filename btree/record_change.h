@@ -29,8 +29,12 @@ class RecordChange {
   /// `by` was prepared for this key. All references outlive it.
   RecordChange(const WriteContext& by, buffer::ExclusivePage& leaf, buffer::SpaceMap& space,
                ByteView key, std::uint32_t page_size) noexcept;
+  /// The same, where `at` is known to be where the key is.
+  RecordChange(const WriteContext& by, buffer::ExclusivePage& leaf, buffer::SpaceMap& space,
+               ByteView key, std::uint32_t page_size, const SearchResult& at) noexcept;
 
   [[nodiscard]] LeafEntries& entries() noexcept { return entries_; }
+  [[nodiscard]] const SearchResult& at() const noexcept { return at_; }
   [[nodiscard]] SlotIndex slot() const noexcept { return at_.slot; }
   /// Whether the key has a slot: that of a record, or of a ghost.
   [[nodiscard]] bool has_slot() const noexcept { return at_.found; }

@@ -4,14 +4,13 @@
 
 #include <chrono>
 #include <exception>
-#include <functional>
-#include <thread>
 
 #include "palimpsest/error.h"
 
 #include "base/futex.h"
 #include "base/sync_point.h"
 #include "base/thread_annotations.h"
+#include "base/thread_number.h"
 
 namespace palimpsest::buffer {
 
@@ -61,8 +60,8 @@ class FrameSearch {
   int rounds_ = 0;
 };
 
-std::uint32_t stripe_of_thread() {
-  return static_cast<std::uint32_t>(std::hash<std::thread::id>{}(std::this_thread::get_id()));
+std::uint32_t stripe_of_thread() noexcept {
+  return static_cast<std::uint32_t>(thread_number());
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "buffer/free_frames.h"
 
-#include <functional>
-#include <thread>
+#include "base/thread_number.h"
 
 namespace palimpsest::buffer {
 
@@ -13,7 +12,7 @@ FreeFrames::FreeFrames(std::uint32_t frame_count)
 }
 
 std::size_t FreeFrames::home_shard() noexcept {
-  return std::hash<std::thread::id>{}(std::this_thread::get_id()) % kShards;
+  return thread_number() % kShards;
 }
 
 std::optional<FrameIndex> FreeFrames::take() {

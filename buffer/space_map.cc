@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <functional>
 #include <numeric>
-#include <thread>
 
 #include "palimpsest/error.h"
 
@@ -15,6 +13,7 @@
 #include "base/file_format.h"
 #include "base/sync_point.h"
 #include "base/thread_annotations.h"
+#include "base/thread_number.h"
 #include "buffer/pending_frees.h"
 #include "buffer/space_map_page.h"
 
@@ -40,7 +39,7 @@ std::uint64_t total(std::span<const BitRange> runs) {
 }
 
 std::uint32_t stripe_of_thread() noexcept {
-  return static_cast<std::uint32_t>(std::hash<std::thread::id>{}(std::this_thread::get_id()));
+  return static_cast<std::uint32_t>(thread_number());
 }
 
 }  // namespace

@@ -19,9 +19,9 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
       log_(owner.parts_.log, owner.parts_.clock, slot),
       context_(owner.experimental_.write_conflicts ? &writer_ : nullptr, log_, large_values_) {}
 
-// The slot is claimed, and no one else has the handle.
+// The slot is claimed, and no one else has the handle. Without the latch: the engine looks at
+// nothing but the state of a transaction that has not changed anything.
 void Transaction::begin(Durability durability) {
-  const std::lock_guard lock(owner_latch_);
   durability_ = durability;
   has_read_ = false;
   state_.store(State::active, std::memory_order_release);
@@ -170,6 +170,9 @@ void Transaction::finish(State state) noexcept {
 
 // The handle goes.
 void Transaction::end_dropped() noexcept {
+  if (state_.load(std::memory_order_acquire) == State::ended) [[likely]] {
+    return;
+  }
   const std::lock_guard lock(owner_latch_);
   if (state_.load(std::memory_order_relaxed) == State::active) {
     try {

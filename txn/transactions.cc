@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <exception>
-#include <functional>
-#include <thread>
 
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/thread_number.h"
 
 namespace palimpsest::txn {
 namespace {
@@ -19,8 +18,7 @@ constexpr auto kSlotPause = std::chrono::milliseconds(10);
 
 /// Threads come back to the slots they used.
 SlotId hint_of_thread(std::uint32_t slots) noexcept {
-  const std::size_t number = std::hash<std::thread::id>{}(std::this_thread::get_id());
-  return SlotId{static_cast<std::uint32_t>(slots == 0 ? 0 : number % slots)};
+  return SlotId{static_cast<std::uint32_t>(slots == 0 ? 0 : thread_number() % slots)};
 }
 
 SlotId claim_first(WorkerSlots& slots, Clock& clock) {

@@ -2,9 +2,9 @@
 
 #include <functional>
 #include <new>
-#include <thread>
 
 #include "base/check.h"
+#include "base/thread_number.h"
 
 namespace palimpsest::versioning {
 
@@ -29,8 +29,7 @@ EmptyCounter& EntryMemory::counter_for(const void* table) noexcept {
 }
 
 void EntryMemory::add(Figure figure, std::int64_t more) noexcept {
-  const std::size_t stripe = std::hash<std::thread::id>{}(std::this_thread::get_id()) % kStripes;
-  (stripes_[stripe].*figure).fetch_add(more, std::memory_order_relaxed);
+  (stripes_[thread_number() % kStripes].*figure).fetch_add(more, std::memory_order_relaxed);
 }
 
 std::uint64_t EntryMemory::sum(Figure figure) const noexcept {

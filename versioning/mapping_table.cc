@@ -31,19 +31,17 @@ void MappingTable::destroy(MappingTable& table) noexcept {
 
 MappingTable::~MappingTable() {
   check(count_ == 0 && reserved_bytes_ == 0, "a table that ends has no entries");
-  if (cells_ != nullptr) {
-    memory_.deallocate(static_cast<void*>(cells_), cell_count_ * sizeof(Entry*));
+  free_cells(cells_, cell_count_);
+}
+
+void MappingTable::free_cells(Entry** cells, std::size_t count) noexcept {
+  if (cells != own_cells_.data()) {
+    memory_.deallocate(static_cast<void*>(cells), count * sizeof(Entry*));
   }
 }
 
 std::size_t MappingTable::cells_for(std::size_t entries) noexcept {
   return std::bit_ceil(std::max(kCellsMin, entries + entries / 3 + 1));
-}
-
-Entry** MappingTable::allocate_cells(EntryMemory& memory, std::size_t cells) {
-  auto** made = static_cast<Entry**>(memory.allocate(cells * sizeof(Entry*)));
-  std::fill_n(made, cells, nullptr);
-  return made;
 }
 
 Entry* MappingTable::find(ByteView key) const noexcept {
@@ -65,20 +63,22 @@ void MappingTable::visit(FunctionRef<void(const Entry&)> visitor) const {
 }
 
 void MappingTable::reserve(std::size_t more) {
-  const std::size_t wanted = cells_for(count_ + more);
-  if (wanted <= cell_count_) {
-    return;
+  if (!has_room_for(more)) {
+    const std::size_t cells = cells_for(count_ + more);
+    use_cells(static_cast<Entry**>(memory_.allocate(cells * sizeof(Entry*))), cells);
   }
-  Entry** old = std::exchange(cells_, allocate_cells(memory_, wanted));
-  const std::size_t old_count = std::exchange(cell_count_, wanted);
+}
+
+void MappingTable::use_cells(Entry** cells, std::size_t count) noexcept {
+  std::fill_n(cells, count, nullptr);
+  Entry** old = std::exchange(cells_, cells);
+  const std::size_t old_count = std::exchange(cell_count_, count);
   for (std::size_t i = 0; i < old_count; ++i) {
     if (old[i] != nullptr) {
       place(*old[i]);
     }
   }
-  if (old != nullptr) {
-    memory_.deallocate(static_cast<void*>(old), old_count * sizeof(Entry*));
-  }
+  free_cells(old, old_count);
 }
 
 // There is a free cell.
@@ -162,7 +162,7 @@ bool MappingTable::worth_pruning() noexcept {
   return false;
 }
 
-std::size_t MappingTable::prune(FunctionRef<void(const Entry&)> freed) noexcept {
+std::size_t MappingTable::prune(FunctionRef<void(EntryPtr)> taken) noexcept {
   counter_seen_ = counter_.load(std::memory_order_acquire);  // before looking: see Entry::release
   looks_ = 0;
   const std::size_t before = count_;
@@ -172,12 +172,17 @@ std::size_t MappingTable::prune(FunctionRef<void(const Entry&)> freed) noexcept 
       ++at;
       continue;
     }
-    freed(*entry);
     set_reserved(*entry, 0);
     remove_at(at);  // another one may stand here now
-    EntryDeleter{&memory_}(entry);
+    taken(EntryPtr(entry, EntryDeleter{&memory_}));
   }
   return before - count_;
+}
+
+void MappingTable::trim() noexcept {
+  if (cell_count_ > kCellsMin && cells_for(count_) == kCellsMin) {
+    use_cells(own_cells_.data(), kCellsMin);
+  }
 }
 
 std::size_t MappingTable::count_from(ByteView separator) const noexcept {

@@ -15,6 +15,8 @@
 // Failure: make() and reserve() throw std::bad_alloc and change nothing; nothing else fails.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +24,7 @@
 
 #include "base/bytes.h"
 #include "base/function_ref.h"
+#include "base/prefetch.h"
 #include "buffer/page_attachment.h"
 #include "versioning/entry.h"
 
@@ -71,9 +74,24 @@ class MappingTable final : public buffer::Attached {
   /// Whether it is time to prune: about 5 % of the entries are empty, or nobody has looked for long
   /// (the hint misses entries released while they moved to another table).
   [[nodiscard]] bool worth_pruning() noexcept;
-  /// Frees the empty entries and what is reserved for them; calls freed(entry) before each goes.
+  /// Takes the empty entries out, and frees what is reserved for them: taken(entry) for each.
   /// Returns how many went.
-  std::size_t prune(FunctionRef<void(const Entry&)> freed) noexcept;
+  std::size_t prune(FunctionRef<void(EntryPtr)> taken) noexcept;
+
+  /// Gives room back that is not needed now; what reserve() made may go, too.
+  void trim() noexcept;
+
+  /// Asks the processor for what a search, or a prune, will read.
+  [[gnu::always_inline]] void prefetch() const noexcept {
+    const auto* begin = reinterpret_cast<const std::byte*>(this);
+    palimpsest::prefetch(begin, begin + sizeof *this);
+  }
+  [[gnu::always_inline]] void prefetch_entries() const noexcept {
+    for (const Entry* entry : cells().first(std::min(cell_count_, kCellsMin))) {
+      palimpsest::prefetch(reinterpret_cast<const std::byte*>(entry),
+                           reinterpret_cast<const std::byte*>(entry) + 1);
+    }
+  }
 
   /// Entries whose key is not below the separator.
   [[nodiscard]] std::size_t count_from(ByteView separator) const noexcept;
@@ -94,7 +112,8 @@ class MappingTable final : public buffer::Attached {
   ~MappingTable();
 
   [[nodiscard]] static std::size_t cells_for(std::size_t entries) noexcept;
-  [[nodiscard]] static Entry** allocate_cells(EntryMemory& memory, std::size_t cells);
+  void use_cells(Entry** cells, std::size_t count) noexcept;
+  void free_cells(Entry** cells, std::size_t count) noexcept;
   [[nodiscard]] std::span<Entry*> cells() const noexcept { return {cells_, cell_count_}; }
   void place(Entry& entry) noexcept;
   void remove_at(std::size_t cell) noexcept;
@@ -105,12 +124,15 @@ class MappingTable final : public buffer::Attached {
 
   EntryMemory& memory_;
   EmptyCounter& counter_;
-  Entry** cells_ = nullptr;  ///< a power of two of them, at most three quarters used
-  std::size_t cell_count_ = 0;
+  /// A power of two of them, at most three quarters used. A few lie in the table itself: most
+  /// tables have no more, and each line of memory costs a miss.
+  Entry** cells_ = own_cells_.data();
+  std::size_t cell_count_ = kCellsMin;
   std::size_t count_ = 0;
   std::uint32_t reserved_bytes_ = 0;
   std::uint32_t counter_seen_ = 0;  ///< the counter's value at the last prune
   std::uint8_t looks_ = 0;          ///< calls of worth_pruning() since then
+  std::array<Entry*, kCellsMin> own_cells_{};
 };
 
 }  // namespace palimpsest::versioning

@@ -17,7 +17,7 @@ Attached* TableAttachment::attach(Attached& attached) noexcept {
 
 bool TableAttachment::prune(Attached& orphan) noexcept {
   auto& table = static_cast<MappingTable&>(orphan);
-  table.prune([](const Entry&) {});
+  table.prune([](EntryPtr) {});
   if (table.count() != 0) {
     return true;
   }
@@ -27,7 +27,7 @@ bool TableAttachment::prune(Attached& orphan) noexcept {
 
 void TableAttachment::destroy(Attached& attached) noexcept {
   auto& table = static_cast<MappingTable&>(attached);
-  table.prune([](const Entry&) {});
+  table.prune([](EntryPtr) {});
   check(table.count() == 0, "writers end before the pages they have written do");
   MappingTable::destroy(table);
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -37,6 +38,13 @@ class Writer {
 
   /// Gives all its records up. It may go on to claim others, as if it were new.
   void end() noexcept;
+
+  /// Takes an entry that is in no table, for the next claim to use.
+  void recycle(EntryPtr entry) noexcept {
+    if (spare_ == nullptr) {
+      spare_ = std::move(entry);
+    }
+  }
 
   // For whoever claims a record that was prepared, under its page's exclusive latch:
 

@@ -123,8 +123,8 @@ TEST_F(MappingTableTest, HoldsWhatTheModelHolds) {
     if (random_.one_in(500)) {
       ASSERT_NO_FATAL_FAILURE(expect_equal(*table, model));
       std::vector<std::string> freed;
-      const std::size_t count = table->prune([&](const Entry& entry) {
-        freed.emplace_back(entry.key());
+      const std::size_t count = table->prune([&](const EntryPtr& entry) {
+        freed.emplace_back(entry->key());
         EXPECT_EQ(model.at(freed.back()).writer, kNoWriter);
       });
       EXPECT_EQ(count, freed.size());
@@ -155,7 +155,7 @@ TEST_F(MappingTableTest, SplitsAndMergesMoveTheEntriesThemselves) {
     ASSERT_NO_FATAL_FAILURE(expect_equal(*right, right_model));
     EXPECT_TRUE(right->worth_pruning()) << "what came may be empty";
     left->reserve(right->count());
-    static_cast<void>(left->prune([](const Entry&) {}));
+    static_cast<void>(left->prune([](EntryPtr) {}));
     std::erase_if(model, [&](const auto& record) {
       return record.first < separator && record.second.writer == kNoWriter;
     });
@@ -174,12 +174,12 @@ TEST_F(MappingTableTest, ReleasesAreNoticedWhereTheEntryIs) {
   Entry& entry = insert(*left, "m", WriterId{1});
   const TablePtr right = MappingTable::make(memory_, 1);
   left->split_off("m", *right);
-  static_cast<void>(right->prune([](const Entry&) {}));
+  static_cast<void>(right->prune([](EntryPtr) {}));
   EXPECT_FALSE(right->worth_pruning());
   entry.release();
   EXPECT_EQ(right->empty_hint(), 1U);
   EXPECT_TRUE(right->worth_pruning());
-  EXPECT_EQ(right->prune([](const Entry&) {}), 1U);
+  EXPECT_EQ(right->prune([](EntryPtr) {}), 1U);
 }
 
 TEST_F(MappingTableTest, AFewEmptyEntriesAreLeftForLater) {
@@ -194,7 +194,7 @@ TEST_F(MappingTableTest, AFewEmptyEntriesAreLeftForLater) {
     entries[released++]->release();
   }
   EXPECT_EQ(released, 6U);
-  EXPECT_EQ(table->prune([](const Entry&) {}), 6U);
+  EXPECT_EQ(table->prune([](EntryPtr) {}), 6U);
   int looks = 0;
   while (!table->worth_pruning()) {
     ++looks;
@@ -213,7 +213,7 @@ TEST_F(MappingTableTest, MemoryIsCounted) {
     EXPECT_EQ(memory_.bytes_in_use(), table_alone + sizeof(Entry) + 100);
     EXPECT_EQ(memory_.entries(), 1U);
     EXPECT_EQ(memory_.tables(), 1U);
-    EXPECT_EQ(table->prune([](const Entry&) {}), 1U);
+    EXPECT_EQ(table->prune([](EntryPtr) {}), 1U);
     EXPECT_EQ(memory_.bytes_in_use(), table_alone);
   }
   EXPECT_EQ(memory_.bytes_in_use(), 0U);

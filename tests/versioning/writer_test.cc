@@ -43,7 +43,7 @@ TEST(Writer, EndReleasesEverything) {
   writer.end();
   EXPECT_EQ(writer.claims(), 0U);
   EXPECT_EQ(table->empty_count(), 100U);
-  EXPECT_EQ(table->prune([](const Entry&) {}), 100U);
+  EXPECT_EQ(table->prune([](EntryPtr) {}), 100U);
 }
 
 TEST(Writer, SpareIsUsedAgain) {
@@ -76,7 +76,7 @@ TEST(Writer, FailedPreparationChangesNothing) {
   EXPECT_EQ(memory.entries(), 0U);
   claim(*table, writer, "key");
   writer.end();
-  EXPECT_EQ(table->prune([](const Entry&) {}), 1U);
+  EXPECT_EQ(table->prune([](EntryPtr) {}), 1U);
 }
 
 // Writers end without the page's latch while others, holding it, prune and split: an entry is freed
@@ -109,7 +109,7 @@ TEST(Writer, EndsBesidePrunesAndSplits) {
           ++unshared[number];
         }
         if (table.worth_pruning()) {
-          table.prune([](const Entry&) {});
+          table.prune([](EntryPtr) {});
         }
         if (right == nullptr && round % 3 == 0) {
           right = MappingTable::make(memory, left->count_from("key132"));
@@ -122,10 +122,10 @@ TEST(Writer, EndsBesidePrunesAndSplits) {
       }
     }
   });
-  left->prune([](const Entry&) {});
+  left->prune([](EntryPtr) {});
   EXPECT_EQ(left->count(), 0U);
   if (right != nullptr) {
-    right->prune([](const Entry&) {});
+    right->prune([](EntryPtr) {});
     EXPECT_EQ(right->count(), 0U);
   }
 }
