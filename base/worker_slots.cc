@@ -32,6 +32,14 @@ std::optional<SlotId> WorkerSlots::claim(SlotId hint) noexcept {
   return std::nullopt;
 }
 
+Gsn WorkerSlots::newest_gsn() const noexcept {
+  Gsn newest{0};
+  for (std::uint32_t slot = 0; slot < count(); ++slot) {
+    newest = std::max(newest, slots_[slot].gsn());
+  }
+  return newest;
+}
+
 void WorkerSlots::release(SlotId slot) noexcept {
   std::atomic<bool>& claimed = slots_[raw(slot)].claimed_;
   check(claimed.load(std::memory_order_relaxed), "a slot that is given back was claimed");

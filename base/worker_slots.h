@@ -118,6 +118,9 @@ class WorkerSlots {
 
   [[nodiscard]] WorkerSlot& operator[](SlotId slot) noexcept { return slots_[raw(slot)]; }
 
+  /// The largest GSN of any slot: no record that was appended before the call has a larger one.
+  [[nodiscard]] Gsn newest_gsn() const noexcept;
+
   /// Slots claimed at least once so far (C3); the ids below.
   [[nodiscard]] std::uint32_t count() const noexcept { return count_.load(); }
   [[nodiscard]] std::uint32_t slots_max() const noexcept { return slots_max_; }

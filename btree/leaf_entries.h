@@ -59,13 +59,9 @@ class LeafEntries {
  public:
   /// `leaf` outlives it and is latched.
   LeafEntries(buffer::ExclusivePage& leaf, std::uint32_t page_size) noexcept
-      : leaf_(leaf), page_size_(page_size), table_(table_of(leaf.frame())) {
-    if (table_ != nullptr) {
-      table_->prefetch();
-    }
-  }
+      : leaf_(leaf), page_size_(page_size), table_(table_of(leaf.frame())) {}
 
-  /// Asks the processor for the entries, once the table has come.
+  /// Asks the processor for the entries; the table is read for that.
   [[gnu::always_inline]] void prefetch_entries() const noexcept {
     if (table_ != nullptr) {
       table_->prefetch_entries();

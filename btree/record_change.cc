@@ -22,17 +22,19 @@ PageId page_id_of(const ExclusivePage& page) noexcept {
   return page.frame().page_id.load(std::memory_order_relaxed);
 }
 
+/// Finds the key; what claiming it will read comes from memory meanwhile.
+SearchResult search(const ExclusivePage& leaf, std::uint32_t page_size, ByteView key) noexcept {
+  if (const versioning::MappingTable* table = table_of(leaf.frame())) {
+    table->prefetch();
+  }
+  return LeafView(leaf.page(), page_size).find(key);
+}
+
 }  // namespace
 
 RecordChange::RecordChange(const WriteContext& by, ExclusivePage& leaf, buffer::SpaceMap& space,
                            ByteView key, std::uint32_t page_size) noexcept
-    : by_(by),
-      leaf_(leaf),
-      space_(space),
-      key_(key),
-      page_size_(page_size),
-      entries_(leaf, page_size),
-      at_(view().find(key)) {
+    : RecordChange(by, leaf, space, key, page_size, search(leaf, page_size, key)) {
   entries_.prefetch_entries();
 }
 

@@ -71,11 +71,7 @@ void Checkpointer::begin_cycle() {
 }
 
 Gsn Checkpointer::newest_gsn() noexcept {
-  Gsn newest{0};
-  for (std::uint32_t slot = 0; slot < slots_.count(); ++slot) {
-    newest = std::max(newest, slots_[SlotId{slot}].gsn());
-  }
-  clock_.raise(newest);
+  clock_.raise(slots_.newest_gsn());
   return clock_.now();
 }
 

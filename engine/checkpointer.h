@@ -29,8 +29,8 @@
 //       counts as well.
 // Latching: one mutex over the cycle, held across I/O; taken before all others. No page latch.
 // Thread-safety: all functions, from any thread.
-// Failure: io_error, no_space, failed from run(); in the background they are kept for status() and
-//          it tries again: pages stay dirty, and replay starts where it did. A failed page file
+// Failure: io_error, no_space, failed from run(); in the background they are kept for last_error()
+//          and it tries again: pages stay dirty, and replay starts where it did. A failed page file
 //          makes the log fail, too, and so does a checkpoint that fails again and again while
 //          somebody waits for the log's space: nobody waits for ever.
 #pragma once

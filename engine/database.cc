@@ -240,8 +240,7 @@ void Database::begin_log(const wal::LogEnd& end) {
 void Database::make_parts() {
   writer_.emplace(*file_, &*log_);
   node_kind_.emplace(*file_);
-  kinds_.set(buffer::PageType::tree_leaf, *node_kind_);
-  kinds_.set(buffer::PageType::tree_inner, *node_kind_);
+  node_kind_->register_in(kinds_);
   pool_.emplace(*file_, *writer_, *space_, kinds_,
                 buffer::BufferPoolOptions{.memory_bytes = pool_bytes()}, &tables_);
   large_values_.emplace(*file_, *writer_, *space_);
@@ -278,7 +277,7 @@ void Database::make_catalog() {
 }
 
 // What undoing writes was promised space before the crash, but padding may have used it since, and
-// nobody moves replay's start before all is undone: the log's bound is suspended until then.
+// nobody moves replay's start before all is undone: it overdraws the log's budget if it must.
 // Losers are undone before anybody can begin a transaction, and the catalog is read again then:
 // trees that they made are gone.
 void Database::finish_recovery(const Unfinished& unfinished) {

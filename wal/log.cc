@@ -383,11 +383,7 @@ bool Log::run_round() {
 
 // C1 to C4 and C6 of worker_slots.h.
 Gsn Log::compute_durable_gsn() noexcept {
-  Gsn newest{0};
-  for (std::uint32_t slot = 0; slot < slots_.count(); ++slot) {
-    newest = std::max(newest, slots_[SlotId{slot}].gsn());
-  }
-  clock_.raise(newest);
+  clock_.raise(slots_.newest_gsn());
   const Gsn now = clock_.now();
   const std::uint32_t count = slots_.count();
   Gsn gsn = now;

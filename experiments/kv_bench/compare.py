@@ -10,27 +10,20 @@ import datetime
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from comparison import cgroup, plan, table  # noqa: E402
+from common import comparisons  # noqa: E402
+from common.comparisons import Failure, say  # noqa: E402
 from common.processes import reason_of, run_process  # noqa: E402
 from comparison.fio import Fio  # noqa: E402
 
 TIMEOUT_BEYOND_SECONDS = 120  # a run that takes this much longer than planned hangs
 LOAD_TIMEOUT_SECONDS = 3600
 SPACE_MARGIN_BYTES = 2 << 30
-
-
-class Failure(Exception):
-    """Something that ends the comparison; the message is for people."""
-
-
-def say(text):
-    print(f"compare: {text}", flush=True)
 
 
 class Comparison:
@@ -188,8 +181,6 @@ class Comparison:
 
 
 def parse_arguments():
-    top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    build = os.path.join(top, "build")
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     scale = parser.add_mutually_exclusive_group()
     scale.add_argument("--quick", dest="scale", action="store_const", const="quick",
@@ -202,33 +193,12 @@ def parse_arguments():
     parser.add_argument("--engines", nargs="+", choices=list(plan.LOAD_RATE),
                         default=list(plan.LOAD_RATE))
     parser.add_argument("--minutes", type=float, help="start no run later than this")
-    parser.add_argument("--build", default=os.path.join(build, "release", "experiments"),
-                        help="directory of the binaries")
-    parser.add_argument("--data", default=os.path.join(build, "bench-data"),
-                        help="directory for data, on the disk to be measured; emptied afterwards")
-    parser.add_argument("--results", default=os.path.join(build, "bench-results"))
+    comparisons.add_places(parser, "bench-data")
     arguments = parser.parse_args()
     if arguments.minutes is not None and arguments.minutes <= 0:
         parser.error("--minutes must be above 0")
     return arguments
 
 
-def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    comparison = Comparison(parse_arguments())
-    try:
-        comparison.check()
-        try:
-            comparison.run()
-        finally:
-            comparison.finish()
-    except KeyboardInterrupt:
-        say("interrupted; data removed")
-        sys.exit(130)
-    except Failure as failure:
-        say(str(failure))
-        sys.exit(1)
-
-
 if __name__ == "__main__":
-    main()
+    comparisons.run(Comparison(parse_arguments()))

@@ -1,16 +1,11 @@
 // kv_bench: lookups, updates and scans of small records, one run per call, one JSON object per run.
-#include <fmt/format.h>
 #include <gflags/gflags.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
+#include "experiments/common/bench_main.h"
 #include "experiments/common/host_info.h"
-#include "experiments/common/result_json.h"
 #include "experiments/kv_bench/driver.h"
 #include "experiments/kv_bench/engines.h"
 #include "experiments/kv_bench/options.h"
@@ -53,72 +48,41 @@ DEFINE_bool(reload, kDefaults.reload, "remove what the path holds and load again
 namespace palimpsest::experiments {
 namespace {
 
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
-
 FlagValues read_flags() {
-  FlagValues values{.engine = FLAGS_engine,
-                    .path = FLAGS_path,
-                    .memory_mib = FLAGS_memory_mib,
-                    .page_kib = FLAGS_page_kib,
-                    .records = FLAGS_records,
-                    .value_bytes = FLAGS_value_bytes,
-                    .threads = FLAGS_threads,
-                    .mode = FLAGS_mode,
-                    .distribution = FLAGS_distribution,
-                    .theta = FLAGS_theta,
-                    .seconds = FLAGS_seconds,
-                    .warmup = FLAGS_warmup,
-                    .warmup_threads = FLAGS_warmup_threads,
-                    .json = FLAGS_json,
-                    .sample_ms = FLAGS_sample_ms,
-                    .seed = FLAGS_seed,
-                    .double_write = FLAGS_double_write,
-                    .load_order = FLAGS_load_order,
-                    .update_percent = FLAGS_update_percent,
-                    .scan_length = FLAGS_scan_length,
-                    .latency_every = FLAGS_latency_every,
-                    .reload = FLAGS_reload,
-                    .given = {}};
-  std::vector<gflags::CommandLineFlagInfo> all;
-  gflags::GetAllFlags(&all);
-  for (const gflags::CommandLineFlagInfo& flag : all) {
-    if (!flag.is_default) {
-      values.given.insert(flag.name);
-    }
-  }
-  return values;
-}
-
-EngineEntry find_engine(const std::string& name) {
-  std::string known;
-  for (const EngineEntry& entry : known_engines()) {
-    if (entry.traits.name == name) {
-      return entry;
-    }
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", entry.traits.name);
-  }
-  throw UsageError(fmt::format("--engine={}: this binary knows {}", name, known));
+  return {.engine = FLAGS_engine,
+          .path = FLAGS_path,
+          .memory_mib = FLAGS_memory_mib,
+          .page_kib = FLAGS_page_kib,
+          .records = FLAGS_records,
+          .value_bytes = FLAGS_value_bytes,
+          .threads = FLAGS_threads,
+          .mode = FLAGS_mode,
+          .distribution = FLAGS_distribution,
+          .theta = FLAGS_theta,
+          .seconds = FLAGS_seconds,
+          .warmup = FLAGS_warmup,
+          .warmup_threads = FLAGS_warmup_threads,
+          .json = FLAGS_json,
+          .sample_ms = FLAGS_sample_ms,
+          .seed = FLAGS_seed,
+          .double_write = FLAGS_double_write,
+          .load_order = FLAGS_load_order,
+          .update_percent = FLAGS_update_percent,
+          .scan_length = FLAGS_scan_length,
+          .latency_every = FLAGS_latency_every,
+          .reload = FLAGS_reload,
+          .given = given_flags()};
 }
 
 void run() {
   const FlagValues flags = read_flags();
-  const EngineEntry engine = find_engine(flags.engine);
+  const EngineEntry engine = find_engine(known_engines(), flags.engine);
   const Options options = make_options(flags, engine.traits);
-  const RunResult result = run_benchmark(
-      options, engine, [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
-  const bool json_to_stdout = options.json_file == "-";
-  fmt::print(json_to_stdout ? stderr : stdout, "{}", summary(options, result));
-  if (options.json_file.empty()) {
-    return;
-  }
-  const HostInfo host = describe_host(options.path.empty() ? "." : options.path);
-  const std::string text = to_json(options, result, host).dump(2) + "\n";
-  if (json_to_stdout) {
-    fmt::print("{}", text);
-  } else {
-    write_file(options.json_file, text);
-  }
+  const RunResult result = run_benchmark(options, engine, print_progress);
+  print_result(options.json_file, summary(options, result), [&] {
+    const HostInfo host = describe_host(options.path.empty() ? "." : options.path);
+    return to_json(options, result, host).dump(2) + "\n";
+  });
 }
 
 }  // namespace
@@ -126,19 +90,6 @@ void run() {
 
 int main(int argc, char** argv) {
   using namespace palimpsest::experiments;
-  gflags::SetUsageMessage("measure a key-value engine; see docs/benchmarks.md");
-  gflags::ParseCommandLineFlags(&argc, &argv, true);
-  try {
-    if (argc > 1) {
-      throw UsageError(fmt::format("{}: only flags are understood (--help)", argv[1]));
-    }
-    run();
-    return 0;
-  } catch (const UsageError& error) {
-    fmt::print(stderr, "kv_bench: {}\n", error.what());
-    return kExitUsage;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "kv_bench: {}\n", error.what());
-    return kExitFailed;
-  }
+  return bench_main(argc, argv, "kv_bench", "measure a key-value engine; see docs/benchmarks.md",
+                    run);
 }

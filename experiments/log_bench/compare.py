@@ -9,24 +9,17 @@ import datetime
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from comparison import plan, plot, table  # noqa: E402
+from common import comparisons  # noqa: E402
+from common.comparisons import Failure, say  # noqa: E402
 from common.processes import reason_of, run_process  # noqa: E402
 
 TIMEOUT_BEYOND_SECONDS = 60  # a run that takes this much longer than planned hangs
-
-
-class Failure(Exception):
-    """Something that ends the comparison; the message is for people."""
-
-
-def say(text):
-    print(f"compare: {text}", flush=True)
 
 
 class Comparison:
@@ -107,36 +100,13 @@ class Comparison:
 
 
 def parse_arguments():
-    top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    build = os.path.join(top, "build")
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--quick", dest="scale", action="store_const", const="quick",
                         default="normal", help="about 3 minutes: shows that everything works")
     parser.add_argument("--engines", nargs="+", choices=plan.ENGINES, default=plan.ENGINES)
-    parser.add_argument("--build", default=os.path.join(build, "release", "experiments"),
-                        help="directory of the binaries")
-    parser.add_argument("--data", default=os.path.join(build, "data"),
-                        help="directory for data, on the disk to be measured; emptied afterwards")
-    parser.add_argument("--results", default=os.path.join(build, "bench-results"))
+    comparisons.add_places(parser, "data")
     return parser.parse_args()
 
 
-def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    comparison = Comparison(parse_arguments())
-    try:
-        comparison.check()
-        try:
-            comparison.run()
-        finally:
-            comparison.finish()
-    except KeyboardInterrupt:
-        say("interrupted; data removed")
-        sys.exit(130)
-    except Failure as failure:
-        say(str(failure))
-        sys.exit(1)
-
-
 if __name__ == "__main__":
-    main()
+    comparisons.run(Comparison(parse_arguments()))

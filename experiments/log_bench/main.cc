@@ -1,15 +1,12 @@
 // log_bench: small transactions committed durably, one run per call, one JSON object per run.
-#include <fmt/format.h>
 #include <gflags/gflags.h>
 
-#include <cstdio>
-#include <exception>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
+#include "experiments/common/bench_main.h"
 #include "experiments/common/host_info.h"
-#include "experiments/common/result_json.h"
 #include "experiments/log_bench/driver.h"
 #include "experiments/log_bench/engines.h"
 #include "experiments/log_bench/options.h"
@@ -44,66 +41,35 @@ DEFINE_string(json, kDefaults.json, "file for the result as JSON; -: standard ou
 namespace palimpsest::experiments {
 namespace {
 
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
-
 CommitFlags read_flags() {
-  CommitFlags flags{.engine = FLAGS_engine,
-                    .path = FLAGS_path,
-                    .durability = FLAGS_durability,
-                    .threads = FLAGS_threads,
-                    .records = FLAGS_records,
-                    .seconds = FLAGS_seconds,
-                    .warmup = FLAGS_warmup,
-                    .sample_ms = FLAGS_sample_ms,
-                    .flush_ms = FLAGS_flush_ms,
-                    .checkpoint_ms = FLAGS_checkpoint_ms,
-                    .memory_mib = FLAGS_memory_mib,
-                    .delta = FLAGS_delta,
-                    .seed = FLAGS_seed,
-                    .json = FLAGS_json,
-                    .given = {}};
-  std::vector<gflags::CommandLineFlagInfo> all;
-  gflags::GetAllFlags(&all);
-  for (const gflags::CommandLineFlagInfo& flag : all) {
-    if (!flag.is_default) {
-      flags.given.insert(flag.name);
-    }
-  }
-  return flags;
-}
-
-CommitEngineEntry find_engine(const std::string& name) {
-  std::string known;
-  for (const CommitEngineEntry& entry : known_engines()) {
-    if (entry.traits.name == name) {
-      return entry;
-    }
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", entry.traits.name);
-  }
-  throw UsageError(fmt::format("--engine={}: this binary knows {}", name, known));
+  return {.engine = FLAGS_engine,
+          .path = FLAGS_path,
+          .durability = FLAGS_durability,
+          .threads = FLAGS_threads,
+          .records = FLAGS_records,
+          .seconds = FLAGS_seconds,
+          .warmup = FLAGS_warmup,
+          .sample_ms = FLAGS_sample_ms,
+          .flush_ms = FLAGS_flush_ms,
+          .checkpoint_ms = FLAGS_checkpoint_ms,
+          .memory_mib = FLAGS_memory_mib,
+          .delta = FLAGS_delta,
+          .seed = FLAGS_seed,
+          .json = FLAGS_json,
+          .given = given_flags()};
 }
 
 void run() {
   const CommitFlags flags = read_flags();
-  const CommitEngineEntry engine = find_engine(flags.engine);
+  const CommitEngineEntry engine = find_engine(known_engines(), flags.engine);
   const CommitOptions options = make_options(flags, engine.traits);
-  const CommitRunResult result =
-      run_commits(options, engine, [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
-  const bool json_to_stdout = options.json_file == "-";
-  fmt::print(json_to_stdout ? stderr : stdout, "{}", summary(options, result));
-  if (options.json_file.empty()) {
-    return;
-  }
-  // The directory of the data is gone; its parent lies on the same disk.
-  const HostInfo host = describe_host(
-      options.path.empty() ? "." : std::filesystem::absolute(options.path).parent_path());
-  const std::string text = to_json(options, result, host).dump(2) + "\n";
-  if (json_to_stdout) {
-    fmt::print("{}", text);
-  } else {
-    write_file(options.json_file, text);
-  }
+  const CommitRunResult result = run_commits(options, engine, print_progress);
+  print_result(options.json_file, summary(options, result), [&] {
+    // The directory of the data is gone; its parent lies on the same disk.
+    const HostInfo host = describe_host(
+        options.path.empty() ? "." : std::filesystem::absolute(options.path).parent_path());
+    return to_json(options, result, host).dump(2) + "\n";
+  });
 }
 
 }  // namespace
@@ -111,19 +77,6 @@ void run() {
 
 int main(int argc, char** argv) {
   using namespace palimpsest::experiments;
-  gflags::SetUsageMessage("measure commits of small transactions; see docs/benchmarks.md");
-  gflags::ParseCommandLineFlags(&argc, &argv, true);
-  try {
-    if (argc > 1) {
-      throw UsageError(fmt::format("{}: only flags are understood (--help)", argv[1]));
-    }
-    run();
-    return 0;
-  } catch (const UsageError& error) {
-    fmt::print(stderr, "log_bench: {}\n", error.what());
-    return kExitUsage;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "log_bench: {}\n", error.what());
-    return kExitFailed;
-  }
+  return bench_main(argc, argv, "log_bench",
+                    "measure commits of small transactions; see docs/benchmarks.md", run);
 }

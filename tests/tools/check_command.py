@@ -7,22 +7,11 @@ import sys
 import tempfile
 import unittest
 
-PALIMPSEST, MAKE_DATABASE = sys.argv[1:3]
+from tool_command import contents, run
+
+MAKE_DATABASE = sys.argv[2]
 PAGE = 4096
 LEAF, INNER, SPACE_MAP, EXTENT_BLOCK = 1, 2, 3, 4
-
-
-def run(*arguments):
-    return subprocess.run([PALIMPSEST, *arguments], capture_output=True, text=True, timeout=60,
-                          check=False)
-
-
-def contents(folder):
-    found = {}
-    for name in os.listdir(folder):
-        with open(os.path.join(folder, name), "rb") as file:
-            found[name] = file.read()
-    return found
 
 
 class CheckCommand(unittest.TestCase):

@@ -7,19 +7,9 @@ import sys
 import tempfile
 import unittest
 
-PALIMPSEST, MAKE_LOG = sys.argv[1:3]
+from tool_command import contents, run
 
-
-def run(*arguments):
-    return subprocess.run([PALIMPSEST, *arguments], capture_output=True, text=True, timeout=60)
-
-
-def contents(folder):
-    found = {}
-    for name in os.listdir(folder):
-        with open(os.path.join(folder, name), "rb") as file:
-            found[name] = file.read()
-    return found
+MAKE_LOG = sys.argv[2]
 
 
 def flip(path, offset):
@@ -174,7 +164,7 @@ class LogCommand(unittest.TestCase):
     def test_output_that_cannot_be_written(self):
         self.make()
         with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([PALIMPSEST, "log", self.folder], stdout=full,
+            done = subprocess.run([sys.argv[1], "log", self.folder], stdout=full,
                                   stderr=subprocess.PIPE, text=True, check=False, timeout=60)
         self.assertEqual(done.returncode, 1)
         self.assertIn("palimpsest: ", done.stderr)

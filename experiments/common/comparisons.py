@@ -1,0 +1,45 @@
+"""What the scripts that compare engines have in common as programs."""
+import os
+import signal
+import sys
+
+
+class Failure(Exception):
+    """Why a comparison cannot go on."""
+
+
+def say(line):
+    print(f"compare: {line}", flush=True)
+
+
+def build_directory():
+    """Of the project that this file belongs to."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    return os.path.join(os.path.dirname(os.path.dirname(here)), "build")
+
+
+def add_places(parser, data):
+    """Where binaries, data and results are."""
+    build = build_directory()
+    parser.add_argument("--build", default=os.path.join(build, "release", "experiments"),
+                        help="directory of the binaries")
+    parser.add_argument("--data", default=os.path.join(build, data),
+                        help="directory for data, on the disk to be measured; emptied afterwards")
+    parser.add_argument("--results", default=os.path.join(build, "bench-results"))
+
+
+def run(comparison):
+    """Checks, runs and finishes the comparison; does not return after a failure."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        comparison.check()
+        try:
+            comparison.run()
+        finally:
+            comparison.finish()
+    except KeyboardInterrupt:
+        say("interrupted; data removed")
+        sys.exit(130)
+    except Failure as failure:
+        say(str(failure))
+        sys.exit(1)
