@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/file_format.h"
 #include "btree/node_edit.h"
 #include "btree/node_print.h"
 #include "btree/node_search.h"
@@ -61,6 +62,9 @@ Verdict check_kind(const NodeView& node) {
       page_header.reserved_tail != 0 || (h.flags & ~kUpperIsInfinite) != 0 ||
       (is_leaf && h.leftmost_child != 0)) {
     return "reserved bytes or unknown flags are not zero";
+  }
+  if (raw(page_header.gsn) > kCounterMax) {
+    return fmt::format("GSN {} is over the limit", raw(page_header.gsn));
   }
   return std::nullopt;
 }

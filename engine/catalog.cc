@@ -106,6 +106,9 @@ BTree* Catalog::make(txn::Transactions& transactions, std::string_view name) {
     return nullptr;
   }
   const TreeId id = next_id();
+  std::string name_of_tree(name);  // made now: once it has committed, nothing fails
+  Names entry;
+  entry.emplace(name, id);
   const auto transaction = transactions.begin();
   BTree* catalog = nullptr;
   BTree* tree = transaction->write([&](const btree::WriteContext& by) {
@@ -122,8 +125,8 @@ BTree* Catalog::make(txn::Transactions& transactions, std::string_view name) {
   check(!outcome.existed && !outcome.conflict, "trees are made one at a time");
   transaction->commit();
   const std::lock_guard lock(mutex_);
-  trees_[id].name = name;
-  by_name_[std::string(name)] = id;
+  trees_[id].name = std::move(name_of_tree);
+  by_name_.merge(entry);
   return tree;
 }
 

@@ -78,6 +78,8 @@ class Catalog final : public txn::TreeDirectory {
     std::unique_ptr<btree::BTree> tree;  ///< once it is open
   };
 
+  using Names = std::map<std::string, TreeId, std::less<>>;
+
   [[nodiscard]] btree::BTree& open_known(TreeId id, Known& known);
   [[nodiscard]] TreeId next_id() const;
   void add(ByteView name, ByteView value);
@@ -88,7 +90,7 @@ class Catalog final : public txn::TreeDirectory {
   mutable std::mutex mutex_;
   // Protected by mutex_:
   std::map<TreeId, Known> trees_;
-  std::map<std::string, TreeId, std::less<>> by_name_;
+  Names by_name_;
 };
 
 }  // namespace palimpsest::engine

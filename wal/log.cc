@@ -304,6 +304,8 @@ void Log::wait_durable(Gsn gsn) {
       }
     }
     if (!stated_more) {
+      clock_.raise(
+          gsn);  // of a page that was damaged in this very place, perhaps: no record has it
       std::this_thread::sleep_for(kFruitlessPause);
     }
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/file_format.h"
 #include "base/random.h"
 #include "btree/node_split.h"
 #include "tests/btree/node_test_support.h"
@@ -62,6 +63,8 @@ TEST_F(ValidateTest, RefusesOtherSizesAndKinds) {
 TEST_F(ValidateTest, RefusesWrongLevelsVersionsAndReservedBytes) {
   put<std::uint8_t>(inner_page_, node_field(offsetof(NodeHeader, level)), 64);
   EXPECT_THAT(reason(inner_page_), HasSubstr("level 64"));
+  put<std::uint64_t>(leaf_page_, offsetof(buffer::PageHeader, gsn), kCounterMax + 1);
+  EXPECT_THAT(reason(leaf_page_), HasSubstr("GSN 4611686018427387905"));
   put<std::uint8_t>(leaf_page_, node_field(offsetof(NodeHeader, flags)), 2);
   EXPECT_THAT(reason(leaf_page_), HasSubstr("reserved"));
   put<std::uint16_t>(leaf_page_, offsetof(buffer::PageHeader, format_version), 9);

@@ -107,6 +107,13 @@ TEST_P(PageWriterLog, NoRoundForWhatIsDurable) {
   EXPECT_LT(durable(), second);
 }
 
+// No record has such a GSN: the page comes from a file that somebody has damaged on purpose.
+TEST_P(PageWriterLog, AGsnBeyondTheClockIsNotWaitedForInVain) {
+  const Gsn beyond{raw(append(open_.claim())) + 1'000'000};
+  write({{pages_[0], beyond}});
+  EXPECT_GE(durable(), beyond);
+}
+
 TEST_P(PageWriterLog, FreshPagesNeedNoLog) {
   const Gsn gsn = append(open_.claim());
   const AlignedMemory memory(kPageSize, kPageSize);
