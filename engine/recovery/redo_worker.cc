@@ -16,10 +16,12 @@ namespace {
 
 constexpr std::size_t kSlotsMin = 1024;
 /// Bodies of a page's records lie far apart in the window.
-constexpr std::size_t kPrefetchAhead = 4;
+constexpr std::size_t kPrefetchAhead = 8;
+constexpr std::size_t kPrefetchBodyBytes = 128;
+constexpr std::size_t kPrefetchPageBytes = std::size_t{8} << 10U;
 
-[[gnu::always_inline]] inline void prefetch_body(ConstBytes body) noexcept {
-  prefetch(body.data(), body.data() + std::min<std::size_t>(body.size(), 128));
+[[gnu::always_inline]] inline void prefetch_start(ConstBytes bytes, std::size_t limit) noexcept {
+  prefetch(bytes.data(), bytes.data() + std::min(bytes.size(), limit));
 }
 
 std::size_t hash_of(PageId page) noexcept {
@@ -37,45 +39,66 @@ RedoWorker::RedoWorker(const RecoveryAnalysis& analysis, buffer::PageFile& file,
       slots_(kSlotsMin, kNone) {}
 
 void RedoWorker::replay(const ReplayWindow& window, std::span<const ReplayItem> items) {
-  collect(items);
+  count(items);
   // Ascending, so that neighbours are read and written together.
   std::ranges::sort(touched_, {}, [&](std::uint32_t number) { return known_[number].id; });
+  place(items);
   std::span<const std::uint32_t> rest(touched_);
   while (!rest.empty()) {
     const std::size_t count = std::min(rest.size(), pages_.group_pages());
-    replay_group(window, items, rest.first(count));
+    replay_group(window, rest.first(count));
     rest = rest.subspan(count);
   }
   touched_.clear();
 }
 
-// Finds the pages of the items, and links each page's items.
-void RedoWorker::collect(std::span<const ReplayItem> items) {
+// Finds the pages of the items, and how many records each has.
+void RedoWorker::count(std::span<const ReplayItem> items) {
   changes_ += items.size();
-  earlier_.resize(items.size());
-  for (std::uint32_t at = 0; at < items.size(); ++at) {
-    Page& page = page_of(items[at].page);
-    if (items[at].gsn <= page.ended) {
+  numbers_.resize(items.size());
+  for (std::size_t at = 0; at < items.size(); ++at) {
+    const ReplayItem& item = items[at];
+    const std::uint32_t number = number_of(item.page);
+    Page& page = known_[number];
+    if (item.record.gsn <= page.ended) {
+      numbers_[at] = kNone;
       continue;
     }
-    if (page.newest_item == kNone) {
-      touched_.push_back(static_cast<std::uint32_t>(&page - known_.data()));
+    numbers_[at] = number;
+    if (page.records++ == 0) {
+      touched_.push_back(number);
+      page.formatted = false;
     }
-    earlier_[at] = page.newest_item;
-    page.newest_item = at;
-    page.formatted = page.formatted || items[at].formats;
+    page.formatted = page.formatted || item.record.formats;
   }
 }
 
-RedoWorker::Page& RedoWorker::page_of(PageId id) {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = hash_of(id) & mask;
-  while (slots_[slot] != kNone) {
-    if (Page& page = known_[slots_[slot]]; page.id == id) {
-      return page;
-    }
-    slot = (slot + 1) & mask;
+// Puts the records where the pages before leave room for them.
+void RedoWorker::place(std::span<const ReplayItem> items) {
+  std::uint32_t end = 0;
+  for (const std::uint32_t number : touched_) {
+    known_[number].end = end;
+    end += known_[number].records;
   }
+  records_.resize(end);
+  for (std::size_t at = 0; at < items.size(); ++at) {
+    if (numbers_[at] != kNone) {
+      records_[known_[numbers_[at]].end++] = items[at].record;
+    }
+  }
+}
+
+std::uint32_t RedoWorker::number_of(PageId id) {
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t slot = hash_of(id) & mask; slots_[slot] != kNone; slot = (slot + 1) & mask) {
+    if (known_[slots_[slot]].id == id) {
+      return slots_[slot];
+    }
+  }
+  return add_page(id);
+}
+
+std::uint32_t RedoWorker::add_page(PageId id) {
   const auto number = static_cast<std::uint32_t>(known_.size());
   known_.push_back(
       {.id = id, .ended = std::max(analysis_.ended.gsn_of(id), analysis_.replayed_up_to)});
@@ -86,7 +109,7 @@ RedoWorker::Page& RedoWorker::page_of(PageId id) {
     }
   }
   insert_slot(number);
-  return known_.back();
+  return number;
 }
 
 void RedoWorker::insert_slot(std::uint32_t number) noexcept {
@@ -98,8 +121,7 @@ void RedoWorker::insert_slot(std::uint32_t number) noexcept {
   slots_[slot] = number;
 }
 
-void RedoWorker::replay_group(const ReplayWindow& window, std::span<const ReplayItem> items,
-                              std::span<const std::uint32_t> group) {
+void RedoWorker::replay_group(const ReplayWindow& window, std::span<const std::uint32_t> group) {
   pages_.begin_group();
   for (const std::uint32_t number : group) {
     if (pages_.holds(known_[number].frame, known_[number].id)) {
@@ -110,12 +132,13 @@ void RedoWorker::replay_group(const ReplayWindow& window, std::span<const Replay
     take_frame(known_[number]);
   }
   pages_.load_group();
-  for (const std::uint32_t number : group) {
-    Page& page = known_[number];
-    gather(page, window, items);
+  for (std::size_t at = 0; at < group.size(); ++at) {
+    if (at + 1 < group.size()) {
+      prefetch_page(known_[group[at + 1]]);
+    }
+    Page& page = known_[group[at]];
     apply(page, window);
-    page.newest_item = kNone;
-    page.formatted = false;
+    page.records = 0;
   }
 }
 
@@ -130,44 +153,42 @@ void RedoWorker::take_frame(Page& page) {
   }
 }
 
-// The items of the page from the last one on that gives it new content, in the order of GSNs.
-void RedoWorker::gather(const Page& page, const ReplayWindow& window,
-                        std::span<const ReplayItem> items) {
-  chain_.clear();
-  for (std::uint32_t at = page.newest_item; at != kNone; at = earlier_[at]) {
-    chain_.push_back(&items[at]);
-    prefetch_body(window.body_of(items[at]));
-  }
-  std::ranges::reverse(chain_);
-  const auto gsn = [](const ReplayItem* item) { return item->gsn; };
-  if (!std::ranges::is_sorted(chain_, {}, gsn)) {
-    std::ranges::sort(chain_, {}, gsn);
-  }
-  if (page.formatted) {
-    const auto last = std::find_if(chain_.rbegin(), chain_.rend(),
-                                   [](const ReplayItem* item) { return item->formats; });
-    chain_.erase(chain_.begin(), std::next(last).base());
-  }
+void RedoWorker::prefetch_page(const Page& page) const noexcept {
+  prefetch_start(pages_.image(page.frame), kPrefetchPageBytes);
 }
 
-void RedoWorker::apply(Page& page, const ReplayWindow& window) {
+// The records of the page from the last one on that gives it new content, in the order of GSNs.
+std::span<const ReplayRecord> RedoWorker::in_order(const Page& page) {
+  const std::span records = std::span(records_).subspan(page.end - page.records, page.records);
+  if (!std::ranges::is_sorted(records, {}, &ReplayRecord::gsn)) {
+    std::ranges::sort(records, {}, &ReplayRecord::gsn);
+  }
+  if (!page.formatted) {
+    return records;
+  }
+  const auto last = std::find_if(records.rbegin(), records.rend(),
+                                 [](const ReplayRecord& record) { return record.formats; });
+  return {std::prev(last.base()), records.end()};
+}
+
+void RedoWorker::apply(const Page& page, const ReplayWindow& window) {
   const MutableBytes image = pages_.image(page.frame);
+  const ReplayRecord* const behind_all = records_.data() + records_.size();
   Gsn page_gsn = buffer::header_of(image).gsn;
-  for (std::size_t at = 0; at < chain_.size(); ++at) {
-    if (at + kPrefetchAhead < chain_.size()) {
-      prefetch_body(window.body_of(*chain_[at + kPrefetchAhead]));
+  for (const ReplayRecord& record : in_order(page)) {
+    if (&record + kPrefetchAhead < behind_all) {
+      prefetch_start(window.body_of((&record)[kPrefetchAhead]), kPrefetchBodyBytes);
     }
-    const ReplayItem* item = chain_[at];
-    if (item->gsn <= page_gsn) {
+    if (record.gsn <= page_gsn) {
       continue;
     }
     try {
-      btree::redo(window.body_of(*item), page.id, image, item->gsn, swips_);
+      btree::redo(window.body_of(record), page.id, image, record.gsn, swips_);
     } catch (const Error& error) {
       throw Error(error.code(),
-                  fmt::format("redo of the record with GSN {}: {}", raw(item->gsn), error.what()));
+                  fmt::format("redo of the record with GSN {}: {}", raw(record.gsn), error.what()));
     }
-    page_gsn = item->gsn;
+    page_gsn = record.gsn;
     ++applied_;
     pages_.mark_dirty(page.frame);
   }
