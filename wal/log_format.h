@@ -121,7 +121,28 @@ struct RecordView {
 
 /// Takes the record at `at` of `records`, or nothing if no whole record lies there: bytes from disk
 /// may be anything. What is shown are views.
-[[nodiscard]] std::optional<RecordView> record_at(ConstBytes records, std::size_t at) noexcept;
+[[nodiscard]] inline std::optional<RecordView> record_at(ConstBytes records,
+                                                         std::size_t at) noexcept {
+  if (at >= records.size()) {
+    return std::nullopt;
+  }
+  const std::byte* begin = records.data() + at;
+  const std::byte* limit = records.data() + records.size();
+  std::uint64_t follow = 0;
+  const std::byte* next = take_varint(begin, limit, follow);
+  if (next == nullptr || follow < sizeof(RecordType) || follow > kRecordBytesMax ||
+      follow > static_cast<std::uint64_t>(limit - next)) {
+    return std::nullopt;
+  }
+  const std::byte* end = next + follow;
+  const auto type = static_cast<RecordType>(*next);
+  std::uint64_t gsn = 0;
+  next = take_varint(next + sizeof type, end, gsn);
+  if (next == nullptr || type == RecordType{} || gsn > kCounterMax) {
+    return std::nullopt;
+  }
+  return RecordView{.type = type, .gsn = Gsn{gsn}, .payload = {next, end}, .whole = {begin, end}};
+}
 /// Bytes of the record whose first bytes these are, kLengthBytesMax or as many as there are; 0 if
 /// they are none's.
 [[nodiscard]] std::size_t record_bytes_at(ConstBytes first_bytes) noexcept;
