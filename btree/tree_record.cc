@@ -54,14 +54,17 @@ class Parser {
     if (rest_.empty()) [[unlikely]] {
       return "it is empty";
     }
-    forget(record_);
+    // Without a kind it is as it was made: nothing is read into one before its kind.
+    if (record_.kind != TreeRecordKind{}) {
+      forget(record_);
+    }
     record_.kind = kind_in(static_cast<std::uint8_t>(rest_[0]));
     switch (record_.kind) {
       case TreeRecordKind::insert:
       case TreeRecordKind::erase:
       case TreeRecordKind::patch:
       case TreeRecordKind::replace:
-      case TreeRecordKind::mark: return record_change();
+      case TreeRecordKind::mark: return record_change(rest_);
       case TreeRecordKind::format_root:
       case TreeRecordKind::free_root:
       case TreeRecordKind::purge: return leaf_change();
@@ -85,17 +88,15 @@ class Parser {
     return true;
   }
   [[nodiscard]] bool take(ByteView& bytes, std::size_t size) noexcept {
-    if (rest_.size() < size) {
+    return take(rest_, bytes, size);
+  }
+  [[nodiscard]] static bool take(ByteView& rest, ByteView& bytes, std::size_t size) noexcept {
+    if (rest.size() < size) [[unlikely]] {
       return false;
     }
-    bytes = rest_.substr(0, size);
-    rest_.remove_prefix(size);
+    bytes = {rest.data(), size};
+    rest.remove_prefix(size);
     return true;
-  }
-  [[nodiscard]] ByteView take_rest() noexcept {
-    const ByteView all = rest_;
-    rest_ = {};
-    return all;
   }
   [[nodiscard]] Fault cut_off() const {
     return fmt::format("a record of kind {} is cut off", name_of(record_.kind));
@@ -109,11 +110,12 @@ class Parser {
     return std::nullopt;
   }
 
-  [[nodiscard]] Fault record_change();
+  // These are given what is left, so that it stays in registers.
+  [[nodiscard]] Fault record_change(ByteView rest);
   [[nodiscard]] Fault flags() const;
-  [[nodiscard]] Fault body();
-  [[nodiscard]] Fault patch();
-  [[nodiscard]] Fault replace();
+  [[nodiscard]] Fault body(ByteView rest);
+  [[nodiscard]] Fault patch(ByteView rest);
+  [[nodiscard]] Fault replace(ByteView rest);
   [[nodiscard]] Fault value(ByteView bytes, std::uint16_t flags) const;
   [[nodiscard]] Fault leaf_change();
   [[nodiscard]] Fault entries(std::uint32_t count);
@@ -126,10 +128,10 @@ class Parser {
   TreeRecord& record_;
 };
 
-Fault Parser::record_change() {
-  const unsigned bits = bits_in(static_cast<std::uint8_t>(rest_[0]));
+Fault Parser::record_change(ByteView rest) {
+  const unsigned bits = bits_in(static_cast<std::uint8_t>(rest[0]));
   RecordChangeHead head;
-  if (!take_head(rest_, head)) [[unlikely]] {
+  if (!take_head(rest, head)) [[unlikely]] {
     return cut_off();
   }
   if (Fault fault = identity(head.tree_id, head.page_id)) [[unlikely]] {
@@ -148,13 +150,13 @@ Fault Parser::record_change() {
   if (head.key_len == 0 || head.key_len > key_bytes_max(page_size_)) [[unlikely]] {
     return fmt::format("a key of {} bytes", head.key_len);
   }
-  if (!take(record_.key, head.key_len)) [[unlikely]] {
+  if (!take(rest, record_.key, head.key_len)) [[unlikely]] {
     return cut_off();
   }
   if (Fault fault = flags()) [[unlikely]] {
     return fault;
   }
-  return body();
+  return body(rest);
 }
 
 Fault Parser::flags() const {
@@ -179,31 +181,31 @@ Fault Parser::flags() const {
   return std::nullopt;
 }
 
-Fault Parser::body() {
+Fault Parser::body(ByteView rest) {
   switch (record_.kind) {
     case TreeRecordKind::insert:
-      record_.after = take_rest();
+      record_.after = rest;
       return value(record_.after, record_.flags_after);
     case TreeRecordKind::erase:
-      record_.before = take_rest();
+      record_.before = rest;
       if (!is_large(record_.flags_before) && !record_.before.empty()) {
         return "a value where none is wanted";
       }
       return value(record_.before, record_.flags_before);
-    case TreeRecordKind::patch: return patch();
-    case TreeRecordKind::replace: return replace();
+    case TreeRecordKind::patch: return patch(rest);
+    case TreeRecordKind::replace: return replace(rest);
     default: break;
   }
-  return rest_.empty() ? std::nullopt : Fault("bytes behind its end");
+  return rest.empty() ? std::nullopt : Fault("bytes behind its end");
 }
 
-Fault Parser::patch() {
-  record_.list = rest_;
+Fault Parser::patch(ByteView rest) {
+  record_.list = rest;
   const std::size_t limit = record_bytes_max(page_size_) - record_.key.size();
   std::uint64_t end = 0;
-  for (bool first = true; !rest_.empty(); first = false) {
+  for (bool first = true; !rest.empty(); first = false) {
     PatchRun run;
-    if (!take_patch_run(rest_, end, run)) [[unlikely]] {
+    if (!take_patch_run(rest, end, run)) [[unlikely]] {
       return cut_off();
     }
     const std::size_t len = run.difference.size();
@@ -218,13 +220,13 @@ Fault Parser::patch() {
   return std::nullopt;
 }
 
-Fault Parser::replace() {
+Fault Parser::replace(ByteView rest) {
   std::uint16_t before_len = 0;
-  if (!take_short(rest_, record_.prefix_len) || !take_short(rest_, record_.suffix_len) ||
-      !take_short(rest_, before_len) || !take(record_.before, before_len)) [[unlikely]] {
+  if (!take_short(rest, record_.prefix_len) || !take_short(rest, record_.suffix_len) ||
+      !take_short(rest, before_len) || !take(rest, record_.before, before_len)) [[unlikely]] {
     return cut_off();
   }
-  record_.after = take_rest();
+  record_.after = rest;
   const std::size_t common = std::size_t{record_.prefix_len} + record_.suffix_len;
   if (record_.key.size() + common + std::max(record_.before.size(), record_.after.size()) >
       record_bytes_max(page_size_)) [[unlikely]] {

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_memory.h"
@@ -129,20 +130,20 @@ class LogReader {
                    FunctionRef<void(const ChunkRecords&)> show) const;
   template <class Show>
   void visit_records(const ChunkRecords& chunk, Show& show) const {
-    for (std::size_t at = 0; at < chunk.bytes.size();) {
-      const auto record = record_at(chunk.bytes, at);
-      if (!record) [[unlikely]] {
+    // One for all of the chunk, filled in in place.
+    LoggedRecord shown{.record = {},
+                       .slot = chunk.slot,
+                       .lsn = chunk.first,
+                       .incarnation = chunk.incarnation,
+                       .chunk = chunk.chunk,
+                       .stated = chunk.stated};
+    for (std::size_t at = 0; at < chunk.bytes.size(); at += shown.record.whole.size()) {
+      if (!take_record(chunk.bytes, at, shown.record)) [[unlikely]] {
         refuse_record(chunk, at);
       }
-      const LoggedRecord shown{.record = *record,
-                               .slot = chunk.slot,
-                               .lsn = Lsn{raw(chunk.first) + at},
-                               .incarnation = chunk.incarnation,
-                               .chunk = chunk.chunk,
-                               .stated = chunk.stated,
-                               .counts = record->gsn <= chunk.cut};
-      show(shown);
-      at += record->whole.size();
+      shown.lsn = Lsn{raw(chunk.first) + at};
+      shown.counts = shown.record.gsn <= chunk.cut;
+      show(std::as_const(shown));
     }
   }
   [[noreturn]] void refuse_record(const ChunkRecords& chunk, std::size_t at) const;

@@ -16,12 +16,15 @@ namespace {
 
 constexpr std::size_t kSlotsMin = 1024;
 /// Bodies of a page's records lie far apart in the window.
-constexpr std::size_t kPrefetchAhead = 8;
+constexpr std::ptrdiff_t kPrefetchAhead = 8;
 constexpr std::size_t kPrefetchBodyBytes = 128;
 constexpr std::size_t kPrefetchPageBytes = std::size_t{8} << 10U;
 
-[[gnu::always_inline]] inline void prefetch_start(ConstBytes bytes, std::size_t limit) noexcept {
-  prefetch(bytes.data(), bytes.data() + std::min(bytes.size(), limit));
+/// A body is short, and lies across the border of two lines as often as not.
+[[gnu::always_inline]] inline void prefetch_body(ConstBytes body) noexcept {
+  const std::byte* end = body.data() + std::min(body.size(), kPrefetchBodyBytes);
+  prefetch(body.data(), end);
+  prefetch(end - 1, end);
 }
 
 std::size_t hash_of(PageId page) noexcept {
@@ -130,6 +133,7 @@ void RedoWorker::replay_group(const ReplayWindow& window, std::span<const std::u
   }
   for (const std::uint32_t number : group) {
     take_frame(known_[number]);
+    put_in_order(known_[number]);  // of all before any is applied: whose bodies come next is known
   }
   pages_.load_group();
   for (std::size_t at = 0; at < group.size(); ++at) {
@@ -154,30 +158,32 @@ void RedoWorker::take_frame(Page& page) {
 }
 
 void RedoWorker::prefetch_page(const Page& page) const noexcept {
-  prefetch_start(pages_.image(page.frame), kPrefetchPageBytes);
+  const ConstBytes image = pages_.image(page.frame);
+  prefetch(image.data(), image.data() + std::min(image.size(), kPrefetchPageBytes));
 }
 
-// The records of the page from the last one on that gives it new content, in the order of GSNs.
-std::span<const ReplayRecord> RedoWorker::in_order(const Page& page) {
-  const std::span records = std::span(records_).subspan(page.end - page.records, page.records);
+// Of the page's records, leaves those from the last one on that gives it new content, in the order
+// of their GSNs.
+void RedoWorker::put_in_order(Page& page) noexcept {
+  const std::span<ReplayRecord> records = records_of(page);
   if (!std::ranges::is_sorted(records, {}, &ReplayRecord::gsn)) {
     std::ranges::sort(records, {}, &ReplayRecord::gsn);
   }
-  if (!page.formatted) {
-    return records;
+  if (page.formatted) {
+    const auto last = std::find_if(records.rbegin(), records.rend(),
+                                   [](const ReplayRecord& record) { return record.formats; });
+    page.records = static_cast<std::uint32_t>(last - records.rbegin() + 1);
   }
-  const auto last = std::find_if(records.rbegin(), records.rend(),
-                                 [](const ReplayRecord& record) { return record.formats; });
-  return {std::prev(last.base()), records.end()};
 }
 
 void RedoWorker::apply(const Page& page, const ReplayWindow& window) {
   const MutableBytes image = pages_.image(page.frame);
   const ReplayRecord* const behind_all = records_.data() + records_.size();
   Gsn page_gsn = buffer::header_of(image).gsn;
-  for (const ReplayRecord& record : in_order(page)) {
-    if (&record + kPrefetchAhead < behind_all) {
-      prefetch_start(window.body_of((&record)[kPrefetchAhead]), kPrefetchBodyBytes);
+  std::uint64_t applied = 0;
+  for (const ReplayRecord& record : records_of(page)) {
+    if (behind_all - &record > kPrefetchAhead) {
+      prefetch_body(window.body_of((&record)[kPrefetchAhead]));
     }
     if (record.gsn <= page_gsn) {
       continue;
@@ -189,8 +195,11 @@ void RedoWorker::apply(const Page& page, const ReplayWindow& window) {
                   fmt::format("redo of the record with GSN {}: {}", raw(record.gsn), error.what()));
     }
     page_gsn = record.gsn;
-    ++applied_;
+    ++applied;
+  }
+  if (applied != 0) {
     pages_.mark_dirty(page.frame);
+    applied_ += applied;
   }
 }
 

@@ -54,7 +54,10 @@ class RedoWorker {
   void replay_group(const ReplayWindow& window, std::span<const std::uint32_t> group);
   void take_frame(Page& page);
   void prefetch_page(const Page& page) const noexcept;
-  [[nodiscard]] std::span<const ReplayRecord> in_order(const Page& page);
+  [[nodiscard]] std::span<ReplayRecord> records_of(const Page& page) noexcept {
+    return std::span(records_).subspan(page.end - page.records, page.records);
+  }
+  void put_in_order(Page& page) noexcept;
   void apply(const Page& page, const ReplayWindow& window);
 
   const RecoveryAnalysis& analysis_;
