@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "btree/key_bytes.h"
 #include "btree/node_image.h"
@@ -45,45 +44,6 @@ void forget(TreeRecord& record) noexcept {
   record.list = {};
 }
 
-/// Takes a number that has 16 bits.
-template <class Short>
-bool take_short(ByteView& bytes, Short& number) noexcept {
-  std::uint64_t taken = 0;
-  if (!take_number(bytes, taken) || taken > std::numeric_limits<std::uint16_t>::max()) {
-    return false;
-  }
-  number = static_cast<Short>(taken);
-  return true;
-}
-
-bool take_flags(ByteView& bytes, RecordChangeHead& head) noexcept {
-  if (bytes.size() < 2) {
-    return false;
-  }
-  head.flags_before = static_cast<std::uint8_t>(bytes[0]);
-  head.flags_after = static_cast<std::uint8_t>(bytes[1]);
-  bytes.remove_prefix(2);
-  return true;
-}
-
-/// Takes what a record change begins with, up to the key, off its payload, which is not empty.
-bool take_head(ByteView& bytes, RecordChangeHead& head) noexcept {
-  const auto first = static_cast<std::uint8_t>(bytes[0]);
-  bytes.remove_prefix(1);
-  std::uint64_t tree = 0;
-  std::uint64_t page = 0;
-  head.kind = kind_in(first);
-  head.compensation = (first & kCompensation) != 0;
-  if (!take_short(bytes, head.slot) || !take_number(bytes, tree) ||
-      tree > std::numeric_limits<std::uint32_t>::max() || !take_number(bytes, page) ||
-      !take_short(bytes, head.key_len)) {
-    return false;
-  }
-  head.tree_id = TreeId{static_cast<std::uint32_t>(tree)};
-  head.page_id = PageId{page};
-  return (first & kHasFlags) == 0 || take_flags(bytes, head);
-}
-
 /// Takes a payload apart from front to back.
 class Parser {
  public:
@@ -91,17 +51,20 @@ class Parser {
       : rest_(as_view(payload.data(), payload.size())), page_size_(page_size), record_(record) {}
 
   [[nodiscard]] Fault run() {
-    if (rest_.empty()) {
+    if (rest_.empty()) [[unlikely]] {
       return "it is empty";
     }
-    forget(record_);
+    // Without a kind it is as it was made: nothing is read into one before its kind.
+    if (record_.kind != TreeRecordKind{}) {
+      forget(record_);
+    }
     record_.kind = kind_in(static_cast<std::uint8_t>(rest_[0]));
     switch (record_.kind) {
       case TreeRecordKind::insert:
       case TreeRecordKind::erase:
       case TreeRecordKind::patch:
       case TreeRecordKind::replace:
-      case TreeRecordKind::mark: return record_change();
+      case TreeRecordKind::mark: return record_change(rest_);
       case TreeRecordKind::format_root:
       case TreeRecordKind::free_root:
       case TreeRecordKind::purge: return leaf_change();
@@ -125,17 +88,15 @@ class Parser {
     return true;
   }
   [[nodiscard]] bool take(ByteView& bytes, std::size_t size) noexcept {
-    if (rest_.size() < size) {
+    return take(rest_, bytes, size);
+  }
+  [[nodiscard]] static bool take(ByteView& rest, ByteView& bytes, std::size_t size) noexcept {
+    if (rest.size() < size) [[unlikely]] {
       return false;
     }
-    bytes = rest_.substr(0, size);
-    rest_.remove_prefix(size);
+    bytes = {rest.data(), size};
+    rest.remove_prefix(size);
     return true;
-  }
-  [[nodiscard]] ByteView take_rest() noexcept {
-    const ByteView all = rest_;
-    rest_ = {};
-    return all;
   }
   [[nodiscard]] Fault cut_off() const {
     return fmt::format("a record of kind {} is cut off", name_of(record_.kind));
@@ -143,17 +104,18 @@ class Parser {
   [[nodiscard]] Fault identity(TreeId tree, PageId page) {
     record_.tree = tree;
     record_.page = page;
-    if (tree == kNoTree || !is_page_id(raw(page))) {
+    if (tree == kNoTree || !is_page_id(raw(page))) [[unlikely]] {
       return fmt::format("page {:#x} of tree {} cannot be", raw(page), raw(tree));
     }
     return std::nullopt;
   }
 
-  [[nodiscard]] Fault record_change();
+  // These are given what is left, so that it stays in registers.
+  [[nodiscard]] Fault record_change(ByteView rest);
   [[nodiscard]] Fault flags() const;
-  [[nodiscard]] Fault body();
-  [[nodiscard]] Fault patch();
-  [[nodiscard]] Fault replace();
+  [[nodiscard]] Fault body(ByteView rest);
+  [[nodiscard]] Fault patch(ByteView rest);
+  [[nodiscard]] Fault replace(ByteView rest);
   [[nodiscard]] Fault value(ByteView bytes, std::uint16_t flags) const;
   [[nodiscard]] Fault leaf_change();
   [[nodiscard]] Fault entries(std::uint32_t count);
@@ -166,35 +128,35 @@ class Parser {
   TreeRecord& record_;
 };
 
-Fault Parser::record_change() {
-  const unsigned bits = bits_in(static_cast<std::uint8_t>(rest_[0]));
+Fault Parser::record_change(ByteView rest) {
+  const unsigned bits = bits_in(static_cast<std::uint8_t>(rest[0]));
   RecordChangeHead head;
-  if (!take_head(rest_, head)) {
+  if (!take_head(rest, head)) [[unlikely]] {
     return cut_off();
   }
-  if (Fault fault = identity(head.tree_id, head.page_id)) {
+  if (Fault fault = identity(head.tree_id, head.page_id)) [[unlikely]] {
     return fault;
   }
   record_.compensation = head.compensation;
   record_.slot = head.slot;
   record_.flags_before = head.flags_before;
   record_.flags_after = head.flags_after;
-  if ((bits & ~(kCompensation | kHasFlags)) != 0) {
+  if ((bits & ~(kCompensation | kHasFlags)) != 0) [[unlikely]] {
     return fmt::format("unknown bits {:#x}", bits);
   }
-  if ((bits & kHasFlags) != 0 && !head.has_flags()) {
+  if ((bits & kHasFlags) != 0 && !head.has_flags()) [[unlikely]] {
     return "flags that say nothing";
   }
-  if (head.key_len == 0 || head.key_len > key_bytes_max(page_size_)) {
+  if (head.key_len == 0 || head.key_len > key_bytes_max(page_size_)) [[unlikely]] {
     return fmt::format("a key of {} bytes", head.key_len);
   }
-  if (!take(record_.key, head.key_len)) {
+  if (!take(rest, record_.key, head.key_len)) [[unlikely]] {
     return cut_off();
   }
-  if (Fault fault = flags()) {
+  if (Fault fault = flags()) [[unlikely]] {
     return fault;
   }
-  return body();
+  return body(rest);
 }
 
 Fault Parser::flags() const {
@@ -212,43 +174,43 @@ Fault Parser::flags() const {
     case TreeRecordKind::mark: possible = possible && (before ^ after) == kGhost; break;
     default: break;
   }
-  if (!possible) {
+  if (!possible) [[unlikely]] {
     return fmt::format("flags {:#x} before and {:#x} after {}{}", before, after,
                        record_.compensation ? "the compensation " : "", name_of(record_.kind));
   }
   return std::nullopt;
 }
 
-Fault Parser::body() {
+Fault Parser::body(ByteView rest) {
   switch (record_.kind) {
     case TreeRecordKind::insert:
-      record_.after = take_rest();
+      record_.after = rest;
       return value(record_.after, record_.flags_after);
     case TreeRecordKind::erase:
-      record_.before = take_rest();
+      record_.before = rest;
       if (!is_large(record_.flags_before) && !record_.before.empty()) {
         return "a value where none is wanted";
       }
       return value(record_.before, record_.flags_before);
-    case TreeRecordKind::patch: return patch();
-    case TreeRecordKind::replace: return replace();
+    case TreeRecordKind::patch: return patch(rest);
+    case TreeRecordKind::replace: return replace(rest);
     default: break;
   }
-  return rest_.empty() ? std::nullopt : Fault("bytes behind its end");
+  return rest.empty() ? std::nullopt : Fault("bytes behind its end");
 }
 
-Fault Parser::patch() {
-  record_.list = rest_;
+Fault Parser::patch(ByteView rest) {
+  record_.list = rest;
   const std::size_t limit = record_bytes_max(page_size_) - record_.key.size();
   std::uint64_t end = 0;
-  for (bool first = true; !rest_.empty(); first = false) {
+  for (bool first = true; !rest.empty(); first = false) {
     PatchRun run;
-    if (!take_patch_run(rest_, end, run)) {
+    if (!take_patch_run(rest, end, run)) [[unlikely]] {
       return cut_off();
     }
     const std::size_t len = run.difference.size();
-    if (len == 0 || (!first && run.offset == end) || run.offset > limit ||
-        len > limit - run.offset) {
+    if (len == 0 || (!first && run.offset == end) || run.offset > limit || len > limit - run.offset)
+        [[unlikely]] {
       return fmt::format("a run of {} bytes at {} of a value, behind one up to {}", len, run.offset,
                          end);
     }
@@ -258,16 +220,16 @@ Fault Parser::patch() {
   return std::nullopt;
 }
 
-Fault Parser::replace() {
+Fault Parser::replace(ByteView rest) {
   std::uint16_t before_len = 0;
-  if (!take_short(rest_, record_.prefix_len) || !take_short(rest_, record_.suffix_len) ||
-      !take_short(rest_, before_len) || !take(record_.before, before_len)) {
+  if (!take_short(rest, record_.prefix_len) || !take_short(rest, record_.suffix_len) ||
+      !take_short(rest, before_len) || !take(rest, record_.before, before_len)) [[unlikely]] {
     return cut_off();
   }
-  record_.after = take_rest();
+  record_.after = rest;
   const std::size_t common = std::size_t{record_.prefix_len} + record_.suffix_len;
   if (record_.key.size() + common + std::max(record_.before.size(), record_.after.size()) >
-      record_bytes_max(page_size_)) {
+      record_bytes_max(page_size_)) [[unlikely]] {
     return fmt::format("values of {} and {} bytes", common + record_.before.size(),
                        common + record_.after.size());
   }
@@ -284,7 +246,7 @@ Fault Parser::replace() {
 }
 
 Fault Parser::value(ByteView bytes, std::uint16_t flags) const {
-  if (record_.key.size() + bytes.size() > record_bytes_max(page_size_)) {
+  if (record_.key.size() + bytes.size() > record_bytes_max(page_size_)) [[unlikely]] {
     return fmt::format("a key of {} and a value of {} bytes", record_.key.size(), bytes.size());
   }
   if (is_large(flags)) {
@@ -405,23 +367,6 @@ Fault Parser::images(const StructureChangeHeader& header) {
   return std::nullopt;
 }
 
-/// Of what is no record change.
-std::optional<RecordSummary> summarize_other(TreeRecordKind kind, ByteView payload) noexcept {
-  LeafChangeHeader header;
-  if (payload.size() < sizeof header) {
-    return std::nullopt;
-  }
-  std::memcpy(&header, payload.data(), sizeof header);
-  const bool formats = kind == TreeRecordKind::format_root;
-  return RecordSummary{
-      .is_record_change = false,
-      .is_undoable = formats,
-      .is_compensation = kind == TreeRecordKind::free_root,
-      .names_large_value = false,
-      .only_page = formats || kind == TreeRecordKind::purge ? header.page_id : kNoPage,
-      .formats = formats};
-}
-
 /// Judges the nodes that a structure change carries.
 Fault judge_images(const TreeRecord& record, const SwipRule& swips, MutableBytes page) {
   const NodeView node(page.data(), static_cast<std::uint32_t>(page.size()));
@@ -473,26 +418,21 @@ std::string_view name_of(TreeRecordKind kind) noexcept {
   return "unknown";
 }
 
-std::optional<RecordSummary> summarize(ConstBytes payload) noexcept {
-  if (payload.empty()) {
+std::optional<RecordSummary> summarize_other(ConstBytes payload) noexcept {
+  LeafChangeHeader header;
+  if (payload.size() < sizeof header) {
     return std::nullopt;
   }
-  ByteView rest = as_view(payload.data(), payload.size());
-  const TreeRecordKind kind = kind_in(static_cast<std::uint8_t>(rest[0]));
-  if (kind > TreeRecordKind::mark) {
-    return summarize_other(kind, rest);
-  }
-  RecordChangeHead head;
-  if (!take_head(rest, head)) {
-    return std::nullopt;
-  }
-  return RecordSummary{.is_record_change = true,
-                       .is_undoable = !head.compensation,
-                       .is_compensation = head.compensation,
-                       .names_large_value = is_large(head.flags_before | head.flags_after) &&
-                                            kind != TreeRecordKind::mark,
-                       .only_page = head.page_id,
-                       .formats = false};
+  std::memcpy(&header, payload.data(), sizeof header);
+  const TreeRecordKind kind = kind_in(header.kind);
+  const bool formats = kind == TreeRecordKind::format_root;
+  return RecordSummary{
+      .is_record_change = false,
+      .is_undoable = formats,
+      .is_compensation = kind == TreeRecordKind::free_root,
+      .names_large_value = false,
+      .only_page = formats || kind == TreeRecordKind::purge ? header.page_id : kNoPage,
+      .formats = formats};
 }
 
 std::optional<std::string> parse_tree_record(ConstBytes payload, std::uint32_t page_size,

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ namespace palimpsest::btree {
 
 /// A payload taken apart; the views point into it. What a kind does not have is empty or zero.
 struct TreeRecord {
+  /// Not defaulted: g++ 12 would make a slow string instruction of the initialisation.
+  TreeRecord() noexcept {}  // NOLINT(modernize-use-equals-default)
+
   TreeRecordKind kind{};
   bool compensation = false;
   bool new_goes_left = false;
@@ -71,6 +75,45 @@ struct TreeRecord {
   return true;
 }
 
+/// Takes a number off that has 16 bits.
+template <class Short>
+[[nodiscard]] bool take_short(ByteView& bytes, Short& number) noexcept {
+  std::uint64_t taken = 0;
+  if (!take_number(bytes, taken) || taken > std::numeric_limits<std::uint16_t>::max()) {
+    return false;
+  }
+  number = static_cast<Short>(taken);
+  return true;
+}
+
+/// Takes what a record change begins with, up to the key, off its payload, which is not empty.
+/// Judged is only that it is there.
+[[nodiscard]] inline bool take_head(ByteView& bytes, RecordChangeHead& head) noexcept {
+  const auto first = static_cast<std::uint8_t>(bytes[0]);
+  bytes.remove_prefix(1);
+  std::uint64_t tree = 0;
+  std::uint64_t page = 0;
+  head.kind = kind_in(first);
+  head.compensation = (first & kCompensation) != 0;
+  if (!take_short(bytes, head.slot) || !take_number(bytes, tree) ||
+      tree > std::numeric_limits<std::uint32_t>::max() || !take_number(bytes, page) ||
+      !take_short(bytes, head.key_len)) {
+    return false;
+  }
+  head.tree_id = TreeId{static_cast<std::uint32_t>(tree)};
+  head.page_id = PageId{page};
+  if ((first & kHasFlags) == 0) {
+    return true;
+  }
+  if (bytes.size() < 2) {
+    return false;
+  }
+  head.flags_before = static_cast<std::uint8_t>(bytes[0]);
+  head.flags_after = static_cast<std::uint8_t>(bytes[1]);
+  bytes.remove_prefix(2);
+  return true;
+}
+
 /// What can be said of a payload at once: for who looks at every record of a log and needs little
 /// of most. Judged is only that the numbers asked for are there.
 struct RecordSummary {
@@ -81,7 +124,29 @@ struct RecordSummary {
   PageId only_page = kNoPage;      ///< the page it concerns, if its kind concerns one
   bool formats = false;            ///< ... and whether that page gets new content, unread
 };
-[[nodiscard]] std::optional<RecordSummary> summarize(ConstBytes payload) noexcept;
+/// summarize() of what is no record change.
+[[nodiscard]] std::optional<RecordSummary> summarize_other(ConstBytes payload) noexcept;
+[[nodiscard]] inline std::optional<RecordSummary> summarize(ConstBytes payload) noexcept {
+  if (payload.empty()) {
+    return std::nullopt;
+  }
+  ByteView rest = as_view(payload.data(), payload.size());
+  const TreeRecordKind kind = kind_in(static_cast<std::uint8_t>(rest[0]));
+  if (kind > TreeRecordKind::mark) [[unlikely]] {
+    return summarize_other(payload);
+  }
+  RecordChangeHead head;
+  if (!take_head(rest, head)) [[unlikely]] {
+    return std::nullopt;
+  }
+  const bool has_large_value = ((head.flags_before | head.flags_after) & kLargeValue) != 0;
+  return RecordSummary{.is_record_change = true,
+                       .is_undoable = !head.compensation,
+                       .is_compensation = head.compensation,
+                       .names_large_value = has_large_value && kind != TreeRecordKind::mark,
+                       .only_page = head.page_id,
+                       .formats = false};
+}
 
 /// Takes a payload apart. The reason if it is none, and `record` is then meaningless.
 [[nodiscard]] std::optional<std::string> parse_tree_record(ConstBytes payload,

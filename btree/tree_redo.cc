@@ -20,6 +20,25 @@ namespace {
 
 using Fault = std::optional<std::string>;
 
+/// XORs `length` bytes of the difference into a value, word by word: runs are short.
+void change_bytes(std::byte* into, const char* difference, std::size_t length) noexcept {
+  const auto change = [&]<class Word>(Word, std::size_t at) {
+    Word word = 0;
+    Word other = 0;
+    std::memcpy(&word, into + at, sizeof word);
+    std::memcpy(&other, difference + at, sizeof other);
+    word = static_cast<Word>(word ^ other);
+    std::memcpy(into + at, &word, sizeof word);
+  };
+  std::size_t at = 0;
+  for (; at + 8 <= length; at += 8) {
+    change(std::uint64_t{}, at);
+  }
+  for (; at < length; ++at) {
+    change(std::uint8_t{}, at);
+  }
+}
+
 /// The page and the record that is to be applied to it. For each kind a fault_ function, which
 /// relies on nothing, and an apply_ function, which relies on having been let through.
 class PageRedo {
@@ -37,6 +56,9 @@ class PageRedo {
 
   /// What the record does to this page; nothing if it does not concern it.
   [[nodiscard]] std::optional<PageEffect> effect() const {
+    if (record_.is_record_change()) [[likely]] {
+      return page_ == record_.page ? std::optional(PageEffect::change) : std::nullopt;
+    }
     std::optional<PageEffect> found;
     visit_pages(record_, [&](PageId page, PageEffect effect) {
       if (page == page_) {
@@ -50,7 +72,8 @@ class PageRedo {
   [[nodiscard]] Fault fault_of_identity() const;
   [[nodiscard]] Fault fault_of_record_change() const;
   [[nodiscard]] Fault fault_of_insert() const;
-  [[nodiscard]] Fault fault_of_old_value() const;
+  [[nodiscard]] bool is_key_of(const LeafRecord& found) const noexcept;
+  [[nodiscard]] Fault fault_of_old_value(ByteView value) const;
   [[nodiscard]] Fault fault_of_patch(ByteView value) const;
   [[nodiscard]] Fault fault_of_replace(ByteView value) const;
   [[nodiscard]] Fault fault_of_purge() const;
@@ -61,7 +84,7 @@ class PageRedo {
   [[nodiscard]] Fault fault_of_new_page() const;
 
   void apply_record_change(LeafNode leaf) const noexcept;
-  void apply_patch(MutableBytes value) const noexcept;
+  void apply_patch(LeafNode leaf) const noexcept;
   void apply_replace(LeafNode leaf) const noexcept;
   void apply_purge(LeafNode leaf) const noexcept;
   void apply_left(MutableBytes image) const noexcept;
@@ -131,15 +154,14 @@ void PageRedo::apply(MutableBytes image) const noexcept {
 }
 
 Fault PageRedo::fault_of_identity() const {
-  const buffer::PageHeader header = buffer::header_of(leaf_.bytes());
-  if (header.page_id != page_ || header.tree_id != record_.tree) {
+  if (leaf_.page_id() != page_ || leaf_.tree_id() != record_.tree) [[unlikely]] {
     return fmt::format("the page is page {} of tree {}, the record is of tree {}",
-                       raw(header.page_id), raw(header.tree_id), raw(record_.tree));
+                       raw(leaf_.page_id()), raw(leaf_.tree_id()), raw(record_.tree));
   }
   const bool is_above = page_ == record_.above;
   const std::uint32_t level =
       record_.right_image.empty() ? 0 : image_level(record_.right_image) + (is_above ? 1 : 0);
-  if (leaf_.is_leaf() != (level == 0) || leaf_.level() != level) {
+  if (leaf_.is_leaf() != (level == 0) || leaf_.level() != level) [[unlikely]] {
     return fmt::format("the page is of level {}, the record of level {}", leaf_.level(), level);
   }
   return std::nullopt;
@@ -152,17 +174,25 @@ Fault PageRedo::fault_of_record_change() const {
     return fault_of_insert();
   }
   const SlotIndex slot = record_.slot;
-  const ByteView prefix = leaf_.prefix();
-  if (slot >= leaf_.count() || record_.key.size() != prefix.size() + leaf_.suffix(slot).size() ||
-      !record_.key.starts_with(prefix) || !record_.key.ends_with(leaf_.suffix(slot))) {
-    return fmt::format("slot {} of {} does not hold the key \"{}\"", slot, leaf_.count(),
+  const SlotIndex count = leaf_.count();
+  const LeafRecord found = slot < count ? leaf_.record(slot) : LeafRecord{};
+  if (slot >= count || !is_key_of(found)) [[unlikely]] {
+    return fmt::format("slot {} of {} does not hold the key \"{}\"", slot, count,
                        printable(record_.key));
   }
-  const auto flags = static_cast<std::uint16_t>(leaf_.flags(slot) & kRecordFlagsKnown);
-  if (flags != record_.flags_before) {
+  const auto flags = static_cast<std::uint16_t>(found.flags & kRecordFlagsKnown);
+  if (flags != record_.flags_before) [[unlikely]] {
     return fmt::format("slot {} has flags {:#x}, not {:#x}", slot, flags, record_.flags_before);
   }
-  return fault_of_old_value();
+  return fault_of_old_value(found.value);
+}
+
+bool PageRedo::is_key_of(const LeafRecord& found) const noexcept {
+  const ByteView key = record_.key;
+  const ByteView prefix = leaf_.prefix();
+  return key.size() == prefix.size() + found.suffix.size() &&
+         equal_bytes(key.data(), prefix.data(), prefix.size()) &&
+         equal_bytes(key.data() + prefix.size(), found.suffix.data(), found.suffix.size());
 }
 
 Fault PageRedo::fault_of_insert() const {
@@ -180,8 +210,7 @@ Fault PageRedo::fault_of_insert() const {
   return std::nullopt;
 }
 
-Fault PageRedo::fault_of_old_value() const {
-  const ByteView value = leaf_.value(record_.slot);
+Fault PageRedo::fault_of_old_value(ByteView value) const {
   switch (record_.kind) {
     case TreeRecordKind::patch: return fault_of_patch(value);
     case TreeRecordKind::replace: return fault_of_replace(value);
@@ -195,8 +224,7 @@ Fault PageRedo::fault_of_old_value() const {
 }
 
 Fault PageRedo::fault_of_patch(ByteView value) const {
-  Fault fault;
-  if (record_.patch_end > value.size()) {
+  if (record_.patch_end > value.size()) [[unlikely]] {
     return fmt::format("slot {}: a value of {} bytes is changed up to byte {}", record_.slot,
                        value.size(), record_.patch_end);
   }
@@ -226,20 +254,23 @@ void PageRedo::apply_record_change(LeafNode leaf) const noexcept {
     }
     case TreeRecordKind::erase: leaf.remove(slot); return;
     case TreeRecordKind::replace: apply_replace(leaf); break;
-    case TreeRecordKind::patch: apply_patch(leaf.value_bytes(slot)); break;
+    case TreeRecordKind::patch: apply_patch(leaf); break;
     default: break;
   }
-  // In memory only. Who redoes a page that has a mapping table keeps that in step himself.
-  const std::uint16_t mark = leaf.flags(slot) & kHasEntry;
-  leaf.set_flags(slot, static_cast<std::uint16_t>(record_.flags_after | mark));
+  // kHasEntry is in memory only. Who redoes a page that has a mapping table keeps that in step
+  // himself.
+  const std::uint16_t flags = leaf.record(slot).flags;
+  const auto wanted = static_cast<std::uint16_t>(record_.flags_after | (flags & kHasEntry));
+  if (flags != wanted) {
+    leaf.set_flags(slot, wanted);
+  }
 }
 
-void PageRedo::apply_patch(MutableBytes value) const noexcept {
+void PageRedo::apply_patch(LeafNode leaf) const noexcept {
+  const ByteView value = leaf.record(record_.slot).value;
+  std::byte* into = leaf.mutable_page() + (value.data() - as_view(leaf.page(), 0).data());
   for_each_patch_run(record_.list, [&](const PatchRun& run) {
-    std::byte* into = value.data() + run.offset;
-    for (const char difference : run.difference) {
-      *into++ ^= static_cast<std::byte>(difference);
-    }
+    change_bytes(into + run.offset, run.difference.data(), run.difference.size());
   });
 }
 
@@ -397,7 +428,8 @@ void PageRedo::apply_new_page(MutableBytes image) const noexcept {
 
 Fault fault_of(ConstBytes payload, PageId page, ConstBytes image, const SwipRule& swips,
                TreeRecord& record) {
-  if (Fault fault = parse_tree_record(payload, static_cast<std::uint32_t>(image.size()), record)) {
+  if (Fault fault = parse_tree_record(payload, static_cast<std::uint32_t>(image.size()), record))
+      [[unlikely]] {
     return fault;
   }
   return PageRedo(record, page, image, swips).fault();
@@ -407,7 +439,7 @@ Fault fault_of(ConstBytes payload, PageId page, ConstBytes image, const SwipRule
 
 void redo(ConstBytes payload, PageId page, MutableBytes image, Gsn gsn, const SwipRule& swips) {
   TreeRecord record;
-  if (const Fault fault = fault_of(payload, page, image, swips, record)) {
+  if (const Fault fault = fault_of(payload, page, image, swips, record)) [[unlikely]] {
     throw Error(ErrorCode::corruption,
                 fmt::format("page {}: a log record of kind {} cannot be applied: {}", raw(page),
                             name_of(record.kind), *fault));

@@ -52,28 +52,6 @@ std::uint64_t chunk_checksum(ConstBytes header, ConstBytes records) noexcept {
 
 }  // namespace
 
-std::optional<RecordView> record_at(ConstBytes records, std::size_t at) noexcept {
-  if (at >= records.size()) {
-    return std::nullopt;
-  }
-  const std::byte* begin = records.data() + at;
-  const std::byte* limit = records.data() + records.size();
-  std::uint64_t follow = 0;
-  const std::byte* next = take_varint(begin, limit, follow);
-  if (next == nullptr || follow < sizeof(RecordType) || follow > kRecordBytesMax ||
-      follow > static_cast<std::uint64_t>(limit - next)) {
-    return std::nullopt;
-  }
-  const std::byte* end = next + follow;
-  const auto type = static_cast<RecordType>(*next);
-  std::uint64_t gsn = 0;
-  next = take_varint(next + sizeof type, end, gsn);
-  if (next == nullptr || type == RecordType{} || gsn > kCounterMax) {
-    return std::nullopt;
-  }
-  return RecordView{.type = type, .gsn = Gsn{gsn}, .payload = {next, end}, .whole = {begin, end}};
-}
-
 std::size_t record_bytes_at(ConstBytes first_bytes) noexcept {
   std::uint64_t follow = 0;
   const std::byte* begin = first_bytes.data();

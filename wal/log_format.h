@@ -119,9 +119,40 @@ struct RecordView {
   ConstBytes whole{};
 };
 
-/// Takes the record at `at` of `records`, or nothing if no whole record lies there: bytes from disk
-/// may be anything. What is shown are views.
-[[nodiscard]] std::optional<RecordView> record_at(ConstBytes records, std::size_t at) noexcept;
+/// Takes the record at `at` of `records`; false if no whole record lies there, and `record` is then
+/// meaningless: bytes from disk may be anything. What is shown are views.
+[[nodiscard]] inline bool take_record(ConstBytes records, std::size_t at,
+                                      RecordView& record) noexcept {
+  if (at >= records.size()) {
+    return false;
+  }
+  const std::byte* begin = records.data() + at;
+  const std::byte* limit = records.data() + records.size();
+  std::uint64_t follow = 0;
+  const std::byte* next = take_varint(begin, limit, follow);
+  if (next == nullptr || follow < sizeof(RecordType) || follow > kRecordBytesMax ||
+      follow > static_cast<std::uint64_t>(limit - next)) {
+    return false;
+  }
+  const std::byte* end = next + follow;
+  const auto type = static_cast<RecordType>(*next);
+  std::uint64_t gsn = 0;
+  next = take_varint(next + sizeof type, end, gsn);
+  if (next == nullptr || type == RecordType{} || gsn > kCounterMax) {
+    return false;
+  }
+  record.type = type;
+  record.gsn = Gsn{gsn};
+  record.payload = {next, end};
+  record.whole = {begin, end};
+  return true;
+}
+/// The same, or nothing if no whole record lies there.
+[[nodiscard]] inline std::optional<RecordView> record_at(ConstBytes records,
+                                                         std::size_t at) noexcept {
+  RecordView record;
+  return take_record(records, at, record) ? std::optional(record) : std::nullopt;
+}
 /// Bytes of the record whose first bytes these are, kLengthBytesMax or as many as there are; 0 if
 /// they are none's.
 [[nodiscard]] std::size_t record_bytes_at(ConstBytes first_bytes) noexcept;

@@ -172,7 +172,8 @@ Gsn LogReader::cut_of(Incarnation incarnation) const noexcept {
   return cut == cuts_.end() ? Gsn{0} : cut->second;
 }
 
-void LogReader::visit(const StreamPart& part, FunctionRef<void(const LoggedRecord&)> show) const {
+void LogReader::visit_chunks(const StreamPart& part,
+                             FunctionRef<void(const ChunkRecords&)> show) const {
   Window window(segments_);
   for (StreamPosition at = part.begin; at < part.end;) {
     const std::uint64_t rest = raw(part.end) - raw(at);
@@ -190,33 +191,27 @@ void LogReader::visit(const StreamPart& part, FunctionRef<void(const LoggedRecor
 }
 
 void LogReader::visit_batch(StreamPosition at, const BatchHeader& header, ConstBytes batch,
-                            FunctionRef<void(const LoggedRecord&)> show) const {
+                            FunctionRef<void(const ChunkRecords&)> show) const {
   const Gsn cut = cut_of(header.incarnation);
   std::size_t offset = sizeof(BatchHeader);
   while (const auto chunk = chunk_at(batch, offset)) {
-    LoggedRecord shown{.record = {},
-                       .slot = chunk->header.slot,
-                       .lsn = {},
-                       .incarnation = header.incarnation,
-                       .chunk = plus(at, offset),
-                       .stated = header.durable_gsn};
-    for (std::size_t in_chunk = 0; in_chunk < chunk->records.size();) {
-      const auto record = record_at(chunk->records, in_chunk);
-      if (!record) {
-        throw Error(ErrorCode::corruption,
-                    fmt::format("log segment \"{}\": no whole record at byte {} of the chunk of "
-                                "slot {} at offset {}",
-                                segments_.name_of(segments_.number_of(at)), in_chunk,
-                                raw(chunk->header.slot), segments_.offset_of(at) + offset));
-      }
-      shown.record = *record;
-      shown.lsn = Lsn{raw(chunk->header.lsn) + in_chunk};
-      shown.counts = record->gsn <= cut;
-      show(shown);
-      in_chunk += record->whole.size();
-    }
+    show({.bytes = chunk->records,
+          .slot = chunk->header.slot,
+          .first = chunk->header.lsn,
+          .incarnation = header.incarnation,
+          .chunk = plus(at, offset),
+          .stated = header.durable_gsn,
+          .cut = cut});
     offset += chunk_bytes(chunk->records.size());
   }
+}
+
+void LogReader::refuse_record(const ChunkRecords& chunk, std::size_t at) const {
+  throw Error(ErrorCode::corruption,
+              fmt::format("log segment \"{}\": no whole record at byte {} of the chunk of slot {} "
+                          "at offset {}",
+                          segments_.name_of(segments_.number_of(chunk.chunk)), at, raw(chunk.slot),
+                          segments_.offset_of(chunk.chunk)));
 }
 
 void LogReader::visit_batches(const StreamPart& part,

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_memory.h"
@@ -56,6 +57,17 @@ struct LoggedRecord {
   bool counts = false;     ///< at or below its incarnation's cut
 };
 
+/// A chunk as the reader shows it, its records not looked at; valid during the call.
+struct ChunkRecords {
+  ConstBytes bytes;
+  SlotId slot{};
+  Lsn first{};  ///< of the first record
+  Incarnation incarnation{};
+  StreamPosition chunk{};
+  Gsn stated{};
+  Gsn cut{};  ///< of its incarnation
+};
+
 /// A chunk read by itself.
 struct LoggedChunk {
   ChunkHeader header{};
@@ -88,9 +100,13 @@ class LogReader {
   /// The durable GSN an incarnation stated last; 0 if it has no batch in the stream.
   [[nodiscard]] Gsn cut_of(Incarnation incarnation) const noexcept;
 
-  /// Shows all records of a part, in the order of the stream. Different parts may be visited at the
-  /// same time.
-  void visit(const StreamPart& part, FunctionRef<void(const LoggedRecord&)> show) const;
+  /// Calls show(const LoggedRecord&) for all records of a part, in the order of the stream.
+  /// Different parts may be visited at the same time. A template, so that what recovery does with a
+  /// record is compiled together with what takes it off the log.
+  template <class Show>
+  void visit(const StreamPart& part, Show&& show) const {
+    visit_chunks(part, [&](const ChunkRecords& chunk) { visit_records(chunk, show); });
+  }
   /// Shows the batch headers of a part.
   void visit_batches(const StreamPart& part,
                      FunctionRef<void(StreamPosition, const BatchHeader&)> show) const;
@@ -109,8 +125,28 @@ class LogReader {
   void note(StreamPosition at, const BatchHeader& header);
   void refuse_damaged_middle(Window& window) const;
   void refuse_if_stated_durable(Window& window, StreamPosition from) const;
+  void visit_chunks(const StreamPart& part, FunctionRef<void(const ChunkRecords&)> show) const;
   void visit_batch(StreamPosition at, const BatchHeader& header, ConstBytes batch,
-                   FunctionRef<void(const LoggedRecord&)> show) const;
+                   FunctionRef<void(const ChunkRecords&)> show) const;
+  template <class Show>
+  void visit_records(const ChunkRecords& chunk, Show& show) const {
+    // One for all of the chunk, filled in in place.
+    LoggedRecord shown{.record = {},
+                       .slot = chunk.slot,
+                       .lsn = chunk.first,
+                       .incarnation = chunk.incarnation,
+                       .chunk = chunk.chunk,
+                       .stated = chunk.stated};
+    for (std::size_t at = 0; at < chunk.bytes.size(); at += shown.record.whole.size()) {
+      if (!take_record(chunk.bytes, at, shown.record)) [[unlikely]] {
+        refuse_record(chunk, at);
+      }
+      shown.lsn = Lsn{raw(chunk.first) + at};
+      shown.counts = shown.record.gsn <= chunk.cut;
+      show(std::as_const(shown));
+    }
+  }
+  [[noreturn]] void refuse_record(const ChunkRecords& chunk, std::size_t at) const;
 
   const Segments& segments_;
   const ControlState control_;

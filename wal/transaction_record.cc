@@ -74,7 +74,7 @@ std::string print(const TransactionName& name) {
 
 }  // namespace
 
-std::optional<TransactionRecord> decode(const RecordView& record) noexcept {
+std::optional<TransactionRecord> decode_any(const RecordView& record) noexcept {
   const unsigned type = raw(record.type);
   const unsigned role = type & 0xFU;
   if (!is_role(role) || !may_have(static_cast<RecordRole>(role), type >> 4U)) {

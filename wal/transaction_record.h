@@ -109,8 +109,28 @@ struct TransactionRecord {
   ConstBytes body;         ///< a view
 };
 
-/// Nothing if the record is none of these, or too short.
-[[nodiscard]] std::optional<TransactionRecord> decode(const RecordView& record) noexcept;
+/// decode() of any record.
+[[nodiscard]] std::optional<TransactionRecord> decode_any(const RecordView& record) noexcept;
+
+/// Nothing if the record is none of these, or too short. Inlined for changes of trees, which nearly
+/// all records are.
+[[nodiscard]] inline std::optional<TransactionRecord> decode(const RecordView& record) noexcept {
+  if (record.type != record_type(RecordRole::change, BodyKind::tree)) {
+    return decode_any(record);
+  }
+  const std::byte* end = record.payload.data() + record.payload.size();
+  std::uint64_t back = 0;
+  const std::byte* next = take_varint(record.payload.data(), end, back);
+  if (next == nullptr || next == end || back > std::numeric_limits<std::uint32_t>::max()) {
+    return std::nullopt;
+  }
+  return TransactionRecord{.role = RecordRole::change,
+                           .body_kind = BodyKind::tree,
+                           .back = static_cast<std::uint32_t>(back),
+                           .of = {},
+                           .undo_next = kNoLsn,
+                           .body = {next, end}};
+}
 
 /// One line without the body.
 [[nodiscard]] std::string print(const TransactionRecord& record);

@@ -24,6 +24,7 @@ using wal::LoggedRecord;
 
 constexpr std::size_t kWindowBytesMin = std::size_t{64} << 10U;
 constexpr std::size_t kWindowBytesMax = std::size_t{4} << 20U;
+constexpr std::uint32_t kBodyMask = (std::uint32_t{1} << 31U) - 1;  ///< of ReplayRecord::bytes
 constexpr Gsn kEveryGsn{~std::uint64_t{0}};
 
 /// Reads the log into windows.
@@ -49,6 +50,11 @@ class LogFeeder {
   void add_tree(const LoggedRecord& logged, ConstBytes body);
   void begin_batch(const LoggedRecord& logged);
   void let_go(Gsn complete);
+  /// The worker that the page belongs to.
+  [[nodiscard]] std::size_t owner_of(PageId page) const noexcept {
+    const std::uint64_t hash = raw(page) * 0x9E3779B97F4A7C15U;
+    return (hash >> 32U) * workers_ >> 32U;
+  }
 
   WindowQueue& queue_;
   const std::size_t workers_;
@@ -117,12 +123,14 @@ void LogFeeder::add(const LoggedRecord& logged) {
 }
 
 void LogFeeder::add_tree(const LoggedRecord& logged, ConstBytes body) {
-  ReplayItem item{.gsn = logged.record.gsn, .bytes = static_cast<std::uint32_t>(body.size())};
-  item.offset = window_->add_body(body);
+  const std::uint32_t offset = window_->add_body(body);
   const auto add_page = [&](PageId page, bool formats) {
-    item.page = page;
-    item.formats = formats;
-    window_->add_item(raw(page) * 0x9E3779B97F4A7C15U % 0xFFFFFFFBU % workers_, item);
+    window_->add_item(owner_of(page),
+                      {.page = page,
+                       .record = {.gsn = logged.record.gsn,
+                                  .offset = offset,
+                                  .bytes = static_cast<std::uint32_t>(body.size()) & kBodyMask,
+                                  .formats = formats}});
   };
   const auto summary = btree::summarize(body);
   if (summary && summary->only_page != kNoPage) {
@@ -196,8 +204,9 @@ RedoStatistics redo(const wal::LogReader& reader, const RecoveryAnalysis& analys
   grow(file, analysis.page_count_min);
   const std::size_t window_bytes =
       std::clamp(options.memory_bytes / 16, kWindowBytesMin, kWindowBytesMax);
-  // The items of a window take about as much again as its bodies.
-  const std::size_t windows_bytes = 2 * WindowQueue::kWindows * window_bytes;
+  // The items of a window take about as much again as its bodies; and so does bringing them
+  // together by pages, of one window at a time.
+  const std::size_t windows_bytes = (2 * WindowQueue::kWindows + 1) * window_bytes;
   const std::size_t frames =
       options.memory_bytes <= windows_bytes
           ? 0

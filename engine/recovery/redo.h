@@ -28,7 +28,7 @@ namespace palimpsest::engine {
 
 struct RedoOptions {
   /// For windows of the log and for pages. Less than redo needs at least is taken for that: about
-  /// 200 KiB and 16 pages a worker.
+  /// 450 KiB and 16 pages a worker.
   std::size_t memory_bytes = std::size_t{64} << 20U;
   std::size_t workers = 1;  ///< threads beside the caller's, which reads; at least 1
   ProgressCallback progress{};

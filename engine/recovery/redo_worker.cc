@@ -16,10 +16,15 @@ namespace {
 
 constexpr std::size_t kSlotsMin = 1024;
 /// Bodies of a page's records lie far apart in the window.
-constexpr std::size_t kPrefetchAhead = 4;
+constexpr std::ptrdiff_t kPrefetchAhead = 8;
+constexpr std::size_t kPrefetchBodyBytes = 128;
+constexpr std::size_t kPrefetchPageBytes = std::size_t{8} << 10U;
 
+/// A body is short, and lies across the border of two lines as often as not.
 [[gnu::always_inline]] inline void prefetch_body(ConstBytes body) noexcept {
-  prefetch(body.data(), body.data() + std::min<std::size_t>(body.size(), 128));
+  const std::byte* end = body.data() + std::min(body.size(), kPrefetchBodyBytes);
+  prefetch(body.data(), end);
+  prefetch(end - 1, end);
 }
 
 std::size_t hash_of(PageId page) noexcept {
@@ -37,45 +42,66 @@ RedoWorker::RedoWorker(const RecoveryAnalysis& analysis, buffer::PageFile& file,
       slots_(kSlotsMin, kNone) {}
 
 void RedoWorker::replay(const ReplayWindow& window, std::span<const ReplayItem> items) {
-  collect(items);
+  count(items);
   // Ascending, so that neighbours are read and written together.
   std::ranges::sort(touched_, {}, [&](std::uint32_t number) { return known_[number].id; });
+  place(items);
   std::span<const std::uint32_t> rest(touched_);
   while (!rest.empty()) {
     const std::size_t count = std::min(rest.size(), pages_.group_pages());
-    replay_group(window, items, rest.first(count));
+    replay_group(window, rest.first(count));
     rest = rest.subspan(count);
   }
   touched_.clear();
 }
 
-// Finds the pages of the items, and links each page's items.
-void RedoWorker::collect(std::span<const ReplayItem> items) {
+// Finds the pages of the items, and how many records each has.
+void RedoWorker::count(std::span<const ReplayItem> items) {
   changes_ += items.size();
-  earlier_.resize(items.size());
-  for (std::uint32_t at = 0; at < items.size(); ++at) {
-    Page& page = page_of(items[at].page);
-    if (items[at].gsn <= page.ended) {
+  numbers_.resize(items.size());
+  for (std::size_t at = 0; at < items.size(); ++at) {
+    const ReplayItem& item = items[at];
+    const std::uint32_t number = number_of(item.page);
+    Page& page = known_[number];
+    if (item.record.gsn <= page.ended) {
+      numbers_[at] = kNone;
       continue;
     }
-    if (page.newest_item == kNone) {
-      touched_.push_back(static_cast<std::uint32_t>(&page - known_.data()));
+    numbers_[at] = number;
+    if (page.records++ == 0) {
+      touched_.push_back(number);
+      page.formatted = false;
     }
-    earlier_[at] = page.newest_item;
-    page.newest_item = at;
-    page.formatted = page.formatted || items[at].formats;
+    page.formatted = page.formatted || item.record.formats;
   }
 }
 
-RedoWorker::Page& RedoWorker::page_of(PageId id) {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = hash_of(id) & mask;
-  while (slots_[slot] != kNone) {
-    if (Page& page = known_[slots_[slot]]; page.id == id) {
-      return page;
-    }
-    slot = (slot + 1) & mask;
+// Puts the records where the pages before leave room for them.
+void RedoWorker::place(std::span<const ReplayItem> items) {
+  std::uint32_t end = 0;
+  for (const std::uint32_t number : touched_) {
+    known_[number].end = end;
+    end += known_[number].records;
   }
+  records_.resize(end);
+  for (std::size_t at = 0; at < items.size(); ++at) {
+    if (numbers_[at] != kNone) {
+      records_[known_[numbers_[at]].end++] = items[at].record;
+    }
+  }
+}
+
+std::uint32_t RedoWorker::number_of(PageId id) {
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t slot = hash_of(id) & mask; slots_[slot] != kNone; slot = (slot + 1) & mask) {
+    if (known_[slots_[slot]].id == id) {
+      return slots_[slot];
+    }
+  }
+  return add_page(id);
+}
+
+std::uint32_t RedoWorker::add_page(PageId id) {
   const auto number = static_cast<std::uint32_t>(known_.size());
   known_.push_back(
       {.id = id, .ended = std::max(analysis_.ended.gsn_of(id), analysis_.replayed_up_to)});
@@ -86,7 +112,7 @@ RedoWorker::Page& RedoWorker::page_of(PageId id) {
     }
   }
   insert_slot(number);
-  return known_.back();
+  return number;
 }
 
 void RedoWorker::insert_slot(std::uint32_t number) noexcept {
@@ -98,8 +124,7 @@ void RedoWorker::insert_slot(std::uint32_t number) noexcept {
   slots_[slot] = number;
 }
 
-void RedoWorker::replay_group(const ReplayWindow& window, std::span<const ReplayItem> items,
-                              std::span<const std::uint32_t> group) {
+void RedoWorker::replay_group(const ReplayWindow& window, std::span<const std::uint32_t> group) {
   pages_.begin_group();
   for (const std::uint32_t number : group) {
     if (pages_.holds(known_[number].frame, known_[number].id)) {
@@ -108,14 +133,16 @@ void RedoWorker::replay_group(const ReplayWindow& window, std::span<const Replay
   }
   for (const std::uint32_t number : group) {
     take_frame(known_[number]);
+    put_in_order(known_[number]);  // of all before any is applied: whose bodies come next is known
   }
   pages_.load_group();
-  for (const std::uint32_t number : group) {
-    Page& page = known_[number];
-    gather(page, window, items);
+  for (std::size_t at = 0; at < group.size(); ++at) {
+    if (at + 1 < group.size()) {
+      prefetch_page(known_[group[at + 1]]);
+    }
+    Page& page = known_[group[at]];
     apply(page, window);
-    page.newest_item = kNone;
-    page.formatted = false;
+    page.records = 0;
   }
 }
 
@@ -130,46 +157,49 @@ void RedoWorker::take_frame(Page& page) {
   }
 }
 
-// The items of the page from the last one on that gives it new content, in the order of GSNs.
-void RedoWorker::gather(const Page& page, const ReplayWindow& window,
-                        std::span<const ReplayItem> items) {
-  chain_.clear();
-  for (std::uint32_t at = page.newest_item; at != kNone; at = earlier_[at]) {
-    chain_.push_back(&items[at]);
-    prefetch_body(window.body_of(items[at]));
-  }
-  std::ranges::reverse(chain_);
-  const auto gsn = [](const ReplayItem* item) { return item->gsn; };
-  if (!std::ranges::is_sorted(chain_, {}, gsn)) {
-    std::ranges::sort(chain_, {}, gsn);
+void RedoWorker::prefetch_page(const Page& page) const noexcept {
+  const ConstBytes image = pages_.image(page.frame);
+  prefetch(image.data(), image.data() + std::min(image.size(), kPrefetchPageBytes));
+}
+
+// Of the page's records, leaves those from the last one on that gives it new content, in the order
+// of their GSNs.
+void RedoWorker::put_in_order(Page& page) noexcept {
+  const std::span<ReplayRecord> records = records_of(page);
+  if (!std::ranges::is_sorted(records, {}, &ReplayRecord::gsn)) {
+    std::ranges::sort(records, {}, &ReplayRecord::gsn);
   }
   if (page.formatted) {
-    const auto last = std::find_if(chain_.rbegin(), chain_.rend(),
-                                   [](const ReplayItem* item) { return item->formats; });
-    chain_.erase(chain_.begin(), std::next(last).base());
+    const auto last = std::find_if(records.rbegin(), records.rend(),
+                                   [](const ReplayRecord& record) { return record.formats; });
+    page.records = static_cast<std::uint32_t>(last - records.rbegin() + 1);
   }
 }
 
-void RedoWorker::apply(Page& page, const ReplayWindow& window) {
+void RedoWorker::apply(const Page& page, const ReplayWindow& window) {
   const MutableBytes image = pages_.image(page.frame);
+  const ReplayRecord* const behind_all = records_.data() + records_.size();
   Gsn page_gsn = buffer::header_of(image).gsn;
-  for (std::size_t at = 0; at < chain_.size(); ++at) {
-    if (at + kPrefetchAhead < chain_.size()) {
-      prefetch_body(window.body_of(*chain_[at + kPrefetchAhead]));
+  std::uint64_t applied = 0;
+  for (const ReplayRecord& record : records_of(page)) {
+    if (behind_all - &record > kPrefetchAhead) {
+      prefetch_body(window.body_of((&record)[kPrefetchAhead]));
     }
-    const ReplayItem* item = chain_[at];
-    if (item->gsn <= page_gsn) {
+    if (record.gsn <= page_gsn) {
       continue;
     }
     try {
-      btree::redo(window.body_of(*item), page.id, image, item->gsn, swips_);
+      btree::redo(window.body_of(record), page.id, image, record.gsn, swips_);
     } catch (const Error& error) {
       throw Error(error.code(),
-                  fmt::format("redo of the record with GSN {}: {}", raw(item->gsn), error.what()));
+                  fmt::format("redo of the record with GSN {}: {}", raw(record.gsn), error.what()));
     }
-    page_gsn = item->gsn;
-    ++applied_;
+    page_gsn = record.gsn;
+    ++applied;
+  }
+  if (applied != 0) {
     pages_.mark_dirty(page.frame);
+    applied_ += applied;
   }
 }
 

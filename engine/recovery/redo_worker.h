@@ -1,6 +1,11 @@
 // One worker of redo: brings the records of its pages together, window by window, and applies them.
 //
-// Memory: a few words for every page that the log names, beside the frames of ReplayPages.
+// Why a counting sort: the records of a page lie anywhere in the window, and there are many more of
+// them than pages. Two passes over the items, counting and placing, put the records of each page
+// next to each other, the pages in ascending order. What follows runs through one array from front
+// to back, and so knows early which bodies and pages it needs next, and asks for them.
+// Memory: a few words for every page that the log names and for every item of a window, beside the
+// frames of ReplayPages.
 // Thread-safety: belongs to one thread. Failure: as redo.h says.
 #pragma once
 
@@ -36,18 +41,24 @@ class RedoWorker {
     PageId id{};
     Gsn ended{};                         ///< records up to here are of an earlier life
     ReplayFrame frame = kNoReplayFrame;  ///< where it was last; perhaps not any more
-    std::uint32_t newest_item = kNone;   ///< of the window; the others follow in earlier_
+    std::uint32_t records = 0;           ///< of the window, to apply
+    std::uint32_t end = 0;               ///< of its records in records_
     bool formatted = false;              ///< by a record of the window
   };
 
-  Page& page_of(PageId id);
+  std::uint32_t number_of(PageId id);
+  std::uint32_t add_page(PageId id);
   void insert_slot(std::uint32_t number) noexcept;
-  void collect(std::span<const ReplayItem> items);
-  void replay_group(const ReplayWindow& window, std::span<const ReplayItem> items,
-                    std::span<const std::uint32_t> group);
+  void count(std::span<const ReplayItem> items);
+  void place(std::span<const ReplayItem> items);
+  void replay_group(const ReplayWindow& window, std::span<const std::uint32_t> group);
   void take_frame(Page& page);
-  void gather(const Page& page, const ReplayWindow& window, std::span<const ReplayItem> items);
-  void apply(Page& page, const ReplayWindow& window);
+  void prefetch_page(const Page& page) const noexcept;
+  [[nodiscard]] std::span<ReplayRecord> records_of(const Page& page) noexcept {
+    return std::span(records_).subspan(page.end - page.records, page.records);
+  }
+  void put_in_order(Page& page) noexcept;
+  void apply(const Page& page, const ReplayWindow& window);
 
   const RecoveryAnalysis& analysis_;
   const btree::SwipRule swips_;
@@ -55,9 +66,9 @@ class RedoWorker {
   std::vector<Page> known_;
   std::vector<std::uint32_t> slots_;  ///< hash table of numbers in known_, open addressing
   // Of the window:
-  std::vector<std::uint32_t> earlier_;    ///< by item: the item before of the same page
-  std::vector<std::uint32_t> touched_;    ///< pages with items to apply
-  std::vector<const ReplayItem*> chain_;  ///< of one page, ascending by GSN
+  std::vector<std::uint32_t> numbers_;  ///< by item: of its page; kNone if it is not to be applied
+  std::vector<std::uint32_t> touched_;  ///< pages with records to apply
+  std::vector<ReplayRecord> records_;   ///< to apply, by page in the order of touched_
   std::uint64_t changes_ = 0;
   std::uint64_t applied_ = 0;
 };

@@ -10,14 +10,12 @@
 
 namespace palimpsest::engine {
 
-std::uint32_t ReplayWindow::add_body(ConstBytes body) {
-  const std::size_t offset = bodies_.size();
-  if (offset > std::numeric_limits<std::uint32_t>::max()) {
+void ReplayWindow::make_room(std::size_t bytes) {
+  if (used_ + bytes > std::numeric_limits<std::uint32_t>::max()) {
     throw Error(ErrorCode::out_of_memory,
                 "more than 4 GiB of log without a durable GSN that covers it");
   }
-  bodies_.insert(bodies_.end(), body.begin(), body.end());
-  return static_cast<std::uint32_t>(offset);
+  bodies_.resize(std::max(used_ + bytes, bodies_.size() + bodies_.size() / 2));
 }
 
 void ReplayWindow::move_above(Gsn gsn, ReplayWindow& next) {
@@ -26,11 +24,11 @@ void ReplayWindow::move_above(Gsn gsn, ReplayWindow& next) {
   }
   for (std::size_t worker = 0; worker < items_.size(); ++worker) {
     std::erase_if(items_[worker], [&](const ReplayItem& item) {
-      if (item.gsn <= gsn) {
+      if (item.record.gsn <= gsn) {
         return false;
       }
       ReplayItem moved = item;
-      moved.offset = next.add_body(body_of(item));
+      moved.record.offset = next.add_body(body_of(item.record));
       next.add_item(worker, moved);
       return true;
     });
@@ -38,7 +36,7 @@ void ReplayWindow::move_above(Gsn gsn, ReplayWindow& next) {
 }
 
 void ReplayWindow::clear() noexcept {
-  bodies_.clear();
+  used_ = 0;
   newest_gsn_ = Gsn{0};
   for (auto& items : items_) {
     items.clear();

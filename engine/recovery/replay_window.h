@@ -22,6 +22,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <vector>
@@ -29,17 +30,26 @@
 #include "base/bytes.h"
 #include "base/function_ref.h"
 #include "base/ids.h"
+#include "wal/log_format.h"
 
 namespace palimpsest::engine {
+
+/// A record in a window, as far as one of its pages is concerned. Small, as there are many of them,
+/// and every one is moved about.
+struct ReplayRecord {
+  Gsn gsn{};
+  std::uint32_t offset = 0;           ///< of the body, in the window
+  std::uint32_t bytes : 31 = 0;       ///< of the body
+  std::uint32_t formats : 1 = false;  ///< the page gets new content and is not read
+};
 
 /// One record for one of its pages.
 struct ReplayItem {
   PageId page{};
-  Gsn gsn{};
-  std::uint32_t offset = 0;  ///< of the body, in the window
-  std::uint32_t bytes = 0;   ///< of the body
-  bool formats = false;      ///< the page gets new content and is not read
+  ReplayRecord record;
 };
+static_assert(sizeof(ReplayRecord) == 16 && sizeof(ReplayItem) == 24);
+static_assert(wal::kPayloadBytesMax < std::size_t{1} << 31U, "a body's length has 31 bits");
 
 class ReplayWindow {
  public:
@@ -47,25 +57,48 @@ class ReplayWindow {
 
   /// Copies a body; what to say in items of this window. Throws out_of_memory beyond 4 GiB: in a
   /// log whose stated GSNs do not rise.
-  [[nodiscard]] std::uint32_t add_body(ConstBytes body);
+  [[nodiscard]] std::uint32_t add_body(ConstBytes body) {
+    if (body.size() > bodies_.size() - used_) [[unlikely]] {
+      make_room(body.size());
+    }
+    std::byte* into = bodies_.data() + used_;
+    const auto offset = static_cast<std::uint32_t>(used_);
+    used_ += body.size();
+    copy_bytes(into, body);
+    return offset;
+  }
   void add_item(std::size_t worker, const ReplayItem& item) {
     items_[worker].push_back(item);
-    newest_gsn_ = std::max(newest_gsn_, item.gsn);
+    newest_gsn_ = std::max(newest_gsn_, item.record.gsn);
   }
   /// Moves what lies above `gsn` to `next`.
   void move_above(Gsn gsn, ReplayWindow& next);
   void clear() noexcept;
 
-  [[nodiscard]] std::size_t bytes() const noexcept { return bodies_.size(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return used_; }
   [[nodiscard]] const std::vector<ReplayItem>& items(std::size_t worker) const noexcept {
     return items_[worker];
   }
-  [[nodiscard]] ConstBytes body_of(const ReplayItem& item) const noexcept {
-    return ConstBytes(bodies_).subspan(item.offset, item.bytes);
+  [[nodiscard]] ConstBytes body_of(const ReplayRecord& record) const noexcept {
+    return {bodies_.data() + record.offset, record.bytes};
   }
 
  private:
-  std::vector<std::byte> bodies_;
+  /// memcpy, inlined for the lengths that most bodies have.
+  static void copy_bytes(std::byte* into, ConstBytes bytes) noexcept {
+    const std::byte* from = bytes.data();
+    const std::size_t size = bytes.size();
+    if (size < 16 || size > 32) {
+      std::memcpy(into, from, size);
+      return;
+    }
+    std::memcpy(into, from, 16);
+    std::memcpy(into + size - 16, from + size - 16, 16);
+  }
+  void make_room(std::size_t bytes);
+
+  std::vector<std::byte> bodies_;  ///< the first used_ bytes
+  std::size_t used_ = 0;
   std::vector<std::vector<ReplayItem>> items_;  ///< by worker
   Gsn newest_gsn_{};
 };

@@ -2,7 +2,7 @@
 // operating system's cache and all pages in redo's memory.
 //
 // usage: redo_bench <empty directory> [log MiB, default 512] [workers, default 1] [records, default
-//        100000]
+//        100000] [rounds of redo, default 1]
 // The log is that of eight slots that insert records of 8-byte keys and 120-byte values, one after
 // the other into 64 trees, and then change 8 of the 120 bytes of random ones, ten changes to a
 // transaction. After replay every page is compared with what was logged.
@@ -48,11 +48,12 @@ struct Workload {
   std::uint64_t log_bytes;
   std::size_t workers;
   std::uint64_t records;
+  std::uint64_t rounds;
 };
 
-double cpu_seconds() {
+double cpu_seconds(int of = RUSAGE_SELF) {
   rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
+  getrusage(of, &usage);
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };
@@ -63,13 +64,17 @@ double cpu_seconds() {
 template <class Call>
 auto measure(const char* what, std::uint64_t bytes, Call call) {
   const double cpu_before = cpu_seconds();
+  const double own_before = cpu_seconds(RUSAGE_THREAD);
   const auto before = std::chrono::steady_clock::now();
   auto result = call();
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - before;
   const double cpu = cpu_seconds() - cpu_before;
+  const double own = cpu_seconds(RUSAGE_THREAD) - own_before;
   const double megabytes = static_cast<double>(bytes) * 1e-6;
-  fmt::print("{:10} {:6.2f} s  {:7.0f} MB/s   processor {:6.2f} s  {:7.0f} MB/s and core\n", what,
-             wall.count(), megabytes / wall.count(), cpu, megabytes / cpu);
+  fmt::print(
+      "{:10} {:6.2f} s  {:7.0f} MB/s   processor {:6.2f} s  {:7.0f} MB/s and core, {:6.2f} s of it "
+      "in the calling thread\n",
+      what, wall.count(), megabytes / wall.count(), cpu, megabytes / cpu, own);
   return result;
 }
 
@@ -190,16 +195,21 @@ int run(const std::string& directory, const Workload& workload) {
       measure("find_end", workload.log_bytes, [&] { return reader.find_end().bytes; });
   const auto analysis = measure(
       "analysis", bytes, [&] { return engine::analyse(reader, {.page_size_bytes = kPageSize}); });
-  buffer::PageWriter page_writer(*file);
-  const auto redone = measure("redo", bytes, [&] {
-    return engine::redo(reader, analysis, *file, page_writer,
-                        {.memory_bytes = std::size_t{1} << 30U, .workers = workload.workers});
-  });
-  fmt::print("{} MB of log, {} records, {} changes of pages, {} pages written, {} losers\n",
-             bytes / 1'000'000, analysis.records, redone.changes_applied, redone.pages_written,
-             analysis.losers.size());
-  const std::size_t wrong = count_wrong_pages(*file, *forest);
-  fmt::print("{} of {} pages are wrong\n", wrong, forest->pages().size());
+  std::size_t wrong = 0;
+  for (std::uint64_t round = 0; round < workload.rounds; ++round) {
+    const auto pages = buffer::PageFile::create(*device, fmt::format("pages{}", round),
+                                                {.page_size_bytes = kPageSize});
+    buffer::PageWriter page_writer(*pages);
+    const auto redone = measure("redo", bytes, [&] {
+      return engine::redo(reader, analysis, *pages, page_writer,
+                          {.memory_bytes = std::size_t{1} << 30U, .workers = workload.workers});
+    });
+    fmt::print("{} MB of log, {} records, {} changes of pages, {} pages written, {} losers\n",
+               bytes / 1'000'000, analysis.records, redone.changes_applied, redone.pages_written,
+               analysis.losers.size());
+    wrong += count_wrong_pages(*pages, *forest);
+  }
+  fmt::print("{} of {} pages are wrong\n", wrong, workload.rounds * forest->pages().size());
   return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -211,13 +221,15 @@ std::uint64_t number_at(int count, char** arguments, int at, std::uint64_t other
 
 int main(int count, char** arguments) {
   if (count < 2) {
-    fmt::print(stderr, "usage: redo_bench <empty directory> [log MiB] [workers] [records]\n");
+    fmt::print(stderr,
+               "usage: redo_bench <empty directory> [log MiB] [workers] [records] [rounds]\n");
     return EXIT_FAILURE;
   }
   try {
     return run(arguments[1], {.log_bytes = number_at(count, arguments, 2, 512) << 20U,
                               .workers = number_at(count, arguments, 3, 1),
-                              .records = number_at(count, arguments, 4, 100'000)});
+                              .records = number_at(count, arguments, 4, 100'000),
+                              .rounds = number_at(count, arguments, 5, 1)});
   } catch (const std::exception& error) {
     fmt::print(stderr, "redo_bench: {}\n", error.what());
     return EXIT_FAILURE;

@@ -68,6 +68,38 @@ TEST(Varint, ANumberHasOneForm) {
   EXPECT_TRUE(is_number({std::byte{0}}, back));
 }
 
+/// What the format says, byte by byte.
+std::size_t plainly_taken(const std::vector<std::byte>& bytes, std::uint64_t& number) {
+  number = 0;
+  for (std::size_t at = 0; at < bytes.size() && at < 10; ++at) {
+    const auto byte = static_cast<std::uint64_t>(bytes[at]);
+    number |= (byte & 0x7FU) << 7 * at;
+    if (byte < 0x80U) {
+      return (byte == 0 && at != 0) || (at == 9 && byte > 1) ? 0 : at + 1;
+    }
+  }
+  return 0;
+}
+
+// Numbers are taken in other ways when more bytes follow than when they end there.
+TEST(Varint, AnyBytesAreTakenAsTheFormatSays) {
+  Random random(test::seed());
+  for (int round = 0; round < 200'000; ++round) {
+    std::vector<std::byte> bytes(random.below(14));
+    const std::uint64_t continued = random.below(bytes.size() + 1);
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+      const std::uint64_t low = random.one_in(3) ? 0 : random.below(128);
+      bytes[at] = static_cast<std::byte>(low | (at < continued ? 0x80U : random() & 0x80U));
+    }
+    std::uint64_t expected = 0;
+    std::uint64_t number = 0;
+    const std::size_t length = plainly_taken(bytes, expected);
+    const std::byte* next = take_varint(bytes.data(), bytes.data() + bytes.size(), number);
+    ASSERT_EQ(next, length == 0 ? nullptr : bytes.data() + length);
+    ASSERT_TRUE(length == 0 || number == expected);
+  }
+}
+
 TEST(Varint, MoreThan64BitsAreRefused) {
   std::vector<std::byte> bytes(9, std::byte{0xFF});
   std::uint64_t back = 0;

@@ -89,6 +89,36 @@ TEST_F(RecoveryWindow, ARecordThatComesLateInTheStreamIsRedoneInItsTurn) {
   EXPECT_EQ(replayed(disk_.crash(1, CrashKeeps::nothing), page_), records_);
 }
 
+// A batch has the records of one slot after those of another, whatever their GSNs.
+TEST_F(RecoveryWindow, RecordsOfAPageThatLieUnsortedInAWindowAreRedoneInTheirTurn) {
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    insert((i * 7 + i / 9) % 4, 8);
+  }
+  log_->harden();
+  EXPECT_EQ(replayed(disk_.crash(1, CrashKeeps::nothing), page_), records_);
+}
+
+// Neighbours in memory belong to other pages: none may get another's records.
+TEST_F(RecoveryWindow, OnlyWhatFollowsTheLastFormatOfAPageIsApplied) {
+  const PageId next{raw(page_) + 1};
+  log_->system(1, encoded(btree::LoggedFormatRoot{TreeId{2}, next}));
+  for (std::uint32_t i = 0; i < 12; ++i) {
+    insert(i % 3, 8);
+  }
+  newest_ = log_->system(3, encoded(btree::LoggedFormatRoot{kTree, page_}), newest_);
+  records_ = 0;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    insert(2 - i % 3, 8);
+  }
+  log_->harden();
+  const SimDisk disk = disk_.crash(1, CrashKeeps::nothing);
+  const RedoStatistics redone = recover(*disk.device(), {});
+  EXPECT_EQ(redone.changes, 1U + 1U + 12U + 1U + 5U);
+  EXPECT_EQ(redone.changes_applied, 1U + 1U + 5U);
+  EXPECT_EQ(redone.pages_read, 0U);
+  EXPECT_EQ(replayed(disk, page_), records_);
+}
+
 TEST_F(RecoveryWindow, WhatLiesBeyondTheCutIsNotRedone) {
   insert(1, 8);
   log_->harden();
