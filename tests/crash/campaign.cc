@@ -68,16 +68,25 @@ std::string Campaign::run(const Profile& profile, std::uint64_t seed, int steps)
   try {
     Workload workload(disk, profile, seed);
     history = workload.history();
-    Points collected(disk, history);
+    std::optional<Points> collected;
+    if (profile.warm_up == 0) {
+      collected.emplace(disk, history);
+    }
     workload.open();
+    for (int i = 0; i < profile.warm_up; ++i) {
+      workload.step();
+    }
+    if (!collected) {
+      collected.emplace(disk, history);
+    }
     for (int i = 0; i < steps; ++i) {
       workload.step();
     }
     workload.finish();
     note(disk, workload.database());
     workload.close();
-    collected.stop();
-    points = std::move(collected.all);
+    collected->stop();
+    points = std::move(collected->all);
   } catch (const std::exception& error) {
     return fmt::format("the workload itself: {}", error.what());
   }

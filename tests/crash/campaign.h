@@ -55,7 +55,8 @@ class Campaign {
  public:
   explicit Campaign(const CampaignOptions& options) : options_(options) {}
 
-  /// One workload of so many steps, crashed everywhere; what went wrong first, or "".
+  /// One workload of so many steps behind its warm-up, crashed everywhere; what went wrong first,
+  /// or "".
   [[nodiscard]] std::string run(const Profile& profile, std::uint64_t seed, int steps);
 
   [[nodiscard]] bool is_over() const {

@@ -47,6 +47,9 @@ TEST_P(ScriptedWorkload, EveryCrashPoint) {
   Campaign campaign({.deadline = deadline_of(GetParam())});
   EXPECT_EQ(campaign.run(profiles()[GetParam()], 1, profiles()[GetParam()].steps), "");
   EXPECT_GT(campaign.totals().all_states(), 0U);
+  if (profiles()[GetParam()].warm_up != 0) {
+    EXPECT_GT(campaign.totals().segments, 0U) << "the log was to be reused";
+  }
   std::cout << "  " << campaign.totals().text() << "\n";
 }
 

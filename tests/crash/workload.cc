@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint32_t kPageBytes = 4096;
 /// Largest value that is sure to lie in its leaf.
 constexpr std::size_t kInPageBytesMax = 900;
+/// As few as the largest transactions leave room for, so that they are soon used again.
+constexpr std::uint64_t kLogSegments = 8;
 
 constexpr std::array kProfiles{
     Profile{.name = "small", .keys = 30},
@@ -42,7 +44,9 @@ constexpr std::array kProfiles{
             .open_most = 2,
             .removals = 5,
             .checkpoints = 10,
-            .changes_most = 30},
+            .changes_most = 30,
+            .steps = 35,
+            .warm_up = 200},
     Profile{
         .name = "asynchronous", .keys = 60, .value_bytes = 200, .open_most = 4, .asynchronous = 70},
     Profile{.name = "rollbacks",
@@ -89,7 +93,7 @@ engine::DatabaseOptions campaign_options() {
   engine::DatabaseOptions options = engine::test::small_options();
   options.max_transactions = 8;
   options.background_checkpoints = true;  // who waits for log space waits for them
-  options.log_bytes_max = 12 * options.log_segment_bytes;
+  options.log_bytes_max = kLogSegments * options.log_segment_bytes;
   options.transactions.asynchronous_interval = std::chrono::milliseconds(1);
   return options;
 }

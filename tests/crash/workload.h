@@ -41,6 +41,7 @@ struct Profile {
   unsigned reopens = 0;          ///< of steps: clean close and opening
   std::size_t changes_most = 8;  ///< in one step, of one transaction
   int steps = 40;                ///< of the scripted workload; random ones are longer by half
+  int warm_up = 0;               ///< steps before those, at which nothing is crashed
 };
 
 /// Profiles that between them do everything the engine can do.

@@ -149,6 +149,52 @@ TEST_F(DatabaseTest, LargeValuesAreFreedWhenTheirTransactionHasWon) {
   EXPECT_TRUE(sound(*database_));
 }
 
+// Neither by the rollback, nor by the next transaction of the slot, nor by recovery, whether it
+// finds the rollback in the log or undoes the changes itself.
+TEST_F(DatabaseTest, LargeValuesStayInUseWhenTheirTransactionHasLost) {
+  open();
+  insert(0, 10, 20'000);
+  const auto give_up = [&](txn::Transaction& transaction) {
+    ASSERT_TRUE(transaction.update(tree(), key_of(1), std::string(30'000, 'm')).existed);
+    ASSERT_TRUE(transaction.update(tree(), key_of(2), "small").existed);
+    ASSERT_TRUE(transaction.remove(tree(), key_of(3)).existed);
+  };
+  {
+    auto transaction = database_->begin();
+    give_up(*transaction);
+    transaction->rollback();
+  }
+  {
+    auto transaction = database_->begin();
+    ASSERT_TRUE(transaction->update(tree(), key_of(4), "small").existed);
+    transaction->commit();
+  }
+  insert(10, 20, 20'000);  // in whatever pages are free by now
+  const Content before = content_of(tree());
+  EXPECT_EQ(before.at(key_of(3)), std::string(20'000, 'v'));
+  EXPECT_TRUE(sound(*database_));
+  crash();
+  open();
+  EXPECT_EQ(content_of(tree()), before);
+  EXPECT_TRUE(sound(*database_));
+
+  auto loser = database_->begin();
+  give_up(*loser);
+  insert(20, 21);  // makes the loser's records durable, too
+  const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
+  loser.reset();
+  database_.reset();
+  disk_ = crashed;
+  open();
+  EXPECT_EQ(database_->recovery().losers, 1U);
+  insert(30, 40, 20'000);
+  const Content after = content_of(tree());
+  for (const auto& [key, value] : before) {
+    EXPECT_EQ(after.at(key), value) << key;
+  }
+  EXPECT_TRUE(sound(*database_));
+}
+
 TEST_F(DatabaseTest, CheckpointsLetTheLogBeReused) {
   open();
   for (int round = 0; round < 60; ++round) {

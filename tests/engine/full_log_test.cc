@@ -1,0 +1,161 @@
+// Recovery on a log that is full: nobody makes space before recovery has ended, and what undoing
+// the losers appends was held for them before the crash, but padding may have used it since.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/sync_point.h"
+#include "tests/engine/database_fixture.h"
+#include "tests/support/error_of.h"
+
+namespace palimpsest::engine::test {
+namespace {
+
+using palimpsest::test::CrashKeeps;
+using palimpsest::test::error_of;
+using palimpsest::test::SimDisk;
+
+constexpr int kRecords = 1500;
+constexpr int kLosers = 3;
+constexpr int kChangesOfLoser = 40;
+constexpr int kRolledBack = 8;
+constexpr int kChangesOfRolledBack = 80;
+constexpr std::uint64_t kSegments = 6;
+
+std::string key_of(int number) {
+  return fmt::format("key{:06}", number);
+}
+
+DatabaseOptions options_of_small_log() {
+  DatabaseOptions options = small_options();
+  options.log_bytes_max = kSegments * wal::kSegmentBytesMin;
+  options.transactions.asynchronous_interval = std::chrono::seconds(60);
+  return options;
+}
+
+class FullLog : public ::testing::Test {
+ protected:
+  FullLog() : device_(disk_.device()) {
+    open();
+    for (int i = 0; i < kRecords;) {
+      const auto transaction = database_->begin();
+      for (const int end = i + 100; i < end; ++i) {
+        EXPECT_FALSE(transaction->insert(*tree_, key_of(i), std::string(100, 'v')).existed);
+      }
+      transaction->commit();
+      database_->checkpointer().run();
+    }
+    before_ = content_of(*tree_);
+  }
+  ~FullLog() override {
+    if (writer_.joinable()) {
+      writer_.join();
+    }
+  }
+
+  void open() {
+    database_ = Database::open(*device_, *device_, options_of_small_log());
+    tree_ = database_->find_tree("records");
+    tree_ = tree_ != nullptr ? tree_ : database_->make_tree("records");
+  }
+  /// Transactions that have given this value to some records each, of those that are untouched.
+  [[nodiscard]] std::vector<txn::TransactionPtr> changed(int count, int changes,
+                                                         const std::string& value) {
+    std::vector<txn::TransactionPtr> open;
+    for (int i = 0; i < count; ++i) {
+      open.push_back(database_->begin());
+      for (int n = 0; n < changes; ++n) {
+        EXPECT_TRUE(open.back()->update(*tree_, key_of(untouched_++), value).existed);
+      }
+    }
+    return open;
+  }
+  /// A transaction of a thread of its own changes the other records until it waits for space.
+  void fill() {
+    writer_ = std::thread([this] {
+      const auto transaction = database_->begin();
+      const auto code = error_of([&] {
+        for (int i = untouched_;; i = i + 1 < kRecords ? i + 1 : untouched_) {
+          EXPECT_TRUE(transaction->upsert(*tree_, key_of(i), fmt::format("{:080}", i)).existed);
+        }
+        return 0;
+      });
+      EXPECT_EQ(code, ErrorCode::failed);
+    });
+    while (!database_->log().is_waited_for()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  /// The power fails; those who have begun meanwhile have to go.
+  void crash(std::vector<txn::TransactionPtr>& open) {
+    database_->log().write_pending();
+    const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
+    database_->log().fail("the power has failed");
+    writer_.join();
+    open.clear();
+    database_.reset();
+    disk_ = crashed;
+    device_ = disk_.device();
+  }
+  void expect_recovered() {
+    EXPECT_EQ(database_->recovery().losers, kLosers + 1U);
+    EXPECT_EQ(content_of(*tree_), before_);
+    EXPECT_TRUE(sound(*database_));
+    const auto transaction = database_->begin();
+    EXPECT_TRUE(transaction->update(*tree_, key_of(0), "there is space again").existed);
+    transaction->commit();
+  }
+  [[nodiscard]] std::uint64_t segments() const {
+    return static_cast<std::uint64_t>(std::ranges::count_if(
+        device_->list(), [](const std::string& name) { return name.starts_with("log-0"); }));
+  }
+
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<Database> database_;
+  btree::BTree* tree_ = nullptr;
+  std::thread writer_;
+  Content before_;
+  int untouched_ = 0;
+};
+
+TEST_F(FullLog, LosersAreUndone) {
+  auto losers = changed(kLosers, kChangesOfLoser, std::string(100, 'n'));
+  fill();
+  EXPECT_EQ(segments(), kSegments);
+  crash(losers);
+  open();
+  expect_recovered();
+}
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+// Each compensation of a rollback is written in a batch of its own, which is mostly padding: that
+// uses up what is held for the others, and the margin as well.
+TEST_F(FullLog, LosersAreUndoneWithMoreLogThanThereMayBe) {
+  auto open_ones = changed(kLosers, kChangesOfLoser, std::string(100, 'n'));
+  auto rolled_back = changed(kRolledBack, kChangesOfRolledBack, std::string(99, 'v') + 'n');
+  fill();
+  {
+    const SyncHook hook("txn.undo.done", [&] { database_->log().write_pending(); });
+    for (auto& transaction : rolled_back) {
+      transaction.reset();
+    }
+    EXPECT_EQ(hook.hits(), static_cast<unsigned>(kRolledBack * kChangesOfRolledBack));
+  }
+  EXPECT_GT(segments(), kSegments);
+  crash(open_ones);
+  open();
+  expect_recovered();
+}
+
+#endif
+
+}  // namespace
+}  // namespace palimpsest::engine::test
