@@ -16,7 +16,7 @@ constexpr int kExitUsage = 2;
 }  // namespace
 
 int bench_main(int argc, char** argv, std::string_view name, const std::string& usage,
-               FunctionRef<void()> run) {
+               void (*run)()) {
   gflags::SetUsageMessage(usage);
   gflags::ParseCommandLineFlags(&argc, &argv, true);
   try {

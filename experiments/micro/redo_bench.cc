@@ -2,10 +2,11 @@
 // operating system's cache and all pages in redo's memory.
 //
 // usage: redo_bench <empty directory> [log MiB, default 512] [workers, default 1] [records, default
-//        100000] [rounds of redo, default 1]
+//        100000] [rounds of redo, default 1] [percent of whole changes, default 0]
 // The log is that of eight slots that insert records of 8-byte keys and 120-byte values, one after
-// the other into 64 trees, and then change 8 of the 120 bytes of random ones, ten changes to a
-// transaction. After replay every page is compared with what was logged.
+// the other into 64 trees, and then change random ones, ten changes to a transaction: 8 of the 120
+// bytes, or, in a percentage of cases, all of them, as inserts and other long records are. After
+// replay every page is compared with what was logged.
 #include <fmt/core.h>
 #include <sys/resource.h>
 
@@ -49,6 +50,7 @@ struct Workload {
   std::size_t workers;
   std::uint64_t records;
   std::uint64_t rounds;
+  std::uint64_t whole_percent;
 };
 
 double cpu_seconds(int of = RUSAGE_SELF) {
@@ -116,8 +118,12 @@ class Writer {
       begin(n);
       const std::uint64_t number = random.below(workload.records);
       std::string value = forest_->find(tree_of(number), key_of(number)).value();
-      const std::uint64_t bytes = random();
-      std::memcpy(value.data() + random.below(kValueBytes / 8) * 8, &bytes, sizeof bytes);
+      const std::size_t changed = random.below(100) < workload.whole_percent ? kValueBytes : 8;
+      const std::size_t from = random.below((kValueBytes - changed) / 8 + 1) * 8;
+      for (std::size_t at = from; at < from + changed; at += 8) {
+        const std::uint64_t bytes = random();
+        std::memcpy(value.data() + at, &bytes, sizeof bytes);
+      }
       forest_->update(tree_of(number), key_of(number), value);
     }
     for (auto& transaction : transactions_) {
@@ -222,14 +228,16 @@ std::uint64_t number_at(int count, char** arguments, int at, std::uint64_t other
 int main(int count, char** arguments) {
   if (count < 2) {
     fmt::print(stderr,
-               "usage: redo_bench <empty directory> [log MiB] [workers] [records] [rounds]\n");
+               "usage: redo_bench <empty directory> [log MiB] [workers] [records] [rounds] "
+               "[percent of whole changes]\n");
     return EXIT_FAILURE;
   }
   try {
     return run(arguments[1], {.log_bytes = number_at(count, arguments, 2, 512) << 20U,
                               .workers = number_at(count, arguments, 3, 1),
                               .records = number_at(count, arguments, 4, 100'000),
-                              .rounds = number_at(count, arguments, 5, 1)});
+                              .rounds = number_at(count, arguments, 5, 1),
+                              .whole_percent = number_at(count, arguments, 6, 0)});
   } catch (const std::exception& error) {
     fmt::print(stderr, "redo_bench: {}\n", error.what());
     return EXIT_FAILURE;
