@@ -18,8 +18,9 @@ using test::CrashKeeps;
 using test::SimDisk;
 using test::SimOperation;
 
-/// Collects the moments of a disk while it is used. The hook may still run in a thread of the engine
-/// when it has been taken away: what it uses lives as long as it does, and it comes too late then.
+/// Collects the moments of a disk while it is used. The hook may still run in a thread of the
+/// engine when it has been taken away: what it uses lives as long as it does, and it comes too late
+/// then.
 struct Campaign::Points {
   Points(SimDisk& the_disk, const std::shared_ptr<History>& history) : disk(the_disk) {
     // What is acknowledged before the snapshot must be in it, and what has begun to commit by its
