@@ -18,33 +18,45 @@ using test::CrashKeeps;
 using test::SimDisk;
 using test::SimOperation;
 
-/// Collects the moments of a disk while it is used.
+/// Collects the moments of a disk while it is used. The hook may still run in a thread of the
+/// engine when it has been taken away: what it uses lives as long as it does, and it comes too late
+/// then.
 struct Campaign::Points {
-  Points(SimDisk& the_disk, const std::shared_ptr<History>& the_history)
-      : disk(the_disk), history(the_history) {
+  Points(SimDisk& the_disk, const std::shared_ptr<History>& history) : disk(the_disk) {
     // What is acknowledged before the snapshot must be in it, and what has begun to commit by its
     // end may be.
-    disk.set_hook([this](const SimOperation& operation) {
+    disk.set_hook([into = collected, history, &the_disk](const SimOperation& operation) {
       const std::size_t acknowledged = history->window().acknowledged;
-      SimDisk snapshot = disk.snapshot();
+      SimDisk snapshot = the_disk.snapshot();
       const std::size_t begun = history->window().begun;
-      const std::lock_guard lock(mutex);
-      all.push_back({std::move(snapshot),
-                     {acknowledged, begun},
-                     fmt::format("{} of {} at {}", static_cast<unsigned>(operation.kind),
-                                 operation.file, operation.offset_bytes)});
+      const std::lock_guard lock(into->mutex);
+      if (!into->taken) {
+        into->all.push_back({std::move(snapshot),
+                             {acknowledged, begun},
+                             fmt::format("{} of {} at {}", static_cast<unsigned>(operation.kind),
+                                         operation.file, operation.offset_bytes)});
+      }
     });
   }
-  ~Points() { stop(); }
+  ~Points() { static_cast<void>(take()); }
   Points(const Points&) = delete;
   Points& operator=(const Points&) = delete;
 
-  void stop() { disk.set_hook({}); }
+  /// Ends it.
+  std::vector<Point> take() {
+    disk.set_hook({});
+    const std::lock_guard lock(collected->mutex);
+    collected->taken = true;
+    return std::move(collected->all);
+  }
 
+  struct Collected {
+    std::mutex mutex;
+    bool taken = false;      ///< protected by mutex
+    std::vector<Point> all;  ///< protected by mutex
+  };
   SimDisk& disk;
-  const std::shared_ptr<History> history;
-  std::mutex mutex;
-  std::vector<Point> all;  ///< protected by mutex, until stop()
+  const std::shared_ptr<Collected> collected = std::make_shared<Collected>();
 };
 
 std::uint64_t CampaignTotals::all_states() const {
@@ -85,8 +97,7 @@ std::string Campaign::run(const Profile& profile, std::uint64_t seed, int steps)
     workload.finish();
     note(disk, workload.database());
     workload.close();
-    collected->stop();
-    points = std::move(collected->all);
+    points = collected->take();
   } catch (const std::exception& error) {
     return fmt::format("the workload itself: {}", error.what());
   }
@@ -145,8 +156,7 @@ std::string Campaign::judge(const Profile& profile, std::uint64_t seed, const Hi
     }
     workload.open();
     if (deeper) {
-      points->stop();
-      in_recovery = std::move(points->all);
+      in_recovery = points->take();
     }
     engine::Database& database = workload.database();
     totals_.losers += database.recovery().losers;
@@ -187,8 +197,7 @@ std::string Campaign::judge(const Profile& profile, std::uint64_t seed, const Hi
         workload.close();
       }
       if (deeper) {
-        points->stop();
-        later = std::move(points->all);
+        later = points->take();
       }
     }
   } catch (const std::exception& error) {
