@@ -47,12 +47,12 @@ bool take_prefix(TransactionRecord& record) noexcept {
     case RecordRole::change: return take_back(record.body, record.back);
     case RecordRole::compensation: {
       CompensationPrefix prefix;
-      const bool taken = take(record.body, prefix);
+      const bool taken = take(record.body, prefix) && prefix.of.reserved == 0;
       record.of = prefix.of;
       record.undo_next = prefix.undo_next;
       return taken;
     }
-    case RecordRole::rolled_back: return take(record.body, record.of);
+    case RecordRole::rolled_back: return take(record.body, record.of) && record.of.reserved == 0;
     case RecordRole::system:
     case RecordRole::commit: break;
   }

@@ -13,6 +13,7 @@
 #include "btree/cursor.h"
 #include "engine/database.h"
 #include "tests/support/sim_disk.h"
+#include "tests/support/wait_for_writes.h"
 
 namespace palimpsest::engine::test {
 
@@ -47,6 +48,7 @@ inline Content content_of(const btree::BTree& tree) {
 
 /// Success if all trees, the space map and the pages agree, with no transaction active.
 inline ::testing::AssertionResult sound(Database& database) {
+  palimpsest::test::wait_for_writes(database.pool().writer());
   btree::PageSet reached;
   for (const Catalog::Entry& entry : database.catalog().entries()) {
     const btree::BTree& tree = database.catalog().tree(entry.id);

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -42,15 +41,11 @@ void require(bool holds, const char* what) {
 /// A copy with nothing behind it, so that AddressSanitizer sees what is read beyond.
 class Exact {
  public:
-  explicit Exact(ConstBytes bytes)
-      : bytes_(std::make_unique<std::byte[]>(bytes.size())), size_(bytes.size()) {
-    std::ranges::copy(bytes, bytes_.get());
-  }
-  [[nodiscard]] ConstBytes bytes() const { return {bytes_.get(), size_}; }
+  explicit Exact(ConstBytes bytes) : bytes_(bytes.begin(), bytes.end()) {}
+  [[nodiscard]] ConstBytes bytes() const { return bytes_; }
 
  private:
-  std::unique_ptr<std::byte[]> bytes_;
-  std::size_t size_;
+  Bytes bytes_;  // made at its length
 };
 
 bool lies_within(ConstBytes part, ConstBytes whole) {
@@ -201,6 +196,11 @@ Bytes made_up_space(Choices& choices) {
   return body;
 }
 
+/// Not inlined: g++ 12 mistakes the memory of the copy for something else then.
+[[gnu::noinline]] bool is_record(ConstBytes bytes) {
+  return wal::record_at(bytes, 0).has_value();
+}
+
 void made_up_record(Choices& choices) {
   TransactionRecord record;
   record.role = static_cast<RecordRole>(1 + choices.byte() % 5);
@@ -237,8 +237,8 @@ void made_up_record(Choices& choices) {
           "what was encoded comes back");
   judge_records(bytes);
   const std::size_t cut = choices.number() % bytes.size();
-  require(!wal::record_at(Exact(ConstBytes(bytes).first(cut)).bytes(), 0),
-          "a record that is cut off is none");
+  const Exact shorter(ConstBytes(bytes).first(cut));
+  require(!is_record(shorter.bytes()), "a record that is cut off is none");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "btree/audit.h"
+#include "tests/support/wait_for_writes.h"
 
 namespace palimpsest::test {
 namespace {
@@ -61,6 +62,7 @@ void TreeDatabase::close() {
 }
 
 ::testing::AssertionResult sound(TreeDatabase& database) {
+  wait_for_writes(database.writer());
   btree::PageSet reached;
   const btree::TreeAudit tree = btree::audit(database.tree(), reached);
   const btree::Findings space = btree::audit_space(database.file(), database.space(), reached);
