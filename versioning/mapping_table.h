@@ -124,15 +124,15 @@ class MappingTable final : public buffer::Attached {
 
   EntryMemory& memory_;
   EmptyCounter& counter_;
-  /// A power of two of them, at most three quarters used. A few lie in the table itself: most
-  /// tables have no more, and each line of memory costs a miss.
+  /// For the cells of most tables: each line of memory costs a miss.
+  std::array<Entry*, kCellsMin> own_cells_{};
+  /// A power of two of them, at most three quarters used.
   Entry** cells_ = own_cells_.data();
   std::size_t cell_count_ = kCellsMin;
   std::size_t count_ = 0;
   std::uint32_t reserved_bytes_ = 0;
   std::uint32_t counter_seen_ = 0;  ///< the counter's value at the last prune
   std::uint8_t looks_ = 0;          ///< calls of worth_pruning() since then
-  std::array<Entry*, kCellsMin> own_cells_{};
 };
 
 }  // namespace palimpsest::versioning

@@ -23,6 +23,12 @@ using txn::Durability;
 constexpr std::uint64_t kDamages = 12;
 
 class CausalCrash : public ::testing::Test {
+ public:
+  ~CausalCrash() override {
+    disk_.set_hook({});
+    disk_.power_off();
+  }
+
  protected:
   CausalCrash() : device_(disk_.device()) {
     engine::DatabaseOptions options = engine::test::small_options();
@@ -34,10 +40,6 @@ class CausalCrash : public ::testing::Test {
       EXPECT_FALSE(transaction->insert(*tree_, key, "old").existed);
     }
     transaction->commit();
-  }
-  ~CausalCrash() override {
-    disk_.set_hook({});
-    disk_.power_off();
   }
 
   [[nodiscard]] txn::TransactionPtr changed(const char* key,

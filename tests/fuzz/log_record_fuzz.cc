@@ -89,6 +89,7 @@ void judge_space(ConstBytes body) {
   }
   require(!print(*record).empty(), "what was decoded prints");
   std::vector<PageRun> runs;
+  runs.reserve(record->count());
   for (std::size_t i = 0; i < record->count(); ++i) {
     runs.push_back(record->run(i));
   }
