@@ -212,6 +212,7 @@ RedoStatistics redo(const wal::LogReader& reader, const RecoveryAnalysis& analys
           ? 0
           : (options.memory_bytes - windows_bytes) / file.page_size_bytes() / options.workers;
   std::vector<std::unique_ptr<RedoWorker>> workers;
+  workers.reserve(options.workers);
   for (std::size_t number = 0; number < options.workers; ++number) {
     workers.push_back(std::make_unique<RedoWorker>(analysis, file, writer, frames));
   }

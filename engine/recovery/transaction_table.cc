@@ -54,7 +54,7 @@ TransactionTable::Open& TransactionTable::change(const wal::LoggedRecord& logged
       refuse(logged, "it does not lead back to its transaction's change before");
     }
     if (!log.open) {
-      log.open.emplace();
+      log.open = Open{.given_up = {}};
     }
   }
   log.open->undo_next = logged.lsn;

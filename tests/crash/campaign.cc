@@ -134,6 +134,26 @@ std::string Campaign::judge_all(const Profile& profile, std::uint64_t seed, cons
   return "";
 }
 
+/// What must hold of any database that was just recovered to this content.
+std::string Campaign::judge_recovered(const SimDisk& disk, engine::Database& database,
+                                      const State& found, bool again) const {
+  if (const auto sound = engine::test::sound(database); !sound) {
+    return sound.message();
+  }
+  if (const std::uint64_t entries = database.entries().entries(); entries != 0) {
+    return fmt::format("{} entries of records after recovery", entries);
+  }
+  if (std::string fault = judge_pages(disk, database); !fault.empty()) {
+    return fault;
+  }
+  if (again) {
+    if (std::string fault = recover_again(disk, found); !fault.empty()) {
+      return "recovered twice: " + fault;
+    }
+  }
+  return "";
+}
+
 std::string Campaign::judge(const Profile& profile, std::uint64_t seed, const History& history,
                             const Point& point, Damage damage, unsigned depth) {
   ++totals_.states[std::min(depth, kDepthMost) - 1];
@@ -169,19 +189,9 @@ std::string Campaign::judge(const Profile& profile, std::uint64_t seed, const Hi
     if (!killed) {
       settled = {*count, *count};  // nothing was in a cache: recovery had no choice
     }
-    if (const auto sound = engine::test::sound(database); !sound) {
-      return sound.message();
-    }
-    if (const std::uint64_t entries = database.entries().entries(); entries != 0) {
-      return fmt::format("{} entries of records after recovery", entries);
-    }
-    if (std::string fault = judge_pages(disk, database); !fault.empty()) {
+    if (std::string fault = judge_recovered(disk, database, found, random.one_in(4));
+        !fault.empty()) {
       return fault;
-    }
-    if (random.one_in(4)) {
-      if (std::string fault = recover_again(disk, found); !fault.empty()) {
-        return "recovered twice: " + fault;
-      }
     }
     if (deeper || random.one_in(4)) {
       workload.go_on_from(found);

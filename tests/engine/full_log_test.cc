@@ -24,8 +24,6 @@ using palimpsest::test::SimDisk;
 constexpr int kRecords = 1500;
 constexpr int kLosers = 3;
 constexpr int kChangesOfLoser = 40;
-constexpr int kRolledBack = 8;
-constexpr int kChangesOfRolledBack = 80;
 constexpr std::uint64_t kSegments = 6;
 
 std::string key_of(int number) {
@@ -40,6 +38,13 @@ DatabaseOptions options_of_small_log() {
 }
 
 class FullLog : public ::testing::Test {
+ public:
+  ~FullLog() override {
+    if (writer_.joinable()) {
+      writer_.join();
+    }
+  }
+
  protected:
   FullLog() : device_(disk_.device()) {
     open();
@@ -52,11 +57,6 @@ class FullLog : public ::testing::Test {
       database_->checkpointer().run();
     }
     before_ = content_of(*tree_);
-  }
-  ~FullLog() override {
-    if (writer_.joinable()) {
-      writer_.join();
-    }
   }
 
   void open() {
@@ -135,6 +135,8 @@ TEST_F(FullLog, LosersAreUndone) {
 }
 
 #ifdef PALIMPSEST_SYNC_POINTS
+constexpr int kRolledBack = 8;
+constexpr int kChangesOfRolledBack = 80;
 
 // Each compensation of a rollback is written in a batch of its own, which is mostly padding: that
 // uses up what is held for the others, and the margin as well.
