@@ -134,6 +134,16 @@ std::string Campaign::judge_all(const Profile& profile, std::uint64_t seed, cons
   return "";
 }
 
+SimDisk Campaign::damaged(const SimDisk& disk, Damage damage, std::uint64_t seed) {
+  switch (damage) {
+    case Damage::nothing_kept: return disk.crash(seed, CrashKeeps::nothing);
+    case Damage::everything_kept: return disk.crash(seed, CrashKeeps::everything);
+    case Damage::killed: return disk.kill(seed);
+    case Damage::random: break;
+  }
+  return disk.crash(seed, CrashKeeps::random);
+}
+
 /// What must hold of any database that was just recovered to this content.
 std::string Campaign::judge_recovered(const SimDisk& disk, engine::Database& database,
                                       const State& found, bool again) const {
@@ -158,11 +168,8 @@ std::string Campaign::judge(const Profile& profile, std::uint64_t seed, const Hi
                             const Point& point, Damage damage, unsigned depth) {
   ++totals_.states[std::min(depth, kDepthMost) - 1];
   Random random(seed);
-  const CrashKeeps keeps = damage == Damage::nothing_kept      ? CrashKeeps::nothing
-                           : damage == Damage::everything_kept ? CrashKeeps::everything
-                                                               : CrashKeeps::random;
   const bool killed = damage == Damage::killed;
-  SimDisk disk = killed ? point.disk.kill(seed) : point.disk.crash(seed, keeps);
+  SimDisk disk = damaged(point.disk, damage, seed);
   const bool deeper = depth < options_.depth && random.one_in(options_.deeper_one_in);
   std::vector<Point> in_recovery;
   std::vector<Point> later;

@@ -83,6 +83,8 @@ class Campaign {
   [[nodiscard]] std::string go_deeper(const Profile& profile, std::uint64_t seed,
                                       const History& history, const std::vector<Point>& points,
                                       unsigned depth);
+  [[nodiscard]] static test::SimDisk damaged(const test::SimDisk& disk, Damage damage,
+                                             std::uint64_t seed);
   [[nodiscard]] std::string judge_recovered(const test::SimDisk& disk, engine::Database& database,
                                             const State& found, bool again) const;
   [[nodiscard]] std::string judge_pages(const test::SimDisk& disk,
