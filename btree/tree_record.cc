@@ -202,21 +202,20 @@ Fault Parser::body(ByteView rest) {
 Fault Parser::patch(ByteView rest) {
   record_.list = rest;
   const std::size_t limit = record_bytes_max(page_size_) - record_.key.size();
-  std::uint64_t end = 0;
+  std::uint32_t end = 0;
   for (bool first = true; !rest.empty(); first = false) {
     PatchRun run;
     if (!take_patch_run(rest, end, run)) [[unlikely]] {
       return cut_off();
     }
     const std::size_t len = run.difference.size();
-    if (len == 0 || (!first && run.offset == end) || run.offset > limit || len > limit - run.offset)
-        [[unlikely]] {
+    if (len == 0 || (!first && run.offset == end) || run.end() > limit) [[unlikely]] {
       return fmt::format("a run of {} bytes at {} of a value, behind one up to {}", len, run.offset,
                          end);
     }
-    end = run.offset + len;
+    end = run.end();
   }
-  record_.patch_end = static_cast<std::uint32_t>(end);
+  record_.patch_end = end;
   return std::nullopt;
 }
 

@@ -184,16 +184,21 @@ void visit_extents(const TreeRecord& record, std::uint32_t page_size,
 
 /// A run of changed bytes in a value.
 struct PatchRun {
-  std::uint64_t offset = 0;
+  std::uint32_t offset = 0;
   ByteView difference;  ///< the bytes before XOR the bytes after
+
+  [[nodiscard]] std::uint32_t end() const noexcept {
+    return offset + static_cast<std::uint32_t>(difference.size());
+  }
 };
 
 /// Takes the run that follows one which ends at `end` off the list. False if no whole run is there.
-[[nodiscard]] inline bool take_patch_run(ByteView& list, std::uint64_t end,
+/// Gaps have 16 bits, so that no sum of them wraps around before somebody judges it.
+[[nodiscard]] inline bool take_patch_run(ByteView& list, std::uint32_t end,
                                          PatchRun& run) noexcept {
-  std::uint64_t gap = 0;
-  std::uint64_t len = 0;
-  if (!take_number(list, gap) || !take_number(list, len) || len > list.size()) {
+  std::uint32_t gap = 0;
+  std::uint32_t len = 0;
+  if (!take_short(list, gap) || !take_short(list, len) || len > list.size()) {
     return false;
   }
   run = {end + gap, list.substr(0, len)};
@@ -205,8 +210,7 @@ struct PatchRun {
 template <class Use>
 void for_each_patch_run(ByteView list, Use&& use) {
   PatchRun run;
-  for (std::uint64_t end = 0; take_patch_run(list, end, run);
-       end = run.offset + run.difference.size()) {
+  for (std::uint32_t end = 0; take_patch_run(list, end, run); end = run.end()) {
     use(run);
   }
 }

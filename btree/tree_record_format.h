@@ -18,7 +18,8 @@
 //                 payload, so that the space map can be rebuilt from the log.
 //
 // All integers are little-endian; a payload is not aligned. Record changes, which are nearly all of
-// a log, are packed: "v" is a varint (base/varint.h). In the log (offsets in bytes):
+// a log, are packed: "v" is a varint (base/varint.h); places in a page and lengths have 16 bits at
+// most. In the log (offsets in bytes):
 //   record change (insert, erase, patch, replace, mark)
 //     0  1  kind            TreeRecordKind, and bits above it
 //     1  v  slot            of the record, in its leaf as it was before an insert

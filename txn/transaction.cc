@@ -19,8 +19,7 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
       log_(owner.parts_.log, owner.parts_.clock, slot),
       context_(owner.experimental_.write_conflicts ? &writer_ : nullptr, log_, large_values_) {}
 
-// The slot is claimed, and no one else has the handle. Without the latch: the engine looks at
-// nothing but the state of a transaction that has not changed anything.
+// The slot is claimed, and no one else has the handle.
 void Transaction::begin(Durability durability) {
   durability_ = durability;
   has_read_ = false;
@@ -168,7 +167,8 @@ void Transaction::finish(State state) noexcept {
   state_.store(state, std::memory_order_release);
 }
 
-// The handle goes.
+// The handle goes. One that has ended stays so until the slot's next begin(); the engine ends none
+// of those.
 void Transaction::end_dropped() noexcept {
   if (state_.load(std::memory_order_acquire) == State::ended) [[likely]] {
     return;

@@ -136,7 +136,8 @@ class Transaction {
   Transactions& owner_;
   const SlotId slot_;
   std::mutex owner_latch_;
-  // Protected by owner_latch_:
+  // Protected by owner_latch_, but for begin(), which comes before anybody else has the handle: of
+  // a transaction that has changed nothing, the engine looks at state_ and oldest_ only.
   versioning::Writer writer_;
   wal::TransactionLog log_;
   btree::LargeValueFate large_values_;

@@ -18,8 +18,9 @@
 //   counter           r the owner; w page exclusive, through the table
 // Invariants: (1) nobody but its owner takes the writer away from an entry that has one;
 //             (2) clearing the writer (release) is the owner's last access;
-//             (3) hence an entry may be freed by whoever holds the page exclusively and finds it
-//                 empty, the clearing acquired: nobody else can reach it.
+//             (3) hence an entry may be taken out of its table, and freed or given another key, by
+//                 whoever holds the page exclusively and finds it empty, the clearing acquired:
+//                 nobody else can reach it.
 #pragma once
 
 #include <atomic>

@@ -87,9 +87,11 @@ class MappingTable final : public buffer::Attached {
     palimpsest::prefetch(begin, begin + sizeof *this);
   }
   [[gnu::always_inline]] void prefetch_entries() const noexcept {
-    for (const Entry* entry : cells().first(std::min(cell_count_, kCellsMin))) {
-      palimpsest::prefetch(reinterpret_cast<const std::byte*>(entry),
-                           reinterpret_cast<const std::byte*>(entry) + 1);
+    for (const Entry* entry : cells().first(kCellsMin)) {
+      if (entry != nullptr) {
+        const auto* begin = reinterpret_cast<const std::byte*>(entry);
+        palimpsest::prefetch(begin, begin + 1);
+      }
     }
   }
 

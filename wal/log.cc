@@ -304,8 +304,7 @@ void Log::wait_durable(Gsn gsn) {
       }
     }
     if (!stated_more) {
-      clock_.raise(
-          gsn);  // of a page that was damaged in this very place, perhaps: no record has it
+      clock_.raise(gsn);
       std::this_thread::sleep_for(kFruitlessPause);
     }
   }

@@ -129,7 +129,8 @@ class Log {
   [[nodiscard]] Gsn durable_gsn() const noexcept {
     return Gsn{durable_gsn_.load(std::memory_order_acquire)};
   }
-  /// Returns once g >= gsn. Runs rounds or waits for them. Throws failed.
+  /// Returns once g >= gsn. Runs rounds or waits for them. A GSN above the clock, as of a damaged
+  /// page, raises the clock and is reached like any other. Throws failed.
   void wait_durable(Gsn gsn);
   /// One round if anything waits to be written. For the background. Throws failed.
   void write_pending();

@@ -29,18 +29,6 @@ bool take(ConstBytes& bytes, T& value) noexcept {
   return true;
 }
 
-bool take_back(ConstBytes& bytes, std::uint32_t& back) noexcept {
-  std::uint64_t number = 0;
-  const std::byte* end = bytes.data() + bytes.size();
-  const std::byte* next = take_varint(bytes.data(), end, number);
-  if (next == nullptr || number > std::numeric_limits<std::uint32_t>::max()) {
-    return false;
-  }
-  back = static_cast<std::uint32_t>(number);
-  bytes = {next, end};
-  return true;
-}
-
 /// Takes what stands before the body out of it.
 bool take_prefix(TransactionRecord& record) noexcept {
   switch (record.role) {

@@ -13,7 +13,9 @@
 //                      before to this record, 0 for its first change      then the body
 //   compensation  0 24 name of the transaction  24  8 LSN of the change to be undone next, kNoLsn
 //                      if all are undone         then the body
-//   commit        nothing: it commits the transaction that is open in the slot's log
+//   commit        nothing: it commits the transaction that is open in the slot's log. There is one
+//                      at most: a slot goes on to another transaction once the last one's end is in
+//                      its log, or when the log has failed and nothing more comes
 //   rolled_back   0 24 name of the transaction: all its changes are undone
 //   name          0  8 incarnation    8  8 LSN of the first change    16  4 slot    20  4 zero
 // The record type in its header is the role, and what the body is in the upper four bits.
@@ -109,6 +111,19 @@ struct TransactionRecord {
   ConstBytes body;         ///< a view
 };
 
+/// Takes the distance that a change begins with off its payload. False if there is none.
+[[nodiscard]] inline bool take_back(ConstBytes& payload, std::uint32_t& back) noexcept {
+  const std::byte* end = payload.data() + payload.size();
+  std::uint64_t number = 0;
+  const std::byte* next = take_varint(payload.data(), end, number);
+  if (next == nullptr || number > std::numeric_limits<std::uint32_t>::max()) {
+    return false;
+  }
+  back = static_cast<std::uint32_t>(number);
+  payload = {next, end};
+  return true;
+}
+
 /// decode() of any record.
 [[nodiscard]] std::optional<TransactionRecord> decode_any(const RecordView& record) noexcept;
 
@@ -118,18 +133,17 @@ struct TransactionRecord {
   if (record.type != record_type(RecordRole::change, BodyKind::tree)) {
     return decode_any(record);
   }
-  const std::byte* end = record.payload.data() + record.payload.size();
-  std::uint64_t back = 0;
-  const std::byte* next = take_varint(record.payload.data(), end, back);
-  if (next == nullptr || next == end || back > std::numeric_limits<std::uint32_t>::max()) {
+  ConstBytes body = record.payload;
+  std::uint32_t back = 0;
+  if (!take_back(body, back) || body.empty()) {
     return std::nullopt;
   }
   return TransactionRecord{.role = RecordRole::change,
                            .body_kind = BodyKind::tree,
-                           .back = static_cast<std::uint32_t>(back),
+                           .back = back,
                            .of = {},
                            .undo_next = kNoLsn,
-                           .body = {next, end}};
+                           .body = body};
 }
 
 /// One line without the body.

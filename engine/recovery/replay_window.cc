@@ -11,11 +11,12 @@
 namespace palimpsest::engine {
 
 void ReplayWindow::make_room(std::size_t bytes) {
-  if (used_ + bytes > std::numeric_limits<std::uint32_t>::max()) {
+  constexpr std::size_t kBytesMax = std::numeric_limits<std::uint32_t>::max();  // as offsets say
+  if (used_ + bytes > kBytesMax) {
     throw Error(ErrorCode::out_of_memory,
                 "more than 4 GiB of log without a durable GSN that covers it");
   }
-  bodies_.resize(std::max(used_ + bytes, bodies_.size() + bodies_.size() / 2));
+  bodies_.resize(std::clamp(bodies_.size() + bodies_.size() / 2, used_ + bytes, kBytesMax));
 }
 
 void ReplayWindow::move_above(Gsn gsn, ReplayWindow& next) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -81,7 +82,7 @@ TEST(TreeRecordSize, APatchHoldsChangedBytesOnly) {
   after[17] = 'c';  // two: it is not
   after[999] = 'd';
   const Payload payload = encoded(LoggedUpdate{place("key"), {before}, {after}});
-  std::vector<std::pair<std::uint64_t, std::string>> runs;
+  std::vector<std::pair<std::uint32_t, std::string>> runs;
   for_each_patch_run(parsed(payload, kPageSize).list, [&](const PatchRun& run) {
     std::string changed = before.substr(run.offset, run.difference.size());
     std::ranges::transform(changed, run.difference, changed.begin(), std::bit_xor());
@@ -289,6 +290,29 @@ TEST_F(TreeRecordStructure, RefusesSwipsThatAreNoPages) {
       &frame, sizeof frame);
   EXPECT_THAT(validate_tree_record(swizzled, kPageSize).value_or("accepted"),
               HasSubstr("of child 0 is not plausible"));
+}
+
+// A gap so large that the next run would lie before the last one, and seem to end within the value.
+TEST(TreeRecordFaults, RunsDoNotWrapAround) {
+  const std::string before(300, 'a');
+  std::string after = before;
+  after[250] = 'b';
+  const Payload patch = encoded(LoggedUpdate{place("key"), {before}, {after}});
+  for (const std::uint64_t back : {std::uint64_t{251}, std::uint64_t{200}, std::uint64_t{1}}) {
+    for (const std::uint64_t wrap : {std::uint64_t{0}, std::uint64_t{1} << 32U}) {
+      std::array<std::byte, 16> number{};
+      const std::byte* end = put_varint(number.data(), wrap - back);
+      const auto bytes = std::span(number).first(static_cast<std::size_t>(end - number.data()));
+      Payload wrapped = patch;
+      wrapped.insert(wrapped.end(), bytes.begin(), bytes.end());
+      wrapped.push_back(std::byte{1});
+      wrapped.push_back(std::byte{'x'});
+      TreeRecord record;
+      EXPECT_THAT(parse_tree_record(wrapped, kPageSize, record).value_or("accepted"),
+                  HasSubstr("cut off"))
+          << wrap - back;
+    }
+  }
 }
 
 TEST(TreeRecordFaults, AreNamed) {
