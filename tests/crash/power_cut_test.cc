@@ -83,6 +83,9 @@ class Lives {
   /// The disk as it is found afterwards. The threads go on a little, so that it happens amid work.
   SimDisk work_until_power_goes() {
     std::array<Progress, kKillThreads> progress;
+    for (std::size_t i = 0; i < kKillThreads; ++i) {  // the power may go before a thread has begun
+      progress[i].begun = progress[i].synced = threads_[i].counted();
+    }
     std::atomic<bool> over{false};
     std::optional<SimDisk> found;
     btree::BTree& tree = *database_->find_tree("records");
@@ -108,7 +111,6 @@ class Lives {
 
   void work(KillThread thread, btree::BTree& tree, Progress& progress,
             const std::atomic<bool>& over) {
-    progress.begun = progress.synced = thread.counted();
     while (!over) {
       const KillPlan plan = thread.plan(round_);
       progress.begun = plan.number;
