@@ -14,7 +14,9 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 find_program(PALIMPSEST_CCACHE ccache)
 if(PALIMPSEST_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${PALIMPSEST_CCACHE})
+  # The tests' precompiled headers are other people's and have no times in them.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros ${PALIMPSEST_CCACHE})
 endif()
 
 find_package(Threads REQUIRED)
@@ -98,14 +100,20 @@ function(palimpsest_add_test name)
   endforeach()
 endfunction()
 
+# palimpsest_test_options(NAME): what is tested is optimised in its library; the tests themselves are
+# mostly compiled, not run.
+function(palimpsest_test_options name)
+  # At -O1 g++ 12 sees an operator delete that is replaced, and not the operator new beside it.
+  target_compile_options(${name} PRIVATE
+    "$<$<CONFIG:RelWithDebInfo>:-O1;-g1;-Wno-mismatched-new-delete>")
+endfunction()
+
 # palimpsest_test(NAME SOURCES ... LINKS ... LABELS ...): one GoogleTest binary, one ctest entry.
 function(palimpsest_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINKS;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINKS} GTest::gmock GTest::gtest_main)
-  # What is tested is optimised in its library; the tests themselves are mostly compiled, not run.
-  # (At -O1 g++ 12 sees an operator delete that is replaced, and not the operator new beside it.)
-  target_compile_options(${name} PRIVATE
-    "$<$<CONFIG:RelWithDebInfo>:-O1;-g1;-Wno-mismatched-new-delete>")
+  palimpsest_test_options(${name})
+  target_precompile_headers(${name} REUSE_FROM palimpsest_test_headers)
   palimpsest_add_test(${name} LABELS ${arg_LABELS})
 endfunction()

@@ -1,0 +1,1 @@
+// Empty: the target whose precompiled headers all tests share needs a source.
