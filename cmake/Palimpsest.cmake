@@ -103,9 +103,13 @@ endfunction()
 # palimpsest_test_options(NAME): what is tested is optimised in its library; the tests themselves are
 # mostly compiled, not run.
 function(palimpsest_test_options name)
-  # At -O1 g++ 12 sees an operator delete that is replaced, and not the operator new beside it.
-  target_compile_options(${name} PRIVATE
-    "$<$<CONFIG:RelWithDebInfo>:-O1;-g1;-Wno-mismatched-new-delete>")
+  if(PALIMPSEST_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0 -g1)
+  else()
+    # At -O1 g++ 12 sees an operator delete that is replaced, and not the operator new beside it.
+    target_compile_options(${name} PRIVATE
+      "$<$<CONFIG:RelWithDebInfo>:-O1;-g1;-Wno-mismatched-new-delete>")
+  endif()
 endfunction()
 
 # palimpsest_test(NAME SOURCES ... LINKS ... LABELS ...): one GoogleTest binary, one ctest entry.
