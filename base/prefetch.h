@@ -16,4 +16,9 @@ inline constexpr std::size_t kCacheLineBytes = 64;
   }
 }
 
+/// Asks for the line that holds the byte at `at`; any address will do, null too.
+[[gnu::always_inline]] inline void prefetch_line(const void* at) noexcept {
+  __builtin_prefetch(at);
+}
+
 }  // namespace palimpsest

@@ -25,6 +25,15 @@ std::uint32_t less_reserved(std::uint32_t free_bytes, const MappingTable* table)
   return free_bytes - std::min(free_bytes, reserved);
 }
 
+/// Where the record is, or would be: most have not moved since they were claimed.
+SearchResult place_of(const LeafView& leaf, const Entry& entry) noexcept {
+  const SlotIndex hint = entry.place_hint();
+  if (hint < leaf.count() && leaf.is_key_of(leaf.record(hint), entry.key())) [[likely]] {
+    return {.slot = hint, .found = true};
+  }
+  return leaf.find(entry.key());
+}
+
 }  // namespace
 
 std::uint32_t unreserved_bytes(const ExclusivePage& leaf, std::uint32_t page_size) noexcept {
@@ -65,6 +74,7 @@ Claim LeafEntries::claim(const SearchResult& at, ByteView key, versioning::Write
   }
   if (entry != nullptr) {
     table_->take_over(*entry, writer.id());
+    entry->set_place_hint(at.slot);
     writer.add(*entry);
     return {.result = Claim::Result::claimed};
   }
@@ -76,6 +86,7 @@ Claim LeafEntries::claim(const SearchResult& at, ByteView key, versioning::Write
   }
   versioning::EntryPtr spare = writer.take_spare();
   debug_check(spare->key() == key, "the entry set aside is for this record");
+  spare->set_place_hint(at.slot);
   writer.add(table_->insert(std::move(spare), writer.id()));
   if (at.found) {
     LeafNode leaf(leaf_.modify(), page_size_);
@@ -137,7 +148,7 @@ bool LeafEntries::give_up_if_idle(SlotIndex slot) noexcept {
 void LeafEntries::prune(versioning::Writer* writer) noexcept {
   LeafNode leaf(leaf_.annotate(), page_size_);
   const std::size_t freed = table_->prune([&](versioning::EntryPtr entry) {
-    const SearchResult at = leaf.find(entry->key());
+    const SearchResult at = place_of(leaf, *entry);
     if (at.found) {
       leaf.set_flags(at.slot, static_cast<std::uint16_t>(leaf.flags(at.slot) & ~kHasEntry));
     }

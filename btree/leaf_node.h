@@ -70,6 +70,14 @@ class LeafView : public NodeView {
             .flags = found.flags};
   }
 
+  /// Whether that is the record of this key, for whoever holds a latch.
+  [[nodiscard]] bool is_key_of(const LeafRecord& record, ByteView key) const noexcept {
+    const ByteView prefix = this->prefix();
+    return key.size() == prefix.size() + record.suffix.size() &&
+           equal_bytes(key.data(), prefix.data(), prefix.size()) &&
+           equal_bytes(key.data() + prefix.size(), record.suffix.data(), record.suffix.size());
+  }
+
   /// Free bytes, as they would be after compaction.
   [[nodiscard]] std::uint32_t free_bytes() const noexcept;
   /// Whether a record of these lengths (whole key) fits, perhaps after compaction.

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/prefetch.h"
 #include "btree/tree_redo.h"
 #include "btree/tree_undo.h"
 
@@ -18,6 +20,8 @@ using versioning::WriterId;
 
 namespace {
 
+constexpr std::size_t kPrefetchValueBytes = 256;
+
 PageId page_id_of(const ExclusivePage& page) noexcept {
   return page.frame().page_id.load(std::memory_order_relaxed);
 }
@@ -27,7 +31,14 @@ SearchResult search(const ExclusivePage& leaf, std::uint32_t page_size, ByteView
   if (const versioning::MappingTable* table = table_of(leaf.frame())) {
     table->prefetch();
   }
-  return LeafView(leaf.page(), page_size).find(key);
+  const LeafView view(leaf.page(), page_size);
+  const SearchResult at = view.find(key);
+  if (at.found) {
+    const ByteView value = view.record(at.slot).value;
+    const auto* begin = reinterpret_cast<const std::byte*>(value.data());
+    prefetch(begin, begin + std::min(value.size(), kPrefetchValueBytes));
+  }
+  return at;
 }
 
 }  // namespace

@@ -72,7 +72,6 @@ class PageRedo {
   [[nodiscard]] Fault fault_of_identity() const;
   [[nodiscard]] Fault fault_of_record_change() const;
   [[nodiscard]] Fault fault_of_insert() const;
-  [[nodiscard]] bool is_key_of(const LeafRecord& found) const noexcept;
   [[nodiscard]] Fault fault_of_old_value(ByteView value) const;
   [[nodiscard]] Fault fault_of_patch(ByteView value) const;
   [[nodiscard]] Fault fault_of_replace(ByteView value) const;
@@ -176,7 +175,7 @@ Fault PageRedo::fault_of_record_change() const {
   const SlotIndex slot = record_.slot;
   const SlotIndex count = leaf_.count();
   const LeafRecord found = slot < count ? leaf_.record(slot) : LeafRecord{};
-  if (slot >= count || !is_key_of(found)) [[unlikely]] {
+  if (slot >= count || !leaf_.is_key_of(found, record_.key)) [[unlikely]] {
     return fmt::format("slot {} of {} does not hold the key \"{}\"", slot, count,
                        printable(record_.key));
   }
@@ -185,14 +184,6 @@ Fault PageRedo::fault_of_record_change() const {
     return fmt::format("slot {} has flags {:#x}, not {:#x}", slot, flags, record_.flags_before);
   }
   return fault_of_old_value(found.value);
-}
-
-bool PageRedo::is_key_of(const LeafRecord& found) const noexcept {
-  const ByteView key = record_.key;
-  const ByteView prefix = leaf_.prefix();
-  return key.size() == prefix.size() + found.suffix.size() &&
-         equal_bytes(key.data(), prefix.data(), prefix.size()) &&
-         equal_bytes(key.data() + prefix.size(), found.suffix.data(), found.suffix.size());
 }
 
 Fault PageRedo::fault_of_insert() const {

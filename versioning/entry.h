@@ -59,6 +59,9 @@ class Entry {
   [[nodiscard]] ByteView key() const noexcept { return {key_bytes(), key_size_}; }
   [[nodiscard]] std::size_t hash() const noexcept { return hash_; }
   [[nodiscard]] static std::size_t hash_of(ByteView key) noexcept;
+  /// Where in its page the record was when it was claimed; it may have moved.
+  [[nodiscard]] std::uint32_t place_hint() const noexcept { return place_hint_; }
+  void set_place_hint(std::uint32_t place) noexcept { place_hint_ = place; }
 
   [[nodiscard]] WriterId writer() const noexcept { return writer_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_empty() const noexcept { return writer() == kNoWriter; }
@@ -98,6 +101,7 @@ class Entry {
   std::uint32_t reserved_bytes_ = 0;
   std::uint16_t key_size_ = 0;
   std::uint16_t key_capacity_;
+  std::uint32_t place_hint_ = 0;
 };
 
 }  // namespace palimpsest::versioning

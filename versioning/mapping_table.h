@@ -88,10 +88,7 @@ class MappingTable final : public buffer::Attached {
   }
   [[gnu::always_inline]] void prefetch_entries() const noexcept {
     for (const Entry* entry : cells().first(kCellsMin)) {
-      if (entry != nullptr) {
-        const auto* begin = reinterpret_cast<const std::byte*>(entry);
-        palimpsest::prefetch(begin, begin + 1);
-      }
+      prefetch_line(entry);  // null or not: a branch would be wrong half of the time
     }
   }
 
