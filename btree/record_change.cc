@@ -26,7 +26,8 @@ PageId page_id_of(const ExclusivePage& page) noexcept {
   return page.frame().page_id.load(std::memory_order_relaxed);
 }
 
-/// Finds the key; what claiming it will read comes from memory meanwhile.
+/// Finds the key. What claiming the record and changing its value will read comes from memory
+/// meanwhile.
 SearchResult search(const ExclusivePage& leaf, std::uint32_t page_size, ByteView key) noexcept {
   if (const versioning::MappingTable* table = table_of(leaf.frame())) {
     table->prefetch();

@@ -15,6 +15,7 @@
 //   writer            r page shared or exclusive; w 0 -> id: page exclusive; w id -> 0: the owner,
 //                     no latch
 //   reserved_bytes    r page shared or exclusive; w page exclusive, through the table
+//   place_hint        r, w page exclusive
 //   counter           r the owner; w page exclusive, through the table
 // Invariants: (1) nobody but its owner takes the writer away from an entry that has one;
 //             (2) clearing the writer (release) is the owner's last access;
@@ -59,7 +60,8 @@ class Entry {
   [[nodiscard]] ByteView key() const noexcept { return {key_bytes(), key_size_}; }
   [[nodiscard]] std::size_t hash() const noexcept { return hash_; }
   [[nodiscard]] static std::size_t hash_of(ByteView key) noexcept;
-  /// Where in its page the record was when it was claimed; it may have moved.
+  /// Where in its page the record was when it was claimed. It may have moved since, to another page
+  /// even: whoever uses this looks whether the record there has the entry's key.
   [[nodiscard]] std::uint32_t place_hint() const noexcept { return place_hint_; }
   void set_place_hint(std::uint32_t place) noexcept { place_hint_ = place; }
 
