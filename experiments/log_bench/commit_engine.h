@@ -43,8 +43,9 @@ class CommitSession {
 
 /// What went to the log since the engine was opened, where the engine counts it.
 struct LogCounts {
-  std::optional<std::uint64_t> record_bytes;  ///< log records with their headers, without padding
-  std::optional<std::uint64_t> log_bytes;     ///< all that was written to the log, padding included
+  std::optional<std::uint64_t> record_bytes{};  ///< log records with their headers, without padding
+  std::optional<std::uint64_t> log_bytes{};  ///< all that was written to the log, padding included
+  std::optional<std::uint64_t> checkpoints{};  ///< that were completed
 };
 
 class CommitEngine {
@@ -71,6 +72,7 @@ struct CommitSettings {
   Durability durability = Durability::synchronous;
   std::chrono::milliseconds flush_every{};  ///< asynchronous: the log is made durable this often
   std::chrono::milliseconds checkpoint_every{};  ///< for engines that checkpoint by time
+  std::optional<std::uint64_t> log_bytes_max{};  ///< for engines that checkpoint as the log grows
   bool delta = false;  ///< by the engine's call for changes of parts of a value
 };
 
@@ -81,6 +83,7 @@ using OpenCommitEngine = std::function<std::unique_ptr<CommitEngine>(const Commi
 struct CommitEngineTraits {
   std::string name;
   bool takes_delta = false;  ///< whether --delta is a choice
+  bool bounds_log = false;   ///< whether --log_mib is a choice
   bool persistent = true;    ///< false if nothing reaches a disk
 };
 

@@ -202,6 +202,7 @@ class Run {
                         .durability = options_.durability,
                         .flush_every = options_.flush_every,
                         .checkpoint_every = options_.checkpoint_every,
+                        .log_bytes_max = options_.log_bytes_max,
                         .delta = options_.delta.value_or(false)});
   }
 
@@ -222,6 +223,7 @@ class Run {
     const LogCounts log_after = engine.log_counts();
     result_.log.record_bytes = difference(log_before.record_bytes, log_after.record_bytes);
     result_.log.log_bytes = difference(log_before.log_bytes, log_after.log_bytes);
+    result_.log.checkpoints = difference(log_before.checkpoints, log_after.checkpoints);
     for (const WorkerRecord& worker : workers_) {
       result_.commits += worker.commits;
     }

@@ -32,6 +32,8 @@ DEFINE_int64(sample_ms, kDefaults.sample_ms, "length of a step of the time serie
 DEFINE_int64(flush_ms, kDefaults.flush_ms, "async: the log is made durable this often, ms");
 DEFINE_int64(checkpoint_ms, kDefaults.checkpoint_ms,
              "engines that checkpoint by time do so this often, ms");
+DEFINE_int64(log_mib, kDefaults.log_mib,
+             "engines that checkpoint as the log grows: most log there may be, MiB");
 DEFINE_int64(memory_mib, kDefaults.memory_mib, "memory the engine may use, MiB");
 DEFINE_string(delta, kDefaults.delta,
               "by the engine's call for changes of parts of a value: on or off");
@@ -52,6 +54,7 @@ CommitFlags read_flags() {
           .sample_ms = FLAGS_sample_ms,
           .flush_ms = FLAGS_flush_ms,
           .checkpoint_ms = FLAGS_checkpoint_ms,
+          .log_mib = FLAGS_log_mib,
           .memory_mib = FLAGS_memory_mib,
           .delta = FLAGS_delta,
           .seed = FLAGS_seed,

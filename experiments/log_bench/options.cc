@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t kThreadsMax = 256;
 constexpr std::int64_t kRecordsMax = 1'000'000;
 constexpr std::int64_t kMemoryMibMin = 64;
+constexpr std::int64_t kLogMibMin = 64;
+constexpr std::int64_t kLogMibMax = std::int64_t{1} << 20;
 constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 20;
 constexpr std::int64_t kMillisecondsMax = 600'000;
 /// Each has a histogram of 30 KiB.
@@ -40,6 +42,7 @@ void refuse_meaningless(const CommitFlags& flags, const CommitEngineTraits& engi
   check.require(options.durability == Durability::asynchronous, {"flush_ms"},
                 "without --durability=async");
   check.require(engine.takes_delta, {"delta"}, fmt::format("for engine {}", engine.name));
+  check.require(engine.bounds_log, {"log_mib"}, fmt::format("for engine {}", engine.name));
   check.require(engine.persistent,
                 {"path", "durability", "flush_ms", "checkpoint_ms", "memory_mib"},
                 fmt::format("for engine {}, which keeps everything in memory", engine.name));
@@ -67,6 +70,10 @@ CommitOptions make_options(const CommitFlags& flags, const CommitEngineTraits& e
   options.checkpoint_every = milliseconds("checkpoint_ms", flags.checkpoint_ms);
   const std::int64_t mib = in_range("memory_mib", flags.memory_mib, kMemoryMibMin, kMemoryMibMax);
   options.memory_bytes = static_cast<std::uint64_t>(mib) << 20U;
+  const std::int64_t log_mib = in_range("log_mib", flags.log_mib, kLogMibMin, kLogMibMax);
+  if (engine.bounds_log) {
+    options.log_bytes_max = static_cast<std::uint64_t>(log_mib) << 20U;
+  }
   const bool delta = parse_switch("delta", flags.delta);
   if (engine.takes_delta) {
     options.delta = delta;

@@ -30,6 +30,7 @@ struct CommitFlags {
   std::int64_t sample_ms = 100;
   std::int64_t flush_ms = 5;
   std::int64_t checkpoint_ms = 2000;
+  std::int64_t log_mib = 1024;
   std::int64_t memory_mib = 256;
   std::string delta = "off";
   std::int64_t seed = 1;
@@ -49,6 +50,7 @@ struct CommitOptions {
   std::size_t steps = 0;             ///< measured; together the measured time
   std::chrono::milliseconds flush_every{};
   std::chrono::milliseconds checkpoint_every{};
+  std::optional<std::uint64_t> log_bytes_max;  ///< only for engines that have such a choice
   std::uint64_t memory_bytes = 0;
   std::optional<bool> delta;  ///< only for engines that have such a choice
   std::uint64_t seed = 0;

@@ -1,8 +1,9 @@
 // Palimpsest: transactions over a B+-tree, logged per worker slot, made durable in groups.
 //
-// Settings: the defaults, but for the memory and the interval of asynchronous commits. A
-// transaction changes the bytes in place (Transaction::modify), and the log carries what changed.
-// Checkpoints are continuous, by the engine's own thread; --checkpoint_ms means nothing to it.
+// Settings: the defaults, but for the memory, the bound of the log and the interval of asynchronous
+// commits. A transaction changes the bytes in place (Transaction::modify), and the log carries what
+// changed. Checkpoints are continuous, by the engine's own thread, in step with the log: one begins
+// whenever the log has grown by a sixth of its bound. --checkpoint_ms means nothing to it.
 // Log bytes: wal::LogStatistics, of everything the engine logs (checkpoints, space map).
 #include "experiments/log_bench/palimpsest_engine.h"
 
@@ -117,7 +118,9 @@ class PalimpsestEngine final : public CommitEngine {
 
   LogCounts log_counts() const override {
     const wal::LogStatistics statistics = database_->log().statistics();
-    return {.record_bytes = statistics.record_bytes, .log_bytes = statistics.stream_bytes};
+    return {.record_bytes = statistics.record_bytes,
+            .log_bytes = statistics.stream_bytes,
+            .checkpoints = database_->checkpointer().statistics().cycles};
   }
 
   std::string durability_description() const override {
@@ -134,6 +137,7 @@ class PalimpsestEngine final : public CommitEngine {
   static engine::DatabaseOptions options_of(const CommitSettings& settings) {
     engine::DatabaseOptions options;
     options.memory_bytes = settings.memory_bytes;
+    options.log_bytes_max = settings.log_bytes_max.value_or(options.log_bytes_max);
     options.transactions.asynchronous_interval = settings.flush_every;
     return options;
   }
@@ -147,7 +151,7 @@ class PalimpsestEngine final : public CommitEngine {
 }  // namespace
 
 CommitEngineEntry palimpsest_engine() {
-  return {.traits = {.name = "palimpsest"},
+  return {.traits = {.name = "palimpsest", .bounds_log = true},
           .open = [](const CommitSettings& settings) -> std::unique_ptr<CommitEngine> {
             return std::make_unique<PalimpsestEngine>(settings);
           }};

@@ -50,6 +50,9 @@ json workload(const CommitOptions& options) {
   if (options.durability == Durability::asynchronous) {
     fields["flush_ms"] = options.flush_every.count();
   }
+  if (options.log_bytes_max) {
+    fields["log_bytes_max"] = *options.log_bytes_max;
+  }
   if (options.delta) {
     fields["delta"] = *options.delta;
   }
@@ -76,6 +79,9 @@ json to_json(const CommitOptions& options, const CommitRunResult& result, const 
   if (result.log.log_bytes) {
     object["log_bytes"] = *result.log.log_bytes;
     object["log_bytes_per_commit"] = ratio(*result.log.log_bytes, result.commits);
+  }
+  if (result.log.checkpoints) {
+    object["checkpoints"] = *result.log.checkpoints;
   }
   object["write_bytes"] = result.write_bytes;
   object["write_bytes_per_commit"] = ratio(result.write_bytes, result.commits);

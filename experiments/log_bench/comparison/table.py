@@ -120,6 +120,10 @@ def series_summary(series):
             "max": max(step["max_us"] for step in series)}
 
 
+def counted(count):
+    return "–" if count is None else str(count)
+
+
 def steps(results, durability):
     """Each series in one line: the typical 100 ms, the worst, and the longest commit."""
     lines = []
@@ -131,11 +135,12 @@ def steps(results, durability):
         summary = series_summary(series)
         lines.append([config, number(summary["typical"]), number(summary["least"]),
                       number(summary["p99_typical"]), number(summary["p99_worst"]),
-                      ratio(summary["p99_worst"], summary["p99_typical"]), number(summary["max"])])
+                      ratio(summary["p99_worst"], summary["p99_typical"]), number(summary["max"]),
+                      counted(field_of(found[config], "checkpoints"))])
     if not lines:
         return None
     header = ["in steps of time", "commits, median step", "worst step", "p99 us, median step",
-              "worst step", "worst / median", "longest commit, us"]
+              "worst step", "worst / median", "longest commit, us", "checkpoints counted"]
     return markdown(header, lines)
 
 

@@ -77,10 +77,10 @@ class Series(unittest.TestCase):
 
     def test_series_are_no_rounds(self):
         results = table.Results()
-        results.add(run(series=True), {"series": [step(5, 4.0), step(7, 2.0)]})
+        results.add(run(series=True), {"series": [step(5, 4.0), step(7, 2.0)], "checkpoints": 3})
         self.assertEqual(results.rows, {})
         line = cells(table.steps(results, "sync"))[2]
-        self.assertEqual(line, ["palimpsest", "6.0", "5.0", "3.0", "4.0", "1.33", "1.0"])
+        self.assertEqual(line, ["palimpsest", "6.0", "5.0", "3.0", "4.0", "1.33", "1.0", "3"])
         self.assertIsNone(table.steps(results, "async"))
 
     def test_a_failed_series_is_left_out(self):
@@ -126,6 +126,11 @@ class Plan(unittest.TestCase):
         self.assertEqual({each.config.engine for each in series}, set(plan.ENGINES))
         self.assertGreaterEqual(min(each.seconds for each in series),
                                 3 * plan.SERIES_CHECKPOINT_MS / 1000)
+
+    def test_checkpoints_run_in_every_series(self):
+        for each in plan.runs_of(plan.SCALES["normal"], plan.ENGINES):
+            by_log = [flag for flag in each.flags(plan.SCALES["normal"]) if "log_mib" in flag]
+            self.assertEqual(bool(by_log), each.series and each.config is plan.PALIMPSEST)
 
     def test_engines_can_be_chosen(self):
         names = {each.config.name for each in plan.runs_of(plan.SCALES["quick"], ["rocksdb"])}

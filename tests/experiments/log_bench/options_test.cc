@@ -60,6 +60,7 @@ TEST(CommitOptions, NonsenseIsRefusedByName) {
       {"--sample_ms=0", [](CommitFlags& f) { f.sample_ms = 0; }},
       {"--flush_ms=0", [](CommitFlags& f) { f.flush_ms = 0; }},
       {"--checkpoint_ms=-5", [](CommitFlags& f) { f.checkpoint_ms = -5; }},
+      {"--log_mib=63", [](CommitFlags& f) { f.log_mib = 63; }},
       {"--memory_mib=63", [](CommitFlags& f) { f.memory_mib = 63; }},
       {"--delta=maybe", [](CommitFlags& f) { f.delta = "maybe"; }},
       {"--path", [](CommitFlags& f) { f.path = ""; }},
@@ -94,6 +95,13 @@ TEST(CommitOptions, FlagsWithoutMeaningAreRefused) {
   whole.takes_delta = false;
   EXPECT_THAT(refusal(values, whole), HasSubstr("--delta means nothing for engine own"));
   EXPECT_EQ(make_options(flags(), whole).delta, std::nullopt);
+
+  values.given = {"log_mib"};
+  EXPECT_THAT(refusal(values, whole), HasSubstr("--log_mib means nothing for engine own"));
+  EXPECT_EQ(make_options(flags(), traits()).log_bytes_max, std::nullopt);
+  whole.bounds_log = true;
+  values.log_mib = 100;
+  EXPECT_EQ(make_options(values, whole).log_bytes_max, std::uint64_t{100} << 20U);
 
   CommitEngineTraits memory = traits();
   memory.persistent = false;
