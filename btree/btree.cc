@@ -293,16 +293,16 @@ BTree::Written BTree::write_stored(const WriteContext& by, ByteView key, const R
     Written written{.existed = change.exists(), .rival = change.rival()};
     const bool refused = written.existed ? mode == WriteMode::insert : mode == WriteMode::update;
     if (refused || written.rival != kNoWriter) {
-      change.entries().release_unwritten();
+      change.release_unwritten();
       return written;
     }
-    if (change.store(stored) || (change.entries().settle() && change.store(stored))) {
+    if (change.store(stored) || (change.settle() && change.store(stored))) {
       written.freed = change.freed();
       let_go(by, std::move(leaf), key, change.slot(), last);
       return written;
     }
     const bool has_slot = change.has_slot();
-    change.entries().release_unwritten();
+    change.release_unwritten();
     make_room(by, key, stored, has_slot);
   }
 }
@@ -366,7 +366,7 @@ BTree::Written BTree::remove_for(const WriteContext& by, ByteView key, LastLeaf*
   RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
   Written written{.existed = change.exists(), .rival = change.rival()};
   if (!written.existed || written.rival != kNoWriter) {
-    change.entries().release_unwritten();
+    change.release_unwritten();
     return written;
   }
   if (by.can_be_undone()) {
@@ -418,11 +418,11 @@ BTree::LatchedValue BTree::latch_value(const WriteContext& by, ByteView key, Las
   value.written.existed = change.exists();
   value.written.rival = change.rival();
   if (!value.written.existed || value.written.rival != kNoWriter) {
-    change.entries().release_unwritten();
+    change.release_unwritten();
     return value;
   }
   if (change.is_large()) {
-    change.entries().release_unwritten();
+    change.release_unwritten();
     refuse_in_place(key);
   }
   change.claim();
@@ -470,13 +470,13 @@ void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> app
   ExclusivePage leaf = exclusive_leaf(record.key, nullptr);
   RecordChange change(nobody, leaf, descent_.pool().space(), record.key, page_size());
   if (!change.has_slot()) {
-    change.entries().release_unwritten();
+    change.release_unwritten();
     throw Error(ErrorCode::corruption,
                 fmt::format("a change of the key \"{}\" cannot be undone: the record is gone",
                             printable(record.key)));
   }
   const RecordChange::Freed freed = change.undo(record, append);
-  change.entries().finish();
+  change.finish();
   leaf.release();
   if (freed.value) {
     for (const buffer::PageRun& run : freed.value->runs()) {

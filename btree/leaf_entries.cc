@@ -25,15 +25,6 @@ std::uint32_t less_reserved(std::uint32_t free_bytes, const MappingTable* table)
   return free_bytes - std::min(free_bytes, reserved);
 }
 
-/// Where the record is, or would be: most have not moved since they were claimed.
-SearchResult place_of(const LeafView& leaf, const Entry& entry) noexcept {
-  const SlotIndex hint = entry.place_hint();
-  if (hint < leaf.count() && leaf.is_key_of(leaf.record(hint), entry.key())) [[likely]] {
-    return {.slot = hint, .found = true};
-  }
-  return leaf.find(entry.key());
-}
-
 }  // namespace
 
 std::uint32_t unreserved_bytes(const ExclusivePage& leaf, std::uint32_t page_size) noexcept {
@@ -57,26 +48,19 @@ Entry* LeafEntries::find(const SearchResult& at, ByteView key) const noexcept {
   return table_->find(key);
 }
 
-WriterId LeafEntries::rival(const SearchResult& at, ByteView key, WriterId me) const noexcept {
-  const Entry* entry = find(at, key);
-  const WriterId holder = entry == nullptr ? kNoWriter : entry->writer();
-  return holder == me ? kNoWriter : holder;
-}
-
-Claim LeafEntries::claim(const SearchResult& at, ByteView key, versioning::Writer& writer) {
-  Entry* entry = find(at, key);
+Claim LeafEntries::claim(Entry* entry, const SearchResult& at, ByteView key,
+                         versioning::Writer& writer) {
   const WriterId holder = entry == nullptr ? kNoWriter : entry->writer();
   if (holder == writer.id()) {
-    return {.result = Claim::Result::already_mine};
+    return {.result = Claim::Result::already_mine, .entry = entry};
   }
   if (holder != kNoWriter) {
     return {.result = Claim::Result::conflict, .with = holder};
   }
   if (entry != nullptr) {
     table_->take_over(*entry, writer.id());
-    entry->set_place_hint(at.slot);
     writer.add(*entry);
-    return {.result = Claim::Result::claimed};
+    return {.result = Claim::Result::claimed, .entry = entry};
   }
   if (table_ == nullptr) {
     table_ = MappingTable::make(writer.memory()).release();
@@ -86,24 +70,23 @@ Claim LeafEntries::claim(const SearchResult& at, ByteView key, versioning::Write
   }
   versioning::EntryPtr spare = writer.take_spare();
   debug_check(spare->key() == key, "the entry set aside is for this record");
-  spare->set_place_hint(at.slot);
-  writer.add(table_->insert(std::move(spare), writer.id()));
+  Entry& made = table_->insert(std::move(spare), writer.id());
+  writer.add(made);
   if (at.found) {
     LeafNode leaf(leaf_.modify(), page_size_);
     leaf.set_flags(at.slot, leaf.flags(at.slot) | kHasEntry);
   }
-  return {.result = Claim::Result::claimed};
+  return {.result = Claim::Result::claimed, .entry = &made};
 }
 
-bool LeafEntries::can_replace(SlotIndex slot, ByteView key, std::size_t value_len,
+// What is reserved for this record is its writer's own, or nobody's if that has ended. Who writes
+// without being a writer may use it too: the record and its reserve do not get less together.
+bool LeafEntries::can_replace(SlotIndex slot, const Entry* entry, std::size_t value_len,
                               WriterId me) const noexcept {
   const LeafView leaf(leaf_.page(), page_size_);
   if (table_ == nullptr) [[likely]] {
     return leaf.can_replace(slot, value_len);
   }
-  // What is reserved for this record is its writer's own, or nobody's if that has ended. Who writes
-  // without being a writer may use it too: the record and its reserve do not get less together.
-  const Entry* entry = find({.slot = slot, .found = true}, key);
   const WriterId holder = entry == nullptr ? kNoWriter : entry->writer();
   const bool usable = entry != nullptr && (me == kNoWriter || holder == me || holder == kNoWriter);
   const std::uint32_t own = usable ? entry->reserved_bytes() : 0;
@@ -112,9 +95,8 @@ bool LeafEntries::can_replace(SlotIndex slot, ByteView key, std::size_t value_le
   return value_len <= leaf.value(slot).size() + (free - std::min(free, others));
 }
 
-void LeafEntries::reserve_for_replace(SlotIndex slot, ByteView key,
+void LeafEntries::reserve_for_replace(SlotIndex slot, Entry* entry,
                                       std::size_t value_len) noexcept {
-  Entry* entry = find({.slot = slot, .found = true}, key);
   if (entry == nullptr) {
     return;
   }
@@ -124,8 +106,8 @@ void LeafEntries::reserve_for_replace(SlotIndex slot, ByteView key,
   table_->set_reserved(*entry, static_cast<std::uint32_t>(largest - std::min(largest, value_len)));
 }
 
-void LeafEntries::give_up_reserved(const SearchResult& at, ByteView key) noexcept {
-  if (Entry* entry = find(at, key)) {
+void LeafEntries::give_up_reserved(Entry* entry) noexcept {
+  if (entry != nullptr) {
     table_->set_reserved(*entry, 0);
   }
 }
@@ -137,26 +119,21 @@ bool LeafEntries::give_up_if_idle(SlotIndex slot) noexcept {
   }
   KeyBuffer key;
   leaf.copy_key(slot, key);
-  const SearchResult at{.slot = slot, .found = true};
-  if (rival(at, key.view(), kNoWriter) != kNoWriter) {
+  Entry* entry = find({.slot = slot, .found = true}, key.view());
+  if (rival(entry, kNoWriter) != kNoWriter) {
     return false;
   }
-  give_up_reserved(at, key.view());
+  give_up_reserved(entry);
   return true;
 }
 
+// The marks stay: invariant (1).
 void LeafEntries::prune(versioning::Writer* writer) noexcept {
-  LeafNode leaf(leaf_.annotate(), page_size_);
-  const std::size_t freed = table_->prune([&](versioning::EntryPtr entry) {
-    const SearchResult at = place_of(leaf, *entry);
-    if (at.found) {
-      leaf.set_flags(at.slot, static_cast<std::uint16_t>(leaf.flags(at.slot) & ~kHasEntry));
-    }
+  table_->prune([&](versioning::EntryPtr entry) {
     if (writer != nullptr) {
       writer->recycle(std::move(entry));
     }
   });
-  pruned_ = pruned_ || freed != 0;
 }
 
 bool LeafEntries::settle() noexcept {
@@ -184,7 +161,7 @@ void LeafEntries::finish(versioning::Writer* writer) noexcept {
 
 void LeafEntries::release_unwritten() noexcept {
   finish();
-  pruned_ ? leaf_.release() : leaf_.release_unchanged();
+  leaf_.release_unchanged();
 }
 
 std::uint32_t LeafReserve::operator()(SlotIndex slot) const noexcept {

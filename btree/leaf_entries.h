@@ -1,12 +1,16 @@
 // A leaf together with its mapping table: who is changing its records, and what space is theirs.
 //
 // The table hangs off the leaf's frame (versioning/mapping_table.h); most leaves have none, and
-// then everything here is one test of a pointer. A slot's flag kHasEntry says that the record has
-// an entry; only such a record, and a key that is not on the page at all, lead to a search of the
-// table. (A record may have been removed by a writer that has not ended: its slot is gone, its
+// then everything here is one test of a pointer. A slot's flag kHasEntry says that the record may
+// have an entry; only such a record, and a key that is not on the page at all, lead to a search of
+// the table. (A record may have been removed by a writer that has not ended: its slot is gone, its
 // entry is not, so an insertion of that key must ask the table, if the page has one.)
 //
-// Invariants: (1) slot has kHasEntry <=> the table has an entry of that key;
+// A mark is set with the entry and outlives it: taking it back would cost every commit a look at
+// the record that the page's last writer changed. It costs a search of a small table, and nothing
+// once the table has gone. Marks are never written; a page that comes back has those it needs.
+//
+// Invariants: (1) the table has an entry of a slot's key => the slot has kHasEntry;
 //             (2) used bytes + reserved bytes <= capacity: whoever adds bytes to a leaf leaves free
 //                 what is reserved, splits and merges included. A record's bytes and what is
 //                 reserved for it never get less together while its writer is active: that is the
@@ -39,6 +43,7 @@ struct Claim {
   };
   Result result;
   versioning::WriterId with = versioning::kNoWriter;  ///< the other writer of a conflict
+  versioning::Entry* entry = nullptr;                 ///< the record's, unless there is a conflict
 };
 
 /// The table of a leaf, or null. Needs the shared latch at least.
@@ -70,33 +75,33 @@ class LeafEntries {
 
   [[nodiscard]] buffer::ExclusivePage& leaf() const noexcept { return leaf_; }
 
+  /// The record's entry, or null. `at` is find(key) of the leaf, here and below.
+  [[nodiscard]] versioning::Entry* find(const SearchResult& at, ByteView key) const noexcept;
+
+  // With `entry` as found, or as claimed since:
+
   /// The writer, other than `me`, that has changed this record and has not ended; kNoWriter if
-  /// there is none. `at` is find(key), here and below.
-  [[nodiscard]] versioning::WriterId rival(const SearchResult& at, ByteView key,
-                                           versioning::WriterId me) const noexcept;
-  /// The same for whoever may be no writer (null), and then asks nobody.
-  [[nodiscard]] versioning::WriterId rival(const SearchResult& at, ByteView key,
-                                           const versioning::Writer* writer) const noexcept {
-    return writer == nullptr ? versioning::kNoWriter : rival(at, key, writer->id());
+  /// there is none.
+  [[nodiscard]] static versioning::WriterId rival(const versioning::Entry* entry,
+                                                  versioning::WriterId me) noexcept {
+    const versioning::WriterId holder = entry == nullptr ? versioning::kNoWriter : entry->writer();
+    return holder == me ? versioning::kNoWriter : holder;
   }
 
-  /// Claims the record for a writer that was prepared for it. The key need not be there: its slot
-  /// is then made with slot_flags(). May throw std::bad_alloc.
-  [[nodiscard]] Claim claim(const SearchResult& at, ByteView key, versioning::Writer& writer);
-
-  /// kHasEntry for the slot of a key that is to be inserted, if it has an entry.
-  [[nodiscard]] std::uint16_t slot_flags(ByteView key) const noexcept {
-    return table_ != nullptr && table_->find(key) != nullptr ? kHasEntry : kPlainRecord;
-  }
+  /// Claims the record for a writer that was prepared for it. The key need not be there: the slot
+  /// that is made for it is marked then. May throw std::bad_alloc.
+  [[nodiscard]] Claim claim(versioning::Entry* entry, const SearchResult& at, ByteView key,
+                            versioning::Writer& writer);
 
   /// Whether the value can be replaced by one of that length; `me` may use what is its own.
-  [[nodiscard]] bool can_replace(SlotIndex slot, ByteView key, std::size_t value_len,
-                                 versioning::WriterId me) const noexcept;
+  [[nodiscard]] bool can_replace(SlotIndex slot, const versioning::Entry* entry,
+                                 std::size_t value_len, versioning::WriterId me) const noexcept;
   /// Before the value is replaced, by a writer that has claimed it or by nobody: keeps what a
   /// shorter one frees for the undo of an active writer, and gives up what a longer one takes.
-  void reserve_for_replace(SlotIndex slot, ByteView key, std::size_t value_len) noexcept;
+  void reserve_for_replace(SlotIndex slot, versioning::Entry* entry,
+                           std::size_t value_len) noexcept;
   /// Before the record is removed physically: nothing is reserved for it any more.
-  void give_up_reserved(const SearchResult& at, ByteView key) noexcept;
+  void give_up_reserved(versioning::Entry* entry) noexcept;
 
   /// Before a ghost is purged: false if its writer is active; otherwise nothing is reserved for it
   /// any more.
@@ -111,13 +116,11 @@ class LeafEntries {
   void release_unwritten() noexcept;
 
  private:
-  [[nodiscard]] versioning::Entry* find(const SearchResult& at, ByteView key) const noexcept;
   void prune(versioning::Writer* writer) noexcept;
 
   buffer::ExclusivePage& leaf_;
   std::uint32_t page_size_;
   versioning::MappingTable* table_;
-  bool pruned_ = false;
 };
 
 /// What is reserved beside each record of a leaf, for planning a split. It refers to the leaf.

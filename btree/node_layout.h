@@ -87,7 +87,7 @@ enum RecordFlags : std::uint16_t {
   kPlainRecord = 0,
   kLargeValue = 1,  ///< the value is the descriptor of a value stored outside the page
   kGhost = 2,       ///< deleted, and not purged yet
-  /// In memory only, never on disk (I-6): the record has an entry in its page's mapping table.
+  /// In memory only, never on disk (I-6): the record may have an entry in its page's mapping table.
   kHasEntry = 0x8000,
 };
 inline constexpr std::uint16_t kRecordFlagsKnown = kLargeValue | kGhost;

@@ -104,8 +104,9 @@ void RecordChange::give_up(const std::optional<LargeValueDescriptor>& value) {
 
 void RecordChange::claim() {
   if (by_.writer != nullptr) {
-    const Claim claim = entries_.claim(at_, key_, *by_.writer);
+    const Claim claim = entries_.claim(entry(), at_, key_, *by_.writer);
     check(claim.result != Claim::Result::conflict, "a record that nobody has is claimed");
+    entry_ = claim.entry;
   }
 }
 
@@ -120,7 +121,8 @@ bool RecordChange::insert(const RecordState& value) {
   const auto taken = large_value(value);
   claim();
   log(LoggedInsert{place(), value}, taken);
-  const auto flags = static_cast<std::uint16_t>(value.flags | entries_.slot_flags(key_));
+  const auto flags =
+      static_cast<std::uint16_t>(value.flags | (entry() == nullptr ? kPlainRecord : kHasEntry));
   const bool fits = LeafNode(leaf_.modify(), page_size_).insert(at_.slot, key_, value.value, flags);
   check(fits, "a record that can be inserted fits");
   return true;
@@ -128,7 +130,7 @@ bool RecordChange::insert(const RecordState& value) {
 
 bool RecordChange::replace(const RecordState& value) {
   const WriterId me = by_.writer == nullptr ? kNoWriter : by_.writer->id();
-  if (!entries_.can_replace(at_.slot, key_, value.value.size(), me)) {
+  if (!entries_.can_replace(at_.slot, entry(), value.value.size(), me)) {
     return false;
   }
   const auto taken = large_value(value);
@@ -136,7 +138,7 @@ bool RecordChange::replace(const RecordState& value) {
   claim();
   log(LoggedUpdate{place(), state(), value}, taken);
   give_up(replaced);
-  entries_.reserve_for_replace(at_.slot, key_, value.value.size());
+  entries_.reserve_for_replace(at_.slot, entry(), value.value.size());
   LeafNode node(leaf_.modify(), page_size_);
   const bool fits = node.replace_value(at_.slot, value.value);
   check(fits, "a value that can be replaced fits");
@@ -154,7 +156,7 @@ void RecordChange::bury() {
 void RecordChange::take_out() {
   debug_check(!by_.can_be_undone(), "what can be undone is not taken out");
   give_up(large_value(state()));
-  entries_.give_up_reserved(at_, key_);
+  entries_.give_up_reserved(entry());
   LeafNode(leaf_.modify(), page_size_).remove(at_.slot);
 }
 
@@ -188,10 +190,10 @@ RecordChange::Freed RecordChange::undo(const TreeRecord& record,
                   }
                 });
   if (compensation.kind == TreeRecordKind::erase) {
-    entries_.give_up_reserved(at_, key_);
+    entries_.give_up_reserved(entry());
   } else if (compensation.kind == TreeRecordKind::replace) {
     entries_.reserve_for_replace(
-        at_.slot, key_,
+        at_.slot, entry(),
         std::size_t{compensation.prefix_len} + compensation.suffix_len + compensation.after.size());
   }
   std::byte* page = leaf_.modify();

@@ -33,7 +33,19 @@ class RecordChange {
   RecordChange(const WriteContext& by, buffer::ExclusivePage& leaf, buffer::SpaceMap& space,
                ByteView key, std::uint32_t page_size, const SearchResult& at) noexcept;
 
-  [[nodiscard]] LeafEntries& entries() noexcept { return entries_; }
+  /// LeafEntries::settle(), finish() and release_unwritten().
+  [[nodiscard]] bool settle() noexcept {
+    entry_.reset();  // it may go
+    return entries_.settle();
+  }
+  void finish() noexcept {
+    entry_.reset();
+    entries_.finish();
+  }
+  void release_unwritten() noexcept {
+    entry_.reset();
+    entries_.release_unwritten();
+  }
   [[nodiscard]] const SearchResult& at() const noexcept { return at_; }
   [[nodiscard]] SlotIndex slot() const noexcept { return at_.slot; }
   /// Whether the key has a slot: that of a record, or of a ghost.
@@ -44,8 +56,9 @@ class RecordChange {
     return (view().flags(at_.slot) & kLargeValue) != 0;
   }
   /// Another writer that has changed it and has not ended.
-  [[nodiscard]] versioning::WriterId rival() const noexcept {
-    return entries_.rival(at_, key_, by_.writer);
+  [[nodiscard]] versioning::WriterId rival() noexcept {
+    return by_.writer == nullptr ? versioning::kNoWriter
+                                 : LeafEntries::rival(entry(), by_.writer->id());
   }
 
   /// Inserts, or replaces what is there, record or ghost. False, and nothing changed, if it does
@@ -75,6 +88,13 @@ class RecordChange {
 
  private:
   [[nodiscard]] LeafView view() const noexcept { return {leaf_.page(), page_size_}; }
+  /// The record's entry, or null; searched for once.
+  [[nodiscard]] versioning::Entry* entry() noexcept {
+    if (!entry_) {
+      entry_ = entries_.find(at_, key_);
+    }
+    return *entry_;
+  }
   [[nodiscard]] RecordPlace place() const noexcept;
   [[nodiscard]] RecordState state() const noexcept;
   [[nodiscard]] std::optional<LargeValueDescriptor> large_value(const RecordState& of) const;
@@ -91,6 +111,7 @@ class RecordChange {
   std::uint32_t page_size_;
   LeafEntries entries_;
   SearchResult at_;
+  std::optional<versioning::Entry*> entry_;
   std::optional<LargeValueDescriptor> freed_;
 };
 

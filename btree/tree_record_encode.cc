@@ -44,10 +44,11 @@ void put_image(TreeRecordWriter& writer, const NodeView& node, const SwipNames& 
   write_node_image(node, swips, writer.skip(node_image_bytes(node)));
 }
 
-/// Calls use(offset, length) for each run of bytes in which two values of one length differ.
+/// Calls use(offset, length) for each run of bytes, from `from` on, in which two values of one
+/// length differ.
 template <class Use>
-void for_each_difference(ByteView before, ByteView after, Use use) noexcept {
-  std::size_t begin = common_prefix_length(before, after);
+void for_each_difference(ByteView before, ByteView after, std::size_t from, Use use) noexcept {
+  std::size_t begin = from + common_prefix_length(before.substr(from), after.substr(from));
   while (begin < before.size()) {
     std::size_t end = begin + 1;  // behind the last byte that differs
     std::size_t next = end;
@@ -65,12 +66,8 @@ void put_difference(ByteView before, const char* after, std::byte* into) noexcep
   }
 }
 
-bool any_large(const LoggedUpdate& change) noexcept {
-  return ((change.before.flags | change.after.flags) & kLargeValue) != 0;
-}
-
-bool is_patch(const LoggedUpdate& change) noexcept {
-  return change.before.value.size() == change.after.value.size() && !any_large(change);
+bool any_large(const RecordState& before, const RecordState& after) noexcept {
+  return ((before.flags | after.flags) & kLargeValue) != 0;
 }
 
 /// What a replace leaves out.
@@ -79,12 +76,12 @@ struct Common {
   std::size_t suffix = 0;
 };
 
-Common common_of(const LoggedUpdate& change) noexcept {
-  if (any_large(change)) {
+Common common_of(const RecordState& state_before, const RecordState& state_after) noexcept {
+  if (any_large(state_before, state_after)) {
     return {};
   }
-  const ByteView before = change.before.value;
-  const ByteView after = change.after.value;
+  const ByteView before = state_before.value;
+  const ByteView after = state_after.value;
   Common common{.prefix = common_prefix_length(before, after), .suffix = 0};
   const std::size_t limit = std::min(before.size(), after.size()) - common.prefix;
   while (common.suffix < limit &&
@@ -129,51 +126,71 @@ void LoggedInsert::encode(MutableBytes into) const noexcept {
   writer.put(after.value);
 }
 
-RecordChangeHead LoggedUpdate::head() const noexcept {
-  return head_of(is_patch(*this) ? TreeRecordKind::patch : TreeRecordKind::replace, at,
-                 before.flags, after.flags);
+LoggedUpdate::LoggedUpdate(const RecordPlace& at, const RecordState& before,
+                           const RecordState& after) noexcept
+    : at_(at),
+      before_(before),
+      after_(after),
+      head_(head_of(is_patch() ? TreeRecordKind::patch : TreeRecordKind::replace, at, before.flags,
+                    after.flags)),
+      bytes_(place_bytes(head_) + (is_patch() ? patch_bytes() : replace_bytes())) {}
+
+bool LoggedUpdate::is_patch() const noexcept {
+  return before_.value.size() == after_.value.size() && !any_large(before_, after_);
 }
 
-std::size_t LoggedUpdate::encoded_bytes() const noexcept {
-  std::size_t bytes = place_bytes(head());
-  if (is_patch(*this)) {
-    std::size_t end = 0;
-    for_each_difference(before.value, after.value, [&](std::size_t offset, std::size_t len) {
-      bytes += varint_bytes(offset - end) + varint_bytes(len) + len;
-      end = offset + len;
-    });
-    return bytes;
-  }
-  const Common common = common_of(*this);
-  const std::size_t old_bytes = between(before.value, common).size();
-  return bytes + varint_bytes(common.prefix) + varint_bytes(common.suffix) +
-         varint_bytes(old_bytes) + old_bytes + between(after.value, common).size();
+std::size_t LoggedUpdate::patch_bytes() noexcept {
+  std::size_t bytes = 0;
+  std::size_t end = 0;
+  for_each_difference(before_.value, after_.value, 0, [&](std::size_t offset, std::size_t len) {
+    bytes += varint_bytes(offset - end) + varint_bytes(len) + len;
+    end = offset + len;
+    if (run_count_ < kRunsKept) {
+      runs_[run_count_] = {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(len)};
+    }
+    ++run_count_;
+  });
+  return bytes;
+}
+
+std::size_t LoggedUpdate::replace_bytes() const noexcept {
+  const Common common = common_of(before_, after_);
+  const std::size_t old_bytes = between(before_.value, common).size();
+  return varint_bytes(common.prefix) + varint_bytes(common.suffix) + varint_bytes(old_bytes) +
+         old_bytes + between(after_.value, common).size();
 }
 
 void LoggedUpdate::encode(MutableBytes into) const noexcept {
   TreeRecordWriter writer(into);
-  put_place(writer, head(), at.key);
-  is_patch(*this) ? put_patch(writer) : put_replace(writer);
+  put_place(writer, head_, at_.key);
+  is_patch() ? put_patch(writer) : put_replace(writer);
 }
 
 void LoggedUpdate::put_patch(TreeRecordWriter& writer) const noexcept {
   std::size_t end = 0;
-  for_each_difference(before.value, after.value, [&](std::size_t offset, std::size_t len) {
+  const auto put_run = [&](std::size_t offset, std::size_t len) {
     writer.put_number(offset - end);
     writer.put_number(len);
     end = offset + len;
-    put_difference(before.value.substr(offset, len), after.value.data() + offset, writer.skip(len));
-  });
+    put_difference(before_.value.substr(offset, len), after_.value.data() + offset,
+                   writer.skip(len));
+  };
+  for (const Run& run : std::span(runs_).first(std::min(run_count_, kRunsKept))) {
+    put_run(run.offset, run.len);
+  }
+  if (run_count_ > kRunsKept) [[unlikely]] {
+    for_each_difference(before_.value, after_.value, end, put_run);
+  }
 }
 
 void LoggedUpdate::put_replace(TreeRecordWriter& writer) const noexcept {
-  const Common common = common_of(*this);
-  const ByteView old = between(before.value, common);
+  const Common common = common_of(before_, after_);
+  const ByteView old = between(before_.value, common);
   writer.put_number(common.prefix);
   writer.put_number(common.suffix);
   writer.put_number(old.size());
   writer.put(old);
-  writer.put(between(after.value, common));
+  writer.put(between(after_.value, common));
 }
 
 RecordChangeHead LoggedMark::head() const noexcept {

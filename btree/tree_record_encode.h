@@ -11,6 +11,7 @@
 // max_record_change_bytes() or max_record_bytes(). Views need to live until then.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -55,18 +56,35 @@ struct LoggedInsert {
 /// A value replaced or changed in place, also over a ghost, flags included:
 /// LeafNode::replace_value() or value_bytes(), then set_flags(). Before the change, as `before`
 /// lies in the page.
-struct LoggedUpdate {
-  RecordPlace at;
-  RecordState before;
-  RecordState after;
+class LoggedUpdate {
+ public:
+  LoggedUpdate(const RecordPlace& at, const RecordState& before, const RecordState& after) noexcept;
 
-  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept { return bytes_; }
   void encode(MutableBytes into) const noexcept;
 
  private:
-  [[nodiscard]] RecordChangeHead head() const noexcept;
+  /// Bytes in which the values differ.
+  struct Run {
+    std::uint32_t offset;
+    std::uint32_t len;
+  };
+  /// A value changed in more places is looked through again for the rest of them.
+  static constexpr std::size_t kRunsKept = 8;
+
+  [[nodiscard]] bool is_patch() const noexcept;
+  [[nodiscard]] std::size_t patch_bytes() noexcept;
+  [[nodiscard]] std::size_t replace_bytes() const noexcept;
   void put_patch(TreeRecordWriter& writer) const noexcept;
   void put_replace(TreeRecordWriter& writer) const noexcept;
+
+  RecordPlace at_;
+  RecordState before_;
+  RecordState after_;
+  RecordChangeHead head_;
+  std::size_t run_count_ = 0;  ///< of all runs; the first of them are kept
+  std::array<Run, kRunsKept> runs_;
+  std::size_t bytes_;
 };
 
 /// LeafNode::set_ghost(). `flags_before`: the record's, before.

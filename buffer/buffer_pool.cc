@@ -138,6 +138,7 @@ Attempt<ExclusivePage> BufferPool::follow_exclusive(OptimisticPage& parent,
   }
   prefetch_for_search(child.swip.frame());
   Frame& frame = frames_[child.swip.frame()];
+  prefetch_line(frame.attached.load(std::memory_order_relaxed));  // whoever writes will look there
   const Waited waited = frame.latch.lock_exclusive();
   ExclusivePage page(frame, frames_.page(child.swip.frame()), waited);
   if (!parent.unchanged()) {

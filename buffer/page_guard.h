@@ -102,8 +102,6 @@ class ExclusivePage {
     frame_->set(FrameFlag::dirty);
     return page_;
   }
-  /// For marks that are never written (PageKind::clean_image): the page stays as clean as it was.
-  [[nodiscard]] std::byte* annotate() noexcept { return page_; }
 
   /// The version an optimistic reader will meet once this guard is released.
   [[nodiscard]] std::uint64_t version_after_release() const noexcept {

@@ -291,9 +291,7 @@ void PageReclaimer::make_writable(FrameIndex frame, std::byte* copy) const {
       store_swip(copy, offset, Swip::of_page(child));
     }
   });
-  if (frames_[frame].attached.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
-    kind->clean_image({copy, frames_.page_size_bytes()});
-  }
+  kind->clean_image({copy, frames_.page_size_bytes()});
 }
 
 void PageReclaimer::end_write(FrameIndex frame, bool written) noexcept {

@@ -15,7 +15,6 @@
 //   writer            r page shared or exclusive; w 0 -> id: page exclusive; w id -> 0: the owner,
 //                     no latch
 //   reserved_bytes    r page shared or exclusive; w page exclusive, through the table
-//   place_hint        r, w page exclusive
 //   counter           r the owner; w page exclusive, through the table
 // Invariants: (1) nobody but its owner takes the writer away from an entry that has one;
 //             (2) clearing the writer (release) is the owner's last access;
@@ -60,10 +59,6 @@ class Entry {
   [[nodiscard]] ByteView key() const noexcept { return {key_bytes(), key_size_}; }
   [[nodiscard]] std::size_t hash() const noexcept { return hash_; }
   [[nodiscard]] static std::size_t hash_of(ByteView key) noexcept;
-  /// Where in its page the record was when it was claimed. It may have moved since, to another page
-  /// even: whoever uses this looks whether the record there has the entry's key.
-  [[nodiscard]] std::uint32_t place_hint() const noexcept { return place_hint_; }
-  void set_place_hint(std::uint32_t place) noexcept { place_hint_ = place; }
 
   [[nodiscard]] WriterId writer() const noexcept { return writer_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_empty() const noexcept { return writer() == kNoWriter; }
@@ -103,7 +98,6 @@ class Entry {
   std::uint32_t reserved_bytes_ = 0;
   std::uint16_t key_size_ = 0;
   std::uint16_t key_capacity_;
-  std::uint32_t place_hint_ = 0;
 };
 
 }  // namespace palimpsest::versioning

@@ -55,7 +55,8 @@ class LeafEntriesTest : public ::testing::Test {
     writer.prepare(TreeDatabase::kTree, key);
     ExclusivePage leaf = leaf_of(key);
     const SearchResult at = LeafView(leaf.page(), kPageSize).find(key);
-    return LeafEntries(leaf, kPageSize).claim(at, key, writer);
+    LeafEntries entries(leaf, kPageSize);
+    return entries.claim(entries.find(at, key), at, key, writer);
   }
   [[nodiscard]] bool marked(ByteView key) {
     const ExclusivePage leaf = leaf_of(key);
@@ -112,8 +113,32 @@ TEST_F(LeafEntriesTest, RemovedRecordConflictsUntilItsRemoverEnds) {
   EXPECT_FALSE(tree().update(two, "key", "other").conflict);
   two.end();
   ASSERT_TRUE(tree().update("key", "value"));
-  EXPECT_FALSE(marked("key"));
   EXPECT_EQ(memory().tables(), 0U);
+}
+
+// A mark outlives its entry, and even the table: it names nobody, whoever comes next claims the
+// record, and it is not there when the page comes back.
+TEST_F(LeafEntriesTest, MarkOfNobodyDoesNoHarm) {
+  ASSERT_TRUE(tree().insert("key", "value"));
+  ASSERT_TRUE(tree().insert("other", "value"));
+  Writer one(memory(), WriterId{1});
+  Writer two(memory(), WriterId{2});
+  EXPECT_TRUE(tree().update(one, "key", "first").existed);
+  EXPECT_TRUE(tree().update(one, "other", "first").existed);
+  one.end();
+  EXPECT_TRUE(tree().update(two, "other", "second").existed);
+  EXPECT_EQ(table_of(leaf_of("key").frame())->count(), 1U) << "one's entries have gone";
+  EXPECT_TRUE(marked("key"));
+  EXPECT_TRUE(sound(*database_));
+  EXPECT_EQ(claim(one, "key").result, Claim::Result::claimed);
+  EXPECT_EQ(claim(two, "key").with, WriterId{1});
+  one.end();
+  two.end();
+  ASSERT_TRUE(tree().update("key", "value"));
+  EXPECT_EQ(memory().tables(), 0U);
+  EXPECT_TRUE(marked("key"));
+  ASSERT_TRUE(tree().remove("key"));
+  EXPECT_TRUE(sound(*database_));
 }
 
 // A writer shrinks a record, somebody who is no writer makes it longer again, over and over: what
@@ -376,6 +401,26 @@ TEST_F(LeafEntriesTest, ReservedSpaceIsItsWritersOwn) {
   EXPECT_FALSE(tree().insert(two, big_endian(8), std::string(900, 'x')).existed);
   EXPECT_EQ(leaf_count(), 1U);
   EXPECT_TRUE(sound(*database_));
+}
+
+// An update that needs what an ended writer has reserved for another record frees both entries on
+// its way, its own record's too, which it has looked at before.
+TEST_F(LeafEntriesTest, RecordIsClaimedAlthoughItsIdleEntryWentFirst) {
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(tree().insert(big_endian(i), std::string(900, 'v')));
+  }
+  Writer one(memory(), WriterId{1});
+  Writer two(memory(), WriterId{2});
+  Writer three(memory(), WriterId{3});
+  EXPECT_TRUE(tree().update(one, big_endian(0), "short").existed);
+  EXPECT_TRUE(tree().update(one, big_endian(1), std::string(900, 'w')).existed);
+  one.end();
+  EXPECT_TRUE(tree().update(two, big_endian(1), std::string(1500, 'x')).existed);
+  EXPECT_EQ(leaf_count(), 1U);
+  EXPECT_TRUE(sound(*database_));
+  EXPECT_EQ(tree().update(three, big_endian(1), "other").conflict->with, WriterId{2});
+  const versioning::MappingTable* table = table_of(leaf_of(big_endian(1)).frame());
+  EXPECT_EQ(table->find(big_endian(0)), nullptr) << "the test is about entries that go";
 }
 
 }  // namespace

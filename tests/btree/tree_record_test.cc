@@ -91,6 +91,27 @@ TEST(TreeRecordSize, APatchHoldsChangedBytesOnly) {
   EXPECT_THAT(runs, ElementsAre(Pair(10, "a"), Pair(14, "bvvc"), Pair(999, "d")));
 }
 
+TEST(TreeRecordSize, APatchHoldsAllPlacesHoweverMany) {
+  const std::string before(1000, 'v');
+  for (std::size_t places = 1; places <= 40; ++places) {
+    std::string after = before;
+    for (std::size_t i = 0; i < places; ++i) {
+      after[i * 25] = static_cast<char>('A' + i);
+    }
+    const Payload payload = encoded(LoggedUpdate{place("key"), {before}, {after}});
+    std::string patched = before;
+    std::size_t runs = 0;
+    for_each_patch_run(parsed(payload, kPageSize).list, [&](const PatchRun& run) {
+      ++runs;
+      for (std::size_t i = 0; i < run.difference.size(); ++i) {
+        patched[run.offset + i] = static_cast<char>(patched[run.offset + i] ^ run.difference[i]);
+      }
+    });
+    EXPECT_EQ(runs, places);
+    EXPECT_EQ(patched, after);
+  }
+}
+
 TEST(TreeRecordSize, TheLongestRecordsAreWithinTheBounds) {
   Random random(1);
   for (const std::uint32_t page_size : kPageSizes) {
