@@ -47,7 +47,9 @@ class Value {
     requires(!std::same_as<Integer, bool> && !std::same_as<Integer, char> &&
              (sizeof(Integer) < sizeof(std::int64_t) || std::signed_integral<Integer>))
   constexpr Value(Integer value) noexcept : content_(static_cast<std::int64_t>(value)) {}
-  constexpr Value(double value) noexcept : content_(value) {}
+  template <class Floating>
+    requires(std::same_as<Floating, double> || std::same_as<Floating, float>)
+  constexpr Value(Floating value) noexcept : content_(static_cast<double>(value)) {}
   constexpr Value(const Decimal& value) noexcept : content_(value) {}
   constexpr Value(Date value) noexcept : content_(value) {}
   constexpr Value(Timestamp value) noexcept : content_(value) {}

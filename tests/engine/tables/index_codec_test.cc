@@ -109,7 +109,7 @@ TEST(IndexCodec, OrderIsThatOfTheColumnsThenOfTheRows) {
         const auto expected = entries.order(a, b);
         const int order = entries.entries[a].key.compare(entries.entries[b].key);
         ASSERT_TRUE((order <=> 0) == expected) << text_of(entries.table.columns[0].type);
-        equal += expected == 0 ? 1 : 0;
+        equal += expected == 0 ? 1U : 0U;
       }
     }
   }

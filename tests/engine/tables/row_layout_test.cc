@@ -212,7 +212,7 @@ TEST(RowLayout, AnyRowComesBack) {
       for (std::size_t column = 0; column < table.columns.size(); ++column) {
         if (layout.place(column).kind != PlaceKind::key) {
           const auto& type = table.columns[column].type;
-          ASSERT_TRUE(order_of(type, layout.value(bytes, column), row.values[column]) == 0)
+          ASSERT_TRUE(test::order_of(type, layout.value(bytes, column), row.values[column]) == 0)
               << text_of(type) << ": " << row.values[column];
         }
       }
@@ -297,7 +297,7 @@ TEST(RowLayout, DamagedRowsAreReadWithinTheirBytes) {
     }
     row.resize(random.one_in(3) ? random.below(row.size() + 1) : row.size());
     row.shrink_to_fit();
-    valid += layout.validate(row) ? 0 : 1;
+    valid += layout.validate(row) ? 0U : 1U;
     for (std::size_t column = 0; column < table.columns.size() && layout.fits(row); ++column) {
       if (layout.place(column).kind == PlaceKind::variable) {
         const ByteView bytes = layout.variable(row, layout.place(column));

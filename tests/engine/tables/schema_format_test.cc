@@ -154,7 +154,8 @@ TEST(SchemaFormat, WhatDecodesEncodesToTheSameBytes) {
     std::string bytes = encode_table(random_table(random));
     for (std::uint64_t edits = random.between(1, 3); edits > 0; --edits) {
       char& byte = bytes[random.below(bytes.size())];
-      byte = static_cast<char>(random.one_in(2) ? random() : byte ^ (1 << random.below(8)));
+      byte = static_cast<char>(
+          random.one_in(2) ? random() : static_cast<std::uint64_t>(byte) ^ (1U << random.below(8)));
     }
     try {
       const std::string again = encode_table(decode_table(bytes));
