@@ -104,8 +104,11 @@ class RowLayout {
   // Reading: of a row that fits(), by the places of its columns, which are not the key's.
 
   [[nodiscard]] static bool is_null(ByteView row, const ColumnPlace& place) noexcept {
-    return place.null_bit != kNeverNull &&
-           (static_cast<unsigned char>(row[place.null_bit / 8U]) >> place.null_bit % 8U & 1U) != 0;
+    if (place.null_bit == kNeverNull) {
+      return false;
+    }
+    const unsigned nulls = static_cast<unsigned char>(row[place.null_bit / 8U]);
+    return (nulls >> place.null_bit % 8U & 1U) != 0;
   }
   /// A boolean, integer, floating-point number, Date or Timestamp of the column's own width: zero
   /// if null.

@@ -26,7 +26,11 @@
 namespace palimpsest::engine::fuzz {
 namespace {
 
-constexpr std::size_t kRoom = 1U << 20U;
+/// Memory for any key, made once.
+struct Room {
+  std::vector<char> primary = std::vector<char>(1U << 20U);
+  std::vector<char> entry = std::vector<char>(1U << 20U);
+};
 
 void require(bool holds, const char* what) {
   if (!holds) {
@@ -99,13 +103,12 @@ void exercise_row(const TableSchema& table, ByteView row) {
   require(changed == row, "no change leaves the bytes");
 }
 
-void exercise_key(const KeyCodec& codec, ByteView key) {
+void exercise_key(const KeyCodec& codec, ByteView key, std::vector<char>& memory) {
   DecodedKey decoded;
   const bool accepted = !codec.decode(key, decoded);
   const auto bytes = codec.bytes_of(key);
   require(!accepted || bytes == key.size() - decoded.rest().size(), "a key ends at one place");
   if (accepted) {
-    std::vector<char> memory(kRoom);
     const ByteView again = codec.encode(decoded.values(), memory);
     require(again == key.substr(0, *bytes), "a key encodes to the bytes that it was");
     const auto above = codec.encode_above(decoded.values(), memory);
@@ -131,7 +134,7 @@ std::string changed(std::string honest, ByteView bytes) {
   return honest;
 }
 
-void exercise_table(bool honest, ByteView input) {
+void exercise_table(bool honest, ByteView input, Room& room) {
   std::uint64_t seed = 0;
   std::uint16_t row_bytes = 0;
   if (input.size() < sizeof seed + sizeof row_bytes) {
@@ -150,18 +153,16 @@ void exercise_table(bool honest, ByteView input) {
   std::string entry = key;
   if (honest) {
     const test::RandomRow values = test::random_row(random, table);
-    std::vector<char> memory(kRoom);
-    std::vector<char> entry_memory(kRoom);
     std::string encoded;
     RowLayout(table).encode(values.values, encoded);
-    const ByteView encoded_key = primary.encode_row(values.values, memory);
-    entry = changed(std::string(codec.encode(values.values, encoded_key, entry_memory).key), key);
+    const ByteView encoded_key = primary.encode_row(values.values, room.primary);
+    entry = changed(std::string(codec.encode(values.values, encoded_key, room.entry).key), key);
     row = changed(std::move(encoded), row);
     key = changed(std::string(encoded_key), key);
   }
   exercise_row(table, Exactly(row).view());
-  exercise_key(primary, Exactly(key).view());
-  exercise_key(codec.columns(), Exactly(entry).view());
+  exercise_key(primary, Exactly(key).view(), room.primary);
+  exercise_key(codec.columns(), Exactly(entry).view(), room.entry);
   const Exactly value(codec.is_unique() ? ByteView(key) : ByteView());
   exercise_entry(codec, {.key = Exactly(entry).view(), .value = value.view()});
 }
@@ -178,7 +179,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (data[0] % 2 == 0) {
     palimpsest::engine::fuzz::exercise_schema(rest);
   } else {
-    palimpsest::engine::fuzz::exercise_table(data[0] >= 0x80, rest);
+    static palimpsest::engine::fuzz::Room room;
+    palimpsest::engine::fuzz::exercise_table(data[0] >= 0x80, rest, room);
   }
   return 0;
 }

@@ -26,10 +26,16 @@ struct OwnEntry {
   [[nodiscard]] IndexEntry view() const { return {.key = key, .value = value}; }
 };
 
-OwnEntry entry_of(const IndexCodec& codec, const KeyCodec& primary, std::span<const Value> values) {
-  std::vector<char> key_memory(300'000);
-  std::vector<char> memory(600'000);
-  const IndexEntry entry = codec.encode(values, primary.encode_row(values, key_memory), memory);
+/// Memory for any key of a random table.
+struct Room {
+  std::vector<char> primary = std::vector<char>(300'000);
+  std::vector<char> entry = std::vector<char>(600'000);
+};
+
+OwnEntry entry_of(const IndexCodec& codec, const KeyCodec& primary, std::span<const Value> values,
+                  Room& room) {
+  const IndexEntry entry =
+      codec.encode(values, primary.encode_row(values, room.primary), room.entry);
   return {std::string(entry.key), std::string(entry.value)};
 }
 
@@ -54,11 +60,13 @@ TEST(IndexCodec, BytesAreAsTheHeaderSays) {
       {int8(), true, 2, "\x82", "\x81"},
       {int8(), false, 2, "\x82\x81", ""},
   };
+  Room room;
   for (const Case& expected : cases) {
     const TableSchema table = people(expected.name);
     const IndexSchema index{.name = "by_name", .columns = {"name"}, .unique = expected.unique};
     const IndexCodec codec(table, index);
-    const OwnEntry entry = entry_of(codec, KeyCodec(table), std::vector<Value>{1, expected.value});
+    const OwnEntry entry =
+        entry_of(codec, KeyCodec(table), std::vector<Value>{1, expected.value}, room);
     EXPECT_EQ(entry.key, expected.key) << text_of(expected.name);
     EXPECT_EQ(entry.value, expected.entry_value) << text_of(expected.name);
     EXPECT_EQ(codec.primary_key(entry.view()), "\x81");
@@ -67,14 +75,14 @@ TEST(IndexCodec, BytesAreAsTheHeaderSays) {
 
 /// Entries of a few rows of a random table with a random index, beside the rows.
 struct Entries {
-  explicit Entries(Random& random)
+  Entries(Random& random, Room& room)
       : table(test::random_schema(random)),
         index(test::random_index(random, table)),
         primary(table),
         codec(table, index) {
     for (int count = 0; count < 15; ++count) {
       rows.push_back(test::random_row(random, table));
-      entries.push_back(entry_of(codec, primary, rows.back().values));
+      entries.push_back(entry_of(codec, primary, rows.back().values, room));
     }
   }
 
@@ -101,9 +109,10 @@ struct Entries {
 
 TEST(IndexCodec, OrderIsThatOfTheColumnsThenOfTheRows) {
   Random random(test::seed());
+  Room room;
   std::size_t equal = 0;
   for (int round = 0; round < 400; ++round) {
-    const Entries entries(random);
+    const Entries entries(random, room);
     for (std::size_t a = 0; a < entries.rows.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
         const auto expected = entries.order(a, b);
@@ -118,14 +127,14 @@ TEST(IndexCodec, OrderIsThatOfTheColumnsThenOfTheRows) {
 
 TEST(IndexCodec, EntriesLeadBackToTheirRows) {
   Random random(test::seed());
+  Room room;
   DecodedKey decoded;
   for (int round = 0; round < 400; ++round) {
-    const Entries entries(random);
+    const Entries entries(random, room);
     for (std::size_t row = 0; row < entries.rows.size(); ++row) {
-      std::vector<char> memory(300'000);
       const IndexEntry entry = entries.entries[row].view();
       ASSERT_EQ(entries.codec.primary_key(entry),
-                entries.primary.encode_row(entries.rows[row].values, memory));
+                entries.primary.encode_row(entries.rows[row].values, room.primary));
       ASSERT_EQ(entries.codec.decode(entry, decoded), std::nullopt);
       const auto expected =
           test::values_of(entries.table, entries.index.columns, entries.rows[row].values);

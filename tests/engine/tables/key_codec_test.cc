@@ -80,6 +80,7 @@ TEST(KeyCodec, OnlyALastTextIsOpen) {
 
 TEST(KeyCodec, OrderIsTheOrderOfTheColumns) {
   Random random(test::seed());
+  std::vector<char> memory(300'000);
   std::size_t equal = 0;
   for (int round = 0; round < 300; ++round) {
     const TableSchema table = test::random_schema(random);
@@ -88,7 +89,6 @@ TEST(KeyCodec, OrderIsTheOrderOfTheColumns) {
     std::vector<std::string> keys;
     for (int count = 0; count < 20; ++count) {
       rows.push_back(test::random_row(random, table));
-      std::vector<char> memory(300'000);
       keys.emplace_back(codec.encode_row(rows.back().values, memory));
     }
     for (std::size_t a = 0; a < rows.size(); ++a) {
@@ -113,12 +113,12 @@ TEST(KeyCodec, NullsAreFirst) {
 
 TEST(KeyCodec, AnyKeyComesBack) {
   Random random(test::seed());
+  std::vector<char> memory(300'000);
   DecodedKey decoded;
   for (int round = 0; round < 5000; ++round) {
     const TableSchema table = test::random_schema(random);
     const KeyCodec codec(table);
     const test::RandomRow row = test::random_row(random, table);
-    std::vector<char> memory(300'000);
     const ByteView key = codec.encode_row(row.values, memory);
     ASSERT_EQ(codec.decode(key, decoded), std::nullopt);
     EXPECT_EQ(decoded.rest(), "");
@@ -134,13 +134,13 @@ TEST(KeyCodec, AnyKeyComesBack) {
 
 TEST(KeyCodec, ClosedKeysEndWhereTheyEnd) {
   Random random(test::seed());
+  std::vector<char> memory(300'000);
   DecodedKey decoded;
   for (int round = 0; round < 2000; ++round) {
     const TableSchema table = test::random_schema(random);
     const IndexSchema index = test::random_index(random, table);
     const KeyCodec codec(table, index.columns, KeyEnd::closed);
     const test::RandomRow row = test::random_row(random, table);
-    std::vector<char> memory(300'000);
     std::string key(codec.encode_row(row.values, memory));
     const std::size_t size = key.size();
     key += "\0\xFFrest"s.substr(random.below(6));
@@ -152,6 +152,9 @@ TEST(KeyCodec, ClosedKeysEndWhereTheyEnd) {
 
 TEST(KeyCodec, PrefixesBoundTheirKeys) {
   Random random(test::seed());
+  std::vector<char> low_memory(300'000);
+  std::vector<char> high_memory(300'000);
+  std::vector<char> memory(300'000);
   std::size_t inside = 0;
   for (int round = 0; round < 3000; ++round) {
     const TableSchema table = test::random_schema(random);
@@ -161,13 +164,10 @@ TEST(KeyCodec, PrefixesBoundTheirKeys) {
     const std::vector<std::string> names(table.key.begin(),
                                          table.key.begin() + static_cast<std::ptrdiff_t>(count));
     const auto first = test::values_of(table, names, wanted.values);
-    std::vector<char> low_memory(300'000);
-    std::vector<char> high_memory(300'000);
     const ByteView low = codec.encode(first, low_memory);
     const auto high = codec.encode_above(first, high_memory);
     for (int count_of_rows = 0; count_of_rows < 10; ++count_of_rows) {
       const test::RandomRow row = test::random_row(random, table);
-      std::vector<char> memory(300'000);
       const ByteView key = codec.encode_row(row.values, memory);
       const bool is_inside = low <= key && (!high || key < *high);
       const bool is_equal = test::order_of(table, names, row.values, wanted.values) == 0;
@@ -250,12 +250,12 @@ TEST(KeyCodec, HostileKeysAreRefused) {
 
 TEST(KeyCodec, WhatDecodesEncodesToTheSameBytes) {
   Random random(test::seed());
+  std::vector<char> memory(300'000);
   DecodedKey decoded;
   std::size_t accepted = 0;
   for (int round = 0; round < 20'000; ++round) {
     const TableSchema table = test::random_schema(random);
     const KeyCodec codec(table);
-    std::vector<char> memory(300'000);
     std::string key(codec.encode_row(test::random_row(random, table).values, memory));
     for (std::uint64_t edits = random.between(1, 3); edits > 0 && !key.empty(); --edits) {
       key[random.below(key.size())] = static_cast<char>(random.one_in(2) ? random() : 0);

@@ -121,7 +121,8 @@ TEST(Schema, WhatNoColumnCanBeIsRefused) {
       column_refused(decimal(5, 6), "6 digits behind the point, it has at most all 5"),
       column_refused({.type = ColumnType::int32, .length = 4},
                      "a length of 4 bytes, it has 0 to 0"),
-      column_refused({.type = ColumnType::int32, .scale = 2}, "of decimals only"),
+      column_refused({.type = ColumnType::int32, .scale = 2},
+                     "precision and scale are of decimals only"),
       column_refused({.type = ColumnType{0}}, "there is no type 0"),
       column_refused({.type = ColumnType{14}}, "there is no type 14"),
   };
