@@ -277,6 +277,15 @@ TEST(RowLayout, HostileRowsAreRefusedWithAReason) {
   EXPECT_EQ(fixed.validate("\1\1"), "1 bytes behind the last column");
 }
 
+TEST(RowLayout, EndsThatGoBackwardsAreRefused) {
+  const RowLayout layout(
+      {.name = "t",
+       .columns = {{"id", int8()}, {"a", bytes(9)}, {"b", bytes(9)}, {"c", bytes(9)}},
+       .key = {"id"}});
+  EXPECT_EQ(layout.validate("\2\0\1\0abc"s),
+            "column \"b\": it ends at 1 and begins at 2 of 3 bytes");
+}
+
 TEST(RowLayout, ADecimalBeyondItsDigitsIsCorruption) {
   const RowLayout layout(
       {.name = "t", .columns = {{"id", int8()}, {"a", decimal(38)}}, .key = {"id"}});
