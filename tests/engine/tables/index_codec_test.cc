@@ -11,6 +11,7 @@
 #include "tests/engine/tables/random_table.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -111,7 +112,7 @@ TEST(IndexCodec, OrderIsThatOfTheColumnsThenOfTheRows) {
   Random random(test::seed());
   Room room;
   std::size_t equal = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (test::Rounds rounds(100); rounds.next();) {
     const Entries entries(random, room);
     for (std::size_t a = 0; a < entries.rows.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
@@ -129,7 +130,7 @@ TEST(IndexCodec, EntriesLeadBackToTheirRows) {
   Random random(test::seed());
   Room room;
   DecodedKey decoded;
-  for (int round = 0; round < 400; ++round) {
+  for (test::Rounds rounds(100); rounds.next();) {
     const Entries entries(random, room);
     for (std::size_t row = 0; row < entries.rows.size(); ++row) {
       const IndexEntry entry = entries.entries[row].view();

@@ -12,6 +12,7 @@
 #include "tests/engine/tables/random_table.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -82,7 +83,7 @@ TEST(KeyCodec, OrderIsTheOrderOfTheColumns) {
   Random random(test::seed());
   std::vector<char> memory(300'000);
   std::size_t equal = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (test::Rounds rounds(100); rounds.next();) {
     const TableSchema table = test::random_schema(random);
     const KeyCodec codec(table);
     std::vector<test::RandomRow> rows;
@@ -115,7 +116,7 @@ TEST(KeyCodec, AnyKeyComesBack) {
   Random random(test::seed());
   std::vector<char> memory(300'000);
   DecodedKey decoded;
-  for (int round = 0; round < 5000; ++round) {
+  for (test::Rounds rounds(1000); rounds.next();) {
     const TableSchema table = test::random_schema(random);
     const KeyCodec codec(table);
     const test::RandomRow row = test::random_row(random, table);
@@ -136,7 +137,7 @@ TEST(KeyCodec, ClosedKeysEndWhereTheyEnd) {
   Random random(test::seed());
   std::vector<char> memory(300'000);
   DecodedKey decoded;
-  for (int round = 0; round < 2000; ++round) {
+  for (test::Rounds rounds(500); rounds.next();) {
     const TableSchema table = test::random_schema(random);
     const IndexSchema index = test::random_index(random, table);
     const KeyCodec codec(table, index.columns, KeyEnd::closed);
@@ -156,7 +157,7 @@ TEST(KeyCodec, PrefixesBoundTheirKeys) {
   std::vector<char> high_memory(300'000);
   std::vector<char> memory(300'000);
   std::size_t inside = 0;
-  for (int round = 0; round < 3000; ++round) {
+  for (test::Rounds rounds(500); rounds.next();) {
     const TableSchema table = test::random_schema(random);
     const KeyCodec codec(table);
     const test::RandomRow wanted = test::random_row(random, table);
@@ -253,7 +254,7 @@ TEST(KeyCodec, WhatDecodesEncodesToTheSameBytes) {
   std::vector<char> memory(300'000);
   DecodedKey decoded;
   std::size_t accepted = 0;
-  for (int round = 0; round < 20'000; ++round) {
+  for (test::Rounds rounds(2000); rounds.next();) {
     const TableSchema table = test::random_schema(random);
     const KeyCodec codec(table);
     std::string key(codec.encode_row(test::random_row(random, table).values, memory));

@@ -10,6 +10,7 @@
 #include "tests/engine/tables/random_table.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -56,7 +57,7 @@ TEST(SchemaFormat, BytesAreAsTheHeaderSays) {
 
 TEST(SchemaFormat, AnySchemaComesBack) {
   Random random(test::seed());
-  for (int round = 0; round < 2000; ++round) {
+  for (test::Rounds rounds(200); rounds.next();) {
     const StoredTable table = random_table(random);
     ASSERT_EQ(decode_table(encode_table(table)), table);
   }
@@ -150,7 +151,7 @@ TEST(SchemaFormat, WhatIsNotValidIsNotEncoded) {
 TEST(SchemaFormat, WhatDecodesEncodesToTheSameBytes) {
   Random random(test::seed());
   std::size_t accepted = 0;
-  for (int round = 0; round < 20'000; ++round) {
+  for (test::Rounds rounds(1000); rounds.next();) {
     std::string bytes = encode_table(random_table(random));
     for (std::uint64_t edits = random.between(1, 3); edits > 0; --edits) {
       char& byte = bytes[random.below(bytes.size())];
