@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "palimpsest/error.h"
+
 namespace palimpsest::engine {
 namespace {
 
@@ -17,15 +19,6 @@ Int128 load_integer(ByteView bytes) noexcept {
   Int128 integer = 0;
   std::memcpy(&integer, bytes.data(), std::min(bytes.size(), sizeof integer));
   return integer;
-}
-
-void set_null(char* row, const ColumnPlace& place, bool null) noexcept {
-  if (place.null_bit != kNeverNull) {
-    const unsigned bit = 1U << place.null_bit % 8U;
-    char& byte = row[place.null_bit / 8U];
-    const auto others = static_cast<unsigned char>(byte) & ~bit;
-    byte = static_cast<char>(null ? others | bit : others);
-  }
 }
 
 /// The change of a column: null if it has none.
@@ -78,12 +71,19 @@ RowLayout::RowLayout(const TableSchema& schema)
   variable_begin_ = offsets_begin_ + ends * offset_bytes_;
 }
 
+std::optional<std::size_t> RowLayout::find_column(std::string_view name) const noexcept {
+  const auto found = std::ranges::find(columns_, name, &ColumnDefinition::name);
+  return found == columns_.end()
+             ? std::nullopt
+             : std::optional(static_cast<std::size_t>(found - columns_.begin()));
+}
+
 // Writing.
 
 /// A fixed column, and whether any column is null. The value fits.
 void RowLayout::store(char* row, std::size_t column, const Value& value) const noexcept {
   const ColumnPlace& place = places_[column];
-  set_null(row, place, value.is_null());
+  mark_null(row, place, value.is_null());
   if (place.kind != PlaceKind::fixed) {
     return;
   }
@@ -97,6 +97,19 @@ void RowLayout::store(char* row, std::size_t column, const Value& value) const n
   } else {
     const Int128 integer = stored_integer(columns_[column].type, value);
     std::memcpy(into, &integer, std::min<std::size_t>(place.width, sizeof integer));
+  }
+}
+
+/// Asked before anything is written.
+void RowLayout::require_room(FunctionRef<ByteView(std::size_t column)> bytes_of) const {
+  std::uint64_t size = variable_begin_;
+  for (const std::size_t column : variable_) {
+    size += bytes_of(column).size();
+  }
+  if (size > kRowBytesMax) [[unlikely]] {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("table \"{}\": a row of {} bytes beside its key, it has at most {}",
+                            table_, size, kRowBytesMax));
   }
 }
 
@@ -120,13 +133,15 @@ void RowLayout::encode(std::span<const Value> values, std::string& row) const {
       require_fit(table_, columns_[number], values[number]);
     }
   }
+  const auto bytes_of = [&](std::size_t column) { return bytes_or_none(values[column]); };
+  require_room(bytes_of);
   row.assign(offsets_begin_, '\0');
   for (std::size_t number = 0; number < columns_.size(); ++number) {
     if (places_[number].kind != PlaceKind::key) {
       store(row.data(), number, values[number]);
     }
   }
-  append_variable(row, [&](std::size_t column) { return bytes_or_none(values[column]); });
+  append_variable(row, bytes_of);
 }
 
 bool RowLayout::are_in_place(std::span<const ColumnChange> changes) const noexcept {
@@ -156,14 +171,16 @@ void RowLayout::change(ByteView row, std::span<const ColumnChange> changes,
                        std::string& changed) const {
   require_changes(changes);
   check(fits(row), "a row that is changed has all fixed columns");
+  const auto bytes_of = [&](std::size_t column) {
+    const ColumnChange* change = find_change(changes, column);
+    return change != nullptr ? bytes_or_none(change->value) : variable(row, places_[column]);
+  };
+  require_room(bytes_of);
   changed.assign(row, 0, offsets_begin_);
   for (const ColumnChange& change : changes) {
     store(changed.data(), change.column, change.value);
   }
-  append_variable(changed, [&](std::size_t column) {
-    const ColumnChange* change = find_change(changes, column);
-    return change != nullptr ? bytes_or_none(change->value) : variable(row, places_[column]);
-  });
+  append_variable(changed, bytes_of);
 }
 
 // Reading.
@@ -245,6 +262,9 @@ std::optional<std::string> RowLayout::fault_of_variable(ByteView row) const {
 std::optional<std::string> RowLayout::validate(ByteView row) const {
   if (!fits(row)) {
     return fmt::format("a row of {} bytes, the shortest has {}", row.size(), variable_begin_);
+  }
+  if (row.size() > kRowBytesMax) {
+    return fmt::format("a row of {} bytes, the longest has {}", row.size(), kRowBytesMax);
   }
   if (has_unused_bits(row)) {
     return "bits of the nulls that no column has are set";

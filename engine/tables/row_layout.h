@@ -2,9 +2,9 @@
 // not in the row, they are in the key (key_codec.h).
 //
 // Computed once from a schema. Fixed columns have fixed offsets, so that one is read by one load
-// and updated in place, and a C++ struct can be mapped onto them. The end of the last variable
-// column is the row's end: a table with one column of bytes, never null, has rows that are exactly
-// these bytes.
+// and updated in place (typed_columns.h), and a C++ struct can be mapped onto them (row_struct.h).
+// The end of the last variable column is the row's end: a table with one column of bytes, never
+// null, has rows that are exactly these bytes.
 //
 // On disk (little-endian, nothing is aligned):
 //   0  (n + 7) / 8   nulls: bit i % 8 of byte i / 8 is set if the i-th nullable column is null; n
@@ -24,9 +24,10 @@
 //
 // Invariants: (1) the fixed columns of a row that fits() are within it;
 //             (2) variable columns are cut to the row, whatever its offsets say.
-// Failure: values that do not fit their columns throw Error invalid_argument, which names table and
-//          column, before anything is written. Rows from disk that may be damaged: fits() makes all
-//          reading safe, validate() also says whether the row is one of this table.
+// Failure: values that do not fit their columns, and rows of more than kRowBytesMax, throw Error
+//          invalid_argument, which names table and column, before anything is written. Rows from
+//          disk that may be damaged: fits() makes all reading safe, validate() also says whether
+//          the row is one of this table.
 // Thread-safety: immutable.
 #pragma once
 
@@ -37,6 +38,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -82,10 +84,14 @@ class RowLayout {
   /// Of a schema that is valid.
   explicit RowLayout(const TableSchema& schema);
 
+  /// The table's name, for messages.
+  [[nodiscard]] const std::string& table() const noexcept { return table_; }
   [[nodiscard]] std::size_t column_count() const noexcept { return columns_.size(); }
   [[nodiscard]] const ColumnDefinition& column(std::size_t number) const noexcept {
     return columns_[number];
   }
+  /// The number of the column of that name; nothing if there is none.
+  [[nodiscard]] std::optional<std::size_t> find_column(std::string_view name) const noexcept;
   [[nodiscard]] const ColumnPlace& place(std::size_t column) const noexcept {
     return places_[column];
   }
@@ -132,10 +138,20 @@ class RowLayout {
   void change_in_place(MutableBytes row, std::span<const ColumnChange> changes) const;
   /// The row with any changes, as a new one. `changed` is neither `row` nor what values view.
   void change(ByteView row, std::span<const ColumnChange> changes, std::string& changed) const;
+  /// The bit alone: whoever sets it makes the column's bytes zero.
+  static void mark_null(char* row, const ColumnPlace& place, bool null) noexcept {
+    if (place.null_bit != kNeverNull) {
+      const unsigned bit = 1U << place.null_bit % 8U;
+      char& byte = row[place.null_bit / 8U];
+      const auto others = static_cast<unsigned char>(byte) & ~bit;
+      byte = static_cast<char>(null ? others | bit : others);
+    }
+  }
 
  private:
   void require_changes(std::span<const ColumnChange> changes) const;
   void store(char* row, std::size_t column, const Value& value) const noexcept;
+  void require_room(FunctionRef<ByteView(std::size_t column)> bytes_of) const;
   void append_variable(std::string& row, FunctionRef<ByteView(std::size_t column)> bytes_of) const;
   [[nodiscard]] std::size_t end_of(ByteView row, std::size_t variable) const noexcept;
   [[nodiscard]] std::optional<std::string> fault_of_fixed(ByteView row, std::size_t column) const;

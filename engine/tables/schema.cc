@@ -86,18 +86,7 @@ void check_key_columns(const TableSchema& table, std::span<const std::string> na
   }
 }
 
-void check_row_bytes(const TableSchema& table) {
-  std::uint64_t bytes = 0;
-  for (const ColumnDefinition& column : table.columns) {
-    if (std::ranges::find(table.key, column.name) == table.key.end()) {
-      bytes += std::max(engine::fixed_bytes(column.type), column.type.length);
-    }
-  }
-  if (bytes > kRowBytesMax) {
-    refuse("table \"{}\": rows of up to {} bytes beside the key, a row has at most {}", table.name,
-           bytes, kRowBytesMax);
-  }
-}
+static_assert(kColumnsMax * kCharBytesMax < kRowBytesMax / 2, "fixed columns always fit a row");
 
 }  // namespace
 
@@ -158,7 +147,6 @@ void TableSchema::validate() const {
       refuse("{}: column \"{}\" of the primary key may be null", of, column);
     }
   }
-  check_row_bytes(*this);
 }
 
 void IndexSchema::validate(const TableSchema& table) const {

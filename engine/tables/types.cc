@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <ostream>
 
 namespace palimpsest {
 namespace {
@@ -230,6 +231,22 @@ std::string Decimal::text() const {
     reversed.push_back('-');
   }
   return {reversed.rbegin(), reversed.rend()};
+}
+
+void Decimal::refuse() {
+  throw Error(ErrorCode::invalid_argument, "a decimal has at most 38 digits");
+}
+
+std::ostream& operator<<(std::ostream& out, Date date) {
+  return out << date.text();
+}
+
+std::ostream& operator<<(std::ostream& out, Timestamp timestamp) {
+  return out << timestamp.text();
+}
+
+std::ostream& operator<<(std::ostream& out, const Decimal& decimal) {
+  return out << decimal.text();
 }
 
 }  // namespace palimpsest

@@ -12,6 +12,8 @@
 //   const IndexSchema by_owner{.name = "by_owner", .columns = {"owner"}};
 //
 // The plainest table is key_value_table("blobs"): key bytes and value bytes.
+// Lengths are limits, not sizes: a row takes what its texts have. What a schema alone cannot say is
+// asked when a row is written: whether its key, and the row, are short enough.
 // Failure: validate() throws Error invalid_argument, which names table, column and limit.
 // Thread-safety: plain values.
 #pragma once
@@ -44,18 +46,17 @@ enum class ColumnType : std::uint8_t {
   bytes,      ///< any bytes, at most `length`; compared byte by byte
 };
 
-/// The type's name as it is spelled in a schema: "int64", "char", "varchar".
+/// The type's name, as it is spelled in a schema: "int64", "char", "varchar".
 [[nodiscard]] std::string_view name_of(ColumnType type) noexcept;
 
-// Limits of schemas. What a page can hold limits keys further: to an eighth of it.
+// Limits of schemas, keys and rows. What a page can hold limits keys further: to an eighth of it.
 inline constexpr std::size_t kNameBytesMax = 127;             ///< of tables, columns, indexes
 inline constexpr std::size_t kColumnsMax = 1000;              ///< of a table
 inline constexpr std::size_t kKeyColumnsMax = 32;             ///< of a primary key or an index
 inline constexpr std::size_t kIndexesMax = 64;                ///< of a table
 inline constexpr std::uint32_t kCharBytesMax = 65'535;        ///< length of char
 inline constexpr std::uint32_t kVarcharBytesMax = 1U << 30U;  ///< length of varchar and bytes
-/// Of a row without its key columns: fixed columns, and all others at their declared lengths.
-inline constexpr std::uint64_t kRowBytesMax = std::uint64_t{1} << 30U;
+inline constexpr std::uint64_t kRowBytesMax = std::uint64_t{1} << 30U;  ///< of a row beside its key
 inline constexpr std::size_t kKeyBytesMax = 8192;  ///< of a key in the largest pages
 
 /// A column's type and its parameters; made by the functions in namespace types.
@@ -101,18 +102,23 @@ namespace types {
                                          std::uint32_t scale = 0) noexcept {
   return {.type = ColumnType::decimal, .precision = precision, .scale = scale};
 }
+/// A Date.
 [[nodiscard]] constexpr DataType date() noexcept {
   return {.type = ColumnType::date};
 }
+/// A Timestamp, in microseconds UTC.
 [[nodiscard]] constexpr DataType timestamp() noexcept {
   return {.type = ColumnType::timestamp};
 }
+/// Text of at most so many bytes, which always takes all of them; spaces at its end do not count.
 [[nodiscard]] constexpr DataType char_(std::uint32_t length_bytes) noexcept {
   return {.type = ColumnType::char_, .length = length_bytes};
 }
+/// Text of at most so many bytes, not characters; takes what it has.
 [[nodiscard]] constexpr DataType varchar(std::uint32_t length_bytes_max) noexcept {
   return {.type = ColumnType::varchar, .length = length_bytes_max};
 }
+/// Any bytes, at most so many; takes what it has.
 [[nodiscard]] constexpr DataType bytes(std::uint32_t length_bytes_max = kVarcharBytesMax) noexcept {
   return {.type = ColumnType::bytes, .length = length_bytes_max};
 }
@@ -124,6 +130,7 @@ namespace types {
 
 }  // namespace types
 
+/// A column: what it is called in its table, and what it holds.
 struct ColumnDefinition {
   std::string name;
   DataType type{};
@@ -131,22 +138,25 @@ struct ColumnDefinition {
   friend bool operator==(const ColumnDefinition&, const ColumnDefinition&) = default;
 };
 
+/// A table: its columns and its primary key, by which its rows are ordered and no two are the same.
 struct TableSchema {
   std::string name;
   std::vector<ColumnDefinition> columns{};
-  std::vector<std::string>
-      key{};  ///< names of the primary key's columns, the most significant first
+  /// The names of the primary key's columns, the most significant first; not nullable.
+  std::vector<std::string> key{};
 
   /// Throws invalid_argument for what no table can be: names that are empty, too long, have control
   /// characters or are there twice; parameters that a type does not have, or beyond a limit; no
   /// key; key columns that may be null.
   void validate() const;
-  /// The number of the column of that name.
+  /// The number of the column of that name, from 0 in declared order; nothing if there is none.
   [[nodiscard]] std::optional<std::size_t> find_column(std::string_view column) const noexcept;
 
   friend bool operator==(const TableSchema&, const TableSchema&) = default;
 };
 
+/// A secondary index: another order of a table's rows. Rows that are equal in it are in the order
+/// of the primary key, which need not be named.
 struct IndexSchema {
   std::string name;
   std::vector<std::string> columns{};  ///< their names, the most significant first; may be nullable

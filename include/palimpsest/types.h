@@ -12,6 +12,7 @@
 #include <chrono>
 #include <compare>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,12 +40,19 @@ class Date {
     }
     return Date(static_cast<std::int32_t>(std::chrono::sys_days(day).time_since_epoch().count()));
   }
+  /// The day that a text names, all of it; nothing if there is no such day, or none of 32 bits.
   [[nodiscard]] static std::optional<Date> parse(std::string_view text) noexcept;
 
   [[nodiscard]] constexpr std::int32_t days_since_1970() const noexcept { return days_; }
+  /// For the calendar of <chrono>, which has the years -32767 to 32767:
+  /// std::chrono::year_month_day(date.days()).
+  [[nodiscard]] constexpr std::chrono::sys_days days() const noexcept {
+    return std::chrono::sys_days(std::chrono::days(days_));
+  }
   [[nodiscard]] std::string text() const;
 
   friend constexpr auto operator<=>(const Date&, const Date&) noexcept = default;
+  friend std::ostream& operator<<(std::ostream& out, Date date);
 
  private:
   std::int32_t days_ = 0;
@@ -65,14 +73,18 @@ class Timestamp {
   [[nodiscard]] static constexpr Timestamp of(Time time) noexcept {
     return Timestamp(time.time_since_epoch().count());
   }
+  /// What the system's clock says.
   [[nodiscard]] static Timestamp now() noexcept {
     return of(std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()));
   }
+  /// The point in time that a text names, all of it; nothing if it names none, or one that
+  /// microseconds of 64 bits do not reach: 292,000 years to both sides.
   [[nodiscard]] static std::optional<Timestamp> parse(std::string_view text) noexcept;
 
   [[nodiscard]] constexpr std::int64_t microseconds_since_1970() const noexcept {
     return microseconds_;
   }
+  /// For <chrono>.
   [[nodiscard]] constexpr Time time() const noexcept {
     return Time(std::chrono::microseconds(microseconds_));
   }
@@ -84,6 +96,7 @@ class Timestamp {
   [[nodiscard]] std::string text() const;
 
   friend constexpr auto operator<=>(const Timestamp&, const Timestamp&) noexcept = default;
+  friend std::ostream& operator<<(std::ostream& out, Timestamp timestamp);
 
  private:
   std::int64_t microseconds_ = 0;
@@ -107,21 +120,27 @@ inline constexpr auto kPowersOfTen = [] {
 
 }  // namespace detail
 
-/// An exact decimal number: an integer and how many of its digits stand behind the point. Its text
-/// is "-12.30": all digits of its scale are there.
+/// An exact decimal number: an integer, `unscaled`, and how many of its digits stand behind the
+/// point, its `scale`. Its text is "-12.30": all digits of its scale are there.
+///
+/// Sums and differences are exact and have the larger scale of the two; beyond 38 digits they throw
+/// invalid_argument. Products and quotients would have to be rounded: they are the caller's, on
+/// unscaled().
 class Decimal {
  public:
   /// 0, without digits behind the point.
   constexpr Decimal() noexcept = default;
 
-  /// unscaled / 10^scale. Throws invalid_argument beyond 38 digits.
+  /// unscaled / 10^scale: Decimal::of(-1230, 2) is -12.30. Throws invalid_argument beyond 38
+  /// digits.
   [[nodiscard]] static constexpr Decimal of(Int128 unscaled, unsigned scale = 0) {
     if (scale > kDecimalDigitsMax || !has_digits(unscaled, kDecimalDigitsMax)) {
-      throw Error(ErrorCode::invalid_argument, "a decimal has at most 38 digits");
+      refuse();
     }
     return {unscaled, scale};
   }
-  /// An optional sign and digits, with a point before some of them or none; no exponent.
+  /// An optional sign and digits, with a point before some of them or none, and no exponent;
+  /// nothing if the text is something else, or has more digits than 38.
   [[nodiscard]] static std::optional<Decimal> parse(std::string_view text) noexcept;
 
   [[nodiscard]] constexpr Int128 unscaled() const noexcept { return unscaled_; }
@@ -147,6 +166,22 @@ class Decimal {
   }
   [[nodiscard]] std::string text() const;
 
+  [[nodiscard]] constexpr Decimal operator-() const noexcept { return {-unscaled_, scale_}; }
+  friend constexpr Decimal operator+(const Decimal& a, const Decimal& b) {
+    const unsigned longer = a.scale_ > b.scale_ ? a.scale_ : b.scale_;
+    const auto scaled_a = a.with_scale(longer);
+    const auto scaled_b = b.with_scale(longer);
+    Int128 sum = 0;
+    if (!scaled_a || !scaled_b ||
+        __builtin_add_overflow(scaled_a->unscaled_, scaled_b->unscaled_, &sum)) {
+      refuse();
+    }
+    return of(sum, longer);
+  }
+  friend constexpr Decimal operator-(const Decimal& a, const Decimal& b) { return a + -b; }
+  constexpr Decimal& operator+=(const Decimal& other) { return *this = *this + other; }
+  constexpr Decimal& operator-=(const Decimal& other) { return *this = *this - other; }
+
   /// By the number: 1.5 is 1.50.
   friend constexpr std::weak_ordering operator<=>(const Decimal& a, const Decimal& b) noexcept {
     if (a.scale_ == b.scale_) {
@@ -165,6 +200,7 @@ class Decimal {
   friend constexpr bool operator==(const Decimal& a, const Decimal& b) noexcept {
     return (a <=> b) == 0;
   }
+  friend std::ostream& operator<<(std::ostream& out, const Decimal& decimal);
 
  private:
   constexpr Decimal(Int128 unscaled, unsigned scale) noexcept
@@ -174,6 +210,7 @@ class Decimal {
     const Int128 end = detail::kPowersOfTen[digits];
     return -end < unscaled && unscaled < end;
   }
+  [[noreturn]] static void refuse();
 
   Int128 unscaled_ = 0;
   unsigned scale_ = 0;

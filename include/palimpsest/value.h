@@ -5,10 +5,11 @@
 // lie, so that a value with a string of its own would allocate for nearly every one; who keeps a
 // value longer keeps the row. Texts that are about to go away (std::string&&) are refused.
 // Thread-safety: a plain value. Failure: asking for another kind than it is throws Error
-// invalid_argument.
+// invalid_argument, which names both.
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <string>
@@ -33,6 +34,7 @@ enum class ValueKind : std::uint8_t {
 
 [[nodiscard]] std::string_view name_of(ValueKind kind) noexcept;
 
+/// A value of any column, or null. Made of what it is; read by the as_...() of its kind().
 class Value {
  public:
   /// Null.
@@ -45,7 +47,8 @@ class Value {
   /// Any integer type whose values are all in std::int64_t.
   template <std::integral Integer>
     requires(!std::same_as<Integer, bool> && !std::same_as<Integer, char> &&
-             (sizeof(Integer) < sizeof(std::int64_t) || std::signed_integral<Integer>))
+             (sizeof(Integer) < sizeof(std::int64_t) ||
+              (sizeof(Integer) == sizeof(std::int64_t) && std::signed_integral<Integer>)))
   constexpr Value(Integer value) noexcept : content_(static_cast<std::int64_t>(value)) {}
   template <class Floating>
     requires(std::same_as<Floating, double> || std::same_as<Floating, float>)
@@ -54,9 +57,11 @@ class Value {
   constexpr Value(Date value) noexcept : content_(value) {}
   constexpr Value(Timestamp value) noexcept : content_(value) {}
   constexpr Value(std::string_view value) noexcept : content_(value) {}
+  /// A text that ends with a zero; not null.
   constexpr Value(const char* value) noexcept : content_(std::string_view(value)) {}
   constexpr Value(const std::string& value) noexcept : content_(std::string_view(value)) {}
   Value(std::string&& value) = delete;
+  Value(std::nullptr_t) = delete;  // null is Value(), or {} in a list
   // NOLINTEND(google-explicit-constructor)
 
   [[nodiscard]] constexpr ValueKind kind() const noexcept {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "tests/engine/tables/random_table.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -178,6 +180,30 @@ TEST(RowLayout, ValuesThatDoNotFitAreRefused) {
   EXPECT_EQ(misfit(int64(), std::numeric_limits<std::int64_t>::min()), std::nullopt);
 }
 
+TEST(RowLayout, RowsThatAreTooLongAreRefused) {
+  const TableSchema table{
+      .name = "t", .columns = {{"id", int8()}, {"a", bytes()}, {"b", bytes()}}, .key = {"id"}};
+  table.validate();
+  const RowLayout layout(table);
+  // Never read, and so never taken from the system.
+  const std::size_t half_bytes = kRowBytesMax / 2;
+  const std::unique_ptr<char[]> memory(new char[half_bytes]);
+  const ByteView half(memory.get(), half_bytes);
+  std::string row = "as before";
+  const std::string reason = "table \"t\": a row of 1073741828 bytes beside its key";
+  EXPECT_EQ(test::error_of([&] { return layout.encode(std::vector<Value>{1, half, half}, row), 0; },
+                           reason),
+            ErrorCode::invalid_argument);
+  const std::string small = encoded(layout, {1, "a", "b"});
+  const std::vector<ColumnChange> changes{{1, half}, {2, half}};
+  EXPECT_EQ(test::error_of([&] { return layout.change(small, changes, row), 0; }, reason),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(row, "as before");
+  const std::unique_ptr<char[]> stored(new char[kRowBytesMax + 1]);
+  EXPECT_EQ(layout.validate(ByteView(stored.get(), kRowBytesMax + 1)),
+            "a row of 1073741825 bytes, the longest has 1073741824");
+}
+
 TEST(RowLayout, ChangesInPlace) {
   const RowLayout layout(mixed());
   std::string row = encoded(layout, {1, 2, "abc", {}, Decimal::of(7), "tail"});
@@ -202,7 +228,7 @@ TEST(RowLayout, NothingChangesIfAValueDoesNotFit) {
 
 TEST(RowLayout, AnyRowComesBack) {
   Random random(test::seed());
-  for (int round = 0; round < 500; ++round) {
+  for (test::Rounds rounds(100); rounds.next();) {
     const TableSchema table = test::random_schema(random);
     const RowLayout layout(table);
     for (int repeat = 0; repeat < 10; ++repeat) {
@@ -222,7 +248,7 @@ TEST(RowLayout, AnyRowComesBack) {
 
 TEST(RowLayout, AnyChangeIsTheRowOfTheNewValues) {
   Random random(test::seed());
-  for (int round = 0; round < 2000; ++round) {
+  for (test::Rounds rounds(500); rounds.next();) {
     const TableSchema table = test::random_schema(random);
     const RowLayout layout(table);
     const test::RandomRow before = test::random_row(random, table);
@@ -297,7 +323,7 @@ TEST(RowLayout, ADecimalBeyondItsDigitsIsCorruption) {
 TEST(RowLayout, DamagedRowsAreReadWithinTheirBytes) {
   Random random(test::seed());
   std::size_t valid = 0;
-  for (int round = 0; round < 20'000; ++round) {
+  for (test::Rounds rounds(2000); rounds.next();) {
     const TableSchema table = test::random_schema(random);
     const RowLayout layout(table);
     std::string row = encoded(layout, test::random_row(random, table).values);

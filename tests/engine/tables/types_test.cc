@@ -3,12 +3,15 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <limits>
+#include <sstream>
 #include <string>
 
 #include "base/random.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest {
 namespace {
@@ -38,9 +41,21 @@ TEST(Date, TextOfKnownDays) {
   EXPECT_EQ(Date(kDayMax).text(), "+5881580-07-11");
 }
 
+TEST(Date, GoesToTheCalendarAndBack) {
+  const std::chrono::year_month_day calendar(Date(19'782).days());
+  EXPECT_EQ(calendar, 2024y / 2 / 29);
+  EXPECT_EQ(Date::of(Date(-1).days()), Date(-1));
+}
+
+TEST(Date, PrintsAsItsText) {
+  std::ostringstream out;
+  out << Date(0) << ' ' << Timestamp(0) << ' ' << Decimal::of(-1230, 2);
+  EXPECT_EQ(out.str(), "1970-01-01 1970-01-01T00:00:00Z -12.30");
+}
+
 TEST(Date, AnyDayComesBackFromItsText) {
   Random random(test::seed());
-  for (int round = 0; round < 20'000; ++round) {
+  for (test::Rounds rounds(5000); rounds.next();) {
     const Date day(static_cast<std::int32_t>(static_cast<std::uint32_t>(random())));
     ASSERT_EQ(Date::parse(day.text()), day) << day.days_since_1970();
     const Date near(static_cast<std::int32_t>(random.below(200'000)) - 100'000);
@@ -82,7 +97,7 @@ TEST(Timestamp, TextOfKnownTimes) {
 
 TEST(Timestamp, AnyTimeComesBackFromItsText) {
   Random random(test::seed());
-  for (int round = 0; round < 20'000; ++round) {
+  for (test::Rounds rounds(5000); rounds.next();) {
     const Timestamp time(static_cast<std::int64_t>(random()) >> random.below(40));
     ASSERT_EQ(Timestamp::parse(time.text()), time) << time.microseconds_since_1970();
     ASSERT_EQ(time.text().substr(0, time.text().find('T')), time.date().text());
@@ -130,7 +145,7 @@ Decimal random_decimal(Random& random) {
 
 TEST(Decimal, AnyNumberComesBackFromItsText) {
   Random random(test::seed());
-  for (int round = 0; round < 20'000; ++round) {
+  for (test::Rounds rounds(5000); rounds.next();) {
     const Decimal number = random_decimal(random);
     const auto back = Decimal::parse(number.text());
     ASSERT_TRUE(back) << number.text();
@@ -168,6 +183,53 @@ TEST(Decimal, ScalesChangeOnlyWithoutLoss) {
   EXPECT_FALSE(number.fits(3));
 }
 
+TEST(Decimal, SumsAreExact) {
+  Decimal balance = Decimal::of(1000, 2);
+  balance += Decimal::of(5, 3);
+  EXPECT_EQ(balance.text(), "10.005");
+  balance -= Decimal::of(11);
+  EXPECT_EQ(balance.text(), "-0.995");
+  EXPECT_EQ((Decimal::of(5, 1) + Decimal::of(-50, 2)).text(), "0.00");
+  EXPECT_EQ((-Decimal::of(1230, 2)).text(), "-12.30");
+  const Int128 most = detail::kPowersOfTen[38] - 1;
+  EXPECT_EQ((Decimal::of(most - 1, 38) + Decimal::of(1, 38)).text(),
+            "0.99999999999999999999999999999999999999");
+  // In 128 bits the first of these wraps around, the second does not.
+  for (const Int128 added : {most, Int128{1}}) {
+    EXPECT_EQ(test::error_of([&] { return Decimal::of(most) + Decimal::of(added); }, "38 digits"),
+              ErrorCode::invalid_argument);
+    EXPECT_EQ(test::error_of([&] { return Decimal::of(-most) - Decimal::of(added); }, "38 digits"),
+              ErrorCode::invalid_argument);
+  }
+  EXPECT_EQ(test::error_of([] { return Decimal::of(10) + Decimal::of(0, 37); }),
+            ErrorCode::invalid_argument)
+      << "a scale of 37 leaves one digit";
+}
+
+TEST(Decimal, WhatIsAddedCanBeTakenBack) {
+  Random random(test::seed());
+  std::size_t sums = 0;
+  for (test::Rounds rounds(5000); rounds.next();) {
+    const Decimal a = random_decimal(random);
+    const Decimal b = random_decimal(random);
+    const unsigned longer = std::max(a.scale(), b.scale());
+    if (!a.with_scale(longer) || !b.with_scale(longer) || !a.fits(36) || !b.fits(36)) {
+      continue;
+    }
+    try {
+      const Decimal sum = a + b;
+      ASSERT_EQ(sum.scale(), longer);
+      ASSERT_EQ(sum - b, a) << a << " and " << b;
+      ASSERT_EQ(sum, b + a);
+      ASSERT_EQ(sum > a, b > Decimal()) << a << " and " << b;
+      ++sums;
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), ErrorCode::invalid_argument);
+    }
+  }
+  EXPECT_GT(sums, 0U);
+}
+
 TEST(Decimal, MoreThan38DigitsAreRefused) {
   const Int128 first_of_39 = detail::kPowersOfTen[38];
   EXPECT_EQ(test::error_of([&] { return Decimal::of(first_of_39); }, "38"),
@@ -189,7 +251,7 @@ std::string aligned(const Decimal& number) {
 
 TEST(Decimal, OrderIsThatOfTheNumbersWhateverTheirScales) {
   Random random(test::seed());
-  for (int round = 0; round < 20'000; ++round) {
+  for (test::Rounds rounds(5000); rounds.next();) {
     const Decimal a = random_decimal(random);
     Decimal b = random.one_in(4) ? a.with_scale(a.scale() + 1).value_or(a) : random_decimal(random);
     const bool negative = a.unscaled() < 0;

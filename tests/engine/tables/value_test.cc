@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -18,6 +19,8 @@ static_assert(!std::is_constructible_v<Value, std::string&&>, "a text that goes 
 static_assert(!std::is_constructible_v<Value, std::uint64_t>, "not all of them fit");
 static_assert(!std::is_constructible_v<Value, char>);
 static_assert(!std::is_constructible_v<Value, int*>);
+static_assert(!std::is_constructible_v<Value, std::nullptr_t>, "null is Value()");
+static_assert(!std::is_constructible_v<Value, Int128>, "not all of them fit");
 
 TEST(Value, KindsFollowFromWhatTheyAreMadeOf) {
   const std::string text = "Ada";
