@@ -43,7 +43,7 @@ std::optional<std::string> misfit_of_integer(const DataType& type, std::int64_t 
 
 std::optional<std::string> misfit_of_floating(const DataType& type, double value) {
   if (type.type == ColumnType::float64 || !std::isfinite(value) ||
-      std::abs(value) <= double{std::numeric_limits<float>::max()}) {
+      std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())) {
     return std::nullopt;
   }
   return fmt::format("{} is beyond what it can hold", value);
@@ -138,7 +138,7 @@ Value value_of(const DataType& type, Int128 stored) {
     case ColumnType::int32: return static_cast<std::int32_t>(stored);
     case ColumnType::int64: return static_cast<std::int64_t>(stored);
     case ColumnType::float32:
-      return double{std::bit_cast<float>(static_cast<std::uint32_t>(stored))};
+      return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(stored)));
     case ColumnType::float64: return std::bit_cast<double>(static_cast<std::uint64_t>(stored));
     case ColumnType::decimal: return decimal_of(type, stored);
     case ColumnType::date: return Date(static_cast<std::int32_t>(stored));

@@ -64,7 +64,7 @@ double random_floating(Random& random, bool single) {
                                 kNaN, -kNaN, 1e30, 0.5,  1e-40,     -1e-40};
   const double number =
       random.one_in(2) ? kSpecial[random.below(kSpecial.size())] : (random.unit() - 0.5) * 1000;
-  return single ? double{static_cast<float>(number)} : number;
+  return single ? static_cast<double>(static_cast<float>(number)) : number;
 }
 
 Decimal random_decimal(Random& random, const DataType& type) {
