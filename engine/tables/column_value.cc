@@ -25,7 +25,7 @@ ValueKind kind_of(ColumnType type) noexcept {
     case ColumnType::decimal: return ValueKind::decimal;
     case ColumnType::date: return ValueKind::date;
     case ColumnType::timestamp: return ValueKind::timestamp;
-    case ColumnType::char_:
+    case ColumnType::character:
     case ColumnType::varchar:
     case ColumnType::bytes: break;
   }
@@ -59,7 +59,7 @@ std::optional<std::string> misfit_of_decimal(const DataType& type, const Decimal
 
 std::optional<std::string> misfit_of_bytes(const DataType& type, ByteView value) {
   const std::size_t size =
-      type.type == ColumnType::char_ ? without_padding(value).size() : value.size();
+      type.type == ColumnType::character ? without_padding(value).size() : value.size();
   if (size <= type.length) {
     return std::nullopt;
   }
@@ -143,7 +143,7 @@ Value value_of(const DataType& type, Int128 stored) {
     case ColumnType::decimal: return decimal_of(type, stored);
     case ColumnType::date: return Date(static_cast<std::int32_t>(stored));
     case ColumnType::timestamp: return Timestamp(static_cast<std::int64_t>(stored));
-    case ColumnType::char_:
+    case ColumnType::character:
     case ColumnType::varchar:
     case ColumnType::bytes: break;
   }

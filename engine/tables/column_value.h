@@ -1,10 +1,10 @@
 // Values and the types of columns: which fit which, and the integers that stand for them in rows
 // and keys.
 //
-// Every type of fixed width, but for char, is stored as one integer of that width: what a boolean,
-// an integer, a date (days) or a timestamp (microseconds) is, the bits of a floating-point number,
-// and the unscaled integer of a decimal, whose scale is the column's. Rows store it little-endian,
-// keys in an order of their own (key_writer.h).
+// Every type of fixed width, but for character, is stored as one integer of that width: what a
+// boolean, an integer, a date (days) or a timestamp (microseconds) is, the bits of a floating-point
+// number, and the unscaled integer of a decimal, whose scale is the column's. Rows store it
+// little-endian, keys in an order of their own (key_writer.h).
 //
 // Failure: misfit() is asked first; the other functions do as if it had been.
 // Thread-safety: pure functions.
@@ -38,7 +38,7 @@ inline constexpr std::uint32_t kDigitsOfEightBytes = 18;
     case ColumnType::float64:
     case ColumnType::timestamp: return 8;
     case ColumnType::decimal: return type.precision <= kDigitsOfEightBytes ? 8 : 16;
-    case ColumnType::char_: return type.length;
+    case ColumnType::character: return type.length;
     case ColumnType::varchar:
     case ColumnType::bytes: break;
   }

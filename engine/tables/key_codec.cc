@@ -115,7 +115,7 @@ void KeyCodec::put(KeyWriter& writer, std::size_t column, const Value& value) co
         writer.put_wide(unscaled);
       }
       break;
-    case ColumnType::char_:
+    case ColumnType::character:
       writer.put_padded(without_padding(value.as_bytes()), type.length);
       break;
     case ColumnType::varchar:
@@ -214,7 +214,7 @@ std::optional<ByteView> KeyCodec::take(std::size_t column, ByteView& rest) const
 std::optional<std::string> KeyCodec::decode_value(std::size_t column, ByteView stored,
                                                   DecodedKey& decoded) const {
   const DataType& type = columns_[column].type;
-  if (type.type == ColumnType::char_) {
+  if (type.type == ColumnType::character) {
     decoded.values_.emplace_back(without_padding(stored));
     return std::nullopt;
   }

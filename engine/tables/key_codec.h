@@ -5,7 +5,7 @@
 // ends where it ends, unless it is the last column and nothing can follow: then it is open, and a
 // table of bytes to bytes has keys that are exactly the caller's bytes. Decoding gives back what
 // was encoded, but for what was never significant: the sign of zero, which NaN, spaces at the end
-// of char.
+// of character.
 //
 // Invariants: (1) keys of equal first columns begin with the same bytes, and no others begin with
 //                 them, unless the last of these columns is open;

@@ -10,7 +10,7 @@
 //                      flipped. -0 is written as +0, any NaN as the positive quiet one: it is last
 //   decimal            the unscaled integer in 8 bytes (up to 18 digits) or 16, big-endian, sign
 //                      flipped
-//   char               its length, padded with spaces
+//   character          its length, padded with spaces
 //   varchar, bytes     closed: 00 as 00 FF, then 00 00. Open: the bytes as they are
 //   nullable           00 for null and nothing else; 01 and the value otherwise: nulls are first
 // Whether a text is open or closed is the key's matter (key_codec.h): only the last one can be
@@ -21,6 +21,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -52,10 +53,10 @@ template <std::integral Number>
 }
 
 template <std::floating_point Number>
-[[nodiscard]] constexpr auto ordered(Number number) noexcept {
+[[nodiscard]] auto ordered(Number number) noexcept {
   using Bits = std::conditional_t<sizeof(Number) == 4, std::uint32_t, std::uint64_t>;
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
-  if (number != number) {
+  if (std::isnan(number)) {
     number = std::numeric_limits<Number>::quiet_NaN();
   } else if (number == 0) {
     number = 0;
@@ -96,7 +97,7 @@ class KeyWriter {
     put_big_endian(static_cast<std::uint64_t>(unscaled));
   }
 
-  /// A char column: text that is not longer than `length`.
+  /// A character column: text that is not longer than `length`.
   void put_padded(ByteView text, std::size_t length) noexcept {
     if (char* into = take(length)) {
       text.copy(into, length);

@@ -90,7 +90,7 @@ void RowLayout::store(char* row, std::size_t column, const Value& value) const n
   char* into = row + place.offset;
   if (value.is_null()) {
     std::memset(into, 0, place.width);
-  } else if (place.type == ColumnType::char_) {
+  } else if (place.type == ColumnType::character) {
     const ByteView text = without_padding(value.as_bytes());
     std::memset(into, ' ', place.width);
     text.copy(into, place.width);
@@ -213,7 +213,7 @@ Value RowLayout::value(ByteView row, std::size_t column) const {
   if (place.kind == PlaceKind::variable) {
     return variable(row, place);
   }
-  if (place.type == ColumnType::char_) {
+  if (place.type == ColumnType::character) {
     return padded(row, place);
   }
   return value_of(columns_[column].type, load_integer(row.substr(place.offset, place.width)));
@@ -232,7 +232,7 @@ std::optional<std::string> RowLayout::fault_of_fixed(ByteView row, std::size_t c
   if (is_null(row, place)) {
     return is_zero(bytes) ? std::nullopt : std::optional<std::string>("it is null and not zero");
   }
-  return place.type == ColumnType::char_
+  return place.type == ColumnType::character
              ? std::nullopt
              : fault_of_integer(columns_[column].type, load_integer(bytes));
 }

@@ -15,7 +15,7 @@
 //                      float32 4, float64 8: IEEE 754  date 4: days since 1970-01-01
 //                      timestamp 8: microseconds since 1970-01-01, UTC
 //                      decimal 8 for up to 18 digits, 16 for more: the unscaled integer
-//                      char length: padded with spaces, which are not significant
+//                      character length: padded with spaces, which are not significant
 //   .  2 or 4 each   where each variable column (varchar, bytes) but the last ends, counted from
 //                    the end of this array; 2 bytes if the declared lengths of all variable columns
 //                    have a sum of at most 65535, 4 otherwise
@@ -120,7 +120,7 @@ class RowLayout {
   /// if null.
   template <class Type>
   [[nodiscard]] static Type fixed(ByteView row, const ColumnPlace& place) noexcept;
-  /// The text of a char column, without padding.
+  /// The text of a character column, without padding.
   [[nodiscard]] static ByteView padded(ByteView row, const ColumnPlace& place) noexcept {
     return without_padding(row.substr(place.offset, place.width));
   }

@@ -11,8 +11,8 @@
 // one; members that lie in it as their columns do in the row are copied together, so that a struct
 // declared in the order of the columns, without holes, is copied at once (pieces() says).
 //
-// Members are numbers, Date, Timestamp, and std::array<char, n> for char(n), which has the column's
-// bytes with the padding. What set() would have to judge, and so has a handle of its own
+// Members are numbers, Date, Timestamp, and std::array<char, n> for character(n), which has the
+// column's bytes with the padding. What set() would have to judge, and so has a handle of its own
 // (typed_columns.h), is refused: columns that may be null, booleans, decimals.
 // Latching, thread-safety, failure: as typed_columns.h.
 #pragma once
@@ -53,9 +53,9 @@ struct MemberType {
                 "a member is a number, Date, Timestamp or std::array<char, n>");
   static constexpr ColumnType kType = kColumnTypeOf<Type>;
 };
-template <std::size_t length>
-struct MemberType<std::array<char, length>> {
-  static constexpr ColumnType kType = ColumnType::char_;
+template <std::size_t kLength>
+struct MemberType<std::array<char, kLength>> {
+  static constexpr ColumnType kType = ColumnType::character;
 };
 
 }  // namespace detail

@@ -35,10 +35,10 @@ void check_name(std::string_view name, std::string_view of) {
 
 /// What is wrong with a column's type: nothing if it is as it must be.
 std::string fault_of(const DataType& type) {
-  const bool is_text = type.type == ColumnType::char_ || type.type == ColumnType::varchar ||
+  const bool is_text = type.type == ColumnType::character || type.type == ColumnType::varchar ||
                        type.type == ColumnType::bytes;
   const std::uint32_t length_max =
-      is_text ? (type.type == ColumnType::char_ ? kCharBytesMax : kVarcharBytesMax) : 0;
+      is_text ? (type.type == ColumnType::character ? kCharacterBytesMax : kVarcharBytesMax) : 0;
   if (type.type < ColumnType::boolean || type.type > ColumnType::bytes) {
     return fmt::format("there is no type {}", static_cast<unsigned>(type.type));
   }
@@ -86,7 +86,8 @@ void check_key_columns(const TableSchema& table, std::span<const std::string> na
   }
 }
 
-static_assert(kColumnsMax * kCharBytesMax < kRowBytesMax / 2, "fixed columns always fit a row");
+static_assert(kColumnsMax * kCharacterBytesMax < kRowBytesMax / 2,
+              "fixed columns always fit a row");
 
 }  // namespace
 
@@ -102,7 +103,7 @@ std::string_view name_of(ColumnType type) noexcept {
     case ColumnType::decimal: return "decimal";
     case ColumnType::date: return "date";
     case ColumnType::timestamp: return "timestamp";
-    case ColumnType::char_: return "char";
+    case ColumnType::character: return "character";
     case ColumnType::varchar: return "varchar";
     case ColumnType::bytes: return "bytes";
   }

@@ -15,7 +15,7 @@
 //    1  1  flags          bit 0: nullable
 //    2  1  precision      0 unless a decimal
 //    3  1  scale          0 unless a decimal
-//    4  4  length         0 unless char, varchar or bytes
+//    4  4  length         0 unless character, varchar or bytes
 //    8  .  name
 // then for each column of the primary key 2 bytes with its number among the columns; then each
 // index, none of whose names is there twice:

@@ -72,11 +72,11 @@ bool DecimalColumn::set(MutableBytes row, const Decimal& value) const noexcept {
   return scaled && set_unscaled(row, scaled->unscaled());
 }
 
-ByteView CharColumn::get(ByteView row) const noexcept {
+ByteView CharacterColumn::get(ByteView row) const noexcept {
   return is_null(row) ? ByteView() : RowLayout::padded(row, place());
 }
 
-bool CharColumn::set(MutableBytes row, ByteView text) const noexcept {
+bool CharacterColumn::set(MutableBytes row, ByteView text) const noexcept {
   const ByteView significant = without_padding(text);
   if (significant.size() > place().width) {
     return false;

@@ -160,11 +160,11 @@ class DecimalColumn : public detail::ColumnHandle {
   unsigned scale_;
 };
 
-/// A text of the column's length at most, padded in the row: char.
-class CharColumn : public detail::ColumnHandle {
+/// A text of the column's length at most, padded in the row: character.
+class CharacterColumn : public detail::ColumnHandle {
  public:
-  CharColumn(const RowLayout& layout, std::string_view name)
-      : ColumnHandle(layout, name, ColumnType::char_) {}
+  CharacterColumn(const RowLayout& layout, std::string_view name)
+      : ColumnHandle(layout, name, ColumnType::character) {}
 
   /// Without spaces at its end; a view of the row. Empty if null.
   [[nodiscard]] ByteView get(ByteView row) const noexcept;

@@ -41,12 +41,12 @@ enum class ColumnType : std::uint8_t {
   decimal,    ///< `precision` digits, `scale` of them behind the point
   date,       ///< a Date
   timestamp,  ///< a Timestamp
-  char_,      ///< text of `length` bytes: shorter text is padded with spaces that do not count
+  character,  ///< text of `length` bytes: shorter text is padded with spaces that do not count
   varchar,    ///< text of at most `length` bytes; compared byte by byte
   bytes,      ///< any bytes, at most `length`; compared byte by byte
 };
 
-/// The type's name, as it is spelled in a schema: "int64", "char", "varchar".
+/// The type's name, as it is spelled in a schema: "int64", "character", "varchar".
 [[nodiscard]] std::string_view name_of(ColumnType type) noexcept;
 
 // Limits of schemas, keys and rows. What a page can hold limits keys further: to an eighth of it.
@@ -54,7 +54,7 @@ inline constexpr std::size_t kNameBytesMax = 127;             ///< of tables, co
 inline constexpr std::size_t kColumnsMax = 1000;              ///< of a table
 inline constexpr std::size_t kKeyColumnsMax = 32;             ///< of a primary key or an index
 inline constexpr std::size_t kIndexesMax = 64;                ///< of a table
-inline constexpr std::uint32_t kCharBytesMax = 65'535;        ///< length of char
+inline constexpr std::uint32_t kCharacterBytesMax = 65'535;   ///< length of character
 inline constexpr std::uint32_t kVarcharBytesMax = 1U << 30U;  ///< length of varchar and bytes
 inline constexpr std::uint64_t kRowBytesMax = std::uint64_t{1} << 30U;  ///< of a row beside its key
 inline constexpr std::size_t kKeyBytesMax = 8192;  ///< of a key in the largest pages
@@ -62,7 +62,7 @@ inline constexpr std::size_t kKeyBytesMax = 8192;  ///< of a key in the largest 
 /// A column's type and its parameters; made by the functions in namespace types.
 struct DataType {
   ColumnType type = ColumnType::bytes;
-  std::uint32_t length = 0;     ///< bytes, of char, varchar and bytes; 0 for others
+  std::uint32_t length = 0;     ///< bytes, of character, varchar, bytes; 0 for others
   std::uint32_t precision = 0;  ///< digits, of decimals; 0 for others
   std::uint32_t scale = 0;      ///< digits behind the point, of decimals; 0 for others
   bool nullable = false;
@@ -111,8 +111,8 @@ namespace types {
   return {.type = ColumnType::timestamp};
 }
 /// Text of at most so many bytes, which always takes all of them; spaces at its end do not count.
-[[nodiscard]] constexpr DataType char_(std::uint32_t length_bytes) noexcept {
-  return {.type = ColumnType::char_, .length = length_bytes};
+[[nodiscard]] constexpr DataType character(std::uint32_t length_bytes) noexcept {
+  return {.type = ColumnType::character, .length = length_bytes};
 }
 /// Text of at most so many bytes, not characters; takes what it has.
 [[nodiscard]] constexpr DataType varchar(std::uint32_t length_bytes_max) noexcept {

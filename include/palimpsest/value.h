@@ -29,7 +29,7 @@ enum class ValueKind : std::uint8_t {
   decimal,
   date,
   timestamp,
-  bytes,  ///< of columns char, varchar and bytes
+  bytes,  ///< of columns character, varchar, bytes
 };
 
 [[nodiscard]] std::string_view name_of(ValueKind kind) noexcept;

@@ -58,7 +58,7 @@ TEST(KeyCodec, BytesAreAsTheHeaderSays) {
   EXPECT_EQ(key_of(decimal(19), Decimal::of(1)), "\x80\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01"s);
   EXPECT_EQ(key_of(date(), Date(1)), "\x80\0\0\x01"s);
   EXPECT_EQ(key_of(timestamp(), Timestamp(-1)), "\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF");
-  EXPECT_EQ(key_of(char_(4), "ab "), "ab  ");
+  EXPECT_EQ(key_of(character(4), "ab "), "ab  ");
   EXPECT_EQ(key_of(varchar(4), "a\0\xFF"sv), "a\0\xFF\xFF\0\0"s);
   EXPECT_EQ(key_of(bytes(4), ""), "\0\0"s);
   EXPECT_EQ(key_of(nullable(int8()), {}), "\0"s);
@@ -206,7 +206,7 @@ TEST(KeyCodec, ValuesThatDoNotFitAreRefused) {
 
 TEST(KeyCodec, KeysBeyondTheMemoryAreRefused) {
   const TableSchema table{.name = "t",
-                          .columns = {{"a", int16()}, {"b", char_(3)}, {"c", varchar(9)}},
+                          .columns = {{"a", int16()}, {"b", character(3)}, {"c", varchar(9)}},
                           .key = {"a", "b", "c"}};
   const KeyCodec codec(table);
   const std::vector<Value> values{1, "abc", "de"};

@@ -28,7 +28,8 @@ DataType random_type(Random& random) {
       const auto precision = static_cast<std::uint32_t>(random.between(1, kDecimalDigitsMax));
       return types::decimal(precision, static_cast<std::uint32_t>(random.below(precision + 1)));
     }
-    case ColumnType::char_: return types::char_(static_cast<std::uint32_t>(random.between(1, 20)));
+    case ColumnType::character:
+      return types::character(static_cast<std::uint32_t>(random.between(1, 20)));
     case ColumnType::varchar:
     case ColumnType::bytes:
       return {.type = type,
@@ -119,6 +120,7 @@ TableSchema random_schema(Random& random) {
 
 IndexSchema random_index(Random& random, const TableSchema& table) {
   std::vector<std::string> names;
+  names.reserve(table.columns.size());
   for (const ColumnDefinition& column : table.columns) {
     names.push_back(column.name);
   }
@@ -142,7 +144,7 @@ Value random_value(Random& random, const DataType& type, std::deque<std::string>
     case ColumnType::decimal: return random_decimal(random, type);
     case ColumnType::date: return Date(static_cast<std::int32_t>(random_integer(random, 32)));
     case ColumnType::timestamp: return Timestamp(random_integer(random, 64));
-    case ColumnType::char_:
+    case ColumnType::character:
     case ColumnType::varchar:
     case ColumnType::bytes: break;
   }
@@ -180,7 +182,7 @@ std::weak_ordering order_of(const DataType& type, const Value& a, const Value& b
     case ValueKind::bytes:
     case ValueKind::null: break;
   }
-  if (type.type == ColumnType::char_) {
+  if (type.type == ColumnType::character) {
     return padded(type, a.as_bytes()) <=> padded(type, b.as_bytes());
   }
   return a.as_bytes() <=> b.as_bytes();

@@ -17,8 +17,8 @@ namespace palimpsest::test {
 /// A row's values, and what its texts view. Moved, not copied.
 struct RandomRow {
   RandomRow() = default;
-  RandomRow(RandomRow&&) = default;
-  RandomRow& operator=(RandomRow&&) = default;
+  RandomRow(RandomRow&&) noexcept = default;
+  RandomRow& operator=(RandomRow&&) noexcept = default;
   RandomRow(const RandomRow&) = delete;
   RandomRow& operator=(const RandomRow&) = delete;
 

@@ -25,7 +25,7 @@ TableSchema stock_table() {
                       {"counted", timestamp()},
                       {"quantity", int32()},
                       {"since", date()},
-                      {"district", char_(8)},
+                      {"district", character(8)},
                       {"on", boolean()},
                       {"weight", float64()},
                       {"next", nullable(int32())},
@@ -120,7 +120,7 @@ TEST(RowStruct, WhatCannotBeAMemberIsRefused) {
   EXPECT_TRUE(refused(Member{"next", &Wrong::number},
                       "table \"stock\", column \"next\" of type nullable(int32): it may be null"));
   EXPECT_TRUE(refused(Member{"district", &Wrong::text},
-                      "column \"district\" of type char(8): a member of a struct for it has 8 "
+                      "column \"district\" of type character(8): a member of a struct for it has 8 "
                       "bytes, not 7"));
   EXPECT_TRUE(refused(Member{"price", &Wrong::number}, "it is asked for as int32"));
   EXPECT_TRUE(refused(Member{"id", &Wrong::number}, "in the primary key"));

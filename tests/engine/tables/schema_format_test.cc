@@ -29,7 +29,7 @@ StoredTable small() {
 
 /// The bytes of small().
 const std::string& small_bytes() {
-  static const std::string kBytes =
+  static const std::string bytes =
       "\x01\0\0\0\x05\0\0\0\x02\0\x01\0\x01\0\0\0"  // 0: header
       "\x01t"                                       // 16
       "\x05\0\0\0\0\0\0\0\x02id"                    // 18
@@ -37,7 +37,7 @@ const std::string& small_bytes() {
       "\0\0"                                        // 39: key
       "\x06\0\0\0\x01\0\x02\0\x01i"                 // 41: index
       "\x01\0\0\0"s;                                // 51
-  return kBytes;
+  return bytes;
 }
 
 StoredTable random_table(Random& random) {

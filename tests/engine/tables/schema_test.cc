@@ -50,8 +50,8 @@ TEST(Schema, AllTypesAtTheirLimitsAreValid) {
                                 {"g", decimal(1, 0)},
                                 {"h", decimal(38, 38)},
                                 {"i", timestamp()},
-                                {"j", char_(kCharBytesMax)},
-                                {"k", char_(1)},
+                                {"j", character(kCharacterBytesMax)},
+                                {"k", character(1)},
                                 {"l", varchar(1)},
                                 {"m", varchar(kVarcharBytesMax)},
                                 {"o", bytes()},
@@ -64,7 +64,7 @@ TEST(Schema, TypesPrintAsTheyAreWritten) {
   EXPECT_EQ(text_of(int64()), "int64");
   EXPECT_EQ(text_of(decimal(12, 2)), "decimal(12, 2)");
   EXPECT_EQ(text_of(nullable(varchar(40))), "nullable(varchar(40))");
-  EXPECT_EQ(text_of(char_(2)), "char(2)");
+  EXPECT_EQ(text_of(character(2)), "character(2)");
 }
 
 struct Refusal {
@@ -94,7 +94,7 @@ TEST(Schema, WhatNoTableCanBeIsRefused) {
       {[](TableSchema& table) { table.key = {"id", "closed"}; },
        "column \"closed\" of the primary key may be null"},
       {[](TableSchema& table) {
-         table.columns[1].type = char_(8185);
+         table.columns[1].type = character(8185);
          table.key = {"id", "owner"};
        },
        "at least 8193 bytes, a key has at most 8192"},
@@ -110,8 +110,8 @@ TEST(Schema, WhatNoTableCanBeIsRefused) {
 
 TEST(Schema, WhatNoColumnCanBeIsRefused) {
   const std::vector<Refusal> refusals{
-      column_refused(char_(0), "a length of 0 bytes, it has 1 to 65535"),
-      column_refused(char_(65'536), "a length of 65536 bytes, it has 1 to 65535"),
+      column_refused(character(0), "a length of 0 bytes, it has 1 to 65535"),
+      column_refused(character(65'536), "a length of 65536 bytes, it has 1 to 65535"),
       column_refused(varchar(0), "a length of 0 bytes"),
       column_refused(bytes(kVarcharBytesMax + 1), "a length of 1073741825 bytes"),
       column_refused(decimal(0), "0 digits, it has 1 to 38"),

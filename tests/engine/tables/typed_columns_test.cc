@@ -27,7 +27,7 @@ TableSchema mixed() {
   return {.name = "mixed",
           .columns = {{"id", int32()},
                       {"a", nullable(int16())},
-                      {"b", nullable(char_(3))},
+                      {"b", nullable(character(3))},
                       {"c", nullable(varchar(10))},
                       {"d", nullable(decimal(5, 2))},
                       {"e", bytes(10)},
@@ -54,7 +54,7 @@ TEST(TypedColumns, ReadWhatTheLayoutReads) {
   const RowLayout layout(mixed());
   const std::string row = row_of(layout, some_values());
   EXPECT_EQ(FixedColumn<std::int16_t>(layout, "a").get(row), -2);
-  EXPECT_EQ(CharColumn(layout, "b").get(row), "x");
+  EXPECT_EQ(CharacterColumn(layout, "b").get(row), "x");
   EXPECT_EQ(VariableColumn(layout, "c").get(row), "abc");
   EXPECT_EQ(DecimalColumn(layout, "d").get(row), Decimal::of(-1, 2));
   EXPECT_TRUE(DecimalColumn(layout, "d").unscaled(row) == -1);
@@ -73,7 +73,7 @@ TEST(TypedColumns, NullsAreReadAsSuch) {
   EXPECT_TRUE(a.is_null(row));
   EXPECT_EQ(a.get(row), 0);
   EXPECT_EQ(a.get_nullable(row), std::nullopt);
-  EXPECT_EQ(CharColumn(layout, "b").get(row), "");
+  EXPECT_EQ(CharacterColumn(layout, "b").get(row), "");
   EXPECT_EQ(VariableColumn(layout, "c").get(row), "");
   EXPECT_TRUE(DecimalColumn(layout, "d").is_null(row));
   EXPECT_FALSE(VariableColumn(layout, "e").is_null(row));
@@ -83,7 +83,7 @@ TEST(TypedColumns, WhatIsSetIsTheRowOfTheNewValues) {
   const RowLayout layout(mixed());
   std::string row = row_of(layout, {1, {}, {}, {}, {}, "de", false, {}, Date(1), 9});
   FixedColumn<std::int16_t>(layout, "a").set(bytes_of(row), -2);
-  EXPECT_TRUE(CharColumn(layout, "b").set(bytes_of(row), "xy "));
+  EXPECT_TRUE(CharacterColumn(layout, "b").set(bytes_of(row), "xy "));
   EXPECT_TRUE(DecimalColumn(layout, "d").set(bytes_of(row), Decimal::of(-9995, 1)));
   FixedColumn<bool>(layout, "f").set(bytes_of(row), true);
   EXPECT_TRUE(DecimalColumn(layout, "g").set_unscaled(bytes_of(row), Int128{1} << 65U));
@@ -99,7 +99,7 @@ TEST(TypedColumns, WhatIsSetIsTheRowOfTheNewValues) {
                                  {},
                                  9}));
   EXPECT_EQ(layout.validate(row), std::nullopt);
-  CharColumn(layout, "b").set_null(bytes_of(row));
+  CharacterColumn(layout, "b").set_null(bytes_of(row));
   DecimalColumn(layout, "g").set_null(bytes_of(row));
   EXPECT_EQ(row, row_of(layout, {1, -2, {}, {}, Decimal::of(-99'950, 2), "de", true, {}, {}, 9}));
 }
@@ -108,7 +108,7 @@ TEST(TypedColumns, WhatDoesNotFitChangesNothing) {
   const RowLayout layout(mixed());
   std::string row = row_of(layout, {1, 1, {}, {}, {}, "", false, {}, {}, 9});
   const std::string before = row;
-  EXPECT_FALSE(CharColumn(layout, "b").set(bytes_of(row), "1234"));
+  EXPECT_FALSE(CharacterColumn(layout, "b").set(bytes_of(row), "1234"));
   const DecimalColumn d(layout, "d");
   EXPECT_FALSE(d.set_unscaled(bytes_of(row), 100'000));
   EXPECT_FALSE(d.set_unscaled(bytes_of(row), -100'000));
@@ -142,7 +142,7 @@ TEST(TypedColumns, OtherColumnsAreRefused) {
                       "column \"id\": it is in the primary key, not in the row"));
   EXPECT_TRUE(refused([&] { return DecimalColumn(layout, "a"); }, "asked for as decimal"));
   EXPECT_TRUE(refused([&] { return DecimalColumn(layout, "x"); }, "none of that name"));
-  EXPECT_TRUE(refused([&] { return CharColumn(layout, "c"); }, "asked for as char"));
+  EXPECT_TRUE(refused([&] { return CharacterColumn(layout, "c"); }, "asked for as character"));
   EXPECT_TRUE(refused([&] { return VariableColumn(layout, "b"); }, "asked for as varchar"));
 }
 
@@ -179,8 +179,8 @@ class Setter {
         EXPECT_EQ(handle.get(row), value.as_decimal());
         return true;
       }
-      case ColumnType::char_: {
-        const CharColumn handle(layout_, table_.columns[column].name);
+      case ColumnType::character: {
+        const CharacterColumn handle(layout_, table_.columns[column].name);
         EXPECT_TRUE(handle.set(bytes_of(row), value.as_bytes()));
         return true;
       }
