@@ -243,6 +243,10 @@ TEST(KeyCodec, HostileKeysAreRefused) {
   EXPECT_THAT(fault(boolean(), "\x02", closed), ::testing::HasSubstr("neither false nor true"));
   EXPECT_THAT(fault(decimal(2), "\x80\0\0\0\0\0\0\x64"s, closed),
               ::testing::HasSubstr("more than 2 digits"));
+  EXPECT_THAT(fault(decimal(2), "\x7F\xFF\xFF\xFF\xFF\xFF\xFF\x9C"s, closed),
+              ::testing::HasSubstr("more than 2 digits"));
+  EXPECT_EQ(fault(decimal(2), "\x80\0\0\0\0\0\0\x63"s, closed), "a key");
+  EXPECT_EQ(fault(decimal(2), "\x7F\xFF\xFF\xFF\xFF\xFF\xFF\x9D"s, closed), "a key");
   const std::string other = "a number in a form that keys do not have";
   EXPECT_THAT(fault(float32(), "\x7F\xFF\xFF\xFF", closed), ::testing::HasSubstr(other)) << "-0";
   EXPECT_THAT(fault(float64(), "\xFF\xF8\0\0\0\0\0\x01"s, closed), ::testing::HasSubstr(other));

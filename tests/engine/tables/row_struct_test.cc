@@ -107,6 +107,31 @@ TEST(RowStruct, MembersMayLieAnywhere) {
   EXPECT_EQ(row, stock_row(layout, {{}, {}, 4, {}, 8, {}, {}, {}, -2.5}));
 }
 
+TEST(RowStruct, NeighboursInTheRowNeedNotBeNeighboursInTheStruct) {
+  struct Reversed {
+    Date since;
+    std::int32_t quantity;
+  };
+  const RowLayout layout(stock_table());
+  const RowStruct<Reversed> reversed(layout, Member{"since", &Reversed::since},
+                                     Member{"quantity", &Reversed::quantity});
+  EXPECT_EQ(reversed.pieces(), 2U);
+  const Reversed found = reversed.get(stock_row(layout));
+  EXPECT_EQ(found.quantity, -3);
+  EXPECT_EQ(found.since, Date(11));
+}
+
+TEST(RowStructDeathTest, AColumnIsOneMember) {
+  struct Twice {
+    std::int32_t one;
+    std::int32_t other;
+  };
+  const RowLayout layout(stock_table());
+  EXPECT_DEATH(
+      RowStruct<Twice>(layout, Member{"quantity", &Twice::one}, Member{"quantity", &Twice::other}),
+      "a column is one member of a struct");
+}
+
 TEST(RowStruct, WhatCannotBeAMemberIsRefused) {
   struct Wrong {
     std::int32_t number;

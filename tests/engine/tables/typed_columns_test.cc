@@ -126,6 +126,12 @@ TEST(TypedColumns, ADecimalBeyondItsDigitsIsCorruption) {
   const DecimalColumn a(layout, "a");
   EXPECT_TRUE(a.unscaled(row) > 0);
   EXPECT_EQ(test::error_of([&] { return a.get(row); }, "more digits"), ErrorCode::corruption);
+  const RowLayout two({.name = "t", .columns = {{"id", int8()}, {"a", decimal(2)}}, .key = {"id"}});
+  const DecimalColumn b(two, "a");
+  for (const std::string& beyond : {"\x64\0\0\0\0\0\0\0"s, "\x9C\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s}) {
+    EXPECT_EQ(test::error_of([&] { return b.get(beyond); }, "more digits"), ErrorCode::corruption);
+  }
+  EXPECT_EQ(b.get("\x9D\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s), Decimal::of(-99));
 }
 
 TEST(TypedColumns, OtherColumnsAreRefused) {
