@@ -24,6 +24,7 @@
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/test_seconds.h"
 #include "tests/support/thread_group.h"
 #include "tests/support/tree_fixture.h"
 

@@ -21,6 +21,7 @@
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
+#include "tests/support/test_seconds.h"
 #include "tests/support/tree_fixture.h"
 
 namespace palimpsest::btree {

@@ -11,7 +11,7 @@
 
 #include "tests/crash/campaign.h"
 #include "tests/support/seed.h"
-#include "tests/support/tree_fixture.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::crash {
 namespace {

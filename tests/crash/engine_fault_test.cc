@@ -17,7 +17,7 @@
 
 #include "tests/crash/fault_session.h"
 #include "tests/support/sim_random.h"
-#include "tests/support/tree_fixture.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::engine::test {
 namespace {

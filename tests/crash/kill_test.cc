@@ -35,7 +35,7 @@
 #include "tests/support/seed.h"
 #include "tests/support/sim_random.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/support/tree_fixture.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::engine::test {
 namespace {

@@ -19,8 +19,8 @@
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/sim_random.h"
+#include "tests/support/test_seconds.h"
 #include "tests/support/thread_group.h"
-#include "tests/support/tree_fixture.h"
 
 namespace palimpsest::engine::test {
 namespace {

@@ -24,6 +24,7 @@
 #include "btree/cursor.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
+#include "tests/support/test_seconds.h"
 #include "tests/support/thread_group.h"
 #include "tests/support/tree_fixture.h"
 #include "versioning/writer.h"

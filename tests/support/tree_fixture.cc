@@ -1,6 +1,5 @@
 #include "tests/support/tree_fixture.h"
 
-#include <cstdlib>
 #include <utility>
 
 #include "btree/audit.h"
@@ -70,11 +69,6 @@ void TreeDatabase::close() {
     return ::testing::AssertionFailure() << tree.text() << space.text();
   }
   return ::testing::AssertionSuccess();
-}
-
-double test_seconds(double otherwise) {
-  const char* given = std::getenv("PALIMPSEST_TEST_SECONDS");
-  return given != nullptr ? std::strtod(given, nullptr) : otherwise;
 }
 
 }  // namespace palimpsest::test

@@ -73,9 +73,6 @@ class TreeDatabase {
   std::optional<btree::BTree> tree_;
 };
 
-/// How long a time-bounded test runs: PALIMPSEST_TEST_SECONDS, or `otherwise`.
-[[nodiscard]] double test_seconds(double otherwise);
-
 /// Success if tree and space map pass the audit: no fault, no page lost, none used twice.
 [[nodiscard]] ::testing::AssertionResult sound(TreeDatabase& database);
 

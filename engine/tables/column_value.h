@@ -1,0 +1,67 @@
+// Values and the types of columns: which fit which, and the integers that stand for them in rows
+// and keys.
+//
+// Every type of fixed width, but for character, is stored as one integer of that width: what a
+// boolean, an integer, a date (days) or a timestamp (microseconds) is, the bits of a floating-point
+// number, and the unscaled integer of a decimal, whose scale is the column's. Rows store it
+// little-endian, keys in an order of their own (key_writer.h).
+//
+// Failure: misfit() is asked first; the other functions do as if it had been.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "palimpsest/schema.h"
+#include "palimpsest/value.h"
+
+#include "base/bytes.h"
+
+namespace palimpsest::engine {
+
+/// Most digits of a decimal that is stored in 8 bytes; others take 16.
+inline constexpr std::uint32_t kDigitsOfEightBytes = 18;
+
+/// Bytes of the type's values in rows and keys; 0 for varchar and bytes.
+[[nodiscard]] constexpr std::uint32_t fixed_bytes(const DataType& type) noexcept {
+  switch (type.type) {
+    case ColumnType::boolean:
+    case ColumnType::int8: return 1;
+    case ColumnType::int16: return 2;
+    case ColumnType::int32:
+    case ColumnType::float32:
+    case ColumnType::date: return 4;
+    case ColumnType::int64:
+    case ColumnType::float64:
+    case ColumnType::timestamp: return 8;
+    case ColumnType::decimal: return type.precision <= kDigitsOfEightBytes ? 8 : 16;
+    case ColumnType::character: return type.length;
+    case ColumnType::varchar:
+    case ColumnType::bytes: break;
+  }
+  return 0;
+}
+
+/// Text without the spaces at its end.
+[[nodiscard]] constexpr ByteView without_padding(ByteView text) noexcept {
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+/// Why the value cannot be one of this type; nothing if it can.
+[[nodiscard]] std::optional<std::string> misfit(const DataType& type, const Value& value);
+/// Throws invalid_argument, which names table and column, for a misfit.
+void require_fit(const std::string& table, const ColumnDefinition& column, const Value& value);
+
+/// The integer of a value that is not null, of a type that has one. Nothing stands above the bytes
+/// of its width, for types without a sign; the sign for others.
+[[nodiscard]] Int128 stored_integer(const DataType& type, const Value& value) noexcept;
+/// The value that an integer of the type's width stands for; what is above is ignored. Throws
+/// corruption for a decimal of more digits than the column has.
+[[nodiscard]] Value value_of(const DataType& type, Int128 stored);
+/// Why no value has this integer; nothing if one has. For bytes that may be hostile.
+[[nodiscard]] std::optional<std::string> fault_of_integer(const DataType& type, Int128 stored);
+
+}  // namespace palimpsest::engine

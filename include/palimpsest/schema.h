@@ -1,0 +1,175 @@
+// What a table's columns are, and its indexes.
+//
+// A schema is a plain aggregate, written down where the table is made:
+//
+//   using namespace palimpsest::types;
+//   const TableSchema accounts{.name = "account",
+//                              .columns = {{"id", int64()},
+//                                          {"owner", varchar(40)},
+//                                          {"balance", decimal(12, 2)},
+//                                          {"closed", nullable(date())}},
+//                              .key = {"id"}};
+//   const IndexSchema by_owner{.name = "by_owner", .columns = {"owner"}};
+//
+// The plainest table is key_value_table("blobs"): key bytes and value bytes.
+// Lengths are limits, not sizes: a row takes what its texts have. What a schema alone cannot say is
+// asked when a row is written: whether its key, and the row, are short enough.
+// Failure: validate() throws Error invalid_argument, which names table, column and limit.
+// Thread-safety: plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "palimpsest/types.h"
+
+namespace palimpsest {
+
+/// What kind of values a column holds. The numbers are part of the catalog's format.
+enum class ColumnType : std::uint8_t {
+  boolean = 1,
+  int8,
+  int16,
+  int32,
+  int64,
+  float32,
+  float64,
+  decimal,    ///< `precision` digits, `scale` of them behind the point
+  date,       ///< a Date
+  timestamp,  ///< a Timestamp
+  character,  ///< text of `length` bytes: shorter text is padded with spaces that do not count
+  varchar,    ///< text of at most `length` bytes; compared byte by byte
+  bytes,      ///< any bytes, at most `length`; compared byte by byte
+};
+
+/// The type's name, as it is spelled in a schema: "int64", "character", "varchar".
+[[nodiscard]] std::string_view name_of(ColumnType type) noexcept;
+
+// Limits of schemas, keys and rows. What a page can hold limits keys further: to an eighth of it.
+inline constexpr std::size_t kNameBytesMax = 127;             ///< of tables, columns, indexes
+inline constexpr std::size_t kColumnsMax = 1000;              ///< of a table
+inline constexpr std::size_t kKeyColumnsMax = 32;             ///< of a primary key or an index
+inline constexpr std::size_t kIndexesMax = 64;                ///< of a table
+inline constexpr std::uint32_t kCharacterBytesMax = 65'535;   ///< length of character
+inline constexpr std::uint32_t kVarcharBytesMax = 1U << 30U;  ///< length of varchar and bytes
+inline constexpr std::uint64_t kRowBytesMax = std::uint64_t{1} << 30U;  ///< of a row beside its key
+inline constexpr std::size_t kKeyBytesMax = 8192;  ///< of a key in the largest pages
+
+/// A column's type and its parameters; made by the functions in namespace types.
+struct DataType {
+  ColumnType type = ColumnType::bytes;
+  std::uint32_t length = 0;     ///< bytes, of character, varchar, bytes; 0 for others
+  std::uint32_t precision = 0;  ///< digits, of decimals; 0 for others
+  std::uint32_t scale = 0;      ///< digits behind the point, of decimals; 0 for others
+  bool nullable = false;
+
+  friend bool operator==(const DataType&, const DataType&) = default;
+};
+
+/// Its spelling: "decimal(12, 2)", "nullable(varchar(40))".
+[[nodiscard]] std::string text_of(const DataType& type);
+
+/// The types of columns, as they are spelled in schemas.
+namespace types {
+
+[[nodiscard]] constexpr DataType boolean() noexcept {
+  return {.type = ColumnType::boolean};
+}
+[[nodiscard]] constexpr DataType int8() noexcept {
+  return {.type = ColumnType::int8};
+}
+[[nodiscard]] constexpr DataType int16() noexcept {
+  return {.type = ColumnType::int16};
+}
+[[nodiscard]] constexpr DataType int32() noexcept {
+  return {.type = ColumnType::int32};
+}
+[[nodiscard]] constexpr DataType int64() noexcept {
+  return {.type = ColumnType::int64};
+}
+[[nodiscard]] constexpr DataType float32() noexcept {
+  return {.type = ColumnType::float32};
+}
+[[nodiscard]] constexpr DataType float64() noexcept {
+  return {.type = ColumnType::float64};
+}
+/// 1 to 38 digits, `scale` of them behind the point.
+[[nodiscard]] constexpr DataType decimal(std::uint32_t precision,
+                                         std::uint32_t scale = 0) noexcept {
+  return {.type = ColumnType::decimal, .precision = precision, .scale = scale};
+}
+/// A Date.
+[[nodiscard]] constexpr DataType date() noexcept {
+  return {.type = ColumnType::date};
+}
+/// A Timestamp, in microseconds UTC.
+[[nodiscard]] constexpr DataType timestamp() noexcept {
+  return {.type = ColumnType::timestamp};
+}
+/// Text of at most so many bytes, which always takes all of them; spaces at its end do not count.
+[[nodiscard]] constexpr DataType character(std::uint32_t length_bytes) noexcept {
+  return {.type = ColumnType::character, .length = length_bytes};
+}
+/// Text of at most so many bytes, not characters; takes what it has.
+[[nodiscard]] constexpr DataType varchar(std::uint32_t length_bytes_max) noexcept {
+  return {.type = ColumnType::varchar, .length = length_bytes_max};
+}
+/// Any bytes, at most so many; takes what it has.
+[[nodiscard]] constexpr DataType bytes(std::uint32_t length_bytes_max = kVarcharBytesMax) noexcept {
+  return {.type = ColumnType::bytes, .length = length_bytes_max};
+}
+/// The same type, which may also be null.
+[[nodiscard]] constexpr DataType nullable(DataType type) noexcept {
+  type.nullable = true;
+  return type;
+}
+
+}  // namespace types
+
+/// A column: what it is called in its table, and what it holds.
+struct ColumnDefinition {
+  std::string name;
+  DataType type{};
+
+  friend bool operator==(const ColumnDefinition&, const ColumnDefinition&) = default;
+};
+
+/// A table: its columns and its primary key, by which its rows are ordered and no two are the same.
+struct TableSchema {
+  std::string name;
+  std::vector<ColumnDefinition> columns{};
+  /// The names of the primary key's columns, the most significant first; not nullable.
+  std::vector<std::string> key{};
+
+  /// Throws invalid_argument for what no table can be: names that are empty, too long, have control
+  /// characters or are there twice; parameters that a type does not have, or beyond a limit; no
+  /// key; key columns that may be null.
+  void validate() const;
+  /// The number of the column of that name, from 0 in declared order; nothing if there is none.
+  [[nodiscard]] std::optional<std::size_t> find_column(std::string_view column) const noexcept;
+
+  friend bool operator==(const TableSchema&, const TableSchema&) = default;
+};
+
+/// A secondary index: another order of a table's rows. Rows that are equal in it are in the order
+/// of the primary key, which need not be named.
+struct IndexSchema {
+  std::string name;
+  std::vector<std::string> columns{};  ///< their names, the most significant first; may be nullable
+  /// No two rows have the same values in all of the columns. Rows with a null there do not count.
+  bool unique = false;
+
+  /// Throws invalid_argument for what no index of that table, which is valid, can be.
+  void validate(const TableSchema& table) const;
+
+  friend bool operator==(const IndexSchema&, const IndexSchema&) = default;
+};
+
+/// A table of the columns "key" and "value", both bytes.
+[[nodiscard]] TableSchema key_value_table(std::string name);
+
+}  // namespace palimpsest

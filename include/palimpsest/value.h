@@ -1,0 +1,105 @@
+// One column's value at run time, for code that learns only then which columns there are: loaders,
+// printers, checks. Code that knows its columns reads and writes them as C++ types.
+//
+// Text and bytes are views. Rows are read where they lie and fields of a file are parsed where they
+// lie, so that a value with a string of its own would allocate for nearly every one; who keeps a
+// value longer keeps the row. Texts that are about to go away (std::string&&) are refused.
+// Thread-safety: a plain value. Failure: asking for another kind than it is throws Error
+// invalid_argument, which names both.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "palimpsest/types.h"
+
+namespace palimpsest {
+
+/// What a Value is.
+enum class ValueKind : std::uint8_t {
+  null = 0,
+  boolean,
+  integer,   ///< of columns int8 to int64
+  floating,  ///< of columns float32 and float64
+  decimal,
+  date,
+  timestamp,
+  bytes,  ///< of columns character, varchar, bytes
+};
+
+[[nodiscard]] std::string_view name_of(ValueKind kind) noexcept;
+
+/// A value of any column, or null. Made of what it is; read by the as_...() of its kind().
+class Value {
+ public:
+  /// Null.
+  constexpr Value() noexcept = default;
+
+  // Implicit on purpose: a list of values is written {7, "Ada", Date::of(...)}.
+  // NOLINTBEGIN(google-explicit-constructor)
+  template <std::same_as<bool> Boolean>
+  constexpr Value(Boolean value) noexcept : content_(value) {}
+  /// Any integer type whose values are all in std::int64_t.
+  template <std::integral Integer>
+    requires(!std::same_as<Integer, bool> && !std::same_as<Integer, char> &&
+             (sizeof(Integer) < sizeof(std::int64_t) ||
+              (sizeof(Integer) == sizeof(std::int64_t) && std::signed_integral<Integer>)))
+  constexpr Value(Integer value) noexcept : content_(static_cast<std::int64_t>(value)) {}
+  template <class Floating>
+    requires(std::same_as<Floating, double> || std::same_as<Floating, float>)
+  constexpr Value(Floating value) noexcept : content_(static_cast<double>(value)) {}
+  constexpr Value(const Decimal& value) noexcept : content_(value) {}
+  constexpr Value(Date value) noexcept : content_(value) {}
+  constexpr Value(Timestamp value) noexcept : content_(value) {}
+  constexpr Value(std::string_view value) noexcept : content_(value) {}
+  /// A text that ends with a zero; not null.
+  constexpr Value(const char* value) noexcept : content_(std::string_view(value)) {}
+  constexpr Value(const std::string& value) noexcept : content_(std::string_view(value)) {}
+  Value(std::string&& value) = delete;
+  Value(std::nullptr_t) = delete;  // null is Value(), or {} in a list
+  // NOLINTEND(google-explicit-constructor)
+
+  [[nodiscard]] constexpr ValueKind kind() const noexcept {
+    return static_cast<ValueKind>(content_.index());
+  }
+  [[nodiscard]] constexpr bool is_null() const noexcept { return kind() == ValueKind::null; }
+
+  [[nodiscard]] bool as_boolean() const { return as<bool>(ValueKind::boolean); }
+  [[nodiscard]] std::int64_t as_integer() const { return as<std::int64_t>(ValueKind::integer); }
+  [[nodiscard]] double as_floating() const { return as<double>(ValueKind::floating); }
+  [[nodiscard]] Decimal as_decimal() const { return as<Decimal>(ValueKind::decimal); }
+  [[nodiscard]] Date as_date() const { return as<Date>(ValueKind::date); }
+  [[nodiscard]] Timestamp as_timestamp() const { return as<Timestamp>(ValueKind::timestamp); }
+  /// Lives as long as what the value was made of.
+  [[nodiscard]] std::string_view as_bytes() const { return as<std::string_view>(ValueKind::bytes); }
+
+  /// For people: "null", "true", "-12.30", "2024-02-29"; bytes are as they are.
+  [[nodiscard]] std::string text() const;
+
+  /// Equal as keys are: of one kind, +0.0 is -0.0, NaN is NaN, and decimals by their number.
+  friend bool operator==(const Value& a, const Value& b) noexcept;
+  friend std::ostream& operator<<(std::ostream& out, const Value& value);
+
+ private:
+  using Content = std::variant<std::monostate, bool, std::int64_t, double, Decimal, Date, Timestamp,
+                               std::string_view>;
+
+  template <class Type>
+  [[nodiscard]] const Type& as(ValueKind wanted) const {
+    const Type* value = std::get_if<Type>(&content_);
+    if (value == nullptr) [[unlikely]] {
+      refuse(wanted);
+    }
+    return *value;
+  }
+  [[noreturn]] void refuse(ValueKind wanted) const;
+
+  Content content_;
+};
+
+}  // namespace palimpsest

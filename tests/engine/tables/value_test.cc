@@ -1,0 +1,72 @@
+// Values: their kinds, what they compare as, what is refused.
+#include "palimpsest/value.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tests/support/error_of.h"
+
+namespace palimpsest {
+namespace {
+
+static_assert(!std::is_constructible_v<Value, std::string&&>, "a text that goes away");
+static_assert(!std::is_constructible_v<Value, std::uint64_t>, "not all of them fit");
+static_assert(!std::is_constructible_v<Value, char>);
+static_assert(!std::is_constructible_v<Value, int*>);
+static_assert(!std::is_constructible_v<Value, std::nullptr_t>, "null is Value()");
+static_assert(!std::is_constructible_v<Value, Int128>, "not all of them fit");
+
+TEST(Value, KindsFollowFromWhatTheyAreMadeOf) {
+  const std::string text = "Ada";
+  const std::vector<Value> values{{},    true,           7,       std::uint32_t{8}, 1.5, 0.5F,
+                                  "Ada", Decimal::of(1), Date(3), Timestamp(4),     text};
+  using enum ValueKind;
+  const std::vector<ValueKind> kinds{null,  boolean, integer, integer,   floating, floating,
+                                     bytes, decimal, date,    timestamp, bytes};
+  ASSERT_EQ(values.size(), kinds.size());
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    EXPECT_EQ(values[at].kind(), kinds[at]) << at;
+  }
+  EXPECT_EQ(values[10].as_bytes().data(), text.data()) << "a view";
+  EXPECT_EQ(values[3].as_integer(), 8);
+}
+
+TEST(Value, AskingForAnotherKindIsRefused) {
+  EXPECT_EQ(test::error_of([] { return Value(1).as_bytes(); }, "asked for as bytes, it is integer"),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(test::error_of([] { return Value().as_integer(); }, "it is null"),
+            ErrorCode::invalid_argument);
+}
+
+TEST(Value, EqualAsKeysAre) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(Value(nan), Value(std::copysign(nan, -1.0)));
+  EXPECT_NE(Value(nan), Value(1.0));
+  EXPECT_NE(Value(1.0), Value(nan));
+  EXPECT_EQ(Value(0.0), Value(-0.0));
+  EXPECT_EQ(Value(Decimal::of(10, 1)), Value(Decimal::of(1)));
+  EXPECT_NE(Value(1), Value(true));
+  EXPECT_NE(Value(""), Value());
+  EXPECT_EQ(Value(std::string_view("a\0b", 3)), Value(std::string_view("a\0b", 3)));
+  EXPECT_NE(Value(std::string_view("a\0b", 3)), Value("a"));
+}
+
+TEST(Value, TextIsForPeople) {
+  EXPECT_EQ(Value().text(), "null");
+  EXPECT_EQ(Value(false).text(), "false");
+  EXPECT_EQ(Value(-7).text(), "-7");
+  EXPECT_EQ(Value(0.1).text(), "0.1");
+  EXPECT_EQ(Value(Decimal::of(-1230, 2)).text(), "-12.30");
+  EXPECT_EQ(Value(Date(0)).text(), "1970-01-01");
+  EXPECT_EQ(Value(Timestamp(0)).text(), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(Value("text").text(), "text");
+}
+
+}  // namespace
+}  // namespace palimpsest
