@@ -94,7 +94,11 @@ class Process {
   template <class Body>
   explicit Process(const Body& body) {
     std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0 || (process_ = ::fork()) < 0) {
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+      throw std::runtime_error("no pipe can be made");
+    }
+    process_ = ::fork();
+    if (process_ < 0) {
       throw std::runtime_error("no process can be started");
     }
     if (process_ == 0) {
@@ -187,6 +191,7 @@ int work(const std::string& path, const DatabaseOptions& options, std::vector<Ki
   };
   {
     std::vector<std::jthread> running;
+    running.reserve(kKillThreads);
     for (std::uint32_t i = 0; i < kKillThreads; ++i) {
       running.emplace_back(body, i);
     }
@@ -199,7 +204,7 @@ int work(const std::string& path, const DatabaseOptions& options, std::vector<Ki
 class Lives {
  public:
   Lives(const std::filesystem::path& parent, std::uint64_t seed)
-      : seed_(seed), random_(seed), directory_(parent) {
+      : random_(seed), directory_(parent) {
     for (std::uint32_t i = 0; i < kKillThreads; ++i) {
       threads_.emplace_back(seed, i);
     }
@@ -312,7 +317,6 @@ class Lives {
     database->close();
   }
 
-  const std::uint64_t seed_;
   SimRandom random_;
   TemporaryDirectory directory_;
   std::vector<KillThread> threads_;
