@@ -64,6 +64,7 @@ TEST(EncodedKey, KeepsTheOrderOfNumbers) {
 TEST(EncodedKey, KeepsTheOrderOfNames) {
   Random random(palimpsest::test::seed());
   std::vector<CustomerNameKey> keys;
+  keys.reserve(1'001);
   for (int i = 0; i < 1'000; ++i) {
     keys.push_back({1, 1, last_name(number_between(random, 0, 20)), random_text<16>(random, 0, 16),
                     number_between(random, 1, 3)});

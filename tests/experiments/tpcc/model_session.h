@@ -225,7 +225,11 @@ class ModelSession {
  private:
   bool meets_conflict() {
     check(open_, "an operation outside a transaction");
-    return until_conflict_ != 0 && --until_conflict_ == 0;
+    if (until_conflict_ == 0) {
+      return false;
+    }
+    --until_conflict_;
+    return until_conflict_ == 0;
   }
   bool meets_conflict_writing() {
     check(intent_ == Intent::read_write, "a write of a transaction that was to read only");
