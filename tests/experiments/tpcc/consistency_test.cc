@@ -295,6 +295,8 @@ TEST(PaymentSums, HoldWarehousesOfTheirRange) {
   row.customer_district = 1;
   row.customer = kCustomers;
   sums.add(row);
+  row.district = 11;  // not the first of warehouse 18
+  sums.add(row);
   row.warehouse = 16;
   sums.add(row);
   row.customer_warehouse = 19;
@@ -304,7 +306,7 @@ TEST(PaymentSums, HoldWarehousesOfTheirRange) {
   sums.add(row);
   EXPECT_EQ(sums.taken(17, 10), 5);
   EXPECT_EQ(sums.taken(18, 1), 0);
-  EXPECT_EQ(sums.paid_by({18, 1, kCustomers}), 10);
+  EXPECT_EQ(sums.paid_by({18, 1, kCustomers}), 15);
   EXPECT_EQ(sums.paid_by({18, 2, 1}), 0);
   EXPECT_EQ(sums.paid_by({19, 1, kCustomers}), 0);
 }
