@@ -1,5 +1,6 @@
 #include "experiments/tpcc/input.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -110,6 +111,7 @@ CustomerChoice InputSource::choose_customer(const DistrictKey& district) noexcep
 }
 
 PaymentInput InputSource::payment(Date now) noexcept {
+  check(now > kNoDate, "a payment without a date");
   PaymentInput input;
   input.district = {home(), district()};
   DistrictKey of_customer = input.district;
@@ -119,7 +121,10 @@ PaymentInput InputSource::payment(Date now) noexcept {
   input.customer = choose_customer(of_customer);
   input.amount = cents_between(random_, 1'00, 5'000'00);
   input.date = now;
-  ++last_history_.sequence;
+  // The clock may stand still between two payments, and microseconds are more than one thread
+  // makes: numbers do not run away from the dates that a later run begins with.
+  last_history_.sequence =
+      std::max(last_history_.sequence + 1, static_cast<std::uint64_t>(input.date));
   input.history = last_history_;
   return input;
 }

@@ -122,12 +122,13 @@ class Deck {
 
 class InputSource {
  public:
-  /// `constants` are those of the run, the same for all its sources. `writer` names the history
-  /// rows: above 0, and no source has ever had the same on this database.
+  /// `constants` are those of the run, the same for all its sources. `writer`, above 0, names the
+  /// history rows: the number of the thread, say. No two sources of a run have the same; those of
+  /// another run may, if it is over before the first date given to this one.
   InputSource(std::uint64_t seed, const NonUniformConstants& constants,
               const Warehouses& warehouses, std::uint64_t writer) noexcept;
 
-  /// The next transaction of the mix; `now` is the date of what it enters.
+  /// The next transaction of the mix; `now`, not kNoDate, is the date of what it enters.
   [[nodiscard]] Input next(Date now) noexcept;
 
   [[nodiscard]] NewOrderInput new_order(Date now) noexcept;
@@ -147,7 +148,7 @@ class InputSource {
   Random random_;
   NonUniformConstants constants_;
   Warehouses warehouses_;
-  HistoryKey last_history_;
+  HistoryKey last_history_;  ///< of the newest payment
   Deck deck_;
 };
 

@@ -1,24 +1,22 @@
 // The keys of the nine tables of TPC-C, and of the two indexes its transactions need.
 //
 // A row has its key beside it, not in it: a key-value engine stores the key once. Keys are ordered
-// by their columns as declared; columns() ties them, for encoders and messages. HISTORY has no
-// primary key (clause 1.3.1), so its rows are named by who wrote them: they arrive in key order, as
-// in a heap.
+// by their columns as declared; columns() ties them, for encoders and messages.
 // Thread-safety: plain values.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <compare>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <tuple>
 
-#include "experiments/tpcc/fixed_text.h"
+#include "experiments/tables/fixed_text.h"
+#include "experiments/tables/key.h"
 #include "experiments/tpcc/rows.h"
 
 namespace palimpsest::experiments::tpcc {
+
+using experiments::describe;  // this namespace has others
 
 enum class Table : std::uint8_t {
   item = 1,
@@ -76,11 +74,15 @@ struct CustomerKey {
   auto operator<=>(const CustomerKey&) const = default;
 };
 
+/// HISTORY has no primary key (clause 1.3.1); engines want one. Its rows are named by the thread
+/// that writes them and a number of that thread's, which grows with the date: each thread appends,
+/// as to a heap, and a later run goes on behind the rows of those before it, whatever threads they
+/// had.
 struct HistoryKey {
   using Row = HistoryRow;
   static constexpr Table kTable = Table::history;
-  std::uint64_t writer = 0;  ///< 0: the initial population
-  std::uint64_t sequence = 0;
+  std::uint64_t writer = 0;    ///< 0: the initial population
+  std::uint64_t sequence = 0;  ///< the date, or more (input.h); of the population: from 1 on
   static constexpr auto columns(auto& key) noexcept { return std::tie(key.writer, key.sequence); }
   auto operator<=>(const HistoryKey&) const = default;
 };
@@ -157,26 +159,5 @@ struct OrderCustomerKey {
   }
   auto operator<=>(const OrderCustomerKey&) const = default;
 };
-
-/// The columns that are not key.
-template <class Key>
-using RowOf = typename Key::Row;
-
-/// "table (column, column)", for messages.
-template <class Key>
-[[nodiscard]] std::string describe(const Key& key) {
-  std::string text{name_of(Key::kTable)};
-  std::string_view separator = " (";
-  const auto append = [&](const auto& column) {
-    if constexpr (requires { column.view(); }) {
-      text += fmt::format("{}{}", separator, column.view());
-    } else {
-      text += fmt::format("{}{}", separator, column);
-    }
-    separator = ", ";
-  };
-  std::apply([&](const auto&... column) { (append(column), ...); }, Key::columns(key));
-  return text + ")";
-}
 
 }  // namespace palimpsest::experiments::tpcc

@@ -7,9 +7,10 @@
 #include <array>
 #include <cstddef>
 
+#include "experiments/tables/transaction_scope.h"
 #include "experiments/tpcc/input.h"
 #include "experiments/tpcc/random.h"
-#include "experiments/tpcc/transaction_scope.h"
+#include "experiments/tpcc/session.h"
 
 namespace palimpsest::experiments::tpcc {
 

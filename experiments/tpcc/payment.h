@@ -1,9 +1,10 @@
 // The Payment transaction (clause 2.5.2): a customer pays at a warehouse, not always their own.
 #pragma once
 
+#include "experiments/tables/transaction_scope.h"
 #include "experiments/tpcc/customer_choice.h"
 #include "experiments/tpcc/input.h"
-#include "experiments/tpcc/transaction_scope.h"
+#include "experiments/tpcc/session.h"
 
 namespace palimpsest::experiments::tpcc {
 

@@ -9,27 +9,6 @@
 namespace palimpsest::experiments::tpcc {
 namespace {
 
-constexpr std::string_view kAlphanumeric =
-    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-constexpr std::string_view kDigits = "0123456789";
-
-/// Characters of `set`, ten of each word that is drawn: size^10 fits 64 bits.
-void fill(Random& random, std::string_view set, std::span<char> out) noexcept {
-  constexpr std::size_t kCharactersOfWord = 10;
-  std::uint64_t words = 1;
-  for (std::size_t i = 0; i < kCharactersOfWord; ++i) {
-    words *= set.size();
-  }
-  for (std::size_t at = 0; at < out.size(); at += kCharactersOfWord) {
-    std::uint64_t word = random.below(words);
-    const std::size_t end = std::min(out.size(), at + kCharactersOfWord);
-    for (std::size_t i = at; i < end; ++i) {
-      out[i] = set[word % set.size()];
-      word /= set.size();
-    }
-  }
-}
-
 /// Whether a run may use `run` on names made with `load` (clause 2.1.6.1).
 bool may_follow(Number run, Number load) noexcept {
   const Number delta = std::abs(run - load);
@@ -69,14 +48,6 @@ FixedText<16> last_name(Number number) noexcept {
     size += syllable.copy(bytes.data() + size, bytes.size() - size);
   }
   return FixedText<16>({bytes.data(), size});
-}
-
-void fill_alphanumeric(Random& random, std::span<char> out) noexcept {
-  fill(random, kAlphanumeric, out);
-}
-
-void fill_digits(Random& random, std::span<char> out) noexcept {
-  fill(random, kDigits, out);
 }
 
 FixedText<9> random_zip(Random& random) noexcept {

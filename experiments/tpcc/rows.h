@@ -1,18 +1,20 @@
 // The nine tables of TPC-C: the columns that are not key (keys.h has those), and how many rows.
 //
 // Column widths are those of clause 1.3.1; money is in cents, rates in 1/10000, dates in
-// microseconds since 1970. Every row is trivially copyable: an engine may store it as it is.
+// microseconds since 1970. A row in memory has room for all its texts; encoded_row.h makes of it
+// what is stored. columns() lists the columns as stored: what always has the same size comes first
+// and so stands at fixed offsets, what grows (C_DATA) last.
 // Thread-safety: plain values.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
-#include "experiments/tpcc/fixed_text.h"
+#include "experiments/tables/columns.h"
+#include "experiments/tables/fixed_text.h"
 
 namespace palimpsest::experiments::tpcc {
 
-using Number = std::int32_t;  ///< identifiers from 1 on, and counts
 using Cents = std::int64_t;
 using Rate = std::int32_t;  ///< in 1/10000
 using Date = std::int64_t;  ///< in microseconds since 1970
@@ -43,6 +45,9 @@ struct ItemRow {
   Number image = 0;
   FixedText<24> name;
   FixedText<50> data;
+  static constexpr auto columns(auto& row) noexcept {
+    return columns_of(row.price, row.image, row.name, row.data);
+  }
   bool operator==(const ItemRow&) const = default;
 };
 
@@ -51,6 +56,10 @@ struct WarehouseRow {
   Rate tax = 0;
   FixedText<10> name;
   Address address;
+  static constexpr auto columns(auto& row) noexcept {
+    return columns_of(row.ytd, row.tax, full(row.address.state), full(row.address.zip), row.name,
+                      row.address.street_1, row.address.street_2, row.address.city);
+  }
   bool operator==(const WarehouseRow&) const = default;
 };
 
@@ -60,6 +69,11 @@ struct DistrictRow {
   Number next_order = 0;
   FixedText<10> name;
   Address address;
+  static constexpr auto columns(auto& row) noexcept {
+    return columns_of(row.ytd, row.tax, row.next_order, full(row.address.state),
+                      full(row.address.zip), row.name, row.address.street_1, row.address.street_2,
+                      row.address.city);
+  }
   bool operator==(const DistrictRow&) const = default;
 };
 
@@ -78,6 +92,13 @@ struct CustomerRow {
   FixedText<16> phone;
   FixedText<2> credit;  ///< "GC" or "BC"
   FixedText<500> data;
+  static constexpr auto columns(auto& row) noexcept {
+    return columns_of(row.balance, row.ytd_payment, row.payment_count, row.delivery_count,
+                      row.credit_limit, row.since, row.discount, full(row.middle),
+                      full(row.address.state), full(row.address.zip), full(row.phone),
+                      full(row.credit), row.first, row.last, row.address.street_1,
+                      row.address.street_2, row.address.city, row.data);
+  }
   bool operator==(const CustomerRow&) const = default;
 };
 
@@ -90,11 +111,16 @@ struct HistoryRow {
   Number warehouse = 0;  ///< where it was paid
   Number district = 0;
   FixedText<24> data;
+  static constexpr auto columns(auto& row) noexcept {
+    return columns_of(row.amount, row.date, row.customer_warehouse, row.customer_district,
+                      row.customer, row.warehouse, row.district, row.data);
+  }
   bool operator==(const HistoryRow&) const = default;
 };
 
 /// NEW-ORDER has no columns but its key.
 struct NewOrderRow {
+  static constexpr auto columns(auto&) noexcept { return columns_of(); }
   bool operator==(const NewOrderRow&) const = default;
 };
 
@@ -104,6 +130,9 @@ struct OrderRow {
   Number carrier = kNoCarrier;
   Number line_count = 0;
   Number all_local = 0;  ///< 1 if every line is supplied by the home warehouse, else 0
+  static constexpr auto columns(auto& row) noexcept {
+    return columns_of(row.entry_date, row.customer, row.carrier, row.line_count, row.all_local);
+  }
   bool operator==(const OrderRow&) const = default;
 };
 
@@ -114,6 +143,10 @@ struct OrderLineRow {
   Number supply_warehouse = 0;
   Number quantity = 0;
   FixedText<24> district_info;
+  static constexpr auto columns(auto& row) noexcept {
+    return columns_of(row.amount, row.delivery_date, row.item, row.supply_warehouse, row.quantity,
+                      full(row.district_info));
+  }
   bool operator==(const OrderLineRow&) const = default;
 };
 
@@ -124,6 +157,10 @@ struct StockRow {
   Number remote_count = 0;  ///< of orders of other warehouses
   FixedText<24> district_info[kDistricts];
   FixedText<50> data;
+  static constexpr auto columns(auto& row) noexcept {
+    return columns_of(row.quantity, row.ytd, row.order_count, row.remote_count,
+                      full(row.district_info), row.data);
+  }
   bool operator==(const StockRow&) const = default;
 };
 

@@ -6,8 +6,9 @@
 #include <array>
 #include <cstddef>
 
+#include "experiments/tables/transaction_scope.h"
 #include "experiments/tpcc/input.h"
-#include "experiments/tpcc/transaction_scope.h"
+#include "experiments/tpcc/session.h"
 
 namespace palimpsest::experiments::tpcc {
 

@@ -7,11 +7,6 @@
 
 namespace palimpsest::experiments::tpcc {
 
-void report_damage(Access access, const std::string& key) {
-  throw DamagedRecord(
-      fmt::format("{} {}", key, access == Access::exists ? "exists already" : "is missing"));
-}
-
 Cents order_total(Cents amounts, Rate discount, Rate warehouse_tax, Rate district_tax) noexcept {
   constexpr Cents kWhole = 10'000;
   const Cents scaled = amounts * (kWhole - discount) * (kWhole + warehouse_tax + district_tax);

@@ -6,10 +6,11 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <set>
+#include <map>
 #include <string>
+#include <vector>
 
-#include "tests/experiments/tpcc/chi_square.h"
+#include "tests/experiments/chi_square.h"
 
 namespace palimpsest::experiments::tpcc {
 namespace {
@@ -17,6 +18,21 @@ namespace {
 constexpr NonUniformConstants kConstants{.last_name = 99, .customer = 500, .item = 4000};
 constexpr Warehouses kFive{.count = 5, .home_first = 2, .home_last = 3};
 constexpr Date kNow = 1234567;
+
+/// Whether that item is one of those that NURand prefers to all others: the 13 low bits of the
+/// value before the constant is added are set (probability 3/4 each).
+bool is_popular(Number item, Number constant) {
+  return (item - 1 + kItems - constant) % kItems % 8192 == 8191;
+}
+
+/// The number of each last name.
+std::map<std::string, Number> numbers_of_names() {
+  std::map<std::string, Number> numbers;
+  for (Number number = 0; number < kLastNames; ++number) {
+    numbers.emplace(last_name(number).view(), number);
+  }
+  return numbers;
+}
 
 /// Whether `count` of `of` is `share` but for five standard deviations.
 testing::AssertionResult is_share(int count, int of, double share) {
@@ -67,6 +83,7 @@ TEST(InputSource, NewOrders) {
   test::Counts quantities(10);
   int lines = 0;
   int remote = 0;
+  int popular = 0;
   int rollbacks = 0;
   for (int i = 0; i < kDraws; ++i) {
     const NewOrderInput input = source.new_order(kNow);
@@ -82,6 +99,7 @@ TEST(InputSource, NewOrders) {
       ASSERT_TRUE(1 <= item && (item <= kItems || (last && item == kUnusedItem)));
       ASSERT_TRUE(1 <= supply && supply <= 5);
       quantities.add(quantity - 1);
+      popular += is_popular(item, kConstants.item) ? 1 : 0;
       remote += supply != input.customer.warehouse ? 1 : 0;
       ++lines;
     }
@@ -93,6 +111,7 @@ TEST(InputSource, NewOrders) {
   quantities.expect_uniform();
   EXPECT_TRUE(is_share(remote, lines, 0.01));
   EXPECT_TRUE(is_share(rollbacks, kDraws, 0.01));
+  EXPECT_NEAR(popular / static_cast<double>(lines), std::pow(0.75, 13), 0.001);
 }
 
 TEST(InputSource, RemoteWarehousesAreAnyOthers) {
@@ -125,13 +144,18 @@ TEST(InputSource, Payments) {
   test::Counts amounts(50);
   test::Counts remote_districts(100);
   test::Counts customers(3000);
-  std::set<std::string> names;
+  test::Counts homes(2);
+  test::Counts districts(10);
+  test::Counts names(1000);
+  const std::map<std::string, Number> numbers = numbers_of_names();
   for (int i = 1; i <= kDraws; ++i) {
     const PaymentInput input = source.payment(kNow);
-    EXPECT_EQ(input.history, (HistoryKey{77, static_cast<std::uint64_t>(i)}));
+    EXPECT_EQ(input.history, (HistoryKey{77, static_cast<std::uint64_t>(kNow + i - 1)}));
     EXPECT_EQ(input.date, kNow);
     ASSERT_TRUE(1'00 <= input.amount && input.amount <= 5'000'00);
     amounts.add(std::min<Cents>((input.amount - 1'00) / 100'00, 49));
+    homes.add(input.district.warehouse - 2);
+    districts.add(input.district.district - 1);
     const CustomerChoice& choice = input.customer;
     if (choice.district.warehouse == input.district.warehouse) {
       EXPECT_EQ(choice.district, input.district);
@@ -141,17 +165,32 @@ TEST(InputSource, Payments) {
     }
     by_name += choice.by_name ? 1 : 0;
     if (choice.by_name) {
-      names.emplace(choice.last.view());
+      names.add(numbers.at(std::string(choice.last.view())));
     } else {
       customers.add(choice.customer - 1);
     }
   }
   EXPECT_TRUE(is_share(remote, kDraws, 0.15));
   EXPECT_TRUE(is_share(by_name, kDraws, 0.60));
-  EXPECT_GT(names.size(), 900U);
+  homes.expect_uniform();
+  districts.expect_uniform();
+  names.expect(test::non_uniform_probabilities(255, 0, 999, kConstants.last_name));
   amounts.expect(std::vector<double>(50, 0.02));
   remote_districts.expect_uniform();
   customers.expect(test::non_uniform_probabilities(1023, 1, 3000, kConstants.customer));
+}
+
+TEST(InputSource, HistoryIsNumberedByDatesAndNeverTwice) {
+  InputSource source(5, kConstants, kFive, 77);
+  std::vector<std::uint64_t> numbers;
+  // A clock that stands still, goes on, and is set back.
+  for (const Date now : {1'000, 1'000, 1'000, 5'000, 4'000, 4'000, 6'000}) {
+    numbers.push_back(source.payment(now).history.sequence);
+  }
+  EXPECT_EQ(numbers, (std::vector<std::uint64_t>{1'000, 1'001, 1'002, 5'000, 5'001, 5'002, 6'000}));
+  // The same writer in a later run.
+  InputSource later(6, kConstants, kFive, 77);
+  EXPECT_EQ(later.payment(6'001).history, (HistoryKey{77, 6'001}));
 }
 
 TEST(InputSource, OrderStatusDeliveryStockLevel) {
@@ -166,6 +205,7 @@ TEST(InputSource, OrderStatusDeliveryStockLevel) {
     const OrderStatusInput status = source.order_status();
     by_name += status.customer.by_name ? 1 : 0;
     homes.add(status.customer.district.warehouse - 2);
+    districts.add(status.customer.district.district - 1);
     const DeliveryInput delivery = source.delivery(kNow);
     EXPECT_EQ(delivery.date, kNow);
     homes.add(delivery.warehouse - 2);

@@ -14,8 +14,9 @@
 #include <string_view>
 #include <thread>
 #include <tuple>
+#include <vector>
 
-#include "tests/experiments/tpcc/chi_square.h"
+#include "tests/experiments/chi_square.h"
 
 namespace palimpsest::experiments::tpcc {
 namespace {
@@ -97,6 +98,25 @@ bool is_original(std::string_view data) {
   return data.find("ORIGINAL") != std::string_view::npos;
 }
 
+/// Counts the lengths of texts that are to have from `min` to `max` characters.
+class Lengths {
+ public:
+  Lengths(std::int64_t min, std::int64_t max)
+      : min_(min), counts_(static_cast<std::size_t>(max - min) + 1) {}
+  void add(std::string_view text) { counts_.add(static_cast<std::int64_t>(text.size()) - min_); }
+  void expect_uniform() const { counts_.expect_uniform(); }
+
+ private:
+  std::int64_t min_;
+  test::Counts counts_;
+};
+
+void expect_state_and_zip(const Address& address) {
+  EXPECT_EQ(address.state.size(), 2U);
+  ASSERT_EQ(address.zip.size(), 9U);
+  EXPECT_EQ(address.zip.view().substr(4), "11111");
+}
+
 TEST(Population, HasAllRowsInKeyOrder) {
   const Population population(11, kLoaded);
   OrderedSink sink;
@@ -132,6 +152,49 @@ TEST(Population, FollowsFromSeedAndWarehouseWhateverTheThread) {
   EXPECT_EQ(beside[1], digest_of(5, 4));
   EXPECT_EQ(beside[0], digest_of(5, 3));
   EXPECT_NE(beside[0], digest_of(6, 3));
+}
+
+TEST(Population, NoTwoSeedsAreAlike) {
+  const Population population(5, kLoaded);
+  const Population other(6, kLoaded);
+  EXPECT_NE(population.row(ItemKey{7}).data, other.row(ItemKey{7}).data);
+  EXPECT_NE(population.row(StockKey{1, 7}).data, other.row(StockKey{1, 7}).data);
+  EXPECT_NE(population.row(CustomerKey{1, 1, 7}).data, other.row(CustomerKey{1, 1, 7}).data);
+  EXPECT_NE(population.name_of({1, 1, 7}).first, other.name_of({1, 1, 7}).first);
+  EXPECT_NE(population.orders_by_customer({1, 1}), other.orders_by_customer({1, 1}));
+}
+
+/// Texts begin with what is drawn after their length: two of one sequence begin alike.
+bool begin_alike(std::string_view left, std::string_view right) {
+  return left.substr(0, 5) == right.substr(0, 5);
+}
+
+TEST(Population, NoTwoUsesShareTheirRandomNumbers) {
+  const Population population(5, kLoaded);
+  const CustomerKey customer{1, 2, 3};
+  const CustomerRow row = population.row(customer);
+  const HistoryRow payment = population.history_of(customer);
+  EXPECT_FALSE(begin_alike(row.address.street_1.view(), payment.data.view()));
+  EXPECT_FALSE(begin_alike(row.address.street_1.view(), row.first.view()));
+  // The tenth of the customers with bad credit is not that of the stocks, items, orders, and so on.
+  const OrdersByCustomer orders = population.orders_by_customer({1, 1});
+  int both = 0;
+  int bad = 0;
+  for (Number number = 1; number <= kCustomers; ++number) {
+    const bool is_bad = population.row(CustomerKey{1, 1, number}).credit.view() == "BC";
+    bad += is_bad ? 1 : 0;
+    both += is_bad && orders[static_cast<std::size_t>(number - 1)] <= 300 ? 1 : 0;
+  }
+  EXPECT_EQ(bad, 300);
+  EXPECT_NEAR(both, 30, 27);  // five standard deviations
+  int originals = 0;
+  for (Number item = 1; item <= kItems; ++item) {
+    originals += is_original(population.row(ItemKey{item}).data.view()) &&
+                         is_original(population.row(StockKey{1, item}).data.view())
+                     ? 1
+                     : 0;
+  }
+  EXPECT_NEAR(originals, 1'000, 160);
 }
 
 TEST(Population, NoTwoWarehousesOrDistrictsAreAlike) {
@@ -170,21 +233,34 @@ TEST(Population, Items) {
 
 TEST(Population, WarehousesAndDistricts) {
   const Population population(13, kLoaded);
-  for (Number warehouse = 1; warehouse <= 50; ++warehouse) {
+  Lengths names_of_warehouses(6, 10);
+  Lengths names_of_districts(6, 10);
+  Lengths cities(10, 20);
+  test::Counts taxes_of_warehouses(3);  // in thousands
+  test::Counts taxes_of_districts(3);
+  for (Number warehouse = 1; warehouse <= 1'000; ++warehouse) {
     const WarehouseRow row = population.row(WarehouseKey{warehouse});
     EXPECT_EQ(row.ytd, 300'000'00);
-    EXPECT_TRUE(0 <= row.tax && row.tax <= 2'000);
-    EXPECT_TRUE(6 <= row.name.size() && row.name.size() <= 10);
-    EXPECT_EQ(row.address.state.size(), 2U);
-    EXPECT_EQ(row.address.zip.size(), 9U);
+    taxes_of_warehouses.add(row.tax / 1'000);
+    names_of_warehouses.add(row.name.view());
+    expect_state_and_zip(row.address);
     for (Number district = 1; district <= kDistricts; ++district) {
       const DistrictRow in_it = population.row(DistrictKey{warehouse, district});
       EXPECT_EQ(in_it.ytd, 30'000'00);
       EXPECT_EQ(in_it.next_order, 3'001);
-      EXPECT_TRUE(0 <= in_it.tax && in_it.tax <= 2'000);
-      EXPECT_TRUE(10 <= in_it.address.city.size() && in_it.address.city.size() <= 20);
+      EXPECT_LE(in_it.tax, 2'000);
+      taxes_of_districts.add(in_it.tax / 1'000);
+      names_of_districts.add(in_it.name.view());
+      cities.add(in_it.address.city.view());
+      expect_state_and_zip(in_it.address);
     }
   }
+  names_of_warehouses.expect_uniform();
+  names_of_districts.expect_uniform();
+  cities.expect_uniform();
+  const std::vector<double> taxes = {1'000.0 / 2'001, 1'000.0 / 2'001, 1.0 / 2'001};
+  taxes_of_warehouses.expect(taxes);
+  taxes_of_districts.expect(taxes);
 }
 
 TEST(Population, Customers) {
@@ -195,6 +271,9 @@ TEST(Population, Customers) {
     number_of_name[std::string(last_name(number).view())] = number;
   }
   test::Counts random_names(1000);
+  Lengths firsts(8, 16);
+  Lengths streets(10, 20);
+  Lengths data(300, 500);
   test::Counts discounts(5001);
   for (Number district = 1; district <= kDistricts; ++district) {
     int bad = 0;
@@ -218,13 +297,20 @@ TEST(Population, Customers) {
       EXPECT_EQ(row.delivery_count, 0);
       EXPECT_EQ(row.since, kLoaded);
       EXPECT_EQ(row.phone.size(), 16U);
-      EXPECT_TRUE(8 <= row.first.size() && row.first.size() <= 16);
-      EXPECT_TRUE(300 <= row.data.size() && row.data.size() <= 500);
+      EXPECT_EQ(row.phone.view().find_first_not_of("0123456789"), std::string_view::npos);
+      expect_state_and_zip(row.address);
+      firsts.add(row.first.view());
+      streets.add(row.address.street_1.view());
+      streets.add(row.address.street_2.view());
+      data.add(row.data.view());
     }
     EXPECT_EQ(bad, 300);
   }
   random_names.expect(test::non_uniform_probabilities(255, 0, 999, constants.last_name));
   discounts.expect_uniform();
+  firsts.expect_uniform();
+  streets.expect_uniform();
+  data.expect_uniform();
 }
 
 TEST(Population, EveryCustomerHasOnePayment) {
@@ -235,8 +321,12 @@ TEST(Population, EveryCustomerHasOnePayment) {
   EXPECT_EQ(std::tie(row.customer_warehouse, row.customer_district, row.customer),
             std::make_tuple(3, 4, 5));
   EXPECT_EQ(std::tie(row.warehouse, row.district), std::make_tuple(3, 4));
-  EXPECT_TRUE(12 <= row.data.size() && row.data.size() <= 24);
   EXPECT_EQ(Population::history_key({1, 1, 1}).writer, 0U);
+  Lengths lengths(12, 24);
+  for (Number customer = 1; customer <= kCustomers; ++customer) {
+    lengths.add(population.history_of({3, 4, customer}).data.view());
+  }
+  lengths.expect_uniform();
 }
 
 TEST(Population, OrdersAndTheirLines) {

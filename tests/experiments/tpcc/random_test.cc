@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/experiments/tpcc/chi_square.h"
+#include "tests/experiments/chi_square.h"
 
 namespace palimpsest::experiments::tpcc {
 namespace {
@@ -76,25 +76,6 @@ TEST(NonUniform, ItemsOfManyOnesArePopular) {
   }
   const double probability = std::pow(0.75, 13);  // each of 13 bits is set in three of four draws
   EXPECT_NEAR(popular / double{kDraws}, probability, 0.003);
-}
-
-TEST(RandomText, HasAllLengthsAndAllCharacters) {
-  constexpr std::string_view kSet =
-      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  Random random(3);
-  test::Counts sizes(15);
-  test::Counts characters(kSet.size());
-  for (int i = 0; i < 20'000; ++i) {
-    const auto text = random_text<24>(random, 10, 24);
-    sizes.add(static_cast<std::int64_t>(text.size()) - 10);
-    for (const char character : text.view()) {
-      const std::size_t at = kSet.find(character);
-      ASSERT_NE(at, std::string_view::npos) << text.view();
-      characters.add(static_cast<std::int64_t>(at));
-    }
-  }
-  sizes.expect_uniform();
-  characters.expect_uniform();
 }
 
 TEST(RandomText, DigitsAndZipCodes) {

@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 
-namespace palimpsest::experiments::tpcc {
+namespace palimpsest::experiments {
 
 template <std::size_t kCapacity>
 class FixedText {
@@ -32,6 +32,18 @@ class FixedText {
     size_ = static_cast<Size>(text.size());
   }
 
+  /// The text before the zero bytes with which `bytes`, kCapacity of them, may end.
+  void assign_padded(const char* bytes) noexcept {
+    std::memcpy(bytes_, bytes, kCapacity);
+    std::size_t size = kCapacity;
+    while (size != 0 && bytes_[size - 1] == '\0') {
+      --size;
+    }
+    size_ = static_cast<Size>(size);
+  }
+
+  /// All kCapacity bytes: the text, and zero bytes behind it.
+  [[nodiscard]] std::string_view padded() const noexcept { return {bytes_, kCapacity}; }
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_, size_}; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
@@ -50,4 +62,4 @@ class FixedText {
   char bytes_[kCapacity] = {};
 };
 
-}  // namespace palimpsest::experiments::tpcc
+}  // namespace palimpsest::experiments

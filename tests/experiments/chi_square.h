@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace palimpsest::experiments::tpcc::test {
+namespace palimpsest::experiments::test {
 
 /// Counts of values [0, size), compared with how probable each is.
 class Counts {
@@ -65,4 +65,4 @@ inline std::vector<double> non_uniform_probabilities(int a, int low, int high, i
   return probabilities;
 }
 
-}  // namespace palimpsest::experiments::tpcc::test
+}  // namespace palimpsest::experiments::test

@@ -7,10 +7,10 @@
 // Failure: decode_key() says when bytes are no such key. Thread-safety: plain values.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -19,9 +19,9 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "experiments/tpcc/keys.h"
+#include "experiments/tables/fixed_text.h"
 
-namespace palimpsest::experiments::tpcc {
+namespace palimpsest::experiments {
 
 namespace detail {
 
@@ -52,12 +52,10 @@ struct ColumnCode<FixedText<kCapacity>> {
   static constexpr std::size_t kBytes = kCapacity;
 
   static void put(char* into, const FixedText<kCapacity>& column) noexcept {
-    std::fill_n(into, kBytes, '\0');
-    column.view().copy(into, kBytes);
+    std::memcpy(into, column.padded().data(), kBytes);
   }
   static void take(const char* from, FixedText<kCapacity>& column) noexcept {
-    const auto* end = std::find(from, from + kBytes, '\0');
-    column.assign({from, static_cast<std::size_t>(end - from)});
+    column.assign_padded(from);
   }
 };
 
@@ -114,4 +112,4 @@ template <class Key>
   return key;
 }
 
-}  // namespace palimpsest::experiments::tpcc
+}  // namespace palimpsest::experiments

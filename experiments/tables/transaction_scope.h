@@ -1,9 +1,9 @@
 // One open transaction of a session: rolls back unless committed, and sorts what operations come
 // to.
 //
-// The TPC-C transactions are chains of operations that end at the first conflict. Here an operation
-// is a condition: true when it is done, false when there is a conflict. A row that is missing
-// although the database must have it voids the run: DamagedRecord.
+// A workload's transactions are chains of operations that end at the first conflict. Here an
+// operation is a condition: true when it is done, false when there is a conflict. A row that is
+// missing although the database must have it voids the run: DamagedRecord.
 // Thread-safety: belongs to its session's thread.
 #pragma once
 
@@ -11,15 +11,15 @@
 #include <utility>
 
 #include "experiments/common/record_key.h"
-#include "experiments/tpcc/keys.h"
-#include "experiments/tpcc/session.h"
+#include "experiments/tables/key.h"
+#include "experiments/tables/session.h"
 
-namespace palimpsest::experiments::tpcc {
+namespace palimpsest::experiments {
 
 /// Throws DamagedRecord: a transaction has met what no transaction leaves behind.
 [[noreturn]] void report_damage(Access access, const std::string& key);
 
-template <Session S>
+template <Begins S>
 class TransactionScope {
  public:
   TransactionScope(S& session, Intent intent) : session_(session) { session_.begin(intent); }
@@ -70,4 +70,4 @@ class TransactionScope {
   bool open_ = true;
 };
 
-}  // namespace palimpsest::experiments::tpcc
+}  // namespace palimpsest::experiments
