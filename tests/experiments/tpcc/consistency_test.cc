@@ -10,6 +10,8 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "experiments/tpcc/input.h"
@@ -284,31 +286,119 @@ TEST(Violations, AreAllCountedAndTheFirstAreKept) {
   EXPECT_EQ(describe(violations.first()[0]), "condition 1, warehouse 1: left is 1, right is 0");
 }
 
-// More warehouses than fit one pass over the payments: those of each are found in its own pass.
-TEST(PaymentSums, HoldWarehousesOfTheirRange) {
-  PaymentSums sums(17, 18);
+/// A payment of 5 cents in the last district of warehouse 17, by the last customer of the first
+/// district of warehouse 18.
+HistoryRow some_payment() {
   HistoryRow row;
   row.amount = 5;
   row.warehouse = 17;
-  row.district = 10;
+  row.district = kDistricts;
   row.customer_warehouse = 18;
   row.customer_district = 1;
   row.customer = kCustomers;
-  sums.add(row);
-  row.district = 11;  // not the first of warehouse 18
-  sums.add(row);
-  row.warehouse = 16;
-  sums.add(row);
-  row.customer_warehouse = 19;
-  sums.add(row);
-  row.customer_warehouse = 18;
-  row.customer = kCustomers + 1;
-  sums.add(row);
-  EXPECT_EQ(sums.taken(17, 10), 5);
+  return row;
+}
+
+TEST(PaymentSums, AddUpWhereItWasPaidAndWhoPaid) {
+  PaymentSums sums(17, 18);
+  sums.add(some_payment());
+  sums.add(some_payment());
+  EXPECT_EQ(sums.taken(17, kDistricts), 10);
+  EXPECT_EQ(sums.taken(17, kDistricts - 1), 0);
   EXPECT_EQ(sums.taken(18, 1), 0);
-  EXPECT_EQ(sums.paid_by({18, 1, kCustomers}), 15);
+  EXPECT_EQ(sums.paid_by({18, 1, kCustomers}), 10);
   EXPECT_EQ(sums.paid_by({18, 2, 1}), 0);
+  EXPECT_EQ(sums.paid_by({17, kDistricts, kCustomers}), 0);
+}
+
+/// What sums of the warehouses 17 and 18 come to, of places and customers.
+std::pair<Cents, Cents> totals_with(const HistoryRow& row) {
+  PaymentSums sums(17, 18);
+  sums.add(row);
+  std::pair<Cents, Cents> totals;
+  for (const Number warehouse : {17, 18}) {
+    for (Number district = 1; district <= kDistricts; ++district) {
+      totals.first += sums.taken(warehouse, district);
+      for (Number customer = 1; customer <= kCustomers; ++customer) {
+        totals.second += sums.paid_by({warehouse, district, customer});
+      }
+    }
+  }
+  return totals;
+}
+
+TEST(PaymentSums, LeaveOutWhatIsNotOfTheirRange) {
+  const std::pair<Cents, Cents> both = {5, 5};
+  const std::pair<Cents, Cents> no_place = {0, 5};
+  const std::pair<Cents, Cents> nobody = {5, 0};
+  EXPECT_EQ(totals_with(some_payment()), both);
+  const auto changed = [](Number HistoryRow::* column, Number value) {
+    HistoryRow row = some_payment();
+    row.*column = value;
+    return totals_with(row);
+  };
+  // Numbers next to the range would be those of a neighbour, were they counted.
+  EXPECT_EQ(changed(&HistoryRow::warehouse, 16), no_place);
+  EXPECT_EQ(changed(&HistoryRow::warehouse, 19), no_place);
+  EXPECT_EQ(changed(&HistoryRow::district, 0), no_place);
+  EXPECT_EQ(changed(&HistoryRow::district, kDistricts + 1), no_place);
+  EXPECT_EQ(changed(&HistoryRow::customer_warehouse, 16), nobody);
+  EXPECT_EQ(changed(&HistoryRow::customer_warehouse, 19), nobody);
+  EXPECT_EQ(changed(&HistoryRow::customer_district, kDistricts + 1), nobody);
+  EXPECT_EQ(changed(&HistoryRow::customer, kCustomers + 1), nobody);
+  HistoryRow row = some_payment();
+  row.customer_district = 2;
+  row.customer = 0;
+  EXPECT_EQ(totals_with(row), nobody);
+  const PaymentSums sums(17, 18);
   EXPECT_EQ(sums.paid_by({19, 1, kCustomers}), 0);
+}
+
+/// Warehouses with nothing in them but payments, each a cent more than the one before.
+class WarehousesOfPayments {
+ public:
+  explicit WarehousesOfPayments(Number count) : count_(count) {}
+
+  template <class Key, class Visit>
+  void scan(const Key& first, const Key& last, Visit&& visit) {
+    if constexpr (std::is_same_v<Key, WarehouseKey>) {
+      visit(first, WarehouseRow{.ytd = first.warehouse, .tax = 0, .name = {}, .address = {}});
+    } else if constexpr (std::is_same_v<Key, DistrictKey>) {
+      DistrictRow row;
+      row.next_order = 1;
+      for (DistrictKey key = first; key <= last; ++key.district) {
+        row.ytd = key.district == 1 ? key.warehouse : 0;
+        visit(key, row);
+      }
+    } else if constexpr (std::is_same_v<Key, HistoryKey>) {
+      ++history_scans;
+      HistoryRow row;
+      row.district = 1;
+      for (row.warehouse = 1; row.warehouse <= count_; ++row.warehouse) {
+        row.amount = row.warehouse;
+        visit(HistoryKey{}, row);
+      }
+    }
+  }
+
+  int history_scans = 0;
+
+ private:
+  Number count_;
+};
+
+TEST(CheckConsistency, FindsThePaymentsOfAllWarehousesInSeveralPasses) {
+  for (const auto& [warehouses, scans] :
+       {std::pair(16, 1), std::pair(17, 2), std::pair(32, 2), std::pair(40, 3)}) {
+    WarehousesOfPayments reader(warehouses);
+    const Violations violations = check_consistency(reader, warehouses);
+    EXPECT_EQ(reader.history_scans, scans);
+    // There are no orders, of which 2,100 in each district are delivered: nothing else is wrong.
+    EXPECT_EQ(violations.count(), static_cast<std::uint64_t>(warehouses * kDistricts));
+    for (const Violation& violation : violations.first()) {
+      EXPECT_EQ(violation.condition, 11) << describe(violation);
+    }
+  }
 }
 
 }  // namespace
