@@ -31,12 +31,11 @@ namespace detail {
 
 static_assert(std::endian::native == std::endian::little, "numbers of rows are copied");
 
-/// Column codes: how many bytes at least and at most; put() returns what comes behind the column;
+/// Column codes: how many bytes at most; put() returns what comes behind the column;
 /// take() moves `from` there, or says that the bytes are none.
 template <class Column>
 struct StoredColumn {
   static_assert(std::is_integral_v<Column>);
-  static constexpr std::size_t kBytesMin = sizeof(Column);
   static constexpr std::size_t kBytesMax = sizeof(Column);
 
   static char* put(char* into, Column column) noexcept {
@@ -53,10 +52,29 @@ struct StoredColumn {
   }
 };
 
+/// One byte each.
+template <std::size_t kCount>
+struct StoredColumn<std::array<std::uint8_t, kCount>> {
+  static constexpr std::size_t kBytesMax = kCount;
+
+  static char* put(char* into, const std::array<std::uint8_t, kCount>& column) noexcept {
+    std::memcpy(into, column.data(), kCount);
+    return into + kCount;
+  }
+  [[nodiscard]] static bool take(ByteView& from,
+                                 std::array<std::uint8_t, kCount>& column) noexcept {
+    if (from.size() < kCount) {
+      return false;
+    }
+    std::memcpy(column.data(), from.data(), kCount);
+    from.remove_prefix(kCount);
+    return true;
+  }
+};
+
 template <std::size_t kCapacity>
 struct StoredColumn<FixedText<kCapacity>> {
   using Length = std::conditional_t<(kCapacity < 256), std::uint8_t, std::uint16_t>;
-  static constexpr std::size_t kBytesMin = sizeof(Length);
   static constexpr std::size_t kBytesMax = sizeof(Length) + kCapacity;
 
   static char* put(char* into, const FixedText<kCapacity>& column) noexcept {
@@ -76,7 +94,6 @@ struct StoredColumn<FixedText<kCapacity>> {
 
 template <std::size_t kCapacity>
 struct StoredColumn<Full<FixedText<kCapacity>>> {
-  static constexpr std::size_t kBytesMin = kCapacity;
   static constexpr std::size_t kBytesMax = kCapacity;
 
   static char* put(char* into, Full<const FixedText<kCapacity>> column) noexcept {
@@ -96,7 +113,6 @@ struct StoredColumn<Full<FixedText<kCapacity>>> {
 template <std::size_t kCapacity, std::size_t kCount>
 struct StoredColumn<Full<FixedText<kCapacity>[kCount]>> {
   using Element = StoredColumn<Full<FixedText<kCapacity>>>;
-  static constexpr std::size_t kBytesMin = kCount * kCapacity;
   static constexpr std::size_t kBytesMax = kCount * kCapacity;
 
   static char* put(char* into, Full<const FixedText<kCapacity>[kCount]> column) noexcept {
@@ -120,13 +136,12 @@ struct StoredColumn<Full<FixedText<kCapacity>[kCount]>> {
 template <class Column>
 using StoredAs = StoredColumn<std::remove_cvref_t<Column>>;
 
-/// What all columns come to; their sizes are sums over this.
+/// What all columns come to.
 template <class Columns>
 struct StoredColumns;
 
 template <class... Columns>
 struct StoredColumns<std::tuple<Columns...>> {
-  static constexpr std::size_t kBytesMin = (StoredAs<Columns>::kBytesMin + ... + 0);
   static constexpr std::size_t kBytesMax = (StoredAs<Columns>::kBytesMax + ... + 0);
 
   template <class Constant>

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::string_view kAlphanumeric =
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+constexpr std::string_view kCapitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 constexpr std::string_view kDigits = "0123456789";
 
 /// Characters of `set`, ten of each word that is drawn: size^10 fits 64 bits.
@@ -31,6 +32,10 @@ void fill(Random& random, std::string_view set, std::span<char> out) noexcept {
 
 void fill_alphanumeric(Random& random, std::span<char> out) noexcept {
   fill(random, kAlphanumeric, out);
+}
+
+void fill_capitals(Random& random, std::span<char> out) noexcept {
+  fill(random, kCapitals, out);
 }
 
 void fill_digits(Random& random, std::span<char> out) noexcept {

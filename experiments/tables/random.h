@@ -50,6 +50,16 @@ template <std::size_t kCapacity>
   return FixedText<kCapacity>({bytes.data(), size});
 }
 
+void fill_capitals(Random& random, std::span<char> out) noexcept;
+
+/// kCapacity capital letters of ASCII.
+template <std::size_t kCapacity>
+[[nodiscard]] FixedText<kCapacity> random_capitals(Random& random) noexcept {
+  std::array<char, kCapacity> bytes;
+  fill_capitals(random, bytes);
+  return FixedText<kCapacity>({bytes.data(), bytes.size()});
+}
+
 /// kCapacity digits (TPC-C, clause 4.3.2.2).
 template <std::size_t kCapacity>
 [[nodiscard]] FixedText<kCapacity> random_digits(Random& random) noexcept {
