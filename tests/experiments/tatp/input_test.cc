@@ -75,7 +75,7 @@ TEST(TatpInput, Reads) {
   Counts of_data(kSubscribers);
   Counts of_destination(kSubscribers);
   Counts of_access(kSubscribers);
-  Counts destinations(4 * 3 * 24);
+  Counts destinations(288);  // types, start times, end times
   Counts types(4);
   for (int i = 0; i < 100'000; ++i) {
     of_data.add(source.get_subscriber_data().subscriber.subscriber - 1);
@@ -123,7 +123,7 @@ TEST(TatpInput, InsertsAndDeletes) {
   InputSource source(6, kSubscribers, Choice::uniform);
   Counts inserted_of(kSubscribers);
   Counts deleted_of(kSubscribers);
-  Counts inserted(12 * 24);
+  Counts inserted(288);
   Counts deleted(12);
   Counts digits(10);
   for (int i = 0; i < 100'000; ++i) {

@@ -140,7 +140,22 @@ TEST(TatpPopulation, EveryChoiceOfTypesAndStartTimesHasItsShare) {
     }
   }
   together.expect(independent);
-  EXPECT_FALSE(population.has(CallForwardingKey{1, 1, 7}));
+}
+
+TEST(TatpPopulation, StartTimesAreWholeAndOfEachFacilityItsOwn) {
+  const Population population(2);
+  Counts pairs(4);
+  for (Number subscriber = 1; subscriber <= kSubscribers; ++subscriber) {
+    for (SmallNumber time = 1; time < 8; ++time) {
+      ASSERT_FALSE(population.has(CallForwardingKey{subscriber, 1, time}));
+    }
+    if (types_of<SpecialFacilityKey>(population, subscriber) == 15U) {
+      const bool first = population.has(CallForwardingKey{subscriber, 1, 8});
+      const bool second = population.has(CallForwardingKey{subscriber, 2, 8});
+      pairs.add((first ? 2 : 0) + (second ? 1 : 0));
+    }
+  }
+  pairs.expect_uniform();
 }
 
 TEST(TatpPopulation, Subscribers) {
@@ -185,7 +200,7 @@ class Letters {
 
 TEST(TatpPopulation, AccessInfosAndFacilities) {
   const Population population(4);
-  Counts bytes(4 * 256);
+  Counts bytes(1'024);
   Counts active(2);
   Letters<3> data_3;
   Letters<5> data_4;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <ostream>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -129,8 +128,6 @@ struct Damage {
   std::set<int> breaks;
   std::set<Number> districts;  ///< of all violations; 0: the whole warehouse
   std::function<void(test::ModelSession&)> change;
-
-  friend void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
 };
 
 template <class Key, class Change>
@@ -226,6 +223,12 @@ std::vector<Damage> damages() {
        {12},
        {5},
        changed(kCustomer, [](CustomerRow& row) { --row.ytd_payment; })},
+  };
+}
+
+/// Rows that belong to no order.
+std::vector<Damage> strays() {
+  return {
       {"new_order_without_order",
        {2, 3, 5, 11},
        {5},
@@ -243,7 +246,11 @@ std::vector<Damage> damages() {
 
 TEST_F(Consistency, EveryConditionNotices) {
   std::set<int> noticed;
-  for (const Damage& damage : damages()) {
+  std::vector<Damage> all = damages();
+  for (const Damage& damage : strays()) {
+    all.push_back(damage);
+  }
+  for (const Damage& damage : all) {
     SCOPED_TRACE(damage.name);
     test::ModelSession session(*database());
     session.begin(Intent::read_write);
