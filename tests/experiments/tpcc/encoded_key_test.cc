@@ -82,6 +82,7 @@ template <class Key>
 void expect_bytes_in_order_of_keys(Random& random) {
   SCOPED_TRACE(name_of(Key::kTable));
   std::vector<Key> keys;
+  keys.reserve(300);
   for (int i = 0; i < 300; ++i) {
     keys.push_back(any_key<Key>(random));
   }
