@@ -1,0 +1,76 @@
+// What the typed workloads need from every engine: one thread's transactions on tables of rows.
+//
+// Templates, not virtual functions: an adapter's calls are inlined into the transactions. Rows and
+// keys are typed; a session over a key-value engine is one template for each of read, update,
+// insert and erase (encoded_key.h, encoded_row.h), and what the workload asks for beside them.
+//
+// The operations, all within a transaction but begin():
+//   begin(intent)         no transaction is open
+//   commit()              done or conflict; the transaction has ended either way. It may wait for
+//                         durability, as the run is configured
+//   rollback()            undoes everything; does not throw
+//   read(key, use)        calls use(const Row&), or finds the row missing
+//   update(key, change)   calls change(Row&) on the newest row and stores it, or finds it missing.
+//                         From here to the end of the transaction nobody else changes the row
+//   insert(key, row)      done, or finds that the key exists
+//   erase(key)            done or missing
+// Rows given to callbacks are whole: a session whose engine shows bytes that may change copies them
+// first. A callback of read or update may be called again from the start of the operation if the
+// engine has to repeat it; the last call counts. Callbacks do not throw and call no session.
+//
+// Failure: `conflict` means that the transaction has to be rolled back and may be run again; its
+//          caller calls rollback(), except after commit(). What the environment does is thrown, and
+//          rollback() is called then as well.
+// Thread-safety: one session belongs to one thread; sessions of one database work concurrently.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "experiments/tables/key.h"
+
+namespace palimpsest::experiments {
+
+/// What an operation of a session came to.
+enum class [[nodiscard]] Access : std::uint8_t {
+  done,
+  missing,   ///< no row has that key
+  exists,    ///< a row that was to be inserted is there
+  conflict,  ///< another transaction is in the way
+};
+
+/// What a transaction came to.
+enum class [[nodiscard]] Outcome : std::uint8_t {
+  committed,
+  rolled_back,  ///< as its input asked for
+  conflict,     ///< rolled back; it may be run again
+};
+
+/// What a transaction is going to do.
+enum class Intent : std::uint8_t { read_only, read_write };
+
+template <class S, class Key>
+concept Reads = requires(S& session, const Key& key, void (&use)(const RowOf<Key>&)) {
+  { session.read(key, use) } -> std::same_as<Access>;
+};
+template <class S, class Key>
+concept Updates = requires(S& session, const Key& key, void (&change)(RowOf<Key>&)) {
+  { session.update(key, change) } -> std::same_as<Access>;
+};
+template <class S, class Key>
+concept Inserts = requires(S& session, const Key& key, const RowOf<Key>& row) {
+  { session.insert(key, row) } -> std::same_as<Access>;
+};
+template <class S, class Key>
+concept Erases = requires(S& session, const Key& key) {
+  { session.erase(key) } -> std::same_as<Access>;
+};
+
+template <class S>
+concept Begins = requires(S& session, Intent intent) {
+  session.begin(intent);
+  { session.commit() } -> std::same_as<Access>;
+  { session.rollback() } noexcept;
+};
+
+}  // namespace palimpsest::experiments

@@ -1,0 +1,73 @@
+// One open transaction of a session: rolls back unless committed, and sorts what operations come
+// to.
+//
+// A workload's transactions are chains of operations that end at the first conflict. Here an
+// operation is a condition: true when it is done, false when there is a conflict. A row that is
+// missing although the database must have it voids the run: DamagedRecord.
+// Thread-safety: belongs to its session's thread.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "experiments/common/record_key.h"
+#include "experiments/tables/key.h"
+#include "experiments/tables/session.h"
+
+namespace palimpsest::experiments {
+
+/// Throws DamagedRecord: a transaction has met what no transaction leaves behind.
+[[noreturn]] void report_damage(Access access, const std::string& key);
+
+template <Begins S>
+class TransactionScope {
+ public:
+  TransactionScope(S& session, Intent intent) : session_(session) { session_.begin(intent); }
+  ~TransactionScope() {
+    if (open_) {
+      session_.rollback();
+    }
+  }
+  TransactionScope(const TransactionScope&) = delete;
+  TransactionScope& operator=(const TransactionScope&) = delete;
+
+  /// For operations that may find nothing.
+  [[nodiscard]] S& session() noexcept { return session_; }
+
+  template <class Key, class Use>
+  [[nodiscard]] bool read(const Key& key, Use&& use) {
+    return is_done(session_.read(key, std::forward<Use>(use)), key);
+  }
+
+  template <class Key, class Change>
+  [[nodiscard]] bool update(const Key& key, Change&& change) {
+    return is_done(session_.update(key, std::forward<Change>(change)), key);
+  }
+
+  template <class Key>
+  [[nodiscard]] bool insert(const Key& key, const RowOf<Key>& row) {
+    return is_done(session_.insert(key, row), key);
+  }
+
+  [[nodiscard]] Outcome commit() {
+    open_ = false;
+    return session_.commit() == Access::done ? Outcome::committed : Outcome::conflict;
+  }
+
+ private:
+  template <class Key>
+  [[nodiscard]] static bool is_done(Access access, const Key& key) {
+    if (access == Access::done) [[likely]] {
+      return true;
+    }
+    if (access != Access::conflict) [[unlikely]] {
+      report_damage(access, describe(key));
+    }
+    return false;
+  }
+
+  S& session_;
+  bool open_ = true;
+};
+
+}  // namespace palimpsest::experiments

@@ -1,0 +1,18 @@
+#include "experiments/tatp/random.h"
+
+#include <array>
+
+#include "base/check.h"
+
+namespace palimpsest::experiments::tatp {
+
+PhoneNumber number_of(Number subscriber) noexcept {
+  check(subscriber >= 0, "a subscriber below zero");
+  std::array<char, PhoneNumber::kMaxBytes> digits;
+  for (std::size_t at = digits.size(); at-- > 0; subscriber /= 10) {
+    digits[at] = static_cast<char>('0' + subscriber % 10);
+  }
+  return PhoneNumber({digits.data(), digits.size()});
+}
+
+}  // namespace palimpsest::experiments::tatp

@@ -1,0 +1,61 @@
+// The Order-Status transaction (clause 2.6.2): what has become of a customer's latest order.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "experiments/tables/transaction_scope.h"
+#include "experiments/tpcc/customer_choice.h"
+#include "experiments/tpcc/input.h"
+#include "experiments/tpcc/session.h"
+
+namespace palimpsest::experiments::tpcc {
+
+/// What the terminal shows (clause 2.6.3).
+struct OrderStatusOutput {
+  CustomerKey customer;
+  FixedText<16> first;
+  FixedText<2> middle;
+  FixedText<16> last;
+  Cents balance = 0;
+  Number order = 0;
+  OrderRow head;
+  std::size_t line_count = 0;
+  std::array<OrderLineRow, kOrderLinesMax> lines;
+};
+
+template <Session S>
+Outcome run(S& session, const OrderStatusInput& input, OrderStatusOutput& output) {
+  TransactionScope scope(session, Intent::read_only);
+  const bool found = find_customer(scope, input.customer, output.customer) &&
+                     scope.read(output.customer, [&](const CustomerRow& row) {
+                       output.first = row.first;
+                       output.middle = row.middle;
+                       output.last = row.last;
+                       output.balance = row.balance;
+                     });
+  if (!found) {
+    return Outcome::conflict;
+  }
+  OrderKey order;
+  const Access latest = session.latest_order(output.customer, order);
+  if (latest == Access::missing) {
+    report_damage(latest, "orders of " + describe(output.customer));
+  }
+  // Without isolation the order may have been rolled back since: then there is a later time.
+  if (latest != Access::done ||
+      session.read(order, [&](const OrderRow& row) { output.head = row; }) != Access::done) {
+    return Outcome::conflict;
+  }
+  output.order = order.order;
+  output.line_count = 0;
+  const Access lines = session.visit_order_lines(input.customer.district, order.order, order.order,
+                                                 [&](const OrderLineKey&, const OrderLineRow& row) {
+                                                   if (output.line_count < output.lines.size()) {
+                                                     output.lines[output.line_count++] = row;
+                                                   }
+                                                 });
+  return lines == Access::done ? scope.commit() : Outcome::conflict;
+}
+
+}  // namespace palimpsest::experiments::tpcc

@@ -1,0 +1,57 @@
+// The Stock-Level transaction (clause 2.8.2): of the items in a district's last 20 orders, how many
+// are low in stock?
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "experiments/tables/transaction_scope.h"
+#include "experiments/tpcc/input.h"
+#include "experiments/tpcc/session.h"
+
+namespace palimpsest::experiments::tpcc {
+
+inline constexpr Number kOrdersLookedAt = 20;
+
+struct StockLevelOutput {
+  Number low_stock = 0;
+};
+
+template <Session S>
+Outcome run(S& session, const StockLevelInput& input, StockLevelOutput& output) {
+  TransactionScope scope(session, Intent::read_only);
+  Number next_order = 0;
+  if (!scope.read(input.district, [&](const DistrictRow& row) { next_order = row.next_order; })) {
+    return Outcome::conflict;
+  }
+  std::array<Number, static_cast<std::size_t>(kOrdersLookedAt * kOrderLinesMax)> items;
+  std::size_t count = 0;
+  const Access lines =
+      session.visit_order_lines(input.district, next_order - kOrdersLookedAt, next_order - 1,
+                                [&](const OrderLineKey&, const OrderLineRow& row) {
+                                  if (count < items.size()) {
+                                    items[count++] = row.item;
+                                  }
+                                });
+  if (lines != Access::done) {
+    return Outcome::conflict;
+  }
+  auto* const end = items.data() + count;
+  std::sort(items.data(), end);
+  output.low_stock = 0;
+  for (const auto* item = items.data(); item != end; ++item) {
+    if (item != items.data() && *item == item[-1]) {
+      continue;
+    }
+    bool low = false;
+    if (!scope.read(StockKey{input.district.warehouse, *item},
+                    [&](const StockRow& row) { low = row.quantity < input.threshold; })) {
+      return Outcome::conflict;
+    }
+    output.low_stock += low ? 1 : 0;
+  }
+  return scope.commit();
+}
+
+}  // namespace palimpsest::experiments::tpcc

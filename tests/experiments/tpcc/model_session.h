@@ -1,0 +1,249 @@
+// TPC-C's tables as maps in memory, and a session on them: the model that tests of the transactions
+// use in place of an engine. One session at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "experiments/tpcc/consistency.h"
+#include "experiments/tpcc/keys.h"
+#include "experiments/tpcc/rows.h"
+#include "experiments/tpcc/session.h"
+
+namespace palimpsest::experiments::tpcc::test {
+
+/// A database: a sink of the population, and a reader of the consistency check.
+class ModelDatabase {
+ public:
+  template <class Key>
+  using Rows = std::map<Key, RowOf<Key>>;
+
+  template <class Key>
+  [[nodiscard]] Rows<Key>& rows() {
+    return std::get<Rows<Key>>(tables_);
+  }
+  template <class Key>
+  [[nodiscard]] const Rows<Key>& rows() const {
+    return std::get<Rows<Key>>(tables_);
+  }
+  template <class Key>
+  [[nodiscard]] const RowOf<Key>& at(const Key& key) const {
+    return rows<Key>().at(key);
+  }
+
+  template <class Key>
+  void add(const Key& key, const RowOf<Key>& row) {
+    Rows<Key>& table = rows<Key>();
+    table.emplace_hint(table.end(), key, row);
+  }
+  void add(const CustomerNameKey& key) { customer_names.emplace_hint(customer_names.end(), key); }
+  void add(const OrderCustomerKey& key) {
+    order_customers.emplace_hint(order_customers.end(), key);
+  }
+
+  template <class Key, class Visit>
+  void scan(const Key& first, const Key& last, Visit&& visit) const {
+    const Rows<Key>& table = rows<Key>();
+    for (auto at = table.lower_bound(first); at != table.end() && at->first <= last; ++at) {
+      visit(at->first, at->second);
+    }
+  }
+
+  bool operator==(const ModelDatabase&) const = default;
+
+  std::set<CustomerNameKey> customer_names;
+  std::set<OrderCustomerKey> order_customers;
+
+ private:
+  std::tuple<Rows<ItemKey>, Rows<WarehouseKey>, Rows<DistrictKey>, Rows<CustomerKey>,
+             Rows<HistoryKey>, Rows<NewOrderKey>, Rows<OrderKey>, Rows<OrderLineKey>,
+             Rows<StockKey>>
+      tables_;
+};
+
+/// A session that can be told to meet a conflict.
+class ModelSession {
+ public:
+  explicit ModelSession(ModelDatabase& database) : database_(database) {}
+
+  /// The n-th operation from here on, commit() included, is a conflict.
+  void conflict_at(std::uint64_t n) { until_conflict_ = n; }
+  [[nodiscard]] bool conflict_is_due() const { return until_conflict_ != 0; }
+  [[nodiscard]] bool is_open() const { return open_; }
+
+  void begin(Intent intent) {
+    check(!open_, "a transaction in a transaction");
+    open_ = true;
+    intent_ = intent;
+  }
+
+  Access commit() {
+    if (meets_conflict()) {
+      rollback();
+      return Access::conflict;
+    }
+    undo_.clear();
+    open_ = false;
+    return Access::done;
+  }
+
+  void rollback() noexcept {
+    check(open_, "no transaction to roll back");
+    for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) {
+      (*undo)();
+    }
+    undo_.clear();
+    open_ = false;
+  }
+
+  template <class Key, class Use>
+  Access read(const Key& key, Use&& use) {
+    if (meets_conflict()) {
+      return Access::conflict;
+    }
+    const auto& table = std::as_const(database_).rows<Key>();
+    const auto at = table.find(key);
+    if (at == table.end()) {
+      return Access::missing;
+    }
+    use(at->second);
+    return Access::done;
+  }
+
+  template <class Key, class Change>
+  Access update(const Key& key, Change&& change) {
+    if (meets_conflict_writing()) {
+      return Access::conflict;
+    }
+    auto& table = database_.rows<Key>();
+    const auto at = table.find(key);
+    if (at == table.end()) {
+      return Access::missing;
+    }
+    undo_.emplace_back([at, before = at->second] { at->second = before; });
+    RowOf<Key> repeated = at->second;
+    change(repeated);  // as an engine may that has to begin again
+    change(at->second);
+    return Access::done;
+  }
+
+  template <class Key>
+  Access insert(const Key& key, const RowOf<Key>& row) {
+    if (meets_conflict_writing()) {
+      return Access::conflict;
+    }
+    if (!database_.rows<Key>().emplace(key, row).second) {
+      return Access::exists;
+    }
+    undo_.emplace_back([this, key] { database_.rows<Key>().erase(key); });
+    if constexpr (std::is_same_v<Key, OrderKey>) {
+      const OrderCustomerKey entry{key.warehouse, key.district, row.customer, key.order};
+      check(database_.order_customers.insert(entry).second, "an index entry twice");
+      undo_.emplace_back([this, entry] { database_.order_customers.erase(entry); });
+    }
+    return Access::done;
+  }
+
+  template <class Key>
+  Access erase(const Key& key) {
+    if (meets_conflict_writing()) {
+      return Access::conflict;
+    }
+    auto& table = database_.rows<Key>();
+    const auto at = table.find(key);
+    if (at == table.end()) {
+      return Access::missing;
+    }
+    undo_.emplace_back(
+        [this, key, before = at->second] { database_.rows<Key>().emplace(key, before); });
+    table.erase(at);
+    return Access::done;
+  }
+
+  template <class Visit>
+  Access visit_customers(const DistrictKey& district, const FixedText<16>& last, Visit&& visit) {
+    if (meets_conflict()) {
+      return Access::conflict;
+    }
+    const auto& names = database_.customer_names;
+    const auto [w, d] = district;
+    for (auto at = names.lower_bound({w, d, last, {}, 0});
+         at != names.end() && at->warehouse == w && at->district == d && at->last == last; ++at) {
+      visit(*at);
+    }
+    return Access::done;
+  }
+
+  Access latest_order(const CustomerKey& customer, OrderKey& order) {
+    if (meets_conflict()) {
+      return Access::conflict;
+    }
+    const auto& [w, d, c] = customer;
+    const auto& entries = database_.order_customers;
+    auto at = entries.lower_bound({w, d, c + 1, 0});
+    if (at == entries.begin()) {
+      return Access::missing;
+    }
+    --at;
+    if (at->warehouse != w || at->district != d || at->customer != c) {
+      return Access::missing;
+    }
+    order = {w, d, at->order};
+    return Access::done;
+  }
+
+  Access oldest_new_order(const DistrictKey& district, NewOrderKey& new_order) {
+    if (meets_conflict()) {
+      return Access::conflict;
+    }
+    const auto& table = database_.rows<NewOrderKey>();
+    const auto at = table.lower_bound({district.warehouse, district.district, 0});
+    if (at == table.end() || at->first.warehouse != district.warehouse ||
+        at->first.district != district.district) {
+      return Access::missing;
+    }
+    new_order = at->first;
+    return Access::done;
+  }
+
+  template <class Visit>
+  Access visit_order_lines(const DistrictKey& district, Number first, Number last, Visit&& visit) {
+    if (meets_conflict()) {
+      return Access::conflict;
+    }
+    const auto [w, d] = district;
+    database_.scan(OrderLineKey{w, d, first, 0}, OrderLineKey{w, d, last, kOrderLinesMax}, visit);
+    return Access::done;
+  }
+
+ private:
+  bool meets_conflict() {
+    check(open_, "an operation outside a transaction");
+    if (until_conflict_ == 0) {
+      return false;
+    }
+    --until_conflict_;
+    return until_conflict_ == 0;
+  }
+  bool meets_conflict_writing() {
+    check(intent_ == Intent::read_write, "a write of a transaction that was to read only");
+    return meets_conflict();
+  }
+
+  ModelDatabase& database_;
+  std::vector<std::function<void()>> undo_;
+  std::uint64_t until_conflict_ = 0;  ///< 0: none is due
+  Intent intent_ = Intent::read_only;
+  bool open_ = false;
+};
+
+static_assert(Session<ModelSession>);
+static_assert(Reader<const ModelDatabase>);
+
+}  // namespace palimpsest::experiments::tpcc::test
