@@ -136,7 +136,9 @@ bool RecordChange::replace(const RecordState& value) {
   const auto taken = large_value(value);
   const auto replaced = large_value(state());
   claim();
-  log(LoggedUpdate{place(), state(), value}, taken);
+  if (by_.log != nullptr) {  // looking for the differences takes time
+    log(LoggedUpdate{place(), state(), value}, taken);
+  }
   give_up(replaced);
   entries_.reserve_for_replace(at_.slot, entry(), value.value.size());
   LeafNode node(leaf_.modify(), page_size_);

@@ -20,7 +20,8 @@
 //  - `flags` is atomic by itself; see FrameFlag for who may set and clear.
 //  - `cool` is a hint that any reader may clear.
 //  - `attached` is protected by `latch` as the page's bytes are: changed under the exclusive mode
-//    (or while the frame is loading or ready, by the one thread that makes the page resident).
+//    (or while the frame is loading or ready, by the one thread that makes the page resident). Read
+//    without a latch it is an address to be prefetched, and nothing else.
 #pragma once
 
 #include <atomic>
