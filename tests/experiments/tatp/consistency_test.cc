@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -192,6 +193,10 @@ std::vector<Damage> damages_of_subscribers() {
                        }});
   }
   for (const Number nobody : {-1, 0, kSubscribers + 1}) {
+    const SubscriberNumberKey entry{number_of(std::max(nobody, 0)), nobody};
+    damages.push_back({report(1, entry, kStrange), [=](test::ModelDatabase& database) {
+                         ASSERT_TRUE(database.numbers.insert(entry).second);
+                       }});
     damages.push_back({report(1, SubscriberKey{nobody}, kStrange), added(SubscriberKey{nobody})});
     damages.push_back(
         {report(2, AccessInfoKey{nobody, 1}, kStrange), added(AccessInfoKey{nobody, 1})});
