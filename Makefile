@@ -43,11 +43,12 @@ mutate:  ## break the engine on purpose, each time in one place: a test must not
 coverage:  ## which lines and branches the tests reach, per folder; HTML in build/coverage/html
 	@tools/coverage
 
-lint:  ## formatting and clang-tidy over all sources
+lint:  ## formatting and clang-tidy over all sources; every header on its own
 	@tools/setup test
 	@tools/format
 	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=ON >/dev/null
 	@tools/tidy --all
+	@python3 -B tests/structure/headers_alone.py --root . g++-12
 
 format:  ## rewrite all sources as .clang-format says
 	@tools/setup test

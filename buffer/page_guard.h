@@ -157,8 +157,8 @@ class OptimisticPage {
 
   /// The page at a version remembered earlier; nothing if it has changed since (or is being
   /// changed).
-  [[nodiscard]] static Attempt<OptimisticPage> at(Frame& frame, std::byte* page,
-                                                  std::uint64_t version) noexcept {
+  [[nodiscard]] static Attempt<OptimisticPage> at(
+      Frame& frame, std::byte* page, std::uint64_t version) noexcept PALIMPSEST_NO_ANALYSIS {
     if constexpr (kOptimisticTakesShared) {
       if (!frame.latch.try_shared_at(version)) {
         return restart;

@@ -29,7 +29,7 @@ void count_allocation() {
   }
 }
 
-void* allocate(std::size_t bytes, std::size_t alignment) {
+[[maybe_unused]] void* allocate(std::size_t bytes, std::size_t alignment) {
   count_allocation();
   void* memory = nullptr;
   if (posix_memalign(&memory, std::max(alignment, sizeof(void*)), bytes) != 0) {
@@ -107,6 +107,7 @@ std::unique_ptr<io::Device> without_allocation_faults(io::Device& device) {
 
 }  // namespace palimpsest::btree::test
 
+#ifndef PALIMPSEST_TSAN
 void* operator new(std::size_t bytes) {
   return palimpsest::btree::test::allocate(bytes, alignof(std::max_align_t));
 }
@@ -125,3 +126,4 @@ void operator delete(void* memory, std::align_val_t) noexcept {
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
+#endif

@@ -12,6 +12,13 @@
 
 namespace palimpsest::btree::test {
 
+/// ThreadSanitizer has operators new of its own, which cannot be replaced.
+#ifdef PALIMPSEST_TSAN
+inline constexpr bool kAllocationsCanFail = false;
+#else
+inline constexpr bool kAllocationsCanFail = true;
+#endif
+
 /// From construction to destruction, the n-th allocation of this thread fails with std::bad_alloc;
 /// once. At most one at a time in a thread.
 class AllocationFault {

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 
@@ -161,18 +160,14 @@ TEST_P(BTreeFault, AtEveryOperation) {
     ASSERT_EQ(workload.errors(), 0);
   }
   ASSERT_GT(operations, 50U);
-  // In an order that any part of is spread evenly, for whom time runs out.
-  std::uint64_t stride = operations * 5 / 8 + 1;
-  while (std::gcd(stride, operations) != 1) {
-    ++stride;
-  }
+  std::printf("%llu operations\n", static_cast<unsigned long long>(operations));
   palimpsest::test::Rounds rounds(50, kSecondsPerCase);
-  std::uint64_t done = 0;
-  for (; done < operations && rounds.next(); ++done) {
-    ASSERT_NO_FATAL_FAILURE(fault_at(seed, done * stride % operations + 1, GetParam()));
+  for (const std::size_t before_it : palimpsest::test::spread(operations)) {
+    if (!rounds.next()) {
+      break;
+    }
+    ASSERT_NO_FATAL_FAILURE(fault_at(seed, before_it + 1, GetParam()));
   }
-  std::printf("%llu of %llu operations failed\n", static_cast<unsigned long long>(done),
-              static_cast<unsigned long long>(operations));
 }
 
 INSTANTIATE_TEST_SUITE_P(OnceAndForGood, BTreeFault, ::testing::Bool());

@@ -22,6 +22,7 @@
 #include "tests/btree/tree_log_support.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
+#include "tests/support/test_seconds.h"
 #include "tests/support/tree_fixture.h"
 
 #ifdef PALIMPSEST_SYNC_POINTS
@@ -406,7 +407,7 @@ class TreeReplay : public ::testing::TestWithParam<Shape> {
 
 TEST_P(TreeReplay, GivesTheBytesOfTheTree) {
   Random& random = replayed_.random();
-  for (int round = 0; round < 2; ++round) {
+  for (palimpsest::test::Rounds rounds(1, 3.0); rounds.next();) {
     while (replayed_.replica().content().size() < static_cast<std::size_t>(GetParam().records)) {
       for (int i = 0; i < 100; ++i) {
         step();
@@ -449,8 +450,10 @@ TEST_P(TreeReplay, UndoFindsRecordsThatHaveMoved) {
   Random& random = replayed_.random();
   BTree& tree = replayed_.tree();
   while (replayed_.replica().content().size() < static_cast<std::size_t>(GetParam().records) / 2) {
-    step();
-    ASSERT_FALSE(HasFailure());
+    for (int i = 0; i < 50; ++i) {
+      step();
+      ASSERT_FALSE(HasFailure());
+    }
   }
   Content expected = replayed_.replica().content();
   std::erase_if(expected, [](const auto& record) { return !is_ours(record.first); });

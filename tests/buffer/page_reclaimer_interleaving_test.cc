@@ -250,26 +250,40 @@ TEST_F(PageReclaimerInterleaving, LastLeafForgetsEvictedAndFreedPages) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// Many threads that look for frames visit the same few parents, so that there is always one inside.
-// Simulated by somebody who never lets go of the parent's shared latch unless a writer waits; and
-// none does, as nothing is read in meanwhile, but who waits for the parent to evict.
+/// Many threads that look for frames visit the same few parents, so that there is always one
+/// inside. Simulated by somebody who never lets go of the parent's shared latch unless a writer
+/// waits.
+class BusyParent {
+ public:
+  explicit BusyParent(HybridLatch& latch) PALIMPSEST_NO_ANALYSIS : latch_(latch) {
+    latch_.lock_shared();
+    holder_ = std::jthread([this](const std::stop_token& enough) { hold(enough); });
+  }
+
+ private:
+  void hold(const std::stop_token& enough) PALIMPSEST_NO_ANALYSIS {
+    while (!enough.stop_requested()) {
+      if (latch_.try_lock_shared()) {
+        latch_.unlock_shared();
+      } else {
+        latch_.unlock_shared();
+        latch_.lock_shared();
+      }
+    }
+    latch_.unlock_shared();
+  }
+
+  HybridLatch& latch_;
+  std::jthread holder_;
+};
+
+// No writer waits for the parent, as nothing is read in meanwhile, but who wants to evict below it.
 TEST_F(PageReclaimerInterleaving, FramesAreFreedBelowAParentThatIsNeverLeftAlone) {
   for (std::uint64_t i = 0; i < kRecords; ++i) {  // until every frame is in use
     ASSERT_EQ(value_of(i), old_value(i));
   }
-  HybridLatch& latch = tree().descent().node<SharedPage>(btree::Target{key_of(0)}, 1).frame().latch;
-  latch.lock_shared();
-  const std::jthread holder([&](const std::stop_token& enough) {
-    while (!enough.stop_requested()) {
-      if (latch.try_lock_shared()) {
-        latch.unlock_shared();
-      } else {
-        latch.unlock_shared();
-        latch.lock_shared();
-      }
-    }
-    latch.unlock_shared();
-  });
+  const BusyParent busy(
+      tree().descent().node<SharedPage>(btree::Target{key_of(0)}, 1).frame().latch);
   const PageReservation reservation = database_->pool().reserve(kOptions.frames / 2);
   EXPECT_EQ(reservation.count(), kOptions.frames / 2);
 }

@@ -14,9 +14,12 @@
 #include "base/aligned_memory.h"
 #include "tests/buffer/page_workload.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::test {
 namespace {
+
+constexpr double kSecondsPerWorkload = 5;
 
 using buffer::PageFile;
 using buffer::PageWriter;
@@ -110,6 +113,7 @@ std::string open_and_judge(SimDisk& disk, const PageJournal& journal, std::uint6
   return "";
 }
 
+/// At all crash points, for a share of time: then at points that lie evenly among them.
 void crash_everywhere(const SimOptions& disk_options, const WorkloadOptions& options,
                       std::uint64_t damages, unsigned depth) {
   SCOPED_TRACE(testing::Message() << "workload seed " << options.seed);
@@ -117,7 +121,11 @@ void crash_everywhere(const SimOptions& disk_options, const WorkloadOptions& opt
   const std::vector<CrashPoint> points = run_and_record(disk, options);
   Totals totals;
   totals.crash_points = points.size();
-  for (std::size_t i = 0; i < points.size(); ++i) {
+  Rounds rounds(20, kSecondsPerWorkload);
+  for (const std::size_t i : spread(points.size())) {
+    if (!rounds.next()) {
+      break;
+    }
     for (std::uint64_t damage = 0; damage < damages; ++damage) {
       const std::uint64_t seed = options.seed * 1'000'003 + i * 101 + damage;
       const CrashKeeps keeps = damage == 0   ? CrashKeeps::nothing

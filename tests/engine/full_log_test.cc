@@ -84,7 +84,6 @@ class FullLog : public ::testing::Test {
         for (int i = untouched_;; i = i + 1 < kRecords ? i + 1 : untouched_) {
           EXPECT_TRUE(transaction->upsert(*tree_, key_of(i), fmt::format("{:080}", i)).existed);
         }
-        return 0;
       });
       EXPECT_EQ(code, ErrorCode::failed);
     });

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cstdlib>
+#include <numeric>
 
 namespace palimpsest::test {
 
@@ -27,6 +28,18 @@ bool Rounds::next() {
   }
   ++rounds_;
   return true;
+}
+
+std::vector<std::size_t> spread(std::size_t count) {
+  std::size_t stride = count * 5 / 8 + 1;
+  while (std::gcd(stride, count) > 1) {
+    ++stride;
+  }
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < count; ++i) {
+    numbers.push_back(i * stride % count);
+  }
+  return numbers;
 }
 
 }  // namespace palimpsest::test

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <vector>
 
 namespace palimpsest::test {
 
@@ -28,5 +30,9 @@ class Rounds {
   int rounds_ = 0;
   std::chrono::steady_clock::time_point until_;
 };
+
+/// The numbers below `count`, in an order of which any first part lies evenly among them: for whom
+/// time runs out.
+[[nodiscard]] std::vector<std::size_t> spread(std::size_t count);
 
 }  // namespace palimpsest::test

@@ -16,10 +16,13 @@
 
 #include "base/random.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 #include "tests/wal/log_fixture.h"
 
 namespace palimpsest::wal::test {
 namespace {
+
+constexpr double kSecondsPerWorkload = 5;
 
 using palimpsest::test::CrashKeeps;
 using palimpsest::test::SimDisk;
@@ -245,6 +248,7 @@ std::string recover(SimDisk& disk, const Journal& journal, std::uint64_t seed, u
   return "";
 }
 
+/// At all crash points, for a share of time: then at points that lie evenly among them.
 void crash_everywhere(std::uint64_t seed, int steps, std::uint64_t damages) {
   SCOPED_TRACE(testing::Message() << "workload seed " << seed);
   SimDisk disk({.seed = seed});
@@ -262,7 +266,11 @@ void crash_everywhere(std::uint64_t seed, int steps, std::uint64_t damages) {
   }
   Totals totals;
   totals.points = points.size();
-  for (std::size_t i = 0; i < points.size(); ++i) {
+  palimpsest::test::Rounds rounds(20, kSecondsPerWorkload);
+  for (const std::size_t i : palimpsest::test::spread(points.size())) {
+    if (!rounds.next()) {
+      break;
+    }
     for (std::uint64_t damage = 0; damage < damages; ++damage) {
       const CrashKeeps keeps = damage == 0   ? CrashKeeps::nothing
                                : damage == 1 ? CrashKeeps::everything

@@ -473,7 +473,6 @@ TEST_F(LogTest, FullDiskIsToldAndHeals) {
         for (;; ++written) {
           open.change(slot, written, 1000, Gsn{0});
         }
-        return 0;
       },
       &message);
   EXPECT_EQ(code, ErrorCode::no_space) << message;

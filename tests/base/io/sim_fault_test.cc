@@ -258,16 +258,18 @@ TEST_F(SimDamage, WritesAreDamagedSilentlyAndForGood) {
 }
 
 TEST_F(SimDamage, TornWritesMixSectors) {
+  const AlignedBytes before = page_of(10);
+  const AlignedBytes after = page_of(110);
   bool torn = false;
   for (int round = 0; round < 20; ++round) {
-    file_->write(0, page_of(10));
+    file_->write(0, before);
     inject(Effect::tear, SimKind::write);
-    file_->write(0, page_of(110));
+    file_->write(0, after);
     const AlignedBytes now = read(0);
     for (std::size_t i = 0; i < kPage; ++i) {
-      ASSERT_TRUE(now[i] == page_of(10)[i] || now[i] == page_of(110)[i]);
+      ASSERT_TRUE(now[i] == before[i] || now[i] == after[i]);
     }
-    torn |= now != page_of(10) && now != page_of(110);
+    torn |= now != before && now != after;
   }
   EXPECT_TRUE(torn);
 }
