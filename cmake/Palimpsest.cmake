@@ -26,6 +26,13 @@ pkg_check_modules(libpmem REQUIRED IMPORTED_TARGET libpmem)
 pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 
+# palimpsest_precompile(NAME HEADERS...): for others to REUSE_FROM.
+function(palimpsest_precompile name)
+  target_compile_options(${name} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # for ccache
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+endfunction()
+
 add_library(palimpsest_options INTERFACE)
 target_include_directories(palimpsest_options INTERFACE
   ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
@@ -76,12 +83,21 @@ if(PALIMPSEST_SANITIZE MATCHES "thread")
   target_compile_definitions(palimpsest_options INTERFACE PALIMPSEST_TSAN)
 endif()
 
+# Headers that take most of the time a source needs to be compiled; all libraries share them
+# precompiled. What a source uses it includes all the same: tests/structure and clang-tidy check that.
+add_library(palimpsest_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/headers.cc)
+target_link_libraries(palimpsest_headers PRIVATE palimpsest_options)
+palimpsest_precompile(palimpsest_headers
+  <algorithm> <atomic> <chrono> <condition_variable> <cstring> <functional> <map> <memory> <mutex>
+  <optional> <span> <string> <string_view> <thread> <unordered_map> <utility> <vector>)
+
 # palimpsest_library(NAME SOURCES ... LINKS ...): the static library of one folder. LINKS is all it
 # may use: tests/structure links each library with exactly that and refuses undefined symbols.
 function(palimpsest_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
   add_library(palimpsest_${name} STATIC ${arg_SOURCES})
   target_link_libraries(palimpsest_${name} PUBLIC palimpsest_options ${arg_LINKS})
+  target_precompile_headers(palimpsest_${name} REUSE_FROM palimpsest_headers)
   set_property(GLOBAL APPEND PROPERTY PALIMPSEST_LIBRARIES ${name})
 endfunction()
 

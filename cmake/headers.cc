@@ -1,0 +1,1 @@
+// Empty: the target whose precompiled headers all libraries share needs a source (Palimpsest.cmake).
