@@ -69,7 +69,7 @@ KillPlan::Change KillThread::draw(SimRandom& random, std::uint64_t number) const
   }
   const std::size_t bytes = which < kLargeKeys ? 5'000 + random.below(30'000)
                                                : 20 + random.below(random.chance(5) ? 1'000 : 200);
-  change.value = filled(random, number, bytes);
+  change.value.emplace(filled(random, number, bytes));
   return change;
 }
 
