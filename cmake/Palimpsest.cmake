@@ -26,8 +26,11 @@ pkg_check_modules(libpmem REQUIRED IMPORTED_TARGET libpmem)
 pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 
-# palimpsest_precompile(NAME HEADERS...): for others to REUSE_FROM.
+# palimpsest_precompile(NAME HEADERS...): a target for others to REUSE_FROM. What a source uses it
+# includes all the same: tools/tidy examines it without.
 function(palimpsest_precompile name)
+  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/headers.cc)
+  target_link_libraries(${name} PRIVATE palimpsest_options)
   target_compile_options(${name} PRIVATE
     $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # for ccache
   target_precompile_headers(${name} PRIVATE ${ARGN})
@@ -47,15 +50,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     -Wduplicated-cond -Wduplicated-branches -Wlogical-op -Wsuggest-override -Wstrict-null-sentinel
     # False reports of g++ 12 at -O3 on std::string and std::vector (GCC bugs 105651 and 105762).
     -Wno-restrict -Wno-stringop-overread)
-  if(PALIMPSEST_SANITIZE)
-    # Instrumentation makes g++ 12 see paths that do not exist; the release build has the warnings.
-    target_compile_options(palimpsest_options INTERFACE
-      -Wno-null-dereference -Wno-maybe-uninitialized -Wno-mismatched-new-delete)
-    if(PALIMPSEST_SANITIZE MATCHES "thread")
-      # g++ cannot model fences under ThreadSanitizer; optimistic reads take the shared latch there.
-      target_compile_options(palimpsest_options INTERFACE -Wno-tsan)
-    endif()
-  endif()
 else()
   target_compile_options(palimpsest_options INTERFACE
     -Wthread-safety -Wcomma -Wloop-analysis -Wunreachable-code-aggressive
@@ -83,10 +77,7 @@ if(PALIMPSEST_SANITIZE MATCHES "thread")
   target_compile_definitions(palimpsest_options INTERFACE PALIMPSEST_TSAN)
 endif()
 
-# Headers that take most of the time a source needs to be compiled; all libraries share them
-# precompiled. What a source uses it includes all the same: tests/structure and clang-tidy check that.
-add_library(palimpsest_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/headers.cc)
-target_link_libraries(palimpsest_headers PRIVATE palimpsest_options)
+# Headers that take most of the time a source needs to be compiled: for all libraries.
 palimpsest_precompile(palimpsest_headers
   <algorithm> <atomic> <chrono> <condition_variable> <cstring> <functional> <map> <memory> <mutex>
   <optional> <span> <string> <string_view> <thread> <unordered_map> <utility> <vector>)

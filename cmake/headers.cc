@@ -1,1 +1,1 @@
-// Empty: the target whose precompiled headers all libraries share needs a source (Palimpsest.cmake).
+// Empty: a target of precompiled headers needs a source (Palimpsest.cmake).

@@ -1,6 +1,5 @@
 // An I/O error at every operation of a workload that evicts all the time, once and for good: each
-// call succeeds, or fails and has had no effect; no answer is ever wrong. For a share of time,
-// which is enough for all of them unless sanitizers take it.
+// call succeeds, or fails and has had no effect; no answer is ever wrong.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -25,6 +24,7 @@ namespace {
 
 using palimpsest::test::SimDisk;
 using palimpsest::test::sound;
+using palimpsest::test::Sweep;
 using palimpsest::test::TreeDatabase;
 using palimpsest::test::TreeOptions;
 
@@ -160,13 +160,8 @@ TEST_P(BTreeFault, AtEveryOperation) {
     ASSERT_EQ(workload.errors(), 0);
   }
   ASSERT_GT(operations, 50U);
-  std::printf("%llu operations\n", static_cast<unsigned long long>(operations));
-  palimpsest::test::Rounds rounds(50, kSecondsPerCase);
-  for (const std::size_t before_it : palimpsest::test::spread(operations)) {
-    if (!rounds.next()) {
-      break;
-    }
-    ASSERT_NO_FATAL_FAILURE(fault_at(seed, before_it + 1, GetParam()));
+  for (Sweep sweep(operations, 50, kSecondsPerCase); const auto before_it = sweep.next();) {
+    ASSERT_NO_FATAL_FAILURE(fault_at(seed, *before_it + 1, GetParam()));
   }
 }
 

@@ -22,7 +22,6 @@
 #include "tests/support/record_model.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
-#include "tests/support/test_seconds.h"
 #include "tests/support/tree_fixture.h"
 
 namespace palimpsest::btree {
@@ -331,8 +330,7 @@ TEST_P(WriterModelTest, ConflictsAreWhatTheModelSays) {
   WriterModel model(disk, options, GetParam(), seed);
   std::size_t orphans_most = 0;
   std::uint32_t highest = 0;
-  int phase = 0;
-  for (palimpsest::test::Rounds phases(2, 3.0); phases.next(); ++phase) {
+  for (int phase = 0; phase < 6; ++phase) {
     for (int i = 0; i < 6000; ++i) {
       ASSERT_NO_FATAL_FAILURE(model.step());
       orphans_most = std::max(orphans_most, model.orphans());

@@ -19,10 +19,10 @@
 namespace palimpsest::test {
 namespace {
 
-constexpr double kSecondsPerWorkload = 5;
-
 using buffer::PageFile;
 using buffer::PageWriter;
+
+constexpr double kSecondsPerWorkload = 5;
 
 struct CrashPoint {
   SimDisk disk;
@@ -113,7 +113,6 @@ std::string open_and_judge(SimDisk& disk, const PageJournal& journal, std::uint6
   return "";
 }
 
-/// At all crash points, for a share of time: then at points that lie evenly among them.
 void crash_everywhere(const SimOptions& disk_options, const WorkloadOptions& options,
                       std::uint64_t damages, unsigned depth) {
   SCOPED_TRACE(testing::Message() << "workload seed " << options.seed);
@@ -121,11 +120,8 @@ void crash_everywhere(const SimOptions& disk_options, const WorkloadOptions& opt
   const std::vector<CrashPoint> points = run_and_record(disk, options);
   Totals totals;
   totals.crash_points = points.size();
-  Rounds rounds(20, kSecondsPerWorkload);
-  for (const std::size_t i : spread(points.size())) {
-    if (!rounds.next()) {
-      break;
-    }
+  for (Sweep sweep(points.size(), 20, kSecondsPerWorkload); const auto point = sweep.next();) {
+    const std::uint64_t i = *point;
     for (std::uint64_t damage = 0; damage < damages; ++damage) {
       const std::uint64_t seed = options.seed * 1'000'003 + i * 101 + damage;
       const CrashKeeps keeps = damage == 0   ? CrashKeeps::nothing

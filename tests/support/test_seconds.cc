@@ -7,16 +7,30 @@
 
 namespace palimpsest::test {
 
+namespace {
+
+#ifdef PALIMPSEST_DEBUG_CHECKS
+constexpr bool kDear = true;
+#else
+constexpr bool kDear = false;
+#endif
+constexpr double kEnoughForAll = 3600;
+
+std::chrono::steady_clock::time_point in_seconds(double seconds) {
+  return std::chrono::steady_clock::now() +
+         std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+             std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
 double test_seconds(double otherwise) {
   const char* given = std::getenv("PALIMPSEST_TEST_SECONDS");
   return given != nullptr ? std::strtod(given, nullptr) : otherwise;
 }
 
 Rounds::Rounds(int rounds_min, double seconds)
-    : rounds_min_(rounds_min),
-      until_(std::chrono::steady_clock::now() +
-             std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                 std::chrono::duration<double>(test_seconds(seconds)))) {}
+    : rounds_min_(rounds_min), until_(in_seconds(test_seconds(seconds))) {}
 
 Rounds::~Rounds() {
   fmt::print("{} rounds\n", rounds_);
@@ -30,16 +44,25 @@ bool Rounds::next() {
   return true;
 }
 
-std::vector<std::size_t> spread(std::size_t count) {
-  std::size_t stride = count * 5 / 8 + 1;
-  while (std::gcd(stride, count) > 1) {
-    ++stride;
+Sweep::Sweep(std::uint64_t count, std::uint64_t count_min, double seconds)
+    : count_(count),
+      count_min_(count_min),
+      stride_(count * 5 / 8 + 1),
+      until_(in_seconds(test_seconds(kDear ? seconds : kEnoughForAll))) {
+  while (std::gcd(stride_, count_) > 1) {
+    ++stride_;
   }
-  std::vector<std::size_t> numbers;
-  for (std::size_t i = 0; i < count; ++i) {
-    numbers.push_back(i * stride % count);
+}
+
+Sweep::~Sweep() {
+  fmt::print("{} of {}\n", done_, count_);
+}
+
+std::optional<std::uint64_t> Sweep::next() {
+  if (done_ == count_ || (done_ >= count_min_ && std::chrono::steady_clock::now() >= until_)) {
+    return std::nullopt;
   }
-  return numbers;
+  return done_++ * stride_ % count_;
 }
 
 }  // namespace palimpsest::test

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
-#include <vector>
+#include <cstdint>
+#include <optional>
 
 namespace palimpsest::test {
 
@@ -31,8 +31,29 @@ class Rounds {
   std::chrono::steady_clock::time_point until_;
 };
 
-/// The numbers below `count`, in an order of which any first part lies evenly among them: for whom
-/// time runs out.
-[[nodiscard]] std::vector<std::size_t> spread(std::size_t count);
+/// The numbers below `count`, once each, for tests of something at every place: all of them; in
+/// builds with checks and sanitizers, which make each dear, as many as a share of time allows, and
+/// those lie evenly among all. PALIMPSEST_TEST_SECONDS is the share in any build. Says at its end
+/// how far it came.
+///
+///   for (test::Sweep sweep(points.size(), 20, 5); const auto point = sweep.next();) { ... }
+class Sweep {
+ public:
+  /// At least `count_min` of them, then for `seconds`.
+  Sweep(std::uint64_t count, std::uint64_t count_min, double seconds);
+  ~Sweep();
+  Sweep(const Sweep&) = delete;
+  Sweep& operator=(const Sweep&) = delete;
+
+  /// The next one; nothing if that is enough.
+  [[nodiscard]] std::optional<std::uint64_t> next();
+
+ private:
+  std::uint64_t count_;
+  std::uint64_t count_min_;
+  std::uint64_t stride_;
+  std::uint64_t done_ = 0;
+  std::chrono::steady_clock::time_point until_;
+};
 
 }  // namespace palimpsest::test

@@ -22,12 +22,13 @@
 namespace palimpsest::wal::test {
 namespace {
 
-constexpr double kSecondsPerWorkload = 5;
-
 using palimpsest::test::CrashKeeps;
 using palimpsest::test::SimDisk;
 using palimpsest::test::SimKind;
 using palimpsest::test::SimOperation;
+using palimpsest::test::Sweep;
+
+constexpr double kSecondsPerWorkload = 5;
 
 /// What is known outside of the log.
 struct Journal {
@@ -248,7 +249,6 @@ std::string recover(SimDisk& disk, const Journal& journal, std::uint64_t seed, u
   return "";
 }
 
-/// At all crash points, for a share of time: then at points that lie evenly among them.
 void crash_everywhere(std::uint64_t seed, int steps, std::uint64_t damages) {
   SCOPED_TRACE(testing::Message() << "workload seed " << seed);
   SimDisk disk({.seed = seed});
@@ -266,11 +266,8 @@ void crash_everywhere(std::uint64_t seed, int steps, std::uint64_t damages) {
   }
   Totals totals;
   totals.points = points.size();
-  palimpsest::test::Rounds rounds(20, kSecondsPerWorkload);
-  for (const std::size_t i : palimpsest::test::spread(points.size())) {
-    if (!rounds.next()) {
-      break;
-    }
+  for (Sweep sweep(points.size(), 20, kSecondsPerWorkload); const auto point = sweep.next();) {
+    const std::uint64_t i = *point;
     for (std::uint64_t damage = 0; damage < damages; ++damage) {
       const CrashKeeps keeps = damage == 0   ? CrashKeeps::nothing
                                : damage == 1 ? CrashKeeps::everything

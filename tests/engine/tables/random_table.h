@@ -10,6 +10,7 @@
 #include "palimpsest/schema.h"
 #include "palimpsest/value.h"
 
+#include "base/bytes.h"
 #include "base/random.h"
 
 namespace palimpsest::test {
@@ -25,6 +26,11 @@ struct RandomRow {
   std::vector<Value> values;  ///< of all columns in declared order
   std::deque<std::string> texts;
 };
+
+/// The bytes of a row, to be written in place.
+[[nodiscard]] inline MutableBytes bytes_of(std::string& row) {
+  return std::as_writable_bytes(std::span(row.data(), row.size()));
+}
 
 /// A valid schema of 1 to 9 columns, of all types and nullable or not; sometimes long texts.
 [[nodiscard]] TableSchema random_schema(Random& random);

@@ -18,16 +18,13 @@ namespace palimpsest::engine {
 namespace {
 
 using namespace palimpsest::types;
+using palimpsest::test::bytes_of;
 using namespace std::string_literals;
 
 std::string encoded(const RowLayout& layout, const std::vector<Value>& values) {
   std::string row = "what was there before";
   layout.encode(values, row);
   return row;
-}
-
-MutableBytes bytes_of(std::string& row) {
-  return std::as_writable_bytes(std::span(row.data(), row.size()));
 }
 
 TableSchema mixed() {

@@ -6,16 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/engine/tables/random_table.h"
 #include "tests/support/error_of.h"
 
 namespace palimpsest::engine {
 namespace {
 
 using namespace palimpsest::types;
-
-MutableBytes bytes_of(std::string& row) {
-  return std::as_writable_bytes(std::span(row.data(), row.size()));
-}
+using palimpsest::test::bytes_of;
 
 TableSchema stock_table() {
   return {.name = "stock",

@@ -77,6 +77,16 @@ Refusal column_refused(DataType type, const std::string& message) {
           "table \"account\", column \"owner\" of type " + text_of(type) + ": " + message};
 }
 
+void expect_refused(const std::vector<Refusal>& refusals) {
+  for (const Refusal& refusal : refusals) {
+    TableSchema table = accounts();
+    refusal.spoil(table);
+    EXPECT_EQ(test::error_of([&] { return table.validate(), 0; }, refusal.message),
+              ErrorCode::invalid_argument)
+        << refusal.message;
+  }
+}
+
 TEST(Schema, WhatNoTableCanBeIsRefused) {
   const std::vector<Refusal> refusals{
       {[](TableSchema& table) { table.name.clear(); }, "a name has 1 to 127 bytes, this one 0"},
@@ -99,13 +109,7 @@ TEST(Schema, WhatNoTableCanBeIsRefused) {
        },
        "at least 8193 bytes, a key has at most 8192"},
   };
-  for (const Refusal& refusal : refusals) {
-    TableSchema table = accounts();
-    refusal.spoil(table);
-    EXPECT_EQ(test::error_of([&] { return table.validate(), 0; }, refusal.message),
-              ErrorCode::invalid_argument)
-        << refusal.message;
-  }
+  expect_refused(refusals);
 }
 
 TEST(Schema, WhatNoColumnCanBeIsRefused) {
@@ -125,13 +129,7 @@ TEST(Schema, WhatNoColumnCanBeIsRefused) {
       column_refused({.type = ColumnType{0}}, "there is no type 0"),
       column_refused({.type = ColumnType{14}}, "there is no type 14"),
   };
-  for (const Refusal& refusal : refusals) {
-    TableSchema table = accounts();
-    refusal.spoil(table);
-    EXPECT_EQ(test::error_of([&] { return table.validate(), 0; }, refusal.message),
-              ErrorCode::invalid_argument)
-        << refusal.message;
-  }
+  expect_refused(refusals);
 }
 
 TEST(Schema, WhatNoIndexCanBeIsRefused) {

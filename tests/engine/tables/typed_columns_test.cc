@@ -17,11 +17,8 @@ namespace palimpsest::engine {
 namespace {
 
 using namespace palimpsest::types;
+using palimpsest::test::bytes_of;
 using namespace std::string_literals;
-
-MutableBytes bytes_of(std::string& row) {
-  return std::as_writable_bytes(std::span(row.data(), row.size()));
-}
 
 TableSchema mixed() {
   return {.name = "mixed",

@@ -1,1 +1,0 @@
-// Empty: the target whose precompiled headers all tests share needs a source.
