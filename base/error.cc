@@ -20,6 +20,7 @@ std::string_view name_of(ErrorCode code) noexcept {
     case ErrorCode::out_of_memory: return "out_of_memory";
     case ErrorCode::transaction_too_old: return "transaction_too_old";
     case ErrorCode::too_many_transactions: return "too_many_transactions";
+    case ErrorCode::conflict: return "conflict";
   }
   return "unknown";
 }

@@ -30,8 +30,9 @@
 #include <string>
 #include <vector>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/bytes.h"
-#include "base/function_ref.h"
 #include "btree/descent.h"
 #include "btree/large_value_store.h"
 #include "btree/last_leaf.h"

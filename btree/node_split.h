@@ -11,7 +11,8 @@
 
 #include <cstdint>
 
-#include "base/function_ref.h"
+#include "palimpsest/function_ref.h"
+
 #include "btree/inner_node.h"
 #include "btree/key_bytes.h"
 #include "btree/leaf_node.h"

@@ -12,8 +12,9 @@
 
 #include <optional>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/bytes.h"
-#include "base/function_ref.h"
 #include "btree/large_value_format.h"
 #include "btree/leaf_entries.h"
 #include "btree/leaf_node.h"

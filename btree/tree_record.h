@@ -15,8 +15,9 @@
 #include <string>
 #include <string_view>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/bytes.h"
-#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/varint.h"
 #include "btree/large_value_format.h"

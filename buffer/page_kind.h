@@ -9,8 +9,9 @@
 #include <optional>
 #include <string>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/bytes.h"
-#include "base/function_ref.h"
 #include "base/ids.h"
 #include "buffer/page_attachment.h"
 

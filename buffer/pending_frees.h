@@ -18,7 +18,8 @@
 #include <mutex>
 #include <vector>
 
-#include "base/function_ref.h"
+#include "palimpsest/function_ref.h"
+
 #include "base/ids.h"
 #include "buffer/page_run.h"
 

@@ -22,8 +22,9 @@
 #include <memory>
 #include <span>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/bytes.h"
-#include "base/function_ref.h"
 #include "base/prefetch.h"
 #include "buffer/page_attachment.h"
 #include "versioning/entry.h"

@@ -6,7 +6,6 @@
 // with GSN <= g is durable. Who needs something durable runs the round himself if nobody does
 // (leader), or sleeps until the one under way has ended (follower): a lone committer pays no
 // hand-over, many share a sync. A background thread runs rounds for asynchronous commits.
-//
 // Invariants: (1) rounds run one at a time, under the turn;
 //             (2) a batch states a GSN only if everything captured in its round, and all batches
 //                 before it, lie in the stream up to its end; g never falls;
@@ -17,7 +16,7 @@
 // How g is computed and why it holds: base/worker_slots.h.
 //
 // Latching: the turn is held across I/O and taken with no page latch held. reserve() and
-//           wait_durable() may wait; append() and append_commit() never do.
+//           wait_durable() may wait; append(), append_commit() never do.
 // Thread-safety: reserve, append, append_commit, release_credit and slot_log of a slot by its
 //             owner; the rest from any thread.
 // Failure: Error failed with the first reason, from an I/O error on: whoever met it gets no other
@@ -37,9 +36,10 @@
 #include <string_view>
 #include <vector>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/clock.h"
 #include "base/failure.h"
-#include "base/function_ref.h"
 #include "base/sync_point.h"
 #include "base/worker_slots.h"
 #include "wal/log_budget.h"

@@ -21,8 +21,9 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/aligned_memory.h"
-#include "base/function_ref.h"
 #include "wal/log_control.h"
 #include "wal/log_format.h"
 #include "wal/segments.h"

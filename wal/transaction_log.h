@@ -23,9 +23,10 @@
 #include <cstring>
 #include <limits>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/function_ref.h"
 #include "base/ids.h"
 #include "wal/log.h"
 #include "wal/transaction_record.h"

@@ -26,8 +26,9 @@
 #include <functional>
 #include <vector>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/bytes.h"
-#include "base/function_ref.h"
 #include "base/ids.h"
 #include "buffer/space_map.h"
 #include "engine/recovery/page_ranges.h"

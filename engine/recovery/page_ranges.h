@@ -11,7 +11,8 @@
 #include <cstdint>
 #include <map>
 
-#include "base/function_ref.h"
+#include "palimpsest/function_ref.h"
+
 #include "base/ids.h"
 #include "buffer/space_map.h"
 

@@ -27,8 +27,9 @@
 #include <mutex>
 #include <vector>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/bytes.h"
-#include "base/function_ref.h"
 #include "base/ids.h"
 #include "wal/log_format.h"
 

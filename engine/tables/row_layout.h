@@ -42,12 +42,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "palimpsest/function_ref.h"
 #include "palimpsest/schema.h"
 #include "palimpsest/value.h"
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "base/function_ref.h"
 #include "engine/tables/column_value.h"
 
 namespace palimpsest::engine {

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/function_ref.h"
+#include "palimpsest/function_ref.h"
+
 #include "experiments/common/flag_checks.h"
 
 namespace palimpsest::experiments {

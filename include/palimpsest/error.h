@@ -22,14 +22,15 @@ enum class ErrorCode : std::uint8_t {
   page_size_mismatch,   ///< the database has another page size than the one asked for
   locked,               ///< another process (or this one) has the database open
   permission_denied,    ///< the operating system denies access
-  not_found,            ///< a file or directory that must exist does not
-  already_exists,       ///< a file or directory that must not exist does
+  not_found,            ///< a file, table or row that must exist does not
+  already_exists,       ///< a file, table or row that must not exist does
   not_closed_cleanly,   ///< the database was not closed and cannot be opened without recovery
   invalid_argument,     ///< an option, key or value beyond a limit; the message names the limit
   failed,         ///< an earlier failed sync or write made the database read-only until reopened
   out_of_memory,  ///< the configured memory is too small for what was asked
   transaction_too_old,    ///< it held back the log for too long and is rolled back; try it again
   too_many_transactions,  ///< as many are active as Options allow, and none ended in time
+  conflict,  ///< another transaction has changed it and has not ended; roll back and try again
 };
 
 /// The code's name, as it is spelled in `ErrorCode`.

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/clock.h"
-#include "base/function_ref.h"
 #include "base/worker_slots.h"
 #include "tests/support/sim_disk.h"
 #include "wal/log.h"

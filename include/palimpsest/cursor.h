@@ -1,0 +1,54 @@
+// A cursor: rows of a table, or of an index, one after the other in both directions.
+//
+//   for (Cursor cursor = orders.cursor(transaction, Range::prefix({7})); cursor.valid();
+//     cursor.next()) { use(cursor.row());
+//   }
+//
+// A new cursor stands on the first row of its range. It copies rows ahead of the caller, as many as
+// hinted at first and twice as many each time it goes on; it holds no latch between calls. It is no
+// snapshot under isolation `none`: it shows each row as it was when it was copied.
+// Of an index it shows the rows in the index's order, each read when it is reached.
+// Thread-safety: belongs to one thread; a transaction it was opened in must be active whenever it
+// goes on (invalid_argument). Failure: as reading; the cursor can be positioned again.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "palimpsest/key.h"
+#include "palimpsest/row.h"
+
+namespace palimpsest {
+
+namespace detail {
+class CursorState;  // the engine's
+}
+
+class Cursor {
+ public:
+  /// By Table::cursor() and Index::cursor().
+  explicit Cursor(std::unique_ptr<detail::CursorState> state) noexcept;
+  Cursor(Cursor&&) noexcept;
+  Cursor& operator=(Cursor&&) noexcept;
+  ~Cursor();
+
+  /// Whether it stands on a row.
+  [[nodiscard]] bool valid() const noexcept;
+  /// The row it stands on; valid until the cursor is moved or gone. Only if it is valid().
+  [[nodiscard]] const RowView& row() const noexcept;
+
+  /// To the next row in key order, or beyond the range's end. Only if it is valid().
+  void next();
+  /// To the row before, or beyond the range's beginning. Only if it is valid().
+  void previous();
+  void seek_first();
+  void seek_last();
+  /// To the first row of the range whose key is at or above `key`, which may be the first columns
+  /// of one.
+  void seek(const Key& key);
+
+ private:
+  std::unique_ptr<detail::CursorState> state_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,139 @@
+// A database in a directory.
+//
+//   Database database = Database::open("shop");
+//   Table accounts = database.create_table({.name = "account",
+//                                           .columns = {{"id", int64()}, {"balance", int64()}},
+//                                           .key = {"id"}});
+//   database.run([&](Transaction& transaction) {
+//     accounts.update(transaction, {1}, {{"balance", 5}}).require();
+//     accounts.update(transaction, {2}, {{"balance", 7}}).require();
+//   });
+//
+// Several databases may be open in one process; each directory only once. Files are named in
+// docs/file-formats.md.
+// Thread-safety: all functions, from any thread, but for close(), moving and the destructor.
+// Failure: Error, whose code says what happened and whose message names what and where. After
+//          `failed`, reads go on, and opening again recovers all that was acknowledged.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "palimpsest/error.h"
+#include "palimpsest/options.h"
+#include "palimpsest/schema.h"
+#include "palimpsest/statistics.h"
+#include "palimpsest/table.h"
+#include "palimpsest/transaction.h"
+
+namespace palimpsest {
+
+namespace detail {
+
+class DatabaseState;  // the engine's
+
+/// Waits longer before each further attempt, for a random time.
+class Backoff {
+ public:
+  explicit Backoff(unsigned attempts_max) noexcept : attempts_left_(attempts_max) {}
+
+  /// Waits; false if there has been the last attempt, or it is no error that another could help.
+  [[nodiscard]] bool wait_after(const Error& error);
+
+ private:
+  unsigned attempts_left_;
+  std::chrono::microseconds most_{50};
+};
+
+}  // namespace detail
+
+struct RunOptions {
+  TransactionOptions transaction{};
+  /// After so many conflicts the last one is thrown.
+  unsigned attempts_max = 100;
+};
+
+class Database {
+ public:
+  /// Opens the database in a directory, or makes it, as the options say; recovers what a crash left
+  /// behind. Throws not_found, already_exists, locked, not_a_database, unsupported_version,
+  /// corruption, permission_denied, io_error, no_space, out_of_memory, invalid_argument.
+  [[nodiscard]] static Database open(const std::filesystem::path& directory,
+                                     const Options& options = {});
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  /// Closes it if close() was not called; what goes wrong then is the next opening's to recover.
+  ~Database();
+
+  /// Throws too_many_transactions when none of Options::max_transactions ended in time.
+  [[nodiscard]] Transaction begin(const TransactionOptions& options = {});
+
+  /// Calls body(Transaction&) and commits; returns what the body returns. If the body or the commit
+  /// throws an Error conflict, transaction_too_old or too_many_transactions, everything is rolled
+  /// back and the body is called again, after a while; any other exception rolls back and goes on.
+  /// A body that wants nothing to happen calls rollback() itself.
+  template <class Body>
+  std::invoke_result_t<Body&, Transaction&> run(Body&& body, const RunOptions& options = {}) {
+    for (detail::Backoff backoff(options.attempts_max);;) {
+      try {
+        Transaction transaction = begin(options.transaction);
+        if constexpr (std::is_void_v<std::invoke_result_t<Body&, Transaction&>>) {
+          body(transaction);
+          commit_if_active(transaction);
+          return;
+        } else {
+          auto result = body(transaction);
+          commit_if_active(transaction);
+          return result;
+        }
+      } catch (const Error& error) {
+        if (!backoff.wait_after(error)) {
+          throw;
+        }
+      }
+    }
+  }
+
+  /// Throws not_found if there is none.
+  [[nodiscard]] Table table(std::string_view name) const;
+  /// Nothing if there is none.
+  [[nodiscard]] std::optional<Table> find_table(std::string_view name) const;
+  /// Of all tables, ascending by name.
+  [[nodiscard]] std::vector<TableSchema> tables() const;
+
+  // Definitions in transactions of their own (transaction.h has those within others). Throw what
+  // Outcome::require() throws, after Options::definition_patience for conflicts.
+
+  Table create_table(const TableSchema& schema);
+  void drop_table(std::string_view table);
+  void create_index(std::string_view table, const IndexSchema& schema);
+  void drop_index(std::string_view table, std::string_view index);
+
+  [[nodiscard]] Statistics statistics() const;
+  /// Options in effect, and why.
+  [[nodiscard]] const std::vector<EffectiveOption>& options() const noexcept;
+
+  /// Everything is on disk, and the next opening has nothing to recover. No transaction is active
+  /// (invalid_argument); nothing of the database is used afterwards.
+  void close();
+
+ private:
+  explicit Database(std::unique_ptr<detail::DatabaseState> state) noexcept;
+  static void commit_if_active(Transaction& transaction) {
+    if (transaction.is_active()) {
+      transaction.commit();
+    }
+  }
+
+  std::unique_ptr<detail::DatabaseState> state_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,86 @@
+// How a database is opened. The defaults are good: most programs set nothing but the memory.
+//
+// Thread-safety: a plain value.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "palimpsest/experimental.h"
+#include "palimpsest/transaction.h"
+
+namespace palimpsest {
+
+/// What opening is busy with after a crash.
+enum class RecoveryPhase : std::uint8_t {
+  analysis = 1,  ///< the log is read
+  redo,          ///< the log is replayed on the pages
+  undo,          ///< what unfinished transactions have left is undone
+};
+
+struct RecoveryProgress {
+  RecoveryPhase phase{};
+  std::uint64_t bytes_done = 0;   ///< of the log, in this phase
+  std::uint64_t bytes_total = 0;  ///< of this phase
+  std::chrono::milliseconds estimated_remaining{0};
+};
+
+struct Options {
+  /// Bytes for everything the database keeps in memory. 0: a quarter of the machine's memory, or of
+  /// what its control group allows.
+  std::uint64_t memory_bytes = 0;
+  /// Make the database if the directory has none.
+  bool create_if_missing = true;
+  /// Make it, or throw already_exists.
+  bool must_be_new = false;
+  /// Of a new database, 4096 to 65536, a power of two; 0: 4096 (docs/tuning.md).
+  std::uint32_t page_bytes = 0;
+  /// Where the log is kept, if not beside the pages: another device.
+  std::filesystem::path log_directory{};
+
+  /// Of transactions that do not say it.
+  Durability durability = Durability::synchronous;
+  /// An asynchronous commit is on its way to disk at most this long after it was made.
+  std::chrono::milliseconds asynchronous_interval{10};
+  /// Most log there is; bounds how much all open transactions can change. 0: as large as the
+  /// memory, but 256 MiB to 4 GiB.
+  std::uint64_t log_bytes_max = 0;
+  /// Most that opening after a crash should take.
+  std::chrono::seconds recovery_time{10};
+  /// Threads of recovery; 0: one for each processor, up to 16.
+  std::size_t recovery_threads = 0;
+  /// Called now and then while opening recovers; must not throw.
+  std::function<void(const RecoveryProgress&)> progress{};
+
+  /// Most transactions at a time, at least 4.
+  std::uint32_t max_transactions = 1024;
+  /// How long begin() waits when there are as many: then too_many_transactions.
+  std::chrono::milliseconds begin_patience{10'000};
+  /// How long an autocommit write goes on trying when other transactions are in its way.
+  std::chrono::milliseconds autocommit_patience{1'000};
+  /// How long a definition waits for transactions that have changed something (transaction.h).
+  std::chrono::milliseconds definition_patience{10'000};
+
+  /// io_uring where it is allowed, else POSIX; false: POSIX in any case.
+  bool use_io_uring = true;
+  /// For measuring.
+  ExperimentalOptions experimental{};
+};
+
+/// An option as it is in effect, and why.
+struct EffectiveOption {
+  std::string name;
+  std::string value;
+  std::string reason;  ///< "set", "default", or what of the machine it was taken from
+};
+
+/// What Database::open() would make of these options on this machine, in the order of Options.
+/// Throws invalid_argument for what no option can be.
+[[nodiscard]] std::vector<EffectiveOption> explain(const Options& options);
+
+}  // namespace palimpsest

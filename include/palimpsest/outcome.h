@@ -1,0 +1,67 @@
+// What came of a write: done, or one of the ways in which it could not be, which are no errors.
+//
+//   if (const Outcome outcome = accounts.insert(transaction, {7, "Ada"}); !outcome) {
+//     log(outcome.text());          // table "account": key (7) exists
+//   }
+//   accounts.erase(transaction, {7}).require();   // anything but done is thrown, for
+//   Database::run()
+//
+// Whatever it came to, the transaction may go on; a write that is not done has changed nothing.
+// Thread-safety: a plain value.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest {
+
+enum class OutcomeKind : std::uint8_t {
+  done = 1,
+  exists,    ///< a row with that key, or with these values in a unique index, is there
+  absent,    ///< no row has that key
+  conflict,  ///< a transaction that has not ended has changed it: end this one, and try it again
+};
+
+class [[nodiscard]] Outcome {
+ public:
+  /// Where something that is not done stands.
+  struct Place {
+    std::string table;
+    std::string index;  ///< empty: the primary key
+    std::string key;    ///< for people: (7, "Ada")
+  };
+
+  /// Done.
+  Outcome() noexcept = default;
+  Outcome(OutcomeKind kind, Place place);
+
+  [[nodiscard]] OutcomeKind kind() const noexcept { return kind_; }
+  [[nodiscard]] bool is_done() const noexcept { return kind_ == OutcomeKind::done; }
+  [[nodiscard]] explicit operator bool() const noexcept { return is_done(); }
+  [[nodiscard]] bool is_conflict() const noexcept { return kind_ == OutcomeKind::conflict; }
+
+  /// Of an outcome that is not done; the fields are empty otherwise.
+  [[nodiscard]] const Place& place() const noexcept;
+  /// For people; "done" if it is done.
+  [[nodiscard]] std::string text() const;
+
+  /// Throws Error unless it is done: already_exists, not_found or conflict, which Database::run()
+  /// answers by another attempt.
+  void require() const {
+    if (!is_done()) [[unlikely]] {
+      refuse();
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse() const;
+
+  OutcomeKind kind_ = OutcomeKind::done;
+  std::shared_ptr<const Place> place_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,240 @@
+// Rows as they are stored: read column by column where they lie, by name or by a handle.
+//
+//   const Column<std::int64_t> balance = accounts.column<std::int64_t>("balance");   // once
+//   accounts.read({7}, [&](const RowView& row) {
+//     total += row.get(balance);                // one load
+//     name = row["owner"].as_bytes();           // found by name, judged at run time
+//   });
+//
+// A Row owns its bytes; a RowView is valid as long as the function it was given to says. Rows as
+// C++ structs: table_of.h.
+// Thread-safety: a Row is immutable once made; a RowView belongs to one thread.
+// Failure: a column that does not exist, or another C++ type than the column's, throws Error
+//          invalid_argument naming table and column; rows that are damaged throw corruption.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "palimpsest/schema.h"
+#include "palimpsest/types.h"
+#include "palimpsest/value.h"
+
+namespace palimpsest {
+
+class Row;
+class Table;
+
+namespace detail {
+
+class TableFormat;  // the engine's
+class KeyParts;     // the engine's: a key taken apart
+
+/// The column type of a C++ type whose values have a fixed width: 0 for others.
+template <class Type>
+inline constexpr ColumnType kFixedTypeOf{};
+template <>
+inline constexpr ColumnType kFixedTypeOf<bool> = ColumnType::boolean;
+template <>
+inline constexpr ColumnType kFixedTypeOf<std::int8_t> = ColumnType::int8;
+template <>
+inline constexpr ColumnType kFixedTypeOf<std::int16_t> = ColumnType::int16;
+template <>
+inline constexpr ColumnType kFixedTypeOf<std::int32_t> = ColumnType::int32;
+template <>
+inline constexpr ColumnType kFixedTypeOf<std::int64_t> = ColumnType::int64;
+template <>
+inline constexpr ColumnType kFixedTypeOf<float> = ColumnType::float32;
+template <>
+inline constexpr ColumnType kFixedTypeOf<double> = ColumnType::float64;
+template <>
+inline constexpr ColumnType kFixedTypeOf<Date> = ColumnType::date;
+template <>
+inline constexpr ColumnType kFixedTypeOf<Timestamp> = ColumnType::timestamp;
+
+/// Where a fixed column lies in a row.
+struct FixedPlace {
+  static constexpr std::uint16_t kNeverNull = 0xFFFF;
+
+  std::uint32_t offset = 0;
+  std::uint16_t null_bit = kNeverNull;  ///< in the bitmap that the row begins with
+  bool may_change = false;              ///< in no index, and not in the key
+};
+
+}  // namespace detail
+
+/// The C++ types of columns of fixed width: bool, std::int8_t to std::int64_t, float, double, Date,
+/// Timestamp. Columns of other types are read as Values.
+template <class Type>
+concept FixedType = detail::kFixedTypeOf<Type> != ColumnType{};
+
+/// A column of fixed width, outside the key, found once by Table::column() and used for all rows of
+/// that table. Copied freely.
+template <FixedType Type>
+class Column {
+ public:
+  explicit constexpr Column(const detail::FixedPlace& place) noexcept : place_(place) {}
+  [[nodiscard]] constexpr const detail::FixedPlace& place() const noexcept { return place_; }
+
+ private:
+  detail::FixedPlace place_;
+};
+
+class RowView {
+ public:
+  /// By the engine.
+  RowView(std::string_view key, std::string_view bytes, const detail::TableFormat& format,
+          detail::KeyParts& parts) noexcept
+      : key_(key), bytes_(bytes), format_(&format), parts_(&parts) {}
+
+  /// The key as it is stored: as Key::encoded() takes it.
+  [[nodiscard]] std::string_view key_bytes() const noexcept { return key_; }
+  /// What is stored beside the key. Of key_value_table() this is the value.
+  [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
+
+  /// A column by name, or by its number in declared order. Views the row.
+  [[nodiscard]] Value operator[](std::string_view column) const;
+  [[nodiscard]] Value operator[](std::size_t column) const;
+  [[nodiscard]] std::size_t column_count() const noexcept;
+
+  /// Zero if null.
+  template <FixedType Type>
+  [[nodiscard]] Type get(const Column<Type>& column) const noexcept {
+    return load<Type>(column.place().offset);
+  }
+  template <FixedType Type>
+  [[nodiscard]] bool is_null(const Column<Type>& column) const noexcept {
+    return is_null(column.place());
+  }
+  /// Nothing if null.
+  template <FixedType Type>
+  [[nodiscard]] std::optional<Type> get_nullable(const Column<Type>& column) const noexcept {
+    return is_null(column) ? std::nullopt : std::optional<Type>(get(column));
+  }
+
+  /// For people: (7, "Ada", 12.50)
+  [[nodiscard]] std::string text() const;
+
+ private:
+  friend class Row;
+
+  template <class Type>
+  [[nodiscard]] Type load(std::uint32_t offset) const noexcept {
+    if constexpr (std::is_same_v<Type, Date>) {
+      return Date(load<std::int32_t>(offset));
+    } else if constexpr (std::is_same_v<Type, Timestamp>) {
+      return Timestamp(load<std::int64_t>(offset));
+    } else if constexpr (std::is_same_v<Type, bool>) {
+      return load<std::uint8_t>(offset) != 0;
+    } else {
+      Type value;
+      std::memcpy(&value, bytes_.data() + offset, sizeof value);
+      return value;
+    }
+  }
+  [[nodiscard]] bool is_null(const detail::FixedPlace& place) const noexcept {
+    return place.null_bit != detail::FixedPlace::kNeverNull &&
+           (static_cast<unsigned char>(bytes_[place.null_bit / 8U]) >> place.null_bit % 8U & 1U) !=
+               0;
+  }
+
+  std::string_view key_;
+  std::string_view bytes_;
+  const detail::TableFormat* format_;
+  detail::KeyParts* parts_;
+};
+
+/// A copy of a row, which nobody changes any more.
+class Row {
+ public:
+  explicit Row(const RowView& view);
+  /// By the engine: `format` is kept.
+  Row(const RowView& view, std::shared_ptr<const detail::TableFormat> format);
+
+  [[nodiscard]] const RowView& view() const noexcept;
+  // NOLINTNEXTLINE(google-explicit-constructor): a row is read like a view
+  operator const RowView&() const noexcept { return view(); }
+
+  [[nodiscard]] std::string_view key_bytes() const noexcept { return view().key_bytes(); }
+  [[nodiscard]] std::string_view bytes() const noexcept { return view().bytes(); }
+  [[nodiscard]] Value operator[](std::string_view column) const { return view()[column]; }
+  [[nodiscard]] Value operator[](std::size_t column) const { return view()[column]; }
+  template <FixedType Type>
+  [[nodiscard]] Type get(const Column<Type>& column) const noexcept {
+    return view().get(column);
+  }
+  template <FixedType Type>
+  [[nodiscard]] std::optional<Type> get_nullable(const Column<Type>& column) const noexcept {
+    return view().get_nullable(column);
+  }
+  [[nodiscard]] std::string text() const { return view().text(); }
+
+ private:
+  struct Content;
+  std::shared_ptr<const Content> content_;
+};
+
+/// A row that is being changed where it lies (Table::modify()).
+class RowEditor {
+ public:
+  /// By the engine.
+  explicit RowEditor(std::span<char> bytes) noexcept : bytes_(bytes) {}
+
+  /// What is stored beside the key; of key_value_table() this is the value. Its length stays.
+  [[nodiscard]] std::span<char> bytes() const noexcept { return bytes_; }
+
+  /// Zero if null.
+  template <FixedType Type>
+  [[nodiscard]] Type get(const Column<Type>& column) const noexcept {
+    Type value{};
+    std::memcpy(static_cast<void*>(&value), bytes_.data() + column.place().offset, sizeof value);
+    return value;
+  }
+  /// The column is then not null. It is in no index (Column::place().may_change), or this does
+  /// nothing and Table::modify() says invalid_argument.
+  template <FixedType Type>
+  void set(const Column<Type>& column, Type value) noexcept {
+    const detail::FixedPlace& place = column.place();
+    if (!place.may_change) [[unlikely]] {
+      refused_ = true;
+      return;
+    }
+    mark_null(place, false);
+    std::memcpy(bytes_.data() + place.offset, static_cast<const void*>(&value), sizeof value);
+  }
+  /// Of a column that is nullable; else it is refused as set() says.
+  template <FixedType Type>
+  void set_null(const Column<Type>& column) noexcept {
+    const detail::FixedPlace& place = column.place();
+    if (!place.may_change || place.null_bit == detail::FixedPlace::kNeverNull) [[unlikely]] {
+      refused_ = true;
+      return;
+    }
+    mark_null(place, true);
+    std::memset(bytes_.data() + place.offset, 0, sizeof(Type));
+  }
+
+  [[nodiscard]] bool was_refused() const noexcept { return refused_; }
+
+ private:
+  void mark_null(const detail::FixedPlace& place, bool null) noexcept {
+    if (place.null_bit != detail::FixedPlace::kNeverNull) {
+      const unsigned bit = 1U << place.null_bit % 8U;
+      char& byte = bytes_[place.null_bit / 8U];
+      const auto others = static_cast<unsigned char>(byte) & ~bit;
+      byte = static_cast<char>(null ? others | bit : others);
+    }
+  }
+
+  std::span<char> bytes_;
+  bool refused_ = false;
+};
+
+}  // namespace palimpsest

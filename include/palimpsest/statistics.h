@@ -1,0 +1,24 @@
+// What a database has done and holds. Counters since it was opened; each figure is exact, together
+// they are no snapshot.
+#pragma once
+
+#include <cstdint>
+
+namespace palimpsest {
+
+struct Statistics {
+  std::uint64_t memory_bytes = 0;  ///< as configured
+  std::uint64_t pool_bytes = 0;    ///< of pages
+  std::uint64_t entry_bytes = 0;   ///< of records that transactions have to do with
+  std::uint64_t data_bytes = 0;    ///< of the page file that is in use
+  std::uint64_t page_bytes = 0;    ///< of one page
+  std::uint64_t page_reads = 0;
+  std::uint64_t page_writes = 0;       ///< without the copies that make them safe
+  std::uint64_t log_bytes = 0;         ///< of records
+  std::uint64_t log_device_bytes = 0;  ///< with padding
+  std::uint64_t checkpoints = 0;
+  std::uint64_t transactions_cancelled = 0;  ///< asked to end because they held back the log
+  std::uint32_t transactions_active = 0;
+};
+
+}  // namespace palimpsest

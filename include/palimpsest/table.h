@@ -1,0 +1,239 @@
+// A table: rows by their primary key, and its indexes.
+//
+//   const Table accounts = database.table("account");
+//   accounts.insert(transaction, {7, "Ada", Decimal::of(0, 2)}).require();
+//   const std::optional<Row> row = accounts.get(transaction, {7});
+//   accounts.update(transaction, {7}, {{"balance", Decimal::of(995, 2)}}).require();
+//
+// Every call is there twice: within a transaction, and without, as a transaction of its own that
+// has committed when the call returns (autocommit). An autocommit write that meets a conflict is
+// tried again for Options::autocommit_patience.
+//
+// A handle is small, is copied freely, and stays valid when indexes come and go. After its table
+// was dropped, every call throws not_found. It must not outlive its database.
+// Functions given to a table are called during the call, before it returns. They see a copy and may
+// use the engine, unless it is said otherwise.
+// Thread-safety: all functions, from any thread.
+// Failure: Error invalid_argument for keys and rows that do not fit the schema, naming table,
+//          column and limit; transaction_too_old; no_space, io_error, corruption, failed. The call
+//          then has changed nothing, and the transaction may go on or roll back.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "palimpsest/cursor.h"
+#include "palimpsest/function_ref.h"
+#include "palimpsest/key.h"
+#include "palimpsest/outcome.h"
+#include "palimpsest/row.h"
+#include "palimpsest/schema.h"
+#include "palimpsest/transaction.h"
+
+namespace palimpsest {
+
+namespace detail {
+class TableHandle;  // the engine's
+}
+
+/// A row as it is stored: what RowView shows of it. Refused if it is none of the table.
+struct EncodedRow {
+  std::string_view key;
+  std::string_view bytes;
+};
+
+/// A new value for a column.
+struct Change {
+  std::string_view column;
+  Value value{};
+};
+
+/// Changes of different columns.
+class Changes {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): a list of changes is passed where they are asked for
+  constexpr Changes(std::initializer_list<Change> changes) noexcept
+      : changes_(changes.begin(), changes.size()) {}
+  constexpr Changes(std::span<const Change> changes) noexcept : changes_(changes) {}
+  Changes(const std::vector<Change>& changes) noexcept : changes_(changes) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  [[nodiscard]] constexpr std::span<const Change> span() const noexcept { return changes_; }
+
+ private:
+  std::span<const Change> changes_;
+};
+
+enum class Direction : unsigned char { forward = 1, backward };
+
+using ReadRow = FunctionRef<void(const RowView& row)>;
+/// Rows by the number of their key; returns nothing.
+using ReadRows = FunctionRef<void(std::size_t key, const RowView& row)>;
+/// Returns whether to go on.
+using VisitRow = FunctionRef<bool(const RowView& row)>;
+using EditRow = FunctionRef<void(RowEditor& row)>;
+/// Returns the bytes that the row is to have, RowView::bytes(); a view that is valid until the call
+/// returns.
+using RewriteRow = FunctionRef<std::string_view(const RowView& row)>;
+
+/// Another order of a table's rows. A handle as a Table is.
+class Index {
+ public:
+  Index(std::shared_ptr<const detail::TableHandle> table, std::string name)
+      : table_(std::move(table)), name_(std::move(name)) {}
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] IndexSchema schema() const;
+
+  /// The row with these values in all columns of the index, which is unique.
+  [[nodiscard]] std::optional<Row> get(const Key& key) const { return get_in(nullptr, key); }
+  [[nodiscard]] std::optional<Row> get(const Transaction& in, const Key& key) const {
+    return get_in(&in, key);
+  }
+
+  [[nodiscard]] Cursor cursor(const Range& range = Range::all()) const {
+    return cursor_in(nullptr, range);
+  }
+  [[nodiscard]] Cursor cursor(const Transaction& in, const Range& range = Range::all()) const {
+    return cursor_in(&in, range);
+  }
+
+ private:
+  [[nodiscard]] std::optional<Row> get_in(const Transaction* in, const Key& key) const;
+  [[nodiscard]] Cursor cursor_in(const Transaction* in, const Range& range) const;
+
+  std::shared_ptr<const detail::TableHandle> table_;
+  std::string name_;
+};
+
+class Table {
+ public:
+  /// By Database::table().
+  explicit Table(std::shared_ptr<const detail::TableHandle> handle) noexcept
+      : handle_(std::move(handle)) {}
+
+  [[nodiscard]] TableSchema schema() const;
+  [[nodiscard]] std::vector<IndexSchema> indexes() const;
+  /// Throws not_found if there is none of that name.
+  [[nodiscard]] Index index(std::string_view name) const;
+  /// A column that is not in the key, by its C++ type. Throws invalid_argument if it is another
+  /// type's.
+  template <FixedType Type>
+  [[nodiscard]] Column<Type> column(std::string_view name) const {
+    return Column<Type>(fixed_place(name, detail::kFixedTypeOf<Type>));
+  }
+
+  // Reading
+
+  /// A copy of the row; nothing if there is none.
+  [[nodiscard]] std::optional<Row> get(const Key& key) const { return get_in(nullptr, key); }
+  [[nodiscard]] std::optional<Row> get(const Transaction& in, const Key& key) const {
+    return get_in(&in, key);
+  }
+  /// Spares the copy: calls use(row) with a view valid during that call. False if there is none.
+  bool read(const Key& key, ReadRow use) const { return read_in(nullptr, key, use); }
+  bool read(const Transaction& in, const Key& key, ReadRow use) const {
+    return read_in(&in, key, use);
+  }
+  /// Reads many rows, whose pages are brought into memory together: use(number of the key, row) for
+  /// each that there is, in the order of the keys.
+  void read_many(std::span<const Key> keys, ReadRows use) const {
+    read_many_in(nullptr, keys, use);
+  }
+  void read_many(const Transaction& in, std::span<const Key> keys, ReadRows use) const {
+    read_many_in(&in, keys, use);
+  }
+  /// Calls visit(row) for the rows of the range where they lie in their pages, until it returns
+  /// false: the fastest way to look at many rows. A page is latched meanwhile: `visit` must neither
+  /// block nor use the engine.
+  void visit(const Range& range, VisitRow visit, Direction direction = Direction::forward) const {
+    visit_in(nullptr, range, visit, direction);
+  }
+  void visit(const Transaction& in, const Range& range, VisitRow visit,
+             Direction direction = Direction::forward) const {
+    visit_in(&in, range, visit, direction);
+  }
+  /// `rows_hint`: how many rows the caller is going to look at, more or less.
+  [[nodiscard]] Cursor cursor(const Range& range = Range::all(), std::size_t rows_hint = 8) const {
+    return cursor_in(nullptr, range, rows_hint);
+  }
+  [[nodiscard]] Cursor cursor(const Transaction& in, const Range& range = Range::all(),
+                              std::size_t rows_hint = 8) const {
+    return cursor_in(&in, range, rows_hint);
+  }
+
+  // Writing
+
+  /// A row by the values of all its columns, in declared order. Done, exists or conflict.
+  Outcome insert(const Values& row) const { return insert_in(nullptr, row); }
+  Outcome insert(Transaction& in, const Values& row) const { return insert_in(&in, row); }
+  Outcome insert(const EncodedRow& row) const { return insert_in(nullptr, row); }
+  Outcome insert(Transaction& in, const EncodedRow& row) const { return insert_in(&in, row); }
+
+  /// Inserts, or replaces the row with that key. Done, conflict, or exists where a unique index
+  /// has another row.
+  Outcome upsert(const Values& row) const { return upsert_in(nullptr, row); }
+  Outcome upsert(Transaction& in, const Values& row) const { return upsert_in(&in, row); }
+  Outcome upsert(const EncodedRow& row) const { return upsert_in(nullptr, row); }
+  Outcome upsert(Transaction& in, const EncodedRow& row) const { return upsert_in(&in, row); }
+
+  /// Changes columns that are not in the key: update({7}, {{"owner", "Ada"}}). Done, absent,
+  /// conflict, or exists where a unique index has another row.
+  Outcome update(const Key& key, const Changes& changes) const {
+    return update_in(nullptr, key, changes);
+  }
+  Outcome update(Transaction& in, const Key& key, const Changes& changes) const {
+    return update_in(&in, key, changes);
+  }
+
+  /// Reads and changes a row in one step: edit(row) sets columns of fixed width, which are in no
+  /// index, in place. The row's page is latched: `edit` must neither block, nor throw, nor use the
+  /// engine. Done, absent or conflict. A value too large for its page is refused: invalid_argument.
+  Outcome modify(const Key& key, EditRow edit) const { return modify_in(nullptr, key, edit); }
+  Outcome modify(Transaction& in, const Key& key, EditRow edit) const {
+    return modify_in(&in, key, edit);
+  }
+
+  /// Reads and replaces a row in one step, of any length: rewrite(row) returns the new bytes; it
+  /// must neither block, nor throw, nor use the engine. Nobody else changes the row in between.
+  /// Outcomes as update().
+  Outcome rewrite(const Key& key, RewriteRow rewrite) const {
+    return rewrite_in(nullptr, key, rewrite);
+  }
+  Outcome rewrite(Transaction& in, const Key& key, RewriteRow rewrite) const {
+    return rewrite_in(&in, key, rewrite);
+  }
+
+  /// Done, absent or conflict.
+  Outcome erase(const Key& key) const { return erase_in(nullptr, key); }
+  Outcome erase(Transaction& in, const Key& key) const { return erase_in(&in, key); }
+
+ private:
+  [[nodiscard]] detail::FixedPlace fixed_place(std::string_view name, ColumnType type) const;
+  [[nodiscard]] std::optional<Row> get_in(const Transaction* in, const Key& key) const;
+  bool read_in(const Transaction* in, const Key& key, ReadRow use) const;
+  void read_many_in(const Transaction* in, std::span<const Key> keys, ReadRows use) const;
+  void visit_in(const Transaction* in, const Range& range, VisitRow visit,
+                Direction direction) const;
+  [[nodiscard]] Cursor cursor_in(const Transaction* in, const Range& range,
+                                 std::size_t rows_hint) const;
+  Outcome insert_in(Transaction* in, const Values& row) const;
+  Outcome insert_in(Transaction* in, const EncodedRow& row) const;
+  Outcome upsert_in(Transaction* in, const Values& row) const;
+  Outcome upsert_in(Transaction* in, const EncodedRow& row) const;
+  Outcome update_in(Transaction* in, const Key& key, const Changes& changes) const;
+  Outcome modify_in(Transaction* in, const Key& key, EditRow edit) const;
+  Outcome rewrite_in(Transaction* in, const Key& key, RewriteRow rewrite) const;
+  Outcome erase_in(Transaction* in, const Key& key) const;
+
+  std::shared_ptr<const detail::TableHandle> handle_;
+};
+
+}  // namespace palimpsest

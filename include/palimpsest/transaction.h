@@ -1,0 +1,95 @@
+// A transaction: changes of rows, tables and indexes that count together or not at all.
+//
+//   Transaction transaction = database.begin();
+//   accounts.insert(transaction, {7, "Ada"}).require();
+//   transaction.commit();
+//
+// Who drops a transaction without commit() rolls it back. It may move between threads, and calls
+// from several threads take turns; a cursor's rows are its own thread's.
+// Isolation: `none`, so far (docs/guarantees.md): atomic and durable; a row changed by an open
+// transaction cannot be changed by another, but can be read.
+// The engine itself rolls a transaction back that holds back the log for too long: every later call
+// throws transaction_too_old. Database::run() tries such a one again.
+//
+// Definitions: tables and indexes are made and dropped within a transaction, seen by itself at once
+// and by others once it has committed. A transaction that changes an existing table's definition
+// waits until all transactions that have changed anything have ended (DefinitionOptions), and until
+// it ends, others that write to that table are in conflict; they read it as it was.
+// Handles of tables (table.h) go on with the new definition.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "palimpsest/outcome.h"
+#include "palimpsest/schema.h"
+
+namespace palimpsest {
+
+class Database;
+class Table;
+
+namespace detail {
+class TransactionState;  // the engine's
+}
+
+/// When commit() returns.
+enum class Durability : std::uint8_t {
+  by_default = 0,  ///< as Options::durability says
+  synchronous,     ///< when the transaction survives any crash
+  asynchronous,    ///< at once; after Options::asynchronous_interval it survives crashes, too
+};
+
+struct TransactionOptions {
+  Durability durability = Durability::by_default;
+  /// Writes are refused: Error invalid_argument.
+  bool read_only = false;
+};
+
+class Transaction {
+ public:
+  /// By Database::begin().
+  explicit Transaction(std::unique_ptr<detail::TransactionState> state) noexcept;
+  Transaction(Transaction&&) noexcept;
+  /// Rolls back what it was before.
+  Transaction& operator=(Transaction&&) noexcept;
+  /// Rolls back unless it has ended.
+  ~Transaction();
+
+  /// Ends it. Throws invalid_argument if it has ended before, transaction_too_old; no_space,
+  /// io_error before it has committed: it may be tried again, or rolled back. Throws failed after
+  /// that: whether it has committed is known once the database has been opened again.
+  void commit();
+  /// Ends it and undoes all its changes; works on a full disk. Throws io_error, corruption if
+  /// something cannot be undone: the database has failed then, and opening it again will do it.
+  void rollback();
+  /// Neither committed nor rolled back.
+  [[nodiscard]] bool is_active() const noexcept;
+
+  /// Makes a table. Exists if there is one of that name; conflict if another transaction is about
+  /// to make or drop one. Throws invalid_argument for a schema that is none.
+  Outcome create_table(const TableSchema& schema);
+  /// Drops a table with its indexes. Its pages come back in the background, after the commit.
+  Outcome drop_table(std::string_view table);
+  /// Makes an index of a table, with entries for the rows that are there: of any number, in little
+  /// memory. Exists if there is an index of that name, or if it is unique and two rows are not.
+  Outcome create_index(std::string_view table, const IndexSchema& schema);
+  Outcome drop_index(std::string_view table, std::string_view index);
+
+  /// The table as this transaction sees it. Throws not_found if there is none.
+  [[nodiscard]] Table table(std::string_view name);
+
+ private:
+  friend class Database;
+  friend class Table;
+  friend class Index;
+  friend class Cursor;
+
+  [[nodiscard]] detail::TransactionState& state() const;
+
+  std::unique_ptr<detail::TransactionState> state_;
+};
+
+}  // namespace palimpsest
