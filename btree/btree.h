@@ -138,6 +138,8 @@ class BTree {
   [[nodiscard]] WriteOutcome update(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
   [[nodiscard]] WriteOutcome remove(const WriteContext& by, ByteView key, LastLeaf* last = nullptr);
+  /// Claims the record and changes nothing: nobody else changes it before `by` has ended.
+  [[nodiscard]] WriteOutcome claim(const WriteContext& by, ByteView key, LastLeaf* last = nullptr);
   template <class Change>
   [[nodiscard]] WriteOutcome modify(const WriteContext& by, ByteView key, Change&& change,
                                     LastLeaf* last = nullptr) {
