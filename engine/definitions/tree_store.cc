@@ -46,18 +46,31 @@ std::vector<std::string> first_keys(const BTree& tree) {
   return keys;
 }
 
-/// A key of each leaf that has ghosts, of the first ones.
-std::vector<std::string> keys_of_ghosts(const BTree& tree) {
+/// Whether its root is all there is, and holds nothing.
+bool is_empty(const BTree& tree) {
+  btree::LeafWalk walk(tree.descent(), {.lower = {}, .upper = std::nullopt},
+                       btree::Direction::forward);
+  return tree.descent().root_level() == 0 && walk.next() && walk.leaf().count() == 0;
+}
+
+/// A key in each of the first leaves for which wanted(leaf) is true.
+template <class Wanted>
+std::vector<std::string> keys_of_leaves(const BTree& tree, const Wanted& wanted) {
   std::vector<std::string> keys;
   btree::LeafWalk walk(tree.descent(), {.lower = {}, .upper = std::nullopt},
                        btree::Direction::forward);
   while (keys.size() < kLeavesAtATime && walk.next()) {
     const btree::LeafView leaf = walk.leaf();
-    if (leaf.ghost_count() != 0) {
-      keys.push_back(std::string(leaf.prefix()) + std::string(leaf.suffix(0)));
+    if (wanted(leaf)) {
+      const ByteView fence = leaf.lower_fence();
+      keys.emplace_back(fence.empty() ? ByteView("\0", 1) : fence);
     }
   }
   return keys;
+}
+
+std::vector<std::string> keys_of_empty_leaves(const BTree& tree) {
+  return keys_of_leaves(tree, [](const btree::LeafView& leaf) { return leaf.count() == 0; });
 }
 
 }  // namespace
@@ -76,7 +89,8 @@ void TreeStore::open(const std::set<TreeId>& used) {
     ++trees_;
     next_number_ = std::max(next_number_, *number + 1);
     if (!used.contains(entry.id)) {
-      waiting_.push_back(&catalog_.tree(entry.id));
+      BTree& tree = catalog_.tree(entry.id);
+      (is_empty(tree) ? vacant_ : waiting_).push_back(&tree);
     }
   }
   vacant_.reserve(trees_);
@@ -154,7 +168,7 @@ bool TreeStore::step() {
   if (tree == nullptr) {
     return false;
   }
-  if (!remove_some(*tree) && !purge_some(*tree)) {
+  if (!remove_some(*tree) && !purge_some(*tree) && !merge_some(*tree)) {
     emptied(*tree);
   }
   return true;
@@ -180,7 +194,8 @@ bool TreeStore::remove_some(BTree& tree) {
 bool TreeStore::purge_some(BTree& tree) {
   std::size_t purged = 0;
   const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
-  for (const std::string& key : keys_of_ghosts(tree)) {
+  for (const std::string& key :
+       keys_of_leaves(tree, [](const btree::LeafView& leaf) { return leaf.ghost_count() != 0; })) {
     purged += transaction->write([&](const btree::WriteContext& by) {
       return tree.purge_ghosts(by, key,
                                [](const btree::LeafView&, btree::SlotIndex) { return true; });
@@ -188,6 +203,20 @@ bool TreeStore::purge_some(BTree& tree) {
   }
   transaction->commit();
   return purged != 0;
+}
+
+// Of leaves that purging has left because their neighbours were full then.
+bool TreeStore::merge_some(BTree& tree) {
+  const std::vector<std::string> keys = keys_of_empty_leaves(tree);
+  if (keys.empty()) {
+    return false;
+  }
+  const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
+  for (const std::string& key : keys) {
+    transaction->write([&](const btree::WriteContext& by) { tree.merge_leaf(by, key); });
+  }
+  transaction->commit();
+  return keys_of_empty_leaves(tree) != keys;
 }
 
 void TreeStore::work() {

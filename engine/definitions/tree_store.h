@@ -71,9 +71,11 @@ class TreeStore {
   [[nodiscard]] btree::BTree* first_waiting() const;
   void emptied(btree::BTree& tree);
   void put_last(btree::BTree& tree) noexcept;
-  /// False once there is nothing left to remove.
+  // Of a tree that waits; false if there was nothing to do, or nothing could be done.
+
   [[nodiscard]] bool remove_some(btree::BTree& tree);
   [[nodiscard]] bool purge_some(btree::BTree& tree);
+  [[nodiscard]] bool merge_some(btree::BTree& tree);
 
   Catalog& catalog_;
   txn::Transactions& transactions_;
