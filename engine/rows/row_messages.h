@@ -1,0 +1,34 @@
+// What is said of rows and indexes that are damaged: errors that name table, index and key.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "palimpsest/value.h"
+
+#include "base/bytes.h"
+#include "engine/tables/table_format.h"
+
+namespace palimpsest::engine {
+
+/// For people: (7, "Ada")
+[[nodiscard]] std::string text_of_values(std::span<const Value> values);
+/// The same of an encoded primary key; its bytes if it is none.
+[[nodiscard]] std::string text_of_key(const TableFormat& format, ByteView key);
+
+/// Throws corruption: a row that is none of the table.
+[[noreturn]] void refuse_damaged_row(const TableFormat& format, ByteView key, std::string_view why);
+/// Throws corruption: an index contradicts its table.
+[[noreturn]] void refuse_damaged_index(const TableFormat& format, std::size_t index,
+                                       std::string_view why);
+
+/// Asked for every row before anybody sees it.
+inline void require_fitting(const TableFormat& format, ByteView key, ByteView row) {
+  if (!format.rows().fits(row)) [[unlikely]] {
+    refuse_damaged_row(format, key, "it is too short");
+  }
+}
+
+}  // namespace palimpsest::engine
