@@ -1,11 +1,13 @@
 // How a table's rows, keys and index entries are stored, by its schemas: everything that is
 // computed from them once. What a RowView is read by.
 //
-// In namespace detail, since the public headers name it.
+// In namespace detail, since the public headers name it. Made by std::make_shared only: copies of
+// rows keep it, whatever becomes of the table's definition.
 // Thread-safety: immutable; a KeyParts belongs to one thread.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -21,7 +23,7 @@
 
 namespace palimpsest::detail {
 
-class TableFormat {
+class TableFormat : public std::enable_shared_from_this<TableFormat> {
  public:
   struct Index {
     engine::IndexCodec codec;
@@ -30,6 +32,9 @@ class TableFormat {
 
   /// Of schemas that are valid.
   explicit TableFormat(engine::StoredTable stored);
+
+  /// For who keeps it: a RowView has but a reference.
+  [[nodiscard]] std::shared_ptr<const TableFormat> share() const { return shared_from_this(); }
 
   [[nodiscard]] const engine::StoredTable& stored() const noexcept { return stored_; }
   [[nodiscard]] const TableSchema& schema() const noexcept { return stored_.schema; }
