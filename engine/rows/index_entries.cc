@@ -9,6 +9,7 @@
 #include "btree/key_bytes.h"
 #include "engine/rows/refused.h"
 #include "engine/rows/row_messages.h"
+#include "engine/tables/value_text.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -84,7 +85,7 @@ Outcome IndexEntries::put(std::size_t index, const IndexEntry& entry,
   if (is_of_this_row) {
     refuse_damaged_index(format(), index,
                          fmt::format("an entry of the row {} is there, and should not be",
-                                     text_of_key(format(), primary_key_)));
+                                     text_of_key(format().keys(), primary_key_)));
   }
   return refused(OutcomeKind::exists, format(), index, values);
 }
@@ -96,9 +97,9 @@ Outcome IndexEntries::take(std::size_t index, const IndexEntry& entry,
     return refused(OutcomeKind::conflict, format(), index, values);
   }
   if (!written.existed) {
-    refuse_damaged_index(
-        format(), index,
-        fmt::format("the entry of the row {} is missing", text_of_key(format(), primary_key_)));
+    refuse_damaged_index(format(), index,
+                         fmt::format("the entry of the row {} is missing",
+                                     text_of_key(format().keys(), primary_key_)));
   }
   return {};
 }

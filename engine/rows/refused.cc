@@ -2,12 +2,13 @@
 
 #include <vector>
 
-#include "engine/rows/row_messages.h"
+#include "engine/tables/value_text.h"
 
 namespace palimpsest::engine {
 
 Outcome refused(OutcomeKind kind, const TableFormat& format, ByteView key) {
-  return {kind, {.table = format.schema().name, .index = {}, .key = text_of_key(format, key)}};
+  return {kind,
+          {.table = format.schema().name, .index = {}, .key = text_of_key(format.keys(), key)}};
 }
 
 Outcome refused(OutcomeKind kind, const TableFormat& format, std::size_t index,

@@ -9,6 +9,7 @@
 #include "engine/rows/index_entries.h"
 #include "engine/rows/row_copy.h"
 #include "engine/rows/row_messages.h"
+#include "engine/tables/value_text.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -133,7 +134,7 @@ void RewriteInPlace::require_done() const {
   if (fault_) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("table \"{}\": new bytes of the row {} are no row: {}",
-                            format().schema().name, text_of_key(format(), key()), *fault_));
+                            format().schema().name, text_of_key(format().keys(), key()), *fault_));
   }
 }
 

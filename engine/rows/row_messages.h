@@ -2,21 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
-#include <string>
 #include <string_view>
-
-#include "palimpsest/value.h"
 
 #include "base/bytes.h"
 #include "engine/tables/table_format.h"
 
 namespace palimpsest::engine {
-
-/// For people: (7, "Ada")
-[[nodiscard]] std::string text_of_values(std::span<const Value> values);
-/// The same of an encoded primary key; its bytes if it is none.
-[[nodiscard]] std::string text_of_key(const TableFormat& format, ByteView key);
 
 /// Throws corruption: a row that is none of the table.
 [[noreturn]] void refuse_damaged_row(const TableFormat& format, ByteView key, std::string_view why);

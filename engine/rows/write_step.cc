@@ -9,6 +9,7 @@
 #include "engine/rows/refused.h"
 #include "engine/rows/row_messages.h"
 #include "engine/tables/column_value.h"
+#include "engine/tables/value_text.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -193,7 +194,7 @@ Outcome WriteStep::modify(ByteView key, EditRow edit) const {
   if (!written) {
     refuse_row(format(), fmt::format("the row {} is too large for its page and cannot be edited in "
                                      "place",
-                                     text_of_key(format(), key)));
+                                     text_of_key(format().keys(), key)));
   }
   change.require_done();
   return outcome_of(*written, key);
