@@ -38,20 +38,6 @@ bool same_in_indexes(const TableFormat& format, ByteView a, ByteView b) noexcept
   });
 }
 
-IndexedValues::IndexedValues(const TableFormat& format, ByteView key, ByteView row)
-    : values_(format.schema().columns.size()) {
-  if (const auto fault = format.rows().validate(row)) {
-    refuse_damaged_row(format, key, *fault);
-  }
-  for (std::size_t column = 0; column < values_.size(); ++column) {
-    if (format.is_indexed(column)) {
-      const auto in_key = format.key_position(column);
-      values_[column] =
-          in_key ? key_.values(format, key)[*in_key] : format.rows().value(row, column);
-    }
-  }
-}
-
 IndexEntry IndexEntries::encode(std::size_t index, std::span<const Value> values,
                                 KeyMemory& into) const {
   const std::size_t bytes_max =

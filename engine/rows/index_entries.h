@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "palimpsest/outcome.h"
 #include "palimpsest/value.h"
@@ -28,19 +27,6 @@ namespace palimpsest::engine {
 /// Whether two rows with the same key, which fit their table, have the same bytes in all columns of
 /// indexes.
 [[nodiscard]] bool same_in_indexes(const TableFormat& format, ByteView a, ByteView b) noexcept;
-
-/// The values of a stored row that its index entries are made of: by the numbers of the columns;
-/// null for others. They view key and row. Throws corruption if the row is none of the table.
-class IndexedValues {
- public:
-  IndexedValues(const TableFormat& format, ByteView key, ByteView row);
-
-  [[nodiscard]] std::span<const Value> span() const noexcept { return values_; }
-
- private:
-  KeyParts key_;
-  std::vector<Value> values_;
-};
 
 class IndexEntries {
  public:

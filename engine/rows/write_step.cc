@@ -19,6 +19,15 @@ namespace {
               fmt::format("table \"{}\": {}", format.schema().name, why));
 }
 
+/// All values of a row that was read, which must be one of the table.
+std::span<const Value> values_of(const TableFormat& format, ByteView key, ByteView row,
+                                 RowValues& memory) {
+  if (const auto fault = format.rows().validate(row)) {
+    refuse_damaged_row(format, key, *fault);
+  }
+  return memory.of(format, key, row);
+}
+
 }  // namespace
 
 // Rows to be written
@@ -64,8 +73,7 @@ NewRow::NewRow(const TableDefinition& definition, const EncodedRow& row)
 
 std::span<const Value> NewRow::values(const TableFormat& format) {
   if (values_.empty()) {
-    decoded_.emplace(format, key_, bytes_);
-    values_ = decoded_->span();
+    values_ = decoded_.of(format, key_, bytes_);
   }
   return values_;
 }
@@ -111,9 +119,10 @@ Outcome WriteStep::store(ByteView key, ByteView row) const {
 
 Outcome WriteStep::replace(ByteView key, ByteView before, ByteView after) const {
   if (has_indexes()) {
-    const IndexedValues values_before(format(), key, before);
-    const IndexedValues values_after(format(), key, after);
-    Outcome outcome = entries(key).replace(values_before.span(), values_after.span());
+    RowValues memory_before;
+    RowValues memory_after;
+    Outcome outcome = entries(key).replace(values_of(format(), key, before, memory_before),
+                                           memory_after.of(format(), key, after));
     if (!outcome) {
       return outcome;
     }
@@ -122,8 +131,9 @@ Outcome WriteStep::replace(ByteView key, ByteView before, ByteView after) const 
 }
 
 Outcome WriteStep::replace(ByteView key, ByteView before, NewRow& after) const {
-  const IndexedValues values_before(format(), key, before);
-  Outcome outcome = entries(key).replace(values_before.span(), after.values(format()));
+  RowValues memory;
+  Outcome outcome =
+      entries(key).replace(values_of(format(), key, before, memory), after.values(format()));
   return outcome ? store(key, after.bytes()) : outcome;
 }
 
@@ -236,7 +246,8 @@ Outcome WriteStep::erase(ByteView key) const {
     std::string before;
     Outcome outcome = claim_and_read(key, before);
     if (outcome) {
-      outcome = entries(key).remove(IndexedValues(format(), key, before).span());
+      RowValues memory;
+      outcome = entries(key).remove(values_of(format(), key, before, memory));
     }
     if (!outcome) {
       return outcome;

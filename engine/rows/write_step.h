@@ -17,6 +17,7 @@
 #include "engine/rows/encoded_keys.h"
 #include "engine/rows/index_entries.h"
 #include "engine/rows/row_change.h"
+#include "engine/tables/row_values.h"
 
 namespace palimpsest::engine {
 
@@ -31,13 +32,13 @@ class NewRow {
 
   [[nodiscard]] ByteView key() const noexcept { return key_; }
   [[nodiscard]] ByteView bytes() const noexcept { return bytes_; }
-  /// Of all columns that stand in indexes.
+  /// Of all columns, in declared order.
   [[nodiscard]] std::span<const Value> values(const TableFormat& format);
 
  private:
   KeyMemory key_memory_;
   std::string encoded_;
-  std::optional<IndexedValues> decoded_;
+  RowValues decoded_;
   ByteView key_;
   ByteView bytes_;
   std::span<const Value> values_;  ///< the caller's, if he gave any

@@ -13,10 +13,10 @@
 #include "palimpsest/table.h"
 
 #include "engine/definitions/table_state.h"
-#include "engine/rows/index_entries.h"
 #include "engine/rows/row_cursor.h"
 #include "engine/rows/table_reads.h"
 #include "engine/rows/table_writes.h"
+#include "engine/tables/row_values.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/error_of.h"
 
@@ -25,23 +25,6 @@ namespace palimpsest::engine::test {
 using palimpsest::test::CrashKeeps;
 using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
-
-/// All values of a row, by the numbers of its columns; they view key and bytes.
-class RowValues {
- public:
-  RowValues(const TableFormat& format, ByteView key, ByteView bytes) {
-    for (std::size_t column = 0; column < format.schema().columns.size(); ++column) {
-      const auto in_key = format.key_position(column);
-      values_.push_back(in_key ? parts_.values(format, key)[*in_key]
-                               : format.rows().value(bytes, column));
-    }
-  }
-  [[nodiscard]] const std::vector<Value>& get() const noexcept { return values_; }
-
- private:
-  KeyParts parts_;
-  std::vector<Value> values_;
-};
 
 class OneTable {
  public:
@@ -110,9 +93,10 @@ class OneTable {
     for (std::size_t index = 0; index < format().indexes().size(); ++index) {
       Content entries;
       for (const auto& [key, bytes] : rows) {
-        const RowValues values(format(), key, bytes);
+        RowValues values;
         KeyMemory memory;
-        const IndexEntry entry = format().indexes()[index].codec.encode(values.get(), key, memory);
+        const IndexEntry entry =
+            format().indexes()[index].codec.encode(values.of(format(), key, bytes), key, memory);
         entries.emplace(entry.key, entry.value);
       }
       if (entries.size() != rows.size() || content_of(*current().indexes[index]) != entries) {

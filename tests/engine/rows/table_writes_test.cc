@@ -13,12 +13,11 @@ namespace {
 
 constexpr const char* kNoNote = "";
 
-detail::FixedPlace place_of(const TableFormat& format, const char* name) {
+palimpsest::detail::FixedPlace place_of(const TableFormat& format, const char* name) {
   const std::size_t column = format.rows().find_column(name).value();
   const ColumnPlace& place = format.rows().place(column);
-  return {.offset = place.offset,
-          .null_bit = place.null_bit,
-          .may_change = !format.is_indexed(column)};
+  return {
+      .offset = place.offset, .null_bit = place.null_bit, .may_change = !format.is_indexed(column)};
 }
 
 class TableWritesTest : public ::testing::Test {
@@ -91,7 +90,8 @@ TEST_F(TableWritesTest, IndexesFollow) {
   table_.committed([](auto writes) { return writes.erase({3}); });
   table_.committed([](auto writes) { return writes.insert({4, "Cleo", "Rome", 1, kNoNote}); });
   table_.committed([](auto writes) { return writes.upsert({5, "Bob", Value(), 1, kNoNote}); });
-  table_.committed([](auto writes) { return writes.update({4}, {{"note", "longer than it was"}}); });
+  table_.committed(
+      [](auto writes) { return writes.update({4}, {{"note", "longer than it was"}}); });
   EXPECT_EQ(text(1), "(1, \"Ada\", null, 5, \"\")");
   EXPECT_EQ(text(2), "(2, \"Eve\", \"Bonn\", 7, \"new\")");
   EXPECT_EQ(text(3), "none");
@@ -141,10 +141,10 @@ TEST_F(TableWritesTest, RowsThatDoNotFitAreRefused) {
   EXPECT_TRUE(refuses([&] { return writes.update({1}, {{"name", ""}}); }, "index \"by_name\""));
   const std::string key = before_.begin()->first;
   EXPECT_TRUE(refuses([&] { return writes.insert(EncodedRow{key, "short"}); }, "\"people\""));
-  EXPECT_TRUE(refuses([&] { return writes.upsert(EncodedRow{"k", before_.begin()->second}); },
-                      "no key"));
-  EXPECT_TRUE(refuses(
-      [&] { return writes.rewrite({1}, [](const RowView&) { return "none"; }); }, "no row"));
+  EXPECT_TRUE(
+      refuses([&] { return writes.upsert(EncodedRow{"k", before_.begin()->second}); }, "no key"));
+  EXPECT_TRUE(refuses([&] { return writes.rewrite({1}, [](const RowView&) { return "none"; }); },
+                      "no row"));
   transaction->commit();
   EXPECT_TRUE(is_as_before());
 }
@@ -194,9 +194,8 @@ TEST_F(TableWritesTest, RewritesOfAnyLength) {
   EXPECT_EQ(text(1), "(1, \"Ada\", \"Rome\", 31, \"a note\")");
   EXPECT_TRUE(agree());
   table_.committed([&](auto writes) {  // shorter, and a view of the row itself
-    return writes.rewrite({1}, [](const RowView& row) {
-      return row.bytes().substr(0, row.bytes().size() - 5);
-    });
+    return writes.rewrite(
+        {1}, [](const RowView& row) { return row.bytes().substr(0, row.bytes().size() - 5); });
   });
   EXPECT_EQ(text(1), "(1, \"Ada\", \"Rome\", 31, \"a\")");
   table_.committed([](auto writes) { return writes.erase({3}); });
@@ -293,9 +292,10 @@ TEST_F(TableWritesTest, WhoChangesTheDefinitionKeepsOthersFromWriting) {
 TEST_F(TableWritesTest, WrongEntriesAreCorruption) {
   btree::BTree& by_city = *table_.current().indexes[0];
   KeyMemory memory;
+  RowValues values;
   const std::string key = before_.begin()->first;
   const IndexEntry entry = table_.format().indexes()[0].codec.encode(
-      RowValues(table_.format(), key, before_.begin()->second).get(), key, memory);
+      values.of(table_.format(), key, before_.begin()->second), key, memory);
   ASSERT_TRUE(by_city.remove(entry.key));
   const auto transaction = table_.begin();
   EXPECT_EQ(error_of([&] { return table_.in(transaction).erase({1}); },
@@ -316,7 +316,7 @@ TEST(KeyValueWrites, AnyBytes) {
   OneTable blobs(key_value_table("blobs"));
   const std::string key("\0\xFFk", 3);
   blobs.committed([&](auto writes) { return writes.insert(EncodedRow{key, ""}); });
-  blobs.committed([&](auto writes) { return writes.insert({"b", "value"}); });
+  blobs.committed([&](auto writes) { return writes.insert(Values{"b", "value"}); });
   blobs.committed([&](auto writes) { return writes.upsert(EncodedRow{key, "longer"}); });
   blobs.committed([&](auto writes) { return writes.update({"b"}, {{"value", "other"}}); });
   blobs.committed([&](auto writes) {
