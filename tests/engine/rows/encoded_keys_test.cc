@@ -72,15 +72,20 @@ TEST_F(EncodedKeys, BoundsStandForAllKeysThatBeginWithThem) {
   EXPECT_EQ(upper_of(orders_, Range::up_to({7, "x"})), seven + std::string("x\0", 2));
   EXPECT_EQ(lower_of(orders_, Range::from({7, "x"}, Range::Bound::exclusive)),
             seven + std::string("x\0", 2));
-  EXPECT_EQ(upper_of(orders_, Range::up_to(Key::encoded(seven))), eight);
+  EXPECT_EQ(upper_of(orders_, Range::up_to(Key::encoded(seven.substr(0, 3)))),
+            std::string("\x80\0\1", 3));
+  EXPECT_EQ(upper_of(orders_, Range::up_to(Key::encoded(seven))),  // of an empty code
+            seven + std::string("\0", 1));
   EXPECT_EQ(upper_of(orders_, Range::up_to(Key::encoded(seven + "x"))),
             seven + std::string("x\0", 2));
   EXPECT_EQ(upper_of(by_code_, Range::prefix({"x"})), std::string("x\0\1", 3));
 }
 
 TEST_F(EncodedKeys, NothingIsAboveTheLongestKey) {
-  const std::string longest = std::string(kMax - 1, 'k') + '\xFF';
-  const std::string above = std::string(kMax - 2, 'k') + 'l';
+  std::string longest(kMax, 'k');
+  longest.back() = '\xFF';
+  std::string above(kMax - 1, 'k');
+  above.back() = 'l';
   EXPECT_EQ(upper_of(keys_, Range::up_to({longest})), above);
   EXPECT_EQ(upper_of(keys_, Range::up_to(Key::encoded(longest))), above);
   const std::string last(kMax, '\xFF');

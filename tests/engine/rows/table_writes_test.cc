@@ -76,7 +76,7 @@ TEST_F(TableWritesTest, ARefusedStatementIsUndoneAndWhatCameBeforeStays) {
   EXPECT_EQ(writes.update({3}, {{"city", "Oslo"}, {"name", "Bob"}}).kind(), OutcomeKind::exists);
   EXPECT_EQ(writes.upsert({3, "Bob", "Bonn", 1, kNoNote}).kind(), OutcomeKind::exists);
   EXPECT_EQ(writes.upsert({4, "Bob", "Bonn", 1, kNoNote}).kind(), OutcomeKind::exists);
-  EXPECT_EQ(table_.rows(), between);
+  EXPECT_TRUE(table_.rows() == between);
   EXPECT_TRUE(agree());
   transaction->commit();
   EXPECT_EQ(text(2), "(2, \"Bob\", \"Oslo\", 32, \"\")");
@@ -189,8 +189,9 @@ TEST_F(TableWritesTest, RewritesOfAnyLength) {
   const std::string second = before_.rbegin()->second;  // of Cleo
   std::string longer(before_.begin()->second);
   longer += "a note";
-  table_.committed(
-      [&](auto writes) { return writes.rewrite({1}, [&](const RowView&) { return longer; }); });
+  table_.committed([&](auto writes) {
+    return writes.rewrite({1}, [&](const RowView&) { return ByteView(longer); });
+  });
   EXPECT_EQ(text(1), "(1, \"Ada\", \"Rome\", 31, \"a note\")");
   EXPECT_TRUE(agree());
   table_.committed([&](auto writes) {  // shorter, and a view of the row itself
@@ -199,14 +200,16 @@ TEST_F(TableWritesTest, RewritesOfAnyLength) {
   });
   EXPECT_EQ(text(1), "(1, \"Ada\", \"Rome\", 31, \"a\")");
   table_.committed([](auto writes) { return writes.erase({3}); });
-  table_.committed(
-      [&](auto writes) { return writes.rewrite({1}, [&](const RowView&) { return second; }); });
+  table_.committed([&](auto writes) {
+    return writes.rewrite({1}, [&](const RowView&) { return ByteView(second); });
+  });
   EXPECT_EQ(text(1), "(1, \"Cleo\", \"Rome\", 33, \"\")");
   EXPECT_TRUE(agree());
   const auto transaction = table_.begin();
   std::string of_bob = before_.at(std::next(before_.begin())->first);
-  EXPECT_EQ(table_.in(transaction).rewrite({1}, [&](const RowView&) { return of_bob; }).kind(),
-            OutcomeKind::exists);
+  EXPECT_EQ(
+      table_.in(transaction).rewrite({1}, [&](const RowView&) { return ByteView(of_bob); }).kind(),
+      OutcomeKind::exists);
   EXPECT_TRUE(agree());
 }
 
@@ -219,8 +222,9 @@ TEST_F(TableWritesTest, LargeRows) {
   table_.committed([&](auto writes) { return writes.update({1}, {{"note", larger}}); });
   std::string bytes = table_.rows().rbegin()->second;
   bytes.back() = 'x';
-  table_.committed(
-      [&](auto writes) { return writes.rewrite({9}, [&](const RowView&) { return bytes; }); });
+  table_.committed([&](auto writes) {
+    return writes.rewrite({9}, [&](const RowView&) { return ByteView(bytes); });
+  });
   const auto transaction = table_.begin();
   EXPECT_EQ(error_of([&] { return table_.in(transaction).modify({9}, [](RowEditor&) {}); },
                      "the row (9) is too large"),
@@ -243,8 +247,7 @@ TEST_F(TableWritesTest, WhatARefusedStatementGaveUpIsNotFreed) {
     const auto transaction = table_.begin();
     const TableWrites writes = table_.in(transaction);
     ASSERT_TRUE(writes.update({3}, {{"age", 99}}));
-    // By_name comes last of the indexes, and the row after all of them: so the large row is given
-    // up first by a rewrite of an index of its own, and what refuses comes within one statement.
+    // A row is stored after its entries; here something is refused after it was.
     const auto refused = transaction->statement([&](const btree::WriteContext& by) {
       const std::string key = before_.begin()->first;
       EXPECT_TRUE(table_.state().visible_to(nullptr)->rows->update(by, key, "small").existed);
@@ -259,7 +262,7 @@ TEST_F(TableWritesTest, WhatARefusedStatementGaveUpIsNotFreed) {
   EXPECT_TRUE(agree());
   table_.crash();
   EXPECT_TRUE(table_.database().recovery().was_needed);
-  EXPECT_EQ(table_.rows(), rows);
+  EXPECT_TRUE(table_.rows() == rows);
   EXPECT_EQ(text(3), "(3, \"Cleo\", \"Rome\", 99, \"\")");
   EXPECT_TRUE(agree());
   EXPECT_TRUE(sound(table_.database()));
@@ -301,7 +304,7 @@ TEST_F(TableWritesTest, WrongEntriesAreCorruption) {
   EXPECT_EQ(error_of([&] { return table_.in(transaction).erase({1}); },
                      "table \"people\", index \"by_city\": the entry of the row (1) is missing"),
             ErrorCode::corruption);
-  EXPECT_EQ(table_.rows(), before_);
+  EXPECT_TRUE(table_.rows() == before_);
   ASSERT_TRUE(by_city.insert(entry.key, entry.value));
   ASSERT_TRUE(table_.in(transaction).erase({1}));
   transaction->commit();
@@ -334,9 +337,9 @@ TEST(KeyValueWrites, AnyBytes) {
   });
   const std::string large(50'000, 'x');
   blobs.committed([&](auto writes) {
-    return writes.rewrite(Key::encoded(key), [&](const RowView&) { return large; });
+    return writes.rewrite(Key::encoded(key), [&](const RowView&) { return ByteView(large); });
   });
-  EXPECT_EQ(blobs.rows(), (Content{{key, large}, {"b", "th"}}));
+  EXPECT_TRUE(blobs.rows() == (Content{{key, large}, {"b", "th"}}));
   EXPECT_TRUE(sound(blobs.database()));
 }
 
