@@ -42,6 +42,17 @@ std::size_t record_bytes_max(std::uint32_t page_size) {
   return wal::record_bytes_max(wal::RecordRole::compensation, btree::max_record_bytes(page_size));
 }
 
+/// The log's batches hold two of the largest records.
+std::size_t batch_bytes_min(std::uint32_t page_size) {
+  return wal::round_up(2 * wal::chunk_bytes(record_bytes_max(page_size)), wal::kSegmentHeaderBytes);
+}
+
+/// Memory that is not the pool's.
+std::uint64_t shares_bytes(std::uint32_t page_size, std::uint32_t batch_pages) {
+  const std::uint64_t writer = std::uint64_t{batch_pages} * page_size;
+  return kBatchBytesMax + writer + kSlotLogsReckoned * kSlotLogBytesMin;
+}
+
 void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)> show) {
   const auto record = buffer::SpaceRecord::decode(body);
   if (!record) {
@@ -135,6 +146,16 @@ void Database::remove_unfinished() {
 
 // Sizes
 
+std::uint64_t Database::memory_bytes_min(std::uint32_t page_size_bytes) {
+  return shares_bytes(page_size_bytes, buffer::PageFileOptions{}.batch_pages) +
+         buffer::BufferPool::memory_bytes_min(page_size_bytes);
+}
+
+std::uint64_t Database::log_segment_bytes_min(std::uint32_t page_size_bytes) {
+  return std::max<std::uint64_t>(wal::kSegmentBytesMin,
+                                 batch_bytes_min(page_size_bytes) + wal::kSegmentHeaderBytes);
+}
+
 wal::LogFileOptions Database::log_file_options() const {
   const std::uint64_t segments = options_.log_bytes_max / options_.log_segment_bytes;
   return {.segment_bytes = options_.log_segment_bytes,
@@ -144,14 +165,12 @@ wal::LogFileOptions Database::log_file_options() const {
 
 wal::LogOptions Database::log_options() {
   const std::size_t record_bytes = record_bytes_max(file_->page_size_bytes());
-  const std::size_t batch_bytes_min =
-      wal::round_up(2 * wal::chunk_bytes(record_bytes), wal::kSegmentHeaderBytes);
   const std::size_t batch_bytes_wanted =
       std::min<std::size_t>(kBatchBytesMax, store_->segments().segment_bytes() / 4);
   return {.slot_log_bytes = std::max(kSlotLogBytesMin, std::bit_ceil(2 * record_bytes)),
           .record_bytes_max = record_bytes,
           .batch_bytes_max =
-              std::max(batch_bytes_min,
+              std::max(batch_bytes_min(file_->page_size_bytes()),
                        batch_bytes_wanted / wal::kSegmentHeaderBytes * wal::kSegmentHeaderBytes),
           .on_filling = [this] {
             if (Checkpointer* checkpointer = woken_by_log_.load(std::memory_order_acquire)) {
@@ -161,8 +180,7 @@ wal::LogOptions Database::log_options() {
 }
 
 std::uint64_t Database::pool_bytes() const {
-  const std::uint64_t writer = std::uint64_t{file_->batch_pages()} * file_->page_size_bytes();
-  const std::uint64_t shares = kBatchBytesMax + writer + kSlotLogsReckoned * kSlotLogBytesMin;
+  const std::uint64_t shares = shares_bytes(file_->page_size_bytes(), file_->batch_pages());
   const std::uint64_t least = buffer::BufferPool::memory_bytes_min(file_->page_size_bytes());
   return std::max(least, options_.memory_bytes - std::min(options_.memory_bytes, shares));
 }

@@ -87,6 +87,10 @@ struct RecoveryOutcome {
 
 class Database {
  public:
+  /// Least memory, and least segments of the log, of a new database with pages of this size.
+  [[nodiscard]] static std::uint64_t memory_bytes_min(std::uint32_t page_size_bytes);
+  [[nodiscard]] static std::uint64_t log_segment_bytes_min(std::uint32_t page_size_bytes);
+
   /// The devices outlive it; both may be the same.
   [[nodiscard]] static std::unique_ptr<Database> open(io::Device& pages, io::Device& log,
                                                       const DatabaseOptions& options);
