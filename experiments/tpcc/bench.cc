@@ -8,7 +8,7 @@ namespace {
 /// More warehouses than that are terabytes.
 constexpr std::int64_t kWarehousesMax = 100'000;
 /// Of one warehouse, on average (README.md): an order has ten lines.
-constexpr std::uint64_t kRowsOfWarehouse = 529'011;
+constexpr std::uint64_t kRowsOfWarehouse = 559'011;
 constexpr std::uint64_t kBytesOfWarehouse = 72'600'000;
 constexpr std::uint64_t kBytesOfItems = 7'500'000;
 
