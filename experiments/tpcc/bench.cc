@@ -39,8 +39,8 @@ oltp::Workload make_workload() {
 }  // namespace
 
 const oltp::Workload& workload() {
-  static const oltp::Workload kWorkload = make_workload();
-  return kWorkload;
+  static const oltp::Workload made = make_workload();
+  return made;
 }
 
 }  // namespace palimpsest::experiments::tpcc

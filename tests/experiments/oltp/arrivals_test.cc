@@ -29,6 +29,7 @@ TEST(Arrivals, AreEvenWhoeverTakesThem) {
   std::vector<std::vector<Clock::time_point>> taken(2);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(taken.size());
     for (auto& mine : taken) {
       threads.emplace_back([&] {
         for (int i = 0; i < 10; ++i) {
