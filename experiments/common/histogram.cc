@@ -16,6 +16,17 @@ void Histogram::merge(const Histogram& other) noexcept {
   max_ = std::max(max_, other.max_);
 }
 
+Histogram Histogram::since(const Histogram& earlier) const {
+  Histogram later;
+  std::size_t last = 0;
+  for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
+    later.add(bucket, counts_[bucket] - earlier.counts_[bucket]);
+    last = later.counts_[bucket] != 0 ? bucket : last;
+  }
+  later.max_ = later.count_ == 0 ? 0 : std::min(bucket_end(last), max_);
+  return later;
+}
+
 void Histogram::clear() noexcept {
   std::fill(counts_.begin(), counts_.end(), 0);
   count_ = 0;

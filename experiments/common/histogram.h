@@ -7,13 +7,20 @@
 // threads have ended.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace palimpsest::experiments {
 
 class Histogram {
+ private:
+  static constexpr unsigned kPrecisionBits = 6;
+  static constexpr std::uint64_t kLinear = std::uint64_t{1} << kPrecisionBits;
+
  public:
+  static constexpr std::size_t kBuckets = (64 - kPrecisionBits + 1) * kLinear;
+
   Histogram();
 
   void record(std::uint64_t value) noexcept {
@@ -25,6 +32,19 @@ class Histogram {
   }
 
   void merge(const Histogram& other) noexcept;
+
+  /// What was recorded after `earlier`, which is this histogram as it was then. Its max() is that
+  /// of its last bucket: at most 1/64 too high.
+  [[nodiscard]] Histogram since(const Histogram& earlier) const;
+
+  /// For those who count by themselves: the bucket of a value, `count` more values in a bucket, and
+  /// that a value of `max` was among them.
+  [[nodiscard]] static std::size_t bucket_of(std::uint64_t value) noexcept;
+  void add(std::size_t bucket, std::uint64_t count) noexcept {
+    counts_[bucket] += count;
+    count_ += count;
+  }
+  void raise_max(std::uint64_t max) noexcept { max_ = max > max_ ? max : max_; }
 
   /// Forgets all values; keeps the memory.
   void clear() noexcept;
@@ -38,11 +58,6 @@ class Histogram {
   [[nodiscard]] std::uint64_t max() const noexcept { return max_; }
 
  private:
-  static constexpr unsigned kPrecisionBits = 6;
-  static constexpr std::uint64_t kLinear = std::uint64_t{1} << kPrecisionBits;
-  static constexpr std::size_t kBuckets = (64 - kPrecisionBits + 1) * kLinear;
-
-  [[nodiscard]] static std::size_t bucket_of(std::uint64_t value) noexcept;
   [[nodiscard]] static std::uint64_t bucket_end(std::size_t bucket) noexcept;
 
   std::vector<std::uint64_t> counts_;

@@ -35,8 +35,8 @@
 #include <string>
 #include <thread>
 
+#include "experiments/common/periodic_task.h"
 #include "experiments/log_bench/peer_engines.h"
-#include "experiments/log_bench/periodic_task.h"
 
 namespace palimpsest::experiments {
 namespace {

@@ -26,8 +26,8 @@
 #include <system_error>
 #include <utility>
 
+#include "experiments/common/periodic_task.h"
 #include "experiments/log_bench/peer_engines.h"
-#include "experiments/log_bench/periodic_task.h"
 
 namespace palimpsest::experiments {
 namespace {

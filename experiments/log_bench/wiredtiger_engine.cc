@@ -24,8 +24,8 @@
 #include <string>
 #include <utility>
 
+#include "experiments/common/periodic_task.h"
 #include "experiments/log_bench/peer_engines.h"
-#include "experiments/log_bench/periodic_task.h"
 
 namespace palimpsest::experiments {
 namespace {

@@ -1,4 +1,4 @@
-#include "experiments/log_bench/periodic_task.h"
+#include "experiments/common/periodic_task.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,46 @@
+// Progress for people: lines, and a bar that is redrawn where it stands, or printed once a second
+// if the output is no terminal.
+//
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace palimpsest::experiments {
+
+/// How far something is that has a known end.
+struct Progress {
+  std::string_view what;  ///< "loading"
+  std::string_view unit;  ///< "rows"
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  double seconds = 0;  ///< since it began
+};
+
+/// "loading [#####.....]  50 %  1,000 of 2,000 rows, 500 rows/s, 2 s left"
+[[nodiscard]] std::string bar_text(const Progress& progress);
+
+class ProgressDisplay {
+ public:
+  /// `out` outlives the display; nothing is shown if it is nullptr.
+  explicit ProgressDisplay(std::FILE* out);
+
+  void line(std::string_view text);
+  /// To be called several times a second.
+  void bar(const Progress& progress);
+  /// The last bar, for good.
+  void end_bar(const Progress& progress);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::FILE* out_;
+  bool redraws_;
+  Clock::time_point next_bar_{};
+};
+
+}  // namespace palimpsest::experiments

@@ -1,0 +1,164 @@
+#include "experiments/oltp/driver.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "experiments/oltp/crew.h"
+#include "experiments/oltp/manifest.h"
+#include "experiments/oltp/measure.h"
+
+namespace palimpsest::experiments::oltp {
+namespace {
+
+using Clock = Crew::Clock;
+
+constexpr std::chrono::milliseconds kBarEvery{100};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The steps of one run, in order.
+class Run {
+ public:
+  Run(const Options& options, const Workload& workload, const EngineEntry& engine,
+      ProgressDisplay& display)
+      : options_(options),
+        workload_(workload),
+        engine_(engine),
+        display_(display),
+        scale_(workload.scale_of(options.scale)),
+        directory_(options.path, workload.traits) {}
+
+  [[nodiscard]] RunResult run() {
+    prepare();
+    if (options_.seconds > 0) {
+      say_durability();
+      result_.measured = measure(options_, workload_, *bench_, directory_.data(), display_);
+    }
+    if (options_.check) {
+      check();
+    }
+    bench_->close();
+    return std::move(result_);
+  }
+
+ private:
+  /// Leaves the database loaded and open.
+  void prepare() {
+    const DataPlan plan = directory_.plan(options_);
+    display_.line(fmt::format("{} on {}, --{}={}: {} in {}", workload_.traits.name, options_.engine,
+                              workload_.traits.scale_flag, options_.scale, plan.reason,
+                              options_.path.string()));
+    if (plan.load) {
+      directory_.start_load(options_);
+      open();
+      load();
+      directory_.end_load(options_);
+    }
+    const Clock::time_point start = Clock::now();
+    open();
+    result_.description = bench_->description();
+    display_.line(fmt::format("opened in {:.1f} s: {}", seconds_since(start), result_.description));
+  }
+
+  void open() {
+    bench_.reset();  // a directory is open once
+    StoreSettings settings{.directory = directory_.data(),
+                           .tables = workload_.tables,
+                           .memory_bytes = options_.memory_bytes,
+                           .data_bytes = scale_.data_bytes,
+                           .sessions_max = options_.threads + 1,  // and that of the check
+                           .isolation = options_.isolation,
+                           .durability = options_.durability};
+    result_.asynchronous_interval = settings.asynchronous_interval;
+    bench_ = engine_.open(options_, settings);
+  }
+
+  void load() {
+    const Clock::time_point start = Clock::now();
+    result_.load.rows = insert_all();
+    result_.load.seconds = seconds_since(start);
+    bench_->finish_load();
+    bench_->close();
+    bench_.reset();
+    (void)::malloc_trim(0);  // what the load has left is not to be counted as the run's memory
+    result_.load.settle_seconds = seconds_since(start) - result_.load.seconds;
+    result_.load.loaded = true;
+  }
+
+  /// Returns how many rows there are.
+  std::uint64_t insert_all() {
+    const std::uint32_t limit = engine_.traits.load_threads_max;
+    const std::uint32_t threads = limit == 0 ? options_.threads : std::min(options_.threads, limit);
+    LoadProgress progress;
+    std::atomic<std::uint32_t> next_part{0};
+    Crew crew(threads, [&](Crew& of, std::uint32_t) {
+      const auto loader = bench_->open_loader();
+      of.start_together();
+      while (!of.stopping()) {
+        const std::uint32_t part = next_part.fetch_add(1);
+        if (part >= scale_.load_parts) {
+          return;
+        }
+        loader->load(part, progress);
+      }
+    });
+    const Clock::time_point start = Clock::now();
+    const auto so_far = [&] {
+      return Progress{.what = "loading",
+                      .unit = "rows",
+                      .done = progress.rows(),
+                      .total = scale_.rows,
+                      .seconds = seconds_since(start)};
+    };
+    crew.go();
+    while (!crew.wait_for_end(Clock::now() + kBarEvery)) {
+      display_.bar(so_far());
+    }
+    progress.stop();
+    crew.join();
+    Progress done = so_far();
+    done.total = done.done;
+    display_.end_bar(done);
+    return done.done;
+  }
+
+  void say_durability() {
+    if (options_.durability == Durability::async) {
+      display_.line(fmt::format(
+          "commits are asynchronous: a crash may lose those of its last {} ms, and of one write",
+          result_.asynchronous_interval.count()));
+    }
+  }
+
+  void check() {
+    display_.line("checking the consistency conditions");
+    const Clock::time_point start = Clock::now();
+    result_.check = bench_->check();
+    result_.check_seconds = seconds_since(start);
+  }
+
+  const Options& options_;
+  const Workload& workload_;
+  const EngineEntry& engine_;
+  ProgressDisplay& display_;
+  const Scale scale_;
+  const DataDirectory directory_;
+  std::unique_ptr<Bench> bench_;
+  RunResult result_;
+};
+
+}  // namespace
+
+RunResult run_workload(const Options& options, const Workload& workload, const EngineEntry& engine,
+                       ProgressDisplay& display) {
+  return Run(options, workload, engine, display).run();
+}
+
+}  // namespace palimpsest::experiments::oltp

@@ -1,0 +1,53 @@
+// Runs a workload: loads if needed, warms up, measures, checks. The same code for all workloads and
+// engines.
+//
+// Warm-up and measured time are one uninterrupted run. What is measured is what ended between two
+// moments; transactions under way at the second are not counted. After a load the database is
+// closed and opened again, so that a run after it starts as every other run does.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/common/progress_display.h"
+#include "experiments/oltp/interval.h"
+#include "experiments/oltp/options.h"
+#include "experiments/oltp/workload.h"
+
+namespace palimpsest::experiments::oltp {
+
+struct LoadResult {
+  bool loaded = false;  ///< false if the data was there already
+  std::uint64_t rows = 0;
+  double seconds = 0;         ///< inserting
+  double settle_seconds = 0;  ///< finish_load() and close()
+};
+
+/// What was measured.
+struct Measurement {
+  Interval total;
+  Maxima maxima;
+  std::uint64_t data_bytes_start = 0;
+  std::uint64_t data_bytes_end = 0;
+  bool engine_counts_data = false;  ///< else it is what its files take, log and all
+  std::vector<SeriesRow> series;    ///< an interval each Options::sample
+  std::vector<double> commits_by_second;
+};
+
+struct RunResult {
+  LoadResult load;
+  std::optional<Measurement> measured;  ///< nothing with Options::seconds 0
+  std::optional<CheckResult> check;     ///< nothing unless asked for
+  double check_seconds = 0;
+  std::string description;                             ///< Store::description()
+  std::chrono::milliseconds asynchronous_interval{0};  ///< StoreSettings::asynchronous_interval
+};
+
+/// Throws UsageError (path), DamagedRecord (the database does not hold what it must), the engine's
+/// errors.
+[[nodiscard]] RunResult run_workload(const Options& options, const Workload& workload,
+                                     const EngineEntry& engine, ProgressDisplay& display);
+
+}  // namespace palimpsest::experiments::oltp

@@ -1,0 +1,64 @@
+// The small file beside the data that says what the data is: which workload at which scale, made
+// from which seed, by which engine, and whether the load has ended.
+//
+// Layout of --path: `workload.json` (this file) and `data/` (the engine's). A directory with other
+// content is refused. Data that was loaded is used again, however the last run ended: the engines
+// here recover. A load that did not end is begun anew.
+// Thread-safety: none needed; one driver has the directory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "experiments/oltp/options.h"
+
+namespace palimpsest::experiments::oltp {
+
+struct Manifest {
+  std::string workload;
+  std::string engine;
+  std::uint64_t scale = 0;
+  std::uint64_t seed = 0;
+  bool loaded = false;
+};
+
+/// What is to be done with a path before a run.
+struct DataPlan {
+  bool load = false;
+  std::string reason;  ///< why, for people
+};
+
+class DataDirectory {
+ public:
+  DataDirectory(std::filesystem::path path, const WorkloadTraits& workload)
+      : path_(std::move(path)), workload_(workload) {}
+
+  /// Compares what is there with what is wanted. UsageError if the path holds something else.
+  /// Changes nothing.
+  [[nodiscard]] DataPlan plan(const Options& wanted) const;
+
+  /// Makes an empty data directory whose load has not ended, removing earlier data.
+  void start_load(const Options& wanted) const;
+  /// The load has ended.
+  void end_load(const Options& wanted) const;
+
+  /// What is stored; nothing if there is none or it cannot be understood.
+  [[nodiscard]] std::optional<Manifest> read() const;
+
+  [[nodiscard]] std::filesystem::path data() const { return path_ / "data"; }
+
+ private:
+  [[nodiscard]] std::filesystem::path file() const { return path_ / "workload.json"; }
+  [[nodiscard]] Manifest manifest_of(const Options& wanted, bool loaded) const;
+  /// "tpcc with --warehouses=10 --seed=1, loaded by palimpsest"
+  [[nodiscard]] std::string text_of(const Manifest& manifest) const;
+  void write(const Manifest& manifest) const;
+
+  std::filesystem::path path_;
+  const WorkloadTraits& workload_;
+};
+
+}  // namespace palimpsest::experiments::oltp

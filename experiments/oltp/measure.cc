@@ -1,0 +1,163 @@
+#include "experiments/oltp/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "experiments/common/mix.h"
+#include "experiments/oltp/arrivals.h"
+#include "experiments/oltp/crew.h"
+#include "experiments/oltp/operate.h"
+
+namespace palimpsest::experiments::oltp {
+namespace {
+
+using Clock = Crew::Clock;
+using Seconds = std::chrono::duration<double>;
+
+constexpr double kMb = 1e6;
+constexpr std::chrono::seconds kSecond{1};
+
+Clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(Seconds(seconds));
+}
+
+/// A line of a run, for people.
+std::string line_of(const Workload& workload, std::string_view phase, double seconds,
+                    const Interval& interval) {
+  std::string text =
+      fmt::format("{:7} {:6.1f} s {:9.0f} tps", phase, seconds, interval.commits_per_second());
+  if (const auto& figure = workload.figure) {
+    text += fmt::format(
+        " {:9.0f} {}, p99 of {} {:.2f} ms",
+        60 * interval.per_second(interval.tally.commits[figure->type]), figure->name,
+        workload.types[figure->type],
+        static_cast<double>(interval.tally.latency_ns[figure->type].quantile(0.99)) / 1e6);
+  }
+  text += fmt::format(", {:.0f} conflicts/s", interval.per_second(interval.tally.all_conflicts()));
+  if (interval.store.log_bytes) {
+    text += fmt::format(", log {:.1f} MB/s", interval.per_second(*interval.store.log_bytes) / kMb);
+  }
+  return text + fmt::format(", read {:.1f} MB/s, written {:.1f} MB/s, rss {:.0f} MB",
+                            interval.per_second(interval.process.read_bytes) / kMb,
+                            interval.per_second(interval.process.write_bytes) / kMb,
+                            static_cast<double>(interval.process.resident_bytes) / kMb);
+}
+
+class Measuring {
+ public:
+  Measuring(const Options& options, const Workload& workload, Bench& bench,
+            std::filesystem::path data, ProgressDisplay& display)
+      : options_(options),
+        workload_(workload),
+        bench_(bench),
+        data_(std::move(data)),
+        display_(display),
+        arrivals_(options.rate) {
+    for (std::uint32_t i = 0; i < options.threads; ++i) {
+      tallies_.emplace_back(workload.types.size());
+    }
+  }
+
+  [[nodiscard]] Measurement run() {
+    Crew crew(options_.threads, [this](Crew& of, std::uint32_t number) { work(of, number); });
+    start_ = Clock::now();
+    arrivals_.start(start_);
+    crew.go();
+    watch(crew, "warmup", look(), duration_of(options_.warmup_seconds), nullptr);
+    const Moment from = look();
+    Measurement result;
+    result.engine_counts_data = from.store.data_bytes.has_value();
+    result.data_bytes_start = data_bytes(from);
+    const Moment to = watch(crew, "run", from, duration_of(options_.seconds), &result);
+    result.total = between(from, to);
+    crew.join();
+    result.data_bytes_end = data_bytes(to);
+    return result;
+  }
+
+ private:
+  void work(Crew& crew, std::uint32_t number) {
+    const auto terminal = bench_.open_terminal(number);
+    crew.start_together();
+    operate(*terminal, arrivals_, crew.stopping(), mix64(options_.seed ^ mix64(number)),
+            tallies_[number]);
+  }
+
+  /// Watches until `length` after `from`, prints a line each second, and keeps in `result`, if
+  /// there is one, what it sees. Returns the last moment. Ends early if a terminal has failed.
+  Moment watch(Crew& crew, std::string_view phase, const Moment& from, Clock::duration length,
+               Measurement* result) {
+    const Clock::time_point begin = start_ + duration_of(from.seconds);
+    const Clock::time_point end = begin + length;
+    Clock::time_point next_sample = begin + options_.sample;
+    Clock::time_point next_line = begin + kSecond;
+    Moment last_sample = from;
+    Moment last_line = from;
+    for (bool ended = length <= Clock::duration::zero(); !ended;) {
+      const Clock::time_point until = std::min({next_sample, next_line, end});
+      ended = crew.wait_for_end(until) || until == end;
+      const Moment now = look();
+      if (result != nullptr) {
+        result->maxima.add(now);
+      }
+      if (until == next_sample && result != nullptr) {
+        result->series.emplace_back(now.seconds - from.seconds, between(last_sample, now));
+      }
+      if (until == next_sample) {
+        last_sample = now;
+        next_sample = std::max(next_sample + options_.sample, Clock::now());
+      }
+      if (until == next_line) {
+        const Interval second = between(last_line, now);
+        display_.line(line_of(workload_, phase, now.seconds - from.seconds, second));
+        if (result != nullptr) {
+          result->commits_by_second.push_back(second.commits_per_second());
+        }
+        last_line = now;
+        next_line += kSecond;
+      }
+      if (ended) {
+        return now;
+      }
+    }
+    return from;
+  }
+
+  [[nodiscard]] Moment look() const {
+    Moment now;
+    now.tally = Tally(workload_.types.size());
+    now.seconds = Seconds(Clock::now() - start_).count();
+    for (const WorkerTally& tally : tallies_) {
+      tally.add_to(now.tally);
+    }
+    now.store = bench_.counts();
+    now.process = read_process_stats();
+    return now;
+  }
+
+  [[nodiscard]] std::uint64_t data_bytes(const Moment& at) const {
+    return at.store.data_bytes ? *at.store.data_bytes : occupied_bytes(data_);
+  }
+
+  const Options& options_;
+  const Workload& workload_;
+  Bench& bench_;
+  const std::filesystem::path data_;
+  ProgressDisplay& display_;
+  Arrivals arrivals_;
+  std::deque<WorkerTally> tallies_;  ///< one for each thread
+  Clock::time_point start_{};
+};
+
+}  // namespace
+
+Measurement measure(const Options& options, const Workload& workload, Bench& bench,
+                    const std::filesystem::path& data, ProgressDisplay& display) {
+  return Measuring(options, workload, bench, data, display).run();
+}
+
+}  // namespace palimpsest::experiments::oltp

@@ -1,0 +1,17 @@
+// The run itself: terminals at work on a database that is open, watched from outside.
+#pragma once
+
+#include <filesystem>
+
+#include "experiments/common/progress_display.h"
+#include "experiments/oltp/driver.h"
+#include "experiments/oltp/options.h"
+#include "experiments/oltp/workload.h"
+
+namespace palimpsest::experiments::oltp {
+
+/// Runs the workload for as long as the options say; `data` is the directory of the engine's files.
+[[nodiscard]] Measurement measure(const Options& options, const Workload& workload, Bench& bench,
+                                  const std::filesystem::path& data, ProgressDisplay& display);
+
+}  // namespace palimpsest::experiments::oltp

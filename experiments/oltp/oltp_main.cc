@@ -1,0 +1,88 @@
+#include "experiments/oltp/oltp_main.h"
+
+#include <fmt/format.h>
+#include <gflags/gflags.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "experiments/common/bench_main.h"
+#include "experiments/common/host_info.h"
+#include "experiments/common/progress_display.h"
+#include "experiments/common/result_json.h"
+#include "experiments/oltp/driver.h"
+#include "experiments/oltp/report.h"
+
+namespace palimpsest::experiments::oltp {
+namespace {
+const FlagValues kDefaults;
+}
+}  // namespace palimpsest::experiments::oltp
+
+using palimpsest::experiments::oltp::kDefaults;
+
+DEFINE_string(engine, kDefaults.engine, "engine to measure");
+DEFINE_string(path, kDefaults.path, "directory of the data; loaded first if it is not there");
+DEFINE_int64(memory_mib, kDefaults.memory_mib, "memory the engine may use, MiB");
+DEFINE_int64(threads, kDefaults.threads, "threads that run transactions");
+DEFINE_double(seconds, kDefaults.seconds, "measured time, seconds; 0: load and check only");
+DEFINE_double(warmup, kDefaults.warmup, "time before measuring, seconds");
+DEFINE_string(isolation, kDefaults.isolation,
+              "none, snapshot or serializable; by default what the engine has");
+DEFINE_string(durability, kDefaults.durability,
+              "async: commits return at once and are durable soon; sync: when they are durable");
+DEFINE_double(rate, kDefaults.rate,
+              "transactions that arrive each second, of all threads, latency counting from their "
+              "arrival; by default a thread starts its next when its last has ended");
+DEFINE_int64(sample_ms, kDefaults.sample_ms, "length of an interval of the series, ms");
+DEFINE_string(json, kDefaults.json, "file for the result as JSON; -: standard output");
+DEFINE_string(series, kDefaults.series, "file for the series of intervals, as CSV");
+DEFINE_bool(check, kDefaults.check, "check the consistency conditions after the run");
+DEFINE_int64(seed, kDefaults.seed, "seed of the population and of all random choices");
+
+namespace palimpsest::experiments::oltp {
+namespace {
+
+FlagValues read_flags(std::int64_t scale) {
+  return {.engine = FLAGS_engine,
+          .path = FLAGS_path,
+          .memory_mib = FLAGS_memory_mib,
+          .threads = FLAGS_threads,
+          .seconds = FLAGS_seconds,
+          .warmup = FLAGS_warmup,
+          .isolation = FLAGS_isolation,
+          .durability = FLAGS_durability,
+          .rate = FLAGS_rate,
+          .sample_ms = FLAGS_sample_ms,
+          .json = FLAGS_json,
+          .series = FLAGS_series,
+          .check = FLAGS_check,
+          .seed = FLAGS_seed,
+          .scale = scale,
+          .given = given_flags()};
+}
+
+}  // namespace
+
+void run_flags(const Workload& workload, const std::vector<EngineEntry>& engines,
+               std::int64_t scale) {
+  const FlagValues flags = read_flags(scale);
+  const EngineEntry engine = find_engine(engines, flags.engine);
+  const Options options = make_options(flags, workload.traits, engine.traits);
+  ProgressDisplay display(stderr);
+  const RunResult result = run_workload(options, workload, engine, display);
+  print_result(options.json_file, summary(options, workload, result), [&] {
+    return to_json(options, workload, result, describe_host(options.path)).dump(2) + "\n";
+  });
+  if (result.measured && !options.series_file.empty()) {
+    write_file(options.series_file, series_csv(workload, *result.measured));
+  }
+  if (result.check && result.check->violations != 0) {
+    throw std::runtime_error(
+        fmt::format("{} violations of the consistency conditions, the first: {}",
+                    result.check->violations, result.check->first.front()));
+  }
+}
+
+}  // namespace palimpsest::experiments::oltp

@@ -1,0 +1,110 @@
+#include "experiments/oltp/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace palimpsest::experiments::oltp {
+namespace {
+
+constexpr std::int64_t kThreadsMax = 1024;
+constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30;
+constexpr std::int64_t kSampleMsMax = 60'000;
+constexpr double kRateMax = 1e7;
+/// Of the series: each takes some hundred bytes.
+constexpr double kIntervalsMax = 1e6;
+
+/// The value of that name, which the engine has; its first if none was named.
+template <class Enum, std::size_t kCount>
+Enum choose(std::string_view flag, const std::string& text, const std::array<Enum, kCount>& all,
+            const std::vector<Enum>& offered, const std::string& engine) {
+  if (text.empty()) {
+    return offered.front();
+  }
+  const Enum value = parse_name(flag, text, all);
+  if (std::find(offered.begin(), offered.end(), value) == offered.end()) {
+    std::string names;
+    for (const Enum one : offered) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(one));
+    }
+    throw UsageError(fmt::format("--{}={}: engine {} has {}", flag, text, engine, names));
+  }
+  return value;
+}
+
+std::uint64_t memory_bytes(const FlagValues& flags, const StoreTraits& engine) {
+  in_range("memory_mib", flags.memory_mib, 1, kMemoryMibMax);
+  if (flags.memory_mib < engine.memory_mib_min) {
+    throw UsageError(fmt::format("--memory_mib={}: too small; {} needs at least {} MiB",
+                                 flags.memory_mib, engine.name, engine.memory_mib_min));
+  }
+  return static_cast<std::uint64_t>(flags.memory_mib) << 20U;
+}
+
+std::optional<double> rate(const FlagValues& flags) {
+  if (!flags.given.contains("rate") && flags.rate == 0) {
+    return std::nullopt;
+  }
+  if (!std::isfinite(flags.rate) || flags.rate <= 0 || flags.rate > kRateMax) {
+    throw UsageError(
+        fmt::format("--rate={}: must be more than 0 and at most {}", flags.rate, kRateMax));
+  }
+  return flags.rate;
+}
+
+void check_sense(const FlagValues& flags, const Options& options) {
+  const MeaningCheck check(flags.given);
+  const bool runs = options.seconds > 0;
+  check.require(runs, {"warmup", "rate", "sample_ms", "series", "durability"}, "with --seconds=0");
+  if (options.check && options.isolation == Isolation::none && options.threads > 1 && runs) {
+    throw UsageError(
+        fmt::format("--check: under isolation none only one thread is promised a consistent "
+                    "database; --threads={}",
+                    options.threads)); "
+                    "--threads={}",
+                    options.threads));
+  }
+  if (options.seconds * 1000 / static_cast<double>(options.sample.count()) > kIntervalsMax) {
+    throw UsageError(fmt::format("--seconds={}: more than {} intervals of --sample_ms={}",
+                                 options.seconds, kIntervalsMax, flags.sample_ms));
+  }
+}
+
+}  // namespace
+
+Options make_options(const FlagValues& flags, const WorkloadTraits& workload,
+                     const StoreTraits& engine) {
+  Options options;
+  options.engine = engine.name;
+  options.path = flags.path;
+  options.memory_bytes = memory_bytes(flags, engine);
+  options.threads = static_cast<std::uint32_t>(in_range("threads", flags.threads, 1, kThreadsMax));
+  options.seconds = seconds_in_range("seconds", flags.seconds, true);
+  options.warmup_seconds = seconds_in_range("warmup", flags.warmup, true);
+  options.isolation =
+      choose("isolation", flags.isolation,
+             std::array{Isolation::none, Isolation::snapshot, Isolation::serializable},
+             engine.isolations, engine.name);
+  options.durability =
+      choose("durability", flags.durability, std::array{Durability::async, Durability::sync},
+             engine.durabilities, engine.name);
+  options.rate = rate(flags);
+  options.sample =
+      std::chrono::milliseconds(in_range("sample_ms", flags.sample_ms, 1, kSampleMsMax));
+  options.json_file = flags.json;
+  options.series_file = flags.series;
+  options.check = flags.check;
+  options.seed = static_cast<std::uint64_t>(flags.seed);
+  options.scale =
+      static_cast<std::uint64_t>(in_range(workload.scale_flag, flags.scale, 1, workload.scale_max));
+  check_sense(flags, options);
+  if (options.path.empty()) {
+    throw UsageError("--path: which directory holds the data, or shall hold it?");
+  }
+  return options;
+}
+
+}  // namespace palimpsest::experiments::oltp

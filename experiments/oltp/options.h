@@ -1,0 +1,69 @@
+// The options of a run of a transactional workload: from flags as typed to values that make sense,
+// or a clear refusal.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "experiments/common/flag_checks.h"
+#include "experiments/oltp/store.h"
+
+namespace palimpsest::experiments::oltp {
+
+/// What the options of a workload depend on.
+struct WorkloadTraits {
+  std::string name;        ///< "tpcc"
+  std::string label;       ///< of its results: "TPC-C-like, no think time"
+  std::string scale_flag;  ///< "warehouses"
+  std::int64_t scale_max = 1;
+};
+
+/// Flags as they were typed. The initial values are the flags' defaults; empty texts are "not
+/// given".
+struct FlagValues {
+  std::string engine = "palimpsest";
+  std::string path;
+  std::int64_t memory_mib = 1024;
+  std::int64_t threads = 1;
+  double seconds = 10;
+  double warmup = 2;
+  std::string isolation;
+  std::string durability;
+  double rate = 0;
+  std::int64_t sample_ms = 100;
+  std::string json;
+  std::string series;
+  bool check = false;
+  std::int64_t seed = 1;
+  std::int64_t scale = 10;  ///< of the flag that WorkloadTraits name
+  GivenFlags given;         ///< names of the flags that stood on the command line
+};
+
+/// A run that makes sense.
+struct Options {
+  std::string engine;
+  std::filesystem::path path;
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t threads = 0;
+  double seconds = 0;  ///< 0: nothing is run; the database is loaded, and checked if asked
+  double warmup_seconds = 0;
+  Isolation isolation = Isolation::none;
+  Durability durability = Durability::async;
+  std::optional<double> rate;  ///< transactions that arrive each second; nothing: closed loop
+  std::chrono::milliseconds sample{};  ///< length of an interval of the series
+  std::string json_file;               ///< empty: none; "-": standard output
+  std::string series_file;             ///< empty: none
+  bool check = false;
+  std::uint64_t seed = 0;
+  std::uint64_t scale = 0;
+};
+
+/// Throws UsageError for values out of range, unknown names, what the engine does not have, and
+/// flags that mean nothing.
+[[nodiscard]] Options make_options(const FlagValues& flags, const WorkloadTraits& workload,
+                                   const StoreTraits& engine);
+
+}  // namespace palimpsest::experiments::oltp

@@ -1,0 +1,110 @@
+#include "experiments/oltp/palimpsest_store.h"
+
+#include <fmt/format.h>
+
+namespace palimpsest::experiments::oltp {
+namespace {
+
+Options options_of(const StoreSettings& settings) {
+  Options options;
+  options.memory_bytes = settings.memory_bytes;
+  options.asynchronous_interval = settings.asynchronous_interval;
+  return options;
+}
+
+std::vector<palimpsest::Table> open_tables(Database& database,
+                                           const std::vector<std::string>& names) {
+  std::vector<palimpsest::Table> tables;
+  tables.reserve(names.size());
+  for (const std::string& name : names) {
+    const auto found = database.find_table(name);
+    tables.push_back(found ? *found : database.create_table(key_value_table(name)));
+  }
+  return tables;
+}
+
+}  // namespace
+
+void PalimpsestSession::rollback() noexcept {
+  try {
+    if (transaction_ && transaction_->is_active()) {
+      transaction_->rollback();
+    }
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): it has failed, as the next call says
+  }
+  transaction_.reset();
+}
+
+Access PalimpsestSession::access_of(const palimpsest::Outcome& outcome) noexcept {
+  switch (outcome.kind()) {
+    case OutcomeKind::done: return Access::done;
+    case OutcomeKind::exists: return Access::exists;
+    case OutcomeKind::absent: return Access::missing;
+    case OutcomeKind::conflict: break;
+  }
+  reason_ = ConflictReason::write_conflict;
+  return Access::conflict;
+}
+
+Access PalimpsestSession::conflict_of(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::conflict: reason_ = ConflictReason::write_conflict; break;
+    case ErrorCode::transaction_too_old: reason_ = ConflictReason::too_old; break;
+    default: throw;
+  }
+  return Access::conflict;
+}
+
+PalimpsestStore::PalimpsestStore(const StoreSettings& settings)
+    : durability_(settings.durability == Durability::sync ? palimpsest::Durability::synchronous
+                                                          : palimpsest::Durability::asynchronous),
+      asynchronous_interval_(settings.asynchronous_interval),
+      database_(Database::open(settings.directory, options_of(settings))),
+      tables_(open_tables(database_, settings.tables)) {}
+
+std::unique_ptr<PalimpsestSession> PalimpsestStore::open_session(SessionUse use) {
+  const bool loads = use == SessionUse::load;
+  return std::make_unique<PalimpsestSession>(
+      database_, tables_, loads ? palimpsest::Durability::asynchronous : durability_);
+}
+
+StoreCounts PalimpsestStore::counts() const {
+  const Statistics statistics = database_.statistics();
+  return {.page_reads = statistics.page_reads,
+          .page_writes = statistics.page_writes,
+          .log_bytes = statistics.log_device_bytes,
+          .data_bytes = statistics.data_bytes,
+          .mapping_table_bytes = statistics.entry_bytes,
+          .orphan_tables = statistics.orphan_tables};
+}
+
+std::string PalimpsestStore::description() const {
+  std::string io;
+  for (const EffectiveOption& option : database_.options()) {
+    if (option.name == "use_io_uring") {
+      io = fmt::format(", use_io_uring {} ({})", option.value, option.reason);
+    }
+  }
+  return (durability_ == palimpsest::Durability::synchronous
+              ? std::string("commits are durable when they return")
+              : fmt::format("commits are on their way to disk after {} ms",
+                            asynchronous_interval_.count())) +
+         io;
+}
+
+void PalimpsestStore::close() {
+  tables_.clear();
+  database_.close();
+}
+
+StoreEntry<PalimpsestStore> palimpsest_store() {
+  return {.traits = {.name = "palimpsest",
+                     .isolations = {Isolation::none},
+                     .durabilities = {Durability::async, Durability::sync},
+                     .memory_mib_min = 8},
+          .open = [](const StoreSettings& settings) {
+            return std::make_unique<PalimpsestStore>(settings);
+          }};
+}
+
+}  // namespace palimpsest::experiments::oltp

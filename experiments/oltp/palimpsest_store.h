@@ -1,0 +1,135 @@
+// Palimpsest's adapter: a table of bytes for each table, through the public API.
+//
+// Everything is as it comes: options have their defaults but for what a run asks for. An operation
+// that meets another transaction's change is a conflict at once; the driver waits and tries again.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "palimpsest/database.h"
+
+#include "experiments/oltp/store.h"
+
+namespace palimpsest::experiments::oltp {
+
+class PalimpsestSession {
+ public:
+  /// `database` and `tables` outlive the session.
+  PalimpsestSession(Database& database, const std::vector<palimpsest::Table>& tables,
+                    palimpsest::Durability durability) noexcept
+      : database_(database), tables_(tables), durability_(durability) {}
+
+  void begin(Intent intent) {
+    transaction_.emplace(
+        database_.begin({.durability = durability_, .read_only = intent == Intent::read_only}));
+  }
+
+  Access commit() {
+    const Access access = attempt([&] {
+      transaction_->commit();
+      return Access::done;
+    });
+    transaction_.reset();
+    return access;
+  }
+
+  void rollback() noexcept;
+
+  template <class Use>
+  Access get(TableId table, ByteView key, Use&& use) {
+    return attempt([&] {
+      const bool found = at(table).read(*transaction_, Key::encoded(key),
+                                        [&](const RowView& row) { use(row.bytes()); });
+      return found ? Access::done : Access::missing;
+    });
+  }
+
+  template <class Change>
+  Access rewrite(TableId table, ByteView key, Change&& change) {
+    return attempt([&] {
+      return access_of(
+          at(table).rewrite(*transaction_, Key::encoded(key),
+                            [&](const RowView& row) -> ByteView { return change(row.bytes()); }));
+    });
+  }
+
+  Access insert(TableId table, ByteView key, ByteView value) {
+    return attempt([&] {
+      return access_of(
+          at(table).insert(*transaction_, palimpsest::EncodedRow{.key = key, .bytes = value}));
+    });
+  }
+
+  Access erase(TableId table, ByteView key) {
+    return attempt([&] { return access_of(at(table).erase(*transaction_, Key::encoded(key))); });
+  }
+
+  template <class Visit>
+  Access scan(TableId table, ByteView first, ByteView last, Direction direction, Visit&& visit) {
+    return attempt([&] {
+      at(table).visit(
+          *transaction_, Range::between(Key::encoded(first), Key::encoded(last)),
+          [&](const RowView& row) -> bool { return visit(row.key_bytes(), row.bytes()); },
+          direction == Direction::forward ? palimpsest::Direction::forward
+                                          : palimpsest::Direction::backward);
+      return Access::done;
+    });
+  }
+
+  [[nodiscard]] ConflictReason conflict_reason() const noexcept { return reason_; }
+
+ private:
+  [[nodiscard]] const palimpsest::Table& at(TableId table) const noexcept {
+    return tables_[index_of(table)];
+  }
+
+  /// What the operation came to; errors that another attempt at the transaction may spare are
+  /// conflicts.
+  template <class Operation>
+  Access attempt(Operation&& operation) {
+    try {
+      return operation();
+    } catch (const Error& error) {
+      return conflict_of(error);
+    }
+  }
+
+  [[nodiscard]] Access access_of(const palimpsest::Outcome& outcome) noexcept;
+  /// Throws the error again if it is none.
+  Access conflict_of(const Error& error);
+
+  Database& database_;
+  const std::vector<palimpsest::Table>& tables_;
+  palimpsest::Durability durability_;
+  std::optional<Transaction> transaction_;
+  ConflictReason reason_ = ConflictReason::other;
+};
+
+class PalimpsestStore {
+ public:
+  using Session = PalimpsestSession;
+
+  explicit PalimpsestStore(const StoreSettings& settings);
+
+  [[nodiscard]] std::unique_ptr<Session> open_session(SessionUse use);
+  /// Nothing is to be settled; close() makes everything durable.
+  void finish_load() {}
+  [[nodiscard]] StoreCounts counts() const;
+  [[nodiscard]] std::string description() const;
+  void close();
+
+ private:
+  palimpsest::Durability durability_;
+  std::chrono::milliseconds asynchronous_interval_;
+  Database database_;
+  std::vector<palimpsest::Table> tables_;  ///< in the order of TableId
+};
+
+[[nodiscard]] StoreEntry<PalimpsestStore> palimpsest_store();
+
+}  // namespace palimpsest::experiments::oltp

@@ -1,0 +1,26 @@
+// The result of a run as one JSON object, as a series in CSV, and as lines and a chart for people.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "experiments/common/host_info.h"
+#include "experiments/oltp/driver.h"
+
+namespace palimpsest::experiments::oltp {
+
+/// Raised whenever a field changes its meaning or goes away; README.md lists the fields.
+inline constexpr int kResultSchemaVersion = 1;
+
+/// What an engine cannot say is null.
+[[nodiscard]] nlohmann::json to_json(const Options& options, const Workload& workload,
+                                     const RunResult& result, const HostInfo& host);
+
+/// A line for each interval, and a header; what an engine cannot say is an empty field. Of a run
+/// that was measured.
+[[nodiscard]] std::string series_csv(const Workload& workload, const Measurement& measured);
+
+[[nodiscard]] std::string summary(const Options& options, const Workload& workload,
+                                  const RunResult& result);
+
+}  // namespace palimpsest::experiments::oltp

@@ -1,0 +1,194 @@
+// What the drivers of transactional workloads need from an engine: ordered tables of bytes, and
+// transactions on them. One small adapter for each engine; everything above is the same for all.
+//
+// Templates, not virtual functions: the operations of a session are inlined into the workload's
+// transactions. All engines store the same bytes (tables/encoded_key.h, tables/encoded_row.h) in
+// the same tables; an index is a table whose values are empty, kept by the workload.
+//
+// A Session is one thread's transactions, one at a time. But for begin(), all within one:
+//   begin(intent)                  no transaction is open. May wait for others to end
+//   commit()                       done or conflict; the transaction has ended either way. Waits
+//                                  for durability as StoreSettings say
+//   rollback() noexcept            undoes everything
+//   get(table, key, use)           calls use(ByteView value), or finds the key missing
+//   rewrite(table, key, change)    calls change(ByteView value) on the newest value and stores what
+//                                  it returns, or finds the key missing. From here to the end of
+//                                  the transaction nobody else changes that value, or else commit()
+//                                  is a conflict. What is returned is valid until rewrite()
+//                                  returns, and may be longer or shorter
+//   insert(table, key, value)      done, or finds that the key exists
+//   erase(table, key)              done or missing
+//   scan(table, first, last, direction, visit)
+//                                  calls visit(ByteView key, ByteView value) for the keys in
+//                                  [first, last], both included, ascending, or descending from
+//                                  last, until it returns false; done even if there is none. Most
+//                                  scans want one key, or a few: nothing is to be fetched ahead
+//   conflict_reason() noexcept     why the last operation that was a conflict was one
+// A transaction sees its own changes. Each operation but rollback() may come to Access::conflict:
+// the caller then calls rollback(), except after commit(), and may run the transaction again. Views
+// given to callbacks are valid during the call; callbacks neither throw, nor block, nor call a
+// session.
+// Those of get and rewrite may be called again by an engine that begins the operation anew: the
+// last call counts. visit() is called once for each key.
+//
+// A Store is an open database:
+//   Session                        the type of its sessions
+//   open_session(use)              a std::unique_ptr<Session>, used and destroyed by the calling
+//                                  thread, before close()
+//   finish_load()                  called once, after all sessions of a load are gone: makes all
+//                                  durable and settles what reads would otherwise pay for
+//   counts()                       StoreCounts
+//   description()                  how it reaches the disk and keeps its promises, for people
+//   close()                        makes all durable and closes; the next opening finds all data.
+//                                  Nothing else is called afterwards
+// Failure: std::exception with the engine's own message from everything but rollback(): the run
+// ends.
+// Thread-safety: a Store, any thread; a Session, its own.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "experiments/tables/session.h"
+
+namespace palimpsest::experiments::oltp {
+
+/// A table, by its position in StoreSettings::tables.
+enum class TableId : std::uint8_t {};
+
+[[nodiscard]] constexpr std::size_t index_of(TableId table) noexcept {
+  return static_cast<std::size_t>(table);
+}
+
+enum class Direction : std::uint8_t { forward = 1, backward };
+
+/// What a session is for, so that an adapter can prepare the fastest honest way to do it.
+enum class SessionUse : std::uint8_t {
+  /// Transactions only insert, keys that are not there and that no other session inserts, mostly
+  /// ascending in each table. None of them need be durable before finish_load().
+  load = 1,
+  run,
+};
+
+/// What transactions are protected from.
+enum class Isolation : std::uint8_t {
+  none = 1,  ///< atomic; no two open transactions change the same row
+  snapshot,  ///< and each reads one state of the database
+  serializable,
+};
+[[nodiscard]] std::string_view name_of(Isolation isolation) noexcept;
+
+/// When commit() returns.
+enum class Durability : std::uint8_t {
+  async = 1,  ///< at once; StoreSettings::asynchronous_interval later it is on its way to disk
+  sync,       ///< when the transaction survives any crash
+};
+[[nodiscard]] std::string_view name_of(Durability durability) noexcept;
+
+/// Why a transaction was rolled back that was not to be.
+enum class ConflictReason : std::uint8_t {
+  write_conflict = 1,  ///< another has changed the row, and has not ended or has committed since
+  validation,          ///< at commit: what it has read has changed
+  deadlock,
+  lock_timeout,
+  too_old,  ///< the engine has ended it: it held back something for too long
+  other,
+};
+inline constexpr std::size_t kConflictReasons = 6;
+[[nodiscard]] std::string_view name_of(ConflictReason reason) noexcept;
+
+struct StoreSettings {
+  std::filesystem::path directory;  ///< exists; empty, or as this engine left it
+  std::vector<std::string> tables;  ///< made if they are not there; names of letters and '_'
+  std::uint64_t memory_bytes = 0;   ///< for everything the engine keeps in memory
+  std::uint64_t data_bytes = 0;     ///< of keys and rows, as loaded: how much there will be
+  std::uint32_t sessions_max = 0;   ///< most sessions open at once
+  Isolation isolation = Isolation::none;
+  Durability durability = Durability::async;
+  /// Asynchronous commits are on their way to disk after this long: an engine without such a thread
+  /// has its log flushed so often (common/periodic_task.h).
+  std::chrono::milliseconds asynchronous_interval{10};
+
+  /// Whether the data, with the usual 30 % for half-full pages and their headers, fits memory.
+  [[nodiscard]] bool fits_in_memory() const noexcept {
+    return data_bytes / 10 * 13 <= memory_bytes;
+  }
+};
+
+/// What an engine knows about itself; nothing where it does not. Those of the first group count
+/// since it was opened, the others are what there is now.
+struct StoreCounts {
+  std::optional<std::uint64_t> page_reads{};
+  std::optional<std::uint64_t> page_writes{};
+  std::optional<std::uint64_t> log_bytes{};
+
+  std::optional<std::uint64_t> data_bytes{};  ///< of disk, in use, without the log
+  std::optional<std::uint64_t> version_bytes{};
+  std::optional<std::uint64_t> mapping_table_bytes{};
+  std::optional<std::uint64_t> orphan_tables{};
+};
+
+namespace detail {
+
+struct Use {
+  void operator()(ByteView value) const noexcept;
+};
+struct Replace {
+  ByteView operator()(ByteView value) const noexcept;
+};
+struct Visit {
+  bool operator()(ByteView key, ByteView value) const noexcept;
+};
+
+}  // namespace detail
+
+template <class S>
+concept StoreSession =
+    Begins<S> &&
+    requires(S& session, TableId table, ByteView bytes, Direction direction, const detail::Use& use,
+             const detail::Replace& replace, const detail::Visit& visit) {
+      { session.get(table, bytes, use) } -> std::same_as<Access>;
+      { session.rewrite(table, bytes, replace) } -> std::same_as<Access>;
+      { session.insert(table, bytes, bytes) } -> std::same_as<Access>;
+      { session.erase(table, bytes) } -> std::same_as<Access>;
+      { session.scan(table, bytes, bytes, direction, visit) } -> std::same_as<Access>;
+      { session.conflict_reason() } noexcept -> std::same_as<ConflictReason>;
+    };
+
+template <class S>
+concept Store =
+    StoreSession<typename S::Session> && requires(S& store, const S& constant, SessionUse use) {
+      { store.open_session(use) } -> std::same_as<std::unique_ptr<typename S::Session>>;
+      store.finish_load();
+      { constant.counts() } -> std::same_as<StoreCounts>;
+      { constant.description() } -> std::same_as<std::string>;
+      store.close();
+    };
+
+/// What a driver must know about an engine before it is opened.
+struct StoreTraits {
+  std::string name;                      ///< of --engine
+  std::vector<Isolation> isolations;     ///< that it has; the first is the default
+  std::vector<Durability> durabilities;  ///< likewise
+  std::uint32_t memory_mib_min = 1;
+  std::uint32_t load_threads_max = 0;  ///< 0: loads gain from any number of threads
+};
+
+/// An engine as drivers are given it.
+template <Store S>
+struct StoreEntry {
+  StoreTraits traits;
+  std::function<std::unique_ptr<S>(const StoreSettings&)> open;
+};
+
+}  // namespace palimpsest::experiments::oltp

@@ -1,0 +1,140 @@
+// Typed rows on a store's tables of bytes: the operations that all workloads have
+// (tables/session.h), and scans. A workload derives its session from this one and adds what it asks
+// for beside them.
+//
+// Failure: bytes that are no row or key of their table throw DamagedRecord.
+// Thread-safety: that of the store's session.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "experiments/common/record_key.h"
+#include "experiments/oltp/store.h"
+#include "experiments/tables/encoded_key.h"
+#include "experiments/tables/encoded_row.h"
+#include "experiments/tables/key.h"
+#include "experiments/tables/session.h"
+
+namespace palimpsest::experiments::oltp {
+
+/// The table of a workload's key; the workload's enumeration begins with 1.
+template <class Key>
+inline constexpr TableId kTableOf{static_cast<std::uint8_t>(Key::kTable) - 1};
+
+/// Throws DamagedRecord.
+[[noreturn]] inline void report_damaged_bytes(const std::string& what) {
+  throw DamagedRecord("damaged: the bytes of " + what);
+}
+
+template <StoreSession S>
+class TableSession {
+ public:
+  explicit TableSession(std::unique_ptr<S> session) noexcept : session_(std::move(session)) {}
+
+  void begin(Intent intent) { session_->begin(intent); }
+  Access commit() { return session_->commit(); }
+  void rollback() noexcept { session_->rollback(); }
+  [[nodiscard]] ConflictReason conflict_reason() const noexcept {
+    return session_->conflict_reason();
+  }
+
+  template <class Key, class Use>
+  Access read(const Key& key, Use&& use) {
+    RowOf<Key> row;
+    bool whole = false;
+    const EncodedKey encoded(key);
+    const Access access =
+        session_->get(kTableOf<Key>, encoded.view(),
+                      [&](ByteView bytes) noexcept { whole = decode_row(bytes, row); });
+    if (access != Access::done) {
+      return access;
+    }
+    if (!whole) [[unlikely]] {
+      report_damaged_bytes(describe(key));
+    }
+    use(std::as_const(row));
+    return access;
+  }
+
+  template <class Key, class Change>
+  Access update(const Key& key, Change&& change) {
+    RowOf<Key> row;
+    std::optional<EncodedRow<RowOf<Key>>> stored;
+    bool whole = false;
+    const EncodedKey encoded(key);
+    const Access access =
+        session_->rewrite(kTableOf<Key>, encoded.view(), [&](ByteView bytes) noexcept -> ByteView {
+          whole = decode_row(bytes, row);
+          if (!whole) [[unlikely]] {
+            return bytes;
+          }
+          change(row);
+          return stored.emplace(row).view();
+        });
+    if (access == Access::done && !whole) [[unlikely]] {
+      report_damaged_bytes(describe(key));
+    }
+    return access;
+  }
+
+  template <class Key>
+  Access insert(const Key& key, const RowOf<Key>& row) {
+    return session_->insert(kTableOf<Key>, EncodedKey(key).view(), EncodedRow(row).view());
+  }
+
+  template <class Key>
+  Access erase(const Key& key) {
+    return session_->erase(kTableOf<Key>, EncodedKey(key).view());
+  }
+
+  // Beside those: entries of indexes, and scans of [first, last].
+
+  template <class IndexKey>
+  Access insert_entry(const IndexKey& key) {
+    return session_->insert(kTableOf<IndexKey>, EncodedKey(key).view(), {});
+  }
+
+  /// Calls visit(const Key&) for each until it returns false.
+  template <class Key, class Visit>
+  Access visit_keys(const Key& first, const Key& last, Direction direction, Visit&& visit) {
+    return scan(first, last, direction,
+                [&](const Key& key, ByteView, bool&) noexcept { return visit(key); });
+  }
+
+  /// Calls visit(const Key&, const RowOf<Key>&) for each until it returns false.
+  template <class Key, class Visit>
+  Access visit_rows(const Key& first, const Key& last, Direction direction, Visit&& visit) {
+    RowOf<Key> row;
+    return scan(first, last, direction, [&](const Key& key, ByteView bytes, bool& whole) noexcept {
+      whole = decode_row(bytes, row);
+      return whole && visit(key, std::as_const(row));
+    });
+  }
+
+ private:
+  template <class Key, class Visit>
+  Access scan(const Key& first, const Key& last, Direction direction, Visit visit) {
+    bool whole = true;
+    const EncodedKey from(first);
+    const EncodedKey to(last);
+    const Access access = session_->scan(kTableOf<Key>, from.view(), to.view(), direction,
+                                         [&](ByteView key_bytes, ByteView bytes) noexcept {
+                                           const auto key = decode_key<Key>(key_bytes);
+                                           whole = key.has_value();
+                                           return whole && visit(*key, bytes, whole);
+                                         });
+    if (!whole) [[unlikely]] {
+      report_damaged_bytes("a row of " + std::string(name_of(Key::kTable)));
+    }
+    return access;
+  }
+
+  std::unique_ptr<S> session_;
+};
+
+}  // namespace palimpsest::experiments::oltp

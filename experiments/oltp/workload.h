@@ -1,0 +1,158 @@
+// What the driver needs from a workload on an engine: transactions, a load in parts, a check.
+//
+// Here calls are virtual: once for each transaction, which costs nothing beside it. What a
+// transaction does within is compiled for its engine (store.h).
+// Thread-safety: a Bench, any thread; loaders and terminals belong to the thread that opened them,
+// and end there before close().
+// Failure: std::exception; the driver ends the run.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/oltp/options.h"
+#include "experiments/oltp/store.h"
+#include "experiments/tables/session.h"
+
+namespace palimpsest::experiments::oltp {
+
+/// Transaction types of a workload, at most.
+inline constexpr std::size_t kTypesMax = 8;
+
+/// What all threads of a load report to: rows done, and whether another has failed.
+class LoadProgress {
+ public:
+  /// Thrown at a thread whose load is to end because another has failed.
+  class Stopped : public std::runtime_error {
+   public:
+    Stopped() : std::runtime_error("the load was stopped") {}
+  };
+
+  /// So many more rows have been committed.
+  void add(std::uint64_t rows) {
+    rows_.fetch_add(rows, std::memory_order_relaxed);
+    if (stopped_.load(std::memory_order_relaxed)) {
+      throw Stopped();
+    }
+  }
+  void stop() noexcept { stopped_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t rows() const noexcept {
+    return rows_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint64_t> rows_{0};
+  std::atomic<bool> stopped_{false};
+};
+
+/// One thread of a load.
+class Loader {
+ public:
+  Loader() = default;
+  virtual ~Loader() = default;
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  /// Loads one of the parts [0, Scale::load_parts), to its end.
+  virtual void load(std::uint32_t part, LoadProgress& progress) = 0;
+};
+
+/// One thread of a run.
+class Terminal {
+ public:
+  Terminal() = default;
+  virtual ~Terminal() = default;
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  /// Chooses the next transaction, and returns its type.
+  virtual std::size_t choose() = 0;
+  /// Runs the transaction chosen; after a conflict it may be called again.
+  virtual Outcome run() = 0;
+  /// Of the last run() that was a conflict.
+  [[nodiscard]] virtual ConflictReason conflict_reason() const noexcept = 0;
+};
+
+/// What a check has found.
+struct CheckResult {
+  std::uint64_t violations = 0;
+  std::vector<std::string> first;  ///< some of them, for people
+};
+
+/// The workload on an engine that is open.
+class Bench {
+ public:
+  Bench() = default;
+  virtual ~Bench() = default;
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+
+  [[nodiscard]] virtual std::unique_ptr<Loader> open_loader() = 0;
+  /// As Store::finish_load().
+  virtual void finish_load() = 0;
+  /// `number` counts the terminals of a run from 0.
+  [[nodiscard]] virtual std::unique_ptr<Terminal> open_terminal(std::uint32_t number) = 0;
+  /// Examines everything; no transaction is under way.
+  [[nodiscard]] virtual CheckResult check() = 0;
+  [[nodiscard]] virtual StoreCounts counts() const = 0;
+  [[nodiscard]] virtual std::string description() const = 0;
+  virtual void close() = 0;
+};
+
+/// What of a Bench is the engine's.
+template <Store S>
+class BenchOn : public Bench {
+ public:
+  explicit BenchOn(std::unique_ptr<S> store) : store_(std::move(store)) {}
+
+  void finish_load() override { store_->finish_load(); }
+  [[nodiscard]] StoreCounts counts() const override { return store_->counts(); }
+  [[nodiscard]] std::string description() const override { return store_->description(); }
+  void close() override { store_->close(); }
+
+ protected:
+  [[nodiscard]] S& store() noexcept { return *store_; }
+
+ private:
+  std::unique_ptr<S> store_;
+};
+
+/// What a workload comes to at a scale.
+struct Scale {
+  std::uint64_t rows = 0;        ///< loaded, more or less
+  std::uint64_t data_bytes = 0;  ///< of keys and rows as loaded, more or less
+  std::uint32_t load_parts = 0;
+};
+
+/// The commits of a minute of one type of transactions, as the figure by which a workload is known.
+struct Figure {
+  std::size_t type = 0;
+  std::string key;   ///< in results: "tpmc"
+  std::string name;  ///< for people: "tpmC"
+};
+
+struct Workload {
+  WorkloadTraits traits;
+  std::vector<std::string> types;  ///< of transactions, at most kTypesMax
+  std::optional<Figure> figure;
+  std::vector<std::string> tables;  ///< in the order of TableId
+  std::function<Scale(std::uint64_t scale)> scale_of;
+};
+
+/// A workload on one of the engines, as the driver is given it.
+struct EngineEntry {
+  StoreTraits traits;
+  std::function<std::unique_ptr<Bench>(const Options&, const StoreSettings&)> open;
+};
+
+}  // namespace palimpsest::experiments::oltp
