@@ -219,6 +219,7 @@ void Database::start() {
   } else {
     finish_recovery(unfinished);
   }
+  make_definitions();
 }
 
 Database::Unfinished Database::recover(const wal::LogReader& reader, Gsn replayed_up_to) {
@@ -279,7 +280,7 @@ void Database::make_transactions() {
 void Database::make_checkpointer() {
   checkpointer_.emplace(*log_, clock_, *slots_, *pool_, *transactions_,
                         CheckpointerOptions{.replay_bytes_max = replay_bytes_max(),
-                                            .background = options_.background_checkpoints});
+                                            .background = options_.background_threads});
   woken_by_log_.store(&*checkpointer_, std::memory_order_release);
 }
 
@@ -318,8 +319,21 @@ void Database::finish_recovery(const Unfinished& unfinished) {
   }
 }
 
+void Database::make_definitions() {
+  tree_store_.emplace(*catalog_, *transactions_);
+  table_catalog_.emplace(*catalog_, *transactions_, *tree_store_, options_.definition_patience);
+  table_catalog_->open();
+  if (options_.background_threads) {
+    tree_store_->start();
+  }
+}
+
 void Database::close() {
+  tree_store_->stop();
   if (transactions_->active() != 0) {
+    if (options_.background_threads) {
+      tree_store_->start();
+    }
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} transactions are active: a database is closed without any",
                             transactions_->active()));

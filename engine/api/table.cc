@@ -1,0 +1,150 @@
+#include "palimpsest/table.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "engine/api/autocommit.h"
+#include "engine/api/cursor_state.h"
+#include "engine/api/table_handle.h"
+#include "engine/api/transaction_state.h"
+#include "engine/rows/table_reads.h"
+#include "engine/rows/table_writes.h"
+
+namespace palimpsest {
+namespace {
+
+/// Whose a read is: a transaction's, or nobody's.
+txn::Transaction* reader(const detail::TransactionState* state, const detail::TableHandle& table) {
+  return state == nullptr ? nullptr : &detail::reading(*state, table.database());
+}
+
+/// Calls write(TableWrites&) within the transaction, or within one of its own.
+template <class Write>
+Outcome write_in(detail::TransactionState* state, const detail::TableHandle& table, Write&& write) {
+  if (state != nullptr) {
+    engine::TableWrites writes(detail::writing(*state, table.database()), table.table());
+    return write(writes);
+  }
+  return detail::autocommit(table.database(), [&](txn::Transaction& by) {
+    engine::TableWrites writes(by, table.table());
+    return write(writes);
+  });
+}
+
+}  // namespace
+
+// What it is
+
+TableSchema Table::schema() const {
+  return handle_->format().schema();
+}
+
+std::vector<IndexSchema> Table::indexes() const {
+  std::vector<IndexSchema> schemas;
+  for (const engine::StoredIndex& index : handle_->format().stored().indexes) {
+    schemas.push_back(index.schema);
+  }
+  return schemas;
+}
+
+Index Table::index(std::string_view name) const {
+  if (!handle_->format().find_index(name)) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("table \"{}\" has no index \"{}\"", handle_->table().name(), name));
+  }
+  return Index(handle_, std::string(name));
+}
+
+detail::FixedPlace Table::fixed_place(std::string_view name, ColumnType type) const {
+  const detail::TableFormat& format = handle_->format();
+  const auto number = format.schema().find_column(name);
+  const auto refuse = [&](std::string_view why) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("table \"{}\", column \"{}\": {}", format.schema().name, name, why));
+  };
+  if (!number) {
+    refuse("there is no such column");
+  }
+  const engine::ColumnPlace& place = format.rows().place(*number);
+  if (place.kind == engine::PlaceKind::key) {
+    refuse("it is in the key, and is read by name");
+  }
+  if (place.type != type) {
+    refuse(fmt::format("it is {}, and is read as {}",
+                       text_of(format.schema().columns[*number].type), name_of(type)));
+  }
+  return {.offset = place.offset,
+          .null_bit = place.null_bit,
+          .may_change = !format.is_indexed(*number)};
+}
+
+// Reading
+
+std::optional<Row> Table::get_in(const Transaction* in, const Key& key) const {
+  std::optional<Row> row;
+  read_in(in, key, [&](const RowView& view) { row.emplace(view); });
+  return row;
+}
+
+bool Table::read_in(const Transaction* in, const Key& key, ReadRow use) const {
+  txn::Transaction* const by = reader(in == nullptr ? nullptr : &in->state(), *handle_);
+  return engine::TableReads(by, handle_->table()).read(key, use);
+}
+
+void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadRows use) const {
+  txn::Transaction* const by = reader(in == nullptr ? nullptr : &in->state(), *handle_);
+  engine::TableReads(by, handle_->table()).read_many(keys, use);
+}
+
+void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
+                     Direction direction) const {
+  txn::Transaction* const by = reader(in == nullptr ? nullptr : &in->state(), *handle_);
+  engine::TableReads(by, handle_->table()).visit(range, direction, visit);
+}
+
+// Writing
+
+Outcome Table::insert_in(Transaction* in, const Values& row) const {
+  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
+                  [&](engine::TableWrites& writes) { return writes.insert(row.span()); });
+}
+
+Outcome Table::insert_in(Transaction* in, const EncodedRow& row) const {
+  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
+                  [&](engine::TableWrites& writes) { return writes.insert(row); });
+}
+
+Outcome Table::upsert_in(Transaction* in, const Values& row) const {
+  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
+                  [&](engine::TableWrites& writes) { return writes.upsert(row.span()); });
+}
+
+Outcome Table::upsert_in(Transaction* in, const EncodedRow& row) const {
+  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
+                  [&](engine::TableWrites& writes) { return writes.upsert(row); });
+}
+
+Outcome Table::update_in(Transaction* in, const Key& key, const Changes& changes) const {
+  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
+                  [&](engine::TableWrites& writes) { return writes.update(key, changes.span()); });
+}
+
+Outcome Table::modify_in(Transaction* in, const Key& key, EditRow edit) const {
+  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
+                  [&](engine::TableWrites& writes) { return writes.modify(key, edit); });
+}
+
+Outcome Table::rewrite_in(Transaction* in, const Key& key, RewriteRow rewrite) const {
+  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
+                  [&](engine::TableWrites& writes) { return writes.rewrite(key, rewrite); });
+}
+
+Outcome Table::erase_in(Transaction* in, const Key& key) const {
+  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
+                  [&](engine::TableWrites& writes) { return writes.erase(key); });
+}
+
+}  // namespace palimpsest
