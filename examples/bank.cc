@@ -65,13 +65,13 @@ class Bank {
  public:
   explicit Bank(const char* directory)
       : database_(Database::open(directory)),
-        accounts_(find_or_create(database_, account_schema()),
-                  {{"id", &Account::id}, {"owner", &Account::owner}, {"balance", &Account::balance}}),
-        transfers_(find_or_create(database_, transfer_schema()),
-                   {{"number", &Transfer::number},
-                    {"source", &Transfer::source},
-                    {"target", &Transfer::target},
-                    {"amount", &Transfer::amount}}) {
+        accounts_(
+            find_or_create(database_, account_schema()),
+            {{"id", &Account::id}, {"owner", &Account::owner}, {"balance", &Account::balance}}),
+        transfers_(find_or_create(database_, transfer_schema()), {{"number", &Transfer::number},
+                                                                  {"source", &Transfer::source},
+                                                                  {"target", &Transfer::target},
+                                                                  {"amount", &Transfer::amount}}) {
     if (!accounts_.get({0})) {
       open_accounts();
     }
@@ -132,9 +132,9 @@ class Bank {
     database_.run([&](Transaction& transaction) {
       for (std::int64_t id = 0; id < kAccounts; ++id) {
         accounts_
-            .insert(transaction, {.id = id,
-                                  .owner = "customer " + std::to_string(id),
-                                  .balance = kOpeningBalance})
+            .insert(
+                transaction,
+                {.id = id, .owner = "customer " + std::to_string(id), .balance = kOpeningBalance})
             .require();
       }
     });
@@ -173,9 +173,8 @@ int run(const char* directory, std::int64_t transfers) {
     }
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  std::printf("%lld transfers by %lld threads in %.1f s\n",
-              static_cast<long long>(covered.load()), static_cast<long long>(kThreads),
-              seconds.count());
+  std::printf("%lld transfers by %lld threads in %.1f s\n", static_cast<long long>(covered.load()),
+              static_cast<long long>(kThreads), seconds.count());
   const bool sound = bank.is_sound();
   bank.close();
   return sound ? 0 : 1;

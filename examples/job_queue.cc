@@ -4,8 +4,8 @@
 //
 // A job is claimed by one transaction and deleted by another, so that nothing is held while it is
 // done. The index finds the oldest job that waits; which of several workers gets it is decided by
-// changing its row, which one transaction at a time can do. A job that was claimed by a process that
-// died is put back when the queue is opened.
+// changing its row, which one transaction at a time can do. A job that was claimed by a process
+// that died is put back when the queue is opened.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -77,7 +77,8 @@ class JobQueue {
   void put(const std::string& payload) {
     const std::int64_t id = next_id_++;
     database_.run([&](Transaction& transaction) {
-      jobs_.insert(transaction, {.id = id, .put_at = Timestamp::now(), .payload = payload}).require();
+      jobs_.insert(transaction, {.id = id, .put_at = Timestamp::now(), .payload = payload})
+          .require();
     });
   }
 
