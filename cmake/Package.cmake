@@ -25,6 +25,7 @@ configure_package_config_file(cmake/PalimpsestConfig.cmake.in PalimpsestConfig.c
 write_basic_package_version_file(PalimpsestConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 file(RELATIVE_PATH prefix_from_pkgconfig
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" prefix_from_pkgconfig "${prefix_from_pkgconfig}")
 configure_file(cmake/palimpsest.pc.in palimpsest.pc @ONLY)
 
 install(TARGETS palimpsest_archive EXPORT palimpsest_targets
