@@ -25,6 +25,7 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
 void Transaction::begin(Durability durability) {
   durability_ = durability;
   has_read_ = false;
+  life_.fetch_add(1, std::memory_order_relaxed);
   state_.store(State::active, std::memory_order_release);
 }
 

@@ -160,6 +160,10 @@ class Transaction {
     return state_.load(std::memory_order_acquire) == State::active;
   }
   [[nodiscard]] SlotId slot() const noexcept { return slot_; }
+  /// Which of the slot's transactions it is.
+  [[nodiscard]] std::uint64_t life() const noexcept {
+    return life_.load(std::memory_order_relaxed);
+  }
 
  private:
   friend class Transactions;
@@ -210,6 +214,7 @@ class Transaction {
   bool has_read_ = false;
   EndListener* end_listener_ = nullptr;
 
+  std::atomic<std::uint64_t> life_{0};
   std::atomic<State> state_{State::ended};  ///< changed under owner_latch_
   std::atomic<Gsn> oldest_{kNoChange};      ///< changed under owner_latch_
 };

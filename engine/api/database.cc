@@ -6,6 +6,7 @@
 
 #include "palimpsest/error.h"
 
+#include "base/io/machine.h"
 #include "base/io/open_device.h"
 #include "base/random.h"
 #include "base/thread_number.h"
@@ -41,9 +42,8 @@ bool Backoff::wait_after(const Error& error) {
 
 // Whoever met must not meet again: so the time is random.
 void Backoff::wait() {
-  const auto seed = static_cast<std::uint64_t>(
-      std::chrono::steady_clock::now().time_since_epoch().count() + thread_number());
-  Random random(seed);
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  Random random(static_cast<std::uint64_t>(now) + thread_number());
   std::this_thread::sleep_for(
       std::chrono::microseconds(1 + random.below(static_cast<std::uint64_t>(longest_.count()))));
   longest_ = std::min(2 * longest_, kLongestWait);
@@ -73,25 +73,21 @@ Table require_table(DatabaseState& database, std::string_view name, const txn::T
 // Opening
 
 Database Database::open(const std::filesystem::path& directory, const Options& options) {
-  const engine::EffectiveOptions effective = engine::effective_options(options);
+  const engine::EffectiveOptions effective = engine::effective_options(options, io::this_machine());
   auto state = std::make_unique<detail::DatabaseState>();
-  state->options = effective.list;
-  state->memory_bytes = effective.engine.memory_bytes;
+  state->options = effective.shown;
+  state->memory_bytes = effective.database.memory_bytes;
   state->durability = effective.durability;
   state->autocommit_patience = options.autocommit_patience;
-  const io::DeviceOptions device{.create = options.create_if_missing,
-                                 .preference = options.use_io_uring
-                                                   ? io::DeviceOptions::Preference::automatic
-                                                   : io::DeviceOptions::Preference::posix};
-  state->pages = io::open_device(directory.string(), device);
+  state->pages = io::open_device(directory.string(), effective.device);
   if (!options.log_directory.empty()) {
-    state->log = io::open_log_device(options.log_directory.string(), device);
+    state->log = io::open_log_device(options.log_directory.string(), effective.device);
   }
   if (options.must_be_new && state->pages->exists(engine::kPageFileName)) {
     throw Error(ErrorCode::already_exists, directory.string() + ": there is a database");
   }
   io::Device& log = state->log != nullptr ? *state->log : *state->pages;
-  state->engine = engine::Database::open(*state->pages, log, effective.engine);
+  state->engine = engine::Database::open(*state->pages, log, effective.database);
   return Database(std::move(state));
 }
 

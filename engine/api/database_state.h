@@ -22,13 +22,16 @@ class DatabaseState {
   std::unique_ptr<engine::Database> engine;
   std::vector<EffectiveOption> options;
   std::uint64_t memory_bytes = 0;
-  Durability durability = Durability::synchronous;
+  txn::Durability durability = txn::Durability::synchronous;
   std::chrono::milliseconds autocommit_patience{0};
 
   [[nodiscard]] txn::TransactionPtr begin(Durability wanted = Durability::by_default) const {
-    const Durability chosen = wanted == Durability::by_default ? durability : wanted;
-    return engine->begin(chosen == Durability::asynchronous ? txn::Durability::asynchronous
-                                                            : txn::Durability::synchronous);
+    switch (wanted) {
+      case Durability::synchronous: return engine->begin(txn::Durability::synchronous);
+      case Durability::asynchronous: return engine->begin(txn::Durability::asynchronous);
+      case Durability::by_default: break;
+    }
+    return engine->begin(durability);
   }
 };
 

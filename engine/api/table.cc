@@ -7,7 +7,6 @@
 #include "palimpsest/error.h"
 
 #include "engine/api/autocommit.h"
-#include "engine/api/cursor_state.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
 #include "engine/rows/table_reads.h"
@@ -16,21 +15,14 @@
 namespace palimpsest {
 namespace {
 
-/// Whose a read is: a transaction's, or nobody's.
-txn::Transaction* reader(const detail::TransactionState* state, const detail::TableHandle& table) {
-  return state == nullptr ? nullptr : &detail::reading(*state, table.database());
-}
-
 /// Calls write(TableWrites&) within the transaction, or within one of its own.
 template <class Write>
-Outcome write_in(detail::TransactionState* state, const detail::TableHandle& table, Write&& write) {
-  if (state != nullptr) {
-    engine::TableWrites writes(detail::writing(*state, table.database()), table.table());
-    return write(writes);
+Outcome write_in(const Transaction* in, const detail::TableHandle& table, const Write& write) {
+  if (txn::Transaction* const by = table.writer(in)) {
+    return write(engine::TableWrites(*by, table.table()));
   }
   return detail::autocommit(table.database(), [&](txn::Transaction& by) {
-    engine::TableWrites writes(by, table.table());
-    return write(writes);
+    return write(engine::TableWrites(by, table.table()));
   });
 }
 
@@ -90,61 +82,58 @@ std::optional<Row> Table::get_in(const Transaction* in, const Key& key) const {
 }
 
 bool Table::read_in(const Transaction* in, const Key& key, ReadRow use) const {
-  txn::Transaction* const by = reader(in == nullptr ? nullptr : &in->state(), *handle_);
-  return engine::TableReads(by, handle_->table()).read(key, use);
+  return engine::TableReads(handle_->reader(in), handle_->table()).read(key, use);
 }
 
 void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadRows use) const {
-  txn::Transaction* const by = reader(in == nullptr ? nullptr : &in->state(), *handle_);
-  engine::TableReads(by, handle_->table()).read_many(keys, use);
+  engine::TableReads(handle_->reader(in), handle_->table()).read_many(keys, use);
 }
 
 void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
                      Direction direction) const {
-  txn::Transaction* const by = reader(in == nullptr ? nullptr : &in->state(), *handle_);
-  engine::TableReads(by, handle_->table()).visit(range, direction, visit);
+  engine::TableReads(handle_->reader(in), handle_->table()).visit(range, visit, direction);
 }
 
 // Writing
 
 Outcome Table::insert_in(Transaction* in, const Values& row) const {
-  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
-                  [&](engine::TableWrites& writes) { return writes.insert(row.span()); });
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.insert(row); });
 }
 
 Outcome Table::insert_in(Transaction* in, const EncodedRow& row) const {
-  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
-                  [&](engine::TableWrites& writes) { return writes.insert(row); });
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.insert(row); });
 }
 
 Outcome Table::upsert_in(Transaction* in, const Values& row) const {
-  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
-                  [&](engine::TableWrites& writes) { return writes.upsert(row.span()); });
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.upsert(row); });
 }
 
 Outcome Table::upsert_in(Transaction* in, const EncodedRow& row) const {
-  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
-                  [&](engine::TableWrites& writes) { return writes.upsert(row); });
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.upsert(row); });
 }
 
 Outcome Table::update_in(Transaction* in, const Key& key, const Changes& changes) const {
-  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
-                  [&](engine::TableWrites& writes) { return writes.update(key, changes.span()); });
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.update(key, changes); });
 }
 
 Outcome Table::modify_in(Transaction* in, const Key& key, EditRow edit) const {
-  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
-                  [&](engine::TableWrites& writes) { return writes.modify(key, edit); });
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.modify(key, edit); });
 }
 
 Outcome Table::rewrite_in(Transaction* in, const Key& key, RewriteRow rewrite) const {
-  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
-                  [&](engine::TableWrites& writes) { return writes.rewrite(key, rewrite); });
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.rewrite(key, rewrite); });
 }
 
 Outcome Table::erase_in(Transaction* in, const Key& key) const {
-  return write_in(in == nullptr ? nullptr : &in->state(), *handle_,
-                  [&](engine::TableWrites& writes) { return writes.erase(key); });
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.erase(key); });
 }
 
 }  // namespace palimpsest

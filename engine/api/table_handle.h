@@ -26,6 +26,12 @@ class TableHandle {
   }
   [[nodiscard]] const TableFormat& format() const noexcept { return *definition().format; }
 
+  /// The engine's transaction for a read; null for null. Throws invalid_argument if it has ended or
+  /// is another database's.
+  [[nodiscard]] txn::Transaction* reader(const Transaction* in) const;
+  /// The same for a write. Also throws invalid_argument if it was begun to read.
+  [[nodiscard]] txn::Transaction* writer(const Transaction* in) const;
+
  private:
   DatabaseState& database_;
   engine::TablePtr table_;

@@ -9,15 +9,13 @@ namespace palimpsest::detail {
 class TransactionState {
  public:
   DatabaseState* database = nullptr;
-  txn::TransactionPtr transaction;
+  txn::TransactionPtr transaction;  ///< null once commit() or rollback() has ended it
   bool read_only = false;
-};
 
-/// The engine's transaction for a write to that database. Throws invalid_argument if it is another
-/// database's, or reads only.
-[[nodiscard]] txn::Transaction& writing(TransactionState& state, const DatabaseState& database);
-/// The same for a read.
-[[nodiscard]] txn::Transaction& reading(const TransactionState& state,
-                                        const DatabaseState& database);
+  /// Throws invalid_argument if it has ended.
+  [[nodiscard]] txn::Transaction& active() const;
+  /// For a write: also throws invalid_argument if it was begun to read.
+  [[nodiscard]] txn::Transaction& writing() const;
+};
 
 }  // namespace palimpsest::detail
