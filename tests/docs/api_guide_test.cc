@@ -22,7 +22,6 @@ namespace {
 
 using namespace palimpsest;
 
-//! table
 TableSchema account_schema() {
   using namespace palimpsest::types;
   return {.name = "account",
@@ -33,9 +32,7 @@ TableSchema account_schema() {
                       {"closed", nullable(date())}},
           .key = {"id"}};
 }
-//! end
 
-//! struct
 struct Account {
   std::int64_t id = 0;
   std::string owner{};
@@ -52,7 +49,6 @@ TableOf<Account> accounts_of(const Database& database) {
            {"visits", &Account::visits},
            {"closed", &Account::closed}}};
 }
-//! end
 
 class ApiGuide : public ::testing::Test {
  protected:
@@ -72,7 +68,6 @@ class ApiGuide : public ::testing::Test {
 TEST_F(ApiGuide, FirstProgram) {
   const test::TemporaryDirectory directory;
   const std::string path = directory.path("first");
-  //! first
   Database database = Database::open(path);
   Table accounts = database.create_table(account_schema());
   database.run([&](Transaction& transaction) {
@@ -83,14 +78,12 @@ TEST_F(ApiGuide, FirstProgram) {
     std::cout << (*row)["owner"].as_bytes() << " has " << (*row)["balance"].as_decimal() << '\n';
   }
   database.close();
-  //! end
   EXPECT_TRUE(Database::open(path).table("account").get({8}).has_value());
 }
 
 TEST_F(ApiGuide, Options) {
   database_.close();
   const std::string path = path_;
-  //! options
   Options options;
   options.memory_bytes = std::uint64_t{256} << 20U;  // 256 MiB for everything
   options.create_if_missing = false;
@@ -98,38 +91,29 @@ TEST_F(ApiGuide, Options) {
     std::cerr << "recovering: " << now.bytes_done << " of " << now.bytes_total << " bytes\n";
   };
   Database database = Database::open(path, options);
-  //! end
   std::ostringstream shown;
   std::ostream& out = shown;
-  //! explain
   for (const EffectiveOption& option : explain(options)) {
     out << option.name << " = " << option.value << " (" << option.reason << ")\n";
   }
-  //! end
   EXPECT_THAT(shown.str(), testing::StartsWith("memory_bytes = 268435456 (set)\n"));
 }
 
 TEST_F(ApiGuide, Writing) {
   const Table accounts = database_.table("account");
   Transaction transaction = database_.begin();
-  //! write
   accounts.insert(transaction, {9, "Eve", Decimal::of(0, 2), 0, {}}).require();
   accounts.upsert(transaction, {9, "Eve", Decimal::of(1, 2), 0, {}}).require();
   accounts.update(transaction, {9}, {{"owner", "Eva"}, {"visits", 3}}).require();
   accounts.erase(transaction, {9}).require();
-  //! end
-  //! outcome
   const Outcome outcome = accounts.insert(transaction, {7, "Mallory", Decimal(), 0, {}});
   if (outcome.kind() == OutcomeKind::exists) {
     std::cout << outcome.text() << '\n';  // table "account": key (7) exists
   }
-  //! end
   EXPECT_EQ(outcome.text(), "table \"account\": key (7) exists");
-  //! modify
   const Column<std::int32_t> visits = accounts.column<std::int32_t>("visits");
   accounts.modify(transaction, {7}, [&](RowEditor& row) { row.set(visits, row.get(visits) + 1); })
       .require();
-  //! end
   transaction.commit();
   EXPECT_EQ(accounts.get({7})->get(visits), 1);
   EXPECT_FALSE(accounts.get({9}).has_value());
@@ -139,17 +123,14 @@ TEST_F(ApiGuide, Reading) {
   const Table accounts = database_.table("account");
   Decimal total;
   std::string name;
-  //! read
   const Column<std::int32_t> visits = accounts.column<std::int32_t>("visits");
   const bool found = accounts.read({7}, [&](const RowView& row) {
     name = row["owner"].as_bytes();
     total += row["balance"].as_decimal();
     std::cout << name << " came " << row.get(visits) << " times\n";
   });
-  //! end
   EXPECT_TRUE(found);
   EXPECT_EQ(name, "Ada");
-  //! many
   const std::vector<std::int64_t> ids{7, 8, 1000};
   const std::vector<Value> values(ids.begin(), ids.end());
   std::vector<Key> keys;
@@ -159,50 +140,40 @@ TEST_F(ApiGuide, Reading) {
   accounts.read_many(keys, [&](std::size_t key, const RowView& row) {
     std::cout << ids[key] << ": " << row["owner"].as_bytes() << '\n';
   });
-  //! end
   std::size_t rows = 0;
-  //! visit
   accounts.visit(Range::from({7}), [&](const RowView& row) {
     total += row["balance"].as_decimal();
     return ++rows < 1000;
   });
-  //! end
   EXPECT_EQ(rows, 2U);
   EXPECT_EQ(total, Decimal::of(205'00, 2));
-  //! cursor
   for (Cursor cursor = accounts.cursor(Range::from({7}, Range::Bound::exclusive)); cursor.valid();
        cursor.next()) {
     std::cout << cursor.row().text() << '\n';  // (8, "Bob", 5.00, 0, null)
   }
-  //! end
   EXPECT_EQ(accounts.cursor(Range::from({7}, Range::Bound::exclusive)).row().text(),
             "(8, \"Bob\", 5.00, 0, null)");
 }
 
 TEST_F(ApiGuide, Structs) {
+  Database& database = database_;
   Transaction transaction = database_.begin();
-  //! structs
-  const TableOf<Account> accounts = accounts_of(database_);
+  const TableOf<Account> accounts = accounts_of(database);
   accounts.insert(transaction, {.id = 9, .owner = "Eve"}).require();
-  accounts
-      .modify(transaction, {9},
-              [](Account& account) {
-                account.balance += Decimal::of(12'50, 2);
-                account.visits += 1;
-              })
-      .require();
+  const auto visit = [](Account& account) {
+    account.balance += Decimal::of(12'50, 2);
+    account.visits += 1;
+  };
+  accounts.modify(transaction, {9}, visit).require();
   const std::optional<Account> eve = accounts.get(transaction, {9});
-  //! end
   ASSERT_TRUE(eve.has_value());
   EXPECT_EQ(eve->owner, "Eve");
   EXPECT_EQ(eve->balance, Decimal::of(12'50, 2));
   EXPECT_EQ(eve->visits, 1);
-  //! of
   for (Cursor cursor = accounts.table().cursor(transaction); cursor.valid(); cursor.next()) {
     const Account account = accounts.of(cursor.row());
     std::cout << account.owner << ": " << account.balance << '\n';
   }
-  //! end
 }
 
 TEST_F(ApiGuide, Indexes) {
@@ -210,18 +181,14 @@ TEST_F(ApiGuide, Indexes) {
   database_.drop_index("account", "by_owner");
   Database& database = database_;
   std::vector<std::int64_t> ids;
-  //! index
   database.create_index("account", {.name = "by_owner", .columns = {"owner"}});
   const Index by_owner = accounts.index("by_owner");
   for (Cursor cursor = by_owner.cursor(Range::prefix({"Ada"})); cursor.valid(); cursor.next()) {
     ids.push_back(cursor.row()["id"].as_integer());
   }
-  //! end
   EXPECT_THAT(ids, testing::ElementsAre(7));
-  //! unique
   database.create_index("account", {.name = "owner", .columns = {"owner"}, .unique = true});
   const std::optional<Row> bob = accounts.index("owner").get({"Bob"});
-  //! end
   EXPECT_EQ((*bob)["id"].as_integer(), 8);
 }
 
@@ -229,50 +196,44 @@ TEST_F(ApiGuide, Transactions) {
   const TableOf<Account> accounts = accounts_of(database_);
   Database& database = database_;
   const Decimal amount = Decimal::of(7'00, 2);
-  //! run
   const bool paid = database.run([&](Transaction& transaction) {
-    const std::optional<Account> payer = accounts.get(transaction, {7});
-    if (!payer || payer->balance < amount) {
+    bool covered = false;
+    const auto pay = [&](Account& payer) {
+      covered = payer.balance >= amount;
+      payer.balance -= covered ? amount : Decimal();
+    };
+    accounts.modify(transaction, {7}, pay).require();
+    accounts.modify(transaction, {8}, [&](Account& payee) { payee.balance += amount; }).require();
+    if (!covered) {
       transaction.rollback();
-      return false;
     }
-    accounts.modify(transaction, {7}, [&](Account& a) { a.balance -= amount; }).require();
-    accounts.modify(transaction, {8}, [&](Account& a) { a.balance += amount; }).require();
-    return true;
+    return covered;
   });
-  //! end
   EXPECT_TRUE(paid);
   EXPECT_EQ(accounts.get({8})->balance, Decimal::of(12'00, 2));
-  //! begin
   Transaction transaction = database.begin({.durability = Durability::asynchronous});
   accounts.erase(transaction, {8}).require();
   transaction.rollback();
-  //! end
   EXPECT_TRUE(accounts.get({8}).has_value());
 }
 
 TEST_F(ApiGuide, Definitions) {
   Database& database = database_;
-  //! definitions
   database.run([&](Transaction& transaction) {
     transaction.create_table(key_value_table("picture")).require();
     const Table pictures = transaction.table("picture");
     pictures.insert(transaction, {"ada.png", "...bytes..."}).require();
   });
-  //! end
-  //! bytes
   const Table pictures = database.table("picture");
   pictures.upsert({"bob.png", "...bytes..."}).require();
   pictures.read(Key::encoded("bob.png"),
                 [](const RowView& row) { std::cout << row.bytes().size() << " bytes\n"; });
-  //! end
   EXPECT_EQ((*pictures.get({"ada.png"}))["value"].as_bytes(), "...bytes...");
 }
 
 TEST_F(ApiGuide, Errors) {
   const Table accounts = database_.table("account");
   std::optional<ErrorCode> seen;
-  //! errors
   try {
     accounts
         .insert({10,
@@ -285,17 +246,14 @@ TEST_F(ApiGuide, Errors) {
     std::cerr << name_of(error.code()) << ": " << error.what() << '\n';
     seen = error.code();
   }
-  //! end
   EXPECT_EQ(seen, ErrorCode::invalid_argument);
 }
 
 TEST_F(ApiGuide, Closing) {
   Database& database = database_;
-  //! statistics
   const Statistics now = database.statistics();
   std::cout << now.page_reads << " pages read, " << now.transactions_active << " open\n";
   database.close();
-  //! end
   EXPECT_EQ(now.transactions_active, 0U);
 }
 
