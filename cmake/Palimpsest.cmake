@@ -82,13 +82,17 @@ palimpsest_precompile(palimpsest_headers
   <algorithm> <atomic> <chrono> <condition_variable> <cstring> <functional> <map> <memory> <mutex>
   <optional> <span> <string> <string_view> <thread> <unordered_map> <utility> <vector>)
 
-# palimpsest_library(NAME SOURCES ... LINKS ...): the static library of one folder. LINKS is all it
-# may use: tests/structure links each library with exactly that and refuses undefined symbols.
+# palimpsest_library(NAME SOURCES ... LINKS ... [HEADERS TARGET]): the static library of one folder.
+# LINKS is all it may use: tests/structure links each library with exactly that and refuses undefined
+# symbols. HEADERS: whose precompiled headers it uses, palimpsest_headers if not given.
 function(palimpsest_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(arg "" "HEADERS" "SOURCES;LINKS" ${ARGN})
   add_library(palimpsest_${name} STATIC ${arg_SOURCES})
   target_link_libraries(palimpsest_${name} PUBLIC palimpsest_options ${arg_LINKS})
-  target_precompile_headers(palimpsest_${name} REUSE_FROM palimpsest_headers)
+  if(NOT arg_HEADERS)
+    set(arg_HEADERS palimpsest_headers)
+  endif()
+  target_precompile_headers(palimpsest_${name} REUSE_FROM ${arg_HEADERS})
   set_property(GLOBAL APPEND PROPERTY PALIMPSEST_LIBRARIES ${name})
 endfunction()
 
@@ -119,12 +123,13 @@ function(palimpsest_test_options name)
   endif()
 endfunction()
 
-# palimpsest_test(NAME SOURCES ... LINKS ... LABELS ...): one GoogleTest binary, one ctest entry.
+# palimpsest_test(NAME SOURCES ... LINKS ... LABELS ...): one GoogleTest binary, one ctest entry. It
+# uses the precompiled headers that its folder has set, PALIMPSEST_TEST_HEADERS.
 function(palimpsest_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINKS;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINKS} GTest::gmock GTest::gtest_main)
   palimpsest_test_options(${name})
-  target_precompile_headers(${name} REUSE_FROM palimpsest_test_headers)
+  target_precompile_headers(${name} REUSE_FROM ${PALIMPSEST_TEST_HEADERS})
   palimpsest_add_test(${name} LABELS ${arg_LABELS})
 endfunction()
