@@ -237,6 +237,7 @@ void Reckoning::transactions() {
   patience("autocommit_patience", options_.autocommit_patience, default_.autocommit_patience);
   patience("definition_patience", options_.definition_patience, default_.definition_patience);
   effective_.database.transactions.begin_patience = options_.begin_patience;
+  effective_.database.definition_patience = options_.definition_patience;
   effective_.database.transactions.experimental = options_.experimental;
 }
 

@@ -50,6 +50,10 @@ Index Table::index(std::string_view name) const {
   return Index(handle_, std::string(name));
 }
 
+std::shared_ptr<const detail::TableFormat> Table::format() const {
+  return handle_->definition().format;
+}
+
 detail::FixedPlace Table::fixed_place(std::string_view name, ColumnType type) const {
   const detail::TableFormat& format = handle_->format();
   const auto number = format.schema().find_column(name);

@@ -31,6 +31,7 @@
 
 #include "palimpsest/cursor.h"
 #include "palimpsest/function_ref.h"
+#include "palimpsest/index.h"
 #include "palimpsest/key.h"
 #include "palimpsest/outcome.h"
 #include "palimpsest/row.h"
@@ -39,14 +40,22 @@
 
 namespace palimpsest {
 
-namespace detail {
-class TableHandle;  // the engine's
-}
-
-/// A row as it is stored: what RowView shows of it. Refused if it is none of the table.
+/// A row as it is stored: what RowView shows of it. Refused if it is none of the table. Only made
+/// by of(): a list of two texts is the Values of a row.
 struct EncodedRow {
-  std::string_view key;
-  std::string_view bytes;
+  [[nodiscard]] static constexpr EncodedRow of(std::string_view key,
+                                               std::string_view bytes) noexcept {
+    EncodedRow row;
+    row.key = key;
+    row.bytes = bytes;
+    return row;
+  }
+
+  std::string_view key{};
+  std::string_view bytes{};
+
+ private:
+  constexpr EncodedRow() noexcept = default;
 };
 
 /// A new value for a column.
@@ -82,36 +91,6 @@ using EditRow = FunctionRef<void(RowEditor& row)>;
 /// Returns the bytes that the row is to have, RowView::bytes(); a view that is valid until the call
 /// returns.
 using RewriteRow = FunctionRef<std::string_view(const RowView& row)>;
-
-/// Another order of a table's rows. A handle as a Table is.
-class Index {
- public:
-  Index(std::shared_ptr<const detail::TableHandle> table, std::string name)
-      : table_(std::move(table)), name_(std::move(name)) {}
-
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  [[nodiscard]] IndexSchema schema() const;
-
-  /// The row with these values in all columns of the index, which is unique.
-  [[nodiscard]] std::optional<Row> get(const Key& key) const { return get_in(nullptr, key); }
-  [[nodiscard]] std::optional<Row> get(const Transaction& in, const Key& key) const {
-    return get_in(&in, key);
-  }
-
-  [[nodiscard]] Cursor cursor(const Range& range = Range::all()) const {
-    return cursor_in(nullptr, range);
-  }
-  [[nodiscard]] Cursor cursor(const Transaction& in, const Range& range = Range::all()) const {
-    return cursor_in(&in, range);
-  }
-
- private:
-  [[nodiscard]] std::optional<Row> get_in(const Transaction* in, const Key& key) const;
-  [[nodiscard]] Cursor cursor_in(const Transaction* in, const Range& range) const;
-
-  std::shared_ptr<const detail::TableHandle> table_;
-  std::string name_;
-};
 
 template <class Struct>
 class TableOf;

@@ -75,19 +75,19 @@ class TableOf {
 
   Outcome insert(const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
-    return table_.insert(EncodedRow{bytes.key, bytes.bytes});
+    return table_.insert(EncodedRow::of(bytes.key, bytes.bytes));
   }
   Outcome insert(Transaction& in, const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
-    return table_.insert(in, EncodedRow{bytes.key, bytes.bytes});
+    return table_.insert(in, EncodedRow::of(bytes.key, bytes.bytes));
   }
   Outcome upsert(const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
-    return table_.upsert(EncodedRow{bytes.key, bytes.bytes});
+    return table_.upsert(EncodedRow::of(bytes.key, bytes.bytes));
   }
   Outcome upsert(Transaction& in, const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
-    return table_.upsert(in, EncodedRow{bytes.key, bytes.bytes});
+    return table_.upsert(in, EncodedRow::of(bytes.key, bytes.bytes));
   }
   /// Replaces the row with the struct's key. Done, absent, conflict, or exists where a unique index
   /// has another row.

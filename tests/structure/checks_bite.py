@@ -16,6 +16,8 @@ CLEAN = {
     "buffer/pool.cc": '#include "base/io/file.h"\nint g() { return 1; }\n',
     "btree/tree.h": '#pragma once\n#include "base/bytes.h"\n',
     "experiments/kv_bench/main.cc": '#include "btree/tree.h"\n',
+    "docs/api.md": "Call it:\n```cpp\nint g();\n```\n",
+    "tests/docs/api_guide_test.cc": "namespace {\n  int g();\n}\n",
     "README.md": "See [the tree](btree/tree.h) and [elsewhere](https://example.org/x).\n",
     "docs/testing.md": "| seeded | returns another number | `pool_test` |\n",
     "tests/mutations/seeded.patch": "Breaks: a number\nFound by: pool_test\n\n"
@@ -45,6 +47,10 @@ PLANTED = [
     ("headers_alone", "btree/needy.h", "#pragma once\ninline std::size_t n = 0;\n", "btree/needy.h does not"),
     ("headers_alone", "btree/twice.h", "struct Twice {};\n", "btree/twice.h does not"),
     ("doc_links", "docs/page.md", "[gone](missing.md)\n", "missing.md leads nowhere"),
+    ("doc_snippets", "docs/api.md", "Call it:\n```cpp\nint g(int);\n```\n", "docs/api.md: this is not in"),
+    ("public_headers", "include/palimpsest/leak.h", '#include "base/bytes.h"\n', "leak.h includes base/bytes.h"),
+    ("public_headers", "include/palimpsest/posix.h", "#include <unistd.h>\n", "posix.h includes unistd.h"),
+    ("public_headers", "include/palimpsest/needy.h", "inline std::size_t n = 0;\n", "needy.h does not compile"),
     ("io_seam", "buffer/direct.cc", "#include <unistd.h>\nint h(int d) { return fsync(d); }\n",
      "buffer/direct.cc calls fsync"),
     ("io_seam", "base/stream.cc", "#include <fstream>\nbool s() { return !std::ifstream(\"x\"); }\n",
@@ -67,7 +73,7 @@ def plant(root, files):
 def run(check, root, compiler):
     """Runs one check over `root`: exit code and report."""
     further = []
-    if check == "headers_alone":
+    if check in ("headers_alone", "public_headers"):
         further = compiler
     if check == "io_seam":
         for path in tree.sources(root, suffixes=(".cc",), tops=["base", "buffer", "btree"]):

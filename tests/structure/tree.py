@@ -6,7 +6,7 @@ import sys
 # From the ground up: a folder may include itself and what stands before it (docs/architecture.md).
 LAYERS = ["include", "base", "base/io", "wal", "buffer", "versioning", "btree", "bulk", "txn", "engine"]
 # Above all layers; they use the public API, with the exceptions named in include_exceptions.txt.
-USERS = ["tools", "experiments"]
+USERS = ["tools", "experiments", "examples"]
 
 
 def folder_of(path):

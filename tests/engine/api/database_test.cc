@@ -324,7 +324,7 @@ TEST_F(ApiDatabaseTest, TransfersBesideDefinitionsKeepTheirSum) {
               const auto from = static_cast<std::int64_t>(random.below(kAccounts));
               const auto to = static_cast<std::int64_t>(random.below(kAccounts));
               const std::string owner = fmt::format("owner {}", random.below(5));
-                  table.update(in, {from}, {{"owner", owner}}).require();
+              table.update(in, {from}, {{"owner", owner}}).require();
               const auto now = (*table.get(in, {from}))["balance"].as_integer();
               table.update(in, {from}, {{"balance", now - 1}}).require();
               const auto column = table.column<std::int64_t>("balance");

@@ -131,6 +131,7 @@ TEST(EffectiveOptions, WhatIsSetGoesToItsPart) {
                                 .recovery_time = 3s,
                                 .max_transactions = 5,
                                 .begin_patience = 6ms,
+                                .definition_patience = 7ms,
                                 .use_io_uring = false,
                                 .experimental = {.write_conflicts = false}});
   EXPECT_EQ(found.database.memory_bytes, 50 * kMiB);
@@ -142,6 +143,7 @@ TEST(EffectiveOptions, WhatIsSetGoesToItsPart) {
   EXPECT_EQ(found.database.recovery_time, 3s);
   EXPECT_EQ(found.database.max_transactions, 5U);
   EXPECT_EQ(found.database.transactions.begin_patience, 6ms);
+  EXPECT_EQ(found.database.definition_patience, 7ms);
   EXPECT_FALSE(found.database.transactions.experimental.write_conflicts);
   EXPECT_EQ(found.device.preference, io::DeviceOptions::Preference::posix);
   EXPECT_EQ(shown(found, "log_directory"), "/logs: set");

@@ -179,7 +179,7 @@ class RandomTable {
                               ? std::nullopt
                               : std::optional(exists ? OutcomeKind::exists : model_.store(*stored));
         expect(kind, [&] {
-          return encoded ? writes.insert(EncodedRow{stored->key, stored->bytes})
+          return encoded ? writes.insert(EncodedRow::of(stored->key, stored->bytes))
                          : writes.insert(Values(row.values));
         });
         break;
@@ -187,7 +187,7 @@ class RandomTable {
       case 2: {
         const auto kind = !stored ? std::nullopt : std::optional(model_.store(*stored));
         expect(kind, [&] {
-          return encoded ? writes.upsert(EncodedRow{stored->key, stored->bytes})
+          return encoded ? writes.upsert(EncodedRow::of(stored->key, stored->bytes))
                          : writes.upsert(Values(row.values));
         });
         break;

@@ -140,9 +140,9 @@ TEST_F(TableWritesTest, RowsThatDoNotFitAreRefused) {
   EXPECT_TRUE(refuses([&] { return writes.update({1}, {{"age", "x"}}); }, "column \"age\""));
   EXPECT_TRUE(refuses([&] { return writes.update({1}, {{"name", ""}}); }, "index \"by_name\""));
   const std::string key = before_.begin()->first;
-  EXPECT_TRUE(refuses([&] { return writes.insert(EncodedRow{key, "short"}); }, "\"people\""));
-  EXPECT_TRUE(
-      refuses([&] { return writes.upsert(EncodedRow{"k", before_.begin()->second}); }, "no key"));
+  EXPECT_TRUE(refuses([&] { return writes.insert(EncodedRow::of(key, "short")); }, "\"people\""));
+  EXPECT_TRUE(refuses([&] { return writes.upsert(EncodedRow::of("k", before_.begin()->second)); },
+                      "no key"));
   EXPECT_TRUE(refuses([&] { return writes.rewrite({1}, [](const RowView&) { return "none"; }); },
                       "no row"));
   transaction->commit();
@@ -152,8 +152,8 @@ TEST_F(TableWritesTest, RowsThatDoNotFitAreRefused) {
 TEST_F(TableWritesTest, EncodedRowsAreWhatWasRead) {
   const auto [key, bytes] = *before_.begin();
   table_.committed([](auto writes) { return writes.erase({1}); });
-  table_.committed([&](auto writes) { return writes.insert(EncodedRow{key, bytes}); });
-  table_.committed([&](auto writes) { return writes.upsert(EncodedRow{key, bytes}); });
+  table_.committed([&](auto writes) { return writes.insert(EncodedRow::of(key, bytes)); });
+  table_.committed([&](auto writes) { return writes.upsert(EncodedRow::of(key, bytes)); });
   EXPECT_TRUE(is_as_before());
 }
 
@@ -318,9 +318,9 @@ TEST_F(TableWritesTest, WrongEntriesAreCorruption) {
 TEST(KeyValueWrites, AnyBytes) {
   OneTable blobs(key_value_table("blobs"));
   const std::string key("\0\xFFk", 3);
-  blobs.committed([&](auto writes) { return writes.insert(EncodedRow{key, ""}); });
+  blobs.committed([&](auto writes) { return writes.insert(EncodedRow::of(key, "")); });
   blobs.committed([&](auto writes) { return writes.insert(Values{"b", "value"}); });
-  blobs.committed([&](auto writes) { return writes.upsert(EncodedRow{key, "longer"}); });
+  blobs.committed([&](auto writes) { return writes.upsert(EncodedRow::of(key, "longer")); });
   blobs.committed([&](auto writes) { return writes.update({"b"}, {{"value", "other"}}); });
   blobs.committed([&](auto writes) {
     return writes.rewrite(Key::encoded(key), [](const RowView& row) {

@@ -1,0 +1,260 @@
+// What docs/api.md shows, compiled and run: each of its pieces of C++ is here, line by line
+// (tests/structure/doc_snippets.py), and what it says comes of them is what comes of them.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "palimpsest/database.h"
+#include "palimpsest/table_of.h"
+
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
+
+namespace {
+
+using namespace palimpsest;
+
+TableSchema account_schema() {
+  using namespace palimpsest::types;
+  return {.name = "account",
+          .columns = {{"id", int64()},
+                      {"owner", varchar(40)},
+                      {"balance", decimal(12, 2)},
+                      {"visits", int32()},
+                      {"closed", nullable(date())}},
+          .key = {"id"}};
+}
+
+struct Account {
+  std::int64_t id = 0;
+  std::string owner{};
+  Decimal balance{};
+  std::int32_t visits = 0;
+  std::optional<Date> closed{};
+};
+
+TableOf<Account> accounts_of(const Database& database) {
+  return {database.table("account"),
+          {{"id", &Account::id},
+           {"owner", &Account::owner},
+           {"balance", &Account::balance},
+           {"visits", &Account::visits},
+           {"closed", &Account::closed}}};
+}
+
+class ApiGuide : public ::testing::Test {
+ protected:
+  ApiGuide() {
+    database_.create_table(account_schema());
+    Table accounts = database_.table("account");
+    accounts.insert({7, "Ada", Decimal::of(100'00, 2), 0, {}}).require();
+    accounts.insert({8, "Bob", Decimal::of(5'00, 2), 0, {}}).require();
+    database_.create_index("account", {.name = "by_owner", .columns = {"owner"}});
+  }
+
+  const test::TemporaryDirectory directory_;
+  const std::string path_ = directory_.path("shop");
+  Database database_ = Database::open(path_, {.memory_bytes = 64 << 20});
+};
+
+TEST_F(ApiGuide, FirstProgram) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path("first");
+  Database database = Database::open(path);
+  Table accounts = database.create_table(account_schema());
+  database.run([&](Transaction& transaction) {
+    accounts.insert(transaction, {7, "Ada", Decimal::of(100'00, 2), 0, {}}).require();
+    accounts.insert(transaction, {8, "Bob", Decimal::of(5'00, 2), 0, {}}).require();
+  });
+  if (const std::optional<Row> row = accounts.get({7})) {
+    std::cout << (*row)["owner"].as_bytes() << " has " << (*row)["balance"].as_decimal() << '\n';
+  }
+  database.close();
+  EXPECT_TRUE(Database::open(path).table("account").get({8}).has_value());
+}
+
+TEST_F(ApiGuide, Options) {
+  database_.close();
+  const std::string path = path_;
+  Options options;
+  options.memory_bytes = std::uint64_t{256} << 20U;  // 256 MiB for everything
+  options.create_if_missing = false;
+  options.progress = [](const RecoveryProgress& now) {
+    std::cerr << "recovering: " << now.bytes_done << " of " << now.bytes_total << " bytes\n";
+  };
+  Database database = Database::open(path, options);
+  std::ostringstream shown;
+  std::ostream& out = shown;
+  for (const EffectiveOption& option : explain(options)) {
+    out << option.name << " = " << option.value << " (" << option.reason << ")\n";
+  }
+  EXPECT_THAT(shown.str(), testing::StartsWith("memory_bytes = 268435456 (set)\n"));
+}
+
+TEST_F(ApiGuide, Writing) {
+  const Table accounts = database_.table("account");
+  Transaction transaction = database_.begin();
+  accounts.insert(transaction, {9, "Eve", Decimal::of(0, 2), 0, {}}).require();
+  accounts.upsert(transaction, {9, "Eve", Decimal::of(1, 2), 0, {}}).require();
+  accounts.update(transaction, {9}, {{"owner", "Eva"}, {"visits", 3}}).require();
+  accounts.erase(transaction, {9}).require();
+  const Outcome outcome = accounts.insert(transaction, {7, "Mallory", Decimal(), 0, {}});
+  if (outcome.kind() == OutcomeKind::exists) {
+    std::cout << outcome.text() << '\n';  // table "account": key (7) exists
+  }
+  EXPECT_EQ(outcome.text(), "table \"account\": key (7) exists");
+  const Column<std::int32_t> visits = accounts.column<std::int32_t>("visits");
+  accounts.modify(transaction, {7}, [&](RowEditor& row) { row.set(visits, row.get(visits) + 1); })
+      .require();
+  transaction.commit();
+  EXPECT_EQ(accounts.get({7})->get(visits), 1);
+  EXPECT_FALSE(accounts.get({9}).has_value());
+}
+
+TEST_F(ApiGuide, Reading) {
+  const Table accounts = database_.table("account");
+  Decimal total;
+  std::string name;
+  const Column<std::int32_t> visits = accounts.column<std::int32_t>("visits");
+  const bool found = accounts.read({7}, [&](const RowView& row) {
+    name = row["owner"].as_bytes();
+    total += row["balance"].as_decimal();
+    std::cout << name << " came " << row.get(visits) << " times\n";
+  });
+  EXPECT_TRUE(found);
+  EXPECT_EQ(name, "Ada");
+  const std::vector<std::int64_t> ids{7, 8, 1000};
+  const std::vector<Value> values(ids.begin(), ids.end());
+  std::vector<Key> keys;
+  for (const Value& value : values) {
+    keys.emplace_back(std::span(&value, 1));
+  }
+  accounts.read_many(keys, [&](std::size_t key, const RowView& row) {
+    std::cout << ids[key] << ": " << row["owner"].as_bytes() << '\n';
+  });
+  std::size_t rows = 0;
+  accounts.visit(Range::from({7}), [&](const RowView& row) {
+    total += row["balance"].as_decimal();
+    return ++rows < 1000;
+  });
+  EXPECT_EQ(rows, 2U);
+  EXPECT_EQ(total, Decimal::of(205'00, 2));
+  for (Cursor cursor = accounts.cursor(Range::from({7}, Range::Bound::exclusive)); cursor.valid();
+       cursor.next()) {
+    std::cout << cursor.row().text() << '\n';  // (8, "Bob", 5.00, 0, null)
+  }
+  EXPECT_EQ(accounts.cursor(Range::from({7}, Range::Bound::exclusive)).row().text(),
+            "(8, \"Bob\", 5.00, 0, null)");
+}
+
+TEST_F(ApiGuide, Structs) {
+  Database& database = database_;
+  Transaction transaction = database_.begin();
+  const TableOf<Account> accounts = accounts_of(database);
+  accounts.insert(transaction, {.id = 9, .owner = "Eve"}).require();
+  const auto visit = [](Account& account) {
+    account.balance += Decimal::of(12'50, 2);
+    account.visits += 1;
+  };
+  accounts.modify(transaction, {9}, visit).require();
+  const std::optional<Account> eve = accounts.get(transaction, {9});
+  ASSERT_TRUE(eve.has_value());
+  EXPECT_EQ(eve->owner, "Eve");
+  EXPECT_EQ(eve->balance, Decimal::of(12'50, 2));
+  EXPECT_EQ(eve->visits, 1);
+  for (Cursor cursor = accounts.table().cursor(transaction); cursor.valid(); cursor.next()) {
+    const Account account = accounts.of(cursor.row());
+    std::cout << account.owner << ": " << account.balance << '\n';
+  }
+}
+
+TEST_F(ApiGuide, Indexes) {
+  const Table accounts = database_.table("account");
+  database_.drop_index("account", "by_owner");
+  Database& database = database_;
+  std::vector<std::int64_t> ids;
+  database.create_index("account", {.name = "by_owner", .columns = {"owner"}});
+  const Index by_owner = accounts.index("by_owner");
+  for (Cursor cursor = by_owner.cursor(Range::prefix({"Ada"})); cursor.valid(); cursor.next()) {
+    ids.push_back(cursor.row()["id"].as_integer());
+  }
+  EXPECT_THAT(ids, testing::ElementsAre(7));
+  database.create_index("account", {.name = "owner", .columns = {"owner"}, .unique = true});
+  const std::optional<Row> bob = accounts.index("owner").get({"Bob"});
+  EXPECT_EQ((*bob)["id"].as_integer(), 8);
+}
+
+TEST_F(ApiGuide, Transactions) {
+  const TableOf<Account> accounts = accounts_of(database_);
+  Database& database = database_;
+  const Decimal amount = Decimal::of(7'00, 2);
+  const bool paid = database.run([&](Transaction& transaction) {
+    bool covered = false;
+    const auto pay = [&](Account& payer) {
+      covered = payer.balance >= amount;
+      payer.balance -= covered ? amount : Decimal();
+    };
+    accounts.modify(transaction, {7}, pay).require();
+    accounts.modify(transaction, {8}, [&](Account& payee) { payee.balance += amount; }).require();
+    if (!covered) {
+      transaction.rollback();
+    }
+    return covered;
+  });
+  EXPECT_TRUE(paid);
+  EXPECT_EQ(accounts.get({8})->balance, Decimal::of(12'00, 2));
+  Transaction transaction = database.begin({.durability = Durability::asynchronous});
+  accounts.erase(transaction, {8}).require();
+  transaction.rollback();
+  EXPECT_TRUE(accounts.get({8}).has_value());
+}
+
+TEST_F(ApiGuide, Definitions) {
+  Database& database = database_;
+  database.run([&](Transaction& transaction) {
+    transaction.create_table(key_value_table("picture")).require();
+    const Table pictures = transaction.table("picture");
+    pictures.insert(transaction, {"ada.png", "...bytes..."}).require();
+  });
+  const Table pictures = database.table("picture");
+  pictures.upsert({"bob.png", "...bytes..."}).require();
+  pictures.read(Key::encoded("bob.png"),
+                [](const RowView& row) { std::cout << row.bytes().size() << " bytes\n"; });
+  EXPECT_EQ((*pictures.get({"ada.png"}))["value"].as_bytes(), "...bytes...");
+}
+
+TEST_F(ApiGuide, Errors) {
+  const Table accounts = database_.table("account");
+  std::optional<ErrorCode> seen;
+  try {
+    accounts
+        .insert({10,
+                 std::string_view("a name of more than forty bytes, as this one is"),
+                 Decimal(),
+                 0,
+                 {}})
+        .require();
+  } catch (const Error& error) {
+    std::cerr << name_of(error.code()) << ": " << error.what() << '\n';
+    seen = error.code();
+  }
+  EXPECT_EQ(seen, ErrorCode::invalid_argument);
+}
+
+TEST_F(ApiGuide, Closing) {
+  Database& database = database_;
+  const Statistics now = database.statistics();
+  std::cout << now.page_reads << " pages read, " << now.transactions_active << " open\n";
+  database.close();
+  EXPECT_EQ(now.transactions_active, 0U);
+}
+
+}  // namespace
