@@ -119,11 +119,8 @@ class BTree {
   /// the leaf's exclusive latch and must neither block nor call the engine. How many there were.
   std::size_t purge_ghosts(const WriteContext& by, ByteView key,
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
-
-  /// Merges the leaf that covers `key` with a neighbour if it is thin; see Structure::merge_leaf().
-  void merge_leaf(const WriteContext& by, ByteView key) const noexcept {
-    structure_.merge_leaf(by, key);
-  }
+  /// Structure::merge_leaf().
+  void merge_leaf(const WriteContext& by, ByteView key) const { structure_.merge_leaf(by, key); }
 
   /// Calls change(MutableBytes) on the value in place, under the leaf's exclusive latch: it must
   /// neither block nor call the engine. False if the key is absent; Error invalid_argument for a
