@@ -13,10 +13,6 @@ namespace palimpsest {
 struct Restart {};
 inline constexpr Restart restart{};
 
-/// Stands for "done" where an attempt yields no value.
-struct Done {};
-inline constexpr Done done{};
-
 template <class T>
 class [[nodiscard]] Attempt {
  public:

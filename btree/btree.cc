@@ -461,6 +461,21 @@ WriteOutcome BTree::remove(const WriteContext& by, ByteView key, LastLeaf* last)
   return outcome_of(remove_for(by, key, last), key);
 }
 
+WriteOutcome BTree::claim(const WriteContext& by, ByteView key, LastLeaf* last) {
+  check_key(key);
+  by.prepare(id_, key, page_size());
+  ExclusivePage leaf = exclusive_leaf(key, last);
+  RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
+  const Written written{.existed = change.exists(), .freed = {}, .rival = change.rival()};
+  if (!written.existed || written.rival != kNoWriter) {
+    change.release_unwritten();
+  } else {
+    change.claim();
+    let_go(by, std::move(leaf), key, change.slot(), last);
+  }
+  return outcome_of(written, key);
+}
+
 void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> append) {
   if (record.kind == TreeRecordKind::format_root) {
     undo_creation(record, append);

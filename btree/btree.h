@@ -120,6 +120,11 @@ class BTree {
   std::size_t purge_ghosts(const WriteContext& by, ByteView key,
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
 
+  /// Merges the leaf that covers `key` with a neighbour if it is thin; see Structure::merge_leaf().
+  void merge_leaf(const WriteContext& by, ByteView key) const noexcept {
+    structure_.merge_leaf(by, key);
+  }
+
   /// Calls change(MutableBytes) on the value in place, under the leaf's exclusive latch: it must
   /// neither block nor call the engine. False if the key is absent; Error invalid_argument for a
   /// large value.
@@ -138,6 +143,8 @@ class BTree {
   [[nodiscard]] WriteOutcome update(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
   [[nodiscard]] WriteOutcome remove(const WriteContext& by, ByteView key, LastLeaf* last = nullptr);
+  /// Claims the record and changes nothing: nobody else changes it before `by` has ended.
+  [[nodiscard]] WriteOutcome claim(const WriteContext& by, ByteView key, LastLeaf* last = nullptr);
   template <class Change>
   [[nodiscard]] WriteOutcome modify(const WriteContext& by, ByteView key, Change&& change,
                                     LastLeaf* last = nullptr) {

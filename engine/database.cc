@@ -42,6 +42,17 @@ std::size_t record_bytes_max(std::uint32_t page_size) {
   return wal::record_bytes_max(wal::RecordRole::compensation, btree::max_record_bytes(page_size));
 }
 
+/// The log's batches hold two of the largest records.
+std::size_t batch_bytes_min(std::uint32_t page_size) {
+  return wal::round_up(2 * wal::chunk_bytes(record_bytes_max(page_size)), wal::kSegmentHeaderBytes);
+}
+
+/// Memory that is not the pool's.
+std::uint64_t shares_bytes(std::uint32_t page_size, std::uint32_t batch_pages) {
+  const std::uint64_t writer = std::uint64_t{batch_pages} * page_size;
+  return kBatchBytesMax + writer + kSlotLogsReckoned * kSlotLogBytesMin;
+}
+
 void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)> show) {
   const auto record = buffer::SpaceRecord::decode(body);
   if (!record) {
@@ -135,6 +146,16 @@ void Database::remove_unfinished() {
 
 // Sizes
 
+std::uint64_t Database::memory_bytes_min(std::uint32_t page_size_bytes) {
+  return shares_bytes(page_size_bytes, buffer::PageFileOptions{}.batch_pages) +
+         buffer::BufferPool::memory_bytes_min(page_size_bytes);
+}
+
+std::uint64_t Database::log_segment_bytes_min(std::uint32_t page_size_bytes) {
+  return std::max<std::uint64_t>(wal::kSegmentBytesMin,
+                                 batch_bytes_min(page_size_bytes) + wal::kSegmentHeaderBytes);
+}
+
 wal::LogFileOptions Database::log_file_options() const {
   const std::uint64_t segments = options_.log_bytes_max / options_.log_segment_bytes;
   return {.segment_bytes = options_.log_segment_bytes,
@@ -144,14 +165,12 @@ wal::LogFileOptions Database::log_file_options() const {
 
 wal::LogOptions Database::log_options() {
   const std::size_t record_bytes = record_bytes_max(file_->page_size_bytes());
-  const std::size_t batch_bytes_min =
-      wal::round_up(2 * wal::chunk_bytes(record_bytes), wal::kSegmentHeaderBytes);
   const std::size_t batch_bytes_wanted =
       std::min<std::size_t>(kBatchBytesMax, store_->segments().segment_bytes() / 4);
   return {.slot_log_bytes = std::max(kSlotLogBytesMin, std::bit_ceil(2 * record_bytes)),
           .record_bytes_max = record_bytes,
           .batch_bytes_max =
-              std::max(batch_bytes_min,
+              std::max(batch_bytes_min(file_->page_size_bytes()),
                        batch_bytes_wanted / wal::kSegmentHeaderBytes * wal::kSegmentHeaderBytes),
           .on_filling = [this] {
             if (Checkpointer* checkpointer = woken_by_log_.load(std::memory_order_acquire)) {
@@ -161,8 +180,7 @@ wal::LogOptions Database::log_options() {
 }
 
 std::uint64_t Database::pool_bytes() const {
-  const std::uint64_t writer = std::uint64_t{file_->batch_pages()} * file_->page_size_bytes();
-  const std::uint64_t shares = kBatchBytesMax + writer + kSlotLogsReckoned * kSlotLogBytesMin;
+  const std::uint64_t shares = shares_bytes(file_->page_size_bytes(), file_->batch_pages());
   const std::uint64_t least = buffer::BufferPool::memory_bytes_min(file_->page_size_bytes());
   return std::max(least, options_.memory_bytes - std::min(options_.memory_bytes, shares));
 }
@@ -201,6 +219,7 @@ void Database::start() {
   } else {
     finish_recovery(unfinished);
   }
+  make_definitions();
 }
 
 Database::Unfinished Database::recover(const wal::LogReader& reader, Gsn replayed_up_to) {
@@ -261,7 +280,7 @@ void Database::make_transactions() {
 void Database::make_checkpointer() {
   checkpointer_.emplace(*log_, clock_, *slots_, *pool_, *transactions_,
                         CheckpointerOptions{.replay_bytes_max = replay_bytes_max(),
-                                            .background = options_.background_checkpoints});
+                                            .background = options_.background_threads});
   woken_by_log_.store(&*checkpointer_, std::memory_order_release);
 }
 
@@ -300,8 +319,21 @@ void Database::finish_recovery(const Unfinished& unfinished) {
   }
 }
 
+void Database::make_definitions() {
+  tree_store_.emplace(*catalog_, *transactions_);
+  table_catalog_.emplace(*catalog_, *transactions_, *tree_store_, options_.definition_patience);
+  table_catalog_->open();
+  if (options_.background_threads) {
+    tree_store_->start();
+  }
+}
+
 void Database::close() {
+  tree_store_->stop();
   if (transactions_->active() != 0) {
+    if (options_.background_threads) {
+      tree_store_->start();
+    }
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} transactions are active: a database is closed without any",
                             transactions_->active()));

@@ -37,6 +37,8 @@
 #include "buffer/space_map.h"
 #include "engine/catalog.h"
 #include "engine/checkpointer.h"
+#include "engine/definitions/table_catalog.h"
+#include "engine/definitions/tree_store.h"
 #include "engine/recovery/progress.h"
 #include "txn/transactions.h"
 #include "versioning/entry_memory.h"
@@ -65,8 +67,11 @@ struct DatabaseOptions {
   std::size_t recovery_threads = 2;
   std::uint32_t max_transactions = 1024;
   txn::TransactionOptions transactions;
-  /// Checkpoints by a thread of their own; else by whoever calls checkpointer().
-  bool background_checkpoints = true;
+  /// Checkpoints, and emptying of dropped tables, by threads of their own; else by whoever calls
+  /// checkpointer() and tree_store().
+  bool background_threads = true;
+  /// How long a change of a table's definition waits for those who have written something.
+  std::chrono::milliseconds definition_patience{10'000};
   ProgressCallback progress;
 };
 
@@ -82,6 +87,10 @@ struct RecoveryOutcome {
 
 class Database {
  public:
+  /// Least memory, and least segments of the log, of a new database with pages of this size.
+  [[nodiscard]] static std::uint64_t memory_bytes_min(std::uint32_t page_size_bytes);
+  [[nodiscard]] static std::uint64_t log_segment_bytes_min(std::uint32_t page_size_bytes);
+
   /// The devices outlive it; both may be the same.
   [[nodiscard]] static std::unique_ptr<Database> open(io::Device& pages, io::Device& log,
                                                       const DatabaseOptions& options);
@@ -110,6 +119,8 @@ class Database {
   [[nodiscard]] Checkpointer& checkpointer() noexcept { return *checkpointer_; }
   [[nodiscard]] txn::Transactions& transactions() noexcept { return *transactions_; }
   [[nodiscard]] Catalog& catalog() noexcept { return *catalog_; }
+  [[nodiscard]] TableCatalog& tables() noexcept { return *table_catalog_; }
+  [[nodiscard]] TreeStore& tree_store() noexcept { return *tree_store_; }
   [[nodiscard]] wal::Log& log() noexcept { return *log_; }
   [[nodiscard]] buffer::BufferPool& pool() noexcept { return *pool_; }
   [[nodiscard]] buffer::SpaceMap& space() noexcept { return *space_; }
@@ -133,6 +144,7 @@ class Database {
   void make_checkpointer();
   void finish_recovery(const Unfinished& unfinished);
   void make_catalog();
+  void make_definitions();
   [[nodiscard]] wal::LogFileOptions log_file_options() const;
   [[nodiscard]] wal::LogOptions log_options();
   [[nodiscard]] std::uint64_t pool_bytes() const;
@@ -163,6 +175,8 @@ class Database {
   std::optional<Catalog> catalog_;
   std::optional<txn::Transactions> transactions_;
   std::optional<Checkpointer> checkpointer_;
+  std::optional<TreeStore> tree_store_;
+  std::optional<TableCatalog> table_catalog_;
 };
 
 }  // namespace palimpsest::engine

@@ -1,6 +1,8 @@
 #include "txn/transaction.h"
 
 #include <exception>
+#include <string>
+#include <utility>
 
 #include "palimpsest/error.h"
 
@@ -23,6 +25,7 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
 void Transaction::begin(Durability durability) {
   durability_ = durability;
   has_read_ = false;
+  life_.fetch_add(1, std::memory_order_relaxed);
   state_.store(State::active, std::memory_order_release);
 }
 
@@ -89,7 +92,7 @@ Gsn Transaction::commit_changes() {
     owner.pending_frees_.add(timestamp, oldest_.load(), large_values_.given_up);
   }
   const Durability durability = durability_;
-  finish(State::ended);
+  finish(State::ended, true);
   PALIMPSEST_SYNC_POINT("txn.commit.appended");
   if (durability == Durability::asynchronous) {
     owner.committer_.committed();
@@ -125,7 +128,10 @@ void Transaction::reserve_end(bool prepared) {
 Gsn Transaction::commit_reads() {
   const Gsn seen = owner_.parts_.clock.now();
   const bool waits = has_read_ && durability_ == Durability::synchronous;
-  finish(State::ended);
+  if (oldest_.load(std::memory_order_relaxed) != kNoChange) {
+    log_.abandon();  // space for changes that did not come to be
+  }
+  finish(State::ended, true);
   if (waits) {
     owner_.parts_.log.wait_durable(seen);
   }
@@ -147,24 +153,59 @@ void Transaction::rollback() {
 // written to. The records stay claimed.
 void Transaction::undo_all() {
   if (!log_.has_changes()) {
+    log_.abandon();
     return;
   }
   try {
     roll_back(log_, owner_.parts_.trees);
   } catch (const std::exception& error) {
     owner_.parts_.log.fail(std::string("a transaction could not be rolled back: ") + error.what());
-    log_.abandon();
-    state_.store(State::ended, std::memory_order_release);
+    end_failed();
     throw;
   }
 }
 
-void Transaction::finish(State state) noexcept {
+// After an error that has ended the transaction already, there is nothing left.
+void Transaction::undo_to(const Savepoint& savepoint) {
+  if (!is_active() || log_.next_to_undo() == savepoint.change) {
+    return;
+  }
+  try {
+    if (roll_back_to(savepoint.change, log_, owner_.parts_.trees)) {
+      large_values_.given_up.erase(
+          large_values_.given_up.begin() + static_cast<std::ptrdiff_t>(savepoint.given_up),
+          large_values_.given_up.end());
+      return;
+    }
+  } catch (const std::exception& error) {
+    owner_.parts_.log.fail(std::string("a statement could not be undone: ") + error.what());
+    end_failed();
+    throw;
+  }
+  finish(State::ended);  // the log has failed, and everything has been undone in memory
+  owner_.parts_.log.require_working();
+}
+
+// The records stay claimed: nobody changes what is not undone.
+void Transaction::end_failed() noexcept {
+  log_.abandon();
+  tell_end(false);
+  state_.store(State::ended, std::memory_order_release);
+}
+
+void Transaction::finish(State state, bool committed) noexcept {
   writer_.end();
   large_values_.given_up.clear();
   large_values_.wrote = false;
   oldest_.store(kNoChange);
+  tell_end(committed);
   state_.store(state, std::memory_order_release);
+}
+
+void Transaction::tell_end(bool committed) noexcept {
+  if (EndListener* const listener = std::exchange(end_listener_, nullptr)) [[unlikely]] {
+    listener->ended(*this, committed);
+  }
 }
 
 // The handle goes. One that has ended stays so until the slot's next begin(); the engine ends none

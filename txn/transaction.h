@@ -13,6 +13,9 @@
 // has a larger timestamp, and is not durable before: I-3); a synchronous commit then waits until g
 // covers its timestamp. What a synchronous transaction that only read has seen is durable when
 // commit() returns.
+// Statements: changes that count together within the transaction. One that is not done is undone
+// back to where it began, by the log, as rollback undoes everything; recovery finds compensation in
+// the logs of winners, too (engine/recovery/transaction_table.h).
 // Latching: a short owner latch per call, held across the call: calls from several threads take
 //           turns, and the engine comes in between two of them. Taken before everything else.
 // Thread-safety: all functions, from any thread.
@@ -21,6 +24,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -39,7 +43,23 @@
 
 namespace palimpsest::txn {
 
+class Transaction;
 class Transactions;
+
+/// Who wants to know what has become of a transaction.
+class EndListener {
+ public:
+  virtual ~EndListener() = default;
+  EndListener(const EndListener&) = delete;
+  EndListener& operator=(const EndListener&) = delete;
+
+  /// The transaction has ended and has given up its records: committed, or with all its changes
+  /// undone. Its owner latch is held: the listener calls no transaction, and does no I/O.
+  virtual void ended(const Transaction& transaction, bool committed) noexcept = 0;
+
+ protected:
+  EndListener() = default;
+};
 
 /// When commit() returns.
 enum class Durability : std::uint8_t {
@@ -67,6 +87,41 @@ class Transaction {
       throw;
     }
   }
+
+  /// Several changes that count together: call(const WriteContext&) returns something with
+  /// is_done(). If that is false, or if it throws, the changes of this call are undone, as
+  /// rollback() does and throws, and the transaction may go on. Their records stay claimed.
+  template <class Call>
+  auto statement(Call&& call) {
+    const std::lock_guard lock(owner_latch_);
+    begin_write();
+    has_read_ = true;
+    const Savepoint before{log_.next_to_undo(), large_values_.given_up.size()};
+    try {
+      auto result = call(context_);
+      if (!result.is_done()) {
+        undo_to(before);
+      }
+      return result;
+    } catch (const Error& error) {
+      roll_back_if_too_old(error);
+      undo_to(before);
+      throw;
+    } catch (...) {
+      undo_to(before);
+      throw;
+    }
+  }
+  /// A read: call() looks at trees, from any thread; others wait meanwhile.
+  template <class Call>
+  decltype(auto) read(Call&& call) {
+    const std::lock_guard lock(owner_latch_);
+    require_active();
+    has_read_ = true;
+    return call();
+  }
+  /// Within a call of write() or statement(): tells this listener, and no other, when it ends.
+  void tell_end_to(EndListener& listener) noexcept { end_listener_ = &listener; }
 
   [[nodiscard]] bool lookup(const btree::BTree& tree, ByteView key, std::string& value,
                             btree::LastLeaf* last = nullptr);
@@ -105,6 +160,10 @@ class Transaction {
     return state_.load(std::memory_order_acquire) == State::active;
   }
   [[nodiscard]] SlotId slot() const noexcept { return slot_; }
+  /// Which of the slot's transactions it is.
+  [[nodiscard]] std::uint64_t life() const noexcept {
+    return life_.load(std::memory_order_relaxed);
+  }
 
  private:
   friend class Transactions;
@@ -114,6 +173,12 @@ class Transaction {
     ended = 1,
     active,
     too_old,  ///< ended by the engine; the owner does not know yet
+  };
+
+  /// Where a statement began.
+  struct Savepoint {
+    Lsn change{};
+    std::size_t given_up = 0;  ///< of large_values_
   };
 
   // For Transactions:
@@ -127,11 +192,14 @@ class Transaction {
   void begin_write();
   void roll_back_if_too_old(const Error& error);
   void undo_all();
+  void undo_to(const Savepoint& savepoint);
+  void end_failed() noexcept;
   Gsn commit_changes();
   void prepare_frees();
   void reserve_end(bool prepared);
   Gsn commit_reads();
-  void finish(State state) noexcept;
+  void finish(State state, bool committed = false) noexcept;
+  void tell_end(bool committed) noexcept;
 
   Transactions& owner_;
   const SlotId slot_;
@@ -144,7 +212,9 @@ class Transaction {
   btree::WriteContext context_;
   Durability durability_ = Durability::synchronous;
   bool has_read_ = false;
+  EndListener* end_listener_ = nullptr;
 
+  std::atomic<std::uint64_t> life_{0};
   std::atomic<State> state_{State::ended};  ///< changed under owner_latch_
   std::atomic<Gsn> oldest_{kNoChange};      ///< changed under owner_latch_
 };

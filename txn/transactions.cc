@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 
 #include "palimpsest/error.h"
 
@@ -15,6 +16,9 @@ namespace {
 
 /// How long who waits for a slot sleeps before it looks again.
 constexpr auto kSlotPause = std::chrono::milliseconds(10);
+
+/// How long who waits for writers sleeps before it looks again.
+constexpr auto kWriterPause = std::chrono::milliseconds(1);
 
 /// Threads come back to the slots they used.
 SlotId hint_of_thread(std::uint32_t slots) noexcept {
@@ -121,6 +125,24 @@ Gsn Transactions::oldest() const {
   }
   // Last: a commit enters what it gives up here before it goes from its slot.
   return std::min(oldest, pending_frees_.oldest());
+}
+
+bool Transactions::wait_for_writers(const Transaction& except,
+                                    std::chrono::steady_clock::time_point until) const {
+  for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
+    const Transaction* transaction = by_slot_[slot].load(std::memory_order_acquire);
+    if (transaction == nullptr || transaction == &except) {
+      continue;
+    }
+    const Gsn oldest = transaction->oldest();
+    while (oldest != Transaction::kNoChange && transaction->oldest() == oldest) {
+      if (std::chrono::steady_clock::now() >= until) {
+        return false;
+      }
+      std::this_thread::sleep_for(kWriterPause);
+    }
+  }
+  return true;
 }
 
 std::size_t Transactions::cancel_older_than(Gsn gsn) noexcept {

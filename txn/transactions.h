@@ -65,6 +65,12 @@ class Transactions {
   /// Throws too_many_transactions when no slot became free in time; bad_alloc.
   [[nodiscard]] TransactionPtr begin(Durability durability = Durability::synchronous);
 
+  /// Waits until all transactions that have changed something, but for `except`, have ended; false
+  /// if one has not in time. For whoever has made sure that later ones keep out of the way: each
+  /// says that it changes something (oldest()) before it looks whether it may.
+  [[nodiscard]] bool wait_for_writers(const Transaction& except,
+                                      std::chrono::steady_clock::time_point until) const;
+
   // For the checkpointer
 
   /// No change that may have to be undone, or whose pages are to be freed, has a record with a GSN

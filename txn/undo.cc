@@ -94,10 +94,10 @@ class OwnChanges {
 
 }  // namespace
 
-void roll_back(wal::TransactionLog& log, TreeDirectory& trees) {
+bool roll_back_to(Lsn newest_kept, wal::TransactionLog& log, TreeDirectory& trees) {
   OwnChanges changes(log);
   bool logs = true;
-  for (Lsn lsn = log.next_to_undo(); lsn != wal::kNoLsn;) {
+  for (Lsn lsn = log.next_to_undo(); lsn != (logs ? newest_kept : wal::kNoLsn);) {
     const Change change = take_apart(changes.read(lsn), lsn, trees.page_size());
     logs = logs && can_log(log, change);
     undo(change, trees, [&](Gsn at_least, ConstBytes body) {
@@ -111,10 +111,17 @@ void roll_back(wal::TransactionLog& log, TreeDirectory& trees) {
     lsn = change.next(lsn);
   }
   if (logs) {
-    log.reserve_end();
-    log.append_rolled_back();
+    log.end_undo();
   } else {
     log.abandon();
+  }
+  return logs;
+}
+
+void roll_back(wal::TransactionLog& log, TreeDirectory& trees) {
+  if (roll_back_to(wal::kNoLsn, log, trees)) {
+    log.reserve_end();
+    log.append_rolled_back();
   }
 }
 

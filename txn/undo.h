@@ -31,6 +31,11 @@ struct Loser {
 /// any more, and the next recovery does the same.
 void roll_back(wal::TransactionLog& log, TreeDirectory& trees);
 
+/// Undoes its changes behind `newest_kept`, kNoLsn for all of them; the transaction may go on.
+/// False if the log has failed, or fails meanwhile: then all changes are undone as roll_back()
+/// says, and it has ended.
+[[nodiscard]] bool roll_back_to(Lsn newest_kept, wal::TransactionLog& log, TreeDirectory& trees);
+
 /// Undoes what a loser has left, through a slot of this incarnation, and ends it in the log.
 void roll_back(const Loser& loser, const wal::Segments& segments, wal::TransactionLog& log,
                TreeDirectory& trees);

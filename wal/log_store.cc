@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "palimpsest/error.h"
 
 namespace palimpsest::wal {
@@ -9,6 +12,7 @@ namespace {
 
 /// Segments count from 1, so that no position is 0.
 constexpr std::uint64_t kFirstSegment = 1;
+constexpr std::uint64_t kSegmentsMax = std::numeric_limits<std::uint32_t>::max();
 
 void check_options(const LogFileOptions& options) {
   if (options.segment_bytes < kSegmentBytesMin || options.segment_bytes > kSegmentBytesMax ||
@@ -25,12 +29,20 @@ void check_options(const LogFileOptions& options) {
   }
 }
 
+/// What the options allow, in segments as the log has them.
+std::uint32_t segments_max(const LogFileOptions& options, std::uint64_t segment_bytes) {
+  const std::uint64_t count = options.segments_max * options.segment_bytes / segment_bytes;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(count, LogStore::kSegmentsMin, kSegmentsMax));
+}
+
 std::unique_ptr<Segments> open_segments(io::Device& device, const LogControl& control,
                                         const LogFileOptions& options, bool read_only) {
-  const Segments::Options described{.segment_bytes = control.state().segment_bytes,
-                                    .segments_max = options.segments_max,
-                                    .alignment_bytes = control.alignment_bytes(),
-                                    .uuid = control.state().uuid};
+  const Segments::Options described{
+      .segment_bytes = control.state().segment_bytes,
+      .segments_max = segments_max(options, control.state().segment_bytes),
+      .alignment_bytes = control.alignment_bytes(),
+      .uuid = control.state().uuid};
   return std::make_unique<Segments>(device, described, read_only);
 }
 

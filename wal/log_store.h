@@ -15,7 +15,9 @@ namespace palimpsest::wal {
 
 struct LogFileOptions {
   std::uint64_t segment_bytes = std::uint64_t{16} << 20U;  ///< of a new log; a multiple of 4096
-  std::uint32_t segments_max = 64;                         ///< at least kSegmentsMin
+  /// At least kSegmentsMin. Of a log whose segments have another size: as many as have that size
+  /// together.
+  std::uint32_t segments_max = 64;
 };
 
 class LogStore {

@@ -153,6 +153,8 @@ class TransactionLog {
     owed_bytes_ -= std::min(owed_bytes_, record_bytes_max(RecordRole::compensation, body_bytes));
     return gsn;
   }
+  /// Of some of its changes, or all: it may go on with others.
+  void end_undo() noexcept { goes_first_ = false; }
   /// Its changes are undone.
   void append_rolled_back() noexcept;
   /// The same where the log has failed: recovery will undo them again.

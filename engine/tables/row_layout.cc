@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "palimpsest/error.h"
+
+#include "base/check.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -47,6 +50,7 @@ RowLayout::RowLayout(const TableSchema& schema)
       place.offset = static_cast<std::uint32_t>(in_key - schema.key.begin());
       continue;
     }
+    in_row_.push_back(number);
     if (column.type.nullable) {
       place.null_bit = static_cast<std::uint16_t>(nullable_count_++);
     }
@@ -126,20 +130,17 @@ void RowLayout::append_variable(std::string& row,
   }
 }
 
-void RowLayout::encode(std::span<const Value> values, std::string& row) const {
+void RowLayout::encode(std::span<const Value> values, std::span<const std::size_t> columns,
+                       std::string& row) const {
   check(values.size() == columns_.size(), "a row has a value for each column");
-  for (std::size_t number = 0; number < columns_.size(); ++number) {
-    if (places_[number].kind != PlaceKind::key) {
-      require_fit(table_, columns_[number], values[number]);
-    }
+  for (const std::size_t column : columns) {
+    require_fit(table_, columns_[column], values[column]);
   }
   const auto bytes_of = [&](std::size_t column) { return bytes_or_none(values[column]); };
   require_room(bytes_of);
   row.assign(offsets_begin_, '\0');
-  for (std::size_t number = 0; number < columns_.size(); ++number) {
-    if (places_[number].kind != PlaceKind::key) {
-      store(row.data(), number, values[number]);
-    }
+  for (const std::size_t column : columns) {
+    store(row.data(), column, values[column]);
   }
   append_variable(row, bytes_of);
 }

@@ -2,7 +2,7 @@
 // not in the row, they are in the key (key_codec.h).
 //
 // Computed once from a schema. Fixed columns have fixed offsets, so that one is read by one load
-// and updated in place (typed_columns.h), and a C++ struct can be mapped onto them (row_struct.h).
+// and updated in place, and C++ structs are copied to and from them (palimpsest/struct_map.h).
 // The end of the last variable column is the row's end: a table with one column of bytes, never
 // null, has rows that are exactly these bytes.
 //
@@ -34,12 +34,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "palimpsest/function_ref.h"
@@ -47,7 +45,6 @@
 #include "palimpsest/value.h"
 
 #include "base/bytes.h"
-#include "base/check.h"
 #include "engine/tables/column_value.h"
 
 namespace palimpsest::engine {
@@ -100,7 +97,13 @@ class RowLayout {
 
   /// The row of these values, one for each column of the schema in declared order; those of key
   /// columns are not looked at. Keeps the capacity of `row`.
-  void encode(std::span<const Value> values, std::string& row) const;
+  void encode(std::span<const Value> values, std::string& row) const {
+    encode(values, in_row_, row);
+  }
+  /// The same of some of the row's columns, by their numbers, all variable ones among them. The
+  /// bytes of other fixed columns are zero: whoever calls this writes them.
+  void encode(std::span<const Value> values, std::span<const std::size_t> columns,
+              std::string& row) const;
 
   /// Whether a row is long enough to be read at all: O(1), asked once for each row.
   [[nodiscard]] bool fits(ByteView row) const noexcept { return row.size() >= variable_begin_; }
@@ -116,10 +119,6 @@ class RowLayout {
     const unsigned nulls = static_cast<unsigned char>(row[place.null_bit / 8U]);
     return (nulls >> place.null_bit % 8U & 1U) != 0;
   }
-  /// A boolean, integer, floating-point number, Date or Timestamp of the column's own width: zero
-  /// if null.
-  template <class Type>
-  [[nodiscard]] static Type fixed(ByteView row, const ColumnPlace& place) noexcept;
   /// The text of a character column, without padding.
   [[nodiscard]] static ByteView padded(ByteView row, const ColumnPlace& place) noexcept {
     return without_padding(row.substr(place.offset, place.width));
@@ -138,7 +137,9 @@ class RowLayout {
   void change_in_place(MutableBytes row, std::span<const ColumnChange> changes) const;
   /// The row with any changes, as a new one. `changed` is neither `row` nor what values view.
   void change(ByteView row, std::span<const ColumnChange> changes, std::string& changed) const;
-  /// The bit alone: whoever sets it makes the column's bytes zero.
+
+ private:
+  /// The bit alone.
   static void mark_null(char* row, const ColumnPlace& place, bool null) noexcept {
     if (place.null_bit != kNeverNull) {
       const unsigned bit = 1U << place.null_bit % 8U;
@@ -147,8 +148,6 @@ class RowLayout {
       byte = static_cast<char>(null ? others | bit : others);
     }
   }
-
- private:
   void require_changes(std::span<const ColumnChange> changes) const;
   void store(char* row, std::size_t column, const Value& value) const noexcept;
   void require_room(FunctionRef<ByteView(std::size_t column)> bytes_of) const;
@@ -161,29 +160,12 @@ class RowLayout {
   std::string table_;  ///< for messages
   std::vector<ColumnDefinition> columns_;
   std::vector<ColumnPlace> places_;    ///< one for each column
+  std::vector<std::size_t> in_row_;    ///< the numbers of the columns that are not the key's
   std::vector<std::size_t> variable_;  ///< the numbers of the variable columns
   std::uint32_t nullable_count_ = 0;   ///< of columns in the row
   std::uint32_t offsets_begin_ = 0;    ///< where the array of ends begins
   std::uint32_t offset_bytes_ = 2;     ///< of each of its elements
   std::uint32_t variable_begin_ = 0;   ///< where the variable columns begin
 };
-
-template <class Type>
-Type RowLayout::fixed(ByteView row, const ColumnPlace& place) noexcept {
-  if constexpr (std::is_same_v<Type, Date>) {
-    return Date(fixed<std::int32_t>(row, place));
-  } else if constexpr (std::is_same_v<Type, Timestamp>) {
-    return Timestamp(fixed<std::int64_t>(row, place));
-  } else if constexpr (std::is_same_v<Type, bool>) {
-    return fixed<std::uint8_t>(row, place) != 0;
-  } else {
-    static_assert(std::is_arithmetic_v<Type>);
-    debug_check(place.kind == PlaceKind::fixed && place.width == sizeof(Type),
-                "a column is read as a type of its width");
-    Type value;
-    std::memcpy(&value, row.data() + place.offset, sizeof value);
-    return value;
-  }
-}
 
 }  // namespace palimpsest::engine

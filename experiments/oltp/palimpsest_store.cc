@@ -30,8 +30,7 @@ void PalimpsestSession::rollback() noexcept {
     if (transaction_ && transaction_->is_active()) {
       transaction_->rollback();
     }
-  } catch (const Error&) {
-    // The database has failed, as the next call will say; opening it again undoes the rest.
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): it has failed, as the next call says
   }
   transaction_.reset();
 }

@@ -54,11 +54,11 @@ Tally Tally::since(const Tally& earlier) const {
 }
 
 void WorkerTally::add_to(Tally& tally) const noexcept {
-  add(tally.commits, commits_);
   add(tally.rollbacks, rollbacks_);
   add(tally.conflicts, conflicts_);
   for (std::size_t type = 0; type < latency_ns_.size(); ++type) {
     latency_ns_[type].add_to(tally.latency_ns[type]);
+    tally.commits[type] = tally.latency_ns[type].count();
   }
 }
 

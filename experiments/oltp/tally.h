@@ -39,7 +39,6 @@ class WorkerTally {
   explicit WorkerTally(std::size_t types) : latency_ns_(types) {}
 
   void commit(std::size_t type, std::uint64_t latency_ns) noexcept {
-    raise(commits_[type]);
     latency_ns_[type].record(latency_ns);
   }
   void rollback(std::size_t type) noexcept { raise(rollbacks_[type]); }
@@ -57,7 +56,6 @@ class WorkerTally {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  std::array<Counter, kTypesMax> commits_{};
   std::array<Counter, kTypesMax> rollbacks_{};
   std::array<Counter, kConflictReasons> conflicts_{};
   std::vector<LiveHistogram> latency_ns_;

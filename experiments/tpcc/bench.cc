@@ -8,7 +8,7 @@ namespace {
 /// More warehouses than that are terabytes.
 constexpr std::int64_t kWarehousesMax = 100'000;
 /// Of one warehouse, on average (README.md): an order has ten lines.
-constexpr std::uint64_t kRowsOfWarehouse = 529'011;
+constexpr std::uint64_t kRowsOfWarehouse = 559'011;
 constexpr std::uint64_t kBytesOfWarehouse = 72'600'000;
 constexpr std::uint64_t kBytesOfItems = 7'500'000;
 
@@ -39,8 +39,8 @@ oltp::Workload make_workload() {
 }  // namespace
 
 const oltp::Workload& workload() {
-  static const oltp::Workload kWorkload = make_workload();
-  return kWorkload;
+  static const oltp::Workload made = make_workload();
+  return made;
 }
 
 }  // namespace palimpsest::experiments::tpcc

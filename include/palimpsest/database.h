@@ -47,10 +47,11 @@ class Backoff {
 
   /// Waits; false if there has been the last attempt, or it is no error that another could help.
   [[nodiscard]] bool wait_after(const Error& error);
+  void wait();
 
  private:
   unsigned attempts_left_;
-  std::chrono::microseconds most_{50};
+  std::chrono::microseconds longest_{20};  ///< of the next wait
 };
 
 }  // namespace detail

@@ -47,17 +47,17 @@ struct Options {
   Durability durability = Durability::synchronous;
   /// An asynchronous commit is on its way to disk at most this long after it was made.
   std::chrono::milliseconds asynchronous_interval{10};
-  /// Most log there is; bounds how much all open transactions can change. 0: as large as the
-  /// memory, but 256 MiB to 4 GiB.
+  /// Most log there is; bounds how much all open transactions can change. At most 1 TiB;
+  /// 0: as large as the memory, but 256 MiB to 4 GiB.
   std::uint64_t log_bytes_max = 0;
   /// Most that opening after a crash should take.
   std::chrono::seconds recovery_time{10};
-  /// Threads of recovery; 0: one for each processor, up to 16.
+  /// Threads of recovery, up to 256; 0: one for each processor, up to 16.
   std::size_t recovery_threads = 0;
   /// Called now and then while opening recovers; must not throw.
   std::function<void(const RecoveryProgress&)> progress{};
 
-  /// Most transactions at a time, at least 4.
+  /// Most transactions at a time, 4 to 65,535.
   std::uint32_t max_transactions = 1024;
   /// How long begin() waits when there are as many: then too_many_transactions.
   std::chrono::milliseconds begin_patience{10'000};

@@ -1,5 +1,5 @@
 // What a database has done and holds. Counters since it was opened; each figure is exact, together
-// they are no snapshot.
+// they are no snapshot. Thread-safety: a plain value.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,25 @@ namespace palimpsest {
 
 struct Statistics {
   std::uint64_t memory_bytes = 0;  ///< as configured
-  std::uint64_t pool_bytes = 0;    ///< of pages
-  std::uint64_t entry_bytes = 0;   ///< of records that transactions have to do with
-  std::uint64_t data_bytes = 0;    ///< of the page file that is in use
+  std::uint64_t pool_bytes = 0;    ///< of pages in memory, at most
   std::uint64_t page_bytes = 0;    ///< of one page
+  std::uint64_t data_bytes = 0;    ///< of the page file, free pages included
+
+  std::uint64_t entry_bytes = 0;  ///< of entries and mapping tables: what transactions remember
+  std::uint64_t entries = 0;      ///< of records
+  std::uint64_t mapping_tables = 0;
+  std::uint64_t orphan_tables = 0;  ///< mapping tables whose page is not in memory
+
   std::uint64_t page_reads = 0;
-  std::uint64_t page_writes = 0;       ///< without the copies that make them safe
+  std::uint64_t page_writes = 0;       ///< in place: without the copies that make them safe
   std::uint64_t log_bytes = 0;         ///< of records
   std::uint64_t log_device_bytes = 0;  ///< with padding
+
   std::uint64_t checkpoints = 0;
   std::uint64_t transactions_cancelled = 0;  ///< asked to end because they held back the log
   std::uint32_t transactions_active = 0;
+  std::uint64_t trees_to_empty =
+      0;  ///< of dropped tables and indexes, whose pages are to come back
 };
 
 }  // namespace palimpsest

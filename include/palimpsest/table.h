@@ -113,6 +113,9 @@ class Index {
   std::string name_;
 };
 
+template <class Struct>
+class TableOf;
+
 class Table {
  public:
   /// By Database::table().
@@ -216,6 +219,10 @@ class Table {
   Outcome erase(Transaction& in, const Key& key) const { return erase_in(&in, key); }
 
  private:
+  template <class Struct>
+  friend class TableOf;
+
+  [[nodiscard]] std::shared_ptr<const detail::TableFormat> format() const;
   [[nodiscard]] detail::FixedPlace fixed_place(std::string_view name, ColumnType type) const;
   [[nodiscard]] std::optional<Row> get_in(const Transaction* in, const Key& key) const;
   bool read_in(const Transaction* in, const Key& key, ReadRow use) const;

@@ -32,8 +32,9 @@ class Database;
 class Table;
 
 namespace detail {
+class TableHandle;       // the engine's
 class TransactionState;  // the engine's
-}
+}  // namespace detail
 
 /// When commit() returns.
 enum class Durability : std::uint8_t {
@@ -82,10 +83,7 @@ class Transaction {
   [[nodiscard]] Table table(std::string_view name);
 
  private:
-  friend class Database;
-  friend class Table;
-  friend class Index;
-  friend class Cursor;
+  friend class detail::TableHandle;
 
   [[nodiscard]] detail::TransactionState& state() const;
 

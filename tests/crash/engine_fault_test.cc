@@ -96,7 +96,7 @@ struct Workload {
   std::uint64_t value_bytes_max;
   std::uint32_t segments_max;
   std::uint64_t memory_bytes;
-  bool background_checkpoints;
+  bool background_threads;
 };
 
 constexpr Workload kWorkloads[] = {
@@ -109,7 +109,7 @@ DatabaseOptions options_of(const Workload& workload) {
   DatabaseOptions options = small_options();
   options.log_bytes_max = workload.segments_max * wal::kSegmentBytesMin;
   options.memory_bytes = workload.memory_bytes;
-  options.background_checkpoints = workload.background_checkpoints;
+  options.background_threads = workload.background_threads;
   return options;
 }
 
@@ -117,7 +117,7 @@ void work(FaultSession& session, const Workload& workload) {
   SimRandom random(workload.changes);
   for (std::uint64_t i = 0; i < workload.transactions; ++i) {
     session.transact(some_changes(random, workload.changes, workload.value_bytes_max), i % 5 == 3);
-    if (!workload.background_checkpoints) {
+    if (!workload.background_threads) {
       session.checkpoint();
     }
   }
@@ -251,7 +251,7 @@ TEST_P(EngineFaultTest, InWork) {
     operations = disk.operations() - before;
     EXPECT_TRUE(session.errors().empty());
     session.expect_right();
-    if (workload().background_checkpoints) {
+    if (workload().background_threads) {
       EXPECT_GT(session.database().log().end_position(),
                 3 * session.database().log().capacity_bytes() / 2)
           << "segments are used again";

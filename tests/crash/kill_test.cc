@@ -59,7 +59,7 @@ static_assert(sizeof(Report) == 16 && sizeof(Report) <= PIPE_BUF, "written at on
 
 DatabaseOptions options_of(SimRandom random) {
   DatabaseOptions options = small_options();
-  options.background_checkpoints = true;
+  options.background_threads = true;
   options.recovery_threads = 1 + random.below(2);
   options.log_bytes_max = (8 + random.below(40)) * wal::kSegmentBytesMin;
   options.memory_bytes = (std::uint64_t{3} << 20U) + (random.below(1536) << 10U);

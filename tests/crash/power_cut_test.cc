@@ -74,7 +74,7 @@ class Lives {
  private:
   void open() {
     DatabaseOptions options = small_options();
-    options.background_checkpoints = true;
+    options.background_threads = true;
     options.recovery_threads = 2;
     device_ = disk_.device();
     database_ = Database::open(*device_, *device_, options);

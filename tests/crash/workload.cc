@@ -92,7 +92,7 @@ std::span<const Profile> profiles() {
 engine::DatabaseOptions campaign_options() {
   engine::DatabaseOptions options = engine::test::small_options();
   options.max_transactions = 8;
-  options.background_checkpoints = true;  // who waits for log space waits for them
+  options.background_threads = true;  // who waits for log space waits for them
   options.log_bytes_max = kLogSegments * options.log_segment_bytes;
   options.transactions.asynchronous_interval = std::chrono::milliseconds(1);
   return options;

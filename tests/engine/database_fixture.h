@@ -29,7 +29,7 @@ inline DatabaseOptions small_options() {
   options.recovery_threads = 1;
   options.max_transactions = 16;
   options.transactions.begin_patience = std::chrono::milliseconds(2000);
-  options.background_checkpoints = false;
+  options.background_threads = false;
   return options;
 }
 

@@ -212,7 +212,7 @@ TEST_F(DatabaseTest, CheckpointsLetTheLogBeReused) {
 
 TEST_F(DatabaseTest, ATransactionThatHoldsTheLogBackIsCancelled) {
   DatabaseOptions options = small_options();
-  options.background_checkpoints = true;
+  options.background_threads = true;
   open(options);
   insert(0, 10);
   auto old = database_->begin();

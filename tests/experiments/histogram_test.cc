@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include "base/random.h"
+#include "experiments/common/live_histogram.h"
 #include "tests/support/seed.h"
 
 namespace palimpsest::experiments {
@@ -98,6 +102,63 @@ TEST(Histogram, MergingIsRecordingBoth) {
   for (int percent = 1; percent <= 100; ++percent) {
     EXPECT_EQ(first.quantile(percent / 100.0), both.quantile(percent / 100.0));
   }
+}
+
+TEST(Histogram, SinceIsWhatWasRecordedAfterwards) {
+  Histogram histogram;
+  histogram.record(5);
+  histogram.record(1'000'000);
+  const Histogram earlier = histogram;
+  EXPECT_EQ(histogram.since(earlier).count(), 0U);
+  EXPECT_EQ(histogram.since(earlier).max(), 0U);
+  histogram.record(7);
+  histogram.record(300);
+  const Histogram later = histogram.since(earlier);
+  EXPECT_EQ(later.count(), 2U);
+  EXPECT_EQ(later.quantile(0.5), 7U);
+  EXPECT_GE(later.max(), 300U) << "not the million before";
+  EXPECT_LE(later.max(), 300U + 300U / 64);
+}
+
+TEST(LiveHistogram, ShowsWhatItsThreadHasRecorded) {
+  const auto live = std::make_unique<LiveHistogram>();
+  Random random(test::seed());
+  Histogram expected;
+  for (int i = 0; i < 1'000; ++i) {
+    const std::uint64_t value = random() >> random.below(60);
+    live->record(value);
+    expected.record(value);
+  }
+  Histogram seen;
+  live->add_to(seen);
+  EXPECT_EQ(seen.count(), expected.count());
+  EXPECT_EQ(seen.max(), expected.max());
+  for (const double fraction : {0.1, 0.5, 0.9, 0.99}) {
+    EXPECT_EQ(seen.quantile(fraction), expected.quantile(fraction));
+  }
+}
+
+TEST(LiveHistogram, LosesNothingThatIsLookedAtMeanwhile) {
+  constexpr std::uint64_t kValues = 200'000;
+  const auto live = std::make_unique<LiveHistogram>();
+  std::atomic<bool> ended{false};
+  std::jthread records([&] {
+    for (std::uint64_t value = 0; value < kValues; ++value) {
+      live->record(value);
+    }
+    ended = true;
+  });
+  Histogram last;
+  std::uint64_t sum = 0;
+  for (bool whole = false; !whole;) {
+    whole = ended.load();
+    Histogram now;
+    live->add_to(now);
+    sum += now.since(last).count();
+    last = now;
+  }
+  EXPECT_EQ(sum, kValues);
+  EXPECT_EQ(last.max(), kValues - 1);
 }
 
 }  // namespace

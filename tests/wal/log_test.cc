@@ -503,6 +503,20 @@ TEST_F(LogTest, OptionsBeyondLimitsAreRefused) {
             ErrorCode::invalid_argument);
 }
 
+TEST_F(LogTest, MostOfALogIsKeptInBytesWhateverItsSegmentsAre) {
+  constexpr std::uint64_t kOfTheLog = 2 * kSegmentBytesMin;
+  const auto segments_max = [&](const LogFileOptions& files) {
+    return LogStore::open(*device_, files, true).segments().segments_max();
+  };
+  static_cast<void>(
+      LogStore::create(*device_, kUuid, {.segment_bytes = kOfTheLog, .segments_max = 8}));
+  EXPECT_EQ(segments_max({.segment_bytes = kOfTheLog, .segments_max = 9}), 9U);
+  EXPECT_EQ(segments_max({.segment_bytes = kSegmentBytesMin, .segments_max = 20}), 10U);
+  EXPECT_EQ(segments_max({.segment_bytes = 4 * kSegmentBytesMin, .segments_max = 5}), 10U);
+  EXPECT_EQ(segments_max({.segment_bytes = kSegmentBytesMin, .segments_max = 4}), 4U)
+      << "the fewest there may be";
+}
+
 TEST_F(LogTest, InterruptedCreationLeavesNoLog) {
   std::vector<SimDisk> points;
   disk_.set_hook([&](const auto&) { points.push_back(disk_.snapshot()); });

@@ -85,12 +85,12 @@ TEST(RowLayout, AllFixedTypesAreLittleEndian) {
             "\xFD\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"
             "\x04\x03\x02\x01"
             "\x02\x01\x00\x00\x00\x00\x00\x00"s);
-  EXPECT_TRUE(RowLayout::fixed<bool>(row, layout.place(1)));
-  EXPECT_EQ(RowLayout::fixed<std::int64_t>(row, layout.place(2)), -2);
-  EXPECT_EQ(RowLayout::fixed<float>(row, layout.place(3)), 1.0F);
-  EXPECT_EQ(RowLayout::fixed<double>(row, layout.place(4)), -2.0);
-  EXPECT_EQ(RowLayout::fixed<Date>(row, layout.place(6)), Date(0x01020304));
-  EXPECT_EQ(RowLayout::fixed<Timestamp>(row, layout.place(7)), Timestamp(0x0102));
+  EXPECT_EQ(layout.value(row, 1), Value(true));
+  EXPECT_EQ(layout.value(row, 2), Value(-2));
+  EXPECT_EQ(layout.value(row, 3), Value(1.0F));
+  EXPECT_EQ(layout.value(row, 4), Value(-2.0));
+  EXPECT_EQ(layout.value(row, 6), Value(Date(0x01020304)));
+  EXPECT_EQ(layout.value(row, 7), Value(Timestamp(0x0102)));
 }
 
 TEST(RowLayout, LongColumnsHaveWideOffsets) {

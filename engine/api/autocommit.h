@@ -1,0 +1,32 @@
+// A write without a transaction: one of its own, tried again while others are in the way.
+#pragma once
+
+#include <chrono>
+
+#include "palimpsest/database.h"
+#include "palimpsest/outcome.h"
+
+#include "engine/api/database_state.h"
+
+namespace palimpsest::detail {
+
+/// Calls write(txn::Transaction&) and commits what is done; what is in conflict is tried again
+/// until the time is over. Returns the last outcome.
+template <class Write>
+Outcome autocommit(const DatabaseState& database, Write&& write) {
+  const auto until = std::chrono::steady_clock::now() + database.autocommit_patience;
+  for (Backoff backoff(0);; backoff.wait()) {
+    const txn::TransactionPtr transaction = database.begin();
+    Outcome outcome = write(*transaction);
+    if (outcome) {
+      transaction->commit();
+      return outcome;
+    }
+    transaction->rollback();
+    if (!outcome.is_conflict() || std::chrono::steady_clock::now() >= until) {
+      return outcome;
+    }
+  }
+}
+
+}  // namespace palimpsest::detail

@@ -1,0 +1,63 @@
+#include "palimpsest/cursor.h"
+
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "engine/api/cursor_state.h"
+
+namespace palimpsest {
+namespace detail {
+
+CursorState::CursorState(std::shared_ptr<const TableHandle> table, txn::Transaction* in,
+                         std::string_view index, const Range& range, std::size_t rows_hint)
+    : table_(std::move(table)),
+      in_(in),
+      life_(in == nullptr ? 0 : in->life()),
+      rows_(index.empty()
+                ? std::make_unique<engine::RowCursor>(in, table_->table(), range, rows_hint)
+                : std::make_unique<engine::RowCursor>(in, table_->table(), index, range)) {}
+
+engine::RowCursor& CursorState::active() {
+  if (in_ != nullptr && (!in_->is_active() || in_->life() != life_)) {
+    throw Error(ErrorCode::invalid_argument, "the transaction of this cursor has ended");
+  }
+  return *rows_;
+}
+
+}  // namespace detail
+
+Cursor::Cursor(std::unique_ptr<detail::CursorState> state) noexcept : state_(std::move(state)) {}
+Cursor::Cursor(Cursor&&) noexcept = default;
+Cursor& Cursor::operator=(Cursor&&) noexcept = default;
+Cursor::~Cursor() = default;
+
+bool Cursor::valid() const noexcept {
+  return state_->rows().valid();
+}
+
+const RowView& Cursor::row() const noexcept {
+  return state_->rows().row();
+}
+
+void Cursor::next() {
+  state_->active().next();
+}
+
+void Cursor::previous() {
+  state_->active().previous();
+}
+
+void Cursor::seek_first() {
+  state_->active().seek_first();
+}
+
+void Cursor::seek_last() {
+  state_->active().seek_last();
+}
+
+void Cursor::seek(const Key& key) {
+  state_->active().seek(key);
+}
+
+}  // namespace palimpsest

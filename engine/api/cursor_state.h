@@ -1,0 +1,34 @@
+// What a Cursor of the public API is: the engine's, and what it must not outlive.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "palimpsest/table.h"
+
+#include "engine/api/table_handle.h"
+#include "engine/api/transaction_state.h"
+#include "engine/rows/row_cursor.h"
+
+namespace palimpsest::detail {
+
+class CursorState {
+ public:
+  /// Over a table, or over the index of that name if it is not empty. Null `in`: in no transaction.
+  CursorState(std::shared_ptr<const TableHandle> table, txn::Transaction* in,
+              std::string_view index, const Range& range, std::size_t rows_hint);
+
+  [[nodiscard]] const engine::RowCursor& rows() const noexcept { return *rows_; }
+  /// For a step. Throws invalid_argument if the transaction it was opened in has ended.
+  [[nodiscard]] engine::RowCursor& active();
+
+ private:
+  std::shared_ptr<const TableHandle> table_;
+  const txn::Transaction* in_;
+  std::uint64_t life_;  ///< of in_, which may be another transaction by now
+  std::unique_ptr<engine::RowCursor> rows_;
+};
+
+}  // namespace palimpsest::detail

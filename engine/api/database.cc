@@ -1,0 +1,162 @@
+#include "palimpsest/database.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "base/io/machine.h"
+#include "base/io/open_device.h"
+#include "base/random.h"
+#include "base/thread_number.h"
+#include "engine/api/effective_options.h"
+#include "engine/api/table_handle.h"
+#include "engine/api/transaction_state.h"
+
+namespace palimpsest {
+namespace detail {
+namespace {
+
+constexpr std::chrono::microseconds kLongestWait{20'000};
+
+bool another_attempt_may_help(const Error& error) noexcept {
+  switch (error.code()) {
+    case ErrorCode::conflict:
+    case ErrorCode::transaction_too_old:
+    case ErrorCode::too_many_transactions: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+bool Backoff::wait_after(const Error& error) {
+  if (attempts_left_ <= 1 || !another_attempt_may_help(error)) {
+    return false;
+  }
+  --attempts_left_;
+  wait();
+  return true;
+}
+
+// Whoever met must not meet again: so the time is random.
+void Backoff::wait() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  Random random(static_cast<std::uint64_t>(now) + thread_number());
+  std::this_thread::sleep_for(
+      std::chrono::microseconds(1 + random.below(static_cast<std::uint64_t>(longest_.count()))));
+  longest_ = std::min(2 * longest_, kLongestWait);
+}
+
+std::optional<Table> find_table(DatabaseState& database, std::string_view name,
+                                const txn::Transaction* by) {
+  engine::TablePtr table = database.engine->tables().find(name, by);
+  const engine::TableDefinition* const definition =
+      table == nullptr ? nullptr : table->visible_to(by);
+  if (definition == nullptr) {
+    return std::nullopt;
+  }
+  return Table(std::make_shared<const TableHandle>(database, std::move(table), *definition));
+}
+
+Table require_table(DatabaseState& database, std::string_view name, const txn::Transaction* by) {
+  std::optional<Table> table = find_table(database, name, by);
+  if (!table) {
+    throw Error(ErrorCode::not_found, "there is no table \"" + std::string(name) + "\"");
+  }
+  return *std::move(table);
+}
+
+}  // namespace detail
+
+// Opening
+
+Database Database::open(const std::filesystem::path& directory, const Options& options) {
+  const engine::EffectiveOptions effective = engine::effective_options(options, io::this_machine());
+  auto state = std::make_unique<detail::DatabaseState>();
+  state->options = effective.shown;
+  state->memory_bytes = effective.database.memory_bytes;
+  state->durability = effective.durability;
+  state->autocommit_patience = options.autocommit_patience;
+  state->pages = io::open_device(directory.string(), effective.device);
+  if (!options.log_directory.empty()) {
+    state->log = io::open_log_device(options.log_directory.string(), effective.device);
+  }
+  if (options.must_be_new && state->pages->exists(engine::kPageFileName)) {
+    throw Error(ErrorCode::already_exists, directory.string() + ": there is a database");
+  }
+  io::Device& log = state->log != nullptr ? *state->log : *state->pages;
+  state->engine = engine::Database::open(*state->pages, log, effective.database);
+  return Database(std::move(state));
+}
+
+Database::Database(std::unique_ptr<detail::DatabaseState> state) noexcept
+    : state_(std::move(state)) {}
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() = default;
+
+void Database::close() {
+  state_->engine->close();
+  state_->engine.reset();
+}
+
+// Transactions
+
+Transaction Database::begin(const TransactionOptions& options) {
+  auto state = std::make_unique<detail::TransactionState>();
+  state->database = state_.get();
+  state->read_only = options.read_only;
+  state->transaction = state_->begin(options.durability);
+  return Transaction(std::move(state));
+}
+
+// Tables
+
+Table Database::table(std::string_view name) const {
+  return detail::require_table(*state_, name, nullptr);
+}
+
+std::optional<Table> Database::find_table(std::string_view name) const {
+  return detail::find_table(*state_, name, nullptr);
+}
+
+std::vector<TableSchema> Database::tables() const {
+  std::vector<TableSchema> schemas;
+  for (const engine::TablePtr& table : state_->engine->tables().all()) {
+    if (const engine::TableDefinition* const definition = table->visible_to(nullptr)) {
+      schemas.push_back(definition->format->schema());
+    }
+  }
+  return schemas;
+}
+
+Table Database::create_table(const TableSchema& schema) {
+  run([&](Transaction& transaction) { transaction.create_table(schema).require(); },
+      {.attempts_max = 1});
+  return table(schema.name);
+}
+
+void Database::drop_table(std::string_view table) {
+  run([&](Transaction& transaction) { transaction.drop_table(table).require(); },
+      {.attempts_max = 1});
+}
+
+void Database::create_index(std::string_view table, const IndexSchema& schema) {
+  run([&](Transaction& transaction) { transaction.create_index(table, schema).require(); },
+      {.attempts_max = 1});
+}
+
+void Database::drop_index(std::string_view table, std::string_view index) {
+  run([&](Transaction& transaction) { transaction.drop_index(table, index).require(); },
+      {.attempts_max = 1});
+}
+
+// Looking
+
+const std::vector<EffectiveOption>& Database::options() const noexcept {
+  return state_->options;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,38 @@
+// What a Database of the public API is: devices, the engine on them, and options in effect.
+//
+// In namespace detail, since the public headers name it, as are the other classes of this folder.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "palimpsest/options.h"
+
+#include "base/io/device.h"
+#include "engine/database.h"
+#include "txn/transaction.h"
+
+namespace palimpsest::detail {
+
+class DatabaseState {
+ public:
+  std::unique_ptr<io::Device> pages;
+  std::unique_ptr<io::Device> log;  ///< null: the same
+  std::unique_ptr<engine::Database> engine;
+  std::vector<EffectiveOption> options;
+  std::uint64_t memory_bytes = 0;
+  txn::Durability durability = txn::Durability::synchronous;
+  std::chrono::milliseconds autocommit_patience{0};
+
+  [[nodiscard]] txn::TransactionPtr begin(Durability wanted = Durability::by_default) const {
+    switch (wanted) {
+      case Durability::synchronous: return engine->begin(txn::Durability::synchronous);
+      case Durability::asynchronous: return engine->begin(txn::Durability::asynchronous);
+      case Durability::by_default: break;
+    }
+    return engine->begin(durability);
+  }
+};
+
+}  // namespace palimpsest::detail

@@ -1,0 +1,274 @@
+#include "engine/api/effective_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "buffer/page_header.h"
+#include "wal/log_store.h"
+
+namespace palimpsest::engine {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
+
+// What options that are left open become.
+constexpr std::uint64_t kShareOfMemory = 4;
+constexpr std::uint64_t kOwnLogBytesMin = 256 * kMiB;
+constexpr std::uint64_t kOwnLogBytesMax = 4 * kGiB;
+constexpr std::size_t kOwnRecoveryThreadsMax = 16;
+
+// Limits that are not another folder's.
+constexpr std::uint64_t kLogBytesMax = 1024 * kGiB;
+constexpr std::uint64_t kSegmentBytes = 16 * kMiB;
+constexpr std::uint64_t kSegmentsOfSmallLogs = 16;
+constexpr std::uint32_t kTransactionsMin = 4;
+constexpr std::uint32_t kTransactionsMax = 65'535;
+constexpr std::size_t kRecoveryThreadsMax = 256;
+constexpr std::chrono::seconds kRecoveryTimeMax = std::chrono::hours(24);
+constexpr std::chrono::milliseconds kIntervalMax = std::chrono::minutes(1);
+constexpr std::chrono::milliseconds kPatienceMax = std::chrono::hours(24 * 365);
+
+[[noreturn]] void refuse(std::string_view option, std::string_view value, std::string_view limit) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("option {} is {}: {}", option, value, limit));
+}
+
+std::string text_of(std::uint64_t number) {
+  return fmt::format("{}", number);
+}
+std::string text_of(bool value) {
+  return value ? "true" : "false";
+}
+std::string text_of(std::chrono::milliseconds time) {
+  return fmt::format("{} ms", time.count());
+}
+std::string text_of(std::chrono::seconds time) {
+  return fmt::format("{} s", time.count());
+}
+
+/// For reasons, where it need not be exact.
+std::string rounded(std::uint64_t bytes) {
+  return bytes >= kGiB ? fmt::format("{:.1f} GiB", static_cast<double>(bytes) / double{kGiB})
+                       : fmt::format("{} MiB", bytes / kMiB);
+}
+
+template <class Type>
+void require_between(std::string_view option, Type value, Type least, Type most,
+                     std::string_view why = {}) {
+  if (value < least || value > most) {
+    refuse(option, text_of(value),
+           fmt::format("it is from {} to {}{}", text_of(least), text_of(most), why));
+  }
+}
+
+/// Goes through the options in their order, each with what came before at hand.
+class Reckoning {
+ public:
+  Reckoning(const Options& options, const io::Machine& machine)
+      : options_(options), machine_(machine) {}
+
+  EffectiveOptions run() {
+    // What limits others first.
+    const std::uint32_t page_bytes = page_bytes_in_effect();
+    memory(page_bytes);
+    files(page_bytes);
+    commits();
+    log(page_bytes);
+    recovery();
+    transactions();
+    devices();
+    return std::move(effective_);
+  }
+
+ private:
+  void show(std::string_view name, std::string value, std::string reason) {
+    effective_.shown.push_back({std::string(name), std::move(value), std::move(reason)});
+  }
+  /// An option that is what it says.
+  template <class Type>
+  void show_as_it_is(std::string_view name, Type value, Type by_default) {
+    show(name, text_of(value), value == by_default ? "default" : "set");
+  }
+
+  [[nodiscard]] std::uint32_t page_bytes_in_effect() const;
+  [[nodiscard]] std::string memory_of_machine(std::uint64_t least);
+  void memory(std::uint32_t page_bytes);
+  void files(std::uint32_t page_bytes);
+  void commits();
+  void log(std::uint32_t page_bytes);
+  void recovery();
+  void transactions();
+  void devices();
+
+  const Options& options_;
+  const io::Machine& machine_;
+  const Options default_{};
+  EffectiveOptions effective_{};
+};
+
+std::uint32_t Reckoning::page_bytes_in_effect() const {
+  if (options_.page_bytes == 0) {
+    return buffer::PageFileOptions{}.page_size_bytes;
+  }
+  if (!std::has_single_bit(options_.page_bytes) || options_.page_bytes < buffer::kPageSizeMin ||
+      options_.page_bytes > buffer::kPageSizeMax) {
+    refuse("page_bytes", text_of(std::uint64_t{options_.page_bytes}),
+           fmt::format("it is a power of two from {} to {}", buffer::kPageSizeMin,
+                       buffer::kPageSizeMax));
+  }
+  return options_.page_bytes;
+}
+
+/// Takes a share of what there is, and says of what.
+std::string Reckoning::memory_of_machine(std::uint64_t least) {
+  const std::uint64_t group = machine_.group_memory_bytes.value_or(machine_.memory_bytes);
+  const std::uint64_t all = std::min(group, machine_.memory_bytes);
+  effective_.database.memory_bytes = std::max(all / kShareOfMemory, least);
+  const std::string whose =
+      fmt::format("a quarter of the {}'s {}",
+                  group < machine_.memory_bytes ? "control group" : "machine", rounded(all));
+  return all / kShareOfMemory < least ? "the least there may be, more than " + whose : whose;
+}
+
+void Reckoning::memory(std::uint32_t page_bytes) {
+  const std::uint64_t least = Database::memory_bytes_min(page_bytes);
+  std::string reason = "set";
+  if (options_.memory_bytes == 0) {
+    reason = memory_of_machine(least);
+  } else if (options_.memory_bytes < least) {
+    refuse("memory_bytes", text_of(options_.memory_bytes),
+           fmt::format("it is at least {} with pages of {} bytes", least, page_bytes));
+  } else {
+    effective_.database.memory_bytes = options_.memory_bytes;
+  }
+  show("memory_bytes", text_of(effective_.database.memory_bytes), std::move(reason));
+}
+
+void Reckoning::files(std::uint32_t page_bytes) {
+  if (options_.must_be_new && !options_.create_if_missing) {
+    refuse("must_be_new", "true", "create_if_missing is false, so that no new one can be made");
+  }
+  effective_.database.create_if_missing = options_.create_if_missing;
+  effective_.database.pages.page_size_bytes = page_bytes;
+  show_as_it_is("create_if_missing", options_.create_if_missing, default_.create_if_missing);
+  show_as_it_is("must_be_new", options_.must_be_new, default_.must_be_new);
+  show("page_bytes", text_of(std::uint64_t{page_bytes}),
+       options_.page_bytes == 0 ? "default" : "set");
+  const bool beside = options_.log_directory.empty();
+  show("log_directory", beside ? "beside the pages" : options_.log_directory.string(),
+       beside ? "default" : "set");
+}
+
+void Reckoning::commits() {
+  const bool asynchronous = options_.durability == Durability::asynchronous;
+  effective_.durability =
+      asynchronous ? txn::Durability::asynchronous : txn::Durability::synchronous;
+  show("durability", asynchronous ? "asynchronous" : "synchronous",
+       asynchronous ? "set" : "default");
+  require_between("asynchronous_interval", options_.asynchronous_interval,
+                  std::chrono::milliseconds(1), kIntervalMax);
+  effective_.database.transactions.asynchronous_interval = options_.asynchronous_interval;
+  show_as_it_is("asynchronous_interval", options_.asynchronous_interval,
+                default_.asynchronous_interval);
+}
+
+/// Small logs have small segments, so that space comes back before most of it is used.
+void Reckoning::log(std::uint32_t page_bytes) {
+  const std::uint64_t segment_least = Database::log_segment_bytes_min(page_bytes);
+  const std::uint64_t least = segment_least * wal::LogStore::kSegmentsMin;
+  const bool open = options_.log_bytes_max == 0;
+  const std::uint64_t bytes =
+      open ? std::clamp(effective_.database.memory_bytes, kOwnLogBytesMin, kOwnLogBytesMax)
+           : options_.log_bytes_max;
+  require_between("log_bytes_max", bytes, least, kLogBytesMax,
+                  fmt::format(" with pages of {} bytes", page_bytes));
+  effective_.database.log_bytes_max = bytes;
+  effective_.database.log_segment_bytes =
+      std::clamp(std::bit_floor(bytes / kSegmentsOfSmallLogs), segment_least, kSegmentBytes);
+  show("log_bytes_max", text_of(bytes),
+       open ? "as large as the memory, but 256 MiB to 4 GiB" : "set");
+}
+
+void Reckoning::recovery() {
+  require_between("recovery_time", options_.recovery_time, std::chrono::seconds(1),
+                  kRecoveryTimeMax);
+  effective_.database.recovery_time = options_.recovery_time;
+  show_as_it_is("recovery_time", options_.recovery_time, default_.recovery_time);
+  const bool open = options_.recovery_threads == 0;
+  const std::size_t threads =
+      open ? std::min(machine_.processors, kOwnRecoveryThreadsMax) : options_.recovery_threads;
+  require_between("recovery_threads", std::uint64_t{threads}, std::uint64_t{1},
+                  std::uint64_t{kRecoveryThreadsMax});
+  effective_.database.recovery_threads = threads;
+  show("recovery_threads", text_of(std::uint64_t{threads}),
+       open ? fmt::format("one for each of {} processors, up to {}", machine_.processors,
+                          kOwnRecoveryThreadsMax)
+            : "set");
+  if (options_.progress) {
+    effective_.database.progress = [progress = options_.progress](const Progress& now) {
+      progress({.phase = static_cast<palimpsest::RecoveryPhase>(now.phase),
+                .bytes_done = now.bytes_done,
+                .bytes_total = now.bytes_total,
+                .estimated_remaining = now.estimated_remaining});
+    };
+  }
+}
+
+void Reckoning::transactions() {
+  require_between("max_transactions", std::uint64_t{options_.max_transactions},
+                  std::uint64_t{kTransactionsMin}, std::uint64_t{kTransactionsMax});
+  effective_.database.max_transactions = options_.max_transactions;
+  show_as_it_is("max_transactions", std::uint64_t{options_.max_transactions},
+                std::uint64_t{default_.max_transactions});
+  const auto patience = [this](std::string_view name, std::chrono::milliseconds time,
+                               std::chrono::milliseconds by_default) {
+    require_between(name, time, std::chrono::milliseconds(0), kPatienceMax);
+    show_as_it_is(name, time, by_default);
+  };
+  patience("begin_patience", options_.begin_patience, default_.begin_patience);
+  patience("autocommit_patience", options_.autocommit_patience, default_.autocommit_patience);
+  patience("definition_patience", options_.definition_patience, default_.definition_patience);
+  effective_.database.transactions.begin_patience = options_.begin_patience;
+  effective_.database.transactions.experimental = options_.experimental;
+}
+
+void Reckoning::devices() {
+  using enum io::DeviceOptions::Preference;
+  effective_.device.create = options_.create_if_missing;
+  effective_.device.preference = options_.use_io_uring ? automatic : posix;
+  show_as_it_is("use_io_uring", options_.use_io_uring, default_.use_io_uring);
+  show_as_it_is("experimental.write_conflicts", options_.experimental.write_conflicts,
+                default_.experimental.write_conflicts);
+}
+
+static_assert(static_cast<int>(palimpsest::RecoveryPhase::analysis) ==
+                      static_cast<int>(RecoveryPhase::analysis) &&
+                  static_cast<int>(palimpsest::RecoveryPhase::redo) ==
+                      static_cast<int>(RecoveryPhase::redo) &&
+                  static_cast<int>(palimpsest::RecoveryPhase::undo) ==
+                      static_cast<int>(RecoveryPhase::undo),
+              "the public phases are the engine's");
+
+}  // namespace
+
+EffectiveOptions effective_options(const Options& options, const io::Machine& machine) {
+  return Reckoning(options, machine).run();
+}
+
+}  // namespace palimpsest::engine
+
+namespace palimpsest {
+
+std::vector<EffectiveOption> explain(const Options& options) {
+  return engine::effective_options(options, io::this_machine()).shown;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,91 @@
+#include "palimpsest/row.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "engine/tables/table_format.h"
+#include "engine/tables/value_text.h"
+
+namespace palimpsest {
+
+using engine::PlaceKind;
+using engine::RowLayout;
+
+Value RowView::operator[](std::string_view column) const {
+  const auto number = format_->rows().find_column(column);
+  if (!number) [[unlikely]] {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("table \"{}\" has no column \"{}\"", format_->rows().table(), column));
+  }
+  return (*this)[*number];
+}
+
+Value RowView::operator[](std::size_t column) const {
+  const RowLayout& rows = format_->rows();
+  if (column >= rows.column_count()) [[unlikely]] {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("table \"{}\" has no column {}, it has {}, from 0", rows.table(),
+                            column, rows.column_count()));
+  }
+  if (const auto& place = rows.place(column); place.kind == PlaceKind::key) {
+    return parts_->values(*format_, key_)[place.offset];
+  }
+  if (!rows.fits(bytes_)) [[unlikely]] {
+    throw Error(ErrorCode::corruption,
+                fmt::format("table \"{}\": a row of {} bytes, the shortest has {}", rows.table(),
+                            bytes_.size(), rows.bytes_min()));
+  }
+  return rows.value(bytes_, column);
+}
+
+std::size_t RowView::column_count() const noexcept {
+  return format_->rows().column_count();
+}
+
+std::string RowView::text() const {
+  std::vector<Value> values;
+  values.reserve(column_count());
+  for (std::size_t column = 0; column < column_count(); ++column) {
+    values.push_back((*this)[column]);
+  }
+  return engine::text_of_values(values);
+}
+
+/// The key is taken apart at once: nothing changes when the row is read, by however many threads.
+struct Row::Content {
+  Content(const RowView& from, std::shared_ptr<const detail::TableFormat> kept)
+      : format(std::move(kept)),
+        bytes(joined(from)),
+        view(std::string_view(bytes).substr(0, from.key_bytes().size()),
+             std::string_view(bytes).substr(from.key_bytes().size()), *format, key) {
+    static_cast<void>(key.values(*format, view.key_bytes()));
+  }
+
+  static std::string joined(const RowView& row) {
+    std::string bytes;
+    bytes.reserve(row.key_bytes().size() + row.bytes().size());
+    bytes += row.key_bytes();
+    bytes += row.bytes();
+    return bytes;
+  }
+
+  const std::shared_ptr<const detail::TableFormat> format;
+  const std::string bytes;  ///< the key's, then the row's
+  detail::KeyParts key;
+  const RowView view;
+};
+
+Row::Row(const RowView& view) : Row(view, view.format_->share()) {}
+
+Row::Row(const RowView& view, std::shared_ptr<const detail::TableFormat> format)
+    : content_(std::make_shared<const Content>(view, std::move(format))) {}
+
+const RowView& Row::view() const noexcept {
+  return content_->view;
+}
+
+}  // namespace palimpsest

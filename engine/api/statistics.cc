@@ -1,0 +1,33 @@
+#include "palimpsest/statistics.h"
+
+#include "palimpsest/database.h"
+
+#include "engine/api/database_state.h"
+
+namespace palimpsest {
+
+Statistics Database::statistics() const {
+  engine::Database& engine = *state_->engine;
+  const buffer::BufferPool& pool = engine.pool();
+  const wal::LogStatistics log = engine.log().statistics();
+  const engine::CheckpointStatistics checkpoints = engine.checkpointer().statistics();
+  const std::uint64_t page_bytes = pool.page_size_bytes();
+  return {.memory_bytes = state_->memory_bytes,
+          .pool_bytes = pool.frame_count() * page_bytes,
+          .page_bytes = page_bytes,
+          .data_bytes = engine.file().page_count() * page_bytes,
+          .entry_bytes = engine.entries().bytes_in_use(),
+          .entries = engine.entries().entries(),
+          .mapping_tables = engine.entries().tables(),
+          .orphan_tables = pool.orphans().count(),
+          .page_reads = state_->pages->statistics().reads,
+          .page_writes = engine.pool().writer().statistics().pages_in_place,
+          .log_bytes = log.record_bytes,
+          .log_device_bytes = log.stream_bytes,
+          .checkpoints = checkpoints.cycles,
+          .transactions_cancelled = checkpoints.cancelled,
+          .transactions_active = engine.transactions().active(),
+          .trees_to_empty = engine.tree_store().waiting()};
+}
+
+}  // namespace palimpsest

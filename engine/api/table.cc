@@ -1,0 +1,139 @@
+#include "palimpsest/table.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "engine/api/autocommit.h"
+#include "engine/api/table_handle.h"
+#include "engine/api/transaction_state.h"
+#include "engine/rows/table_reads.h"
+#include "engine/rows/table_writes.h"
+
+namespace palimpsest {
+namespace {
+
+/// Calls write(TableWrites&) within the transaction, or within one of its own.
+template <class Write>
+Outcome write_in(const Transaction* in, const detail::TableHandle& table, const Write& write) {
+  if (txn::Transaction* const by = table.writer(in)) {
+    return write(engine::TableWrites(*by, table.table()));
+  }
+  return detail::autocommit(table.database(), [&](txn::Transaction& by) {
+    return write(engine::TableWrites(by, table.table()));
+  });
+}
+
+}  // namespace
+
+// What it is
+
+TableSchema Table::schema() const {
+  return handle_->format().schema();
+}
+
+std::vector<IndexSchema> Table::indexes() const {
+  std::vector<IndexSchema> schemas;
+  for (const engine::StoredIndex& index : handle_->format().stored().indexes) {
+    schemas.push_back(index.schema);
+  }
+  return schemas;
+}
+
+Index Table::index(std::string_view name) const {
+  if (!handle_->format().find_index(name)) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("table \"{}\" has no index \"{}\"", handle_->table().name(), name));
+  }
+  return Index(handle_, std::string(name));
+}
+
+detail::FixedPlace Table::fixed_place(std::string_view name, ColumnType type) const {
+  const detail::TableFormat& format = handle_->format();
+  const auto number = format.schema().find_column(name);
+  const auto refuse = [&](std::string_view why) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("table \"{}\", column \"{}\": {}", format.schema().name, name, why));
+  };
+  if (!number) {
+    refuse("there is no such column");
+  }
+  const engine::ColumnPlace& place = format.rows().place(*number);
+  if (place.kind == engine::PlaceKind::key) {
+    refuse("it is in the key, and is read by name");
+  }
+  if (place.type != type) {
+    refuse(fmt::format("it is {}, and is read as {}",
+                       text_of(format.schema().columns[*number].type), name_of(type)));
+  }
+  return {.offset = place.offset,
+          .null_bit = place.null_bit,
+          .may_change = !format.is_indexed(*number)};
+}
+
+// Reading
+
+std::optional<Row> Table::get_in(const Transaction* in, const Key& key) const {
+  std::optional<Row> row;
+  read_in(in, key, [&](const RowView& view) { row.emplace(view); });
+  return row;
+}
+
+bool Table::read_in(const Transaction* in, const Key& key, ReadRow use) const {
+  return engine::TableReads(handle_->reader(in), handle_->table()).read(key, use);
+}
+
+void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadRows use) const {
+  engine::TableReads(handle_->reader(in), handle_->table()).read_many(keys, use);
+}
+
+void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
+                     Direction direction) const {
+  engine::TableReads(handle_->reader(in), handle_->table()).visit(range, visit, direction);
+}
+
+// Writing
+
+Outcome Table::insert_in(Transaction* in, const Values& row) const {
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.insert(row); });
+}
+
+Outcome Table::insert_in(Transaction* in, const EncodedRow& row) const {
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.insert(row); });
+}
+
+Outcome Table::upsert_in(Transaction* in, const Values& row) const {
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.upsert(row); });
+}
+
+Outcome Table::upsert_in(Transaction* in, const EncodedRow& row) const {
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.upsert(row); });
+}
+
+Outcome Table::update_in(Transaction* in, const Key& key, const Changes& changes) const {
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.update(key, changes); });
+}
+
+Outcome Table::modify_in(Transaction* in, const Key& key, EditRow edit) const {
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.modify(key, edit); });
+}
+
+Outcome Table::rewrite_in(Transaction* in, const Key& key, RewriteRow rewrite) const {
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.rewrite(key, rewrite); });
+}
+
+Outcome Table::erase_in(Transaction* in, const Key& key) const {
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.erase(key); });
+}
+
+}  // namespace palimpsest

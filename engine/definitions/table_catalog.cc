@@ -1,0 +1,404 @@
+#include "engine/definitions/table_catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+#include "btree/cursor.h"
+#include "btree/node_print.h"
+#include "engine/definitions/index_build.h"
+
+namespace palimpsest::engine {
+namespace {
+
+using btree::BTree;
+using txn::Transaction;
+
+Outcome outcome_at(OutcomeKind kind, std::string_view table, std::string_view index = {}) {
+  return {kind, {.table = std::string(table), .index = std::string(index), .key = {}}};
+}
+
+/// The format and the trees of a table with one more index, or one less, are those of another
+/// definition.
+std::unique_ptr<TableDefinition> definition_of(StoredTable stored, const TableDefinition& before) {
+  auto definition = std::make_unique<TableDefinition>(before);
+  definition->format = std::make_shared<const TableFormat>(std::move(stored));
+  return definition;
+}
+
+}  // namespace
+
+// Opening
+
+void TableCatalog::open() {
+  std::map<TreeId, bool> known;
+  for (const Catalog::Entry& entry : trees_.entries()) {
+    known.emplace(entry.id, true);
+  }
+  std::set<TreeId> used;
+  if (const BTree* const tables = trees_.find(kTablesTree)) {
+    btree::Cursor cursor(*tables);
+    std::string record;
+    for (cursor.seek_first(); cursor.valid(); cursor.next()) {
+      if (cursor.read_value(record)) {
+        add(cursor.key(), record, known, used);
+      }
+    }
+  }
+  store_.open(used);
+}
+
+void TableCatalog::add(ByteView name, ByteView record, const std::map<TreeId, bool>& known,
+                       std::set<TreeId>& used) {
+  StoredTable stored = decode_table(record);
+  const auto tree_of = [&](TreeId id) {
+    if (!known.contains(id) || !used.insert(id).second) {
+      throw Error(ErrorCode::corruption,
+                  fmt::format("table \"{}\": its tree {} {}", stored.schema.name, raw(id),
+                              known.contains(id) ? "is another's, too" : "is not there"));
+    }
+    return &trees_.tree(id);
+  };
+  if (stored.schema.name != name) {
+    throw Error(ErrorCode::corruption, fmt::format("the record of table \"{}\" is that of \"{}\"",
+                                                   btree::printable(name), stored.schema.name));
+  }
+  auto definition = std::make_unique<TableDefinition>();
+  definition->rows = tree_of(stored.tree);
+  for (const StoredIndex& index : stored.indexes) {
+    definition->indexes.push_back(tree_of(index.tree));
+  }
+  definition->format = std::make_shared<const TableFormat>(std::move(stored));
+  auto table = std::make_shared<TableState>(std::string(name));
+  table->change_to(std::move(definition));
+  table->end_change(true);
+  const std::lock_guard lock(mutex_);
+  names_[table->name()].table = std::move(table);
+}
+
+// Looking
+
+TablePtr TableCatalog::find(std::string_view name, const Transaction* by) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = names_.find(name);
+  if (found == names_.end()) {
+    return nullptr;
+  }
+  for (const TablePtr& table : {found->second.made, found->second.table}) {
+    if (table != nullptr && table->visible_to(by) != nullptr) {
+      return table;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<TablePtr> TableCatalog::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<TablePtr> tables;
+  for (const auto& [name, entry] : names_) {
+    if (entry.table != nullptr) {
+      tables.push_back(entry.table);
+    }
+  }
+  return tables;
+}
+
+// Claims
+
+TableCatalog::Claimed TableCatalog::claim_name(const Transaction& by, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = names_[name];
+  for (const TablePtr& there : {entry.made, entry.table}) {
+    if (there == nullptr) {
+      continue;
+    }
+    if (there->is_changed_by_another(by)) {
+      return {.table = nullptr, .outcome = outcome_at(OutcomeKind::conflict, name)};
+    }
+    if (there->visible_to(&by) != nullptr) {
+      return {.table = nullptr, .outcome = outcome_at(OutcomeKind::exists, name)};
+    }
+  }
+  // One that this transaction has made and dropped before stays among its changes.
+  Changes& changes = changes_[&by];
+  auto made = std::make_shared<TableState>(name);
+  changes.tables.push_back(made);
+  made->begin_change(by);
+  entry.made = made;
+  return {.table = std::move(made), .outcome = {}};
+}
+
+void TableCatalog::release_name(const Transaction& by, const TablePtr& made) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto changes = changes_.find(&by);
+  if (changes == changes_.end()) {
+    return;  // the transaction has ended
+  }
+  std::erase(changes->second.tables, made);
+  end_name(made, false);
+}
+
+// A table that was made counts now, one that was dropped has no name any more; mutex_ held.
+void TableCatalog::end_name(const TablePtr& table, bool committed) noexcept {
+  table->end_change(committed);
+  const auto named = names_.find(table->name());
+  if (named == names_.end()) {
+    return;
+  }
+  Entry& entry = named->second;
+  const bool counts = table->visible_to(nullptr) != nullptr;
+  if (entry.made == table) {
+    entry.made.reset();
+    if (counts) {
+      entry.table = table;
+    }
+  } else if (entry.table == table && !counts) {
+    entry.table.reset();
+  }
+  if (entry.table == nullptr && entry.made == nullptr) {
+    names_.erase(named);
+  }
+}
+
+TableCatalog::Claimed TableCatalog::claim_now(const Transaction& by, std::string_view name) {
+  const auto found = names_.find(name);
+  if (found == names_.end()) {
+    return {.table = nullptr, .outcome = outcome_at(OutcomeKind::absent, name)};
+  }
+  TablePtr table;
+  for (const TablePtr& there : {found->second.made, found->second.table}) {
+    if (there == nullptr) {
+      continue;
+    }
+    if (there->is_changed_by_another(by)) {
+      return {.table = nullptr, .outcome = outcome_at(OutcomeKind::conflict, name)};
+    }
+    if (there->visible_to(&by) != nullptr) {
+      table = there;
+      break;
+    }
+  }
+  return {.table = table,
+          .outcome = table == nullptr ? outcome_at(OutcomeKind::absent, name) : Outcome()};
+}
+
+TableCatalog::Claimed TableCatalog::claim_table(Transaction& by, std::string_view name) {
+  Claimed claimed;
+  {
+    const std::lock_guard lock(mutex_);
+    claimed = claim_now(by, name);
+    if (claimed.table == nullptr || claimed.table->definer() == &by) {
+      return claimed;
+    }
+    changes_[&by].tables.push_back(claimed.table);
+    claimed.table->begin_change(by);
+  }
+  if (!transactions_.wait_for_writers(by, std::chrono::steady_clock::now() + patience_)) {
+    release_table(by, claimed.table);
+    return {.table = nullptr, .outcome = outcome_at(OutcomeKind::conflict, name)};
+  }
+  return claimed;
+}
+
+void TableCatalog::release_table(const Transaction& by, const TablePtr& table) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase(changes_[&by].tables, table);
+  table->end_change(false);
+}
+
+// Trees
+
+BTree& TableCatalog::take_tree(const Transaction& by) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<BTree*>& taken = changes_[&by].taken;
+    taken.reserve(taken.size() + 1);
+  }
+  BTree& tree = store_.take();
+  const std::lock_guard lock(mutex_);
+  changes_[&by].taken.push_back(&tree);
+  return tree;
+}
+
+void TableCatalog::give_tree_back(const Transaction& by, BTree& tree) noexcept {
+  BTree* const given = &tree;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto changes = changes_.find(&by);
+    if (changes == changes_.end()) {
+      return;  // the transaction has ended, and its trees have gone back
+    }
+    std::erase(changes->second.taken, given);
+  }
+  store_.give_back({&given, 1});
+}
+
+void TableCatalog::prepare_drop(const Transaction& by, std::size_t trees) {
+  const std::lock_guard lock(mutex_);
+  std::vector<BTree*>& dropped = changes_[&by].dropped;
+  dropped.reserve(dropped.size() + trees);
+}
+
+void TableCatalog::drop_trees(const Transaction& by, std::span<BTree* const> trees) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::vector<BTree*>& dropped = changes_.find(&by)->second.dropped;
+  dropped.insert(dropped.end(), trees.begin(), trees.end());
+}
+
+BTree& TableCatalog::tables_tree() {
+  BTree* tree = trees_.find(kTablesTree);
+  if (tree == nullptr) {
+    tree = trees_.make(transactions_, kTablesTree);
+  }
+  return tree != nullptr ? *tree : *trees_.find(kTablesTree);  // made by another meanwhile
+}
+
+// Changes
+
+Outcome TableCatalog::create_table(Transaction& by, const TableSchema& schema) {
+  schema.validate();
+  return by.statement([&](const btree::WriteContext& context) {
+    by.tell_end_to(*this);
+    return create_table_by(by, context, schema);
+  });
+}
+
+Outcome TableCatalog::create_table_by(Transaction& by, const btree::WriteContext& context,
+                                      const TableSchema& schema) {
+  Claimed claimed = claim_name(by, schema.name);
+  if (!claimed.outcome) {
+    return claimed.outcome;
+  }
+  BTree* tree = nullptr;
+  try {
+    tree = &take_tree(by);
+    StoredTable stored{.schema = schema, .tree = tree->id()};
+    const std::string record = encode_table(stored);
+    auto definition = std::make_unique<TableDefinition>();
+    definition->format = std::make_shared<const TableFormat>(std::move(stored));
+    definition->rows = tree;
+    const btree::WriteOutcome outcome = tables_tree().insert(context, schema.name, record);
+    check(!outcome.existed && !outcome.conflict, "a name that is free has no record");
+    claimed.table->change_to(std::move(definition));
+  } catch (...) {
+    release_name(by, claimed.table);
+    if (tree != nullptr) {
+      give_tree_back(by, *tree);
+    }
+    throw;
+  }
+  return {};
+}
+
+Outcome TableCatalog::drop_table(Transaction& by, std::string_view name) {
+  return by.statement([&](const btree::WriteContext& context) {
+    by.tell_end_to(*this);
+    const Claimed claimed = claim_table(by, name);
+    if (claimed.outcome) {
+      const TableDefinition& dropped = *claimed.table->visible_to(&by);
+      std::vector<BTree*> trees = dropped.indexes;
+      trees.push_back(dropped.rows);
+      prepare_drop(by, trees.size());
+      const btree::WriteOutcome outcome = tables_tree().remove(context, name);
+      check(outcome.existed && !outcome.conflict, "a table that is there has a record");
+      claimed.table->change_to(nullptr);
+      drop_trees(by, trees);
+    }
+    return claimed.outcome;
+  });
+}
+
+Outcome TableCatalog::create_index(Transaction& by, std::string_view table,
+                                   const IndexSchema& schema) {
+  return by.statement([&](const btree::WriteContext& context) {
+    by.tell_end_to(*this);
+    return create_index_by(by, context, table, schema);
+  });
+}
+
+Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext& context,
+                                      std::string_view name, const IndexSchema& schema) {
+  const Claimed claimed = claim_table(by, name);
+  if (!claimed.outcome) {
+    return claimed.outcome;
+  }
+  const TableDefinition& before = *claimed.table->visible_to(&by);
+  schema.validate(before.format->schema());
+  if (before.format->find_index(schema.name)) {
+    return outcome_at(OutcomeKind::exists, name, schema.name);
+  }
+  BTree& tree = take_tree(by);
+  try {
+    StoredTable stored = before.format->stored();
+    stored.indexes.push_back({.schema = schema, .tree = tree.id()});
+    const std::string record = encode_table(stored);
+    auto definition = definition_of(std::move(stored), before);
+    definition->indexes.push_back(&tree);
+    if (auto key = build_index(transactions_, *definition, definition->indexes.size() - 1)) {
+      give_tree_back(by, tree);
+      return {OutcomeKind::exists,
+              {.table = std::string(name), .index = schema.name, .key = *std::move(key)}};
+    }
+    const btree::WriteOutcome outcome = tables_tree().update(context, name, record);
+    check(outcome.existed && !outcome.conflict, "a table that is there has a record");
+    claimed.table->change_to(std::move(definition));
+  } catch (...) {
+    give_tree_back(by, tree);
+    throw;
+  }
+  return {};
+}
+
+Outcome TableCatalog::drop_index(Transaction& by, std::string_view name, std::string_view index) {
+  return by.statement([&](const btree::WriteContext& context) -> Outcome {
+    by.tell_end_to(*this);
+    const Claimed claimed = claim_table(by, name);
+    if (!claimed.outcome) {
+      return claimed.outcome;
+    }
+    const TableDefinition& before = *claimed.table->visible_to(&by);
+    const auto number = before.format->find_index(index);
+    if (!number) {
+      return outcome_at(OutcomeKind::absent, name, index);
+    }
+    const auto at = static_cast<std::ptrdiff_t>(*number);
+    StoredTable stored = before.format->stored();
+    stored.indexes.erase(stored.indexes.begin() + at);
+    const std::string record = encode_table(stored);
+    auto definition = definition_of(std::move(stored), before);
+    BTree* const dropped = before.indexes[*number];
+    definition->indexes.erase(definition->indexes.begin() + at);
+    prepare_drop(by, 1);
+    const btree::WriteOutcome outcome = tables_tree().update(context, name, record);
+    check(outcome.existed && !outcome.conflict, "a table that is there has a record");
+    claimed.table->change_to(std::move(definition));
+    drop_trees(by, {&dropped, 1});
+    return {};
+  });
+}
+
+// The records say it already; here everybody learns it. A failure to remember would be one to
+// allocate: nothing here does.
+void TableCatalog::ended(const Transaction& transaction, bool committed) noexcept {
+  Changes changes;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = changes_.find(&transaction);
+    if (found == changes_.end()) {
+      return;
+    }
+    changes = std::move(found->second);
+    changes_.erase(found);
+    for (const TablePtr& table : changes.tables) {
+      end_name(table, committed);
+    }
+  }
+  store_.give_back(committed ? changes.dropped : changes.taken);
+}
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,126 @@
+// All tables: their names, their records in a tree of their own, and changes of definitions within
+// transactions.
+//
+// A definition counts with its transaction: its record is inserted, updated or removed like any
+// row, and rollback and recovery undo that. In memory, the transaction that changes a table is
+// entered as its definer (table_state.h): it sees the change at once, the others when it has
+// committed, of which the transaction tells this catalog (txn::EndListener). Each change is one
+// statement: what is not done leaves no record behind. An existing table is changed by one
+// transaction at a time, alone: the change waits until everybody who has written anything has
+// ended. Who cannot have a table within that time gets a conflict, so that two who wait for each
+// other end.
+//
+// Trees come from the tree store and go back there: those of a dropped table or index when that has
+// committed, those taken for new ones if it has not.
+//
+// On disk: the tree kTablesTree, made with the first table; key: the table's name, value:
+//          schema_format.h.
+// Latching: a transaction's owner latch, across the whole change; then mutex_, never across I/O.
+// Thread-safety: all functions, from any thread, but for open().
+// Failure: Error invalid_argument for schemas that are none, corruption for records that are none;
+//          otherwise as transactions do. Nothing has changed then.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "palimpsest/outcome.h"
+#include "palimpsest/schema.h"
+
+#include "engine/catalog.h"
+#include "engine/definitions/table_state.h"
+#include "engine/definitions/tree_store.h"
+#include "engine/tables/schema_format.h"
+#include "txn/transactions.h"
+
+namespace palimpsest::engine {
+
+/// The name in the catalog of the tree that tables are stored in.
+inline constexpr std::string_view kTablesTree = "tables";
+
+using TablePtr = std::shared_ptr<TableState>;
+
+class TableCatalog final : public txn::EndListener {
+ public:
+  /// All outlive it. `patience`: how long a change waits for writers.
+  TableCatalog(Catalog& trees, txn::Transactions& transactions, TreeStore& store,
+               std::chrono::milliseconds patience)
+      : trees_(trees), transactions_(transactions), store_(store), patience_(patience) {}
+
+  /// Learns which tables there are, and tells the store which trees are theirs. Alone.
+  void open();
+
+  /// The table that `by`, null for nobody, sees under that name; null if there is none.
+  [[nodiscard]] TablePtr find(std::string_view name, const txn::Transaction* by) const;
+  /// Those that count, ascending by name.
+  [[nodiscard]] std::vector<TablePtr> all() const;
+
+  // As Transaction of the public API says.
+
+  Outcome create_table(txn::Transaction& by, const TableSchema& schema);
+  Outcome drop_table(txn::Transaction& by, std::string_view table);
+  Outcome create_index(txn::Transaction& by, std::string_view table, const IndexSchema& schema);
+  Outcome drop_index(txn::Transaction& by, std::string_view table, std::string_view index);
+
+  // EndListener
+  void ended(const txn::Transaction& transaction, bool committed) noexcept override;
+
+ private:
+  /// What a name stands for.
+  struct Entry {
+    TablePtr table;  ///< that counts; null if there is none
+    TablePtr made;   ///< by a transaction that has not ended
+  };
+  /// What a transaction has changed.
+  struct Changes {
+    std::vector<TablePtr> tables;        ///< made, changed or dropped by it
+    std::vector<btree::BTree*> taken;    ///< given back unless it commits
+    std::vector<btree::BTree*> dropped;  ///< given back if it commits
+  };
+  /// A table that a transaction may change, or what stands in the way.
+  struct Claimed {
+    TablePtr table;
+    Outcome outcome{};
+  };
+
+  Outcome create_table_by(txn::Transaction& by, const btree::WriteContext& context,
+                          const TableSchema& schema);
+  Outcome create_index_by(txn::Transaction& by, const btree::WriteContext& context,
+                          std::string_view table, const IndexSchema& schema);
+  /// Enters `by` as the maker of a table of that name.
+  [[nodiscard]] Claimed claim_name(const txn::Transaction& by, const std::string& name);
+  void release_name(const txn::Transaction& by, const TablePtr& made) noexcept;
+  /// Makes `by` the definer of a table, and waits until it is alone.
+  [[nodiscard]] Claimed claim_table(txn::Transaction& by, std::string_view name);
+  /// mutex_ held.
+  [[nodiscard]] Claimed claim_now(const txn::Transaction& by, std::string_view name);
+  void release_table(const txn::Transaction& by, const TablePtr& table) noexcept;
+  [[nodiscard]] btree::BTree& take_tree(const txn::Transaction& by);
+  void give_tree_back(const txn::Transaction& by, btree::BTree& tree) noexcept;
+  void prepare_drop(const txn::Transaction& by, std::size_t trees);
+  void drop_trees(const txn::Transaction& by, std::span<btree::BTree* const> trees) noexcept;
+  [[nodiscard]] btree::BTree& tables_tree();
+  void add(ByteView name, ByteView record, const std::map<TreeId, bool>& known,
+           std::set<TreeId>& used);
+  void end_name(const TablePtr& table, bool committed) noexcept;
+
+  Catalog& trees_;
+  txn::Transactions& transactions_;
+  TreeStore& store_;
+  const std::chrono::milliseconds patience_;
+  mutable std::mutex mutex_;
+  // Protected by mutex_:
+  std::map<std::string, Entry, std::less<>> names_;
+  std::unordered_map<const txn::Transaction*, Changes> changes_;
+};
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,108 @@
+// One table as long as anybody knows it: its definition now, and who is about to change it.
+//
+// Handles share it. A definition (which indexes there are, which trees everything lies in) is
+// immutable; a change makes a new one, which counts for the transaction that made it at once and
+// for others once that has committed. Old ones are kept as long as the state: pointers to them stay
+// good for whoever is in the middle of a call.
+//
+// Who may use what, with D the transaction that is changing the definition, if any:
+//   D itself           reads and writes by the new definition
+//   others, reading    by the one that counts; after reading, and before anybody sees what was
+//                      read, they ask whether it still has that tree: one that was dropped may be
+//                      another table's by then
+//   others, writing    not at all: a conflict
+// Invariant: (1) while a writer that is not D changes the table's trees, there is no D, or D waits.
+//   A writer publishes that it changes something (Transactions::oldest()) before it reads definer_,
+//   both sequentially consistent; D sets definer_, then waits until everybody that has published
+//   has ended (Transactions::wait_for_writers()). Either the writer sees D, or D waits for it.
+//
+// Thread-safety: reading from any thread. Changing by TableCatalog, under its mutex.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "btree/btree.h"
+#include "engine/tables/table_format.h"
+#include "txn/transaction.h"
+
+namespace palimpsest::engine {
+
+/// A table's format and the trees that its rows and its indexes' entries lie in.
+struct TableDefinition {
+  std::shared_ptr<const TableFormat> format;
+  btree::BTree* rows = nullptr;
+  std::vector<btree::BTree*> indexes;  ///< in the order of the format's
+
+  [[nodiscard]] bool has(const btree::BTree& tree) const noexcept {
+    return &tree == rows || std::find(indexes.begin(), indexes.end(), &tree) != indexes.end();
+  }
+};
+
+class TableState {
+ public:
+  explicit TableState(std::string name) : name_(std::move(name)) {}
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  /// The definition that `by` sees; null by: who is in no transaction. Null: for him there is no
+  /// such table, not yet or no longer.
+  [[nodiscard]] const TableDefinition* visible_to(const txn::Transaction* by) const noexcept {
+    const txn::Transaction* const definer = definer_.load();
+    if (definer != nullptr && definer == by) [[unlikely]] {
+      return changed_.load(std::memory_order_acquire);
+    }
+    return current_.load(std::memory_order_acquire);
+  }
+  /// Whether another transaction is changing the definition: `by` must not write then. Asked after
+  /// `by` has published that it writes: within Transaction::write() or statement().
+  [[nodiscard]] bool is_changed_by_another(const txn::Transaction& by) const noexcept {
+    const txn::Transaction* const definer = definer_.load();
+    return definer != nullptr && definer != &by;
+  }
+  /// After reading a tree that visible_to() named: whether what was read was the table's. Its trees
+  /// are not used for anything else before this says no.
+  [[nodiscard]] bool still_has(const btree::BTree& tree,
+                               const txn::Transaction* by) const noexcept {
+    const TableDefinition* const definition = visible_to(by);
+    return definition != nullptr && definition->has(tree);
+  }
+
+  // For TableCatalog:
+
+  /// From now on `by` changes the definition. Others write no more.
+  void begin_change(const txn::Transaction& by) noexcept {
+    changed_.store(current_.load(std::memory_order_relaxed), std::memory_order_release);
+    definer_.store(&by);
+  }
+  /// What it is for the transaction that changes it; null if dropped.
+  void change_to(std::unique_ptr<const TableDefinition> definition) {
+    const TableDefinition* const changed = definition.get();
+    if (definition != nullptr) {
+      kept_.push_back(std::move(definition));
+    }
+    changed_.store(changed, std::memory_order_release);
+  }
+  /// The change counts for all, or for nobody.
+  void end_change(bool committed) noexcept {
+    if (committed) {
+      const TableDefinition* const changed = changed_.load(std::memory_order_relaxed);
+      current_.store(changed, std::memory_order_release);
+    }
+    definer_.store(nullptr);
+  }
+  [[nodiscard]] const txn::Transaction* definer() const noexcept { return definer_.load(); }
+
+ private:
+  const std::string name_;
+  std::atomic<const TableDefinition*> current_{nullptr};
+  std::atomic<const TableDefinition*> changed_{nullptr};  ///< meaningful while there is a definer_
+  std::atomic<const txn::Transaction*> definer_{nullptr};
+  std::vector<std::unique_ptr<const TableDefinition>> kept_;  ///< all that have been
+};
+
+}  // namespace palimpsest::engine

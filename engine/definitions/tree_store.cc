@@ -1,0 +1,241 @@
+#include "engine/definitions/tree_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <exception>
+#include <optional>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+#include "btree/cursor.h"
+#include "btree/leaf_walk.h"
+
+namespace palimpsest::engine {
+namespace {
+
+using btree::BTree;
+
+/// Records that one transaction removes, and leaves that it purges.
+constexpr std::size_t kRecordsAtATime = 256;
+constexpr std::size_t kLeavesAtATime = 64;
+/// Before a tree that could not be emptied is tried again.
+constexpr auto kPauseAfterFailure = std::chrono::seconds(1);
+
+/// The number of a tree of this store; nothing for others.
+std::optional<std::uint64_t> number_of(std::string_view name) noexcept {
+  if (!name.starts_with(kTreeNamePrefix)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(kTreeNamePrefix.size());
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
+  return parsed.ec == std::errc() && parsed.ptr == name.data() + name.size() ? std::optional(number)
+                                                                             : std::nullopt;
+}
+
+std::vector<std::string> first_keys(const BTree& tree) {
+  std::vector<std::string> keys;
+  btree::Cursor cursor(tree, kRecordsAtATime);
+  for (cursor.seek_first(); cursor.valid() && keys.size() < kRecordsAtATime; cursor.next()) {
+    keys.emplace_back(cursor.key());
+  }
+  return keys;
+}
+
+/// Whether its root is all there is, and holds nothing.
+bool is_empty(const BTree& tree) {
+  btree::LeafWalk walk(tree.descent(), {.lower = {}, .upper = std::nullopt},
+                       btree::Direction::forward);
+  return tree.descent().root_level() == 0 && walk.next() && walk.leaf().count() == 0;
+}
+
+/// A key in each of the first leaves for which wanted(leaf) is true.
+template <class Wanted>
+std::vector<std::string> keys_of_leaves(const BTree& tree, const Wanted& wanted) {
+  std::vector<std::string> keys;
+  btree::LeafWalk walk(tree.descent(), {.lower = {}, .upper = std::nullopt},
+                       btree::Direction::forward);
+  while (keys.size() < kLeavesAtATime && walk.next()) {
+    const btree::LeafView leaf = walk.leaf();
+    if (wanted(leaf)) {
+      const ByteView fence = leaf.lower_fence();
+      keys.emplace_back(fence.empty() ? ByteView("\0", 1) : fence);
+    }
+  }
+  return keys;
+}
+
+std::vector<std::string> keys_of_empty_leaves(const BTree& tree) {
+  return keys_of_leaves(tree, [](const btree::LeafView& leaf) { return leaf.count() == 0; });
+}
+
+}  // namespace
+
+TreeStore::~TreeStore() {
+  stop();
+}
+
+void TreeStore::open(const std::set<TreeId>& used) {
+  const std::lock_guard lock(mutex_);
+  for (const Catalog::Entry& entry : catalog_.entries()) {
+    const auto number = number_of(entry.name);
+    if (!number) {
+      continue;
+    }
+    ++trees_;
+    next_number_ = std::max(next_number_, *number + 1);
+    if (!used.contains(entry.id)) {
+      BTree& tree = catalog_.tree(entry.id);
+      (is_empty(tree) ? vacant_ : waiting_).push_back(&tree);
+    }
+  }
+  vacant_.reserve(trees_);
+  waiting_.reserve(trees_);
+}
+
+BTree& TreeStore::take() {
+  std::string name;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!vacant_.empty()) {
+      BTree* const tree = vacant_.back();
+      vacant_.pop_back();
+      return *tree;
+    }
+    ++trees_;  // whether or not it comes to be
+    vacant_.reserve(trees_);
+    waiting_.reserve(trees_);
+    name = fmt::format("{}{}", kTreeNamePrefix, next_number_++);
+  }
+  BTree* const made = catalog_.make(transactions_, name);
+  check(made != nullptr, "names of new trees are new");
+  return *made;
+}
+
+void TreeStore::give_back(std::span<BTree* const> trees) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    check(waiting_.size() + trees.size() <= waiting_.capacity(), "there is room for all trees");
+    waiting_.insert(waiting_.end(), trees.begin(), trees.end());
+  }
+  wake_.notify_one();
+}
+
+void TreeStore::start() {
+  stopping_ = false;
+  thread_ = std::thread([this] { work(); });
+}
+
+void TreeStore::stop() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+std::size_t TreeStore::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
+BTree* TreeStore::first_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.empty() ? nullptr : waiting_.front();
+}
+
+void TreeStore::emptied(BTree& tree) {
+  const std::lock_guard lock(mutex_);
+  waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &tree));
+  vacant_.push_back(&tree);
+}
+
+void TreeStore::put_last(BTree& tree) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto at = std::find(waiting_.begin(), waiting_.end(), &tree);
+  std::rotate(at, at + 1, waiting_.end());
+}
+
+bool TreeStore::step() {
+  BTree* const tree = first_waiting();
+  if (tree == nullptr) {
+    return false;
+  }
+  if (!remove_some(*tree) && !purge_some(*tree) && !merge_some(*tree)) {
+    emptied(*tree);
+  }
+  return true;
+}
+
+bool TreeStore::remove_some(BTree& tree) {
+  const std::vector<std::string> keys = first_keys(tree);
+  if (keys.empty()) {
+    return false;
+  }
+  const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
+  for (const std::string& key : keys) {
+    const btree::WriteOutcome outcome = transaction->remove(tree, key);
+    check(!outcome.conflict, "nobody writes to a tree that was given back");
+  }
+  transaction->commit();
+  static_cast<void>(purge_some(tree));
+  return true;
+}
+
+// The records are gone, and no writer holds them: so the ghosts can go. False if none could, for
+// lack of log space: they go when the tree is written to again.
+bool TreeStore::purge_some(BTree& tree) {
+  std::size_t purged = 0;
+  const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
+  for (const std::string& key :
+       keys_of_leaves(tree, [](const btree::LeafView& leaf) { return leaf.ghost_count() != 0; })) {
+    purged += transaction->write([&](const btree::WriteContext& by) {
+      return tree.purge_ghosts(by, key,
+                               [](const btree::LeafView&, btree::SlotIndex) { return true; });
+    });
+  }
+  transaction->commit();
+  return purged != 0;
+}
+
+// Of leaves that purging has left because their neighbours were full then.
+bool TreeStore::merge_some(BTree& tree) {
+  const std::vector<std::string> keys = keys_of_empty_leaves(tree);
+  if (keys.empty()) {
+    return false;
+  }
+  const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
+  for (const std::string& key : keys) {
+    transaction->write([&](const btree::WriteContext& by) { tree.merge_leaf(by, key); });
+  }
+  transaction->commit();
+  return keys_of_empty_leaves(tree) != keys;
+}
+
+void TreeStore::work() {
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      if (stopping_) {
+        return;
+      }
+    }
+    try {
+      step();
+    } catch (const std::exception&) {  // it waits, and whoever writes next hears why
+      put_last(*first_waiting());
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, kPauseAfterFailure, [this] { return stopping_; });
+    }
+  }
+}
+
+}  // namespace palimpsest::engine

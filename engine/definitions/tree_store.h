@@ -1,0 +1,93 @@
+// Trees for tables and indexes: given out empty, taken back full, and emptied in the background.
+//
+// A table or an index that was dropped leaves a tree full of records. Emptying it takes as many
+// changes as it has records, so it is nobody's call that waits for it: small transactions remove
+// the records and purge the ghosts, which gives the pages back as any removal does, until one empty
+// root is left. That tree is vacant: the next table or index gets it. So the root page of a dropped
+// table is not freed, and no tree is ever unmade.
+//
+// What is vacant, or waits to be emptied, stands nowhere: at opening it is every tree of this
+// store's names that no table names. A crash at any point leaves a tree that is emptied later.
+// Invariant: (1) a tree is given out, or vacant, or waits to be emptied: one of them.
+//
+// Latching: mutex_ over the lists, held briefly, never across I/O. A thread of its own empties.
+// Thread-safety: all functions, from any thread, but for open(), start() and stop().
+// Failure: take() as Catalog::make(). A tree that cannot be emptied is tried again later, after the
+//          others; the space it takes is in use until then.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/ids.h"
+#include "btree/btree.h"
+#include "engine/catalog.h"
+#include "txn/transactions.h"
+
+namespace palimpsest::engine {
+
+/// What the names of this store's trees begin with in the catalog; a number follows.
+inline constexpr std::string_view kTreeNamePrefix = "tree-";
+
+class TreeStore {
+ public:
+  /// Both outlive it.
+  TreeStore(Catalog& catalog, txn::Transactions& transactions)
+      : catalog_(catalog), transactions_(transactions) {}
+  /// Stops.
+  ~TreeStore();
+  TreeStore(const TreeStore&) = delete;
+  TreeStore& operator=(const TreeStore&) = delete;
+
+  /// Learns which trees there are; those that are not `used` wait to be emptied. Alone.
+  void open(const std::set<TreeId>& used);
+
+  /// An empty tree for the caller. Makes one durably, in a transaction of its own, if none is
+  /// vacant.
+  [[nodiscard]] btree::BTree& take();
+  /// Nobody uses these any more, nor will.
+  void give_back(std::span<btree::BTree* const> trees) noexcept;
+
+  /// Empties trees in the background until stop(). May be started again.
+  void start();
+  void stop() noexcept;
+  /// Empties some of a tree, for whoever has no background; false if none waits.
+  bool step();
+
+  /// Trees that wait to be emptied.
+  [[nodiscard]] std::size_t waiting() const;
+
+ private:
+  void work();
+  [[nodiscard]] btree::BTree* first_waiting() const;
+  void emptied(btree::BTree& tree);
+  void put_last(btree::BTree& tree) noexcept;
+  // Of a tree that waits; false if there was nothing to do, or nothing could be done.
+
+  [[nodiscard]] bool remove_some(btree::BTree& tree);
+  [[nodiscard]] bool purge_some(btree::BTree& tree);
+  [[nodiscard]] bool merge_some(btree::BTree& tree);
+
+  Catalog& catalog_;
+  txn::Transactions& transactions_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  // Protected by mutex_; room for all trees, so that giving back does not fail:
+  std::vector<btree::BTree*> vacant_;
+  std::vector<btree::BTree*> waiting_;
+  std::size_t trees_ = 0;          ///< of this store
+  std::uint64_t next_number_ = 1;  ///< for a name
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace palimpsest::engine

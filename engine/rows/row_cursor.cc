@@ -1,0 +1,130 @@
+#include "engine/rows/row_cursor.h"
+
+#include "engine/rows/row_messages.h"
+
+namespace palimpsest::engine {
+namespace {
+
+constexpr std::size_t kEntriesHint = 8;
+
+}  // namespace
+
+RowCursor::RowCursor(txn::Transaction* in, const TableState& table, const Range& range,
+                     std::size_t rows_hint)
+    : RowCursor(TableAccess(in, table), std::nullopt, range, rows_hint) {}
+
+RowCursor::RowCursor(txn::Transaction* in, const TableState& table, std::string_view index,
+                     const Range& range)
+    : RowCursor(TableAccess(in, table), TableAccess(in, table).find_index(index), range,
+                kEntriesHint) {}
+
+RowCursor::RowCursor(TableAccess access, std::optional<std::size_t> index, const Range& range,
+                     std::size_t rows_hint)
+    : access_(access), index_(index), cursor_(tree(), rows_hint) {
+  const EncodedRange encoded(space(), range);
+  lower_ = encoded.keys().lower;
+  upper_ = encoded.keys().upper;
+  seek_first();
+}
+
+// What is copied is confirmed after it was copied, at every step: before it is seen.
+template <class Move>
+void RowCursor::step(Way way, const Move& move) {
+  row_.reset();
+  access_.read([&] {
+    move();
+    settle(way);
+  });
+}
+
+/// To the nearest row at or beyond the position.
+void RowCursor::settle(Way way) {
+  while (is_in_range(way)) {
+    if (index_ ? read_row_of_entry() : read_row()) {
+      return;
+    }
+    way == Way::forward ? cursor_.next() : cursor_.previous();
+  }
+  index_ ? access_.confirm_index(*index_) : access_.confirm_rows();
+}
+
+bool RowCursor::is_in_range(Way way) const noexcept {
+  if (!cursor_.valid()) {
+    return false;
+  }
+  return way == Way::forward ? !upper_ || cursor_.key() < *upper_ : cursor_.key() >= lower_;
+}
+
+/// False if the row is gone.
+bool RowCursor::read_row() {
+  ByteView bytes = cursor_.value();
+  if (cursor_.value_is_large()) {
+    if (!cursor_.read_value(read_)) {
+      return false;
+    }
+    bytes = read_;
+  }
+  access_.confirm_rows();
+  require_fitting(access_.format(), cursor_.key(), bytes);
+  parts_.forget();
+  row_.emplace(cursor_.key(), bytes, access_.format(), parts_);
+  return true;
+}
+
+/// The same of the row that an entry stands for.
+bool RowCursor::read_row_of_entry() {
+  access_.confirm_index(*index_);
+  const IndexCodec& codec = access_.format().indexes()[*index_].codec;
+  const auto key = codec.primary_key({.key = cursor_.key(), .value = cursor_.value()});
+  if (!key || key->empty() || key->size() > access_.key_space().bytes_max()) {
+    refuse_damaged_index(access_.format(), *index_, "an entry names no primary key");
+  }
+  const bool found = access_.rows().lookup(*key, read_);
+  access_.confirm_rows();
+  if (found) {
+    require_fitting(access_.format(), *key, read_);
+    parts_.forget();
+    row_.emplace(*key, read_, access_.format(), parts_);
+  }
+  return found;
+}
+
+void RowCursor::next() {
+  check(valid(), "a cursor that goes on stands on a row");
+  step(Way::forward, [&] { cursor_.next(); });
+}
+
+void RowCursor::previous() {
+  check(valid(), "a cursor that goes back stands on a row");
+  step(Way::backward, [&] { cursor_.previous(); });
+}
+
+void RowCursor::seek_from(ByteView lower) {
+  step(Way::forward, [&] { cursor_.seek(lower); });
+}
+
+void RowCursor::seek_first() {
+  seek_from(lower_);
+}
+
+void RowCursor::seek_last() {
+  step(Way::backward, [&] {
+    if (!upper_) {
+      cursor_.seek_last();
+      return;
+    }
+    cursor_.seek_for_prev(*upper_);
+    while (cursor_.valid() && cursor_.key() >= *upper_) {
+      cursor_.previous();
+    }
+  });
+}
+
+void RowCursor::seek(const Key& key) {
+  row_.reset();
+  KeyMemory memory;
+  const ByteView wanted = space().first_columns(key, memory);
+  seek_from(wanted < lower_ ? ByteView(lower_) : wanted);
+}
+
+}  // namespace palimpsest::engine

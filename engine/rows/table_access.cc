@@ -1,0 +1,45 @@
+#include "engine/rows/table_access.h"
+
+#include <fmt/format.h>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest::engine {
+
+void refuse_missing_table(const TableState& table) {
+  throw Error(ErrorCode::not_found, fmt::format("there is no table \"{}\"", table.name()));
+}
+
+TableAccess::TableAccess(txn::Transaction* in, const TableState& table)
+    : in_(in), table_(&table), definition_(table.visible_to(in)) {
+  if (definition_ == nullptr) [[unlikely]] {
+    refuse_missing_table(table);
+  }
+}
+
+void TableAccess::refuse_missing_index(std::string_view name) const {
+  throw Error(ErrorCode::not_found,
+              fmt::format("table \"{}\" has no index \"{}\"", table_->name(), name));
+}
+
+std::size_t TableAccess::find_index(std::string_view name) const {
+  const auto number = format().find_index(name);
+  if (!number) [[unlikely]] {
+    refuse_missing_index(name);
+  }
+  return *number;
+}
+
+// A tree may have become that of another index of the same table.
+bool TableAccess::still_has_index(std::size_t number) const {
+  const TableDefinition* const now = table_->visible_to(in_);
+  if (now == nullptr) {
+    return false;
+  }
+  const IndexSchema& schema = format().stored().indexes[number].schema;
+  const auto found = now->format->find_index(schema.name);
+  return found && now->indexes[*found] == &index(number) &&
+         now->format->stored().indexes[*found].schema == schema;
+}
+
+}  // namespace palimpsest::engine

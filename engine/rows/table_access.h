@@ -1,0 +1,71 @@
+// A table as one call, or one cursor, reads it: by the definition that counted when it began.
+//
+// Reads do not keep a table from being dropped, and its trees from being used for something else.
+// So whatever was read is confirmed before anybody sees it: as long as the table still has the tree
+// then, in the same role, what was read from it before was the table's (definitions/table_state.h).
+//
+// Latching: in a transaction, reading takes its owner latch for the length of read().
+// Failure: Error not_found, naming the table or the index that is not there, or no longer.
+// Thread-safety: immutable; a read() takes turns with the transaction's other calls.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "btree/btree.h"
+#include "engine/definitions/table_state.h"
+#include "engine/rows/encoded_keys.h"
+#include "engine/tables/table_format.h"
+#include "txn/transaction.h"
+
+namespace palimpsest::engine {
+
+/// Throws not_found: for this transaction there is no such table.
+[[noreturn]] void refuse_missing_table(const TableState& table);
+
+class TableAccess {
+ public:
+  /// Null `in`: in no transaction. Both outlive it.
+  TableAccess(txn::Transaction* in, const TableState& table);
+
+  [[nodiscard]] txn::Transaction* transaction() const noexcept { return in_; }
+  [[nodiscard]] const TableFormat& format() const noexcept { return *definition_->format; }
+  [[nodiscard]] const btree::BTree& rows() const noexcept { return *definition_->rows; }
+  [[nodiscard]] const btree::BTree& index(std::size_t number) const noexcept {
+    return *definition_->indexes[number];
+  }
+  [[nodiscard]] std::size_t find_index(std::string_view name) const;
+  [[nodiscard]] KeySpace key_space() const noexcept { return {format(), rows()}; }
+  [[nodiscard]] KeySpace index_space(std::size_t number) const noexcept {
+    return {format(), number, index(number)};
+  }
+
+  /// Calls call(), which looks at trees, within the transaction, if there is one.
+  template <class Call>
+  decltype(auto) read(Call&& call) const {
+    return in_ != nullptr ? in_->read(call) : call();
+  }
+  /// After reading the rows, also under the latch of their leaf: they were the table's.
+  void confirm_rows() const {
+    if (table_->visible_to(in_) != definition_ && !table_->still_has(rows(), in_)) [[unlikely]] {
+      refuse_missing_table(*table_);
+    }
+  }
+  /// The same of an index's entries.
+  void confirm_index(std::size_t number) const {
+    if (table_->visible_to(in_) != definition_ && !still_has_index(number)) [[unlikely]] {
+      refuse_missing_index(format().stored().indexes[number].schema.name);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool still_has_index(std::size_t number) const;
+  [[noreturn]] void refuse_missing_index(std::string_view name) const;
+
+  txn::Transaction* in_;
+  const TableState* table_;
+  const TableDefinition* definition_;
+};
+
+}  // namespace palimpsest::engine

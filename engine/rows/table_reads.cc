@@ -1,0 +1,195 @@
+#include "engine/rows/table_reads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "btree/key_bytes.h"
+#include "btree/leaf_walk.h"
+#include "engine/rows/row_copy.h"
+#include "engine/rows/row_messages.h"
+
+namespace palimpsest::engine {
+namespace {
+
+/// One visit of a range.
+class RowVisit {
+ public:
+  RowVisit(const TableAccess& access, VisitRow visit, Direction direction) noexcept
+      : access_(access),
+        visit_(visit),
+        direction_(direction == Direction::forward ? btree::Direction::forward
+                                                   : btree::Direction::backward) {}
+
+  void run(btree::KeyRange range) {
+    const KeySpace space = access_.key_space();
+    KeyMemory resumed;
+    for (;;) {
+      stopped_at_large_ = false;
+      btree::visit_leaves(access_.rows().descent(), range, direction_,
+                          [this](const btree::LeafView& leaf, btree::SlotIndex first,
+                                 btree::SlotIndex last) { return visit_leaf(leaf, first, last); });
+      if (!stopped_at_large_ || !visit_large()) {
+        return;
+      }
+      if (direction_ == btree::Direction::backward) {
+        range.upper = key_.view();  // copied by the next walk before key_ changes
+        continue;
+      }
+      const auto above = space.above_whole(key_.view(), resumed);
+      if (!above) {
+        return;
+      }
+      range.lower = *above;
+    }
+  }
+
+ private:
+  /// Under the leaf's latch. Whether to go on.
+  [[nodiscard]] bool visit_leaf(const btree::LeafView& leaf, btree::SlotIndex first,
+                                btree::SlotIndex last) {
+    access_.confirm_rows();
+    const ByteView prefix = leaf.prefix();
+    const bool forward = direction_ == btree::Direction::forward;
+    for (btree::SlotIndex number = 0; number < last - first; ++number) {
+      const btree::LeafRecord record = leaf.record(forward ? first + number : last - 1 - number);
+      key_.assign_clamped(prefix, record.suffix);
+      if ((record.flags & btree::kLargeValue) != 0) [[unlikely]] {
+        stopped_at_large_ = true;
+        return false;
+      }
+      if (!show(record.value)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// The row at key_, with no leaf latched. Whether to go on.
+  [[nodiscard]] bool visit_large() {
+    std::string row;
+    const bool found = access_.rows().lookup(key_.view(), row);
+    access_.confirm_rows();
+    return !found || show(row);
+  }
+
+  [[nodiscard]] bool show(ByteView row) {
+    require_fitting(access_.format(), key_.view(), row);
+    parts_.forget();
+    return visit_(RowView(key_.view(), row, access_.format(), parts_));
+  }
+
+  const TableAccess& access_;
+  VisitRow visit_;
+  const btree::Direction direction_;
+  btree::KeyBuffer key_;  ///< of the row visited last
+  KeyParts parts_;
+  bool stopped_at_large_ = false;
+};
+
+bool has_null(const Key& key) noexcept {
+  return std::ranges::any_of(key.values(), &Value::is_null);
+}
+
+}  // namespace
+
+void TableReads::show(ByteView key, ByteView bytes, ReadRow use) const {
+  require_fitting(access_.format(), key, bytes);
+  KeyParts parts;
+  use(RowView(key, bytes, access_.format(), parts));
+}
+
+// Without a transaction nothing is held while the tree shows a row, and the tree's own copy will
+// do.
+bool TableReads::read_encoded(ByteView key, ReadRow use, btree::LastLeaf* last) const {
+  const btree::BTree& rows = access_.rows();
+  if (access_.transaction() == nullptr) {
+    const bool found = rows.lookup_with(
+        key,
+        [&](ByteView bytes) {
+          access_.confirm_rows();
+          show(key, bytes, use);
+        },
+        last);
+    if (!found) {
+      access_.confirm_rows();
+    }
+    return found;
+  }
+  RowCopy row;
+  const bool found = access_.read([&] {
+    const bool is_there = rows.lookup_with(key, [&](ByteView bytes) { row.assign(bytes); }, last);
+    access_.confirm_rows();
+    return is_there;
+  });
+  if (found) {
+    show(key, row.view(), use);
+  }
+  return found;
+}
+
+bool TableReads::read(const Key& key, ReadRow use) const {
+  KeyMemory memory;
+  return read_encoded(access_.key_space().whole(key, memory), use, nullptr);
+}
+
+void TableReads::read_many(std::span<const Key> keys, ReadRows use) const {
+  const KeySpace space = access_.key_space();
+  std::string bytes;
+  std::vector<std::size_t> ends;
+  for (const Key& key : keys) {
+    KeyMemory memory;
+    bytes.append(space.whole(key, memory));
+    ends.push_back(bytes.size());
+  }
+  std::vector<ByteView> encoded;
+  for (std::size_t begin = 0; const std::size_t end : ends) {
+    encoded.push_back(ByteView(bytes).substr(begin, end - begin));
+    begin = end;
+  }
+  access_.read([&] { access_.rows().prefetch(encoded); });
+  for (std::size_t number = 0; number < encoded.size(); ++number) {
+    read_encoded(encoded[number], [&](const RowView& row) { use(number, row); }, nullptr);
+  }
+}
+
+void TableReads::visit(const Range& range, VisitRow visit, Direction direction) const {
+  const EncodedRange encoded(access_.key_space(), range);
+  access_.read([&] { RowVisit(access_, visit, direction).run(encoded.keys()); });
+}
+
+bool TableReads::read_by_index(std::string_view index, const Key& key, ReadRow use) const {
+  const std::size_t number = access_.find_index(index);
+  if (!access_.format().indexes()[number].codec.is_unique()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("table \"{}\", index \"{}\": a row is got by a unique index only",
+                            access_.format().schema().name, index));
+  }
+  KeyMemory memory;
+  const KeySpace space = access_.index_space(number);
+  const ByteView entry = space.whole(key, memory);
+  if (has_null(key)) {
+    return false;
+  }
+  btree::KeyBuffer primary_key;
+  const bool has_entry = access_.read([&] {
+    const bool found = access_.index(number).lookup_with(
+        entry, [&](ByteView value) { primary_key.assign_clamped(value, ByteView()); });
+    access_.confirm_index(number);
+    return found;
+  });
+  if (!has_entry) {
+    return false;
+  }
+  if (primary_key.size() == 0 || primary_key.size() > space.bytes_max()) {
+    refuse_damaged_index(access_.format(), number, "an entry names no primary key");
+  }
+  return read_encoded(primary_key.view(), use, nullptr);
+}
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,49 @@
+// Reads rows of a table: by primary key, by a unique index, or a range where they lie.
+//
+// A row is copied out of its leaf before the caller sees it, and in a transaction out of the
+// transaction's owner latch, too: what the caller does with it may use the engine. visit() shows
+// rows where they lie instead, with the leaf's latch and the owner latch held: its caller must
+// neither block nor use the engine. A large row is not in its leaf: visit() lets the leaf go, reads
+// it, shows it, and goes on behind it.
+//
+// Isolation `none`: by an index, the entry is read first and then its row, as it is by then; a row
+// that is gone by then is not there.
+// Latching: no latch but the owner latch while pages are read; none while the caller looks at rows,
+//           but for visit(). Failure: Error not_found, if the table was dropped meanwhile (nobody
+//           sees what was read then); corruption for rows that are damaged; what trees throw.
+// Thread-safety: as TableAccess.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "palimpsest/table.h"
+
+#include "engine/definitions/table_state.h"
+#include "engine/rows/table_access.h"
+#include "txn/transaction.h"
+
+namespace palimpsest::engine {
+
+class TableReads {
+ public:
+  /// Null `in`: in no transaction. Both outlive it. Throws not_found.
+  TableReads(txn::Transaction* in, const TableState& table) : access_(in, table) {}
+
+  /// False if there is no such row.
+  bool read(const Key& key, ReadRow use) const;
+  /// Brings the pages of all keys into memory first, their reads overlapping.
+  void read_many(std::span<const Key> keys, ReadRows use) const;
+  void visit(const Range& range, VisitRow visit, Direction direction) const;
+  /// The row with these values in all columns of a unique index; none has a null there.
+  bool read_by_index(std::string_view index, const Key& key, ReadRow use) const;
+
+ private:
+  bool read_encoded(ByteView key, ReadRow use, btree::LastLeaf* last) const;
+  void show(ByteView key, ByteView bytes, ReadRow use) const;
+
+  TableAccess access_;
+};
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,119 @@
+#include "engine/rows/table_writes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "engine/rows/table_access.h"
+#include "engine/rows/write_step.h"
+#include "engine/tables/column_value.h"
+
+namespace palimpsest::engine {
+namespace {
+
+[[noreturn]] void refuse_column(const TableFormat& format, std::string_view column,
+                                std::string_view why) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("table \"{}\", column \"{}\": {}", format.schema().name, column, why));
+}
+
+/// Changes that fit their columns, which are those of the row, each there once.
+std::vector<ColumnChange> resolve(const TableFormat& format, const Changes& changes) {
+  std::vector<ColumnChange> resolved;
+  resolved.reserve(changes.span().size());
+  for (const Change& change : changes.span()) {
+    const auto column = format.rows().find_column(change.column);
+    if (!column) {
+      refuse_column(format, change.column, "there is no such column");
+    }
+    if (format.key_position(*column)) {
+      refuse_column(format, change.column, "a column of the key is not changed");
+    }
+    if (std::ranges::find(resolved, *column, &ColumnChange::column) != resolved.end()) {
+      refuse_column(format, change.column, "it is changed twice");
+    }
+    require_fit(format.schema().name, format.schema().columns[*column], change.value);
+    resolved.push_back({.column = *column, .value = change.value});
+  }
+  return resolved;
+}
+
+}  // namespace
+
+// The transaction has published that it changes something before it asks who changes the
+// definition: invariant (1) of definitions/table_state.h.
+template <class Work>
+Outcome TableWrites::statement(const Work& work) const {
+  return in_->statement([&](const btree::WriteContext& by) {
+    if (table_->is_changed_by_another(*in_)) [[unlikely]] {
+      return Outcome(OutcomeKind::conflict, {.table = table_->name(), .index = {}, .key = {}});
+    }
+    const TableDefinition* const definition = table_->visible_to(in_);
+    if (definition == nullptr) [[unlikely]] {
+      refuse_missing_table(*table_);
+    }
+    return work(WriteStep(by, *definition));
+  });
+}
+
+Outcome TableWrites::insert(const Values& row) const {
+  return statement([&](const WriteStep& step) {
+    NewRow made(step.definition(), row);
+    return step.insert(made);
+  });
+}
+
+Outcome TableWrites::insert(const EncodedRow& row) const {
+  return statement([&](const WriteStep& step) {
+    NewRow made(step.definition(), row);
+    return step.insert(made);
+  });
+}
+
+Outcome TableWrites::upsert(const Values& row) const {
+  return statement([&](const WriteStep& step) {
+    NewRow made(step.definition(), row);
+    return step.upsert(made);
+  });
+}
+
+Outcome TableWrites::upsert(const EncodedRow& row) const {
+  return statement([&](const WriteStep& step) {
+    NewRow made(step.definition(), row);
+    return step.upsert(made);
+  });
+}
+
+Outcome TableWrites::update(const Key& key, const Changes& changes) const {
+  return statement([&](const WriteStep& step) {
+    KeyMemory memory;
+    const std::vector<ColumnChange> resolved = resolve(step.format(), changes);
+    return step.update(step.key_space().whole(key, memory), resolved);
+  });
+}
+
+Outcome TableWrites::modify(const Key& key, EditRow edit) const {
+  return statement([&](const WriteStep& step) {
+    KeyMemory memory;
+    return step.modify(step.key_space().whole(key, memory), edit);
+  });
+}
+
+Outcome TableWrites::rewrite(const Key& key, RewriteRow rewrite) const {
+  return statement([&](const WriteStep& step) {
+    KeyMemory memory;
+    return step.rewrite(step.key_space().whole(key, memory), rewrite);
+  });
+}
+
+Outcome TableWrites::erase(const Key& key) const {
+  return statement([&](const WriteStep& step) {
+    KeyMemory memory;
+    return step.erase(step.key_space().whole(key, memory));
+  });
+}
+
+}  // namespace palimpsest::engine

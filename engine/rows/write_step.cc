@@ -1,0 +1,259 @@
+#include "engine/rows/write_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "palimpsest/error.h"
+
+#include "engine/rows/refused.h"
+#include "engine/rows/row_messages.h"
+#include "engine/tables/column_value.h"
+#include "engine/tables/value_text.h"
+
+namespace palimpsest::engine {
+namespace {
+
+[[noreturn]] void refuse_row(const TableFormat& format, const std::string& why) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("table \"{}\": {}", format.schema().name, why));
+}
+
+/// All values of a row that was read, which must be one of the table.
+std::span<const Value> values_of(const TableFormat& format, ByteView key, ByteView row,
+                                 RowValues& memory) {
+  if (const auto fault = format.rows().validate(row)) {
+    refuse_damaged_row(format, key, *fault);
+  }
+  return memory.of(format, key, row);
+}
+
+}  // namespace
+
+// Rows to be written
+
+NewRow::NewRow(const TableDefinition& definition, const Values& row) : values_(row.span()) {
+  const TableFormat& format = *definition.format;
+  const TableSchema& schema = format.schema();
+  if (values_.size() != schema.columns.size()) [[unlikely]] {
+    refuse_row(format, fmt::format("a row of {} values, it has {} columns", values_.size(),
+                                   schema.columns.size()));
+  }
+  key_ = KeySpace(format, *definition.rows).whole_of_row(values_, key_memory_);
+  if (format.is_key_value()) {
+    const std::size_t column = 1 - format.keys().columns()[0];
+    require_fit(schema.name, schema.columns[column], values_[column]);
+    bytes_ = values_[column].as_bytes();
+    return;
+  }
+  format.rows().encode(values_, encoded_);
+  bytes_ = encoded_;
+}
+
+NewRow::NewRow(const TableDefinition& definition, const EncodedRow& row)
+    : key_(
+          KeySpace(*definition.format, *definition.rows).whole(Key::encoded(row.key), key_memory_)),
+      bytes_(row.bytes) {
+  const TableFormat& format = *definition.format;
+  if (format.is_key_value()) {
+    if (bytes_.size() > kRowBytesMax) [[unlikely]] {
+      refuse_row(format, fmt::format("a row of {} bytes beside its key, it has at most {}",
+                                     bytes_.size(), kRowBytesMax));
+    }
+    return;
+  }
+  DecodedKey decoded;
+  if (const auto fault = format.keys().decode(key_, decoded)) {
+    refuse_row(format, *fault);
+  }
+  if (const auto fault = format.rows().validate(bytes_)) {
+    refuse_row(format, *fault);
+  }
+}
+
+std::span<const Value> NewRow::values(const TableFormat& format) {
+  if (values_.empty()) {
+    values_ = decoded_.of(format, key_, bytes_);
+  }
+  return values_;
+}
+
+// Steps
+
+Outcome WriteStep::outcome_of(const btree::WriteOutcome& written, ByteView key) const {
+  if (written.conflict) [[unlikely]] {
+    return refused(OutcomeKind::conflict, format(), key);
+  }
+  return written.existed ? Outcome() : refused(OutcomeKind::absent, format(), key);
+}
+
+/// Nothing if the row does not lie in its leaf: `change` was not called, and nothing has happened.
+template <class Change>
+std::optional<btree::WriteOutcome> WriteStep::modify_in_leaf(ByteView key, Change& change) const {
+  try {
+    return rows().modify(*by_, key, change, last_);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_argument || change.was_called()) {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
+
+/// From then on nobody else changes the row, nor the entries that name it.
+Outcome WriteStep::claim_and_read(ByteView key, std::string& row) const {
+  Outcome claimed = outcome_of(rows().claim(*by_, key, last_), key);
+  if (!claimed) {
+    return claimed;
+  }
+  if (!rows().lookup(key, row, last_)) {
+    return refused(OutcomeKind::absent, format(), key);  // only if nothing is claimed, by a switch
+  }
+  require_fitting(format(), key, row);
+  return claimed;
+}
+
+Outcome WriteStep::store(ByteView key, ByteView row) const {
+  return outcome_of(rows().update(*by_, key, row, last_), key);
+}
+
+Outcome WriteStep::replace(ByteView key, ByteView before, ByteView after) const {
+  if (has_indexes()) {
+    RowValues memory_before;
+    RowValues memory_after;
+    Outcome outcome = entries(key).replace(values_of(format(), key, before, memory_before),
+                                           memory_after.of(format(), key, after));
+    if (!outcome) {
+      return outcome;
+    }
+  }
+  return store(key, after);
+}
+
+Outcome WriteStep::replace(ByteView key, ByteView before, NewRow& after) const {
+  RowValues memory;
+  Outcome outcome =
+      entries(key).replace(values_of(format(), key, before, memory), after.values(format()));
+  return outcome ? store(key, after.bytes()) : outcome;
+}
+
+Outcome WriteStep::insert(NewRow& row) const {
+  const btree::WriteOutcome written = rows().insert(*by_, row.key(), row.bytes(), last_);
+  if (written.conflict || written.existed) {
+    return refused(written.conflict ? OutcomeKind::conflict : OutcomeKind::exists, format(),
+                   row.key());
+  }
+  return has_indexes() ? entries(row.key()).insert(row.values(format())) : Outcome();
+}
+
+Outcome WriteStep::upsert(NewRow& row) const {
+  if (!has_indexes()) {
+    const btree::WriteOutcome written = rows().upsert(*by_, row.key(), row.bytes(), last_);
+    return written.conflict ? refused(OutcomeKind::conflict, format(), row.key()) : Outcome();
+  }
+  for (;;) {
+    std::string before;
+    const Outcome claimed = claim_and_read(row.key(), before);
+    if (claimed) {
+      return replace(row.key(), before, row);
+    }
+    if (claimed.is_conflict()) {
+      return claimed;
+    }
+    Outcome inserted = insert(row);
+    const bool has_come_between =
+        inserted.kind() == OutcomeKind::exists && inserted.place().index.empty();
+    if (!has_come_between) {
+      return inserted;
+    }
+  }
+}
+
+Outcome WriteStep::update(ByteView key, std::span<const ColumnChange> changes) const {
+  if (format().is_key_value() && !has_indexes() && changes.size() == 1) {
+    return store(key, changes[0].value.as_bytes());
+  }
+  const bool in_place = format().rows().are_in_place(changes) &&
+                        std::ranges::none_of(changes, [&](const ColumnChange& change) {
+                          return format().is_indexed(change.column);
+                        });
+  if (in_place) {
+    ColumnsInPlace change(format(), key, changes);
+    if (const auto written = modify_in_leaf(key, change)) {
+      change.require_done();
+      return outcome_of(*written, key);
+    }
+  }
+  return update_claimed(key, changes);
+}
+
+Outcome WriteStep::update_claimed(ByteView key, std::span<const ColumnChange> changes) const {
+  std::string before;
+  Outcome claimed = claim_and_read(key, before);
+  if (!claimed) {
+    return claimed;
+  }
+  std::string after;
+  format().rows().change(before, changes, after);
+  return replace(key, before, after);
+}
+
+Outcome WriteStep::modify(ByteView key, EditRow edit) const {
+  EditInPlace change(format(), key, edit);
+  const auto written = modify_in_leaf(key, change);
+  if (!written) {
+    refuse_row(format(), fmt::format("the row {} is too large for its page and cannot be edited in "
+                                     "place",
+                                     text_of_key(format().keys(), key)));
+  }
+  change.require_done();
+  return outcome_of(*written, key);
+}
+
+Outcome WriteStep::rewrite(ByteView key, RewriteRow rewrite) const {
+  RewriteInPlace change(format(), key, rewrite);
+  const auto written = modify_in_leaf(key, change);
+  if (!written) {
+    return rewrite_claimed(key, change);
+  }
+  Outcome outcome = outcome_of(*written, key);
+  if (!outcome || change.is_stored()) {
+    return outcome;
+  }
+  change.require_done();
+  if (!change.moves_entries()) {
+    return store(key, change.kept());
+  }
+  std::string before;
+  outcome = claim_and_read(key, before);  // it is claimed, and nobody has changed it since
+  return outcome ? replace(key, before, change.kept()) : outcome;
+}
+
+Outcome WriteStep::rewrite_claimed(ByteView key, RewriteInPlace& rewrite) const {
+  std::string before;
+  Outcome claimed = claim_and_read(key, before);
+  if (!claimed) {
+    return claimed;
+  }
+  rewrite.look_at(before);
+  rewrite.require_done();
+  return rewrite.moves_entries() ? replace(key, before, rewrite.kept())
+                                 : store(key, rewrite.kept());
+}
+
+Outcome WriteStep::erase(ByteView key) const {
+  if (has_indexes()) {
+    std::string before;
+    Outcome outcome = claim_and_read(key, before);
+    if (outcome) {
+      RowValues memory;
+      outcome = entries(key).remove(values_of(format(), key, before, memory));
+    }
+    if (!outcome) {
+      return outcome;
+    }
+  }
+  return outcome_of(rows().remove(*by_, key, last_), key);
+}
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,74 @@
+#include "engine/tables/table_format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "base/check.h"
+
+namespace palimpsest::detail {
+namespace {
+
+TableFormat::Index format_of(const TableSchema& table, const IndexSchema& index) {
+  TableFormat::Index format{.codec = engine::IndexCodec(table, index), .columns = {}};
+  for (const std::string& name : index.columns) {
+    format.columns.push_back(*table.find_column(name));
+  }
+  return format;
+}
+
+bool is_plain_bytes(const DataType& type) noexcept {
+  return (type.type == ColumnType::bytes || type.type == ColumnType::varchar) && !type.nullable &&
+         type.length == kVarcharBytesMax;
+}
+
+}  // namespace
+
+TableFormat::TableFormat(engine::StoredTable stored)
+    : stored_(std::move(stored)),
+      rows_(stored_.schema),
+      keys_(stored_.schema),
+      indexed_(stored_.schema.columns.size()) {
+  for (const engine::StoredIndex& index : stored_.indexes) {
+    indexes_.push_back(format_of(stored_.schema, index.schema));
+    for (const std::size_t column : indexes_.back().columns) {
+      indexed_[column] = true;
+    }
+  }
+  const TableSchema& table = stored_.schema;
+  key_value_ = table.columns.size() == 2 && table.key.size() == 1 &&
+               std::all_of(table.columns.begin(), table.columns.end(),
+                           [](const auto& column) { return is_plain_bytes(column.type); });
+}
+
+std::optional<std::size_t> TableFormat::find_index(std::string_view name) const noexcept {
+  const auto found =
+      std::find_if(stored_.indexes.begin(), stored_.indexes.end(),
+                   [&](const engine::StoredIndex& index) { return index.schema.name == name; });
+  return found == stored_.indexes.end()
+             ? std::nullopt
+             : std::optional(static_cast<std::size_t>(found - stored_.indexes.begin()));
+}
+
+std::optional<std::size_t> TableFormat::key_position(std::size_t column) const noexcept {
+  const auto numbers = keys_.columns();
+  const auto found = std::find(numbers.begin(), numbers.end(), column);
+  return found == numbers.end() ? std::nullopt
+                                : std::optional(static_cast<std::size_t>(found - numbers.begin()));
+}
+
+std::span<const Value> KeyParts::values(const TableFormat& format, ByteView key) {
+  if (!decoded_) {
+    if (const auto fault = format.keys().decode(key, parts_)) {
+      throw Error(ErrorCode::corruption,
+                  fmt::format("table \"{}\": a key is damaged: {}", format.schema().name, *fault));
+    }
+    decoded_ = true;
+  }
+  return parts_.values();
+}
+
+}  // namespace palimpsest::detail

@@ -1,0 +1,161 @@
+// Rows as C++ structs: a table whose columns are members, checked once and then copied, not looked
+// up.
+//
+//   struct Account {
+//     std::int64_t id = 0;
+//     std::string owner{};
+//     Decimal balance{};
+//     std::optional<Date> closed{};
+//   };
+//   const TableOf<Account> accounts(database.table("account"), {{"id", &Account::id},
+//                                                               {"owner", &Account::owner},
+//                                                               {"balance", &Account::balance},
+//                                                               {"closed", &Account::closed}});
+//   accounts.insert(transaction, {.id = 7, .owner = "Ada"}).require();
+//   std::optional<Account> ada = accounts.get(transaction, {7});
+//   accounts.modify(transaction, {7}, [](Account& account) { account.balance += fee; }).require();
+//
+// A member is what its column holds: bool, std::int8_t to std::int64_t, float, double, Date,
+// Timestamp, Decimal; std::string for text and bytes; std::array<char, n> for character(n), with
+// the spaces at its end; an enum for integers as wide as it is; std::optional of these for columns
+// that may be null, and only for those. Numbers, dates and arrays that follow each other in the
+// struct as their columns do in the table are copied at once.
+// Columns without a member are not read, and stay as they are when a row is modified; who inserts
+// has them all. Members without a column stay as they are made.
+//
+// Small, copied freely; must not outlive its database.
+// Thread-safety: all functions, from any thread.
+// Failure: the constructor throws Error invalid_argument for columns that are not there, or are
+//          there twice, and members of another type, naming table and column; the functions, for
+//          values that a column cannot hold. Otherwise as table.h.
+#pragma once
+
+#include <exception>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "palimpsest/key.h"
+#include "palimpsest/outcome.h"
+#include "palimpsest/row.h"
+#include "palimpsest/struct_map.h"
+#include "palimpsest/table.h"
+#include "palimpsest/transaction.h"
+
+namespace palimpsest {
+
+template <class Struct>
+class TableOf {
+ public:
+  /// A column and its member: {"id", &Account::id}.
+  using Member = detail::MemberOf<Struct>;
+
+  TableOf(Table table, std::initializer_list<Member> members)
+      : table_(std::move(table)), map_(table_.format(), members) {}
+
+  /// For ranges, indexes and erasing: its rows are read by of().
+  [[nodiscard]] const Table& table() const noexcept { return table_; }
+
+  // Reading
+
+  /// A row of the table as a struct; it keeps nothing of the row.
+  [[nodiscard]] Struct of(const RowView& row) const { return map_.of(row); }
+  /// The same into a struct that is there: its texts keep their memory.
+  void read(const RowView& row, Struct& into) const { map_.read(row, into); }
+  /// Nothing if there is no such row.
+  [[nodiscard]] std::optional<Struct> get(const Key& key) const { return get_in(nullptr, key); }
+  [[nodiscard]] std::optional<Struct> get(const Transaction& in, const Key& key) const {
+    return get_in(&in, key);
+  }
+
+  // Writing: outcomes as those of Table.
+
+  Outcome insert(const Struct& row) const {
+    const detail::StructBytes bytes = map_.encode(row);
+    return table_.insert(EncodedRow{bytes.key, bytes.bytes});
+  }
+  Outcome insert(Transaction& in, const Struct& row) const {
+    const detail::StructBytes bytes = map_.encode(row);
+    return table_.insert(in, EncodedRow{bytes.key, bytes.bytes});
+  }
+  Outcome upsert(const Struct& row) const {
+    const detail::StructBytes bytes = map_.encode(row);
+    return table_.upsert(EncodedRow{bytes.key, bytes.bytes});
+  }
+  Outcome upsert(Transaction& in, const Struct& row) const {
+    const detail::StructBytes bytes = map_.encode(row);
+    return table_.upsert(in, EncodedRow{bytes.key, bytes.bytes});
+  }
+  /// Replaces the row with the struct's key. Done, absent, conflict, or exists where a unique index
+  /// has another row.
+  Outcome update(const Struct& row) const {
+    const detail::StructBytes bytes = map_.encode(row);
+    return table_.rewrite(Key::encoded(bytes.key), [&](const RowView&) { return view(bytes); });
+  }
+  Outcome update(Transaction& in, const Struct& row) const {
+    const detail::StructBytes bytes = map_.encode(row);
+    return table_.rewrite(in, Key::encoded(bytes.key), [&](const RowView&) { return view(bytes); });
+  }
+
+  /// Reads a row, calls edit(Struct&) and writes what it has become, in one step: nobody else
+  /// changes the row in between. The row's page is latched: `edit` must neither block nor use the
+  /// engine, and leaves the key as it is. It may be called again on the row as it has become. What
+  /// it throws is thrown on, and the row stays as it was. Outcomes as update().
+  template <class Edit>
+    requires std::is_invocable_v<Edit&, Struct&>
+  Outcome modify(const Key& key, Edit&& edit) const {
+    return modify_in([&](RewriteRow rewrite) { return table_.rewrite(key, rewrite); }, edit);
+  }
+  template <class Edit>
+    requires std::is_invocable_v<Edit&, Struct&>
+  Outcome modify(Transaction& in, const Key& key, Edit&& edit) const {
+    return modify_in([&](RewriteRow rewrite) { return table_.rewrite(in, key, rewrite); }, edit);
+  }
+
+  /// Done, absent or conflict.
+  Outcome erase(const Key& key) const { return table_.erase(key); }
+  Outcome erase(Transaction& in, const Key& key) const { return table_.erase(in, key); }
+
+ private:
+  [[nodiscard]] static std::string_view view(const detail::StructBytes& bytes) noexcept {
+    return bytes.bytes;
+  }
+
+  [[nodiscard]] std::optional<Struct> get_in(const Transaction* in, const Key& key) const {
+    std::optional<Struct> found;
+    const auto use = [&](const RowView& row) { map_.read(row, found.emplace()); };
+    static_cast<void>(in != nullptr ? table_.read(*in, key, use) : table_.read(key, use));
+    return found;
+  }
+
+  /// Nothing is thrown under the latch: it is kept until the call has returned.
+  template <class Rewrite, class Edit>
+  Outcome modify_in(const Rewrite& rewrite, Edit& edit) const {
+    std::string bytes;
+    std::exception_ptr thrown;
+    Outcome outcome = rewrite([&](const RowView& row) -> std::string_view {
+      thrown = nullptr;
+      try {
+        Struct value = map_.of(row);
+        edit(value);
+        map_.change(row, value, bytes);
+        return bytes;
+      } catch (...) {
+        thrown = std::current_exception();
+        return row.bytes();
+      }
+    });
+    if (thrown != nullptr) {
+      std::rethrow_exception(thrown);
+    }
+    return outcome;
+  }
+
+  Table table_;
+  detail::StructMap<Struct> map_;
+};
+
+}  // namespace palimpsest

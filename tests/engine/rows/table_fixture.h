@@ -1,0 +1,141 @@
+// A table in a small database, whose state and trees are made by hand, and the model of what it
+// holds: encoded keys and rows.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "palimpsest/table.h"
+
+#include "engine/definitions/table_state.h"
+#include "engine/rows/row_cursor.h"
+#include "engine/rows/table_reads.h"
+#include "engine/rows/table_writes.h"
+#include "engine/tables/row_values.h"
+#include "tests/engine/database_fixture.h"
+#include "tests/support/error_of.h"
+
+namespace palimpsest::engine::test {
+
+using palimpsest::test::CrashKeeps;
+using palimpsest::test::error_of;
+using palimpsest::test::SimDisk;
+
+class OneTable {
+ public:
+  explicit OneTable(TableSchema schema, std::vector<IndexSchema> indexes = {},
+                    DatabaseOptions options = small_options())
+      : schema_(std::move(schema)), indexes_(std::move(indexes)), options_(std::move(options)) {
+    open();
+  }
+
+  void open() {
+    device_ = disk_.device();
+    database_ = Database::open(*device_, *device_, options_);
+    state_ = std::make_unique<TableState>(schema_.name);
+    define(indexes_);
+  }
+  /// The power fails, and nothing that was not durable survives; all transactions are gone before.
+  /// Opens again.
+  void crash() {
+    const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
+    disk_.power_off();
+    database_.reset();
+    disk_ = crashed;
+    open();
+  }
+  /// A definition with these indexes, which have their entries already.
+  void define(const std::vector<IndexSchema>& indexes) {
+    state_->change_to(definition(indexes));
+    state_->end_change(true);
+  }
+  [[nodiscard]] std::unique_ptr<const TableDefinition> definition(
+      const std::vector<IndexSchema>& indexes) {
+    auto made = std::make_unique<TableDefinition>();
+    made->rows = tree("rows");
+    StoredTable stored{.schema = schema_, .tree = made->rows->id()};
+    for (const IndexSchema& index : indexes) {
+      made->indexes.push_back(tree("index " + index.name));
+      stored.indexes.push_back({.schema = index, .tree = made->indexes.back()->id()});
+    }
+    made->format = std::make_shared<const TableFormat>(std::move(stored));
+    return made;
+  }
+
+  [[nodiscard]] Database& database() noexcept { return *database_; }
+  [[nodiscard]] TableState& state() noexcept { return *state_; }
+  [[nodiscard]] const TableDefinition& current() noexcept { return *state_->visible_to(nullptr); }
+  [[nodiscard]] const TableFormat& format() noexcept { return *current().format; }
+  [[nodiscard]] txn::TransactionPtr begin() { return database_->begin(); }
+  [[nodiscard]] TableWrites in(const txn::TransactionPtr& transaction) {
+    return {*transaction, *state_};
+  }
+  [[nodiscard]] TableReads reads(txn::Transaction* in = nullptr) { return {in, *state_}; }
+
+  /// One write, committed.
+  template <class Write>
+  void committed(const Write& write) {
+    const auto transaction = begin();
+    const Outcome outcome = write(in(transaction));
+    ASSERT_TRUE(outcome.is_done()) << outcome.text();
+    transaction->commit();
+  }
+
+  /// The rows by their keys.
+  [[nodiscard]] Content rows() { return content_of(*current().rows); }
+  /// Success if each index has the entries of these rows, and no others.
+  [[nodiscard]] ::testing::AssertionResult indexes_are_of(const Content& rows) {
+    for (std::size_t index = 0; index < format().indexes().size(); ++index) {
+      Content entries;
+      for (const auto& [key, bytes] : rows) {
+        RowValues values;
+        KeyMemory memory;
+        const IndexEntry entry =
+            format().indexes()[index].codec.encode(values.of(format(), key, bytes), key, memory);
+        entries.emplace(entry.key, entry.value);
+      }
+      if (entries.size() != rows.size() || content_of(*current().indexes[index]) != entries) {
+        return ::testing::AssertionFailure()
+               << "index \"" << format().stored().indexes[index].schema.name
+               << "\" has other entries than the " << rows.size() << " rows";
+      }
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+ private:
+  [[nodiscard]] btree::BTree* tree(const std::string& name) {
+    btree::BTree* found = database_->find_tree(name);
+    return found != nullptr ? found : database_->make_tree(name);
+  }
+
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  TableSchema schema_;
+  std::vector<IndexSchema> indexes_;
+  DatabaseOptions options_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<TableState> state_;
+};
+
+/// People with a number, a unique name and a city.
+[[nodiscard]] inline TableSchema people() {
+  return {.name = "people",
+          .columns = {{"id", types::int32()},
+                      {"name", types::varchar(40)},
+                      {"city", types::nullable(types::varchar(40))},
+                      {"age", types::int32()},
+                      {"note", types::varchar(100'000)}},
+          .key = {"id"}};
+}
+[[nodiscard]] inline std::vector<IndexSchema> indexes_of_people() {
+  return {{.name = "by_city", .columns = {"city", "age"}},
+          {.name = "by_name", .columns = {"name"}, .unique = true}};
+}
+
+}  // namespace palimpsest::engine::test

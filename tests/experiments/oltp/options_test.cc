@@ -1,0 +1,138 @@
+#include "experiments/oltp/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace palimpsest::experiments::oltp {
+namespace {
+
+using testing::HasSubstr;
+
+WorkloadTraits workload() {
+  return {.name = "tpcc", .label = "TPC-C-like", .scale_flag = "warehouses", .scale_max = 100};
+}
+
+StoreTraits engine() {
+  return {.name = "own",
+          .isolations = {Isolation::none, Isolation::snapshot},
+          .durabilities = {Durability::async, Durability::sync},
+          .memory_mib_min = 8};
+}
+
+FlagValues flags() {
+  FlagValues values;
+  values.path = "somewhere";
+  return values;
+}
+
+std::string refusal(const FlagValues& values, const StoreTraits& of = engine()) {
+  try {
+    (void)make_options(values, workload(), of);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(OltpOptions, DefaultsAreAccepted) {
+  const Options options = make_options(flags(), workload(), engine());
+  EXPECT_EQ(options.memory_bytes, std::uint64_t{1} << 30U);
+  EXPECT_EQ(options.scale, 10U);
+  EXPECT_EQ(options.threads, 1U);
+  EXPECT_EQ(options.isolation, Isolation::none);
+  EXPECT_EQ(options.durability, Durability::async);
+  EXPECT_EQ(options.sample, std::chrono::milliseconds(100));
+  EXPECT_FALSE(options.rate.has_value());
+}
+
+TEST(OltpOptions, WhatIsGivenIsTaken) {
+  FlagValues values = flags();
+  values.isolation = "snapshot";
+  values.durability = "sync";
+  values.rate = 2'000;
+  values.threads = 4;
+  values.seed = -3;
+  values.given = {"isolation", "durability", "rate", "threads", "seed"};
+  const Options options = make_options(values, workload(), engine());
+  EXPECT_EQ(options.isolation, Isolation::snapshot);
+  EXPECT_EQ(options.durability, Durability::sync);
+  EXPECT_EQ(options.rate, 2'000);
+  EXPECT_EQ(options.threads, 4U);
+  EXPECT_EQ(options.seed, static_cast<std::uint64_t>(-3));
+}
+
+TEST(OltpOptions, AnEngineThatIsDifferentHasOtherDefaults) {
+  StoreTraits traits = engine();
+  traits.isolations = {Isolation::serializable};
+  traits.durabilities = {Durability::sync};
+  const Options options = make_options(flags(), workload(), traits);
+  EXPECT_EQ(options.isolation, Isolation::serializable);
+  EXPECT_EQ(options.durability, Durability::sync);
+}
+
+TEST(OltpOptions, NonsenseIsRefusedByName) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::pair<std::string, std::function<void(FlagValues&)>>> cases = {
+      {"--threads=0", [](FlagValues& f) { f.threads = 0; }},
+      {"--threads=1025", [](FlagValues& f) { f.threads = 1025; }},
+      {"--warehouses=0", [](FlagValues& f) { f.scale = 0; }},
+      {"--warehouses=101", [](FlagValues& f) { f.scale = 101; }},
+      {"--memory_mib=0", [](FlagValues& f) { f.memory_mib = 0; }},
+      {"--memory_mib=7: too small", [](FlagValues& f) { f.memory_mib = 7; }},
+      {"--seconds=-1", [](FlagValues& f) { f.seconds = -1; }},
+      {"--seconds=nan", [nan](FlagValues& f) { f.seconds = nan; }},
+      {"--warmup=-1", [](FlagValues& f) { f.warmup = -1; }},
+      {"--isolation=some: unknown", [](FlagValues& f) { f.isolation = "some"; }},
+      {"--isolation=serializable: engine own has none, snapshot",
+       [](FlagValues& f) { f.isolation = "serializable"; }},
+      {"--durability=never", [](FlagValues& f) { f.durability = "never"; }},
+      {"--rate=0", [](FlagValues& f) { f.given = {"rate"}; }},
+      {"--rate=-5", [](FlagValues& f) { f.rate = -5; }},
+      {"--rate=nan", [nan](FlagValues& f) { f.rate = nan; }},
+      {"--sample_ms=0", [](FlagValues& f) { f.sample_ms = 0; }},
+      {"--seconds=100000: more than",
+       [](FlagValues& f) {
+         f.seconds = 100'000;
+         f.sample_ms = 10;
+       }},
+      {"--path", [](FlagValues& f) { f.path = ""; }},
+  };
+  for (const auto& [name, break_it] : cases) {
+    FlagValues values = flags();
+    break_it(values);
+    EXPECT_THAT(refusal(values), HasSubstr(name));
+  }
+}
+
+TEST(OltpOptions, ChecksUnderIsolationNoneAreForOneThread) {
+  FlagValues values = flags();
+  values.check = true;
+  EXPECT_EQ(refusal(values), "accepted");
+  values.threads = 2;
+  EXPECT_THAT(refusal(values), HasSubstr("--check: under isolation none"));
+  values.isolation = "snapshot";
+  EXPECT_EQ(refusal(values), "accepted");
+  values.isolation = "none";
+  values.seconds = 0;
+  EXPECT_EQ(refusal(values), "accepted") << "threads load";
+}
+
+TEST(OltpOptions, FlagsWithoutEffectAreRefused) {
+  for (const char* flag : {"warmup", "rate", "sample_ms", "series", "durability"}) {
+    FlagValues values = flags();
+    values.rate = 10;
+    values.given = {flag};
+    EXPECT_EQ(refusal(values), "accepted");
+    values.seconds = 0;
+    EXPECT_EQ(refusal(values), std::string("--") + flag + " means nothing with --seconds=0");
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest::experiments::oltp
