@@ -1,6 +1,7 @@
 #include "experiments/oltp/driver.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
@@ -85,6 +86,8 @@ class Run {
     result_.load.seconds = seconds_since(start);
     bench_->finish_load();
     bench_->close();
+    bench_.reset();
+    (void)::malloc_trim(0);  // what the load has left is not to be counted as the run's memory
     result_.load.settle_seconds = seconds_since(start) - result_.load.seconds;
     result_.load.loaded = true;
   }

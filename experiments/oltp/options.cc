@@ -61,8 +61,8 @@ void check_sense(const FlagValues& flags, const Options& options) {
   check.require(runs, {"warmup", "rate", "sample_ms", "series", "durability"}, "with --seconds=0");
   if (options.check && options.isolation == Isolation::none && options.threads > 1 && runs) {
     throw UsageError(
-        fmt::format("--check: under isolation none only what one thread has done is consistent; "
-                    "--threads={}",
+        fmt::format("--check: under isolation none only one thread is promised a consistent "
+                    "database; --threads={}",
                     options.threads));
   }
   if (options.seconds * 1000 / static_cast<double>(options.sample.count()) > kIntervalsMax) {

@@ -73,7 +73,9 @@ StoreCounts PalimpsestStore::counts() const {
   return {.page_reads = statistics.page_reads,
           .page_writes = statistics.page_writes,
           .log_bytes = statistics.log_device_bytes,
-          .data_bytes = statistics.data_bytes};
+          .data_bytes = statistics.data_bytes,
+          .mapping_table_bytes = statistics.entry_bytes,
+          .orphan_tables = statistics.orphan_tables};
 }
 
 std::string PalimpsestStore::description() const {
