@@ -9,6 +9,19 @@ def number(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
+def quantity(value):
+    """As number(), but three digits of what is below 1."""
+    return f"{value:.3f}" if value is not None and 0 < abs(value) < 1 else number(value)
+
+
+def with_spread(samples):
+    """The median of some runs (samples.py), and half their range."""
+    if samples is None:
+        return number(None)
+    spread = samples.spread
+    return quantity(samples.median) + (f" ±{100 * spread:.0f} %" if spread is not None else "")
+
+
 def ratio(ours, theirs):
     return f"{ours / theirs:.2f}" if ours is not None and theirs else "–"
 

@@ -15,8 +15,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from comparison import cgroup, plan, table  # noqa: E402
-from common import comparisons  # noqa: E402
+from comparison import plan, table  # noqa: E402
+from common import cgroup, comparisons  # noqa: E402
 from common.comparisons import Failure, say  # noqa: E402
 from common.processes import reason_of, run_process  # noqa: E402
 from comparison.fio import Fio  # noqa: E402
@@ -136,7 +136,7 @@ class Comparison:
             cap = None
             if scenario.capped:
                 cgroup.drop_page_cache()
-                limit = plan.cap_bytes(run.config, scenario.memory_mib)
+                limit = cgroup.cap_bytes(run.config.engine, scenario.memory_mib)
                 cap = stack.enter_context(cgroup.MemoryCap(limit))
             try:
                 run_process(command, timeout, cap, errors)

@@ -75,7 +75,8 @@ class Run {
                            .data_bytes = scale_.data_bytes,
                            .sessions_max = options_.threads + 1,  // and that of the check
                            .isolation = options_.isolation,
-                           .durability = options_.durability};
+                           .durability = options_.durability,
+                           .write_conflicts = options_.write_conflicts.value_or(true)};
     result_.asynchronous_interval = settings.asynchronous_interval;
     bench_ = engine_.open(options_, settings);
   }

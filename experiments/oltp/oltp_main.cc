@@ -32,6 +32,9 @@ DEFINE_string(isolation, kDefaults.isolation,
               "none, snapshot or serializable; by default what the engine has");
 DEFINE_string(durability, kDefaults.durability,
               "async: commits return at once and are durable soon; sync: when they are durable");
+DEFINE_string(write_conflicts, kDefaults.write_conflicts,
+              "palimpsest: notice two transactions that change the same row: on, or off with one "
+              "thread");
 DEFINE_double(rate, kDefaults.rate,
               "transactions that arrive each second, of all threads, latency counting from their "
               "arrival; by default a thread starts its next when its last has ended");
@@ -53,6 +56,7 @@ FlagValues read_flags(std::int64_t scale) {
           .warmup = FLAGS_warmup,
           .isolation = FLAGS_isolation,
           .durability = FLAGS_durability,
+          .write_conflicts = FLAGS_write_conflicts,
           .rate = FLAGS_rate,
           .sample_ms = FLAGS_sample_ms,
           .json = FLAGS_json,

@@ -55,6 +55,20 @@ std::optional<double> rate(const FlagValues& flags) {
   return flags.rate;
 }
 
+std::optional<bool> write_conflicts(const FlagValues& flags, const StoreTraits& engine) {
+  const bool look = parse_switch("write_conflicts", flags.write_conflicts);
+  if (!engine.may_ignore_conflicts) {
+    MeaningCheck(flags.given)
+        .require(false, {"write_conflicts"}, fmt::format("to engine {}", engine.name));
+    return std::nullopt;
+  }
+  if (!look && flags.threads > 1) {
+    throw UsageError(
+        fmt::format("--write_conflicts=off: for one thread only; --threads={}", flags.threads));
+  }
+  return look;
+}
+
 void check_sense(const FlagValues& flags, const Options& options) {
   const MeaningCheck check(flags.given);
   const bool runs = options.seconds > 0;
@@ -63,8 +77,6 @@ void check_sense(const FlagValues& flags, const Options& options) {
     throw UsageError(
         fmt::format("--check: under isolation none only one thread is promised a consistent "
                     "database; --threads={}",
-                    options.threads)); "
-                    "--threads={}",
                     options.threads));
   }
   if (options.seconds * 1000 / static_cast<double>(options.sample.count()) > kIntervalsMax) {
@@ -91,6 +103,7 @@ Options make_options(const FlagValues& flags, const WorkloadTraits& workload,
   options.durability =
       choose("durability", flags.durability, std::array{Durability::async, Durability::sync},
              engine.durabilities, engine.name);
+  options.write_conflicts = write_conflicts(flags, engine);
   options.rate = rate(flags);
   options.sample =
       std::chrono::milliseconds(in_range("sample_ms", flags.sample_ms, 1, kSampleMsMax));

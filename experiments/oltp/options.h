@@ -32,6 +32,7 @@ struct FlagValues {
   double warmup = 2;
   std::string isolation;
   std::string durability;
+  std::string write_conflicts = "on";
   double rate = 0;
   std::int64_t sample_ms = 100;
   std::string json;
@@ -52,6 +53,7 @@ struct Options {
   double warmup_seconds = 0;
   Isolation isolation = Isolation::none;
   Durability durability = Durability::async;
+  std::optional<bool> write_conflicts;  ///< nothing: the engine has no choice
   std::optional<double> rate;  ///< transactions that arrive each second; nothing: closed loop
   std::chrono::milliseconds sample{};  ///< length of an interval of the series
   std::string json_file;               ///< empty: none; "-": standard output

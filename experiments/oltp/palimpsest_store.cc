@@ -9,6 +9,7 @@ Options options_of(const StoreSettings& settings) {
   Options options;
   options.memory_bytes = settings.memory_bytes;
   options.asynchronous_interval = settings.asynchronous_interval;
+  options.experimental.write_conflicts = settings.write_conflicts;
   return options;
 }
 
@@ -101,7 +102,8 @@ StoreEntry<PalimpsestStore> palimpsest_store() {
   return {.traits = {.name = "palimpsest",
                      .isolations = {Isolation::none},
                      .durabilities = {Durability::async, Durability::sync},
-                     .memory_mib_min = 8},
+                     .memory_mib_min = 8,
+                     .may_ignore_conflicts = true},
           .open = [](const StoreSettings& settings) {
             return std::make_unique<PalimpsestStore>(settings);
           }};

@@ -49,6 +49,8 @@ json workload_json(const Options& options, const Workload& workload, const RunRe
           {"asynchronous_interval_ms", options.durability == Durability::async
                                            ? json(result.asynchronous_interval.count())
                                            : json(nullptr)},
+          {"write_conflicts",
+           options.write_conflicts ? json(*options.write_conflicts) : json(nullptr)},
           {"rate", options.rate ? json(*options.rate) : json(nullptr)},
           {"warmup_seconds", options.warmup_seconds},
           {"seed", options.seed},

@@ -115,6 +115,7 @@ struct StoreSettings {
   std::uint32_t sessions_max = 0;   ///< most sessions open at once
   Isolation isolation = Isolation::none;
   Durability durability = Durability::async;
+  bool write_conflicts = true;  ///< off: see StoreTraits::may_ignore_conflicts
   /// Asynchronous commits are on their way to disk after this long: an engine without such a thread
   /// has its log flushed so often (common/periodic_task.h).
   std::chrono::milliseconds asynchronous_interval{10};
@@ -182,6 +183,9 @@ struct StoreTraits {
   std::vector<Durability> durabilities;  ///< likewise
   std::uint32_t memory_mib_min = 1;
   std::uint32_t load_threads_max = 0;  ///< 0: loads gain from any number of threads
+  /// Whether it can run without looking for conflicts, one transaction at a time; for measuring what
+  /// looking costs.
+  bool may_ignore_conflicts = false;
 };
 
 /// An engine as drivers are given it.

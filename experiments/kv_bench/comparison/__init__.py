@@ -1,4 +1,4 @@
-"""The parts of compare.py: what is run (plan), under which memory cap, what the device can do, tables.
+"""The parts of compare.py: what is run (plan), what the device can do, tables.
 
 What other benchmarks use too lies in experiments/common.
 """

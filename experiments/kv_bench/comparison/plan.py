@@ -7,14 +7,6 @@ VALUE_BYTES = 120
 PAGE_KIB = 4
 RECORD_BYTES = KEY_BYTES + VALUE_BYTES
 
-# What a process may use beyond the engine's memory, as a share of it and in MiB. Ours keeps its number;
-# the rest is code, stacks and kernel structures. RocksDB and WiredTiger count their caches only, and
-# their allocators lose much (WiredTiger twice the number at 64 MiB); both bypass the page cache, so
-# that the allowance gains them nothing. LMDB's cache *is* the page cache: it gets the number and its
-# process.
-ALLOWANCE = {"palimpsest": (0.05, 32), "lmdb": (0.0, 16), "rocksdb": (0.25, 64),
-             "wiredtiger": (1.0, 128)}
-
 # Disk used per byte of records, by the time a scenario ends: page headers and fill, copies on write,
 # compactions under way. Measured at small scale and rounded up.
 DISK_FACTOR = {"palimpsest": 2.0, "lmdb": 3.5, "rocksdb": 2.5, "wiredtiger": 3.0}
@@ -127,12 +119,6 @@ def runs_of(scenario, repetitions, engines, with_fio):
                 runs += [Run(scenario, workload, threads, config, repetition)
                          for config in configs]
     return runs
-
-
-def cap_bytes(config, memory_mib):
-    """What the process may use in all, page cache included."""
-    share, process_mib = ALLOWANCE[config.engine]
-    return int((memory_mib * (1 + share) + process_mib) * MIB)
 
 
 def seconds_of(scenario, repetitions, engines, with_fio):

@@ -6,6 +6,7 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(TOP, "experiments", "kv_bench"))
 from comparison import fio, plan, table  # noqa: E402
+from common import cgroup  # noqa: E402
 
 ROW = ("beyond-memory", "mixed", 8)
 
@@ -171,7 +172,7 @@ class Plan(unittest.TestCase):
             for scenario in plan.SCALES[scale][1]:
                 if scenario.capped:
                     for config in plan.configs_of(scenario.workloads[1], self.ENGINES):
-                        self.assertLess(plan.cap_bytes(config, scenario.memory_mib),
+                        self.assertLess(cgroup.cap_bytes(config.engine, scenario.memory_mib),
                                         scenario.payload_bytes * 0.6)
 
     def test_quick_is_quick(self):

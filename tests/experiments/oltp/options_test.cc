@@ -123,6 +123,22 @@ TEST(OltpOptions, ChecksUnderIsolationNoneAreForOneThread) {
   EXPECT_EQ(refusal(values), "accepted") << "threads load";
 }
 
+TEST(OltpOptions, ConflictsAreIgnoredByEnginesThatCanAndOneThread) {
+  FlagValues values = flags();
+  EXPECT_EQ(make_options(values, workload(), engine()).write_conflicts, std::nullopt);
+  StoreTraits careless = engine();
+  careless.may_ignore_conflicts = true;
+  EXPECT_EQ(make_options(values, workload(), careless).write_conflicts, true);
+  values.write_conflicts = "off";
+  values.given = {"write_conflicts"};
+  EXPECT_EQ(make_options(values, workload(), careless).write_conflicts, false);
+  EXPECT_EQ(refusal(values), "--write_conflicts means nothing to engine own");
+  values.threads = 2;
+  EXPECT_THAT(refusal(values, careless), HasSubstr("--write_conflicts=off: for one thread only"));
+  values.write_conflicts = "maybe";
+  EXPECT_THAT(refusal(values, careless), HasSubstr("on or off"));
+}
+
 TEST(OltpOptions, FlagsWithoutEffectAreRefused) {
   for (const char* flag : {"warmup", "rate", "sample_ms", "series", "durability"}) {
     FlagValues values = flags();

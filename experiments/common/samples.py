@@ -1,0 +1,36 @@
+"""What several runs of the same thing come to."""
+import dataclasses
+import statistics
+
+
+@dataclasses.dataclass(frozen=True)
+class Samples:
+    """The values of some runs, at least one."""
+    values: tuple
+
+    @staticmethod
+    def of(values):
+        """Those that are not None, or None if there are no others."""
+        present = tuple(value for value in values if value is not None)
+        return Samples(present) if present else None
+
+    @property
+    def median(self):
+        return statistics.median(self.values)
+
+    @property
+    def least(self):
+        return min(self.values)
+
+    @property
+    def most(self):
+        return max(self.values)
+
+    @property
+    def spread(self):
+        """Half the range over the median; None where that means nothing."""
+        return (self.most - self.least) / 2 / self.median if self.median else None
+
+    def apart_from(self, other):
+        """Whether no value of one lies within the range of the other."""
+        return self.most < other.least or other.most < self.least

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Compares Palimpsest with RocksDB, WiredTiger and LMDB at TPC-C: `make bench-oltp`.
+
+Loads each engine once for each size, runs all of them in turns on copies of that, prints one table, and
+removes the data. Results stay in one directory per comparison, a JSON file and a series a run;
+--resume goes on with one that was interrupted. docs/benchmarks.md explains.
+"""
+import argparse
+import contextlib
+import dataclasses
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from comparison import plan, table  # noqa: E402
+from common import cgroup, comparisons  # noqa: E402
+from common.comparisons import Failure, say  # noqa: E402
+from common.databases import Databases, check_free  # noqa: E402
+from common.processes import reason_of, run_process  # noqa: E402
+from common.source import commit_of_source  # noqa: E402
+
+CONFIG_SCHEMA_VERSION = 1
+TIMEOUT_BEYOND_SECONDS = 180  # a run that takes this much longer than planned hangs
+LOAD_TIMEOUT_SECONDS = 3600
+
+
+class Comparison:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.scale = plan.SCALES[arguments.scale]
+        self.engines = [engine for engine in plan.ENGINES if engine in arguments.engines]
+        self.scenarios = [scenario for scenario in self.scale.scenarios
+                          if arguments.scenario in (None, scenario.name)]
+        stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+        self.results_directory = arguments.resume or os.path.join(
+            arguments.results, f"{stamp}-oltp-{arguments.scale}")
+        self.data = os.path.join(arguments.data, f"oltp-bench-{os.getpid()}")
+        self.results = table.Results()
+        self.databases = None
+
+    # Before anything is run
+
+    def check(self):
+        """Says what will happen and whether it can; leaves out what cannot."""
+        for engine in self.engines:
+            if not os.access(self.binary(engine), os.X_OK):
+                raise Failure(f"{self.binary(engine)} is not there; build it with "
+                              "PALIMPSEST_BENCH_PEERS=ON")
+        obstacle = cgroup.obstacle()
+        if obstacle:
+            skipped = [scenario.name for scenario in self.scenarios if scenario.capped]
+            self.scenarios = [scenario for scenario in self.scenarios if not scenario.capped]
+            say(f"{obstacle}; left out: {', '.join(skipped) or 'nothing'}")
+        if not self.scenarios:
+            raise Failure("nothing left to run")
+        self.check_resumed()
+        os.makedirs(self.arguments.data, exist_ok=True)
+        check_free(self.arguments.data,
+                   max(plan.disk_bytes(scenario, self.engines) for scenario in self.scenarios),
+                   "the comparison")
+        say(f"about {sum(map(self.estimate, self.scenarios)) / 60:.0f} minutes" +
+            (f"; no run starts that would end after {self.minutes:.0f}" if self.minutes else ""))
+
+    @property
+    def minutes(self):
+        return self.arguments.minutes or self.scale.minutes
+
+    def estimate(self, scenario):
+        return plan.seconds_of(scenario, self.scale.repetitions, self.engines)
+
+    def config(self):
+        """What makes two parts of a comparison one."""
+        return json.loads(json.dumps({
+            "schema_version": CONFIG_SCHEMA_VERSION, "scale": self.arguments.scale,
+            "commit": commit_of_source(), "engines": self.engines,
+            "repetitions": self.scale.repetitions,
+            "scenarios": [dataclasses.asdict(scenario) for scenario in self.scenarios],
+            "configs": [dataclasses.asdict(config) for config in plan.CONFIGS],
+            "cap_allowance": cgroup.ALLOWANCE}))
+
+    def check_resumed(self):
+        """Takes up what has been measured already."""
+        if not self.arguments.resume:
+            return
+        try:
+            with open(self.result_file("config.json"), encoding="utf-8") as file:
+                before = json.load(file)
+        except OSError as error:
+            raise Failure(f"{self.results_directory} holds no comparison: {error}") from error
+        differing = [name for name, value in self.config().items() if before.get(name) != value]
+        if differing:
+            raise Failure(f"{self.results_directory} was begun otherwise ({', '.join(differing)}); "
+                          "a comparison goes on as it was begun")
+
+    def earlier_result(self, run):
+        """Of a resumed comparison; None if that run is still to be made, or to be made again."""
+        try:
+            with open(self.result_file(run.file_stem + ".json"), encoding="utf-8") as file:
+                result = json.load(file)
+        except (OSError, ValueError):
+            return None
+        return None if "failed" in result else result
+
+    # Running
+
+    def run(self):
+        os.makedirs(self.results_directory, exist_ok=True)
+        say(f"results in {self.results_directory}")
+        with open(self.result_file("config.json"), "w", encoding="utf-8") as file:
+            json.dump(self.config(), file, indent=2)
+        begin = time.monotonic()
+        done, whole = 0, sum(map(self.estimate, self.scenarios))
+        for scenario in self.scenarios:  # each gets its share of the time, and what others left
+            done += self.estimate(scenario)
+            end = begin + self.minutes * 60 * done / whole if self.minutes else None
+            os.makedirs(self.result_file(scenario.name), exist_ok=True)
+            self.databases = Databases(self.data)
+            try:
+                self.run_scenario(scenario, end)
+            finally:
+                self.databases.remove_all()
+
+    def run_scenario(self, scenario, end):
+        say(scenario.title)
+        left = []
+        for run in plan.runs_of(scenario, self.scale.repetitions, self.engines):
+            earlier = self.earlier_result(run) if self.arguments.resume else None
+            if earlier:
+                self.results.add(run, earlier)
+            else:
+                left.append(run)
+        for engine in self.engines:
+            if any(run.config.engine == engine for run in left):
+                self.load(scenario, engine)
+        for run in left:
+            if end and time.monotonic() + plan.run_seconds(run) > end:
+                say("the time is up; the table shows what was measured")
+                return
+            self.measure(run)
+
+    def load(self, scenario, engine):
+        begin = time.monotonic()
+        command = [self.binary(engine), f"--engine={engine}",
+                   f"--path={self.databases.path(engine)}", f"--warehouses={scenario.warehouses}",
+                   f"--memory_mib={scenario.memory_mib}", "--threads=2", "--seconds=0"]
+        with self.log(f"{scenario.name}/load-{engine}") as errors:
+            try:
+                run_process(command, LOAD_TIMEOUT_SECONDS, errors=errors)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+                raise Failure(f"loading {engine}: {reason_of(error)} in "
+                              f"{self.results_directory}") from error
+        say(f"loaded {engine} in {time.monotonic() - begin:.0f} s")
+
+    def measure(self, run):
+        begin = time.monotonic()
+        with self.databases.copy_of(run.config.engine) as path:
+            result = self.result_of(run, path)
+        with open(self.result_file(run.file_stem + ".json"), "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=2)
+        self.results.add(run, result)
+        outcome = result.get("failed") or f"{table.number(result['tps'])} transactions/s"
+        say(f"{run.label}: {outcome} ({time.monotonic() - begin:.1f} s)")
+
+    def result_of(self, run, path):
+        scenario, json_file = run.scenario, os.path.join(self.data, "result.json")
+        command = [self.binary(run.config.engine), f"--path={path}", *run.flags,
+                   f"--json={json_file}",
+                   f"--series={self.result_file(run.file_stem + '.csv')}"]
+        timeout = scenario.seconds + scenario.warmup + TIMEOUT_BEYOND_SECONDS
+        with self.log(run.file_stem) as errors, contextlib.ExitStack() as stack:
+            cap = None
+            if scenario.capped:
+                cgroup.drop_page_cache()
+                limit = cgroup.cap_bytes(run.config.engine, scenario.memory_mib)
+                cap = stack.enter_context(cgroup.MemoryCap(limit))
+            try:
+                run_process(command, timeout, cap, errors)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+                return {"failed": reason_of(error), "command": command}
+            with open(json_file, encoding="utf-8") as file:
+                result = json.load(file)
+            result["command"] = command
+            result["cap_bytes"] = cap.limit_bytes if cap else None
+            result["cap_peak_bytes"] = cap.peak_bytes() if cap else None
+            return result
+
+    # Names and files
+
+    def binary(self, engine):
+        name = "tpcc" if engine == "palimpsest" else "tpcc_peers"
+        return os.path.join(self.arguments.build, name)
+
+    def result_file(self, name):
+        return os.path.join(self.results_directory, name)
+
+    def log(self, stem):
+        """A file for what a process says on standard error."""
+        return open(self.result_file(stem + ".log"), "a", encoding="utf-8")
+
+    def finish(self):
+        """The table, of what there is."""
+        shutil.rmtree(self.data, ignore_errors=True)
+        if not self.results.rows:
+            return
+        scenarios = {scenario.name: scenario for scenario in self.scenarios}
+        text = table.report(self.results,
+                            {name: scenario.title for name, scenario in scenarios.items()})
+        with open(self.result_file("report.md"), "w", encoding="utf-8") as file:
+            file.write(text)
+        with open(self.result_file("report.json"), "w", encoding="utf-8") as file:
+            json.dump(table.to_json(self.results, scenarios), file, indent=2)
+        print("\n" + text, flush=True)
+        say(f"report and results: {self.results_directory}; to go on if something is missing: "
+            f"--{self.arguments.scale} --resume {self.results_directory}")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    scale = parser.add_mutually_exclusive_group()
+    for name, text in (("quick", "2 warehouses, about 4 minutes: shows that everything works"),
+                       ("normal", "10 warehouses, at most 40 minutes; the default"),
+                       ("full", "30 warehouses, more threads, synchronous commits too: hours")):
+        scale.add_argument(f"--{name}", dest="scale", action="store_const", const=name, help=text)
+    parser.set_defaults(scale="normal")
+    names = sorted({scenario.name for scale in plan.SCALES.values() for scenario in scale.scenarios})
+    parser.add_argument("--scenario", choices=names, help="only this one")
+    parser.add_argument("--engines", nargs="+", choices=plan.ENGINES, default=plan.ENGINES)
+    parser.add_argument("--minutes", type=float, help="start no run that would end later")
+    parser.add_argument("--resume", metavar="DIRECTORY",
+                        help="of an earlier comparison: make the runs that it lacks")
+    comparisons.add_places(parser, "bench-data")
+    arguments = parser.parse_args()
+    if arguments.minutes is not None and arguments.minutes <= 0:
+        parser.error("--minutes must be above 0")
+    if arguments.scenario and arguments.scenario not in [
+            scenario.name for scenario in plan.SCALES[arguments.scale].scenarios]:
+        parser.error(f"--scenario={arguments.scenario}: not of --{arguments.scale}")
+    return arguments
+
+
+if __name__ == "__main__":
+    comparisons.run(Comparison(parse_arguments()))

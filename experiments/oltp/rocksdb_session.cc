@@ -1,0 +1,157 @@
+#include "experiments/oltp/rocksdb_session.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "experiments/oltp/rocksdb_store.h"
+
+namespace palimpsest::experiments::oltp {
+
+RocksdbSession::RocksdbSession(const RocksdbStore& store, SessionUse use)
+    : store_(store), loads_(use == SessionUse::load) {
+  scan_.iterate_lower_bound = &lower_bound_;
+  scan_.iterate_upper_bound = &upper_bound_;
+}
+
+RocksdbSession::~RocksdbSession() {
+  value_.Reset();
+  rollback();
+}
+
+void RocksdbSession::begin(Intent intent) {
+  if (loads_) {
+    return;
+  }
+  writes_ = intent == Intent::read_write;
+  if (writes_) {
+    transaction_ = store_.begin(std::move(transaction_));
+    read_.snapshot = transaction_->GetSnapshot();
+  } else {
+    read_.snapshot = store_.takes_snapshots() ? store_.db().GetSnapshot() : nullptr;
+  }
+}
+
+Access RocksdbSession::commit() {
+  if (loads_) {
+    store_.write_unlogged(batch_);
+    batch_.Clear();
+    return Access::done;
+  }
+  if (!writes_) {
+    release_snapshot();
+    return Access::done;
+  }
+  const Access outcome = judge(transaction_->Commit(), "commit", ConflictReason::validation);
+  if (outcome == Access::done) {
+    writes_ = false;
+    read_.snapshot = nullptr;
+  } else {
+    rollback();
+  }
+  return outcome;
+}
+
+// Nothing is prepared, so that this only drops what the transaction has in memory.
+void RocksdbSession::rollback() noexcept {
+  batch_.Clear();
+  value_.Reset();
+  if (writes_) {
+    static_cast<void>(transaction_->Rollback());
+    writes_ = false;
+    read_.snapshot = nullptr;
+  }
+  release_snapshot();
+}
+
+Access RocksdbSession::insert(TableId table, ByteView key, ByteView value) {
+  if (loads_) {
+    ensure_rocksdb(batch_.Put(family(table), slice_of(key), slice_of(value)), "put");
+    return Access::done;
+  }
+  const Access found = fetch_for_update(table, key);
+  switch (found) {
+    case Access::done: return Access::exists;
+    case Access::missing: return put_locked(table, key, value);
+    default: return found;
+  }
+}
+
+Access RocksdbSession::erase(TableId table, ByteView key) {
+  const Access found = fetch_for_update(table, key);
+  if (found != Access::done) {
+    return found;
+  }
+  return judge(writer().Delete(family(table), slice_of(key), store_.locks()), "delete",
+               ConflictReason::write_conflict);
+}
+
+Access RocksdbSession::fetch(TableId table, ByteView key) {
+  value_.Reset();
+  const rocksdb::Status status =
+      writes_ ? transaction_->Get(read_, family(table), slice_of(key), &value_)
+              : store_.db().Get(read_, family(table), slice_of(key), &value_);
+  return judge(status, "get", ConflictReason::too_old);
+}
+
+Access RocksdbSession::fetch_for_update(TableId table, ByteView key) {
+  value_.Reset();
+  return judge(writer().GetForUpdate(read_, family(table), slice_of(key), &value_),
+               "get for update", ConflictReason::write_conflict);
+}
+
+Access RocksdbSession::put_locked(TableId table, ByteView key, ByteView value) {
+  return judge(writer().Put(family(table), slice_of(key), slice_of(value), store_.locks()), "put",
+               ConflictReason::write_conflict);
+}
+
+std::unique_ptr<rocksdb::Iterator> RocksdbSession::iterate(TableId table, ByteView first,
+                                                           ByteView last) {
+  bound_above_.assign(last);
+  bound_above_.push_back('\0');  // the smallest key above `last`
+  lower_bound_ = slice_of(first);
+  upper_bound_ = bound_above_;
+  scan_.snapshot = read_.snapshot;
+  return std::unique_ptr<rocksdb::Iterator>(writes_
+                                                ? transaction_->GetIterator(scan_, family(table))
+                                                : store_.db().NewIterator(scan_, family(table)));
+}
+
+rocksdb::Transaction& RocksdbSession::writer() const {
+  if (!writes_) {
+    throw std::logic_error("rocksdb: a change outside a transaction that may make some");
+  }
+  return *transaction_;
+}
+
+rocksdb::ColumnFamilyHandle* RocksdbSession::family(TableId table) const {
+  return store_.family(table);
+}
+
+void RocksdbSession::release_snapshot() noexcept {
+  if (read_.snapshot != nullptr) {
+    store_.db().ReleaseSnapshot(std::exchange(read_.snapshot, nullptr));
+  }
+}
+
+Access RocksdbSession::judge(const rocksdb::Status& status, const char* what, ConflictReason busy) {
+  if (status.ok()) {
+    return Access::done;
+  }
+  if (status.IsNotFound()) {
+    return Access::missing;
+  }
+  if (status.IsBusy()) {
+    reason_ = status.IsDeadlock() ? ConflictReason::deadlock : busy;
+  } else if (status.IsTimedOut()) {
+    reason_ = ConflictReason::lock_timeout;
+  } else if (status.IsTryAgain()) {
+    reason_ = ConflictReason::too_old;
+  } else {
+    ensure_rocksdb(status, what);
+  }
+  return Access::conflict;
+}
+
+}  // namespace palimpsest::experiments::oltp

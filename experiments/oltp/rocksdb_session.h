@@ -1,0 +1,108 @@
+// A session of RocksdbStore: one transaction after the other, or the batches of a load.
+//
+// A transaction that only reads has no Transaction object, which would only be in the way.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/options.h>
+#include <rocksdb/utilities/transaction.h>
+#include <rocksdb/write_batch.h>
+
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "experiments/oltp/store.h"
+
+namespace palimpsest::experiments::oltp {
+
+class RocksdbStore;
+
+/// Throws RocksDB's message if the status is not ok.
+void ensure_rocksdb(const rocksdb::Status& status, const char* what);
+
+class RocksdbSession {
+ public:
+  RocksdbSession(const RocksdbStore& store, SessionUse use);
+  ~RocksdbSession();
+  RocksdbSession(const RocksdbSession&) = delete;
+  RocksdbSession& operator=(const RocksdbSession&) = delete;
+
+  void begin(Intent intent);
+  [[nodiscard]] Access commit();
+  void rollback() noexcept;
+
+  template <class Use>
+  [[nodiscard]] Access get(TableId table, ByteView key, Use&& use) {
+    const Access found = fetch(table, key);
+    if (found == Access::done) {
+      use(view_of(value_));
+    }
+    return found;
+  }
+
+  template <class Change>
+  [[nodiscard]] Access rewrite(TableId table, ByteView key, Change&& change) {
+    const Access found = fetch_for_update(table, key);
+    return found == Access::done ? put_locked(table, key, change(view_of(value_))) : found;
+  }
+
+  [[nodiscard]] Access insert(TableId table, ByteView key, ByteView value);
+  [[nodiscard]] Access erase(TableId table, ByteView key);
+
+  template <class Visit>
+  [[nodiscard]] Access scan(TableId table, ByteView first, ByteView last, Direction direction,
+                            Visit&& visit) {
+    const std::unique_ptr<rocksdb::Iterator> at = iterate(table, first, last);
+    if (direction == Direction::forward) {
+      for (at->Seek(slice_of(first)); at->Valid() && view_of(at->key()) <= last; at->Next()) {
+        if (!visit(view_of(at->key()), view_of(at->value()))) {
+          break;
+        }
+      }
+    } else {
+      for (at->SeekForPrev(slice_of(last)); at->Valid() && view_of(at->key()) >= first;
+           at->Prev()) {
+        if (!visit(view_of(at->key()), view_of(at->value()))) {
+          break;
+        }
+      }
+    }
+    return judge(at->status(), "scan", ConflictReason::too_old);
+  }
+
+  [[nodiscard]] ConflictReason conflict_reason() const noexcept { return reason_; }
+
+ private:
+  static rocksdb::Slice slice_of(ByteView bytes) { return {bytes.data(), bytes.size()}; }
+  static ByteView view_of(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+  /// Both leave the value in value_.
+  [[nodiscard]] Access fetch(TableId table, ByteView key);
+  [[nodiscard]] Access fetch_for_update(TableId table, ByteView key);
+  /// Of a key that fetch_for_update() was called for.
+  [[nodiscard]] Access put_locked(TableId table, ByteView key, ByteView value);
+  [[nodiscard]] std::unique_ptr<rocksdb::Iterator> iterate(TableId table, ByteView first,
+                                                           ByteView last);
+  [[nodiscard]] rocksdb::Transaction& writer() const;
+  [[nodiscard]] rocksdb::ColumnFamilyHandle* family(TableId table) const;
+  void release_snapshot() noexcept;
+  /// What a status means; `busy` is the reason if RocksDB says no more than that.
+  [[nodiscard]] Access judge(const rocksdb::Status& status, const char* what, ConflictReason busy);
+
+  const RocksdbStore& store_;
+  const bool loads_;
+  rocksdb::WriteBatch batch_;                          ///< of a load
+  std::unique_ptr<rocksdb::Transaction> transaction_;  ///< reused
+  bool writes_ = false;                                ///< transaction_ is open
+  rocksdb::ReadOptions read_;
+  rocksdb::ReadOptions scan_;  ///< with the bounds below
+  std::string bound_above_;
+  rocksdb::Slice lower_bound_;
+  rocksdb::Slice upper_bound_;
+  rocksdb::PinnableSlice value_;
+  ConflictReason reason_ = ConflictReason::other;
+};
+
+}  // namespace palimpsest::experiments::oltp

@@ -1,0 +1,148 @@
+"""What the runs of a set leave behind.
+
+A set is a directory: runs.csv, a line for each run that ended, and a directory for each run with
+  config.json      everything that was set: flags in effect, commit, compiler, machine, limits
+  timeseries.csv   a line for each interval, as the driver writes it
+  latency.csv      a line for each type of transactions
+  summary.json     the driver's result, or why there is none
+  stderr.log       what the driver said
+Names of columns and fields end in their unit. All of it has one schema version; a file that was begun
+under another header is not appended to.
+"""
+import csv
+import json
+import os
+
+from common.comparisons import Failure
+from common.measures import NAMES, measures_of
+
+SCHEMA_VERSION = 1
+RUN_COLUMNS = ("schema_version", "run", "experiment", "variant", "repetition", "started_utc",
+               "outcome", "commit", "engine", "scale", "threads", "memory_mib", "isolation",
+               "durability", *NAMES)
+LATENCY_COLUMNS = ("type", "commits", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
+DONE = "done"
+
+
+def write_json(path, value):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(value, file, indent=2)
+        file.write("\n")
+
+
+def read_json(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def append_line(path, columns, values):
+    """Appends a line to a CSV file, which is begun with its header if there is none. Failure if the
+    header is another."""
+    header = ",".join(columns)
+    there = os.path.exists(path) and os.path.getsize(path) > 0
+    if there:
+        with open(path, encoding="utf-8", newline="") as file:
+            found = file.readline().rstrip("\r\n")
+        if found != header:
+            raise Failure(f"{path} was begun with other columns; name another set\n"
+                          f"it has    {found}\nnot       {header}")
+    with open(path, "a", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if not there:
+            writer.writerow(columns)
+        writer.writerow(["" if value is None else value for value in values])
+
+
+def read_lines(path):
+    """Of a CSV file: a dictionary each."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def latency_lines(result):
+    for kind, latency in result["latency_us"].items():
+        yield [kind, result["commits_by_type"][kind],
+               *(latency[name] for name in ("p50", "p90", "p99", "p999", "max"))]
+
+
+class RunDirectory:
+    """Of one run."""
+
+    def __init__(self, path, config):
+        self.path = path
+        self.config = {"schema_version": SCHEMA_VERSION, **config}
+        os.makedirs(path)
+        write_json(self.file("config.json"), self.config)
+
+    def file(self, name):
+        return os.path.join(self.path, name)
+
+    def end(self, result):
+        """Keeps what the driver says, its part of the configuration included."""
+        told = ("isolation", "durability", "asynchronous_interval_ms", "memory_bytes", "description",
+                "commit", "compiler", "cpu", "kernel", "device")
+        self.config["in_effect"] = {name: result.get(name) for name in told}
+        self.config["commit"] = result["commit"]
+        write_json(self.file("config.json"), self.config)
+        write_json(self.file("summary.json"), result)
+        for line in latency_lines(result):
+            append_line(self.file("latency.csv"), LATENCY_COLUMNS, line)
+
+    def fail(self, reason):
+        write_json(self.file("summary.json"), {"schema_version": SCHEMA_VERSION, "failed": reason})
+
+
+class ResultSet:
+    """The runs under one name."""
+
+    def __init__(self, root, name):
+        self.name = name
+        self.path = os.path.join(root, name)
+
+    @property
+    def runs_file(self):
+        return os.path.join(self.path, "runs.csv")
+
+    def begin(self):
+        """Fails if runs cannot be added: before an hour of them."""
+        os.makedirs(self.path, exist_ok=True)
+        if os.path.exists(self.runs_file):
+            with open(self.runs_file, encoding="utf-8") as file:
+                if file.readline().rstrip("\r\n") != ",".join(RUN_COLUMNS):
+                    raise Failure(f"{self.runs_file} was begun with other columns; name another set")
+
+    def new_run(self, stem, config):
+        """A directory named after the variant, with the next free number."""
+        number = 1
+        while os.path.exists(os.path.join(self.path, f"{stem}-{number:03}")):
+            number += 1
+        return RunDirectory(os.path.join(self.path, f"{stem}-{number:03}"), config)
+
+    def add(self, directory, outcome, result=None):
+        config, told = directory.config, result or {}
+        measures = measures_of(result) if result else {}
+        line = {"schema_version": SCHEMA_VERSION, "run": os.path.basename(directory.path),
+                "experiment": config["experiment"], "variant": config["variant"],
+                "repetition": config["repetition"], "started_utc": config["started_utc"],
+                "outcome": outcome, "commit": config["commit"], "engine": config["flags"]["engine"],
+                "scale": told.get("scale"), "threads": told.get("threads"),
+                "memory_mib": config["flags"]["memory_mib"], "isolation": told.get("isolation"),
+                "durability": told.get("durability"), **measures}
+        append_line(self.runs_file, RUN_COLUMNS, [line.get(column) for column in RUN_COLUMNS])
+
+    def lines(self):
+        """Of runs.csv: those of runs that did not fail."""
+        if not os.path.exists(self.runs_file):
+            raise Failure(f"there are no runs of {self.name} in {os.path.dirname(self.path)}")
+        lines = read_lines(self.runs_file)
+        if any(line.get("schema_version") != str(SCHEMA_VERSION) for line in lines):
+            raise Failure(f"{self.runs_file} is of another schema version than {SCHEMA_VERSION}")
+        return [line for line in lines if line["outcome"] == DONE]
+
+    def samples(self, measure):
+        """variant -> values of a measure, in the order of the runs."""
+        found = {}
+        for line in self.lines():
+            value = line[measure]
+            found.setdefault(line["variant"], []).append(float(value) if value else None)
+        return found

@@ -1,0 +1,27 @@
+#include "experiments/oltp/palimpsest_store.h"
+
+#include "tests/experiments/oltp/store_operations.h"
+#include "tests/experiments/oltp/store_sessions.h"
+
+namespace palimpsest::experiments::oltp::test {
+namespace {
+
+template <Durability kDurable>
+struct Palimpsest {
+  using Store = PalimpsestStore;
+  static constexpr Isolation kIsolation = Isolation::none;
+  static constexpr Durability kDurability = kDurable;
+  static constexpr Concurrency kConcurrency = Concurrency::any;
+
+  std::unique_ptr<PalimpsestStore> open(const StoreSettings& settings) const {
+    return palimpsest_store().open(settings);
+  }
+};
+
+using Palimpsests = ::testing::Types<Palimpsest<Durability::async>, Palimpsest<Durability::sync>>;
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Palimpsest, StoreOperations, Palimpsests);
+INSTANTIATE_TYPED_TEST_SUITE_P(Palimpsest, StoreSessions, Palimpsests);
+
+}  // namespace
+}  // namespace palimpsest::experiments::oltp::test
