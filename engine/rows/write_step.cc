@@ -153,7 +153,7 @@ Outcome WriteStep::upsert(NewRow& row) const {
   }
   for (;;) {
     std::string before;
-    const Outcome claimed = claim_and_read(row.key(), before);
+    Outcome claimed = claim_and_read(row.key(), before);
     if (claimed) {
       return replace(row.key(), before, row);
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "engine/rows/index_entries.h"
 #include "tests/engine/rows/table_fixture.h"
 #include "tests/engine/tables/random_table.h"
 #include "tests/support/seed.h"
@@ -21,7 +23,6 @@ using palimpsest::test::order_of;
 using palimpsest::test::random_index;
 using palimpsest::test::random_row;
 using palimpsest::test::random_schema;
-using palimpsest::test::random_value;
 using palimpsest::test::RandomRow;
 
 constexpr int kTables = 25;
@@ -172,7 +173,7 @@ class RandomTable {
     const auto stored = model_.stored(row.values);
     const bool exists = stored && model_.rows.contains(stored->key);
     const bool encoded = stored && random_.one_in(2);
-    switch (random_.below(6)) {
+    switch (random_.below(7)) {
       case 0:
       case 1: {
         const auto kind = !stored
@@ -194,6 +195,7 @@ class RandomTable {
       }
       case 3: rewrite(writes, row, stored, exists); break;
       case 4: update(writes, row, stored, exists); break;
+      case 5: edit(writes, stored); break;
       default:
         if (stored) {
           expect(model_.rows.erase(stored->key) != 0 ? OutcomeKind::done : OutcomeKind::absent,
@@ -211,6 +213,33 @@ class RandomTable {
     expect(exists ? model_.store(*stored) : OutcomeKind::absent, [&] {
       return writes.rewrite(key, [&](const RowView&) { return ByteView(stored->bytes); });
     });
+  }
+
+  /// In place, to the bytes of another row, if they are as many.
+  void edit(const TableWrites& writes, const std::optional<StoredRow>& wanted) {
+    if (!wanted) {
+      return;
+    }
+    const auto old = model_.rows.find(wanted->key);
+    const auto edit = [&] {
+      return writes.modify(Key::encoded(wanted->key), [&](RowEditor& row) {
+        if (row.bytes().size() == wanted->bytes.size()) {
+          std::ranges::copy(wanted->bytes, row.bytes().begin());
+        }
+      });
+    };
+    if (old == model_.rows.end()) {
+      expect(OutcomeKind::absent, edit);
+      return;
+    }
+    const bool is_large = old->first.size() + old->second.size() > 2 * kKeyMax;
+    const bool changes = old->second.size() == wanted->bytes.size();
+    if (is_large || (changes && !same_in_indexes(format(), old->second, wanted->bytes))) {
+      expect(std::nullopt, edit);
+      return;
+    }
+    expect(OutcomeKind::done, edit);
+    old->second = changes ? wanted->bytes : old->second;
   }
 
   /// Of some columns, to those of a row that is stored.
