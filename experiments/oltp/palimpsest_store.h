@@ -60,8 +60,7 @@ class PalimpsestSession {
 
   Access insert(TableId table, ByteView key, ByteView value) {
     return attempt([&] {
-      return access_of(
-          at(table).insert(*transaction_, palimpsest::EncodedRow{.key = key, .bytes = value}));
+      return access_of(at(table).insert(*transaction_, palimpsest::EncodedRow::of(key, value)));
     });
   }
 

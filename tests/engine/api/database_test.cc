@@ -277,7 +277,7 @@ TEST_F(ApiDatabaseTest, ManyRowsAtOnce) {
   for (int i = 0; i < 2000; ++i) {
     const std::string key = fmt::format("key {}", random.below(5000));
     const std::string value(random.below(20) == 0 ? 20'000 : random.below(100), 'v');
-    table.upsert(EncodedRow{.key = key, .bytes = value}).require();
+    table.upsert(EncodedRow::of(key, value)).require();
     model[key] = value;
   }
   std::vector<std::string> names;
