@@ -27,6 +27,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "palimpsest/cursor.h"
@@ -88,9 +89,17 @@ using ReadRows = FunctionRef<void(std::size_t key, const RowView& row)>;
 /// Returns whether to go on.
 using VisitRow = FunctionRef<bool(const RowView& row)>;
 using EditRow = FunctionRef<void(RowEditor& row)>;
-/// Returns the bytes that the row is to have, RowView::bytes(); a view that is valid until the call
-/// returns.
-using RewriteRow = FunctionRef<std::string_view(const RowView& row)>;
+/// Returns the bytes that the row is to have, RowView::bytes(), as a view that is valid until the
+/// call of the table returns: so not a std::string of its own.
+class RewriteRow : public FunctionRef<std::string_view(const RowView& row)> {
+ public:
+  template <class Callable>
+    requires(!std::is_base_of_v<FunctionRef, std::remove_cvref_t<Callable>> &&
+             std::is_invocable_r_v<std::string_view, Callable&, const RowView&> &&
+             !std::is_same_v<std::invoke_result_t<Callable&, const RowView&>, std::string>)
+  // NOLINTNEXTLINE(google-explicit-constructor): as FunctionRef
+  RewriteRow(Callable&& rewrite) noexcept : FunctionRef(rewrite) {}
+};
 
 template <class Struct>
 class TableOf;
