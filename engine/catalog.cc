@@ -95,7 +95,8 @@ TreeId Catalog::next_id() const {
   return TreeId{raw(trees_.rbegin()->first) + 1};
 }
 
-BTree* Catalog::make(txn::Transactions& transactions, std::string_view name) {
+BTree* Catalog::make(txn::Transactions& transactions, std::string_view name,
+                     const txn::Transaction* inside) {
   if (name.empty() || name.size() > kTreeNameBytesMax) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a tree's name of {} bytes: names have 1 to {} bytes", name.size(),
@@ -110,6 +111,9 @@ BTree* Catalog::make(txn::Transactions& transactions, std::string_view name) {
   Names entry;
   entry.emplace(name, id);
   const auto transaction = transactions.begin();
+  if (inside != nullptr) {
+    transaction->work_for(*inside);
+  }
   BTree* catalog = nullptr;
   BTree* tree = transaction->write([&](const btree::WriteContext& by) {
     auto made = std::make_unique<BTree>(BTree::create(pool_, large_values_, id, by));

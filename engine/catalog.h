@@ -49,7 +49,9 @@ class Catalog final : public txn::TreeDirectory {
 
   /// Makes a tree, durably. Nothing if there is one of that name. Throws invalid_argument for an
   /// empty name or one beyond kTreeNameBytesMax; as transactions do.
-  [[nodiscard]] btree::BTree* make(txn::Transactions& transactions, std::string_view name);
+  /// `inside`: the transaction whose call it is part of, if there is one.
+  [[nodiscard]] btree::BTree* make(txn::Transactions& transactions, std::string_view name,
+                                   const txn::Transaction* inside = nullptr);
   /// Opens a tree; null if there is none. It stays open until the database is closed.
   [[nodiscard]] btree::BTree* find(std::string_view name);
   /// A tree that there is.

@@ -63,6 +63,16 @@ void Transaction::begin_write() {
   }
 }
 
+void Transaction::let_log_go() noexcept {
+  if (!log_.has_changes()) {
+    WorkerSlot& slot = owner_.parts_.slots[slot_];
+    slot.merge(owner_.parts_.clock.now());
+    const Gsn oldest = slot.gsn();
+    log_.begin_changes(oldest);
+    oldest_.store(oldest);
+  }
+}
+
 void Transaction::roll_back_if_too_old(const Error& error) {
   if (error.code() == ErrorCode::transaction_too_old) {
     undo_all();
@@ -197,6 +207,7 @@ void Transaction::finish(State state, bool committed) noexcept {
   writer_.end();
   large_values_.given_up.clear();
   large_values_.wrote = false;
+  log_.work_for(nullptr);
   oldest_.store(kNoChange);
   tell_end(committed);
   state_.store(state, std::memory_order_release);

@@ -120,6 +120,12 @@ class Transaction {
     has_read_ = true;
     return call();
   }
+  /// Before its first change: it is part of a call of `other`, from within which it was begun. If
+  /// the engine asks that one to end, this one's calls throw transaction_too_old.
+  void work_for(const Transaction& other) noexcept { log_.work_for(&other.log_); }
+  /// Within a call of write() or statement() that has other transactions work for it, again and
+  /// again: as long as this one has changed nothing, it does not hold the log back.
+  void let_log_go() noexcept;
   /// Within a call of write() or statement(): tells this listener, and no other, when it ends.
   void tell_end_to(EndListener& listener) noexcept { end_listener_ = &listener; }
 

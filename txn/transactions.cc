@@ -61,7 +61,7 @@ Transaction& Transactions::at(SlotId slot) {
     const std::lock_guard lock(making_);
     owned_.push_back(std::move(made));
     transaction = owned_.back().get();
-    place.store(transaction, std::memory_order_release);
+    place.store(transaction);  // before it can say that it writes: wait_for_writers()
   }
   return *transaction;
 }
@@ -130,7 +130,7 @@ Gsn Transactions::oldest() const {
 bool Transactions::wait_for_writers(const Transaction& except,
                                     std::chrono::steady_clock::time_point until) const {
   for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
-    const Transaction* transaction = by_slot_[slot].load(std::memory_order_acquire);
+    const Transaction* transaction = by_slot_[slot].load();
     if (transaction == nullptr || transaction == &except) {
       continue;
     }

@@ -100,7 +100,13 @@ class TransactionLog {
   [[nodiscard]] Gsn cancelled_up_to() const noexcept {
     return cancelled_up_to_.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] bool is_cancelled() const noexcept { return oldest_ <= cancelled_up_to(); }
+  /// Whether that has been asked of it, or of the transaction that it works for.
+  [[nodiscard]] bool is_cancelled() const noexcept {
+    return oldest_ <= cancelled_up_to() || (works_for_ != nullptr && works_for_->is_cancelled());
+  }
+  /// The caller waits for this transaction inside a call of another one, which holds the log back
+  /// meanwhile and cannot end: this one gives up for it. Null: it works for itself.
+  void work_for(const TransactionLog* other) noexcept { works_for_ = other; }
 
   /// Appends a redo-only record; `at_least`: the highest GSN of the pages it changes. encode as in
   /// Log::append(). Returns its GSN.
@@ -188,6 +194,7 @@ class TransactionLog {
   std::size_t owed_bytes_ = 0;  ///< compensation of the changes so far
   bool goes_first_ = false;
   Gsn oldest_{std::numeric_limits<std::uint64_t>::max()};
+  const TransactionLog* works_for_ = nullptr;
   std::atomic<Gsn> cancelled_up_to_{Gsn{0}};
 };
 

@@ -19,7 +19,7 @@ CursorState::CursorState(std::shared_ptr<const TableHandle> table, txn::Transact
                 : std::make_unique<engine::RowCursor>(in, table_->table(), index, range)) {}
 
 engine::RowCursor& CursorState::active() {
-  if (in_ != nullptr && (!in_->is_active() || in_->life() != life_)) {
+  if (in_ != nullptr && in_->life() != life_) {
     throw Error(ErrorCode::invalid_argument, "the transaction of this cursor has ended");
   }
   return *rows_;

@@ -57,7 +57,7 @@ std::optional<Table> find_table(DatabaseState& database, std::string_view name,
   if (definition == nullptr) {
     return std::nullopt;
   }
-  return Table(std::make_shared<const TableHandle>(database, std::move(table), *definition));
+  return Table(std::make_shared<const TableHandle>(database, std::move(table), *definition, by));
 }
 
 Table require_table(DatabaseState& database, std::string_view name, const txn::Transaction* by) {

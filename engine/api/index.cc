@@ -27,19 +27,22 @@ IndexSchema Index::schema() const {
 
 std::optional<Row> Index::get_in(const Transaction* in, const Key& key) const {
   std::optional<Row> row;
-  engine::TableReads(table_->reader(in), table_->table())
-      .read_by_index(name_, key, [&](const RowView& view) { row.emplace(view); });
+  const detail::InTransaction by = table_->reader(in);
+  engine::TableReads(by.get(), table_->table()).read_by_index(name_, key, [&](const RowView& view) {
+    row.emplace(view);
+  });
   return row;
 }
 
 Cursor Index::cursor_in(const Transaction* in, const Range& range) const {
-  return Cursor(
-      std::make_unique<detail::CursorState>(table_, table_->reader(in), name_, range, kRowsHint));
+  const detail::InTransaction by = table_->reader(in);
+  return Cursor(std::make_unique<detail::CursorState>(table_, by.get(), name_, range, kRowsHint));
 }
 
 Cursor Table::cursor_in(const Transaction* in, const Range& range, std::size_t rows_hint) const {
-  return Cursor(std::make_unique<detail::CursorState>(handle_, handle_->reader(in),
-                                                      std::string_view(), range, rows_hint));
+  const detail::InTransaction by = handle_->reader(in);
+  return Cursor(std::make_unique<detail::CursorState>(handle_, by.get(), std::string_view(), range,
+                                                      rows_hint));
 }
 
 }  // namespace palimpsest

@@ -18,7 +18,7 @@ namespace {
 /// Calls write(TableWrites&) within the transaction, or within one of its own.
 template <class Write>
 Outcome write_in(const Transaction* in, const detail::TableHandle& table, const Write& write) {
-  if (txn::Transaction* const by = table.writer(in)) {
+  if (const detail::InTransaction by = table.writer(in); by.get() != nullptr) {
     return write(engine::TableWrites(*by, table.table()));
   }
   return detail::autocommit(table.database(), [&](txn::Transaction& by) {
@@ -86,16 +86,19 @@ std::optional<Row> Table::get_in(const Transaction* in, const Key& key) const {
 }
 
 bool Table::read_in(const Transaction* in, const Key& key, ReadRow use) const {
-  return engine::TableReads(handle_->reader(in), handle_->table()).read(key, use);
+  const detail::InTransaction by = handle_->reader(in);
+  return engine::TableReads(by.get(), handle_->table()).read(key, use);
 }
 
 void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadRows use) const {
-  engine::TableReads(handle_->reader(in), handle_->table()).read_many(keys, use);
+  const detail::InTransaction by = handle_->reader(in);
+  engine::TableReads(by.get(), handle_->table()).read_many(keys, use);
 }
 
 void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
                      Direction direction) const {
-  engine::TableReads(handle_->reader(in), handle_->table()).visit(range, visit, direction);
+  const detail::InTransaction by = handle_->reader(in);
+  engine::TableReads(by.get(), handle_->table()).visit(range, visit, direction);
 }
 
 // Writing

@@ -1,41 +1,52 @@
 // What a Table of the public API is: one table of one database.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "palimpsest/table.h"
 
 #include "engine/api/database_state.h"
+#include "engine/api/transaction_state.h"
 #include "engine/definitions/table_catalog.h"
 
 namespace palimpsest::detail {
 
 class TableHandle {
  public:
+  /// `by`: the transaction that asked for it; null: nobody's.
   TableHandle(DatabaseState& database, engine::TablePtr table,
-              const engine::TableDefinition& definition) noexcept
-      : database_(database), table_(std::move(table)), first_(definition) {}
+              const engine::TableDefinition& definition, const txn::Transaction* by) noexcept
+      : database_(database),
+        table_(std::move(table)),
+        first_(definition),
+        by_(by),
+        life_(by == nullptr ? 0 : by->life()) {}
 
   [[nodiscard]] DatabaseState& database() const noexcept { return database_; }
   [[nodiscard]] const engine::TableState& table() const noexcept { return *table_; }
-  /// What counts now; for a table that was dropped, or does not count yet, what it was when the
-  /// handle was made.
+  /// What counts now: for the transaction that has asked for the handle, until it ends, else for
+  /// all. Of a table that was dropped, or does not count yet, what it was when the handle was made.
   [[nodiscard]] const engine::TableDefinition& definition() const noexcept {
-    const engine::TableDefinition* const now = table_->visible_to(nullptr);
+    const bool is_in = by_ != nullptr && by_->life() == life_ && by_->is_active();
+    const engine::TableDefinition* const now = table_->visible_to(is_in ? by_ : nullptr);
     return now != nullptr ? *now : first_;
   }
   [[nodiscard]] const TableFormat& format() const noexcept { return *definition().format; }
 
-  /// The engine's transaction for a read; null for null. Throws invalid_argument if it has ended or
-  /// is another database's.
-  [[nodiscard]] txn::Transaction* reader(const Transaction* in) const;
-  /// The same for a write. Also throws invalid_argument if it was begun to read.
-  [[nodiscard]] txn::Transaction* writer(const Transaction* in) const;
+  /// For a read. Throws invalid_argument if the transaction has ended or is another database's.
+  [[nodiscard]] InTransaction reader(const Transaction* in) const;
+  /// For a write. Also throws invalid_argument if it was begun to read.
+  [[nodiscard]] InTransaction writer(const Transaction* in) const;
 
  private:
+  [[nodiscard]] TransactionState& own(const Transaction& in) const;
+
   DatabaseState& database_;
   engine::TablePtr table_;
   const engine::TableDefinition& first_;  ///< kept by the table
+  const txn::Transaction* by_;
+  std::uint64_t life_;  ///< of by_, which may be another transaction by now
 };
 
 /// Nothing if `by`, or nobody, sees such a table.

@@ -13,33 +13,34 @@
 namespace palimpsest {
 namespace detail {
 
-txn::Transaction& TransactionState::active() const {
-  if (transaction == nullptr) {
+InTransaction::InTransaction(TransactionState& state)
+    : turn_(state.turn), transaction_(state.transaction.get()) {
+  if (transaction_ == nullptr) {
     throw Error(ErrorCode::invalid_argument, "the transaction has ended");
   }
-  return *transaction;
 }
 
-txn::Transaction& TransactionState::writing() const {
-  if (read_only) {
+InTransaction writing(TransactionState& state) {
+  if (state.read_only) {
     throw Error(ErrorCode::invalid_argument, "a transaction that was begun to read does not write");
   }
-  return active();
+  return InTransaction(state);
 }
 
-txn::Transaction* TableHandle::reader(const Transaction* in) const {
-  if (in == nullptr) {
-    return nullptr;
-  }
-  const TransactionState& state = in->state();
+InTransaction TableHandle::reader(const Transaction* in) const {
+  return in == nullptr ? InTransaction() : InTransaction(own(*in));
+}
+
+InTransaction TableHandle::writer(const Transaction* in) const {
+  return in == nullptr ? InTransaction() : writing(own(*in));
+}
+
+TransactionState& TableHandle::own(const Transaction& in) const {
+  TransactionState& state = in.state();
   if (state.database != &database_) {
     throw Error(ErrorCode::invalid_argument, "the transaction is one of another database");
   }
-  return &state.active();
-}
-
-txn::Transaction* TableHandle::writer(const Transaction* in) const {
-  return reader(in) == nullptr ? nullptr : &in->state().writing();
+  return state;
 }
 
 }  // namespace detail
@@ -61,10 +62,11 @@ detail::TransactionState& Transaction::state() const {
 // and may be tried again, still does.
 void Transaction::commit() {
   detail::TransactionState& state = this->state();
+  const detail::InTransaction in(state);
   try {
-    state.active().commit();
+    (*in).commit();
   } catch (...) {
-    if (state.transaction != nullptr && !state.transaction->is_active()) {
+    if (!(*in).is_active()) {
       state.transaction.reset();
     }
     throw;
@@ -73,40 +75,43 @@ void Transaction::commit() {
 }
 
 void Transaction::rollback() {
-  const txn::TransactionPtr ending = std::move(state().transaction);
-  if (ending == nullptr) {
-    throw Error(ErrorCode::invalid_argument, "the transaction has ended");
-  }
-  ending->rollback();
+  detail::TransactionState& state = this->state();
+  const detail::InTransaction in(state);
+  const txn::TransactionPtr ending = std::move(state.transaction);
+  (*in).rollback();
 }
 
 bool Transaction::is_active() const noexcept {
-  return state_ != nullptr && state_->transaction != nullptr && state_->transaction->is_active();
+  if (state_ == nullptr) {
+    return false;
+  }
+  const std::lock_guard turn(state_->turn);
+  return state_->transaction != nullptr && state_->transaction->is_active();
 }
 
 Outcome Transaction::create_table(const TableSchema& schema) {
-  const detail::TransactionState& in = state();
-  return in.database->engine->tables().create_table(in.writing(), schema);
+  detail::TransactionState& state = this->state();
+  return state.database->engine->tables().create_table(*writing(state), schema);
 }
 
 Outcome Transaction::drop_table(std::string_view table) {
-  const detail::TransactionState& in = state();
-  return in.database->engine->tables().drop_table(in.writing(), table);
+  detail::TransactionState& state = this->state();
+  return state.database->engine->tables().drop_table(*writing(state), table);
 }
 
 Outcome Transaction::create_index(std::string_view table, const IndexSchema& schema) {
-  const detail::TransactionState& in = state();
-  return in.database->engine->tables().create_index(in.writing(), table, schema);
+  detail::TransactionState& state = this->state();
+  return state.database->engine->tables().create_index(*writing(state), table, schema);
 }
 
 Outcome Transaction::drop_index(std::string_view table, std::string_view index) {
-  const detail::TransactionState& in = state();
-  return in.database->engine->tables().drop_index(in.writing(), table, index);
+  detail::TransactionState& state = this->state();
+  return state.database->engine->tables().drop_index(*writing(state), table, index);
 }
 
 Table Transaction::table(std::string_view name) {
-  const detail::TransactionState& in = state();
-  return detail::require_table(*in.database, name, &in.active());
+  detail::TransactionState& state = this->state();
+  return detail::require_table(*state.database, name, detail::InTransaction(state).get());
 }
 
 }  // namespace palimpsest

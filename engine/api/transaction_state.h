@@ -1,21 +1,41 @@
 // What a Transaction of the public API is.
 #pragma once
 
+#include <mutex>
+
 #include "engine/api/database_state.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::detail {
 
+/// Calls take turns: the slot of a transaction that has ended is the next one's at once, and a call
+/// that waited meanwhile must not run within that.
 class TransactionState {
  public:
   DatabaseState* database = nullptr;
-  txn::TransactionPtr transaction;  ///< null once commit() or rollback() has ended it
   bool read_only = false;
-
-  /// Throws invalid_argument if it has ended.
-  [[nodiscard]] txn::Transaction& active() const;
-  /// For a write: also throws invalid_argument if it was begun to read.
-  [[nodiscard]] txn::Transaction& writing() const;
+  std::recursive_mutex turn;        ///< recursive: what a call calls may use the transaction
+  txn::TransactionPtr transaction;  ///< null once it has ended; protected by turn
 };
+
+/// A call within a transaction, or within none.
+class InTransaction {
+ public:
+  /// In none.
+  InTransaction() = default;
+  /// Throws invalid_argument if it has ended.
+  explicit InTransaction(TransactionState& state);
+
+  /// Null: in none.
+  [[nodiscard]] txn::Transaction* get() const noexcept { return transaction_; }
+  [[nodiscard]] txn::Transaction& operator*() const noexcept { return *transaction_; }
+
+ private:
+  std::unique_lock<std::recursive_mutex> turn_;
+  txn::Transaction* transaction_ = nullptr;
+};
+
+/// For a write: also throws invalid_argument if it was begun to read.
+[[nodiscard]] InTransaction writing(TransactionState& state);
 
 }  // namespace palimpsest::detail

@@ -51,13 +51,15 @@ class IndexBuild {
 
 }  // namespace
 
-std::optional<std::string> build_index(txn::Transactions& transactions,
+std::optional<std::string> build_index(txn::Transactions& transactions, txn::Transaction& inside,
                                        const TableDefinition& table, std::size_t index) {
   IndexBuild build(table, index);
   btree::Cursor rows(*table.rows, kEntriesAtATime);
   std::string row;
   for (rows.seek_first(); rows.valid();) {
+    inside.let_log_go();
     const txn::TransactionPtr by = transactions.begin(txn::Durability::asynchronous);
+    by->work_for(inside);
     for (std::size_t i = 0; i < kEntriesAtATime && rows.valid(); ++i, rows.next()) {
       if (rows.read_value(row) && !build.insert(*by, rows.key(), row)) {
         return build.key_text();

@@ -17,9 +17,10 @@
 
 namespace palimpsest::engine {
 
-/// Fills the index of that number. The key, for people, that two rows have, if it is unique and
-/// they do; nothing if it is done.
+/// Fills the index of that number, as part of a call of `inside`. The key, for people, that two
+/// rows have, if it is unique and they do; nothing if it is done.
 [[nodiscard]] std::optional<std::string> build_index(txn::Transactions& transactions,
+                                                     txn::Transaction& inside,
                                                      const TableDefinition& table,
                                                      std::size_t index);
 

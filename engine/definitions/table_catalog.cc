@@ -219,7 +219,7 @@ BTree& TableCatalog::take_tree(const Transaction& by) {
     std::vector<BTree*>& taken = changes_[&by].taken;
     taken.reserve(taken.size() + 1);
   }
-  BTree& tree = store_.take();
+  BTree& tree = store_.take(by);
   const std::lock_guard lock(mutex_);
   changes_[&by].taken.push_back(&tree);
   return tree;
@@ -250,10 +250,10 @@ void TableCatalog::drop_trees(const Transaction& by, std::span<BTree* const> tre
   dropped.insert(dropped.end(), trees.begin(), trees.end());
 }
 
-BTree& TableCatalog::tables_tree() {
+BTree& TableCatalog::tables_tree(const Transaction& by) {
   BTree* tree = trees_.find(kTablesTree);
   if (tree == nullptr) {
-    tree = trees_.make(transactions_, kTablesTree);
+    tree = trees_.make(transactions_, kTablesTree, &by);
   }
   return tree != nullptr ? *tree : *trees_.find(kTablesTree);  // made by another meanwhile
 }
@@ -282,9 +282,15 @@ Outcome TableCatalog::create_table_by(Transaction& by, const btree::WriteContext
     auto definition = std::make_unique<TableDefinition>();
     definition->format = std::make_shared<const TableFormat>(std::move(stored));
     definition->rows = tree;
-    const btree::WriteOutcome outcome = tables_tree().insert(context, schema.name, record);
-    check(!outcome.existed && !outcome.conflict, "a name that is free has no record");
     claimed.table->change_to(std::move(definition));
+    const btree::WriteOutcome outcome = tables_tree(by).insert(context, schema.name, record);
+    check(!outcome.existed, "a name that is free has no record");
+    if (outcome
+            .conflict) {  // what is left of a table that was made, and is not, by one who goes on
+      release_name(by, claimed.table);
+      give_tree_back(by, *tree);
+      return outcome_at(OutcomeKind::conflict, schema.name);
+    }
   } catch (...) {
     release_name(by, claimed.table);
     if (tree != nullptr) {
@@ -304,7 +310,7 @@ Outcome TableCatalog::drop_table(Transaction& by, std::string_view name) {
       std::vector<BTree*> trees = dropped.indexes;
       trees.push_back(dropped.rows);
       prepare_drop(by, trees.size());
-      const btree::WriteOutcome outcome = tables_tree().remove(context, name);
+      const btree::WriteOutcome outcome = tables_tree(by).remove(context, name);
       check(outcome.existed && !outcome.conflict, "a table that is there has a record");
       claimed.table->change_to(nullptr);
       drop_trees(by, trees);
@@ -339,12 +345,12 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
     const std::string record = encode_table(stored);
     auto definition = definition_of(std::move(stored), before);
     definition->indexes.push_back(&tree);
-    if (auto key = build_index(transactions_, *definition, definition->indexes.size() - 1)) {
+    if (auto key = build_index(transactions_, by, *definition, definition->indexes.size() - 1)) {
       give_tree_back(by, tree);
       return {OutcomeKind::exists,
               {.table = std::string(name), .index = schema.name, .key = *std::move(key)}};
     }
-    const btree::WriteOutcome outcome = tables_tree().update(context, name, record);
+    const btree::WriteOutcome outcome = tables_tree(by).update(context, name, record);
     check(outcome.existed && !outcome.conflict, "a table that is there has a record");
     claimed.table->change_to(std::move(definition));
   } catch (...) {
@@ -374,7 +380,7 @@ Outcome TableCatalog::drop_index(Transaction& by, std::string_view name, std::st
     BTree* const dropped = before.indexes[*number];
     definition->indexes.erase(definition->indexes.begin() + at);
     prepare_drop(by, 1);
-    const btree::WriteOutcome outcome = tables_tree().update(context, name, record);
+    const btree::WriteOutcome outcome = tables_tree(by).update(context, name, record);
     check(outcome.existed && !outcome.conflict, "a table that is there has a record");
     claimed.table->change_to(std::move(definition));
     drop_trees(by, {&dropped, 1});

@@ -108,7 +108,7 @@ class TableCatalog final : public txn::EndListener {
   void give_tree_back(const txn::Transaction& by, btree::BTree& tree) noexcept;
   void prepare_drop(const txn::Transaction& by, std::size_t trees);
   void drop_trees(const txn::Transaction& by, std::span<btree::BTree* const> trees) noexcept;
-  [[nodiscard]] btree::BTree& tables_tree();
+  [[nodiscard]] btree::BTree& tables_tree(const txn::Transaction& by);
   void add(ByteView name, ByteView record, const std::map<TreeId, bool>& known,
            std::set<TreeId>& used);
   void end_name(const TablePtr& table, bool committed) noexcept;

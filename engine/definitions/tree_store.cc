@@ -97,7 +97,7 @@ void TreeStore::open(const std::set<TreeId>& used) {
   waiting_.reserve(trees_);
 }
 
-BTree& TreeStore::take() {
+BTree& TreeStore::take(const txn::Transaction& inside) {
   std::string name;
   {
     const std::lock_guard lock(mutex_);
@@ -111,7 +111,7 @@ BTree& TreeStore::take() {
     waiting_.reserve(trees_);
     name = fmt::format("{}{}", kTreeNamePrefix, next_number_++);
   }
-  BTree* const made = catalog_.make(transactions_, name);
+  BTree* const made = catalog_.make(transactions_, name, &inside);
   check(made != nullptr, "names of new trees are new");
   return *made;
 }
@@ -168,10 +168,15 @@ bool TreeStore::step() {
   if (tree == nullptr) {
     return false;
   }
-  if (!remove_some(*tree) && !purge_some(*tree) && !merge_some(*tree)) {
-    emptied(*tree);
+  if (remove_some(*tree) || purge_some(*tree) || merge_some(*tree)) {
+    return true;
   }
-  return true;
+  if (is_empty(*tree)) {
+    emptied(*tree);
+    return true;
+  }
+  put_last(*tree);
+  return false;
 }
 
 bool TreeStore::remove_some(BTree& tree) {
@@ -228,13 +233,19 @@ void TreeStore::work() {
         return;
       }
     }
-    try {
-      step();
-    } catch (const std::exception&) {  // it waits, and whoever writes next hears why
-      put_last(*first_waiting());
+    if (!try_step()) {
       std::unique_lock lock(mutex_);
       wake_.wait_for(lock, kPauseAfterFailure, [this] { return stopping_; });
     }
+  }
+}
+
+bool TreeStore::try_step() noexcept {
+  try {
+    return step();
+  } catch (const std::exception&) {  // it waits, and whoever writes next hears why
+    put_last(*first_waiting());
+    return false;
   }
 }
 

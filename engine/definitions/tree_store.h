@@ -53,14 +53,16 @@ class TreeStore {
 
   /// An empty tree for the caller. Makes one durably, in a transaction of its own, if none is
   /// vacant.
-  [[nodiscard]] btree::BTree& take();
+  /// It is part of a call of `inside`.
+  [[nodiscard]] btree::BTree& take(const txn::Transaction& inside);
   /// Nobody uses these any more, nor will.
   void give_back(std::span<btree::BTree* const> trees) noexcept;
 
   /// Empties trees in the background until stop(). May be started again.
   void start();
   void stop() noexcept;
-  /// Empties some of a tree, for whoever has no background; false if none waits.
+  /// Empties some of a tree, for whoever has no background; false if none waits, or if nothing
+  /// could be done, for lack of log space.
   bool step();
 
   /// Trees that wait to be emptied.
@@ -68,6 +70,7 @@ class TreeStore {
 
  private:
   void work();
+  bool try_step() noexcept;
   [[nodiscard]] btree::BTree* first_waiting() const;
   void emptied(btree::BTree& tree);
   void put_last(btree::BTree& tree) noexcept;

@@ -34,7 +34,13 @@ class RowVisit {
       btree::visit_leaves(access_.rows().descent(), range, direction_,
                           [this](const btree::LeafView& leaf, btree::SlotIndex first,
                                  btree::SlotIndex last) { return visit_leaf(leaf, first, last); });
-      if (!stopped_at_large_ || !visit_large()) {
+      if (!stopped_at_large_) {
+        if (!stopped_) {
+          access_.confirm_rows();  // of a table that is gone, there was nothing to be shown
+        }
+        return;
+      }
+      if (!visit_large()) {
         return;
       }
       if (direction_ == btree::Direction::backward) {
@@ -64,6 +70,7 @@ class RowVisit {
         return false;
       }
       if (!show(record.value)) {
+        stopped_ = true;
         return false;
       }
     }
@@ -90,6 +97,7 @@ class RowVisit {
   btree::KeyBuffer key_;  ///< of the row visited last
   KeyParts parts_;
   bool stopped_at_large_ = false;
+  bool stopped_ = false;  ///< by the visitor
 };
 
 bool has_null(const Key& key) noexcept {

@@ -257,6 +257,9 @@ TEST_F(ApiDatabaseTest, DefinitionsInTransactions) {
     ASSERT_TRUE(table.insert(in, {1, "Ada", 10}));
     ASSERT_TRUE(in.create_index("account", kByOwner));
     ASSERT_TRUE(table.insert(in, {2, "Bob", 10}));
+    EXPECT_EQ(in.table("account").indexes().size(), 1U);
+    EXPECT_EQ(table.index("by_owner").cursor(in, Range::prefix({"Bob"})).row()["id"].as_integer(),
+              2);
     EXPECT_FALSE(database_.find_table("account"));
     EXPECT_EQ(error_of([&] { return table.get({1}); }), ErrorCode::not_found);
     in.commit();
