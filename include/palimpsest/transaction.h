@@ -28,7 +28,6 @@
 
 namespace palimpsest {
 
-class Database;
 class Table;
 
 namespace detail {
