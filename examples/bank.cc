@@ -166,6 +166,7 @@ int run(const char* directory, std::int64_t transfers) {
   const auto begin = std::chrono::steady_clock::now();
   {
     std::vector<std::jthread> threads;
+    threads.reserve(kThreads);
     for (std::int64_t number = 0; number < kThreads; ++number) {
       threads.emplace_back([&, number] {
         covered += trade(bank, transfers / kThreads, static_cast<unsigned>(number));

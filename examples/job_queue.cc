@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -22,11 +23,10 @@
 
 namespace {
 
-using namespace std::chrono_literals;
 using namespace palimpsest;
 
-constexpr int kProducers = 2;
-constexpr int kWorkers = 6;
+constexpr std::size_t kProducers = 2;
+constexpr std::size_t kWorkers = 6;
 
 enum class State : std::int8_t { waits = 1, claimed };
 
@@ -36,11 +36,6 @@ struct Job {
   Timestamp put_at{};
   std::string payload{};
 };
-
-/// The value of a column, for keys.
-std::int64_t number_of(State state) {
-  return static_cast<std::int64_t>(state);
-}
 
 Table find_or_create(Database& database) {
   if (const auto found = database.find_table("job")) {
@@ -85,7 +80,8 @@ class JobQueue {
   /// The oldest job that nobody else claims at this moment; nothing if none waits.
   std::optional<Job> claim() {
     return database_.run([&](Transaction& transaction) -> std::optional<Job> {
-      Cursor oldest = by_age_.cursor(transaction, Range::prefix({number_of(State::waits)}));
+      const auto waiting = static_cast<std::int64_t>(State::waits);
+      Cursor oldest = by_age_.cursor(transaction, Range::prefix({waiting}));
       for (; oldest.valid(); oldest.next()) {
         Job job = jobs_.of(oldest.row());
         bool waits = false;
@@ -132,7 +128,8 @@ class JobQueue {
 };
 
 /// Claims and does jobs until there are none and there will be no more; says which it has done.
-void work(JobQueue& queue, const std::atomic<int>& producing, std::vector<std::int64_t>& done) {
+void work(JobQueue& queue, const std::atomic<std::size_t>& producing,
+          std::vector<std::int64_t>& done) {
   for (;;) {
     const bool last_look = producing == 0;
     if (const auto job = queue.claim()) {
@@ -141,7 +138,7 @@ void work(JobQueue& queue, const std::atomic<int>& producing, std::vector<std::i
     } else if (last_look) {
       return;
     } else {
-      std::this_thread::sleep_for(1ms);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
 }
@@ -157,15 +154,16 @@ bool all_once(std::vector<std::vector<std::int64_t>>& done, std::size_t& count) 
   return std::adjacent_find(all.begin(), all.end()) == all.end();
 }
 
-int run(const char* directory, int jobs) {
+int run(const char* directory, std::size_t jobs) {
   JobQueue queue(directory);
-  std::atomic<int> producing{kProducers};
+  std::atomic<std::size_t> producing{kProducers};
   std::vector<std::vector<std::int64_t>> done(kWorkers);
   {
     std::vector<std::jthread> threads;
-    for (int producer = 0; producer < kProducers; ++producer) {
+    threads.reserve(kProducers + kWorkers);
+    for (std::size_t producer = 0; producer < kProducers; ++producer) {
       threads.emplace_back([&] {
-        for (int made = 0; made < jobs / kProducers; ++made) {
+        for (std::size_t made = 0; made < jobs / kProducers; ++made) {
           queue.put("job " + std::to_string(made));
         }
         --producing;
@@ -178,10 +176,10 @@ int run(const char* directory, int jobs) {
   std::size_t count = 0;
   const bool once = all_once(done, count);
   const bool empty = queue.is_empty();
-  std::printf("%zu jobs done by %d workers, %s, and %s\n", count, kWorkers,
+  std::printf("%zu jobs done by %zu workers, %s, and %s\n", count, kWorkers,
               once ? "none twice" : "SOME TWICE", empty ? "none is left" : "SOME ARE LEFT");
   queue.close();
-  return once && empty && count >= static_cast<std::size_t>(jobs / kProducers * kProducers) ? 0 : 1;
+  return once && empty && count >= jobs / kProducers * kProducers ? 0 : 1;
 }
 
 }  // namespace
@@ -192,7 +190,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    return run(argv[1], argc == 3 ? std::stoi(argv[2]) : 2000);
+    return run(argv[1], argc == 3 ? std::stoul(argv[2]) : 2000);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "example_job_queue: %s\n", error.what());
     return 1;

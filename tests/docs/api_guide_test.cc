@@ -134,6 +134,7 @@ TEST_F(ApiGuide, Reading) {
   const std::vector<std::int64_t> ids{7, 8, 1000};
   const std::vector<Value> values(ids.begin(), ids.end());
   std::vector<Key> keys;
+  keys.reserve(values.size());
   for (const Value& value : values) {
     keys.emplace_back(std::span(&value, 1));
   }
