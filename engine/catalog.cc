@@ -111,6 +111,7 @@ BTree* Catalog::make(txn::Transactions& transactions, std::string_view name,
   Names entry;
   entry.emplace(name, id);
   const auto transaction = transactions.begin();
+  transaction->work_alone();
   if (inside != nullptr) {
     transaction->work_for(*inside);
   }

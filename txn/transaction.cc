@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "palimpsest/error.h"
@@ -25,8 +26,21 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
 void Transaction::begin(Durability durability) {
   durability_ = durability;
   has_read_ = false;
+  alone_.store(false, std::memory_order_relaxed);
   life_.fetch_add(1, std::memory_order_relaxed);
   state_.store(State::active, std::memory_order_release);
+}
+
+std::unique_lock<std::mutex> Transaction::take_turn() {
+  if (!alone_.load(std::memory_order_relaxed)) [[likely]] {
+    return std::unique_lock(owner_latch_);
+  }
+  std::unique_lock turn(owner_latch_, std::try_to_lock);
+  while (!turn.owns_lock()) {
+    std::this_thread::yield();
+    static_cast<void>(turn.try_lock());
+  }
+  return turn;
 }
 
 void Transaction::require_active() const {
@@ -42,7 +56,7 @@ void Transaction::require_active() const {
 
 bool Transaction::lookup(const btree::BTree& tree, ByteView key, std::string& value,
                          btree::LastLeaf* last) {
-  const std::lock_guard lock(owner_latch_);
+  const auto turn = take_turn();
   require_active();
   has_read_ = true;
   return tree.lookup(key, value, last);
@@ -81,7 +95,7 @@ void Transaction::roll_back_if_too_old(const Error& error) {
 }
 
 Gsn Transaction::commit() {
-  const std::lock_guard lock(owner_latch_);
+  const auto turn = take_turn();
   require_active();
   return log_.has_changes() ? commit_changes() : commit_reads();
 }
@@ -149,7 +163,7 @@ Gsn Transaction::commit_reads() {
 }
 
 void Transaction::rollback() {
-  const std::lock_guard lock(owner_latch_);
+  const auto turn = take_turn();
   if (state_.load(std::memory_order_relaxed) == State::too_old) {
     state_.store(State::ended, std::memory_order_release);
     return;  // that is what was asked for
@@ -225,7 +239,7 @@ void Transaction::end_dropped() noexcept {
   if (state_.load(std::memory_order_acquire) == State::ended) [[likely]] {
     return;
   }
-  const std::lock_guard lock(owner_latch_);
+  const auto turn = take_turn();
   if (state_.load(std::memory_order_relaxed) == State::active) {
     try {
       undo_all();

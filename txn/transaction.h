@@ -77,7 +77,7 @@ class Transaction {
   /// Whatever changes trees: call(const WriteContext&).
   template <class Call>
   decltype(auto) write(Call&& call) {
-    const std::lock_guard lock(owner_latch_);
+    const auto turn = take_turn();
     begin_write();
     has_read_ = true;  // that a key is there, or is not, has been read
     try {
@@ -93,7 +93,7 @@ class Transaction {
   /// rollback() does and throws, and the transaction may go on. Their records stay claimed.
   template <class Call>
   auto statement(Call&& call) {
-    const std::lock_guard lock(owner_latch_);
+    const auto turn = take_turn();
     begin_write();
     has_read_ = true;
     const Savepoint before{log_.next_to_undo(), large_values_.given_up.size()};
@@ -115,14 +115,21 @@ class Transaction {
   /// A read: call() looks at trees, from any thread; others wait meanwhile.
   template <class Call>
   decltype(auto) read(Call&& call) {
-    const std::lock_guard lock(owner_latch_);
+    const auto turn = take_turn();
     require_active();
     has_read_ = true;
     return call();
   }
-  /// Before its first change: it is part of a call of `other`, from within which it was begun. If
-  /// the engine asks that one to end, this one's calls throw transaction_too_old.
-  void work_for(const Transaction& other) noexcept { log_.work_for(&other.log_); }
+  /// Before its first call: nobody but the caller has the handle, so that its owner latch is free
+  /// but for the engine's short looks. It is only tried then, and may be taken under others'
+  /// latches.
+  void work_alone() noexcept { alone_.store(true, std::memory_order_relaxed); }
+  /// Alone, as part of a call of `other`, from within which it was begun. If the engine asks that
+  /// one to end, this one's calls throw transaction_too_old.
+  void work_for(const Transaction& other) noexcept {
+    work_alone();
+    log_.work_for(&other.log_);
+  }
   /// Within a call of write() or statement() that has other transactions work for it, again and
   /// again: as long as this one has changed nothing, it does not hold the log back.
   void let_log_go() noexcept;
@@ -187,6 +194,8 @@ class Transaction {
     std::size_t given_up = 0;  ///< of large_values_
   };
 
+  [[nodiscard]] std::unique_lock<std::mutex> take_turn();
+
   // For Transactions:
   void begin(Durability durability);
   void end_dropped() noexcept;
@@ -220,6 +229,7 @@ class Transaction {
   bool has_read_ = false;
   EndListener* end_listener_ = nullptr;
 
+  std::atomic<bool> alone_{false};
   std::atomic<std::uint64_t> life_{0};
   std::atomic<State> state_{State::ended};  ///< changed under owner_latch_
   std::atomic<Gsn> oldest_{kNoChange};      ///< changed under owner_latch_

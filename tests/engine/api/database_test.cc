@@ -95,6 +95,7 @@ TEST_F(ApiDatabaseTest, TransactionsCountTogetherOrNotAtAll) {
   other.commit();
   EXPECT_EQ(balance(1), 10);
   EXPECT_EQ(error_of([&] { return other.commit(), 0; }, "has ended"), ErrorCode::invalid_argument);
+  // NOLINTNEXTLINE(bugprone-use-after-move): that is what is tested
   EXPECT_EQ(error_of([&] { return moved.commit(), 0; }, "moved away"), ErrorCode::invalid_argument);
   EXPECT_EQ(error_of([&] { return table.get(other, {1}); }), ErrorCode::invalid_argument);
 }
@@ -145,6 +146,7 @@ TEST_F(ApiDatabaseTest, RunTriesAgainAfterConflictsAndReturnsWhatItsBodyDoes) {
   constexpr int kThreads = 4;
   constexpr int kEach = 200;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int n = 0; n < kEach; ++n) {
@@ -285,6 +287,7 @@ TEST_F(ApiDatabaseTest, ManyRowsAtOnce) {
   }
   std::vector<std::string> names;
   std::vector<Key> keys;
+  keys.reserve(2000);
   for (int i = 0; i < 5000; i += 3) {
     names.push_back(fmt::format("key {}", i));
   }
@@ -318,6 +321,7 @@ TEST_F(ApiDatabaseTest, TransfersBesideDefinitionsKeepTheirSum) {
   }
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&, i] {
       Random random(static_cast<std::uint64_t>(i));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,12 @@ TEST_F(TableReadsTest, OneRow) {
 }
 
 TEST_F(TableReadsTest, ManyRowsByTheirNumbers) {
-  const std::vector<Key> keys{{4}, {3}, {80}, {4}};
+  const std::vector<Value> ids{4, 3, 80, 4};
+  std::vector<Key> keys;
+  keys.reserve(ids.size());
+  for (const Value& id : ids) {
+    keys.emplace_back(std::span<const Value>(&id, 1));
+  }
   std::vector<std::pair<std::size_t, std::int64_t>> read;
   const auto transaction = table_.begin();
   table_.reads(transaction.get()).read_many(keys, [&](std::size_t key, const RowView& row) {
