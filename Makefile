@@ -11,7 +11,7 @@ build:  ## build the release preset, without tests
 	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF
 	@cmake --build --preset release
 
-run: build  ## watch a key-value store four times larger than its memory at work (about a minute)
+run: build  ## watch TPC-C on data four times larger than its memory (two minutes with the load)
 	@tools/run
 
 bench-kv:  ## the same workloads here and on LMDB, RocksDB, WiredTiger: a table (BENCH=--quick: 2 minutes)

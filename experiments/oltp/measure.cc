@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "experiments/common/mix.h"
+#include "experiments/common/result_json.h"
 #include "experiments/oltp/arrivals.h"
 #include "experiments/oltp/crew.h"
 #include "experiments/oltp/operate.h"
@@ -29,19 +30,20 @@ Clock::duration duration_of(double seconds) {
 std::string line_of(const Workload& workload, std::string_view phase, double seconds,
                     const Interval& interval) {
   std::string text =
-      fmt::format("{:7} {:6.1f} s {:9.0f} tps", phase, seconds, interval.commits_per_second());
+      fmt::format("{:6} {:6.1f} s {:8.0f} tps", phase, seconds, interval.commits_per_second());
   if (const auto& figure = workload.figure) {
-    text += fmt::format(
-        " {:9.0f} {}, p99 of {} {:.2f} ms",
-        60 * interval.per_second(interval.tally.commits[figure->type]), figure->name,
-        workload.types[figure->type],
-        static_cast<double>(interval.tally.latency_ns[figure->type].quantile(0.99)) / 1e6);
+    const Tally& tally = interval.tally;
+    text += fmt::format(" {:8.0f} {}, {} p99 {:.2f} ms",
+                        60 * interval.per_second(tally.commits[figure->type]), figure->name,
+                        workload.types[figure->type],
+                        microseconds(tally.latency_ns[figure->type].quantile(0.99)) / 1000);
   }
-  text += fmt::format(", {:.0f} conflicts/s", interval.per_second(interval.tally.all_conflicts()));
+  text += fmt::format(", {:.0f} conflicts/s; MB/s:",
+                      interval.per_second(interval.tally.all_conflicts()));
   if (interval.store.log_bytes) {
-    text += fmt::format(", log {:.1f} MB/s", interval.per_second(*interval.store.log_bytes) / kMb);
+    text += fmt::format(" {:.1f} log,", interval.per_second(*interval.store.log_bytes) / kMb);
   }
-  return text + fmt::format(", read {:.1f} MB/s, written {:.1f} MB/s, rss {:.0f} MB",
+  return text + fmt::format(" {:.1f} read, {:.1f} written; {:.0f} MB rss",
                             interval.per_second(interval.process.read_bytes) / kMb,
                             interval.per_second(interval.process.write_bytes) / kMb,
                             static_cast<double>(interval.process.resident_bytes) / kMb);
