@@ -36,25 +36,25 @@ json aborts_json(const Tally& tally) {
 }
 
 json workload_json(const Options& options, const Workload& workload, const RunResult& result) {
-  return {{"schema_version", kResultSchemaVersion},
-          {"workload", workload.traits.name},
-          {"label", workload.traits.label},
-          {"engine", options.engine},
-          {"scale", options.scale},
-          {"scale_unit", workload.traits.scale_flag},
-          {"threads", options.threads},
-          {"memory_bytes", options.memory_bytes},
-          {"isolation", name_of(options.isolation)},
-          {"durability", name_of(options.durability)},
-          {"asynchronous_interval_ms", options.durability == Durability::async
-                                           ? json(result.asynchronous_interval.count())
-                                           : json(nullptr)},
-          {"write_conflicts",
-           options.write_conflicts ? json(*options.write_conflicts) : json(nullptr)},
-          {"rate", options.rate ? json(*options.rate) : json(nullptr)},
-          {"warmup_seconds", options.warmup_seconds},
-          {"seed", options.seed},
-          {"description", result.description}};
+  return {
+      {"schema_version", kResultSchemaVersion},
+      {"workload", workload.traits.name},
+      {"label", workload.traits.label},
+      {"engine", options.engine},
+      {"scale", options.scale},
+      {"scale_unit", workload.traits.scale_flag},
+      {"threads", options.threads},
+      {"memory_bytes", options.memory_bytes},
+      {"isolation", name_of(options.isolation)},
+      {"durability", name_of(options.durability)},
+      {"asynchronous_interval_ms", options.durability == Durability::async
+                                       ? json(result.asynchronous_interval.count())
+                                       : json(nullptr)},
+      {"write_conflicts", options.write_conflicts ? json(*options.write_conflicts) : json(nullptr)},
+      {"rate", options.rate ? json(*options.rate) : json(nullptr)},
+      {"warmup_seconds", options.warmup_seconds},
+      {"seed", options.seed},
+      {"description", result.description}};
 }
 
 /// What was counted in the measured time.

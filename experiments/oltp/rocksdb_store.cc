@@ -79,9 +79,10 @@ std::shared_ptr<rocksdb::Statistics> counters_only() {
   return statistics;
 }
 
-StoreEntry<RocksdbStore> entry_of(std::string name, RocksdbKind kind) {
+StoreEntry<RocksdbStore> entry_of(std::string name, RocksdbKind kind,
+                                  std::vector<Isolation> isolations) {
   return {.traits = {.name = std::move(name),
-                     .isolations = {Isolation::snapshot, Isolation::none},
+                     .isolations = std::move(isolations),
                      .durabilities = {Durability::async, Durability::sync},
                      .memory_mib_min = kMemoryMibMin},
           .open = [kind](const StoreSettings& settings) {
@@ -216,11 +217,11 @@ void RocksdbStore::close() {
 }
 
 StoreEntry<RocksdbStore> rocksdb_store() {
-  return entry_of("rocksdb", RocksdbKind::pessimistic);
+  return entry_of("rocksdb", RocksdbKind::pessimistic, {Isolation::snapshot, Isolation::none});
 }
 
 StoreEntry<RocksdbStore> rocksdb_optimistic_store() {
-  return entry_of("rocksdb_optimistic", RocksdbKind::optimistic);
+  return entry_of("rocksdb_optimistic", RocksdbKind::optimistic, {Isolation::snapshot});
 }
 
 }  // namespace palimpsest::experiments::oltp

@@ -183,8 +183,8 @@ struct StoreTraits {
   std::vector<Durability> durabilities;  ///< likewise
   std::uint32_t memory_mib_min = 1;
   std::uint32_t load_threads_max = 0;  ///< 0: loads gain from any number of threads
-  /// Whether it can run without looking for conflicts, one transaction at a time; for measuring what
-  /// looking costs.
+  /// Whether it can run without looking for conflicts, one transaction at a time; for measuring
+  /// what looking costs.
   bool may_ignore_conflicts = false;
 };
 
