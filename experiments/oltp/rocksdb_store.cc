@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
@@ -194,6 +195,21 @@ std::string RocksdbStore::description() const {
                      durability_ == Durability::sync
                          ? std::string("WriteOptions::sync, group commit")
                          : fmt::format("FlushWAL(sync) every {} ms", interval_.count()));
+}
+
+EngineOptions RocksdbStore::effective_options() const {
+  rocksdb::ConfigOptions format;
+  format.delimiter = "; ";
+  std::string database;
+  std::string table;
+  ensure_rocksdb(rocksdb::GetStringFromDBOptions(format, db_->GetDBOptions(), &database),
+                 "ask for the options");
+  rocksdb::ColumnFamilyDescriptor family;
+  ensure_rocksdb(families_.back()->GetDescriptor(&family), "ask for a table's options");
+  ensure_rocksdb(rocksdb::GetStringFromColumnFamilyOptions(format, family.options, &table),
+                 "ask for a table's options");
+  return {{.name = "DBOptions", .value = database},
+          {.name = "ColumnFamilyOptions", .value = table}};
 }
 
 void RocksdbStore::flush() const {

@@ -58,6 +58,7 @@ class RocksdbStore {
   void finish_load();
   [[nodiscard]] StoreCounts counts() const;
   [[nodiscard]] std::string description() const;
+  [[nodiscard]] EngineOptions effective_options() const;
   void close();
 
   // For sessions.

@@ -235,6 +235,7 @@ TYPED_TEST_P(StoreOperations, CountsWhatItKnows) {
     EXPECT_GE(*this->store_->counts().log_bytes, enough);
   }
   EXPECT_FALSE(this->store_->description().empty());
+  EXPECT_FALSE(this->store_->effective_options().empty());
   this->reopen();
   if (before.data_bytes) {
     EXPECT_GE(*this->store_->counts().data_bytes, kCommits * value.size());
