@@ -161,7 +161,7 @@ class Resuming(unittest.TestCase):
     def test_goes_on_as_it_was_begun_only(self):
         with tempfile.TemporaryDirectory() as folder:
             begun = self.comparison(folder)
-            with self.assertRaises(Failure):
+            with self.assertRaisesRegex(Failure, "holds no comparison"):
                 begun.check_resumed()
             with open(begun.result_file("config.json"), "w", encoding="utf-8") as file:
                 json.dump(begun.config(), file)
