@@ -33,9 +33,12 @@ def config_of(directory):
     """How the comparison was begun whose results are there."""
     try:
         with open(os.path.join(directory, "config.json"), encoding="utf-8") as file:
-            return json.load(file)
+            begun = json.load(file)
     except (OSError, ValueError) as error:
         raise Failure(f"{directory} holds no comparison: {error}") from error
+    if begun.get("schema_version") != CONFIG_SCHEMA_VERSION:
+        raise Failure(f"{directory} holds a comparison of another version of this script")
+    return begun
 
 
 class Comparison:

@@ -166,6 +166,12 @@ class Resuming(unittest.TestCase):
             with open(begun.result_file("config.json"), "w", encoding="utf-8") as file:
                 json.dump(begun.config(), file)
             begun.check_resumed()
+            with open(begun.result_file("config.json"), "w", encoding="utf-8") as file:
+                json.dump({**begun.config(), "schema_version": 99}, file)
+            with self.assertRaisesRegex(Failure, "another version"):
+                begun.check_resumed()
+            with open(begun.result_file("config.json"), "w", encoding="utf-8") as file:
+                json.dump(begun.config(), file)
             with self.assertRaisesRegex(Failure, "engines"):
                 self.comparison(folder, engines=["lmdb"]).check_resumed()
 
