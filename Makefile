@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv bench-log test fuzz mutate coverage crash lint format clean
+.PHONY: help build run bench-kv bench-log bench-oltp test fuzz mutate coverage crash lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,12 @@ bench-log:  ## durable commits here and on four other engines: tables (BENCH=--q
 	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
 	@cmake --build --preset release
 	@python3 experiments/log_bench/compare.py $(BENCH)
+
+bench-oltp:  ## TPC-C here and on RocksDB, WiredTiger, LMDB: a table (BENCH=--quick: 5 minutes; FULL=1: hours)
+	@tools/setup bench
+	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
+	@cmake --build --preset release --target tpcc tpcc_peers
+	@python3 experiments/oltp/compare.py $(if $(FULL),--full) $(BENCH)
 
 test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 2 cores)
 	@tools/test

@@ -28,8 +28,10 @@ class Samples:
 
     @property
     def spread(self):
-        """Half the range over the median; None where that means nothing."""
-        return (self.most - self.least) / 2 / self.median if self.median else None
+        """Half the range over the median; None where that means nothing, as of one run."""
+        if len(self.values) < 2 or not self.median:
+            return None
+        return (self.most - self.least) / 2 / self.median
 
     def apart_from(self, other):
         """Whether no value of one lies within the range of the other."""

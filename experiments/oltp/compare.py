@@ -29,6 +29,18 @@ TIMEOUT_BEYOND_SECONDS = 180  # a run that takes this much longer than planned h
 LOAD_TIMEOUT_SECONDS = 3600
 
 
+def config_of(directory):
+    """How the comparison was begun whose results are there."""
+    try:
+        with open(os.path.join(directory, "config.json"), encoding="utf-8") as file:
+            begun = json.load(file)
+    except (OSError, ValueError) as error:
+        raise Failure(f"{directory} holds no comparison: {error}") from error
+    if begun.get("schema_version") != CONFIG_SCHEMA_VERSION:
+        raise Failure(f"{directory} holds a comparison of another version of this script")
+    return begun
+
+
 class Comparison:
     def __init__(self, arguments):
         self.arguments = arguments
@@ -78,6 +90,7 @@ class Comparison:
         return json.loads(json.dumps({
             "schema_version": CONFIG_SCHEMA_VERSION, "scale": self.arguments.scale,
             "commit": commit_of_source(), "engines": self.engines,
+            "scenario": self.arguments.scenario,
             "repetitions": self.scale.repetitions,
             "scenarios": [dataclasses.asdict(scenario) for scenario in self.scenarios],
             "configs": [dataclasses.asdict(config) for config in plan.CONFIGS],
@@ -87,11 +100,7 @@ class Comparison:
         """Takes up what has been measured already."""
         if not self.arguments.resume:
             return
-        try:
-            with open(self.result_file("config.json"), encoding="utf-8") as file:
-                before = json.load(file)
-        except OSError as error:
-            raise Failure(f"{self.results_directory} holds no comparison: {error}") from error
+        before = config_of(self.results_directory)
         differing = [name for name, value in self.config().items() if before.get(name) != value]
         if differing:
             raise Failure(f"{self.results_directory} was begun otherwise ({', '.join(differing)}); "
@@ -215,8 +224,8 @@ class Comparison:
         with open(self.result_file("report.json"), "w", encoding="utf-8") as file:
             json.dump(table.to_json(self.results, scenarios), file, indent=2)
         print("\n" + text, flush=True)
-        say(f"report and results: {self.results_directory}; to go on if something is missing: "
-            f"--{self.arguments.scale} --resume {self.results_directory}")
+        say(f"report and results: {self.results_directory}; if something is missing: "
+            f"--resume {self.results_directory}")
 
 
 def parse_arguments():
@@ -232,11 +241,18 @@ def parse_arguments():
     parser.add_argument("--engines", nargs="+", choices=plan.ENGINES, default=plan.ENGINES)
     parser.add_argument("--minutes", type=float, help="start no run that would end later")
     parser.add_argument("--resume", metavar="DIRECTORY",
-                        help="of an earlier comparison: make the runs that it lacks")
+                        help="of an earlier comparison: make the runs that it lacks, as it was begun")
     comparisons.add_places(parser, "bench-data")
     arguments = parser.parse_args()
     if arguments.minutes is not None and arguments.minutes <= 0:
         parser.error("--minutes must be above 0")
+    if arguments.resume:
+        try:
+            begun = config_of(arguments.resume)
+        except Failure as failure:
+            parser.error(str(failure))
+        arguments.scale, arguments.engines = begun["scale"], begun["engines"]
+        arguments.scenario = begun["scenario"]
     if arguments.scenario and arguments.scenario not in [
             scenario.name for scenario in plan.SCALES[arguments.scale].scenarios]:
         parser.error(f"--scenario={arguments.scenario}: not of --{arguments.scale}")

@@ -64,6 +64,7 @@ class Run {
     const Clock::time_point start = Clock::now();
     open();
     result_.description = bench_->description();
+    result_.engine_options = bench_->effective_options();
     display_.line(fmt::format("opened in {:.1f} s: {}", seconds_since(start), result_.description));
   }
 

@@ -42,6 +42,7 @@ struct RunResult {
   std::optional<CheckResult> check;     ///< nothing unless asked for
   double check_seconds = 0;
   std::string description;                             ///< Store::description()
+  EngineOptions engine_options;                        ///< Store::effective_options()
   std::chrono::milliseconds asynchronous_interval{0};  ///< StoreSettings::asynchronous_interval
 };
 

@@ -221,6 +221,16 @@ std::string LmdbStore::description() const {
                 settings_.asynchronous_interval.count()));
 }
 
+EngineOptions LmdbStore::effective_options() const {
+  unsigned flags = 0;
+  MDB_envinfo info = {};
+  ensure_lmdb(mdb_env_get_flags(environment_, &flags), "ask for the flags");
+  ensure_lmdb(mdb_env_info(environment_, &info), "ask about the map");
+  return {{.name = "mdb_env_open", .value = fmt::format("{:#x}", flags)},
+          {.name = "mapsize", .value = fmt::format("{}", info.me_mapsize)},
+          {.name = "maxreaders", .value = fmt::format("{}", info.me_maxreaders)}};
+}
+
 void LmdbStore::close() {
   if (syncer_) {
     syncer_->stop();

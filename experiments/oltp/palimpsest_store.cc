@@ -93,6 +93,15 @@ std::string PalimpsestStore::description() const {
          io;
 }
 
+EngineOptions PalimpsestStore::effective_options() const {
+  EngineOptions options;
+  for (const EffectiveOption& option : database_.options()) {
+    options.push_back(
+        {.name = option.name, .value = fmt::format("{} ({})", option.value, option.reason)});
+  }
+  return options;
+}
+
 void PalimpsestStore::close() {
   tables_.clear();
   database_.close();

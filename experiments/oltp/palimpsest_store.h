@@ -120,6 +120,7 @@ class PalimpsestStore {
   void finish_load() {}
   [[nodiscard]] StoreCounts counts() const;
   [[nodiscard]] std::string description() const;
+  [[nodiscard]] EngineOptions effective_options() const;
   void close();
 
  private:

@@ -35,6 +35,14 @@ json aborts_json(const Tally& tally) {
   return aborts;
 }
 
+json options_json(const EngineOptions& options) {
+  json object = json::object();
+  for (const EngineOption& option : options) {
+    object[option.name] = option.value;
+  }
+  return object;
+}
+
 json workload_json(const Options& options, const Workload& workload, const RunResult& result) {
   return {
       {"schema_version", kResultSchemaVersion},
@@ -54,7 +62,8 @@ json workload_json(const Options& options, const Workload& workload, const RunRe
       {"rate", options.rate ? json(*options.rate) : json(nullptr)},
       {"warmup_seconds", options.warmup_seconds},
       {"seed", options.seed},
-      {"description", result.description}};
+      {"description", result.description},
+      {"engine_options", options_json(result.engine_options)}};
 }
 
 /// What was counted in the measured time.

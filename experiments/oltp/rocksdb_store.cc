@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
@@ -79,9 +80,10 @@ std::shared_ptr<rocksdb::Statistics> counters_only() {
   return statistics;
 }
 
-StoreEntry<RocksdbStore> entry_of(std::string name, RocksdbKind kind) {
+StoreEntry<RocksdbStore> entry_of(std::string name, RocksdbKind kind,
+                                  std::vector<Isolation> isolations) {
   return {.traits = {.name = std::move(name),
-                     .isolations = {Isolation::snapshot, Isolation::none},
+                     .isolations = std::move(isolations),
                      .durabilities = {Durability::async, Durability::sync},
                      .memory_mib_min = kMemoryMibMin},
           .open = [kind](const StoreSettings& settings) {
@@ -195,6 +197,21 @@ std::string RocksdbStore::description() const {
                          : fmt::format("FlushWAL(sync) every {} ms", interval_.count()));
 }
 
+EngineOptions RocksdbStore::effective_options() const {
+  rocksdb::ConfigOptions format;
+  format.delimiter = "; ";
+  std::string database;
+  std::string table;
+  ensure_rocksdb(rocksdb::GetStringFromDBOptions(format, db_->GetDBOptions(), &database),
+                 "ask for the options");
+  rocksdb::ColumnFamilyDescriptor family;
+  ensure_rocksdb(families_.back()->GetDescriptor(&family), "ask for a table's options");
+  ensure_rocksdb(rocksdb::GetStringFromColumnFamilyOptions(format, family.options, &table),
+                 "ask for a table's options");
+  return {{.name = "DBOptions", .value = database},
+          {.name = "ColumnFamilyOptions", .value = table}};
+}
+
 void RocksdbStore::flush() const {
   ensure_rocksdb(db_->Flush({}, families_), "flush");
 }
@@ -216,11 +233,11 @@ void RocksdbStore::close() {
 }
 
 StoreEntry<RocksdbStore> rocksdb_store() {
-  return entry_of("rocksdb", RocksdbKind::pessimistic);
+  return entry_of("rocksdb", RocksdbKind::pessimistic, {Isolation::snapshot, Isolation::none});
 }
 
 StoreEntry<RocksdbStore> rocksdb_optimistic_store() {
-  return entry_of("rocksdb_optimistic", RocksdbKind::optimistic);
+  return entry_of("rocksdb_optimistic", RocksdbKind::optimistic, {Isolation::snapshot});
 }
 
 }  // namespace palimpsest::experiments::oltp

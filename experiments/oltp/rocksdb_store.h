@@ -19,7 +19,10 @@
 // - A load writes batches without a log, and ends with a full compaction, as in kv_bench.
 // Isolation: `none` reads what is committed, and locks what it changes before it reads it.
 // `snapshot` (set_snapshot) reads one state, and a change of what has been changed since is a
-// conflict: at once if pessimistic, at commit if optimistic.
+// conflict: at once if pessimistic, at commit if optimistic. Optimistic transactions have nothing
+// weaker: without a snapshot one that is going to fail finds the rows of the one that it fails for,
+// a state that no transaction leaves behind.
+// Speed: Debian's library, which these benchmarks link, is compiled with its assertions.
 // Log bytes: as in experiments/log_bench/rocksdb_engine.cc.
 #pragma once
 
@@ -55,6 +58,7 @@ class RocksdbStore {
   void finish_load();
   [[nodiscard]] StoreCounts counts() const;
   [[nodiscard]] std::string description() const;
+  [[nodiscard]] EngineOptions effective_options() const;
   void close();
 
   // For sessions.

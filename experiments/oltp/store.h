@@ -39,6 +39,8 @@
 //                                  durable and settles what reads would otherwise pay for
 //   counts()                       StoreCounts
 //   description()                  how it reaches the disk and keeps its promises, for people
+//   effective_options()            EngineOptions: how it is set, defaults included, in its own
+//   terms
 //   close()                        makes all durable and closes; the next opening finds all data.
 //                                  Nothing else is called afterwards
 // Failure: std::exception with the engine's own message from everything but rollback(): the run
@@ -139,6 +141,13 @@ struct StoreCounts {
   std::optional<std::uint64_t> orphan_tables{};
 };
 
+/// An option of an engine as it is in effect.
+struct EngineOption {
+  std::string name;
+  std::string value;
+};
+using EngineOptions = std::vector<EngineOption>;
+
 namespace detail {
 
 struct Use {
@@ -173,6 +182,7 @@ concept Store =
       store.finish_load();
       { constant.counts() } -> std::same_as<StoreCounts>;
       { constant.description() } -> std::same_as<std::string>;
+      { constant.effective_options() } -> std::same_as<EngineOptions>;
       store.close();
     };
 

@@ -132,6 +132,23 @@ std::string WiredTigerStore::description() const {
       kCheckpointEvery.count());
 }
 
+EngineOptions WiredTigerStore::effective_options() const {
+  const WiredTigerHandle handle(connection_);
+  WT_CURSOR* cursor = nullptr;
+  ensure_wiredtiger(
+      handle.get()->open_cursor(handle.get(), "metadata:create", nullptr, nullptr, &cursor),
+      "open the metadata");
+  EngineOptions options = {{.name = "wiredtiger_open", .value = config_of(settings_)}};
+  for (const std::string& uri : uris_) {
+    const char* config = nullptr;
+    cursor->set_key(cursor, uri.c_str());
+    ensure_wiredtiger(cursor->search(cursor), "find a table's metadata");
+    ensure_wiredtiger(cursor->get_value(cursor, &config), "read a table's metadata");
+    options.push_back({.name = uri, .value = config});
+  }
+  return options;
+}
+
 void WiredTigerStore::close() {
   if (flusher_) {
     flusher_->stop();

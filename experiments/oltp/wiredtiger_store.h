@@ -38,6 +38,7 @@ class WiredTigerStore {
   void finish_load();
   [[nodiscard]] StoreCounts counts() const;
   [[nodiscard]] std::string description() const;
+  [[nodiscard]] EngineOptions effective_options() const;
   void close();
 
  private:

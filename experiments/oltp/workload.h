@@ -106,6 +106,7 @@ class Bench {
   [[nodiscard]] virtual CheckResult check() = 0;
   [[nodiscard]] virtual StoreCounts counts() const = 0;
   [[nodiscard]] virtual std::string description() const = 0;
+  [[nodiscard]] virtual EngineOptions effective_options() const = 0;
   virtual void close() = 0;
 };
 
@@ -118,6 +119,9 @@ class BenchOn : public Bench {
   void finish_load() override { store_->finish_load(); }
   [[nodiscard]] StoreCounts counts() const override { return store_->counts(); }
   [[nodiscard]] std::string description() const override { return store_->description(); }
+  [[nodiscard]] EngineOptions effective_options() const override {
+    return store_->effective_options();
+  }
   void close() override { store_->close(); }
 
  protected:

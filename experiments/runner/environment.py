@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 from common.comparisons import Failure
 
-CGROUP_LIMITS = ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max")
+CGROUPS = "/sys/fs/cgroup"
 NO_LIMIT_BYTES = 1 << 60
 
 
@@ -43,13 +43,31 @@ def memory_total_bytes():
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
+def memory_limit_files(groups):
+    """Where the limits of a process stand whose /proc/self/cgroup is `groups`: of its control group
+    and those above it, v1 or v2."""
+    for line in groups.split("\n"):
+        number, _, rest = line.partition(":")
+        controllers, _, group = rest.partition(":")
+        if number == "0" and not controllers:
+            root, name = CGROUPS, "memory.max"
+        elif "memory" in controllers.split(","):
+            root, name = os.path.join(CGROUPS, "memory"), "memory.limit_in_bytes"
+        else:
+            continue
+        while group:
+            yield os.path.join(root, group.strip("/"), name)
+            group = group.rpartition("/")[0]
+
+
 def memory_limit_bytes():
-    """Of the control group this process is in, or None."""
-    for path in CGROUP_LIMITS:
+    """The least limit of the control groups this process is in, or None."""
+    limits = []
+    for path in memory_limit_files(read_text("/proc/self/cgroup")):
         text = read_text(path).strip()
         if text.isdigit() and int(text) < NO_LIMIT_BYTES:
-            return int(text)
-    return None
+            limits.append(int(text))
+    return min(limits, default=None)
 
 
 def describe(data_directory):

@@ -211,6 +211,13 @@ class Parts(unittest.TestCase):
         self.assertEqual(environment.file_system_of("/database", mounts), "ext4 on /dev/a")
         self.assertEqual(environment.file_system_of("/data/deeper", mounts), "btrfs on /dev/c")
 
+    def test_memory_limits_are_those_of_all_groups_above(self):
+        root = environment.CGROUPS
+        self.assertEqual(list(environment.memory_limit_files("0::/a/b\n")),
+                         [f"{root}/a/b/memory.max", f"{root}/a/memory.max"])
+        self.assertEqual(list(environment.memory_limit_files("5:cpu:/x\n3:memory:/c\n0::/\n")),
+                         [f"{root}/memory/c/memory.limit_in_bytes", f"{root}/memory.max"])
+
     def test_where_this_runs(self):
         told = environment.describe(os.getcwd())
         self.assertGreater(told["memory_total_bytes"], 1 << 20)

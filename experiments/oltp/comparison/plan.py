@@ -31,7 +31,7 @@ class Config:
 PALIMPSEST = Config("palimpsest", "palimpsest", "none")
 NO_CONFLICTS = Config("palimpsest, no conflicts", "palimpsest", "none", ("--write_conflicts=off",), 1)
 PEERS = (Config("rocksdb", "rocksdb", "none"),
-         Config("rocksdb, optimistic", "rocksdb_optimistic", "none"),
+         Config("rocksdb, optimistic", "rocksdb_optimistic", "snapshot"),
          Config("wiredtiger", "wiredtiger", "snapshot"),
          Config("lmdb", "lmdb", "serializable"))
 CONFIGS = (PALIMPSEST, NO_CONFLICTS, *PEERS)

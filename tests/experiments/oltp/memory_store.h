@@ -186,6 +186,9 @@ class MemoryStore {
   void finish_load() {}
   [[nodiscard]] StoreCounts counts() const { return {.version_bytes = 77}; }
   [[nodiscard]] std::string description() const { return "maps in memory"; }
+  [[nodiscard]] EngineOptions effective_options() const {
+    return {{.name = "tables", .value = std::to_string(disk_->tables.size())}};
+  }
   void close() { ++disk_->closed; }
 
  private:

@@ -31,7 +31,7 @@ using Peers =
     ::testing::Types<Rocksdb<rocksdb_store, Isolation::snapshot, Durability::async>,
                      Rocksdb<rocksdb_store, Isolation::none, Durability::sync>,
                      Rocksdb<rocksdb_optimistic_store, Isolation::snapshot, Durability::sync>,
-                     Rocksdb<rocksdb_optimistic_store, Isolation::none, Durability::async>,
+                     Rocksdb<rocksdb_optimistic_store, Isolation::snapshot, Durability::async>,
                      WiredTiger<Durability::async>, WiredTiger<Durability::sync>,
                      Lmdb<Durability::async>, Lmdb<Durability::sync>>;
 

@@ -63,6 +63,7 @@ RunResult toy_result() {
   result.measured = measured;
   result.asynchronous_interval = std::chrono::milliseconds(10);
   result.description = "on paper";
+  result.engine_options = {{.name = "pages", .value = "4096 (default)"}};
   return result;
 }
 
@@ -103,12 +104,14 @@ TEST(OltpReport, TheObjectSaysWhatWasAskedForAndWhatCameOfIt) {
   EXPECT_EQ(object.at("commit"), "r");
   EXPECT_EQ(object.at("cpu"), "c");
   EXPECT_EQ(object.at("device"), "d");
+  EXPECT_EQ(object.at("engine_options"), (json{{"pages", "4096 (default)"}}));
 }
 
 TEST(OltpReport, WhatIsNotKnownIsNull) {
   const json object = toy_json(toy_result());
-  for (const char* field : {"page_reads", "page_writes", "version_bytes_max",
-                            "mapping_table_bytes_max", "rate", "load", "check"}) {
+  for (const char* field :
+       {"page_reads", "page_writes", "version_bytes_max", "mapping_table_bytes_max",
+        "write_conflicts", "rate", "load", "check"}) {
     EXPECT_TRUE(object.at(field).is_null()) << field;
   }
   Options synchronous = toy_options();

@@ -141,6 +141,26 @@ TYPED_TEST_P(StoreSessions, InsertsAKeyForOneOfTwo) {
   EXPECT_EQ(this->value_of(kFirst, "key"), "first");
 }
 
+TYPED_TEST_P(StoreSessions, FindsNoRowsOfTheTransactionItWillFailFor) {
+  if (TypeParam::kConcurrency != Concurrency::any) {
+    GTEST_SKIP() << "the second writer waits for the first";
+  }
+  this->insert_keys(kFirst, {"next"});
+  const auto rival = this->store_->open_session(SessionUse::run);
+  this->session_->begin(Intent::read_write);
+  rival->begin(Intent::read_write);
+  EXPECT_EQ(this->replace(*this->session_, kFirst, "next", "2"), Access::done);
+  const Access late = this->replace(*rival, kFirst, "next", "2");
+  EXPECT_EQ(this->session_->insert(kSecond, "1", ""), Access::done);
+  EXPECT_EQ(this->session_->commit(), Access::done);
+  if (late == Access::conflict) {
+    rival->rollback();
+    return;
+  }
+  EXPECT_EQ(rival->insert(kSecond, "1", ""), Access::done);
+  EXPECT_EQ(rival->commit(), Access::conflict);
+}
+
 TYPED_TEST_P(StoreSessions, ReadsOneState) {
   if (TypeParam::kConcurrency == Concurrency::one || !this->has_snapshots()) {
     GTEST_SKIP() << "no snapshots beside writers";
@@ -167,6 +187,6 @@ TYPED_TEST_P(StoreSessions, ReadsOneState) {
 
 REGISTER_TYPED_TEST_SUITE_P(StoreSessions, LosesNoUpdateOfTwoThreads,
                             ChangesTheNewestValueOrMeetsAConflict, InsertsAKeyForOneOfTwo,
-                            ReadsOneState);
+                            FindsNoRowsOfTheTransactionItWillFailFor, ReadsOneState);
 
 }  // namespace palimpsest::experiments::oltp::test
