@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from common import cgroup, comparisons  # noqa: E402
 from common.comparisons import Failure  # noqa: E402
-from common.databases import Databases  # noqa: E402
+from common.databases import Databases, own_directory  # noqa: E402
 from common.measures import NAMES  # noqa: E402
 from common.processes import reason_of, run_process  # noqa: E402
 from common.source import commit_of_source  # noqa: E402
@@ -57,7 +57,7 @@ class Runner:
     def run(self):
         variants = list(self.experiment.variants())
         say(f"{len(variants)} variants, {self.repetitions} times each, into {self.set.path}")
-        self.databases = Databases(os.path.join(self.arguments.data, f"run-{os.getpid()}"))
+        self.databases = Databases(own_directory(self.arguments.data, "run"))
         try:
             for repetition in range(1, self.repetitions + 1):
                 for flags in variants:

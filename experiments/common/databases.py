@@ -1,6 +1,7 @@
 """Databases that are loaded once and copied for each run, so that every run begins with the same bytes."""
 import contextlib
 import os
+import re
 import shutil
 
 from common.comparisons import Failure
@@ -25,6 +26,16 @@ def check_free(directory, needed_bytes, what):
     if free < needed_bytes:
         raise Failure(f"{what} needs {needed_bytes / 2**30:.1f} GiB of disk in {directory}, "
                       f"{free / 2**30:.1f} GiB are free")
+
+
+def own_directory(parent, purpose):
+    """A name below `parent` that is this process's own. What processes that are gone have left there
+    under such a name, because they were killed, is removed."""
+    for name in os.listdir(parent) if os.path.isdir(parent) else ():
+        match = re.fullmatch(re.escape(purpose) + r"-(\d+)", name)
+        if match and not os.path.exists(f"/proc/{match.group(1)}"):
+            shutil.rmtree(os.path.join(parent, name), ignore_errors=True)
+    return os.path.join(parent, f"{purpose}-{os.getpid()}")
 
 
 class Databases:

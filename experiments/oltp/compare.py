@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from comparison import plan, table  # noqa: E402
 from common import cgroup, comparisons  # noqa: E402
 from common.comparisons import Failure, say  # noqa: E402
-from common.databases import Databases, check_free  # noqa: E402
+from common.databases import Databases, check_free, own_directory  # noqa: E402
 from common.processes import reason_of, run_process  # noqa: E402
 from common.source import commit_of_source  # noqa: E402
 
@@ -51,7 +51,7 @@ class Comparison:
         stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
         self.results_directory = arguments.resume or os.path.join(
             arguments.results, f"{stamp}-oltp-{arguments.scale}")
-        self.data = os.path.join(arguments.data, f"oltp-bench-{os.getpid()}")
+        self.data = own_directory(arguments.data, "oltp-bench")
         self.results = table.Results()
         self.databases = None
 

@@ -12,7 +12,7 @@ import compare  # noqa: E402
 from comparison import plan, table  # noqa: E402
 from common import cgroup  # noqa: E402
 from common.comparisons import Failure  # noqa: E402
-from common.databases import Databases, check_free  # noqa: E402
+from common.databases import Databases, check_free, own_directory  # noqa: E402
 from common.samples import Samples  # noqa: E402
 
 QUICK = plan.SCALES["quick"]
@@ -203,6 +203,15 @@ class Copies(unittest.TestCase):
                 self.assertEqual(file.read(), "rows")
             databases.remove_all()
             self.assertEqual(os.listdir(folder), [])
+
+    def test_what_killed_processes_have_left_is_removed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("bench-999999999", f"bench-{os.getppid()}", "bench-", "other-999999999"):
+                os.makedirs(os.path.join(folder, name, "data"))
+            own = own_directory(folder, "bench")
+            self.assertEqual(own, os.path.join(folder, f"bench-{os.getpid()}"))
+            self.assertEqual(sorted(os.listdir(folder)),
+                             ["bench-", f"bench-{os.getppid()}", "other-999999999"])
 
     def test_a_disk_too_small_is_noticed_before(self):
         with tempfile.TemporaryDirectory() as folder:
