@@ -26,8 +26,9 @@ struct MemoryDisk {
   int closed = 0;
   StoreSettings last_settings;
   std::atomic<std::uint64_t> operations{0};
-  std::uint64_t conflict_every =
-      0;  ///< every n-th operation is a conflict; 0: none. Of loads, commits only
+  /// Every n-th operation of a transaction that writes is a conflict; 0: none. Of loads, commits
+  /// only. What only reads meets none, so that checks do not, whenever they come.
+  std::uint64_t conflict_every = 0;
   std::atomic<int> sessions_until_failure{-1};  ///< the one that cannot be opened; negative: none
   std::atomic<int> commits_until_failure{-1};   ///< likewise
 };
@@ -151,7 +152,7 @@ class MemorySession {
     return use_ == SessionUse::run && is_nth();
   }
   bool is_nth() {
-    return disk_.conflict_every != 0 &&
+    return intent_ == Intent::read_write && disk_.conflict_every != 0 &&
            disk_.operations.fetch_add(1) % disk_.conflict_every == disk_.conflict_every - 1;
   }
   bool meets_conflict_writing() {
