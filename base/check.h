@@ -17,19 +17,12 @@ constexpr void check(bool holds, std::string_view what,
   }
 }
 
-/// On in debug and sanitizer builds; for hot paths.
+/// On in debug and sanitizer builds; for hot paths. A macro, so that elsewhere what it asks costs
+/// nothing: loads of atomics would stay, though nobody wants their values.
 #ifdef PALIMPSEST_DEBUG_CHECKS
-inline constexpr bool kDebugChecks = true;
+#define PALIMPSEST_DEBUG_CHECK(holds, what) ::palimpsest::check((holds), (what))
 #else
-inline constexpr bool kDebugChecks = false;
+#define PALIMPSEST_DEBUG_CHECK(holds, what) static_cast<void>(sizeof((holds) ? 1 : 0))
 #endif
-
-constexpr void debug_check(
-    bool holds, std::string_view what,
-    const std::source_location& where = std::source_location::current()) noexcept {
-  if constexpr (kDebugChecks) {
-    check(holds, what, where);
-  }
-}
 
 }  // namespace palimpsest

@@ -102,7 +102,8 @@ class EpochParticipant {
   EpochParticipant(EpochManager& manager, Slot& slot) noexcept;
 
   void enter() noexcept {
-    debug_check(entered_->load(std::memory_order_relaxed) == kIdle, "epoch guards nested");
+    PALIMPSEST_DEBUG_CHECK(entered_->load(std::memory_order_relaxed) == kIdle,
+                           "epoch guards nested");
     const std::uint64_t epoch = global_->load(std::memory_order_relaxed);  // E1
 #ifdef PALIMPSEST_TSAN
     entered_->exchange(epoch, std::memory_order_seq_cst);  // E2, E3

@@ -69,7 +69,7 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
   HybridLatch() noexcept = default;
   HybridLatch(const HybridLatch&) = delete;
   HybridLatch& operator=(const HybridLatch&) = delete;
-  ~HybridLatch() { debug_check(!is_held(), "latch destroyed while held"); }
+  ~HybridLatch() { PALIMPSEST_DEBUG_CHECK(!is_held(), "latch destroyed while held"); }
 
   // Optimistic mode: remember a version, read, validate.
 
@@ -124,7 +124,7 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
 
   void unlock_shared() noexcept PALIMPSEST_RELEASE_SHARED() {
     const std::uint64_t before = word_.fetch_sub(1, std::memory_order_release);
-    debug_check((before & kSharedMask) != 0, "unlock_shared without a shared holder");
+    PALIMPSEST_DEBUG_CHECK((before & kSharedMask) != 0, "unlock_shared without a shared holder");
     if ((before & (kSharedMask | kParked)) == (1 | kParked)) [[unlikely]] {
       wake();
     }
@@ -171,13 +171,13 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
   /// The version that optimistic() returns once the exclusive holder, which is the caller, has
   /// called unlock_exclusive() or downgrade_to_shared().
   [[nodiscard]] std::uint64_t version_after_unlock() const noexcept {
-    debug_check(is_exclusive(), "version_after_unlock without exclusive");
+    PALIMPSEST_DEBUG_CHECK(is_exclusive(), "version_after_unlock without exclusive");
     return (word_.load(std::memory_order_relaxed) & kVersionMask) + kVersionStep;
   }
 
   /// For the exclusive holder: whether the version is still the one remembered.
   [[nodiscard]] bool exclusive_at(std::uint64_t version) const noexcept {
-    debug_check(is_exclusive(), "exclusive_at without exclusive");
+    PALIMPSEST_DEBUG_CHECK(is_exclusive(), "exclusive_at without exclusive");
     return (word_.load(std::memory_order_relaxed) & kVersionMask) == version;
   }
 
@@ -229,7 +229,7 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
 
   void leave_exclusive(std::uint64_t difference) noexcept {
     const std::uint64_t before = word_.fetch_add(difference, std::memory_order_release);
-    debug_check((before & kHeld) == kExclusive, "exclusive released without being held");
+    PALIMPSEST_DEBUG_CHECK((before & kHeld) == kExclusive, "exclusive released without being held");
     if (before & kParked) [[unlikely]] {
       wake();
     }

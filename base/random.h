@@ -52,7 +52,7 @@ class Random {
   /// Uniform in [0, bound), exactly: one multiplication, and a rare repeat (Lemire's method).
   /// `bound` is not 0.
   [[nodiscard]] constexpr std::uint64_t below(std::uint64_t bound) noexcept {
-    debug_check(bound != 0, "Random::below(0)");
+    PALIMPSEST_DEBUG_CHECK(bound != 0, "Random::below(0)");
     Wide product = Wide{(*this)()} * bound;
     if (static_cast<std::uint64_t>(product) < bound) [[unlikely]] {
       const std::uint64_t uneven = (0 - bound) % bound;  // 2^64 modulo bound: values to reject
@@ -65,7 +65,7 @@ class Random {
 
   /// Uniform in [low, high], both included; `low` is not above `high`.
   [[nodiscard]] constexpr std::uint64_t between(std::uint64_t low, std::uint64_t high) noexcept {
-    debug_check(low <= high, "Random::between with low above high");
+    PALIMPSEST_DEBUG_CHECK(low <= high, "Random::between with low above high");
     const std::uint64_t span = high - low;
     return span == max() ? (*this)() : low + below(span + 1);
   }

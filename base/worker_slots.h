@@ -52,7 +52,7 @@ class alignas(64) WorkerSlot {
   /// Owner: raises the GSN to at least `to`.
   void merge(Gsn to) noexcept {
     std::uint64_t word = word_.load();
-    debug_check((word & kAppending) == 0, "a slot merges between its appends");
+    PALIMPSEST_DEBUG_CHECK((word & kAppending) == 0, "a slot merges between its appends");
     while (word < (raw(to) << 1U) && !word_.compare_exchange_weak(word, raw(to) << 1U)) {
     }
   }
@@ -61,7 +61,7 @@ class alignas(64) WorkerSlot {
   [[nodiscard]] Gsn begin_append(Gsn at_least) noexcept {
     std::uint64_t word = word_.load();
     for (;;) {
-      debug_check((word & kAppending) == 0, "one append at a time");
+      PALIMPSEST_DEBUG_CHECK((word & kAppending) == 0, "one append at a time");
       const std::uint64_t gsn = std::max(word >> 1U, raw(at_least)) + 1;
       if (word_.compare_exchange_weak(word, (gsn << 1U) | kAppending)) {
         return Gsn{gsn};

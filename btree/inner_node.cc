@@ -57,9 +57,10 @@ void InnerNode::init(PageId page_id, TreeId tree_id, std::uint32_t level, ByteVi
 }
 
 bool InnerNode::insert(SlotIndex slot, ByteView separator, std::uint64_t right_swip) noexcept {
-  debug_check(covers(separator) && separator != lower_fence(),
-              "a separator lies strictly within the fences");
-  debug_check(separator.size() <= key_bytes_max(page_size_), "a separator is within the limits");
+  PALIMPSEST_DEBUG_CHECK(covers(separator) && separator != lower_fence(),
+                         "a separator lies strictly within the fences");
+  PALIMPSEST_DEBUG_CHECK(separator.size() <= key_bytes_max(page_size_),
+                         "a separator is within the limits");
   if (!can_insert(separator.size())) {
     return false;
   }

@@ -210,7 +210,7 @@ std::uint32_t payload_bytes_of(const LargeValueDescriptor& value, std::uint32_t 
                                std::uint32_t page_size) noexcept {
   const std::uint64_t payload = extent_payload_bytes(page_size);
   const std::uint64_t begin = block * payload;
-  debug_check(begin < value.size_bytes(), "a block of a value holds some of it");
+  PALIMPSEST_DEBUG_CHECK(begin < value.size_bytes(), "a block of a value holds some of it");
   return static_cast<std::uint32_t>(std::min(payload, value.size_bytes() - begin));
 }
 

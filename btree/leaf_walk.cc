@@ -198,7 +198,7 @@ bool LeafWalk::next() {
 
 // What is left of the range shrinks to what lies beyond this leaf.
 void LeafWalk::enter_forward(const LeafView& leaf) {
-  debug_check(leaf.covers(lower_.view()), "the walk goes on where it stopped");
+  PALIMPSEST_DEBUG_CHECK(leaf.covers(lower_.view()), "the walk goes on where it stopped");
   const bool ends_here =
       leaf.upper_is_infinite() || (!upper_is_infinite_ && upper_.view() <= leaf.upper_fence());
   first_ = lower_.view() == leaf.lower_fence() ? 0 : leaf.lower_bound(lower_.view());
@@ -210,7 +210,7 @@ void LeafWalk::enter_forward(const LeafView& leaf) {
 }
 
 void LeafWalk::enter_backward(const LeafView& leaf) {
-  debug_check(
+  PALIMPSEST_DEBUG_CHECK(
       leaf.upper_is_infinite() || (!upper_is_infinite_ && leaf.lower_fence() < upper_.view() &&
                                    upper_.view() <= leaf.upper_fence()),
       "the walk goes on where it stopped");

@@ -93,7 +93,7 @@ class LeafWalk {
   /// The leaf held, and its records in the range: [first, last), ascending in either direction.
   /// Ghosts are among them (for_each_live_run()).
   [[nodiscard]] LeafView leaf() const noexcept {
-    debug_check(leaf_.holds(), "the walk holds a leaf");
+    PALIMPSEST_DEBUG_CHECK(leaf_.holds(), "the walk holds a leaf");
     return {leaf_.page(), descent_->page_size()};
   }
   [[nodiscard]] SlotIndex first() const noexcept { return first_; }

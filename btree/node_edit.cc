@@ -43,9 +43,10 @@ void NodeEditor<Slot>::reset(ByteView lower, std::optional<ByteView> upper) cons
 template <class Slot>
 void NodeEditor<Slot>::write_fences(ByteView lower, std::optional<ByteView> upper) const noexcept {
   const ByteView high = upper.value_or(ByteView{});
-  debug_check(lower.size() <= key_bytes_max(page_size_) && high.size() <= key_bytes_max(page_size_),
-              "fences are within the key limit");
-  debug_check(!upper || lower < *upper, "the lower fence is below the upper");
+  PALIMPSEST_DEBUG_CHECK(
+      lower.size() <= key_bytes_max(page_size_) && high.size() <= key_bytes_max(page_size_),
+      "fences are within the key limit");
+  PALIMPSEST_DEBUG_CHECK(!upper || lower < *upper, "the lower fence is below the upper");
   NodeHeader& h = header();
   h.lower_len = static_cast<std::uint16_t>(lower.size());
   h.upper_len = static_cast<std::uint16_t>(high.size());
@@ -85,7 +86,7 @@ void NodeEditor<Slot>::append_from(const NodeView& from, SlotIndex begin,
     ghosts += is_ghost(slot) ? 1U : 0U;
   }
   ghost_count() = static_cast<std::uint16_t>(ghost_count() + ghosts);
-  debug_check(slots_end() <= header().heap_begin, "appended records fit");
+  PALIMPSEST_DEBUG_CHECK(slots_end() <= header().heap_begin, "appended records fit");
   refresh_heads();
 }
 
@@ -118,8 +119,9 @@ void NodeEditor<Slot>::compact() const noexcept {
 template <class Slot>
 std::byte* NodeEditor<Slot>::open(SlotIndex i, Slot slot, ByteView suffix) const noexcept {
   NodeHeader& h = header();
-  debug_check(i <= h.count, "a slot is inserted within or after the others");
-  debug_check(gap_bytes() >= sizeof(Slot) + record_bytes(slot), "an inserted record fits the gap");
+  PALIMPSEST_DEBUG_CHECK(i <= h.count, "a slot is inserted within or after the others");
+  PALIMPSEST_DEBUG_CHECK(gap_bytes() >= sizeof(Slot) + record_bytes(slot),
+                         "an inserted record fits the gap");
   if (h.head_skip != 0) {
     const std::uint32_t common = common_prefix_length(suffix, this->suffix(0));
     if (common < h.head_skip) {
@@ -150,7 +152,7 @@ std::byte* NodeEditor<Slot>::open(SlotIndex i, Slot slot, ByteView suffix) const
 template <class Slot>
 void NodeEditor<Slot>::close(SlotIndex i) const noexcept {
   NodeHeader& h = header();
-  debug_check(i < h.count, "a removed slot exists");
+  PALIMPSEST_DEBUG_CHECK(i < h.count, "a removed slot exists");
   const Slot old = slot(i);
   give_heap(old.offset, record_bytes(old));
   if (is_ghost(old)) {

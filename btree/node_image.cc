@@ -25,7 +25,7 @@ std::uint64_t named(std::uint64_t swip, const SwipNames& names) noexcept {
   if (names.page_of != nullptr && swip >> 63 != 0) {
     swip = raw(names.page_of(names.context, swip));
   }
-  debug_check(is_page_id(swip), "a swip in a log record is a page id");
+  PALIMPSEST_DEBUG_CHECK(is_page_id(swip), "a swip in a log record is a page id");
   return swip;
 }
 

@@ -350,7 +350,7 @@ void plan_split(const LeafView& leaf, SlotIndex slot, ByteView key, std::size_t 
   if (!done) {
     cut_in_middle(cut, 1, last + 1);
   }
-  debug_check(cut.fits(), "both sides of a split fit");
+  PALIMPSEST_DEBUG_CHECK(cut.fits(), "both sides of a split fit");
   cut.finish(plan);
 }
 
@@ -363,7 +363,7 @@ void plan_split(const LeafView& leaf, ReservedBeside reserved, SplitPlan& plan) 
   check(leaf.count() >= 2, "a leaf that is split has two records");
   LeafCut cut(leaf, 0, {}, 0, 0, reserved);
   cut_in_middle(cut, 1, leaf.count());
-  debug_check(cut.fits(), "both sides of a split fit");
+  PALIMPSEST_DEBUG_CHECK(cut.fits(), "both sides of a split fit");
   cut.finish(plan);
 }
 
@@ -386,7 +386,7 @@ void plan_split(const InnerView& node, SlotIndex slot, ByteView separator,
   if (!done) {
     cut_in_middle(cut, 0, count);
   }
-  debug_check(cut.fits(), "both sides of a split fit");
+  PALIMPSEST_DEBUG_CHECK(cut.fits(), "both sides of a split fit");
   cut.finish(plan);
 }
 
@@ -464,12 +464,12 @@ bool can_merge(const InnerView& left, const InnerView& right) noexcept {
 }
 
 void merge_into_left(LeafNode left, const LeafView& right) noexcept {
-  debug_check(can_merge(left, right), "merged leaves fit");
+  PALIMPSEST_DEBUG_CHECK(can_merge(left, right), "merged leaves fit");
   merge_nodes<LeafSlot>(left.mutable_page(), left.page_size(), right, right.count());
 }
 
 void merge_into_left(InnerNode left, const InnerView& right) noexcept {
-  debug_check(can_merge(left, right), "merged inner nodes fit");
+  PALIMPSEST_DEBUG_CHECK(can_merge(left, right), "merged inner nodes fit");
   merge_nodes<InnerSlot>(left.mutable_page(), left.page_size(), right, right.count());
 }
 

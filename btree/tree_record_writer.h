@@ -21,7 +21,9 @@ class TreeRecordWriter {
       : at_(into.data()), end_(at_ + into.size()) {}
   TreeRecordWriter(const TreeRecordWriter&) = delete;
   TreeRecordWriter& operator=(const TreeRecordWriter&) = delete;
-  ~TreeRecordWriter() { debug_check(at_ == end_, "a payload has the length that was announced"); }
+  ~TreeRecordWriter() {
+    PALIMPSEST_DEBUG_CHECK(at_ == end_, "a payload has the length that was announced");
+  }
 
   /// A struct of the format.
   template <class T>

@@ -237,8 +237,8 @@ ExclusivePage BufferPool::format(PageReservation& reservation, PageType type, Fr
   reservation.frames_.pop_back();
   Frame& frame = frames_[index];
   frame.latch.lock_exclusive();  // only threads that look for the frame's former page hold it
-  debug_check(frame.attached.load(std::memory_order_relaxed) == nullptr,
-              "nothing hangs off a page that is new");
+  PALIMPSEST_DEBUG_CHECK(frame.attached.load(std::memory_order_relaxed) == nullptr,
+                         "nothing hangs off a page that is new");
   frame.page_id.store(reservation.pages_.back(), std::memory_order_relaxed);
   reservation.pages_.pop_back();
   frame.type.store(type, std::memory_order_relaxed);
@@ -261,7 +261,8 @@ ExclusivePage BufferPool::new_page(PageReservation& reservation, PageType type,
 
 ExclusivePage BufferPool::resident_child([[maybe_unused]] const ExclusivePage& parent,
                                          Swip swip) noexcept PALIMPSEST_NO_ANALYSIS {
-  debug_check(parent.holds() && swip.swizzled(), "the parent's latch keeps the child in its frame");
+  PALIMPSEST_DEBUG_CHECK(parent.holds() && swip.swizzled(),
+                         "the parent's latch keeps the child in its frame");
   Frame& frame = frames_[swip.frame()];
   frame.latch.lock_exclusive();
   frame.touch();

@@ -45,7 +45,7 @@ void FaultTable::mark_ready(PageId page, FrameIndex frame) {
 void FaultTable::remove_loading(PageId page, FrameIndex frame) {
   Shard& shard = shard_of(page);
   const std::scoped_lock lock(shard.mutex);
-  debug_check(find_in(shard, page).frame == frame, "the entry is the caller's");
+  PALIMPSEST_DEBUG_CHECK(find_in(shard, page).frame == frame, "the entry is the caller's");
   erase(shard, page);
 }
 

@@ -33,7 +33,7 @@ class FrameTable {
 
   [[nodiscard]] bool contains(FrameIndex index) const noexcept { return raw(index) < count_; }
   [[nodiscard]] Frame& operator[](FrameIndex index) const noexcept {
-    debug_check(contains(index), "frame index within the pool");
+    PALIMPSEST_DEBUG_CHECK(contains(index), "frame index within the pool");
     return frames_[raw(index)];
   }
   [[nodiscard]] std::byte* page(FrameIndex index) const noexcept {

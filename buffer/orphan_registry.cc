@@ -47,7 +47,7 @@ void OrphanRegistry::enter(PageId page, Attached& orphan) noexcept {
   }
   Attached*& first = bucket_of(shard, page);
   for (const Attached* other = first; other != nullptr; other = other->next_) {
-    debug_check(other->page_ != page, "a page has one orphan");
+    PALIMPSEST_DEBUG_CHECK(other->page_ != page, "a page has one orphan");
   }
   orphan.page_ = page;
   orphan.next_ = std::exchange(first, &orphan);

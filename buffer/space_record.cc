@@ -78,7 +78,7 @@ bool SpaceRecord::run_can_be(std::size_t index) const noexcept {
 }
 
 PageRun SpaceRecord::run(std::size_t index) const noexcept {
-  debug_check(index < count(), "a run of the record");
+  PALIMPSEST_DEBUG_CHECK(index < count(), "a run of the record");
   const LoggedRun one = logged(index);
   return {one.first, one.pages};
 }

@@ -108,10 +108,10 @@ void File::run_chunk(std::span<Transfer> chunk) noexcept {
 /// Whether the transfer may be attempted at all; sets its error if not.
 bool File::admit(Transfer& transfer) const noexcept {
   const std::size_t size_bytes = transfer.data.size();
-  debug_check(transfer.offset_bytes % alignment_bytes() == 0 &&
-                  size_bytes % alignment_bytes() == 0 &&
-                  std::bit_cast<std::uintptr_t>(transfer.data.data()) % alignment_bytes() == 0,
-              "a transfer is not aligned");
+  PALIMPSEST_DEBUG_CHECK(
+      transfer.offset_bytes % alignment_bytes() == 0 && size_bytes % alignment_bytes() == 0 &&
+          std::bit_cast<std::uintptr_t>(transfer.data.data()) % alignment_bytes() == 0,
+      "a transfer is not aligned");
   transfer.error = 0;
   if (transfer.kind == Transfer::Kind::write) {
     if (failed()) {
