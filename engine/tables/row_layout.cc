@@ -198,7 +198,8 @@ std::size_t RowLayout::end_of(ByteView row, std::size_t variable) const noexcept
 }
 
 ByteView RowLayout::variable(ByteView row, const ColumnPlace& place) const noexcept {
-  debug_check(place.kind == PlaceKind::variable && fits(row), "a variable column of a whole row");
+  PALIMPSEST_DEBUG_CHECK(place.kind == PlaceKind::variable && fits(row),
+                         "a variable column of a whole row");
   const ByteView bytes = row.substr(variable_begin_);
   const std::size_t end = std::min(end_of(row, place.offset), bytes.size());
   const std::size_t begin = place.offset == 0 ? 0 : std::min(end_of(row, place.offset - 1), end);

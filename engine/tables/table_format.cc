@@ -20,9 +20,20 @@ TableFormat::Index format_of(const TableSchema& table, const IndexSchema& index)
   return format;
 }
 
-bool is_plain_bytes(const DataType& type) noexcept {
+/// Whether any bytes of up to `length` are a value.
+bool takes_any_bytes(const DataType& type, std::size_t length) noexcept {
   return (type.type == ColumnType::bytes || type.type == ColumnType::varchar) && !type.nullable &&
-         type.length == kVarcharBytesMax;
+         type.length >= length;
+}
+
+/// Whether any bytes are a key, and any are a row: there is nothing to be looked at in either.
+bool is_key_value_table(const TableSchema& table) {
+  if (table.columns.size() != 2 || table.key.size() != 1) {
+    return false;
+  }
+  const std::size_t key = *table.find_column(table.key[0]);
+  return takes_any_bytes(table.columns[key].type, kKeyBytesMax) &&
+         takes_any_bytes(table.columns[1 - key].type, kVarcharBytesMax);
 }
 
 }  // namespace
@@ -38,10 +49,7 @@ TableFormat::TableFormat(engine::StoredTable stored)
       indexed_[column] = true;
     }
   }
-  const TableSchema& table = stored_.schema;
-  key_value_ = table.columns.size() == 2 && table.key.size() == 1 &&
-               std::all_of(table.columns.begin(), table.columns.end(),
-                           [](const auto& column) { return is_plain_bytes(column.type); });
+  key_value_ = is_key_value_table(stored_.schema);
 }
 
 std::optional<std::size_t> TableFormat::find_index(std::string_view name) const noexcept {
