@@ -76,6 +76,7 @@ BTree::Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last) const
       const auto found = find_in(*leaf, key, value, nullptr);
       if (found) {
         leaf->frame().touch();
+        last->count_hit();
         return *found;
       }
     }
@@ -223,6 +224,7 @@ ExclusivePage BTree::exclusive_leaf(ByteView key, LastLeaf* last) const {
       auto leaf = (*std::move(remembered)).to_exclusive();
       if (leaf) {
         leaf->frame().touch();
+        last->count_hit();
         return *std::move(leaf);
       }
     }

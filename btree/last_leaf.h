@@ -8,6 +8,7 @@
 // time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
 #include <optional>
@@ -41,11 +42,17 @@ class LastLeaf {
       }
       frame_ = frame;
       version_ = version;
+      misses_ = static_cast<std::uint8_t>(std::min(misses_ + 1, 0xFF));
     } catch (const std::bad_alloc&) {
       forget();
     }
   }
   void forget() noexcept { frame_ = kNoFrame; }
+
+  /// It has been found again.
+  void count_hit() noexcept { misses_ = 0; }
+  /// About how often it has been remembered since then.
+  [[nodiscard]] std::uint8_t misses() const noexcept { return misses_; }
 
  private:
   FrameIndex frame_ = kNoFrame;
@@ -53,6 +60,7 @@ class LastLeaf {
   std::string lower_;
   std::string upper_;
   bool upper_is_infinite_ = false;
+  std::uint8_t misses_ = 0;
 };
 
 }  // namespace palimpsest::btree

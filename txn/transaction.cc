@@ -31,7 +31,7 @@ void Transaction::begin(Durability durability) {
   state_.store(State::active, std::memory_order_release);
 }
 
-std::unique_lock<std::mutex> Transaction::take_turn() {
+std::unique_lock<TurnLatch> Transaction::take_turn() {
   if (!alone_.load(std::memory_order_relaxed)) [[likely]] {
     return std::unique_lock(owner_latch_);
   }

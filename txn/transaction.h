@@ -35,7 +35,9 @@
 #include "palimpsest/error.h"
 
 #include "base/ids.h"
+#include "base/turn_latch.h"
 #include "btree/btree.h"
+#include "btree/leaf_memory.h"
 #include "btree/write_context.h"
 #include "txn/pending_frees.h"
 #include "versioning/writer.h"
@@ -133,6 +135,9 @@ class Transaction {
   /// Within a call of write() or statement() that has other transactions work for it, again and
   /// again: as long as this one has changed nothing, it does not hold the log back.
   void let_log_go() noexcept;
+  /// Within a call of write() or statement(), for its changes: the leaf of this tree that the
+  /// slot's transactions used last, or null.
+  [[nodiscard]] btree::LastLeaf* last_leaf(TreeId tree) noexcept { return leaves_.of(tree); }
   /// Within a call of write() or statement(): tells this listener, and no other, when it ends.
   void tell_end_to(EndListener& listener) noexcept { end_listener_ = &listener; }
 
@@ -194,7 +199,7 @@ class Transaction {
     std::size_t given_up = 0;  ///< of large_values_
   };
 
-  [[nodiscard]] std::unique_lock<std::mutex> take_turn();
+  [[nodiscard]] std::unique_lock<TurnLatch> take_turn();
 
   // For Transactions:
   void begin(Durability durability);
@@ -218,13 +223,14 @@ class Transaction {
 
   Transactions& owner_;
   const SlotId slot_;
-  std::mutex owner_latch_;
+  TurnLatch owner_latch_;
   // Protected by owner_latch_, but for begin(), which comes before anybody else has the handle: of
   // a transaction that has changed nothing, the engine looks at state_ and oldest_ only.
   versioning::Writer writer_;
   wal::TransactionLog log_;
   btree::LargeValueFate large_values_;
   btree::WriteContext context_;
+  btree::LeafMemory leaves_;
   Durability durability_ = Durability::synchronous;
   bool has_read_ = false;
   EndListener* end_listener_ = nullptr;

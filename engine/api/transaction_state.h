@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "base/turn_latch.h"
 #include "engine/api/database_state.h"
 #include "txn/transactions.h"
 
@@ -14,7 +15,7 @@ class TransactionState {
  public:
   DatabaseState* database = nullptr;
   bool read_only = false;
-  std::recursive_mutex turn;        ///< recursive: what a call calls may use the transaction
+  RecursiveTurnLatch turn;          ///< recursive: what a call calls may use the transaction
   txn::TransactionPtr transaction;  ///< null once it has ended; protected by turn
 };
 
@@ -31,7 +32,7 @@ class InTransaction {
   [[nodiscard]] txn::Transaction& operator*() const noexcept { return *transaction_; }
 
  private:
-  std::unique_lock<std::recursive_mutex> turn_;
+  std::unique_lock<RecursiveTurnLatch> turn_;
   txn::Transaction* transaction_ = nullptr;
 };
 

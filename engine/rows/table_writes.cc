@@ -55,7 +55,7 @@ Outcome TableWrites::statement(const Work& work) const {
     if (definition == nullptr) [[unlikely]] {
       refuse_missing_table(*table_);
     }
-    return work(WriteStep(by, *definition));
+    return work(WriteStep(by, *definition, in_->last_leaf(definition->rows->id())));
   });
 }
 

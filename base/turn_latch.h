@@ -1,0 +1,81 @@
+// Latches for calls that take turns: a mutex whose free path is inlined, and one that a thread may
+// take again.
+//
+// Every call of a transaction takes its turn, and hardly ever does one wait for another: what
+// counts is what it costs when nobody waits. Who waits sleeps on a futex ("Futexes Are Tricky",
+// Drepper 2011, the mutex of its section 6).
+// Thread-safety: all functions, from any thread; unlock() by the holder.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/futex.h"
+#include "base/thread_number.h"
+
+namespace palimpsest {
+
+class TurnLatch {
+ public:
+  TurnLatch() = default;
+  TurnLatch(const TurnLatch&) = delete;
+  TurnLatch& operator=(const TurnLatch&) = delete;
+
+  void lock() noexcept {
+    if (!try_lock()) [[unlikely]] {
+      while (word_.exchange(kSomebodyWaits, std::memory_order_acquire) != kFree) {
+        futex_wait(word_, kSomebodyWaits);
+      }
+    }
+  }
+  [[nodiscard]] bool try_lock() noexcept {
+    std::uint32_t free = kFree;
+    return word_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+  }
+  /// The last access but for the address: whoever takes the latch then may end it.
+  void unlock() noexcept {
+    if (word_.exchange(kFree, std::memory_order_release) == kSomebodyWaits) [[unlikely]] {
+      futex_wake_all(word_);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kFree = 0;
+  static constexpr std::uint32_t kHeld = 1;
+  static constexpr std::uint32_t kSomebodyWaits = 2;
+
+  std::atomic<std::uint32_t> word_{kFree};
+};
+
+/// The thread that holds it may lock it again, and unlocks it as often.
+class RecursiveTurnLatch {
+ public:
+  void lock() noexcept {
+    const std::size_t me = thread_number() + 1;
+    if (holder_.load(std::memory_order_relaxed) == me) [[unlikely]] {
+      ++again_;
+      return;
+    }
+    latch_.lock();
+    holder_.store(me, std::memory_order_relaxed);
+  }
+  void unlock() noexcept {
+    if (again_ != 0) [[unlikely]] {
+      --again_;
+      return;
+    }
+    holder_.store(kNobody, std::memory_order_relaxed);
+    latch_.unlock();
+  }
+
+ private:
+  static constexpr std::size_t kNobody = 0;
+
+  TurnLatch latch_;
+  std::atomic<std::size_t> holder_{kNobody};
+  std::size_t again_ = 0;  ///< by the holder
+};
+
+}  // namespace palimpsest
