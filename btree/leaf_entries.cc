@@ -68,9 +68,9 @@ Claim LeafEntries::claim(Entry* entry, const SearchResult& at, ByteView key,
   } else {
     table_->reserve(1);
   }
-  versioning::EntryPtr spare = writer.take_spare();
-  debug_check(spare->key() == key, "the entry set aside is for this record");
-  Entry& made = table_->insert(std::move(spare), writer.id());
+  versioning::EntryPtr prepared = writer.take_prepared();
+  PALIMPSEST_DEBUG_CHECK(prepared->key() == key, "the entry set aside is for this record");
+  Entry& made = table_->insert(std::move(prepared), writer.id());
   writer.add(made);
   if (at.found) {
     LeafNode leaf(leaf_.modify(), page_size_);
@@ -213,7 +213,8 @@ void merge_tables(const ExclusivePage& left, const ExclusivePage& right) noexcep
 
 void move_table(const ExclusivePage& from, const ExclusivePage& to) noexcept {
   MappingTable* table = table_of(from.frame());
-  debug_check(table == nullptr || table_of(to.frame()) == nullptr, "a page has one table");
+  PALIMPSEST_DEBUG_CHECK(table == nullptr || table_of(to.frame()) == nullptr,
+                         "a page has one table");
   if (table != nullptr) {
     set_table(from, nullptr);
     set_table(to, table);

@@ -38,25 +38,6 @@ ByteView LeafView::suffix(SlotIndex slot) const noexcept {
   return SlotReader<LeafSlot>(*this, 0).suffix(slot);
 }
 
-ByteView LeafView::value(SlotIndex slot) const noexcept {
-  if (slot >= count()) {
-    return as_view(page_, 0);
-  }
-  const std::byte* at = page_ + kSlotsOffset + slot * sizeof(LeafSlot);
-  const std::uint32_t offset = load_once<std::uint16_t>(at + offsetof(LeafSlot, offset));
-  const std::uint32_t key_len = load_once<std::uint16_t>(at + offsetof(LeafSlot, key_len));
-  return bounded_bytes(offset + key_len,
-                       load_once<std::uint16_t>(at + offsetof(LeafSlot, value_len)));
-}
-
-std::uint16_t LeafView::flags(SlotIndex slot) const noexcept {
-  if (slot >= count()) {
-    return 0;
-  }
-  return load_once<std::uint16_t>(page_ + kSlotsOffset + slot * sizeof(LeafSlot) +
-                                  offsetof(LeafSlot, flags));
-}
-
 std::uint32_t LeafView::free_bytes() const noexcept {
   const NodeHeader& h = header();
   return capacity_bytes() - h.lower_len - h.upper_len - h.heap_used -
@@ -77,10 +58,10 @@ void LeafNode::init(PageId page_id, TreeId tree_id, ByteView lower,
 }
 
 bool LeafNode::insert(SlotIndex slot, ByteView key, ByteView value, std::uint16_t flags) noexcept {
-  debug_check(covers(key), "an inserted key lies within the fences");
-  debug_check(!key.empty() && key.size() <= key_bytes_max(page_size_) &&
-                  key.size() + value.size() <= record_bytes_max(page_size_),
-              "an inserted record is within the limits");
+  PALIMPSEST_DEBUG_CHECK(covers(key), "an inserted key lies within the fences");
+  PALIMPSEST_DEBUG_CHECK(!key.empty() && key.size() <= key_bytes_max(page_size_) &&
+                             key.size() + value.size() <= record_bytes_max(page_size_),
+                         "an inserted record is within the limits");
   if (!can_insert(key.size(), value.size())) {
     return false;
   }
@@ -113,7 +94,7 @@ MutableBytes LeafNode::value_bytes(SlotIndex slot) noexcept {
 }
 
 bool LeafNode::replace_value(SlotIndex slot, ByteView value) noexcept {
-  debug_check(slot < count(), "a replaced record exists");
+  PALIMPSEST_DEBUG_CHECK(slot < count(), "a replaced record exists");
   const Editor editor(mutable_page(), page_size_);
   LeafSlot changed = editor.slot(slot);
   if (value.size() == changed.value_len) {
@@ -152,14 +133,14 @@ void LeafNode::set_flags(SlotIndex slot, std::uint16_t flags) noexcept {
 }
 
 void LeafNode::set_ghost(SlotIndex slot, bool ghost) noexcept {
-  debug_check(slot < count(), "a record that becomes a ghost exists");
+  PALIMPSEST_DEBUG_CHECK(slot < count(), "a record that becomes a ghost exists");
   const std::uint16_t others = flags(slot) & static_cast<std::uint16_t>(~kGhost);
   set_flags(slot, ghost ? others | kGhost : others);
 }
 
 void LeafNode::purge_ghosts(std::span<const SlotIndex> slots) noexcept {
   for (std::size_t i = slots.size(); i-- > 0;) {
-    debug_check(is_ghost(slots[i]), "a record that is purged is a ghost");
+    PALIMPSEST_DEBUG_CHECK(is_ghost(slots[i]), "a record that is purged is a ghost");
     remove(slots[i]);
   }
 }
@@ -185,10 +166,10 @@ void LeafNode::begin_build(PageId page_id, TreeId tree_id, ByteView lower) noexc
 }
 
 bool LeafNode::append(ByteView key, ByteView value, std::uint16_t flags) noexcept {
-  debug_check(!key.empty() && key.size() <= key_bytes_max(page_size_) &&
-                  key.size() + value.size() <= record_bytes_max(page_size_),
-              "an appended record is within the limits");
-  debug_check(lower_fence() <= key, "an appended key is not below the lower fence");
+  PALIMPSEST_DEBUG_CHECK(!key.empty() && key.size() <= key_bytes_max(page_size_) &&
+                             key.size() + value.size() <= record_bytes_max(page_size_),
+                         "an appended record is within the limits");
+  PALIMPSEST_DEBUG_CHECK(lower_fence() <= key, "an appended key is not below the lower fence");
   const Editor editor(mutable_page(), page_size_);
   const std::uint32_t prefix_len = common_prefix_length(prefix(), key);
   const std::uint32_t regrown = count() * (header().prefix_len - prefix_len);
@@ -224,7 +205,7 @@ bool LeafNode::seal(std::optional<ByteView> next, KeyBuffer& upper) noexcept {
   }
   ByteView shortest;
   if (next) {
-    debug_check(last.view() < *next, "the next key is above the last one");
+    PALIMPSEST_DEBUG_CHECK(last.view() < *next, "the next key is above the last one");
     shortest = next->substr(0, separator_length(last.view(), *next));
   }
   if (next && fits(common_prefix_length(lower.view(), shortest), shortest.size())) {

@@ -46,9 +46,21 @@ class LeafView : public NodeView {
   /// [optimistic] The record's key without the node's prefix; empty if `slot` is out of range.
   [[nodiscard]] ByteView suffix(SlotIndex slot) const noexcept;
   /// [optimistic] The record's value as it is in the page (a descriptor for a large value).
-  [[nodiscard]] ByteView value(SlotIndex slot) const noexcept;
+  [[nodiscard]] ByteView value(SlotIndex slot) const noexcept {
+    if (slot >= count()) [[unlikely]] {
+      return as_view(page_, 0);
+    }
+    const std::byte* at = slot_address(slot);
+    const std::uint32_t offset = load_once<std::uint16_t>(at + offsetof(LeafSlot, offset));
+    const std::uint32_t key_len = load_once<std::uint16_t>(at + offsetof(LeafSlot, key_len));
+    return bounded_bytes(offset + key_len,
+                         load_once<std::uint16_t>(at + offsetof(LeafSlot, value_len)));
+  }
   /// [optimistic] RecordFlags.
-  [[nodiscard]] std::uint16_t flags(SlotIndex slot) const noexcept;
+  [[nodiscard]] std::uint16_t flags(SlotIndex slot) const noexcept {
+    return slot < count() ? load_once<std::uint16_t>(slot_address(slot) + offsetof(LeafSlot, flags))
+                          : std::uint16_t{0};
+  }
   /// [optimistic] Number of ghosts.
   [[nodiscard]] std::uint32_t ghost_count() const noexcept {
     return load_once<std::uint16_t>(page_ + offsetof(buffer::PageHeader, ghost_count));
@@ -62,8 +74,8 @@ class LeafView : public NodeView {
 
   /// A whole record, for whoever holds a latch: nothing is bounded again. `slot` < count().
   [[nodiscard]] LeafRecord record(SlotIndex slot) const noexcept {
-    debug_check(slot < count(), "a record that is read exists");
-    const std::byte* at = page_ + kSlotsOffset + slot * sizeof(LeafSlot);
+    PALIMPSEST_DEBUG_CHECK(slot < count(), "a record that is read exists");
+    const std::byte* at = slot_address(slot);
     const auto& found = *static_cast<const LeafSlot*>(static_cast<const void*>(at));
     return {.suffix = as_view(page_ + found.offset, found.key_len),
             .value = as_view(page_ + found.offset + found.key_len, found.value_len),
@@ -86,6 +98,9 @@ class LeafView : public NodeView {
   [[nodiscard]] bool can_replace(SlotIndex slot, std::size_t value_len) const noexcept;
 
  private:
+  [[nodiscard]] const std::byte* slot_address(SlotIndex slot) const noexcept {
+    return page_ + kSlotsOffset + slot * sizeof(LeafSlot);
+  }
   /// A packed SearchResult.
   [[nodiscard]] std::uint64_t search(ByteView key) const noexcept;
 };

@@ -156,7 +156,7 @@ void RecordChange::bury() {
 }
 
 void RecordChange::take_out() {
-  debug_check(!by_.can_be_undone(), "what can be undone is not taken out");
+  PALIMPSEST_DEBUG_CHECK(!by_.can_be_undone(), "what can be undone is not taken out");
   give_up(large_value(state()));
   entries_.give_up_reserved(entry());
   LeafNode(leaf_.modify(), page_size_).remove(at_.slot);

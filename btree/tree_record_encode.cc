@@ -1,5 +1,9 @@
 #include "btree/tree_record_encode.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <cstring>
 
@@ -44,11 +48,29 @@ void put_image(TreeRecordWriter& writer, const NodeView& node, const SwipNames& 
   write_node_image(node, swips, writer.skip(node_image_bytes(node)));
 }
 
+/// Where two values of one length differ from `from` on; their length if nowhere.
+std::size_t next_difference(ByteView before, ByteView after, std::size_t from) noexcept {
+#ifdef __SSE2__
+  const auto equal = [&](std::size_t at) {
+    const auto load = [](const char* bytes) {
+      return _mm_loadu_si128(static_cast<const __m128i*>(static_cast<const void*>(bytes)));
+    };
+    return _mm_cmpeq_epi8(load(before.data() + at), load(after.data() + at));
+  };
+  while (from + 32 <= before.size() &&
+         _mm_movemask_epi8(_mm_and_si128(equal(from), equal(from + 16))) == 0xFFFF) {
+    from += 32;
+  }
+#endif
+  const std::size_t left = before.size() - from;
+  return from + common_prefix_length({before.data() + from, left}, {after.data() + from, left});
+}
+
 /// Calls use(offset, length) for each run of bytes, from `from` on, in which two values of one
 /// length differ.
 template <class Use>
 void for_each_difference(ByteView before, ByteView after, std::size_t from, Use use) noexcept {
-  std::size_t begin = from + common_prefix_length(before.substr(from), after.substr(from));
+  std::size_t begin = next_difference(before, after, from);
   while (begin < before.size()) {
     std::size_t end = begin + 1;  // behind the last byte that differs
     std::size_t next = end;
@@ -56,7 +78,7 @@ void for_each_difference(ByteView before, ByteView after, std::size_t from, Use 
       end = before[next] != after[next] ? next + 1 : end;
     }
     use(begin, end - begin);
-    begin = end + common_prefix_length(before.substr(end), after.substr(end));
+    begin = next_difference(before, after, end);
   }
 }
 
@@ -215,7 +237,7 @@ std::size_t LoggedPurge::encoded_bytes() const noexcept {
 }
 
 void LoggedPurge::encode(MutableBytes into) const noexcept {
-  debug_check(!slots.empty(), "a purge that is logged removes something");
+  PALIMPSEST_DEBUG_CHECK(!slots.empty(), "a purge that is logged removes something");
   TreeRecordWriter writer(into);
   writer.put(LeafChangeHeader{kind_byte(TreeRecordKind::purge), 0, short_of(slots.size()),
                               leaf.tree_id(), leaf.page_id()});

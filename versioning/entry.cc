@@ -1,11 +1,14 @@
 #include "versioning/entry.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <new>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 #include "base/sync_point.h"
 
 namespace palimpsest::versioning {
@@ -17,10 +20,13 @@ void EntryDeleter::operator()(Entry* entry) const noexcept {
   memory->count_entries(-1);
 }
 
+// Whole cache lines, so that an entry that is set aside again fits most other keys, too.
 EntryPtr Entry::make(EntryMemory& memory, TreeId tree, ByteView key) {
-  check(key.size() <= std::numeric_limits<std::uint16_t>::max(), "a key is shorter than a page");
-  void* at = memory.allocate(sizeof(Entry) + key.size());
-  auto* made = new (at) Entry(static_cast<std::uint16_t>(key.size()));
+  const std::size_t lines = (sizeof(Entry) + key.size() + kCacheLineBytes - 1) / kCacheLineBytes;
+  const std::size_t capacity = lines * kCacheLineBytes - sizeof(Entry);
+  check(capacity <= std::numeric_limits<std::uint16_t>::max(), "a key is shorter than a page");
+  void* at = memory.allocate(sizeof(Entry) + capacity);
+  auto* made = new (at) Entry(static_cast<std::uint16_t>(capacity));
   EntryPtr entry(made, EntryDeleter{&memory});
   memory.count_entries(1);
   entry->rename(tree, key);
@@ -28,7 +34,8 @@ EntryPtr Entry::make(EntryMemory& memory, TreeId tree, ByteView key) {
 }
 
 void Entry::rename(TreeId tree, ByteView key) noexcept {
-  debug_check(has_room_for(key) && is_empty(), "an entry set aside takes a key it has room for");
+  PALIMPSEST_DEBUG_CHECK(has_room_for(key) && is_empty(),
+                         "an entry set aside takes a key it has room for");
   tree_ = tree;
   hash_ = hash_of(key);
   key_size_ = static_cast<std::uint16_t>(key.size());
@@ -38,11 +45,11 @@ void Entry::rename(TreeId tree, ByteView key) noexcept {
 }
 
 std::size_t Entry::hash_of(ByteView key) noexcept {
-  return std::hash<ByteView>{}(key);
+  return XXH3_64bits(key.data(), key.size());
 }
 
 void Entry::release() noexcept {
-  debug_check(!is_empty(), "a writer releases what it has");
+  PALIMPSEST_DEBUG_CHECK(!is_empty(), "a writer releases what it has");
   EmptyCounter* counter = counter_.load(std::memory_order_relaxed);
   PALIMPSEST_SYNC_POINT("versioning.release.begun");
   writer_.store(kNoWriter, std::memory_order_release);

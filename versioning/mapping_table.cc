@@ -108,7 +108,7 @@ void MappingTable::remove_at(std::size_t cell) noexcept {
 
 // There is room; the entry is in no table.
 void MappingTable::adopt(Entry& entry) noexcept {
-  debug_check(has_room_for(1), "room for an entry is made before");
+  PALIMPSEST_DEBUG_CHECK(has_room_for(1), "room for an entry is made before");
   entry.counter_.store(&counter_, std::memory_order_relaxed);
   reserved_bytes_ += entry.reserved_bytes_;
   place(entry);
@@ -116,7 +116,7 @@ void MappingTable::adopt(Entry& entry) noexcept {
 }
 
 Entry& MappingTable::insert(EntryPtr entry, WriterId writer) noexcept {
-  debug_check(find(entry->key()) == nullptr, "a record has one entry");
+  PALIMPSEST_DEBUG_CHECK(find(entry->key()) == nullptr, "a record has one entry");
   Entry& inserted = *entry.release();
   inserted.reserved_bytes_ = 0;
   inserted.writer_.store(writer, std::memory_order_relaxed);  // readers hold the page's latch
@@ -134,7 +134,7 @@ EntryPtr MappingTable::erase(Entry& entry) noexcept {
 }
 
 void MappingTable::take_over(Entry& entry, WriterId writer) noexcept {
-  debug_check(entry.is_empty(), "only an empty entry is taken over");
+  PALIMPSEST_DEBUG_CHECK(entry.is_empty(), "only an empty entry is taken over");
   set_reserved(entry, 0);
   entry.writer_.store(writer, std::memory_order_relaxed);
 }

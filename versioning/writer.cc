@@ -13,9 +13,10 @@ constexpr std::size_t kClaimsMin = 16;
 
 }  // namespace
 
-Writer::Writer(EntryMemory& memory, WriterId id) noexcept
-    : memory_(memory), id_(id), spare_(nullptr, EntryDeleter{&memory}) {
+Writer::Writer(EntryMemory& memory, WriterId id)
+    : memory_(memory), id_(id), prepared_(nullptr, EntryDeleter{&memory}) {
   check(id != kNoWriter, "a writer has an id");
+  spares_.reserve(kSparesMax);
 }
 
 Writer::~Writer() {
@@ -26,10 +27,14 @@ void Writer::prepare(TreeId tree, ByteView key) {
   if (claims_.size() == claims_.capacity()) {
     claims_.reserve(std::max(kClaimsMin, 2 * claims_.size()));
   }
-  if (spare_ != nullptr && spare_->has_room_for(key)) {
-    spare_->rename(tree, key);
+  if (prepared_ == nullptr && !spares_.empty()) {
+    prepared_ = std::move(spares_.back());
+    spares_.pop_back();
+  }
+  if (prepared_ != nullptr && prepared_->has_room_for(key)) [[likely]] {
+    prepared_->rename(tree, key);
   } else {
-    spare_ = Entry::make(memory_, tree, key);
+    prepared_ = Entry::make(memory_, tree, key);
   }
 }
 
@@ -40,13 +45,13 @@ void Writer::end() noexcept {
   claims_.clear();
 }
 
-EntryPtr Writer::take_spare() noexcept {
-  debug_check(spare_ != nullptr, "a claim is prepared");
-  return std::move(spare_);
+EntryPtr Writer::take_prepared() noexcept {
+  PALIMPSEST_DEBUG_CHECK(prepared_ != nullptr, "a claim is prepared");
+  return std::move(prepared_);
 }
 
 void Writer::add(Entry& entry) noexcept {
-  debug_check(claims_.size() < claims_.capacity(), "a claim is prepared");
+  PALIMPSEST_DEBUG_CHECK(claims_.size() < claims_.capacity(), "a claim is prepared");
   claims_.push_back(&entry);
 }
 

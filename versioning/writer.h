@@ -20,8 +20,9 @@ namespace palimpsest::versioning {
 
 class Writer {
  public:
-  /// `memory` outlives it. No other writer has the id before this one has ended and is gone.
-  Writer(EntryMemory& memory, WriterId id) noexcept;
+  /// `memory` outlives it. No other writer has the id before this one has ended and is gone. Throws
+  /// std::bad_alloc.
+  Writer(EntryMemory& memory, WriterId id);
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
   /// Ends it.
@@ -39,24 +40,28 @@ class Writer {
   /// Gives all its records up. It may go on to claim others, as if it were new.
   void end() noexcept;
 
-  /// Takes an entry that is in no table, for the next claim to use.
+  /// Takes an entry that is in no table, for a later claim to use. That of a transaction that goes
+  /// round in its own pages then asks the heap for nothing.
   void recycle(EntryPtr entry) noexcept {
-    if (spare_ == nullptr) {
-      spare_ = std::move(entry);
+    if (spares_.size() < kSparesMax) {
+      spares_.push_back(std::move(entry));
     }
   }
 
   // For whoever claims a record that was prepared, under its page's exclusive latch:
 
-  /// The entry set aside.
-  [[nodiscard]] EntryPtr take_spare() noexcept;
+  /// The entry that prepare() set aside.
+  [[nodiscard]] EntryPtr take_prepared() noexcept;
   /// `entry` is this writer's from now on.
   void add(Entry& entry) noexcept;
 
  private:
+  static constexpr std::size_t kSparesMax = 32;
+
   EntryMemory& memory_;
   WriterId id_;
-  EntryPtr spare_;
+  EntryPtr prepared_;
+  std::vector<EntryPtr> spares_;  ///< has room for kSparesMax
   std::vector<Entry*> claims_;
 };
 

@@ -146,6 +146,29 @@ void Log::reserve(SlotId slot, const LogNeed& need) {
   check(reserved, "nobody gave up");
 }
 
+Appended Log::append_commit(SlotId slot, Gsn at_least, RecordType type,
+                            ConstBytes payload) noexcept {
+  WorkerSlot& worker = slots_[slot];
+  SlotState& state = *states_[raw(slot)].load(std::memory_order_relaxed);
+  static_cast<void>(worker.begin_append(at_least));
+  PALIMPSEST_SYNC_POINT("wal.commit.marked");
+  const Gsn timestamp = worker.draw_timestamp(clock_);
+  const Lsn lsn = state.log.append(type, timestamp, payload.size(), [&](MutableBytes into) {
+    std::copy(payload.begin(), payload.end(), into.begin());
+  });
+  state.log.publish();
+  worker.end_append();
+  state.credit_bytes -= signed_bytes(record_bytes(timestamp, payload.size()));
+  return {timestamp, lsn};
+}
+
+bool Log::has_at_hand(SlotId slot, const LogNeed& need) const noexcept {
+  const SlotState* const state = states_[raw(slot)].load(std::memory_order_acquire);
+  return state != nullptr && signed_bytes(need.credit_bytes) <= state->credit_bytes &&
+         (need.goes_first || budget_.left() >= 0) && state->log.has_room(need.bytes) &&
+         !failure_.has_happened();
+}
+
 bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give_up) {
   check(need.bytes <= options_.slot_log_bytes, "what is appended without waiting fits the ring");
   if (need.credit_bytes > usable_bytes()) {

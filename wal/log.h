@@ -38,6 +38,7 @@
 
 #include "palimpsest/function_ref.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/failure.h"
 #include "base/sync_point.h"
@@ -75,6 +76,9 @@ class Log {
   /// The same, without giving up: only for those who do not hold up whoever makes space.
   void reserve(SlotId slot, const LogNeed& need);
 
+  /// Whether reserve() has nothing to do for this, because enough is left of what was reserved
+  /// before. By the slot's owner.
+  [[nodiscard]] bool has_at_hand(SlotId slot, const LogNeed& need) const noexcept;
   /// Appends a record that was reserved; its GSN is above the slot's and `at_least`.
   /// encode(MutableBytes) writes the payload.
   template <class Encode>
@@ -93,20 +97,7 @@ class Log {
 
   /// Appends a record that was reserved and whose GSN is a timestamp drawn from the clock, above
   /// the slot's GSN and `at_least`: that of the transaction's other slots.
-  template <class Encode>
-  Appended append_commit(SlotId slot, Gsn at_least, RecordType type, std::size_t payload_bytes,
-                         Encode&& encode) noexcept {
-    WorkerSlot& worker = slots_[slot];
-    SlotState& state = *states_[raw(slot)].load(std::memory_order_relaxed);
-    static_cast<void>(worker.begin_append(at_least));
-    PALIMPSEST_SYNC_POINT("wal.commit.marked");
-    const Gsn timestamp = worker.draw_timestamp(clock_);
-    const Lsn lsn = state.log.append(type, timestamp, payload_bytes, encode);
-    state.log.publish();
-    worker.end_append();
-    state.credit_bytes -= static_cast<std::int64_t>(record_bytes(timestamp, payload_bytes));
-    return {timestamp, lsn};
-  }
+  Appended append_commit(SlotId slot, Gsn at_least, RecordType type, ConstBytes payload) noexcept;
 
   /// The transaction has ended: credit it did not use goes back, but for a little that the next one
   /// will want.

@@ -49,7 +49,7 @@ class SlotLog {
   Lsn append(RecordType type, Gsn gsn, std::size_t payload_bytes, Encode&& encode) noexcept {
     const std::size_t bytes = record_bytes(gsn, payload_bytes);
     check(bytes <= scratch_.size_bytes(), "a record is no larger than the largest");
-    debug_check(has_room(bytes), "room is asked for before latches");
+    PALIMPSEST_DEBUG_CHECK(has_room(bytes), "room is asked for before latches");
     const std::size_t at = end_ & (capacity_ - 1);
     const bool wraps = at + bytes > capacity_;
     std::byte* record = wraps ? scratch_.data() : ring_.data() + at;

@@ -4,7 +4,7 @@
 
 namespace palimpsest::wal {
 
-void TransactionLog::reserve(const OperationNeed& need) {
+void TransactionLog::wait_for(const OperationNeed& need) {
   if (is_cancelled() || !try_reserve(need, [this] { return is_cancelled(); })) {
     throw Error(
         ErrorCode::transaction_too_old,
@@ -14,9 +14,9 @@ void TransactionLog::reserve(const OperationNeed& need) {
 }
 
 Gsn TransactionLog::append_commit() noexcept {
-  debug_check(has_changes(), "a commit record has something to commit");
+  PALIMPSEST_DEBUG_CHECK(has_changes(), "a commit record has something to commit");
   const Appended appended = log_.append_commit(
-      slot_, Gsn{0}, record_type(RecordRole::commit, BodyKind::none), 0, [](MutableBytes) {});
+      slot_, Gsn{0}, record_type(RecordRole::commit, BodyKind::none), ConstBytes());
   forget();
   return appended.gsn;
 }
@@ -38,7 +38,7 @@ void TransactionLog::reserve_compensation(std::size_t change_body_bytes) {
 
 void TransactionLog::reserve_handed_over(std::size_t body_bytes) {
   const std::size_t bytes = record_bytes_max(RecordRole::system, body_bytes);
-  debug_check(owed_bytes_ >= bytes, "space was handed over for what is appended");
+  PALIMPSEST_DEBUG_CHECK(owed_bytes_ >= bytes, "space was handed over for what is appended");
   log_.reserve(slot_, {.bytes = bytes, .credit_bytes = owed_bytes_, .goes_first = true});
   owed_bytes_ -= bytes;
 }

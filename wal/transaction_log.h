@@ -62,23 +62,14 @@ class TransactionLog {
   /// Makes sure of an operation's records and of what undoing them takes. No latch is held. Waits
   /// for space. Throws as Log::try_reserve(), and transaction_too_old once it has been cancelled:
   /// it must be rolled back.
-  void reserve(const OperationNeed& need);
+  void reserve(const OperationNeed& need) {
+    if (is_cancelled() || !log_.has_at_hand(slot_, need_of(need))) [[unlikely]] {
+      wait_for(need);
+    }
+  }
   /// The same, but false where it would wait for space.
   [[nodiscard]] bool try_reserve(const OperationNeed& need, FunctionRef<bool()> give_up) {
-    std::size_t bytes = 0;
-    std::size_t owed = owed_bytes_ + record_bytes_max(RecordRole::rolled_back, 0);
-    if (need.change_bytes != 0) {
-      bytes += record_bytes_max(RecordRole::change, need.change_bytes);
-      owed += compensation_bytes_max(need.change_bytes);
-    }
-    if (need.system_bytes != 0) {
-      bytes += record_bytes_max(RecordRole::system, need.system_bytes);
-    }
-    return log_.try_reserve(slot_,
-                            {.bytes = bytes,
-                             .credit_bytes = bytes + owed + need.later_bytes,
-                             .goes_first = goes_first_},
-                            give_up);
+    return log_.try_reserve(slot_, need_of(need), give_up);
   }
 
   /// Space that was reserved as `later_bytes` is `to`'s from now on, which the caller owns too and
@@ -183,6 +174,20 @@ class TransactionLog {
   void append_rolled_back_as(const TransactionName& name) noexcept;
 
  private:
+  [[nodiscard]] LogNeed need_of(const OperationNeed& need) const noexcept {
+    std::size_t bytes = 0;
+    std::size_t owed = owed_bytes_ + record_bytes_max(RecordRole::rolled_back, 0);
+    if (need.change_bytes != 0) {
+      bytes += record_bytes_max(RecordRole::change, need.change_bytes);
+      owed += compensation_bytes_max(need.change_bytes);
+    }
+    if (need.system_bytes != 0) {
+      bytes += record_bytes_max(RecordRole::system, need.system_bytes);
+    }
+    return {
+        .bytes = bytes, .credit_bytes = bytes + owed + need.later_bytes, .goes_first = goes_first_};
+  }
+  void wait_for(const OperationNeed& need);
   [[nodiscard]] Gsn above(Gsn at_least) const noexcept { return std::max(at_least, clock_.now()); }
   void forget() noexcept;
 

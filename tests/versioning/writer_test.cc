@@ -26,7 +26,7 @@ constexpr TreeId kTree{3};
 Entry& claim(MappingTable& table, Writer& writer, const std::string& key) {
   writer.prepare(kTree, key);
   table.reserve(1);
-  Entry& entry = table.insert(writer.take_spare(), writer.id());
+  Entry& entry = table.insert(writer.take_prepared(), writer.id());
   writer.add(entry);
   return entry;
 }
@@ -56,7 +56,7 @@ TEST(Writer, SpareIsUsedAgain) {
     writer.prepare(kTree, "a much longer key than before");
     EXPECT_EQ(memory.entries(), 1U);
     writer.prepare(kTree, "key");
-    const EntryPtr spare = writer.take_spare();
+    const EntryPtr spare = writer.take_prepared();
     EXPECT_EQ(spare->key(), "key");
     EXPECT_EQ(spare->tree(), kTree);
     EXPECT_EQ(spare->hash(), Entry::hash_of("key"));
@@ -104,7 +104,7 @@ TEST(Writer, EndsBesidePrunesAndSplits) {
         Entry* entry = table.find(key);
         if (entry == nullptr) {
           table.reserve(1);
-          writer.add(table.insert(writer.take_spare(), writer.id()));
+          writer.add(table.insert(writer.take_prepared(), writer.id()));
           ++unshared[number];
         } else if (entry->is_empty()) {
           table.take_over(*entry, writer.id());

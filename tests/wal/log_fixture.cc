@@ -108,9 +108,8 @@ Remembered OpenLog::commit(SlotId slot, std::uint64_t number) {
   const auto payload = payload_of(slot, number, 16);
   const std::size_t bytes = kRecordHeaderBytesMax + payload.size();
   log_->reserve(slot, {.bytes = bytes, .credit_bytes = bytes});
-  const Appended appended = log_->append_commit(
-      slot, Gsn{0}, kCommit, payload.size(),
-      [&](MutableBytes into) { std::memcpy(into.data(), payload.data(), payload.size()); });
+  const Appended appended =
+      log_->append_commit(slot, Gsn{0}, kCommit, std::as_bytes(std::span(payload)));
   log_->release_credit(slot);
   return {log_->incarnation(), slot, number, appended.gsn, appended.lsn, kCommit};
 }
