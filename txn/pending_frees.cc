@@ -42,7 +42,8 @@ void PendingFrees::forget_prepared() noexcept {
 void PendingFrees::add(Gsn commit, Gsn oldest,
                        std::vector<btree::LargeValueDescriptor>& values) noexcept {
   const std::lock_guard lock(mutex_);
-  debug_check(announced_ > 0 && pending_.size() < pending_.capacity(), "room has been made");
+  PALIMPSEST_DEBUG_CHECK(announced_ > 0 && pending_.size() < pending_.capacity(),
+                         "room has been made");
   --announced_;
   pending_.push_back({.commit = commit, .oldest = oldest, .values = std::move(values)});
   values.clear();

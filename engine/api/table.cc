@@ -95,6 +95,11 @@ void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadR
   engine::TableReads(by.get(), handle_->table()).read_many(keys, use);
 }
 
+void Table::prefetch_in(const Transaction* in, std::span<const Key> keys) const {
+  const detail::InTransaction by = handle_->reader(in);
+  engine::TableReads(by.get(), handle_->table()).prefetch(keys);
+}
+
 void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
                      Direction direction) const {
   const detail::InTransaction by = handle_->reader(in);

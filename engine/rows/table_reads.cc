@@ -100,6 +100,33 @@ class RowVisit {
   bool stopped_ = false;  ///< by the visitor
 };
 
+/// Whole keys, encoded. Throws invalid_argument for one that is none.
+class EncodedKeys {
+ public:
+  EncodedKeys(const KeySpace& space, std::span<const Key> keys) {
+    std::vector<std::size_t> ends;
+    ends.reserve(keys.size());
+    for (const Key& key : keys) {
+      KeyMemory memory;
+      bytes_.append(space.whole(key, memory));
+      ends.push_back(bytes_.size());
+    }
+    keys_.reserve(keys.size());
+    for (std::size_t begin = 0; const std::size_t end : ends) {
+      keys_.push_back(ByteView(bytes_).substr(begin, end - begin));
+      begin = end;
+    }
+  }
+  EncodedKeys(const EncodedKeys&) = delete;
+  EncodedKeys& operator=(const EncodedKeys&) = delete;
+
+  [[nodiscard]] std::span<const ByteView> keys() const noexcept { return keys_; }
+
+ private:
+  std::string bytes_;
+  std::vector<ByteView> keys_;  ///< of bytes_
+};
+
 bool has_null(const Key& key) noexcept {
   return std::ranges::any_of(key.values(), &Value::is_null);
 }
@@ -146,23 +173,16 @@ bool TableReads::read(const Key& key, ReadRow use) const {
   return read_encoded(access_.key_space().whole(key, memory), use, nullptr);
 }
 
+void TableReads::prefetch(std::span<const Key> keys) const {
+  const EncodedKeys encoded(access_.key_space(), keys);
+  access_.read([&] { access_.rows().prefetch(encoded.keys()); });
+}
+
 void TableReads::read_many(std::span<const Key> keys, ReadRows use) const {
-  const KeySpace space = access_.key_space();
-  std::string bytes;
-  std::vector<std::size_t> ends;
-  for (const Key& key : keys) {
-    KeyMemory memory;
-    bytes.append(space.whole(key, memory));
-    ends.push_back(bytes.size());
-  }
-  std::vector<ByteView> encoded;
-  for (std::size_t begin = 0; const std::size_t end : ends) {
-    encoded.push_back(ByteView(bytes).substr(begin, end - begin));
-    begin = end;
-  }
-  access_.read([&] { access_.rows().prefetch(encoded); });
-  for (std::size_t number = 0; number < encoded.size(); ++number) {
-    read_encoded(encoded[number], [&](const RowView& row) { use(number, row); }, nullptr);
+  const EncodedKeys encoded(access_.key_space(), keys);
+  access_.read([&] { access_.rows().prefetch(encoded.keys()); });
+  for (std::size_t number = 0; number < keys.size(); ++number) {
+    read_encoded(encoded.keys()[number], [&](const RowView& row) { use(number, row); }, nullptr);
   }
 }
 

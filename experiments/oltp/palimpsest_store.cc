@@ -36,6 +36,20 @@ void PalimpsestSession::rollback() noexcept {
   transaction_.reset();
 }
 
+Access PalimpsestSession::prefetch(TableId table, std::span<const ByteView> keys) {
+  if (!prefetches_) {
+    return Access::done;
+  }
+  prefetched_.clear();
+  for (const ByteView key : keys) {
+    prefetched_.push_back(Key::encoded(key));
+  }
+  return attempt([&] {
+    at(table).prefetch(*transaction_, prefetched_);
+    return Access::done;
+  });
+}
+
 Access PalimpsestSession::access_of(const palimpsest::Outcome& outcome) noexcept {
   switch (outcome.kind()) {
     case OutcomeKind::done: return Access::done;
@@ -59,6 +73,7 @@ Access PalimpsestSession::conflict_of(const Error& error) {
 PalimpsestStore::PalimpsestStore(const StoreSettings& settings)
     : durability_(settings.durability == Durability::sync ? palimpsest::Durability::synchronous
                                                           : palimpsest::Durability::asynchronous),
+      fits_in_memory_(settings.fits_in_memory()),
       asynchronous_interval_(settings.asynchronous_interval),
       database_(Database::open(settings.directory, options_of(settings))),
       tables_(open_tables(database_, settings.tables)) {}
@@ -66,7 +81,8 @@ PalimpsestStore::PalimpsestStore(const StoreSettings& settings)
 std::unique_ptr<PalimpsestSession> PalimpsestStore::open_session(SessionUse use) {
   const bool loads = use == SessionUse::load;
   return std::make_unique<PalimpsestSession>(
-      database_, tables_, loads ? palimpsest::Durability::asynchronous : durability_);
+      database_, tables_, loads ? palimpsest::Durability::asynchronous : durability_,
+      !fits_in_memory_);
 }
 
 StoreCounts PalimpsestStore::counts() const {

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,8 +22,8 @@ class PalimpsestSession {
  public:
   /// `database` and `tables` outlive the session.
   PalimpsestSession(Database& database, const std::vector<palimpsest::Table>& tables,
-                    palimpsest::Durability durability) noexcept
-      : database_(database), tables_(tables), durability_(durability) {}
+                    palimpsest::Durability durability, bool prefetches) noexcept
+      : database_(database), tables_(tables), durability_(durability), prefetches_(prefetches) {}
 
   void begin(Intent intent) {
     transaction_.emplace(
@@ -57,6 +58,9 @@ class PalimpsestSession {
                             [&](const RowView& row) -> ByteView { return change(row.bytes()); }));
     });
   }
+
+  /// Nothing if all is in memory anyway.
+  Access prefetch(TableId table, std::span<const ByteView> keys);
 
   Access insert(TableId table, ByteView key, ByteView value) {
     return attempt([&] {
@@ -105,6 +109,8 @@ class PalimpsestSession {
   Database& database_;
   const std::vector<palimpsest::Table>& tables_;
   palimpsest::Durability durability_;
+  bool prefetches_;
+  std::vector<Key> prefetched_;  ///< memory of prefetch()
   std::optional<Transaction> transaction_;
   ConflictReason reason_ = ConflictReason::other;
 };
@@ -125,6 +131,7 @@ class PalimpsestStore {
 
  private:
   palimpsest::Durability durability_;
+  bool fits_in_memory_;
   std::chrono::milliseconds asynchronous_interval_;
   Database database_;
   std::vector<palimpsest::Table> tables_;  ///< in the order of TableId

@@ -23,6 +23,8 @@
 //                                  [first, last], both included, ascending, or descending from
 //                                  last, until it returns false; done even if there is none. Most
 //                                  scans want one key, or a few: nothing is to be fetched ahead
+//   prefetch(table, keys)          optional: the keys will be read or rewritten soon, one after the
+//                                  other; an engine that can read their pages at once does so now
 //   conflict_reason() noexcept     why the last operation that was a conflict was one
 // A transaction sees its own changes. Each operation but rollback() may come to Access::conflict:
 // the caller then calls rollback(), except after commit(), and may run the transaction again. Views
@@ -56,6 +58,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -174,6 +177,12 @@ concept StoreSession =
       { session.scan(table, bytes, bytes, direction, visit) } -> std::same_as<Access>;
       { session.conflict_reason() } noexcept -> std::same_as<ConflictReason>;
     };
+
+/// Whether it has prefetch().
+template <class S>
+concept Prefetches = requires(S& session, TableId table, std::span<const ByteView> keys) {
+  { session.prefetch(table, keys) } -> std::same_as<Access>;
+};
 
 template <class S>
 concept Store =

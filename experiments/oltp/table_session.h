@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "experiments/common/record_key.h"
 #include "experiments/oltp/store.h"
@@ -59,6 +61,24 @@ class TableSession {
     }
     use(std::as_const(row));
     return access;
+  }
+
+  template <class Key>
+  Access prefetch(std::span<const Key> keys) {
+    if constexpr (Prefetches<S>) {
+      prefetched_.clear();
+      for (const Key& key : keys) {
+        prefetched_.append(EncodedKey(key).view());
+      }
+      prefetched_keys_.clear();
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        prefetched_keys_.push_back(
+            ByteView(prefetched_).substr(i * kKeyBytesOf<Key>, kKeyBytesOf<Key>));
+      }
+      return session_->prefetch(kTableOf<Key>, prefetched_keys_);
+    } else {
+      return Access::done;
+    }
   }
 
   template <class Key, class Change>
@@ -135,6 +155,8 @@ class TableSession {
   }
 
   std::unique_ptr<S> session_;
+  std::string prefetched_;  ///< memory of prefetch(), used again and again
+  std::vector<ByteView> prefetched_keys_;
 };
 
 }  // namespace palimpsest::experiments::oltp

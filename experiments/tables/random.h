@@ -19,7 +19,7 @@ namespace palimpsest::experiments {
 
 /// Uniform in [low, high], both included.
 [[nodiscard]] inline Number number_between(Random& random, Number low, Number high) noexcept {
-  debug_check(low <= high, "number_between with low above high");
+  PALIMPSEST_DEBUG_CHECK(low <= high, "number_between with low above high");
   return low + static_cast<Number>(random.below(static_cast<std::uint64_t>(high - low) + 1));
 }
 

@@ -21,7 +21,7 @@ namespace palimpsest::experiments::tpcc {
 
 /// Uniform in [low, high], both included.
 [[nodiscard]] inline Cents cents_between(Random& random, Cents low, Cents high) noexcept {
-  debug_check(low <= high, "cents_between with low above high");
+  PALIMPSEST_DEBUG_CHECK(low <= high, "cents_between with low above high");
   return low + static_cast<Cents>(random.below(static_cast<std::uint64_t>(high - low) + 1));
 }
 

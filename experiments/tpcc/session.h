@@ -47,11 +47,12 @@ concept Visits =
 }  // namespace detail
 
 template <class S>
-concept Session = Begins<S> && detail::Visits<S> && Reads<S, ItemKey> && Reads<S, WarehouseKey> &&
-                  Reads<S, DistrictKey> && Reads<S, CustomerKey> && Reads<S, OrderKey> &&
-                  Reads<S, StockKey> && Updates<S, WarehouseKey> && Updates<S, DistrictKey> &&
-                  Updates<S, CustomerKey> && Updates<S, OrderKey> && Updates<S, OrderLineKey> &&
-                  Updates<S, StockKey> && Inserts<S, HistoryKey> && Inserts<S, NewOrderKey> &&
-                  Inserts<S, OrderKey> && Inserts<S, OrderLineKey> && Erases<S, NewOrderKey>;
+concept Session =
+    Begins<S> && detail::Visits<S> && Reads<S, ItemKey> && Reads<S, WarehouseKey> &&
+    Reads<S, DistrictKey> && Reads<S, CustomerKey> && Reads<S, OrderKey> && Reads<S, StockKey> &&
+    Updates<S, WarehouseKey> && Updates<S, DistrictKey> && Updates<S, CustomerKey> &&
+    Updates<S, OrderKey> && Updates<S, OrderLineKey> && Updates<S, StockKey> &&
+    Inserts<S, HistoryKey> && Inserts<S, NewOrderKey> && Inserts<S, OrderKey> &&
+    Inserts<S, OrderLineKey> && Erases<S, NewOrderKey> && PrefetchesRows<S, StockKey>;
 
 }  // namespace palimpsest::experiments::tpcc

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 
 #include "experiments/tables/transaction_scope.h"
 #include "experiments/tpcc/input.h"
@@ -37,16 +38,20 @@ Outcome run(S& session, const StockLevelInput& input, StockLevelOutput& output) 
   if (lines != Access::done) {
     return Outcome::conflict;
   }
-  auto* const end = items.data() + count;
-  std::sort(items.data(), end);
+  std::sort(items.data(), items.data() + count);
+  const auto* const end = std::unique(items.data(), items.data() + count);
+  std::array<StockKey, items.size()> stock;
+  const auto* const last = std::transform(items.cbegin(), end, stock.begin(), [&](Number item) {
+    return StockKey{input.district.warehouse, item};
+  });
+  const std::span<const StockKey> looked_at(stock.data(), last);
+  if (session.prefetch(looked_at) != Access::done) {
+    return Outcome::conflict;
+  }
   output.low_stock = 0;
-  for (const auto* item = items.data(); item != end; ++item) {
-    if (item != items.data() && *item == item[-1]) {
-      continue;
-    }
+  for (const StockKey& key : looked_at) {
     bool low = false;
-    if (!scope.read(StockKey{input.district.warehouse, *item},
-                    [&](const StockRow& row) { low = row.quantity < input.threshold; })) {
+    if (!scope.read(key, [&](const StockRow& row) { low = row.quantity < input.threshold; })) {
       return Outcome::conflict;
     }
     output.low_stock += low ? 1 : 0;

@@ -312,6 +312,46 @@ TEST_F(ApiDatabaseTest, ManyRowsAtOnce) {
   EXPECT_FALSE(database_.options().empty());
 }
 
+TEST_F(ApiDatabaseTest, PrefetchedRowsAreReadWithoutTheDisk) {
+  constexpr std::size_t kRows = 3000;
+  constexpr std::size_t kStep = 40;  // rows of another page each time
+  const auto name_of = [](std::size_t row) { return fmt::format("key {:05}", row); };
+  {
+    const Table table = database_.create_table(key_value_table("blobs"));
+    const std::string value(400, 'v');
+    for (std::size_t row = 0; row < kRows; ++row) {
+      table.insert(EncodedRow::of(name_of(row), value)).require();
+    }
+  }
+  reopen();
+  const Table table = database_.table("blobs");
+  std::vector<std::string> names;
+  for (std::size_t row = 0; row < kRows; row += kStep) {
+    names.push_back(name_of(row));
+  }
+  std::vector<Key> keys;
+  for (const std::string& name : names) {
+    keys.push_back(Key::encoded(name));
+  }
+  const std::string absent = "none";
+  keys.push_back(Key::encoded(absent));
+  const std::uint64_t before = database_.statistics().page_reads;
+  table.prefetch(keys);
+  const std::uint64_t prefetched = database_.statistics().page_reads;
+  EXPECT_GE(prefetched - before, kRows / kStep);
+  for (const std::string& name : names) {
+    EXPECT_TRUE(table.read(Key::encoded(name), [](const RowView&) {}));
+  }
+  EXPECT_EQ(database_.statistics().page_reads, prefetched);
+  Transaction transaction = database_.begin();
+  table.prefetch(transaction, keys);
+  EXPECT_EQ(database_.statistics().page_reads, prefetched);
+  transaction.commit();
+  EXPECT_THROW(table.prefetch(transaction, keys), Error);
+  const std::vector<Key> wrong{Key({1, 2})};
+  EXPECT_THROW(table.prefetch(wrong), Error);
+}
+
 TEST_F(ApiDatabaseTest, TransfersBesideDefinitionsKeepTheirSum) {
   const Table table = database_.create_table(accounts());
   constexpr std::int64_t kAccounts = 50;
