@@ -79,8 +79,8 @@ class RunDirectory:
 
     def end(self, result):
         """Keeps what the driver says, its part of the configuration included."""
-        told = ("isolation", "durability", "asynchronous_interval_ms", "write_conflicts", "rate",
-                "memory_bytes", "warmup_seconds", "seed", "description", "engine_options", "commit",
+        told = ("workload_options", "isolation", "durability", "asynchronous_interval_ms",
+                "write_conflicts", "rate", "memory_bytes", "warmup_seconds", "seed", "description", "engine_options", "commit",
                 "compiler", "cpu", "kernel", "device")
         self.config["in_effect"] = {name: result.get(name) for name in told}
         self.config["commit"] = result["commit"]
