@@ -37,6 +37,9 @@ class Run {
 
   [[nodiscard]] RunResult run() {
     prepare();
+    if (options_.check) {
+      bench_->prepare_check(result_.load.loaded ? DataState::as_loaded : DataState::used);
+    }
     if (options_.seconds > 0) {
       say_durability();
       result_.measured = measure(options_, workload_, *bench_, directory_.data(), display_);

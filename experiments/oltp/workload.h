@@ -83,6 +83,12 @@ class Terminal {
   [[nodiscard]] virtual ConflictReason conflict_reason() const noexcept = 0;
 };
 
+/// What has happened to a database since it was loaded.
+enum class DataState : std::uint8_t {
+  as_loaded = 1,  ///< nothing
+  used,           ///< earlier runs, and what may have ended them
+};
+
 /// What a check has found.
 struct CheckResult {
   std::uint64_t violations = 0;
@@ -102,6 +108,9 @@ class Bench {
   virtual void finish_load() = 0;
   /// `number` counts the terminals of a run from 0.
   [[nodiscard]] virtual std::unique_ptr<Terminal> open_terminal(std::uint32_t number) = 0;
+  /// Called before the terminals of a run are opened if check() will follow it, whether something
+  /// is run or not: notes what that is to be compared with. No transaction is under way.
+  virtual void prepare_check(DataState /*state*/) {}
   /// Examines everything; no transaction is under way.
   [[nodiscard]] virtual CheckResult check() = 0;
   [[nodiscard]] virtual StoreCounts counts() const = 0;

@@ -104,7 +104,7 @@ class BankLoader final : public Loader {
   std::unique_ptr<MemorySession> session_;
 };
 
-class BankBench final : public BenchOn<MemoryStore> {
+class BankBench : public BenchOn<MemoryStore> {
  public:
   BankBench(std::unique_ptr<MemoryStore> store, const Options& options)
       : BenchOn(std::move(store)), branches_(static_cast<Number>(options.scale)) {}

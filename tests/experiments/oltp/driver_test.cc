@@ -9,6 +9,8 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "experiments/oltp/manifest.h"
 #include "tests/experiments/oltp/bank_workload.h"
@@ -81,6 +83,36 @@ TEST_F(OltpDriverTest, StoresAreToldWhatTheyAreFor) {
   EXPECT_EQ(disk_->last_settings.durability, Durability::sync);
   EXPECT_GE(disk_->last_settings.sessions_max, wanted.threads);
   EXPECT_EQ(disk_->last_settings.directory, DataDirectory(wanted.path, workload_.traits).data());
+}
+
+/// Keeps what it is told before checks.
+class NotingBench final : public test::BankBench {
+ public:
+  NotingBench(std::unique_ptr<test::MemoryStore> store, const Options& options,
+              std::vector<DataState>& states)
+      : BankBench(std::move(store), options), states_(states) {}
+  void prepare_check(DataState state) override { states_.push_back(state); }
+
+ private:
+  std::vector<DataState>& states_;
+};
+
+TEST_F(OltpDriverTest, ChecksAreToldWhatTheyComeAfter) {
+  std::vector<DataState> states;
+  EngineEntry engine = test::bank_on(disk_);
+  engine.open = [&](const Options& options, const StoreSettings& settings) {
+    return std::make_unique<NotingBench>(std::make_unique<test::MemoryStore>(disk_, settings),
+                                         options, states);
+  };
+  Options wanted = options();
+  wanted.seconds = 0;
+  (void)run_workload(wanted, workload_, engine, display_);
+  EXPECT_EQ(states, std::vector{DataState::as_loaded});
+  (void)run_workload(options(), workload_, engine, display_);
+  EXPECT_EQ(states, (std::vector{DataState::as_loaded, DataState::used}));
+  wanted.check = false;
+  (void)run_workload(wanted, workload_, engine, display_);
+  EXPECT_EQ(states.size(), 2U);
 }
 
 TEST_F(OltpDriverTest, CountsAddUp) {
