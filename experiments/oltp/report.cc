@@ -63,6 +63,7 @@ json workload_json(const Options& options, const Workload& workload, const RunRe
       {"rate", options.rate ? json(*options.rate) : json(nullptr)},
       {"warmup_seconds", options.warmup_seconds},
       {"seed", options.seed},
+      {"earlier_runs", result.measured ? json(result.earlier_runs) : json(nullptr)},
       {"description", result.description},
       {"engine_options", options_json(result.engine_options)}};
 }

@@ -7,7 +7,7 @@
 //   W::Transactions                 those of one thread:
 //     choose()                      chooses the next one, and returns its type
 //     run(session)                  runs the one chosen; after a conflict it may be called again
-//   transactions(number)            of the terminal with that number
+//   transactions(number, seed)      as Bench::open_terminal() is told
 //   load_part(part, sink)           calls sink.add(key, row) and sink.add(index key) for everything
 //                                   of that part, in key order in each table; any thread
 //   check(reader)                   CheckResult, of what a TableReader shows
@@ -31,12 +31,14 @@
 namespace palimpsest::experiments::oltp {
 
 template <class W>
-concept TableWorkload =
-    std::constructible_from<W, const Options&> &&
-    requires(W& workload, typename W::Transactions& transactions, std::uint32_t number) {
-      { workload.transactions(number) } -> std::same_as<typename W::Transactions>;
-      { transactions.choose() } -> std::same_as<std::size_t>;
-    };
+concept TableWorkload = std::constructible_from<W, const Options&> &&
+                        requires(W& workload, typename W::Transactions& transactions,
+                                 std::uint32_t number, std::uint64_t seed) {
+                          {
+                            workload.transactions(number, seed)
+                          } -> std::same_as<typename W::Transactions>;
+                          { transactions.choose() } -> std::same_as<std::size_t>;
+                        };
 
 /// Loads parts in batches.
 template <TableWorkload W, StoreSession S>
@@ -87,8 +89,9 @@ class TableBench final : public BenchOn<S> {
     return std::make_unique<TableLoader<W, Session>>(workload_, open_session(SessionUse::load));
   }
 
-  [[nodiscard]] std::unique_ptr<Terminal> open_terminal(std::uint32_t number) override {
-    return std::make_unique<TableTerminal<W, Session>>(workload_.transactions(number),
+  [[nodiscard]] std::unique_ptr<Terminal> open_terminal(std::uint32_t number,
+                                                        std::uint64_t seed) override {
+    return std::make_unique<TableTerminal<W, Session>>(workload_.transactions(number, seed),
                                                        open_session(SessionUse::run));
   }
 

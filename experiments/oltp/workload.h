@@ -86,7 +86,7 @@ class Terminal {
 /// What has happened to a database since it was loaded.
 enum class DataState : std::uint8_t {
   as_loaded = 1,  ///< nothing
-  used,           ///< earlier runs, and what may have ended them
+  used,           ///< earlier runs, and what has ended them
 };
 
 /// What a check has found.
@@ -106,8 +106,10 @@ class Bench {
   [[nodiscard]] virtual std::unique_ptr<Loader> open_loader() = 0;
   /// As Store::finish_load().
   virtual void finish_load() = 0;
-  /// `number` counts the terminals of a run from 0.
-  [[nodiscard]] virtual std::unique_ptr<Terminal> open_terminal(std::uint32_t number) = 0;
+  /// `number` counts the terminals of a run from 0; `seed` is that of its choices, and neither
+  /// that of another terminal nor that of an earlier run on the same data.
+  [[nodiscard]] virtual std::unique_ptr<Terminal> open_terminal(std::uint32_t number,
+                                                                std::uint64_t seed) = 0;
   /// Called before the terminals of a run are opened if check() will follow it, whether something
   /// is run or not: notes what that is to be compared with. No transaction is under way.
   virtual void prepare_check(DataState /*state*/) {}

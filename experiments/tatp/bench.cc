@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include "experiments/common/mix.h"
-
 namespace palimpsest::experiments::tatp {
 namespace {
 
@@ -57,11 +55,9 @@ void ForwardingCounter::add(TransactionType committed) noexcept {
   }
 }
 
-Tatp::Transactions::Transactions(const oltp::Options& options, std::uint32_t number,
+Tatp::Transactions::Transactions(const oltp::Options& options, std::uint64_t seed,
                                  ForwardingCounter& counter)
-    : source_(mix64(options.seed ^ mix64(number + std::uint64_t{1})),
-              static_cast<Number>(options.scale), choice_of(options)),
-      counter_(counter) {}
+    : source_(seed, static_cast<Number>(options.scale), choice_of(options)), counter_(counter) {}
 
 std::size_t Tatp::Transactions::choose() {
   input_ = source_.next();

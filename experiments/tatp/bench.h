@@ -65,7 +65,7 @@ class Tatp {
   class Transactions {
    public:
     /// `counter` outlives the transactions.
-    Transactions(const oltp::Options& options, std::uint32_t number, ForwardingCounter& counter);
+    Transactions(const oltp::Options& options, std::uint64_t seed, ForwardingCounter& counter);
 
     std::size_t choose();
     template <tatp::Session S>
@@ -89,8 +89,8 @@ class Tatp {
         subscribers_(static_cast<Number>(options.scale)),
         population_(options.seed) {}
 
-  [[nodiscard]] Transactions transactions(std::uint32_t number) {
-    return Transactions(options_, number, counter_);
+  [[nodiscard]] Transactions transactions(std::uint32_t /*number*/, std::uint64_t seed) {
+    return Transactions(options_, seed, counter_);
   }
 
   template <class Sink>

@@ -3,8 +3,6 @@
 #include <chrono>
 #include <string>
 
-#include "experiments/common/mix.h"
-
 namespace palimpsest::experiments::tpcc {
 namespace {
 
@@ -52,9 +50,9 @@ const oltp::Workload& workload() {
   return made;
 }
 
-Tpcc::Transactions::Transactions(const oltp::Options& options, std::uint32_t number)
-    : source_(mix64(options.seed ^ mix64(number + std::uint64_t{1})),
-              constants_of_run(options.seed, constants_of_load(options.seed)),
+Tpcc::Transactions::Transactions(const oltp::Options& options, std::uint32_t number,
+                                 std::uint64_t seed)
+    : source_(seed, constants_of_run(options.seed, constants_of_load(options.seed)),
               {.count = static_cast<Number>(options.scale),
                .home_first = 1,
                .home_last = static_cast<Number>(options.scale)},

@@ -62,7 +62,7 @@ class Tpcc {
   /// Of all terminals of a thread: each transaction is that of any warehouse.
   class Transactions {
    public:
-    Transactions(const oltp::Options& options, std::uint32_t number);
+    Transactions(const oltp::Options& options, std::uint32_t number, std::uint64_t seed);
 
     std::size_t choose();
     template <tpcc::Session S>
@@ -79,8 +79,8 @@ class Tpcc {
   explicit Tpcc(const oltp::Options& options)
       : options_(options), population_(options.seed, kLoadedAt) {}
 
-  [[nodiscard]] Transactions transactions(std::uint32_t number) const {
-    return Transactions(options_, number);
+  [[nodiscard]] Transactions transactions(std::uint32_t number, std::uint64_t seed) const {
+    return Transactions(options_, number, seed);
   }
 
   template <class Sink>

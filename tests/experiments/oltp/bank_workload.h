@@ -112,8 +112,9 @@ class BankBench : public BenchOn<MemoryStore> {
   [[nodiscard]] std::unique_ptr<Loader> open_loader() override {
     return std::make_unique<BankLoader>(store().open_session(SessionUse::load));
   }
-  [[nodiscard]] std::unique_ptr<Terminal> open_terminal(std::uint32_t number) override {
-    return std::make_unique<BankTerminal>(store().open_session(SessionUse::run), number, branches_);
+  [[nodiscard]] std::unique_ptr<Terminal> open_terminal(std::uint32_t /*number*/,
+                                                        std::uint64_t seed) override {
+    return std::make_unique<BankTerminal>(store().open_session(SessionUse::run), seed, branches_);
   }
   [[nodiscard]] CheckResult check() override {
     TableSession<MemorySession> session(store().open_session(SessionUse::run));

@@ -62,6 +62,7 @@ RunResult toy_result() {
   measured.series.emplace_back(2.0, toy_interval());
   result.measured = measured;
   result.asynchronous_interval = std::chrono::milliseconds(10);
+  result.earlier_runs = 6;
   result.description = "on paper";
   result.engine_options = {{.name = "pages", .value = "4096 (default)"}};
   return result;
@@ -88,6 +89,7 @@ TEST(OltpReport, TheObjectSaysWhatWasAskedForAndWhatCameOfIt) {
   EXPECT_EQ(object.at("seconds"), 2.0);
   EXPECT_EQ(object.at("commits"), 40);
   EXPECT_EQ(object.at("commits_by_type"), (json{{"write", 10}, {"read", 30}}));
+  EXPECT_EQ(object.at("earlier_runs"), 6);
   EXPECT_EQ(object.at("rollbacks_by_type"), (json{{"write", 1}, {"read", 0}}));
   EXPECT_EQ(object.at("workload_options"), json::object());
   EXPECT_EQ(object.at("aborts_by_reason").at("by_input"), 1);
@@ -151,6 +153,7 @@ TEST(OltpReport, LoadsAndChecksAreThereIfTheyWere) {
   EXPECT_EQ(object.at("load").at("rows"), 5);
   EXPECT_EQ(object.at("check").at("violations"), 2);
   EXPECT_FALSE(object.contains("tps"));
+  EXPECT_TRUE(object.at("earlier_runs").is_null());
   const std::string text = summary(toy_options(), two_types(), result);
   EXPECT_THAT(text, HasSubstr("loaded 5 rows in 1.5 s"));
   EXPECT_THAT(text, HasSubstr("2 violations"));
