@@ -144,6 +144,6 @@ class ResultSet:
         """variant -> values of a measure, in the order of the runs."""
         found = {}
         for line in self.lines():
-            value = line[measure]
+            value = line.get(measure)  # runs of earlier versions have fewer columns
             found.setdefault(line["variant"], []).append(float(value) if value else None)
         return found
