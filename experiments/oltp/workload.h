@@ -110,8 +110,8 @@ class Bench {
   /// that of another terminal nor that of an earlier run on the same data.
   [[nodiscard]] virtual std::unique_ptr<Terminal> open_terminal(std::uint32_t number,
                                                                 std::uint64_t seed) = 0;
-  /// Called before the terminals of a run are opened if check() will follow it, whether something
-  /// is run or not: notes what that is to be compared with. No transaction is under way.
+  /// If check() will be called: once before that, and before the run if there is one; notes what
+  /// the check compares with. No transaction is under way.
   virtual void prepare_check(DataState /*state*/) {}
   /// Examines everything; no transaction is under way.
   [[nodiscard]] virtual CheckResult check() = 0;

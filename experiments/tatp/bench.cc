@@ -5,7 +5,7 @@
 namespace palimpsest::experiments::tatp {
 namespace {
 
-/// More subscribers than that are terabytes, and more than Number can count soon after.
+/// 229 GB. Number counts no more than twice as many.
 constexpr std::int64_t kSubscribersMax = 1'000'000'000;
 /// Of four subscribers, on average (README.md).
 constexpr std::uint64_t kRowsOfFour = 43;

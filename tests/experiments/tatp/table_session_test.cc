@@ -75,7 +75,7 @@ class TatpTableSession : public testing::Test {
     inserter.finish();
     session_.emplace(store_->open_session(oltp::SessionUse::run));
   }
-  ~TatpTableSession() override {
+  void TearDown() override {
     session_.reset();
     store_->close();
   }
