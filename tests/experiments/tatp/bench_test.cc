@@ -87,7 +87,8 @@ class TatpBenchTest : public testing::Test {
   /// How many subscribers are elsewhere after so many transactions of that choice.
   std::size_t moved_by(Choice choice, int transactions) {
     const auto before = table<SubscriberKey>();
-    const auto terminal = open(choice)->open_terminal(0, kSeed);
+    const auto bench = open(choice);
+    const auto terminal = bench->open_terminal(0, kSeed);
     for (int i = 0; i < transactions; ++i) {
       (void)terminal->choose();
       (void)terminal->run();
