@@ -52,7 +52,8 @@ def mib(path):
     return value
 
 
-# Name, with its unit, in files; the same for people; how it comes from a result.
+# Name, with its unit, in files; the same for people; how it comes from a result. Those of all workloads
+# and of TPC-C.
 MEASURES = (
     ("tps", "transactions/s", at("tps")),
     ("tpmc", "tpmC", at("tpmc")),
@@ -65,9 +66,17 @@ MEASURES = (
     ("written_mb_per_s", "written, MB/s", mb_per_second("write_bytes")),
     ("rss_mib_max", "rss, MiB", mib("rss_bytes_max")),
 )
-NAMES = tuple(name for name, _, _ in MEASURES)
+OF_TATP = (
+    ("get_subscriber_data_p50_us", "GET_SUBSCRIBER_DATA p50, us",
+     at("latency_us.get_subscriber_data.p50")),
+    ("get_subscriber_data_p99_us", "p99, us", at("latency_us.get_subscriber_data.p99")),
+    ("update_location_p50_us", "UPDATE_LOCATION p50, us", at("latency_us.update_location.p50")),
+    ("update_location_p99_us", "p99, us", at("latency_us.update_location.p99")),
+)
+ALL = MEASURES + OF_TATP
+NAMES = tuple(name for name, _, _ in ALL)
 
 
 def measures_of(result):
     """All of them by name; None where a run cannot say."""
-    return {name: value(result) for name, _, value in MEASURES}
+    return {name: value(result) for name, _, value in ALL}

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "experiments/common/mix.h"
 #include "experiments/oltp/crew.h"
 #include "experiments/oltp/manifest.h"
 #include "experiments/oltp/measure.h"
@@ -37,9 +38,14 @@ class Run {
 
   [[nodiscard]] RunResult run() {
     prepare();
+    if (options_.check) {
+      bench_->prepare_check(directory_.runs() == 0 ? DataState::as_loaded : DataState::used);
+    }
     if (options_.seconds > 0) {
       say_durability();
-      result_.measured = measure(options_, workload_, *bench_, directory_.data(), display_);
+      result_.earlier_runs = directory_.start_run();
+      result_.measured =
+          measure(options_, run_seed(), workload_, *bench_, directory_.data(), display_);
     }
     if (options_.check) {
       check();
@@ -129,6 +135,11 @@ class Run {
     done.total = done.done;
     display_.end_bar(done);
     return done.done;
+  }
+
+  /// Another one for each run: transactions that were run before would find their changes made.
+  [[nodiscard]] std::uint64_t run_seed() const {
+    return mix64(options_.seed + mix64(result_.earlier_runs));
   }
 
   void say_durability() {

@@ -38,6 +38,7 @@ struct Measurement {
 
 struct RunResult {
   LoadResult load;
+  std::uint64_t earlier_runs = 0;       ///< on the same data, before the one measured
   std::optional<Measurement> measured;  ///< nothing with Options::seconds 0
   std::optional<CheckResult> check;     ///< nothing unless asked for
   double check_seconds = 0;

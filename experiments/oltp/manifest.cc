@@ -52,6 +52,17 @@ void DataDirectory::end_load(const Options& wanted) const {
   write(manifest_of(wanted, true));
 }
 
+std::uint64_t DataDirectory::start_run() const {
+  Manifest manifest = read().value();
+  const std::uint64_t before = manifest.runs++;
+  write(manifest);
+  return before;
+}
+
+std::uint64_t DataDirectory::runs() const {
+  return read().value().runs;
+}
+
 Manifest DataDirectory::manifest_of(const Options& wanted, bool loaded) const {
   return {.workload = workload_.name,
           .engine = wanted.engine,
@@ -77,7 +88,8 @@ std::optional<Manifest> DataDirectory::read() const {
                     .engine = json.at("engine"),
                     .scale = json.at("scale"),
                     .seed = json.at("seed"),
-                    .loaded = json.at("loaded")};
+                    .loaded = json.at("loaded"),
+                    .runs = json.value("runs", std::uint64_t{0})};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
@@ -89,7 +101,8 @@ void DataDirectory::write(const Manifest& manifest) const {
                                {"engine", manifest.engine},
                                {"scale", manifest.scale},
                                {"seed", manifest.seed},
-                               {"loaded", manifest.loaded}};
+                               {"loaded", manifest.loaded},
+                               {"runs", manifest.runs}};
   write_file(file().string(), json.dump(2) + "\n");
 }
 

@@ -1,5 +1,5 @@
 // The small file beside the data that says what the data is: which workload at which scale, made
-// from which seed, by which engine, and whether the load has ended.
+// from which seed, by which engine, whether the load has ended, and how many runs have begun since.
 //
 // Layout of --path: `workload.json` (this file) and `data/` (the engine's). A directory with other
 // content is refused. Data that was loaded is used again, however the last run ended: the engines
@@ -23,6 +23,7 @@ struct Manifest {
   std::uint64_t scale = 0;
   std::uint64_t seed = 0;
   bool loaded = false;
+  std::uint64_t runs = 0;  ///< begun since the load, however they ended
 };
 
 /// What is to be done with a path before a run.
@@ -44,6 +45,11 @@ class DataDirectory {
   void start_load(const Options& wanted) const;
   /// The load has ended.
   void end_load(const Options& wanted) const;
+
+  /// A run begins on what is loaded. Returns how many have begun before.
+  [[nodiscard]] std::uint64_t start_run() const;
+  /// How many runs have begun on what is loaded.
+  [[nodiscard]] std::uint64_t runs() const;
 
   /// What is stored; nothing if there is none or it cannot be understood.
   [[nodiscard]] std::optional<Manifest> read() const;

@@ -51,9 +51,10 @@ std::string line_of(const Workload& workload, std::string_view phase, double sec
 
 class Measuring {
  public:
-  Measuring(const Options& options, const Workload& workload, Bench& bench,
+  Measuring(const Options& options, std::uint64_t seed, const Workload& workload, Bench& bench,
             std::filesystem::path data, ProgressDisplay& display)
       : options_(options),
+        seed_(seed),
         workload_(workload),
         bench_(bench),
         data_(std::move(data)),
@@ -83,10 +84,10 @@ class Measuring {
 
  private:
   void work(Crew& crew, std::uint32_t number) {
-    const auto terminal = bench_.open_terminal(number);
+    const std::uint64_t seed = mix64(seed_ ^ mix64(number));
+    const auto terminal = bench_.open_terminal(number, seed);
     crew.start_together();
-    operate(*terminal, arrivals_, crew.stopping(), mix64(options_.seed ^ mix64(number)),
-            tallies_[number]);
+    operate(*terminal, arrivals_, crew.stopping(), mix64(seed), tallies_[number]);
   }
 
   /// Watches until `length` after `from`, prints a line each second, and keeps in `result`, if
@@ -146,6 +147,7 @@ class Measuring {
   }
 
   const Options& options_;
+  const std::uint64_t seed_;
   const Workload& workload_;
   Bench& bench_;
   const std::filesystem::path data_;
@@ -157,9 +159,9 @@ class Measuring {
 
 }  // namespace
 
-Measurement measure(const Options& options, const Workload& workload, Bench& bench,
-                    const std::filesystem::path& data, ProgressDisplay& display) {
-  return Measuring(options, workload, bench, data, display).run();
+Measurement measure(const Options& options, std::uint64_t seed, const Workload& workload,
+                    Bench& bench, const std::filesystem::path& data, ProgressDisplay& display) {
+  return Measuring(options, seed, workload, bench, data, display).run();
 }
 
 }  // namespace palimpsest::experiments::oltp

@@ -1,6 +1,7 @@
 // The run itself: terminals at work on a database that is open, watched from outside.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "experiments/common/progress_display.h"
@@ -10,8 +11,10 @@
 
 namespace palimpsest::experiments::oltp {
 
-/// Runs the workload for as long as the options say; `data` is the directory of the engine's files.
-[[nodiscard]] Measurement measure(const Options& options, const Workload& workload, Bench& bench,
+/// Runs the workload for as long as the options say; `seed` is that of all choices of this run,
+/// `data` the directory of the engine's files.
+[[nodiscard]] Measurement measure(const Options& options, std::uint64_t seed,
+                                  const Workload& workload, Bench& bench,
                                   const std::filesystem::path& data, ProgressDisplay& display);
 
 }  // namespace palimpsest::experiments::oltp

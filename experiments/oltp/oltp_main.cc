@@ -47,7 +47,7 @@ DEFINE_int64(seed, kDefaults.seed, "seed of the population and of all random cho
 namespace palimpsest::experiments::oltp {
 namespace {
 
-FlagValues read_flags(std::int64_t scale) {
+FlagValues read_flags(std::int64_t scale, const WorkloadOptions& of_workload) {
   return {.engine = FLAGS_engine,
           .path = FLAGS_path,
           .memory_mib = FLAGS_memory_mib,
@@ -64,14 +64,15 @@ FlagValues read_flags(std::int64_t scale) {
           .check = FLAGS_check,
           .seed = FLAGS_seed,
           .scale = scale,
+          .of_workload = of_workload,
           .given = given_flags()};
 }
 
 }  // namespace
 
 void run_flags(const Workload& workload, const std::vector<EngineEntry>& engines,
-               std::int64_t scale) {
-  const FlagValues flags = read_flags(scale);
+               std::int64_t scale, const WorkloadOptions& of_workload) {
+  const FlagValues flags = read_flags(scale, of_workload);
   const EngineEntry engine = find_engine(engines, flags.engine);
   const Options options = make_options(flags, workload.traits, engine.traits);
   ProgressDisplay display(stderr);

@@ -2,7 +2,7 @@
 // what is printed and written.
 //
 // The flags are defined in oltp_main.cc, which a driver links like a main file; the workload
-// defines that of its scale.
+// defines that of its scale, and those that it has alone.
 #pragma once
 
 #include <string>
@@ -13,9 +13,10 @@
 
 namespace palimpsest::experiments::oltp {
 
-/// Runs what the flags ask for; `scale` is the value of the scale's flag. Throws UsageError,
-/// std::exception; violations of the consistency conditions are an error, too.
+/// Runs what the flags ask for; `scale` is the value of the scale's flag, `of_workload` those of
+/// the flags that only this workload has. Throws UsageError, std::exception; violations of the
+/// consistency conditions are an error, too.
 void run_flags(const Workload& workload, const std::vector<EngineEntry>& engines,
-               std::int64_t scale);
+               std::int64_t scale, const WorkloadOptions& of_workload = {});
 
 }  // namespace palimpsest::experiments::oltp

@@ -69,10 +69,39 @@ std::optional<bool> write_conflicts(const FlagValues& flags, const StoreTraits& 
   return look;
 }
 
-void check_sense(const FlagValues& flags, const Options& options) {
+/// The value that was typed for this flag, or its default.
+std::string value_of(const WorkloadFlag& flag, const WorkloadOptions& typed) {
+  const auto found = typed.find(flag.name);
+  if (found == typed.end()) {
+    return flag.values.front();
+  }
+  if (std::find(flag.values.begin(), flag.values.end(), found->second) == flag.values.end()) {
+    throw UsageError(fmt::format("--{}={}: unknown; one of {}", flag.name, found->second,
+                                 fmt::join(flag.values, ", ")));
+  }
+  return found->second;
+}
+
+WorkloadOptions options_of_workload(const FlagValues& flags, const WorkloadTraits& workload) {
+  WorkloadOptions options;
+  for (const WorkloadFlag& flag : workload.flags) {
+    options.emplace(flag.name, value_of(flag, flags.of_workload));
+  }
+  for (const auto& [name, value] : flags.of_workload) {
+    if (!options.contains(name)) {
+      throw UsageError(fmt::format("--{} means nothing to {}", name, workload.name));
+    }
+  }
+  return options;
+}
+
+void check_sense(const FlagValues& flags, const WorkloadTraits& workload, const Options& options) {
   const MeaningCheck check(flags.given);
   const bool runs = options.seconds > 0;
   check.require(runs, {"warmup", "rate", "sample_ms", "series", "durability"}, "with --seconds=0");
+  for (const WorkloadFlag& flag : workload.flags) {
+    check.require(runs, {flag.name.c_str()}, "with --seconds=0");
+  }
   if (options.check && options.isolation == Isolation::none && options.threads > 1 && runs) {
     throw UsageError(
         fmt::format("--check: under isolation none only one thread is promised a consistent "
@@ -113,7 +142,8 @@ Options make_options(const FlagValues& flags, const WorkloadTraits& workload,
   options.seed = static_cast<std::uint64_t>(flags.seed);
   options.scale =
       static_cast<std::uint64_t>(in_range(workload.scale_flag, flags.scale, 1, workload.scale_max));
-  check_sense(flags, options);
+  options.of_workload = options_of_workload(flags, workload);
+  check_sense(flags, workload, options);
   if (options.path.empty()) {
     throw UsageError("--path: which directory holds the data, or shall hold it?");
   }

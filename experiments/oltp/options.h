@@ -5,13 +5,26 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "experiments/common/flag_checks.h"
 #include "experiments/oltp/store.h"
 
 namespace palimpsest::experiments::oltp {
+
+/// A flag that one workload has beside those of all: one of a few values, by name. It says how
+/// transactions are run; what is loaded does not depend on it.
+struct WorkloadFlag {
+  std::string name;                 ///< "keys"
+  std::vector<std::string> values;  ///< that it may have; the first is the default
+};
+
+/// Values of such flags, by the flags' names.
+using WorkloadOptions = std::map<std::string, std::string, std::less<>>;
 
 /// What the options of a workload depend on.
 struct WorkloadTraits {
@@ -19,6 +32,7 @@ struct WorkloadTraits {
   std::string label;       ///< of its results: "TPC-C-like, no think time"
   std::string scale_flag;  ///< "warehouses"
   std::int64_t scale_max = 1;
+  std::vector<WorkloadFlag> flags{};  ///< of its own, beside that of the scale
 };
 
 /// Flags as they were typed. The initial values are the flags' defaults; empty texts are "not
@@ -39,8 +53,9 @@ struct FlagValues {
   std::string series;
   bool check = false;
   std::int64_t seed = 1;
-  std::int64_t scale = 10;  ///< of the flag that WorkloadTraits name
-  GivenFlags given;         ///< names of the flags that stood on the command line
+  std::int64_t scale = 10;      ///< of the flag that WorkloadTraits name
+  WorkloadOptions of_workload;  ///< of WorkloadTraits::flags; what is not here is not given
+  GivenFlags given;             ///< names of the flags that stood on the command line
 };
 
 /// A run that makes sense.
@@ -61,6 +76,7 @@ struct Options {
   bool check = false;
   std::uint64_t seed = 0;
   std::uint64_t scale = 0;
+  WorkloadOptions of_workload;  ///< a value for each of WorkloadTraits::flags
 };
 
 /// Throws UsageError for values out of range, unknown names, what the engine does not have, and

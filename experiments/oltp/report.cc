@@ -51,6 +51,7 @@ json workload_json(const Options& options, const Workload& workload, const RunRe
       {"engine", options.engine},
       {"scale", options.scale},
       {"scale_unit", workload.traits.scale_flag},
+      {"workload_options", options.of_workload},
       {"threads", options.threads},
       {"memory_bytes", options.memory_bytes},
       {"isolation", name_of(options.isolation)},
@@ -62,6 +63,7 @@ json workload_json(const Options& options, const Workload& workload, const RunRe
       {"rate", options.rate ? json(*options.rate) : json(nullptr)},
       {"warmup_seconds", options.warmup_seconds},
       {"seed", options.seed},
+      {"earlier_runs", result.measured ? json(result.earlier_runs) : json(nullptr)},
       {"description", result.description},
       {"engine_options", options_json(result.engine_options)}};
 }
@@ -70,14 +72,17 @@ json workload_json(const Options& options, const Workload& workload, const RunRe
 json measurement_json(const Workload& workload, const Measurement& measured) {
   const Interval& total = measured.total;
   json commits = json::object();
+  json rollbacks = json::object();
   json latencies = json::object();
   for (std::size_t type = 0; type < workload.types.size(); ++type) {
     commits[workload.types[type]] = total.tally.commits[type];
+    rollbacks[workload.types[type]] = total.tally.rollbacks[type];
     latencies[workload.types[type]] = latency_json(total.tally.latency_ns[type]);
   }
   json fields = {{"seconds", total.seconds},
                  {"commits", total.tally.all_commits()},
                  {"commits_by_type", commits},
+                 {"rollbacks_by_type", rollbacks},
                  {"aborts_by_reason", aborts_json(total.tally)},
                  {"tps", total.commits_per_second()},
                  {"latency_us", latencies},
@@ -104,14 +109,15 @@ json load_json(const LoadResult& load) {
 }
 
 std::string latency_table(const Workload& workload, const Tally& tally) {
-  std::string text = fmt::format("  {:24} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "latency in us",
-                                 "commits", "p50", "p99", "p99.9", "max");
+  std::string text =
+      fmt::format("  {:24} {:>10} {:>10} {:>10} {:>10} {:>10} {:>12}\n", "latency in us", "commits",
+                  "p50", "p99", "p99.9", "max", "rolled back");
   for (std::size_t type = 0; type < workload.types.size(); ++type) {
     const Quantiles latency = quantiles_of(tally.latency_ns[type]);
-    text +=
-        fmt::format("  {:24} {:10} {:10.1f} {:10.1f} {:10.1f} {:10.1f}\n", workload.types[type],
-                    tally.commits[type], microseconds(latency.p50_ns), microseconds(latency.p99_ns),
-                    microseconds(latency.p999_ns), microseconds(latency.max_ns));
+    text += fmt::format("  {:24} {:10} {:10.1f} {:10.1f} {:10.1f} {:10.1f} {:12}\n",
+                        workload.types[type], tally.commits[type], microseconds(latency.p50_ns),
+                        microseconds(latency.p99_ns), microseconds(latency.p999_ns),
+                        microseconds(latency.max_ns), tally.rollbacks[type]);
   }
   return text;
 }
@@ -150,14 +156,16 @@ std::string costs_text(const Options& options, const Measurement& measured) {
   return text + "\n";
 }
 
-std::string measured_text(const Options& options, const Workload& workload,
-                          const RunResult& result) {
-  const Measurement& measured = *result.measured;
-  const Interval& total = measured.total;
-  std::string text =
-      fmt::format("{}: {}, --{}={}, {} threads, isolation {}, {}", options.engine,
-                  workload.traits.label, workload.traits.scale_flag, options.scale, options.threads,
-                  name_of(options.isolation), name_of(options.durability));
+/// What was run, and how.
+std::string options_text(const Options& options, const Workload& workload,
+                         const RunResult& result) {
+  std::string text = fmt::format("{}: {}, --{}={}", options.engine, workload.traits.label,
+                                 workload.traits.scale_flag, options.scale);
+  for (const auto& [name, value] : options.of_workload) {
+    text += fmt::format(" --{}={}", name, value);
+  }
+  text += fmt::format(", {} threads, isolation {}, {}", options.threads, name_of(options.isolation),
+                      name_of(options.durability));
   if (options.durability == Durability::async) {
     text += fmt::format(" (a crash may lose {} ms and one write)",
                         result.asynchronous_interval.count());
@@ -165,7 +173,15 @@ std::string measured_text(const Options& options, const Workload& workload,
   if (options.rate) {
     text += fmt::format(", {:.0f} transactions/s asked for", *options.rate);
   }
-  text += fmt::format("\n  {:.1f} s: {:.0f} tps", total.seconds, total.commits_per_second());
+  return text + "\n";
+}
+
+std::string measured_text(const Options& options, const Workload& workload,
+                          const RunResult& result) {
+  const Measurement& measured = *result.measured;
+  const Interval& total = measured.total;
+  std::string text = options_text(options, workload, result);
+  text += fmt::format("  {:.1f} s: {:.0f} tps", total.seconds, total.commits_per_second());
   if (workload.figure) {
     text += fmt::format(", {:.0f} {}", figure_of(*workload.figure, total), workload.figure->name);
   }

@@ -83,6 +83,12 @@ class Terminal {
   [[nodiscard]] virtual ConflictReason conflict_reason() const noexcept = 0;
 };
 
+/// What has happened to a database since it was loaded.
+enum class DataState : std::uint8_t {
+  as_loaded = 1,  ///< nothing
+  used,           ///< earlier runs, and what has ended them
+};
+
 /// What a check has found.
 struct CheckResult {
   std::uint64_t violations = 0;
@@ -100,8 +106,13 @@ class Bench {
   [[nodiscard]] virtual std::unique_ptr<Loader> open_loader() = 0;
   /// As Store::finish_load().
   virtual void finish_load() = 0;
-  /// `number` counts the terminals of a run from 0.
-  [[nodiscard]] virtual std::unique_ptr<Terminal> open_terminal(std::uint32_t number) = 0;
+  /// `number` counts the terminals of a run from 0; `seed` is that of its choices, and neither
+  /// that of another terminal nor that of an earlier run on the same data.
+  [[nodiscard]] virtual std::unique_ptr<Terminal> open_terminal(std::uint32_t number,
+                                                                std::uint64_t seed) = 0;
+  /// If check() will be called: once before that, and before the run if there is one; notes what
+  /// the check compares with. No transaction is under way.
+  virtual void prepare_check(DataState /*state*/) {}
   /// Examines everything; no transaction is under way.
   [[nodiscard]] virtual CheckResult check() = 0;
   [[nodiscard]] virtual StoreCounts counts() const = 0;

@@ -40,6 +40,12 @@ def tpcc(name, title, flags, **others):
     return Experiment(name, title, "tpcc", "warehouses", {**defaults, **flags}, **others)
 
 
+def tatp(name, title, flags, **others):
+    defaults = {"engine": "palimpsest", "subscribers": 1_000_000, "memory_mib": 2048, "threads": 2,
+                "keys": "uniform", "seconds": 30, "warmup": 10}
+    return Experiment(name, title, "tatp", "subscribers", {**defaults, **flags}, **others)
+
+
 EXPERIMENTS = {experiment.name: experiment for experiment in (
     tpcc("tpcc-short", "shows in seconds that everything works",
          {"warehouses": 1, "memory_mib": 256, "seconds": 1, "warmup": 0.5}, repetitions=2),
@@ -52,6 +58,12 @@ EXPERIMENTS = {experiment.name: experiment for experiment in (
          {"rate": (500, 1000, 2000, 4000, 8000), "threads": 8}),
     tpcc("tpcc-hours", "what changes with time: memory, disk, latency",
          {"memory_mib": 512, "seconds": 3600, "warmup": 60, "sample_ms": 1000}, repetitions=1),
+    tatp("tatp-short", "shows in seconds that everything works",
+         {"subscribers": 20_000, "memory_mib": 64, "seconds": 1, "warmup": 0.5}, repetitions=2),
+    tatp("tatp-in-memory", "all data in memory, both choices of subscribers",
+         {"threads": (1, 2), "keys": ("uniform", "nonuniform")}),
+    tatp("tatp-beyond-memory", "data, in pages, 2.5 and 10 times the memory",
+         {"memory_mib": (160, 40), "seconds": 60, "warmup": 30}, capped=True),
 )}
 
 

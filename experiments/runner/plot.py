@@ -5,6 +5,10 @@ import os
 from runner import record
 
 
+# Transactions whose latency is drawn: those of the workload that there are.
+DRAWN = (("new_order_p99_us", "New-Order"), ("update_location_p99_us", "UPDATE_LOCATION"))
+
+
 def available():
     return importlib.util.find_spec("matplotlib") is not None
 
@@ -25,20 +29,29 @@ def series(result_set, run, columns):
     return [[float(line[column]) for line in whole] for column in columns]
 
 
+def drawn_of(result_set, run):
+    """The one of DRAWN that a run's timeseries.csv has."""
+    lines = record.read_lines(os.path.join(result_set.path, run, "timeseries.csv"))
+    there = lines[0] if lines else {}
+    return next((drawn for drawn in DRAWN if drawn[0] in there), DRAWN[0])
+
+
 def draw(result_set):
-    """Writes plot.png: throughput and p99 of New-Order over time, of the middle run of each variant.
-    Returns its path."""
+    """Writes plot.png: throughput and the p99 of one type of transactions over time, of the middle run
+    of each variant. Returns its path."""
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
     figure, (rate, latency) = pyplot.subplots(2, 1, figsize=(12, 8), sharex=True)
-    for variant, run in middle_runs(result_set).items():
+    runs = middle_runs(result_set)
+    column, name = drawn_of(result_set, next(iter(runs.values())))
+    for variant, run in runs.items():
         seconds, tps = series(result_set, run, ("end_s", "tps"))
         rate.plot(seconds, tps, label=variant, linewidth=1)
-        seconds, p99 = series(result_set, run, ("end_s", "new_order_p99_us"))
+        seconds, p99 = series(result_set, run, ("end_s", column))
         latency.plot(seconds, p99, label=variant, linewidth=1)
     rate.set(title=f"{result_set.name}: transactions a second", ylim=(0, None))
-    latency.set(title="p99 of New-Order in each interval, us", xlabel="seconds", yscale="log")
+    latency.set(title=f"p99 of {name} in each interval, us", xlabel="seconds", yscale="log")
     rate.legend()
     figure.tight_layout()
     path = os.path.join(result_set.path, "plot.png")

@@ -79,8 +79,8 @@ class RunDirectory:
 
     def end(self, result):
         """Keeps what the driver says, its part of the configuration included."""
-        told = ("isolation", "durability", "asynchronous_interval_ms", "write_conflicts", "rate",
-                "memory_bytes", "warmup_seconds", "seed", "description", "engine_options", "commit",
+        told = ("workload_options", "isolation", "durability", "asynchronous_interval_ms",
+                "write_conflicts", "rate", "memory_bytes", "warmup_seconds", "seed", "description", "engine_options", "commit",
                 "compiler", "cpu", "kernel", "device")
         self.config["in_effect"] = {name: result.get(name) for name in told}
         self.config["commit"] = result["commit"]
@@ -144,6 +144,6 @@ class ResultSet:
         """variant -> values of a measure, in the order of the runs."""
         found = {}
         for line in self.lines():
-            value = line[measure]
+            value = line.get(measure)  # runs of earlier versions have fewer columns
             found.setdefault(line["variant"], []).append(float(value) if value else None)
         return found

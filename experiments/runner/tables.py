@@ -1,19 +1,21 @@
 """Tables of a set, and of two sets beside each other."""
-from common.measures import MEASURES
+from common.measures import ALL
 from common.samples import Samples
 from common.tables import markdown, ratio, with_spread
 
-HEADS = {name: head for name, head, _ in MEASURES}
+HEADS = {name: head for name, head, _ in ALL}
 
 
 def table(result_set):
-    """A line for each variant, as Markdown: medians, and half the range of the repetitions."""
+    """A line for each variant, as Markdown: medians, and half the range of the repetitions. What no run
+    has is left out: other workloads have it."""
     measures = {name: result_set.samples(name) for name in HEADS}
-    variants = list(measures["tps"])
-    lines = [[variant, str(len(measures["tps"][variant])),
-              *(with_spread(Samples.of(measures[name][variant])) for name in HEADS)]
-             for variant in variants]
-    return markdown([result_set.name, "runs", *HEADS.values()], lines)
+    runs = measures["tps"]
+    told = [name for name in HEADS if name == "tps" or any(map(Samples.of, measures[name].values()))]
+    lines = [[variant, str(len(runs[variant])),
+              *(with_spread(Samples.of(measures[name][variant])) for name in told)]
+             for variant in runs]
+    return markdown([result_set.name, "runs", *(HEADS[name] for name in told)], lines)
 
 
 def verdict(before, after):

@@ -8,8 +8,9 @@
 //  (3) SPECIAL_FACILITY has the rows of the population; but for DATA_A each is as it was loaded.
 //  (4) Every row of CALL_FORWARDING has its special facility, a start time of 0, 8 or 16, an end
 //      time of 1 to 24, and a number of 15 digits.
-//  (5) CALL_FORWARDING has as many rows as were loaded, more those that were inserted and fewer
-//      those that were deleted by transactions that have committed.
+//  (5) CALL_FORWARDING has as many rows as were loaded, or as were counted at some time, more those
+//      that were inserted and fewer those that were deleted by transactions that have committed
+//      since then.
 // Memory: of the rows of kSubscribersOfPass subscribers.
 // A Reader shows one state of the database, in which no transaction is under way:
 //   reader.scan(const Key& first, const Key& last, visit)
@@ -23,6 +24,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +53,8 @@ class Violations {
 
 /// What committed transactions have done to CALL_FORWARDING.
 struct ForwardingChanges {
+  /// Rows it had before them; nothing: those that were loaded.
+  std::optional<std::uint64_t> rows_before{};
   std::uint64_t inserted = 0;
   std::uint64_t deleted = 0;
 };
@@ -110,11 +114,16 @@ struct Pass {
   Number scan_last = 0;
 };
 
-/// All conditions but 5, and the index. Returns the rows of CALL_FORWARDING less those that were
-/// loaded.
+/// Rows of CALL_FORWARDING.
+struct ForwardingRows {
+  std::uint64_t loaded = 0;
+  std::uint64_t there = 0;
+};
+
+/// All conditions but 5, and the index. Counts CALL_FORWARDING for that one.
 template <class Reader>
-std::int64_t check_subscribers(Reader& reader, const Population& population, const Pass& pass,
-                               Violations& violations) {
+void check_subscribers(Reader& reader, const Population& population, const Pass& pass,
+                       ForwardingRows& forwardings, Violations& violations) {
   const auto& [first, last, from, to] = pass;
   constexpr SmallNumber kMost = std::numeric_limits<SmallNumber>::max();
   Expected<SubscriberKey> subscribers;
@@ -128,14 +137,13 @@ std::int64_t check_subscribers(Reader& reader, const Population& population, con
   facilities.compare(reader, {from, 0}, {to, kMost}, 3, violations);
 
   struct Counter {
-    std::int64_t rows = 0;
+    std::uint64_t& rows;
     void add(const CallForwardingKey&, const CallForwardingRow&) { ++rows; }
-  } loaded;
-  population.call_forwardings(first, last, loaded);
-  std::int64_t forwardings = 0;
+  };
+  population.call_forwardings(first, last, Counter{forwardings.loaded});
   reader.scan(CallForwardingKey{from, 0, 0}, CallForwardingKey{to, kMost, kMost},
               [&](const CallForwardingKey& key, const CallForwardingRow& row) {
-                ++forwardings;
+                ++forwardings.there;
                 const char* fault = fault_of(key, row);
                 if (fault == nullptr && !facilities.has({key.subscriber, key.facility})) {
                   fault = "has no special facility";
@@ -144,7 +152,6 @@ std::int64_t check_subscribers(Reader& reader, const Population& population, con
                   violations.add(4, describe(key), fault);
                 }
               });
-  return forwardings - loaded.rows;
 }
 
 /// The index of numbers: that of every subscriber, and no more.
@@ -166,7 +173,8 @@ class IndexCheck {
 };
 
 /// Condition 5.
-void check_count(std::int64_t more, const ForwardingChanges& changes, Violations& violations);
+void check_count(const ForwardingRows& rows, const ForwardingChanges& changes,
+                 Violations& violations);
 
 }  // namespace detail
 
@@ -176,22 +184,34 @@ template <class Reader>
                                            Number subscribers, const ForwardingChanges& changes) {
   using Limits = std::numeric_limits<Number>;
   Violations violations;
-  std::int64_t more = 0;
+  detail::ForwardingRows forwardings;
   for (Number first = 1; first <= subscribers; first += kSubscribersOfPass) {
     const Number last = std::min(subscribers, first + (kSubscribersOfPass - 1));
     const detail::Pass pass{.first = first,
                             .last = last,
                             .scan_first = first == 1 ? Limits::min() : first,
                             .scan_last = last == subscribers ? Limits::max() : last};
-    more += detail::check_subscribers(reader, population, pass, violations);
+    detail::check_subscribers(reader, population, pass, forwardings, violations);
   }
   detail::IndexCheck index(subscribers, violations);
   reader.scan(SubscriberNumberKey{PhoneNumber(), Limits::min()},
               SubscriberNumberKey{PhoneNumber(std::string(15, '\xff')), Limits::max()},
               [&](const SubscriberNumberKey& entry) { index.add(entry); });
   index.finish();
-  detail::check_count(more, changes, violations);
+  detail::check_count(forwardings, changes, violations);
   return violations;
+}
+
+/// How many rows CALL_FORWARDING has.
+template <class Reader>
+[[nodiscard]] std::uint64_t count_call_forwardings(Reader& reader) {
+  using Limits = std::numeric_limits<Number>;
+  constexpr SmallNumber kMost = std::numeric_limits<SmallNumber>::max();
+  std::uint64_t rows = 0;
+  reader.scan(CallForwardingKey{Limits::min(), 0, 0},
+              CallForwardingKey{Limits::max(), kMost, kMost},
+              [&](const CallForwardingKey&, const CallForwardingRow&) { ++rows; });
+  return rows;
 }
 
 }  // namespace palimpsest::experiments::tatp

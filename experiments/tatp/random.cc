@@ -6,6 +6,10 @@
 
 namespace palimpsest::experiments::tatp {
 
+std::string_view name_of(Choice choice) noexcept {
+  return choice == Choice::uniform ? "uniform" : "nonuniform";
+}
+
 PhoneNumber number_of(Number subscriber) noexcept {
   check(subscriber >= 0, "a subscriber below zero");
   std::array<char, PhoneNumber::kMaxBytes> digits;

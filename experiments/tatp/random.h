@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/random.h"
 #include "experiments/tables/random.h"
@@ -16,6 +17,9 @@ enum class Choice : std::uint8_t {
   uniform,
   non_uniform,  ///< NURand, whose constant A grows with the population
 };
+
+/// Its name on the command line and in results.
+[[nodiscard]] std::string_view name_of(Choice choice) noexcept;
 
 /// SUB_NBR: the subscriber's id with zeros in front.
 [[nodiscard]] PhoneNumber number_of(Number subscriber) noexcept;

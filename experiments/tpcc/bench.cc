@@ -1,5 +1,6 @@
 #include "experiments/tpcc/bench.h"
 
+#include <chrono>
 #include <string>
 
 namespace palimpsest::experiments::tpcc {
@@ -36,11 +37,38 @@ oltp::Workload make_workload() {
   return workload;
 }
 
+Date now() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace
 
 const oltp::Workload& workload() {
   static const oltp::Workload made = make_workload();
   return made;
+}
+
+Tpcc::Transactions::Transactions(const oltp::Options& options, std::uint32_t number,
+                                 std::uint64_t seed)
+    : source_(seed, constants_of_run(options.seed, constants_of_load(options.seed)),
+              {.count = static_cast<Number>(options.scale),
+               .home_first = 1,
+               .home_last = static_cast<Number>(options.scale)},
+              number + std::uint64_t{1}) {}
+
+std::size_t Tpcc::Transactions::choose() {
+  input_ = source_.next(now());
+  return input_.index();
+}
+
+oltp::CheckResult Tpcc::result_of(const Violations& violations) {
+  oltp::CheckResult result{.violations = violations.count(), .first = {}};
+  for (const Violation& violation : violations.first()) {
+    result.first.push_back(describe(violation));
+  }
+  return result;
 }
 
 }  // namespace palimpsest::experiments::tpcc

@@ -12,7 +12,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "experiments"))
 import run  # noqa: E402
 from common.comparisons import Failure  # noqa: E402
-from runner import catalogue, environment, record, tables  # noqa: E402
+from runner import catalogue, environment, plot, record, tables  # noqa: E402
 
 # A driver: says which flags it has, loads a file, and reports the transactions it is told to.
 DRIVER = '''#!/usr/bin/env python3
@@ -34,16 +34,17 @@ assert os.path.isdir(flags["path"])
 if flags["threads"] == "13":
     sys.exit(3)
 tps = 100.0 * int(flags["threads"])
+kind = "update_location" if sys.argv[0].endswith("tatp") else "new_order"
 json.dump({"schema_version": 1, "scale": 1, "threads": int(flags["threads"]), "tps": tps,
            "tpmc": 27 * tps, "commits": 200, "seconds": 2.0, "isolation": "none",
            "durability": "async", "memory_bytes": 1, "commit": "driver", "compiler": "gcc",
            "cpu": "some", "kernel": "Linux", "device": "ext4", "description": "made up",
-           "aborts_by_reason": {"by_input": 1, "deadlock": 2}, "commits_by_type": {"new_order": 90},
-           "latency_us": {"new_order": {"p50": 1.5, "p90": 2, "p99": 3, "p999": 4, "max": 5}},
+           "aborts_by_reason": {"by_input": 1, "deadlock": 2}, "commits_by_type": {kind: 90},
+           "latency_us": {kind: {"p50": 1.5, "p90": 2, "p99": 3, "p999": 4, "max": 5}},
            "log_bytes": None, "data_bytes_start": 0, "data_bytes_end": 200, "read_bytes": 0,
            "write_bytes": 4000000, "rss_bytes_max": 1 << 20}, open(flags["json"], "w"))
 with open(flags["series"], "w") as file:
-    file.write("end_s,length_s,tps,new_order_p99_us\\n0.1,0.1,90,3\\n0.2,0.1,110,\\n")
+    file.write(f"end_s,length_s,tps,{kind}_p99_us\\n0.1,0.1,90,3\\n0.2,0.1,110,\\n")
 '''
 
 
@@ -52,7 +53,7 @@ class Sandbox(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        for name in ("tpcc", "tpcc_peers"):
+        for name in ("tpcc", "tpcc_peers", "tatp"):
             path = os.path.join(self.folder, name)
             with open(path, "w", encoding="utf-8") as file:
                 file.write(DRIVER)
@@ -102,6 +103,20 @@ class Runs(Sandbox):
         with open(os.path.join(directory, "stderr.log"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "driver at work\n")
         self.assertEqual(os.listdir(os.path.join(self.folder, "data")), [])
+
+    def test_tables_have_the_measures_of_their_workload(self):
+        self.run_py("run", "tatp-short", "--repetitions=1")
+        printed = self.run_py("table", "tatp-short")
+        self.assertIn("UPDATE_LOCATION p50", printed)
+        self.assertNotIn("New-Order", printed)
+        line, = record.read_lines(self.of_set("tatp-short", "runs.csv"))
+        self.assertEqual((line["update_location_p99_us"], line["new_order_p99_us"]), ("3", ""))
+        drawn = plot.drawn_of(record.ResultSet(self.of_set(), "tatp-short"), line["run"])
+        self.assertEqual(drawn[0], "update_location_p99_us")
+        self.run_py("run", "tpcc-short", "--repetitions=1")
+        printed = self.run_py("table", "tpcc-short")
+        self.assertIn("New-Order p50", printed)
+        self.assertNotIn("UPDATE_LOCATION", printed)
 
     def test_a_failed_run_is_told_and_not_counted(self):
         printed = self.run_py("run", "tpcc-short", "--repetitions=1", "--set", "threads=13,1")

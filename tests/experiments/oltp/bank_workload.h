@@ -104,7 +104,7 @@ class BankLoader final : public Loader {
   std::unique_ptr<MemorySession> session_;
 };
 
-class BankBench final : public BenchOn<MemoryStore> {
+class BankBench : public BenchOn<MemoryStore> {
  public:
   BankBench(std::unique_ptr<MemoryStore> store, const Options& options)
       : BenchOn(std::move(store)), branches_(static_cast<Number>(options.scale)) {}
@@ -112,8 +112,9 @@ class BankBench final : public BenchOn<MemoryStore> {
   [[nodiscard]] std::unique_ptr<Loader> open_loader() override {
     return std::make_unique<BankLoader>(store().open_session(SessionUse::load));
   }
-  [[nodiscard]] std::unique_ptr<Terminal> open_terminal(std::uint32_t number) override {
-    return std::make_unique<BankTerminal>(store().open_session(SessionUse::run), number, branches_);
+  [[nodiscard]] std::unique_ptr<Terminal> open_terminal(std::uint32_t /*number*/,
+                                                        std::uint64_t seed) override {
+    return std::make_unique<BankTerminal>(store().open_session(SessionUse::run), seed, branches_);
   }
   [[nodiscard]] CheckResult check() override {
     TableSession<MemorySession> session(store().open_session(SessionUse::run));

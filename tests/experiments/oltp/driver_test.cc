@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "experiments/oltp/manifest.h"
 #include "tests/experiments/oltp/bank_workload.h"
@@ -81,6 +86,68 @@ TEST_F(OltpDriverTest, StoresAreToldWhatTheyAreFor) {
   EXPECT_EQ(disk_->last_settings.durability, Durability::sync);
   EXPECT_GE(disk_->last_settings.sessions_max, wanted.threads);
   EXPECT_EQ(disk_->last_settings.directory, DataDirectory(wanted.path, workload_.traits).data());
+}
+
+/// Keeps what it is told.
+class NotingBench final : public test::BankBench {
+ public:
+  struct Told {
+    std::vector<DataState> states;
+    std::mutex mutex;
+    std::set<std::uint64_t> seeds;
+  };
+
+  NotingBench(std::unique_ptr<test::MemoryStore> store, const Options& options, Told& told)
+      : BankBench(std::move(store), options), told_(told) {}
+  void prepare_check(DataState state) override { told_.states.push_back(state); }
+  std::unique_ptr<Terminal> open_terminal(std::uint32_t number, std::uint64_t seed) override {
+    const std::lock_guard lock(told_.mutex);
+    told_.seeds.insert(seed);
+    return BankBench::open_terminal(number, seed);
+  }
+
+ private:
+  Told& told_;
+};
+
+class OltpDriverTells : public OltpDriverTest {
+ protected:
+  RunResult run(const Options& wanted) {
+    EngineEntry engine = test::bank_on(disk_);
+    engine.open = [&](const Options& options, const StoreSettings& settings) {
+      return std::make_unique<NotingBench>(std::make_unique<test::MemoryStore>(disk_, settings),
+                                           options, told_);
+    };
+    return run_workload(wanted, workload_, engine, display_);
+  }
+
+  NotingBench::Told told_;
+};
+
+TEST_F(OltpDriverTells, ChecksWhetherTheDataIsAsLoaded) {
+  Options only_load = options();
+  only_load.seconds = 0;
+  (void)run(only_load);
+  (void)run(only_load);
+  (void)run(options());
+  (void)run(options());
+  (void)run(only_load);
+  using enum DataState;
+  EXPECT_EQ(told_.states, (std::vector{as_loaded, as_loaded, as_loaded, used, used}));
+  only_load.check = false;
+  (void)run(only_load);
+  EXPECT_EQ(told_.states.size(), 5U);
+}
+
+TEST_F(OltpDriverTells, EveryTerminalOfEveryRunASeed) {
+  EXPECT_EQ(run(options(3)).earlier_runs, 0U);
+  EXPECT_EQ(run(options(3)).earlier_runs, 1U);
+  EXPECT_EQ(told_.seeds.size(), 6U);
+  const std::set<std::uint64_t> before = told_.seeds;
+  std::filesystem::remove_all(options().path);
+  disk_->tables.clear();
+  (void)run(options(3));
+  EXPECT_EQ(told_.seeds, before) << "the same for the same run after a load";
 }
 
 TEST_F(OltpDriverTest, CountsAddUp) {

@@ -55,6 +55,29 @@ TEST_F(OltpManifestTest, WhatWasLoadedIsUsedAgain) {
   EXPECT_FALSE(directory_.plan(wanted()).load);
 }
 
+TEST_F(OltpManifestTest, RunsAreCountedFromTheLoadOn) {
+  directory_.start_load(wanted());
+  directory_.end_load(wanted());
+  EXPECT_EQ(directory_.runs(), 0U);
+  EXPECT_EQ(directory_.start_run(), 0U);
+  EXPECT_EQ(directory_.start_run(), 1U);
+  EXPECT_EQ(directory_.runs(), 2U);
+  EXPECT_FALSE(directory_.plan(wanted()).load);
+  EXPECT_EQ(DataDirectory(path_, workload_).runs(), 2U);
+  directory_.start_load(wanted());
+  directory_.end_load(wanted());
+  EXPECT_EQ(directory_.runs(), 0U);
+}
+
+TEST_F(OltpManifestTest, WhatWasLoadedBeforeRunsWereCountedHasNone) {
+  directory_.start_load(wanted());
+  std::ofstream(path_ / "workload.json")
+      << R"({"format_version": 1, "workload": "tpcc", "engine": "own", "scale": 10, "seed": 3,
+             "loaded": true})";
+  EXPECT_FALSE(directory_.plan(wanted()).load);
+  EXPECT_EQ(directory_.start_run(), 0U);
+}
+
 TEST_F(OltpManifestTest, ALoadThatDidNotEndIsBegunAnew) {
   directory_.start_load(wanted());
   std::ofstream(directory_.data() / "half") << "a load";

@@ -89,7 +89,9 @@ class MemorySession {
     }
     (void)change(ByteView(found->second));  // as an engine may that has to begin anew
     std::string value(change(ByteView(found->second)));
-    undo_.emplace_back([found, before = found->second] { found->second = before; });
+    // By key: the row may be erased and put back before.
+    undo_.emplace_back(
+        [&rows = at(table), before = *found] { rows.at(before.first) = before.second; });
     found->second = std::move(value);
     return Access::done;
   }

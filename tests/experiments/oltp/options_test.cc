@@ -31,9 +31,10 @@ FlagValues flags() {
   return values;
 }
 
-std::string refusal(const FlagValues& values, const StoreTraits& of = engine()) {
+std::string refusal(const FlagValues& values, const StoreTraits& of = engine(),
+                    const WorkloadTraits& runs = workload()) {
   try {
-    (void)make_options(values, workload(), of);
+    (void)make_options(values, runs, of);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -137,6 +138,38 @@ TEST(OltpOptions, ConflictsAreIgnoredByEnginesThatCanAndOneThread) {
   EXPECT_THAT(refusal(values, careless), HasSubstr("--write_conflicts=off: for one thread only"));
   values.write_conflicts = "maybe";
   EXPECT_THAT(refusal(values, careless), HasSubstr("on or off"));
+}
+
+WorkloadTraits workload_with_flags() {
+  WorkloadTraits traits = workload();
+  traits.flags = {{.name = "keys", .values = {"uniform", "skewed"}},
+                  {.name = "order", .values = {"up"}}};
+  return traits;
+}
+
+TEST(OltpOptions, WorkloadsHaveFlagsOfTheirOwn) {
+  FlagValues values = flags();
+  EXPECT_TRUE(make_options(values, workload(), engine()).of_workload.empty());
+  const WorkloadOptions defaults = {{"keys", "uniform"}, {"order", "up"}};
+  EXPECT_EQ(make_options(values, workload_with_flags(), engine()).of_workload, defaults);
+  values.of_workload = {{"keys", "skewed"}};
+  const WorkloadOptions given = {{"keys", "skewed"}, {"order", "up"}};
+  EXPECT_EQ(make_options(values, workload_with_flags(), engine()).of_workload, given);
+}
+
+TEST(OltpOptions, FlagsOfOtherWorkloadsAreRefused) {
+  FlagValues values = flags();
+  values.of_workload = {{"keys", "uniform"}};
+  EXPECT_EQ(refusal(values), "--keys means nothing to tpcc");
+  values.of_workload = {{"keys", "some"}};
+  EXPECT_EQ(refusal(values, engine(), workload_with_flags()),
+            "--keys=some: unknown; one of uniform, skewed");
+  values.of_workload = {{"keys", "skewed"}};
+  values.given = {"keys"};
+  EXPECT_EQ(refusal(values, engine(), workload_with_flags()), "accepted");
+  values.seconds = 0;
+  EXPECT_EQ(refusal(values, engine(), workload_with_flags()),
+            "--keys means nothing with --seconds=0");
 }
 
 TEST(OltpOptions, FlagsWithoutEffectAreRefused) {

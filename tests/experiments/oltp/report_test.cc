@@ -62,6 +62,7 @@ RunResult toy_result() {
   measured.series.emplace_back(2.0, toy_interval());
   result.measured = measured;
   result.asynchronous_interval = std::chrono::milliseconds(10);
+  result.earlier_runs = 6;
   result.description = "on paper";
   result.engine_options = {{.name = "pages", .value = "4096 (default)"}};
   return result;
@@ -88,6 +89,9 @@ TEST(OltpReport, TheObjectSaysWhatWasAskedForAndWhatCameOfIt) {
   EXPECT_EQ(object.at("seconds"), 2.0);
   EXPECT_EQ(object.at("commits"), 40);
   EXPECT_EQ(object.at("commits_by_type"), (json{{"write", 10}, {"read", 30}}));
+  EXPECT_EQ(object.at("earlier_runs"), 6);
+  EXPECT_EQ(object.at("rollbacks_by_type"), (json{{"write", 1}, {"read", 0}}));
+  EXPECT_EQ(object.at("workload_options"), json::object());
   EXPECT_EQ(object.at("aborts_by_reason").at("by_input"), 1);
   EXPECT_EQ(object.at("aborts_by_reason").at("write_conflict"), 4);
   EXPECT_EQ(object.at("aborts_by_reason").at("deadlock"), 0);
@@ -105,6 +109,25 @@ TEST(OltpReport, TheObjectSaysWhatWasAskedForAndWhatCameOfIt) {
   EXPECT_EQ(object.at("cpu"), "c");
   EXPECT_EQ(object.at("device"), "d");
   EXPECT_EQ(object.at("engine_options"), (json{{"pages", "4096 (default)"}}));
+}
+
+TEST(OltpReport, WhatOnlyThisWorkloadCanBeAskedIsSaid) {
+  Options options = toy_options();
+  options.of_workload = {{"keys", "skewed"}, {"order", "up"}};
+  EXPECT_EQ(toy_json(toy_result(), options).at("workload_options"),
+            (json{{"keys", "skewed"}, {"order", "up"}}));
+  EXPECT_THAT(summary(options, two_types(), toy_result()),
+              HasSubstr("toy-like, --branches=3 --keys=skewed --order=up, 2 threads"));
+}
+
+TEST(OltpReport, AWorkloadNeedsNoFigureOfItsOwn) {
+  Workload plain = two_types();
+  plain.figure.reset();
+  const RunResult result = toy_result();
+  EXPECT_FALSE(to_json(toy_options(), plain, result, {}).contains("wpm"));
+  EXPECT_EQ(to_json(toy_options(), plain, result, {}).at("tps"), 20.0);
+  EXPECT_THAT(summary(toy_options(), plain, result), HasSubstr("2.0 s: 20 tps\n"));
+  EXPECT_THAT(series_csv(plain, *result.measured), Not(HasSubstr("wpm")));
 }
 
 TEST(OltpReport, WhatIsNotKnownIsNull) {
@@ -130,6 +153,7 @@ TEST(OltpReport, LoadsAndChecksAreThereIfTheyWere) {
   EXPECT_EQ(object.at("load").at("rows"), 5);
   EXPECT_EQ(object.at("check").at("violations"), 2);
   EXPECT_FALSE(object.contains("tps"));
+  EXPECT_TRUE(object.at("earlier_runs").is_null());
   const std::string text = summary(toy_options(), two_types(), result);
   EXPECT_THAT(text, HasSubstr("loaded 5 rows in 1.5 s"));
   EXPECT_THAT(text, HasSubstr("2 violations"));

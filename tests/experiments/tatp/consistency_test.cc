@@ -99,6 +99,19 @@ TEST_F(TatpConsistency, HoldsAfterTransactions) {
   EXPECT_GT(shared().changes.deleted, 400U);
 }
 
+TEST_F(TatpConsistency, RowsMayBeCountedLaterThanAfterTheLoad) {
+  const test::ModelDatabase& database = shared().database;
+  const std::uint64_t rows = count_call_forwardings(database);
+  EXPECT_EQ(rows, database.rows<CallForwardingKey>().size());
+  const auto violations = [&](const ForwardingChanges& changes) {
+    return check_consistency(database, kPopulation, kSubscribers, changes).count();
+  };
+  EXPECT_EQ(violations({.rows_before = rows}), 0U);
+  EXPECT_EQ(violations({.rows_before = rows - 5, .inserted = 8, .deleted = 3}), 0U);
+  EXPECT_EQ(violations({.rows_before = rows, .inserted = 1}), 1U);
+  EXPECT_EQ(violations({.rows_before = rows, .deleted = 1}), 1U);
+}
+
 TEST_F(TatpConsistency, TransactionsHaveHappened) {
   test::ModelDatabase loaded;
   kPopulation.load(1, kSubscribers, loaded);

@@ -4,12 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
 
 #include "experiments/oltp/driver.h"
+#include "tests/experiments/oltp/counting_sink.h"
 #include "tests/experiments/oltp/memory_store.h"
 #include "tests/support/temporary_directory.h"
 
@@ -20,54 +19,20 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kSeed = 6;
 
-/// Counts rows and bytes, and sees that those of a part ascend in each table.
-struct CountingSink {
-  struct Last {
-    std::string key;
-    std::uint64_t rows = 0;
-  };
-  std::map<Table, Last> tables;
-  std::uint64_t bytes = 0;
-
-  template <class Key>
-  void add(const Key& key, const RowOf<Key>& row) {
-    count(Key::kTable, EncodedKey(key).view());
-    bytes += EncodedRow(row).view().size();
-  }
-  template <class IndexKey>
-  void add(const IndexKey& key) {
-    count(IndexKey::kTable, EncodedKey(key).view());
-  }
-  void count(Table table, ByteView key) {
-    Last& last = tables[table];
-    ASSERT_LT(last.key, key) << name_of(table);
-    last.key = key;
-    ++last.rows;
-    bytes += key.size();
-  }
-};
-
 TEST(TpccBench, PartsAreTheWholePopulation) {
   const Population population(kSeed, kLoadedAt);
   const oltp::Scale scale = workload().scale_of(1);
-  CountingSink parts;
+  oltp::test::CountingSink parts;
   for (std::uint32_t part = 0; part < scale.load_parts; ++part) {
     load_part(population, part, parts);
   }
-  CountingSink whole;
+  oltp::test::CountingSink whole;
   population.items(whole);
   population.warehouse(1, whole);
-  std::uint64_t rows = 0;
-  for (const auto& [table, last] : whole.tables) {
-    EXPECT_EQ(parts.tables[table].rows, last.rows) << name_of(table);
-    rows += last.rows;
-  }
+  oltp::test::expect_same_rows(parts, whole);
   EXPECT_EQ(parts.tables.size(), workload().tables.size());
-  const auto near = [](std::uint64_t value, std::uint64_t expected) {
-    return std::max(value, expected) - std::min(value, expected) <= expected / 100;
-  };
-  EXPECT_TRUE(near(rows, scale.rows)) << rows;
-  EXPECT_TRUE(near(parts.bytes, scale.data_bytes)) << parts.bytes;
+  oltp::test::expect_near(parts.rows(), scale.rows);
+  oltp::test::expect_near(parts.bytes, scale.data_bytes);
 }
 
 class TpccBenchTest : public testing::Test {
@@ -88,7 +53,8 @@ class TpccBenchTest : public testing::Test {
 
   oltp::RunResult run(double seconds) {
     return oltp::run_workload(options(seconds), workload(),
-                              bench_on(oltp::test::memory_store(disk_)), display_);
+                              oltp::table_bench_on<Tpcc>(oltp::test::memory_store(disk_)),
+                              display_);
   }
 
   palimpsest::test::TemporaryDirectory temporary_;

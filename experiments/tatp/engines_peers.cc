@@ -1,0 +1,11 @@
+#include "experiments/oltp/peer_engines.h"
+#include "experiments/tatp/bench.h"
+#include "experiments/tatp/engines.h"
+
+namespace palimpsest::experiments::tatp {
+
+std::vector<oltp::EngineEntry> known_engines() {
+  return oltp::peer_engines<Tatp>();
+}
+
+}  // namespace palimpsest::experiments::tatp
