@@ -21,9 +21,7 @@ namespace {
 
 using btree::BTree;
 
-/// Entries that are sorted, and those of them whose leaves are brought into memory at once: also
-/// the smallest pool holds these.
-constexpr std::size_t kEntriesAtATime = 1024;
+/// Entries whose leaves are brought into memory at once: also the smallest pool holds these.
 constexpr std::size_t kLoadsAtATime = 16;
 constexpr std::size_t kRowsHint = 1000;
 
@@ -76,15 +74,15 @@ enum class Belonging : std::uint8_t {
 /// One index beside the rows.
 class IndexCheck {
  public:
-  IndexCheck(const TableDefinition& table, std::size_t index, IndexAudit& audit)
+  IndexCheck(const TableDefinition& table, std::size_t index, std::uint64_t batch_bytes,
+             IndexAudit& audit)
       : format_(*table.format),
         rows_(*table.rows),
         entries_(*table.indexes[index]),
         codec_(format_.indexes()[index].codec),
         bytes_max_(btree::key_bytes_max(entries_.descent().page_size())),
-        audit_(audit) {
-    pending_.reserve(kEntriesAtATime);
-  }
+        batch_bytes_(batch_bytes),
+        audit_(audit) {}
 
   /// The next row: its entry must be there.
   void expect(ByteView key, std::span<const Value> values) {
@@ -96,7 +94,8 @@ class IndexCheck {
       return;
     }
     pending_.push_back({.entry = std::string(entry->key), .row = std::string(key)});
-    if (pending_.size() == kEntriesAtATime) {
+    pending_bytes_ += sizeof(Expected) + entry->key.size() + key.size();
+    if (pending_bytes_ >= batch_bytes_) {
       look_up_pending();
     }
   }
@@ -158,6 +157,7 @@ class IndexCheck {
       rest = rest.subspan(now.size());
     }
     pending_.clear();
+    pending_bytes_ = 0;
   }
 
   void look_up(const Expected& expected) {
@@ -235,8 +235,10 @@ class IndexCheck {
   const BTree& entries_;
   const IndexCodec& codec_;
   const std::size_t bytes_max_;
+  const std::uint64_t batch_bytes_;
   IndexAudit& audit_;
   std::vector<Expected> pending_;
+  std::uint64_t pending_bytes_ = 0;
   std::uint64_t found_ = 0;  ///< rows that have their entry
   btree::LastLeaf last_;
   std::string row_;
@@ -285,7 +287,7 @@ std::string TableAudit::text() const {
   return text;
 }
 
-TableAudit audit_table(const TableDefinition& table, std::span<const BTree* const> damaged) {
+TableAudit audit_table(const TableDefinition& table, const TableAuditOptions& options) {
   const std::vector<StoredIndex>& stored = table.format->stored().indexes;
   TableAudit audit;
   audit.indexes.resize(stored.size());
@@ -294,9 +296,11 @@ TableAudit audit_table(const TableDefinition& table, std::span<const BTree* cons
     IndexAudit& of_index = audit.indexes[index];
     of_index.name = stored[index].schema.name;
     of_index.is_unique = stored[index].schema.unique;
-    of_index.is_left_out = std::ranges::find(damaged, table.indexes[index]) != damaged.end();
+    of_index.is_left_out =
+        std::ranges::find(options.damaged, table.indexes[index]) != options.damaged.end();
     if (!of_index.is_left_out) {
-      checks.push_back(std::make_unique<IndexCheck>(table, index, of_index));
+      checks.push_back(std::make_unique<IndexCheck>(table, index,
+                                                    options.batch_bytes / stored.size(), of_index));
     }
   }
   check_rows(table, checks, audit);

@@ -6,11 +6,10 @@
 // theirs, whose each of them is. Different rows have different entries, since an entry names its
 // row: so as many entries as such rows means that there are no others. Two rows with the same
 // values in a unique index can have but one entry: the second row finds the first one's.
-// Why lookups and not a sum of checksums over both sides: the answer is exact, the first pass names
-// what is wrong, and the memory is the pool's. An index larger than the pool costs about a page
-// read a row; lookups are sorted, and their reads overlap, some hundred at a time.
-// Memory: beside the pool, a batch of keys for each index, the largest row, and the findings,
-// bounded.
+// Why lookups and not a sum of checksums over both sides: the answer is exact, and the first pass
+// names what is wrong. Lookups are batched and sorted: what is larger than the pool is read once a
+// batch, in order and with reads that overlap, and not once a row.
+// Memory: beside the pool, the keys of a batch, the largest row, and the findings, bounded.
 //
 // Failure: what is wrong is a finding that names key and values as people read them; throws Error
 //          if a tree cannot be read to its end.
@@ -47,8 +46,14 @@ struct TableAudit {
   [[nodiscard]] std::string text() const;
 };
 
-/// Checks a table. Indexes in trees that are `damaged` are left out; that of the rows is not.
+struct TableAuditOptions {
+  /// Indexes in these trees are left out. That of the rows is not among them.
+  std::span<const btree::BTree* const> damaged{};
+  /// For the keys of entries that are looked up together, of all indexes.
+  std::uint64_t batch_bytes = std::uint64_t{16} << 20U;
+};
+
 [[nodiscard]] TableAudit audit_table(const TableDefinition& table,
-                                     std::span<const btree::BTree* const> damaged = {});
+                                     const TableAuditOptions& options = {});
 
 }  // namespace palimpsest::engine

@@ -37,6 +37,8 @@ namespace palimpsest::tools {
 namespace {
 
 constexpr std::uint32_t kPagesAtOnce = 32;
+/// Of the memory for pages, which part is taken beside it for keys of indexes.
+constexpr std::uint64_t kBatchShare = 4;
 
 struct CheckOptions {
   std::string directory;
@@ -164,7 +166,8 @@ class Check {
     } else {  // pages behind the damage are not reached
       report_.left_out("space map", "not compared with the trees, which are damaged");
     }
-    attempt("tables", [&] { check_tables(database.catalog(), checked, report_); });
+    const std::uint64_t batch_bytes = (options_.memory_mib << 20U) / kBatchShare;
+    attempt("tables", [&] { check_tables(database.catalog(), checked, batch_bytes, report_); });
   }
 
   CheckedTree check_tree(engine::Catalog& catalog, const engine::Catalog::Entry& entry,
@@ -213,7 +216,9 @@ void add_check_command(CLI::App& app, Action& chosen) {
   const auto options = std::make_shared<CheckOptions>();
   command->add_option("DIR", options->directory, "the database's directory")->required();
   command->add_flag("--json", options->json, "one JSON object a line");
-  command->add_option("--memory-mib", options->memory_mib, "memory for pages (default: 64)")
+  command
+      ->add_option("--memory-mib", options->memory_mib,
+                   "memory for pages (default: 64); a quarter of it is taken for keys besides")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U));
   command->footer(
       "Exit codes: 0 sound; 1 damaged; 2 usage; 3 cannot be checked: in use, not closed cleanly\n"

@@ -15,8 +15,8 @@ namespace {
 
 class TableCheck {
  public:
-  TableCheck(std::span<const CheckedTree> trees, CheckReport& report)
-      : trees_(trees), report_(report) {
+  TableCheck(std::span<const CheckedTree> trees, std::uint64_t batch_bytes, CheckReport& report)
+      : trees_(trees), batch_bytes_(batch_bytes), report_(report) {
     for (const CheckedTree& tree : trees) {
       if (!tree.sound) {
         damaged_.push_back(tree.tree);
@@ -53,7 +53,8 @@ class TableCheck {
                        "not compared with its indexes: its rows lie in a tree that is damaged");
       return;
     }
-    const engine::TableAudit audit = engine::audit_table(table, damaged_);
+    const engine::TableAudit audit =
+        engine::audit_table(table, {.damaged = damaged_, .batch_bytes = batch_bytes_});
     report_.show(table.format->schema().name, audit);
     report_.find(name, audit.findings);
     for (const engine::IndexAudit& index : audit.indexes) {
@@ -81,6 +82,7 @@ class TableCheck {
   }
 
   std::span<const CheckedTree> trees_;
+  const std::uint64_t batch_bytes_;
   CheckReport& report_;
   std::vector<const btree::BTree*> damaged_;
 };
@@ -88,8 +90,8 @@ class TableCheck {
 }  // namespace
 
 void check_tables(engine::Catalog& catalog, std::span<const CheckedTree> trees,
-                  CheckReport& report) {
-  TableCheck(trees, report).run(catalog);
+                  std::uint64_t batch_bytes, CheckReport& report) {
+  TableCheck(trees, batch_bytes, report).run(catalog);
 }
 
 }  // namespace palimpsest::tools

@@ -20,9 +20,9 @@ struct CheckedTree {
   std::uint64_t records = 0;  ///< if it is sound
 };
 
-/// Checks all tables; those whose trees are damaged are left out. Throws Error for what cannot be
-/// read although the trees were sound.
+/// Checks all tables; those whose trees are damaged are left out. `batch_bytes`: memory for keys
+/// that are looked up together. Throws Error for what cannot be read although the trees were sound.
 void check_tables(engine::Catalog& catalog, std::span<const CheckedTree> trees,
-                  CheckReport& report);
+                  std::uint64_t batch_bytes, CheckReport& report);
 
 }  // namespace palimpsest::tools

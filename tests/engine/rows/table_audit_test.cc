@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr int kRows = 2500;  // several batches of entries
+constexpr int kRows = 2500;
 constexpr std::size_t kByCity = 0;
 constexpr std::size_t kByName = 1;
 
@@ -50,7 +50,10 @@ class TableAuditTest : public ::testing::Test {
   [[nodiscard]] btree::BTree& index(std::size_t number) {
     return *table_.current().indexes[number];
   }
-  [[nodiscard]] TableAudit audit() { return audit_table(table_.current()); }
+  /// In several batches.
+  [[nodiscard]] TableAudit audit() {
+    return audit_table(table_.current(), {.damaged = {}, .batch_bytes = 100'000});
+  }
   [[nodiscard]] std::string key(int id) {
     KeyMemory memory;
     return std::string(table_.format().keys().encode(std::vector<Value>{id}, memory));
@@ -197,7 +200,7 @@ TEST_F(TableAuditTest, FindingsAreCountedAndTheFirstKept) {
 TEST_F(TableAuditTest, IndexesInDamagedTreesAreLeftOut) {
   ASSERT_TRUE(index(kByName).remove(name_entry(0)));
   const btree::BTree* const damaged = &index(kByName);
-  const TableAudit audited = audit_table(table_.current(), {&damaged, 1});
+  const TableAudit audited = audit_table(table_.current(), {.damaged = {&damaged, 1}});
   EXPECT_TRUE(audited.sound());
   EXPECT_FALSE(audited.indexes[kByCity].is_left_out);
   EXPECT_EQ(audited.indexes[kByCity].entries, static_cast<std::uint64_t>(kRows));
