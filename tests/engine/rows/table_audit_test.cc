@@ -216,7 +216,7 @@ TEST(TableAudit, ARowThatCanHaveNoEntry) {
   texts.committed([](auto writes) { return writes.insert({1, "fits"}); });
   std::string row;
   KeyMemory memory;
-  const std::string text(2 * btree::key_bytes_max(4096), 't');
+  const std::string text(std::size_t{2} * btree::key_bytes_max(4096), 't');
   const std::vector<Value> values{2, text};
   texts.format().rows().encode(values, row);
   ASSERT_TRUE(texts.current().rows->insert(texts.format().keys().encode_row(values, memory), row));
