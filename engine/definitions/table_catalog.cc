@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "palimpsest/error.h"
 
 #include "base/check.h"
 #include "btree/cursor.h"
-#include "btree/node_print.h"
 #include "engine/definitions/index_build.h"
+#include "engine/tables/schema_format.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -36,49 +35,25 @@ std::unique_ptr<TableDefinition> definition_of(StoredTable stored, const TableDe
 // Opening
 
 void TableCatalog::open() {
-  std::map<TreeId, bool> known;
-  for (const Catalog::Entry& entry : trees_.entries()) {
-    known.emplace(entry.id, true);
-  }
-  std::set<TreeId> used;
+  StoredDefinitions definitions(trees_);
   if (const BTree* const tables = trees_.find(kTablesTree)) {
     btree::Cursor cursor(*tables);
     std::string record;
     for (cursor.seek_first(); cursor.valid(); cursor.next()) {
       if (cursor.read_value(record)) {
-        add(cursor.key(), record, known, used);
+        add(std::string(cursor.key()), definitions.read(cursor.key(), record));
       }
     }
   }
-  store_.open(used);
+  store_.open(definitions.used());
 }
 
-void TableCatalog::add(ByteView name, ByteView record, const std::map<TreeId, bool>& known,
-                       std::set<TreeId>& used) {
-  StoredTable stored = decode_table(record);
-  const auto tree_of = [&](TreeId id) {
-    if (!known.contains(id) || !used.insert(id).second) {
-      throw Error(ErrorCode::corruption,
-                  fmt::format("table \"{}\": its tree {} {}", stored.schema.name, raw(id),
-                              known.contains(id) ? "is another's, too" : "is not there"));
-    }
-    return &trees_.tree(id);
-  };
-  if (stored.schema.name != name) {
-    throw Error(ErrorCode::corruption, fmt::format("the record of table \"{}\" is that of \"{}\"",
-                                                   btree::printable(name), stored.schema.name));
-  }
-  auto definition = std::make_unique<TableDefinition>();
-  definition->rows = tree_of(stored.tree);
-  for (const StoredIndex& index : stored.indexes) {
-    definition->indexes.push_back(tree_of(index.tree));
-  }
-  definition->format = std::make_shared<const TableFormat>(std::move(stored));
-  auto table = std::make_shared<TableState>(std::string(name));
+void TableCatalog::add(const std::string& name, std::unique_ptr<const TableDefinition> definition) {
+  auto table = std::make_shared<TableState>(name);
   table->change_to(std::move(definition));
   table->end_change(true);
   const std::lock_guard lock(mutex_);
-  names_[table->name()].table = std::move(table);
+  names_[name].table = std::move(table);
 }
 
 // Looking

@@ -13,8 +13,7 @@
 // Trees come from the tree store and go back there: those of a dropped table or index when that has
 // committed, those taken for new ones if it has not.
 //
-// On disk: the tree kTablesTree, made with the first table; key: the table's name, value:
-//          schema_format.h.
+// On disk: the tree kTablesTree (stored_definitions.h), made with the first table.
 // Latching: a transaction's owner latch, across the whole change; then mutex_, never across I/O.
 // Thread-safety: all functions, from any thread, but for open().
 // Failure: Error invalid_argument for schemas that are none, corruption for records that are none;
@@ -26,7 +25,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,15 +35,12 @@
 #include "palimpsest/schema.h"
 
 #include "engine/catalog.h"
+#include "engine/definitions/stored_definitions.h"
 #include "engine/definitions/table_state.h"
 #include "engine/definitions/tree_store.h"
-#include "engine/tables/schema_format.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::engine {
-
-/// The name in the catalog of the tree that tables are stored in.
-inline constexpr std::string_view kTablesTree = "tables";
 
 using TablePtr = std::shared_ptr<TableState>;
 
@@ -109,8 +104,7 @@ class TableCatalog final : public txn::EndListener {
   void prepare_drop(const txn::Transaction& by, std::size_t trees);
   void drop_trees(const txn::Transaction& by, std::span<btree::BTree* const> trees) noexcept;
   [[nodiscard]] btree::BTree& tables_tree(const txn::Transaction& by);
-  void add(ByteView name, ByteView record, const std::map<TreeId, bool>& known,
-           std::set<TreeId>& used);
+  void add(const std::string& name, std::unique_ptr<const TableDefinition> definition);
   void end_name(const TablePtr& table, bool committed) noexcept;
 
   Catalog& trees_;

@@ -79,6 +79,10 @@ TreeStore::~TreeStore() {
   stop();
 }
 
+bool TreeStore::is_name(std::string_view name) noexcept {
+  return number_of(name).has_value();
+}
+
 void TreeStore::open(const std::set<TreeId>& used) {
   const std::lock_guard lock(mutex_);
   for (const Catalog::Entry& entry : catalog_.entries()) {

@@ -48,6 +48,9 @@ class TreeStore {
   TreeStore(const TreeStore&) = delete;
   TreeStore& operator=(const TreeStore&) = delete;
 
+  /// Whether a tree of that name is of this store.
+  [[nodiscard]] static bool is_name(std::string_view name) noexcept;
+
   /// Learns which trees there are; those that are not `used` wait to be emptied. Alone.
   void open(const std::set<TreeId>& used);
 

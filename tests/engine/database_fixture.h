@@ -12,6 +12,8 @@
 #include "btree/audit.h"
 #include "btree/cursor.h"
 #include "engine/database.h"
+#include "engine/definitions/definitions_audit.h"
+#include "engine/rows/table_audit.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/wait_for_writes.h"
 
@@ -46,7 +48,24 @@ inline Content content_of(const btree::BTree& tree) {
   return content;
 }
 
-/// Success if all trees, the space map and the pages agree, with no transaction active.
+/// Success if every table's rows are its own, and its indexes say what they say.
+inline ::testing::AssertionResult tables_agree(Database& database) {
+  const DefinitionsAudit definitions = audit_definitions(database.catalog());
+  for (const DamagedDefinition& damaged : definitions.damaged) {
+    return ::testing::AssertionFailure() << "table \"" << damaged.table << "\": " << damaged.what;
+  }
+  for (const auto& table : definitions.tables) {
+    const TableAudit audit = audit_table(*table);
+    if (!audit.sound()) {
+      return ::testing::AssertionFailure()
+             << "table \"" << table->format->schema().name << "\": " << audit.text();
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// Success if all trees, the space map and the pages agree, and all tables with their indexes, with
+/// no transaction active.
 inline ::testing::AssertionResult sound(Database& database) {
   palimpsest::test::wait_for_writes(database.pool().writer());
   btree::PageSet reached;
@@ -61,7 +80,7 @@ inline ::testing::AssertionResult sound(Database& database) {
   if (!space.none()) {
     return ::testing::AssertionFailure() << "space map: " << space.text();
   }
-  return ::testing::AssertionSuccess();
+  return tables_agree(database);
 }
 
 }  // namespace palimpsest::engine::test

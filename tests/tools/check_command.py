@@ -9,21 +9,24 @@ import unittest
 
 from tool_command import contents, run
 
-MAKE_DATABASE = sys.argv[2]
+MAKE_DATABASE, MAKE_TABLES = sys.argv[2:4]
 PAGE = 4096
 LEAF, INNER, SPACE_MAP, EXTENT_BLOCK = 1, 2, 3, 4
 
 
-class CheckCommand(unittest.TestCase):
+class Checked(unittest.TestCase):
+    """A database that is made once, and a copy of it for each test."""
+    MAKER, HOW = None, None
+
     @classmethod
     def setUpClass(cls):
         cls.original = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.original)
-        cls.make(cls.original, "close")
+        cls.make(cls.original, cls.HOW)
 
-    @staticmethod
-    def make(folder, end):
-        subprocess.run([MAKE_DATABASE, folder, end], check=True, timeout=60)
+    @classmethod
+    def make(cls, folder, how):
+        subprocess.run([cls.MAKER, folder, how], check=True, timeout=60)
 
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -62,6 +65,10 @@ class CheckCommand(unittest.TestCase):
             file.seek(offset)
             file.write(bytes([byte ^ 0x20]))
 
+
+class CheckCommand(Checked):
+    MAKER, HOW = MAKE_DATABASE, "close"
+
     def first_page(self):
         lines = self.json()
         scan = self.kind(lines, "pages")[0]
@@ -89,6 +96,9 @@ class CheckCommand(unittest.TestCase):
         lines = self.json()
         self.assertEqual([tree["name"] for tree in self.kind(lines, "tree")],
                          ["catalog", 'tree "first"', 'tree "second"'])
+        self.assertEqual([(tree["name"], tree["state"], tree["records"])
+                          for tree in self.kind(lines, "unused_tree")],
+                         [("first", "other", 1999), ("second", "other", 1999)])
         self.assertEqual(self.kind(lines, "pages")[0]["damaged"], 0)
 
     def test_little_memory(self):
@@ -207,6 +217,113 @@ class CheckCommand(unittest.TestCase):
         done = run("check", "--help")
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stdout, r"(?s)0 sound; 1 damaged; 2 usage; 3 cannot be checked")
+
+
+class CheckTables(Checked):
+    MAKER, HOW = MAKE_TABLES, "make"
+    PEOPLE = 'table "people"'
+    BY_NAME = 'table "people", index "by_name"'
+
+    def found(self):
+        return [(line["where"], line["message"]) for line in self.findings()]
+
+    def tables(self, lines):
+        return ([(line["name"], line["rows"], line["damaged_rows"])
+                 for line in self.kind(lines, "table")],
+                [(line["table"], line["name"], line["unique"], line["entries"])
+                 for line in self.kind(lines, "index")])
+
+    def test_sound(self):
+        done = self.checked()
+        self.assertIn('\ntable "notes": 3000 rows, 0 of them damaged\n'
+                      'table "people": 3000 rows, 0 of them damaged\n'
+                      'table "people", index "by_city": 3000 entries\n'
+                      'table "people", unique index "by_name": 3000 entries\n', done.stdout)
+        self.assertTrue(done.stdout.endswith("sound\n"))
+        self.checked("--memory-mib", "1")
+        lines = self.json()
+        self.assertEqual(self.tables(lines), ([("notes", 3000, 0), ("people", 3000, 0)],
+                                              [("people", "by_city", False, 3000),
+                                               ("people", "by_name", True, 3000)]))
+        self.assertEqual(self.kind(lines, "unused_tree"), [])
+
+    def test_a_tree_that_waits_to_be_emptied(self):
+        self.make(self.folder, "drop")
+        lines = self.json()
+        self.assertEqual(self.tables(lines)[1], [("people", "by_name", True, 3000)])
+        unused = self.kind(lines, "unused_tree")
+        self.assertEqual([(tree["state"], tree["records"]) for tree in unused], [("waiting", 3000)])
+        self.assertIn(f'tree "{unused[0]["name"]}": of no table: its 3000 records are removed',
+                      self.checked().stdout)
+
+    def test_entries(self):
+        for damage, findings in (
+                ("missing", [(self.BY_NAME, 'the entry ("name 7") of the row (7) is missing')]),
+                ("stray", [(self.BY_NAME,
+                            'the entry ("name 9000") leads to the row (9000), which is not '
+                            'there')]),
+                ("moved", [(self.BY_NAME, 'the entry ("name 8") of the row (8) is missing'),
+                           (self.BY_NAME,
+                            'the entry ("name 8") leads to the row (9), which has other '
+                            'values')]),
+                ("twins", [(self.BY_NAME, 'the rows (42) and (5000) have both ("name 42")')])):
+            with self.subTest(damage=damage):
+                self.setUp()
+                self.make(self.folder, damage)
+                self.assertEqual(self.found(), findings)
+                done = self.checked(code=1)
+                self.assertIn(f"\n{findings[0][0]}: DAMAGED: {findings[0][1]}\n", done.stdout)
+                self.assertTrue(done.stdout.endswith(f"damaged: {len(findings)} findings\n"))
+
+    def test_a_row_that_does_not_decode(self):
+        self.make(self.folder, "row")
+        self.assertEqual(self.found(), [(self.PEOPLE, "the row (11) is damaged: a row of 2 bytes, "
+                                                      "the shortest has 3")])
+        tables, indexes = self.tables(self.json(code=1))
+        self.assertIn(("people", 3000, 1), tables)
+        self.assertIn(("people", "by_name", True, 3000), indexes)
+
+    def test_definitions(self):
+        for damage, message, other_tables in (
+                ("record", 'the record of table "people": ', ["notes"]),
+                ("tree", "is another's, too", ["notes"])):
+            with self.subTest(damage=damage):
+                self.setUp()
+                self.make(self.folder, damage)
+                found = self.found()
+                self.assertEqual([where for where, _ in found], [self.PEOPLE])
+                self.assertIn(message, found[0][1])
+                lines = self.json(code=1)
+                self.assertEqual([table[0] for table in self.tables(lines)[0]], other_tables)
+                self.assertEqual(self.kind(lines, "unused_tree"), [])
+                self.assertEqual([line["what"] for line in self.kind(lines, "left_out")],
+                                 ["trees of no table"])
+
+    def leaf_of(self, tree):
+        """A leaf in use, by its tree's id (buffer/page_header.h); the checksum says that it is."""
+        with open(self.pages, "rb") as file:
+            image = file.read()
+        for page in range(len(image) // PAGE - 1, 0, -1):
+            header = image[page * PAGE:page * PAGE + 48]
+            if (header[46] == LEAF and int.from_bytes(header[40:44], "little") == tree
+                    and int.from_bytes(header[8:16], "little") == page):
+                return page
+        return self.fail("no such page")
+
+    def test_what_lies_in_damaged_trees_is_left_out(self):
+        rows, definitions, by_name = 2, 3, 6  # as make_tables makes them
+        for tree, left_out, tables in ((by_name, self.BY_NAME, ["notes", "people"]),
+                                       (rows, self.PEOPLE, ["notes"]),
+                                       (definitions, "tables", [])):
+            with self.subTest(tree=tree):
+                page = self.leaf_of(tree)
+                self.flip(page * PAGE + 2000)
+                lines = self.json(code=1)
+                self.assertEqual([line["what"] for line in self.kind(lines, "left_out")],
+                                 ["space map", left_out])
+                self.assertEqual([table[0] for table in self.tables(lines)[0]], tables)
+                self.flip(page * PAGE + 2000)
+        self.checked()
 
 
 if __name__ == "__main__":

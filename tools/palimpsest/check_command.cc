@@ -2,8 +2,10 @@
 //
 // Checked: the page file's header and length; the checksum and identity of every page in use; each
 // tree, the catalog first, node by node, and the blocks of its large values; the space map against
-// what the trees reach; the log's control file and segments. After a clean close no page is pending
-// to be freed and nothing waits in the log, so every page in use must be reached from a tree.
+// what the trees reach; the definition of each table, its rows, and its indexes against the rows;
+// the log's control file and segments. After a clean close no page is pending to be freed and
+// nothing waits in the log, so every page in use must be reached from a tree, and every row and
+// every entry is that of a transaction that has committed.
 // Pages that are free are not looked at: their bytes mean nothing.
 // A finding does not end the check; what cannot be looked at because of it is left out.
 #include <fmt/format.h>
@@ -25,6 +27,7 @@
 #include "btree/audit.h"
 #include "engine/closed_database.h"
 #include "tools/palimpsest/check_report.h"
+#include "tools/palimpsest/check_tables.h"
 #include "tools/palimpsest/command.h"
 #include "tools/palimpsest/directories.h"
 #include "wal/log_reader.h"
@@ -34,6 +37,8 @@ namespace palimpsest::tools {
 namespace {
 
 constexpr std::uint32_t kPagesAtOnce = 32;
+/// Of the memory for pages, which part is taken beside it for keys of indexes.
+constexpr std::uint64_t kBatchShare = 4;
 
 struct CheckOptions {
   std::string directory;
@@ -152,25 +157,33 @@ class Check {
 
   void check_trees(engine::ClosedDatabase& database) {
     btree::PageSet reached;
-    bool all = true;
+    std::vector<CheckedTree> checked;
     for (const engine::Catalog::Entry& entry : database.catalog().entries()) {
-      const std::string name =
-          entry.name.empty() ? "catalog" : fmt::format("tree \"{}\"", entry.name);
-      all = attempt(name,
-                    [&] {
-                      const btree::TreeAudit audit =
-                          btree::audit(database.catalog().tree(entry.id), reached);
-                      report_.show(name, audit);
-                      report_.find(name, audit.findings);
-                      all = all && audit.sound();
-                    }) &&
-            all;
+      checked.push_back(check_tree(database.catalog(), entry, reached));
     }
-    if (all) {  // else pages behind the damage are not reached
+    if (std::ranges::all_of(checked, &CheckedTree::sound)) {
       report_.find("space map", btree::audit_space(database.file(), database.space(), reached));
-    } else {
+    } else {  // pages behind the damage are not reached
       report_.left_out("space map", "not compared with the trees, which are damaged");
     }
+    const std::uint64_t batch_bytes = (options_.memory_mib << 20U) / kBatchShare;
+    attempt("tables", [&] { check_tables(database.catalog(), checked, batch_bytes, report_); });
+  }
+
+  CheckedTree check_tree(engine::Catalog& catalog, const engine::Catalog::Entry& entry,
+                         btree::PageSet& reached) {
+    const std::string name =
+        entry.name.empty() ? "catalog" : fmt::format("tree \"{}\"", entry.name);
+    CheckedTree checked{.name = entry.name};
+    attempt(name, [&] {
+      checked.tree = &catalog.tree(entry.id);
+      const btree::TreeAudit audit = btree::audit(*checked.tree, reached);
+      report_.show(name, audit);
+      report_.find(name, audit.findings);
+      checked.sound = audit.sound();
+      checked.records = audit.levels.empty() ? 0 : audit.leaves().entries;
+    });
+    return checked;
   }
 
   const CheckOptions& options_;
@@ -198,12 +211,14 @@ int run(const CheckOptions& options) {
 void add_check_command(CLI::App& app, Action& chosen) {
   CLI::App* const command = app.add_subcommand(
       "check",
-      "Checks a database that was closed: every page, tree, large value, the space map\n"
-      "and the log. Changes nothing.");
+      "Checks a database that was closed: every page, tree, large value, the space map,\n"
+      "the log, every row, and that indexes say what the rows say. Changes nothing.");
   const auto options = std::make_shared<CheckOptions>();
   command->add_option("DIR", options->directory, "the database's directory")->required();
   command->add_flag("--json", options->json, "one JSON object a line");
-  command->add_option("--memory-mib", options->memory_mib, "memory for pages (default: 64)")
+  command
+      ->add_option("--memory-mib", options->memory_mib,
+                   "memory for pages (default: 64); a quarter of it is taken for keys besides")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U));
   command->footer(
       "Exit codes: 0 sound; 1 damaged; 2 usage; 3 cannot be checked: in use, not closed cleanly\n"

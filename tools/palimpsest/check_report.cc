@@ -72,6 +72,51 @@ void CheckReport::show(std::string_view tree, const btree::TreeAudit& audit) con
              audit.large_value_bytes);
 }
 
+void CheckReport::show(std::string_view table, const engine::TableAudit& audit) const {
+  if (json_) {
+    print_line({{"kind", "table"},
+                {"name", table},
+                {"rows", audit.rows},
+                {"damaged_rows", audit.damaged_rows}});
+  } else {
+    fmt::print("table \"{}\": {} rows, {} of them damaged\n", table, audit.rows,
+               audit.damaged_rows);
+  }
+  for (const engine::IndexAudit& index : audit.indexes) {
+    if (index.is_left_out) {
+      continue;
+    }
+    if (json_) {
+      print_line({{"kind", "index"},
+                  {"table", table},
+                  {"name", index.name},
+                  {"unique", index.is_unique},
+                  {"entries", index.entries}});
+    } else {
+      fmt::print("table \"{}\", {}index \"{}\": {} entries\n", table,
+                 index.is_unique ? "unique " : "", index.name, index.entries);
+    }
+  }
+}
+
+void CheckReport::show(const engine::UnusedTree& tree, std::uint64_t records) const {
+  const std::string_view state = !tree.is_for_tables ? "other"
+                                 : records == 0      ? "vacant"
+                                                     : "waiting";
+  if (json_) {
+    print_line(
+        {{"kind", "unused_tree"}, {"name", tree.name}, {"state", state}, {"records", records}});
+    return;
+  }
+  fmt::print("tree \"{}\": of no table", tree.name);
+  if (state == "vacant") {
+    fmt::print(", vacant");
+  } else if (state == "waiting") {
+    fmt::print(": its {} records are removed when the database is open", records);
+  }
+  fmt::print("\n");
+}
+
 void CheckReport::find(std::string_view where, std::string_view message) {
   if (++findings_ > kShownMax) {
     return;

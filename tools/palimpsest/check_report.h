@@ -1,9 +1,9 @@
 // What `palimpsest check` prints: as text, a line an item, or as JSON, an object a line.
 //
-// JSON: each object has "kind": file, log, pages, tree, finding, left_out, error, result. A finding
-// has "where" and "message"; the result is the last line: "sound", and the number of "findings",
-// which counts those too that are not shown. What is added later is added as further members and
-// kinds.
+// JSON: each object has "kind": file, log, pages, tree, table, index, unused_tree, finding,
+// left_out, error, result. A finding has "where" and "message"; the result is the last line:
+// "sound", and the number of "findings", which counts those too that are not shown. What is added
+// later is added as further members and kinds.
 // Failure: std::system_error if the output cannot be written.
 #pragma once
 
@@ -14,6 +14,8 @@
 
 #include "btree/audit.h"
 #include "buffer/page_file.h"
+#include "engine/definitions/definitions_audit.h"
+#include "engine/rows/table_audit.h"
 #include "wal/segments.h"
 
 namespace palimpsest::tools {
@@ -33,6 +35,9 @@ class CheckReport {
   void show(const wal::Segments& segments) const;
   void show(const PageScan& scan) const;
   void show(std::string_view tree, const btree::TreeAudit& audit) const;
+  /// The table and its indexes, a line each; without the findings.
+  void show(std::string_view table, const engine::TableAudit& audit) const;
+  void show(const engine::UnusedTree& tree, std::uint64_t records) const;
 
   /// Something is wrong.
   void find(std::string_view where, std::string_view message);

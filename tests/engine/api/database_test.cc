@@ -140,6 +140,59 @@ TEST_F(ApiDatabaseTest, ConflictsNameTableAndKey) {
   EXPECT_TRUE(table.erase({1}));
 }
 
+TEST_F(ApiDatabaseTest, WritesOfTheirOwnWaitForOthers) {
+  database_.create_table(accounts()).insert({1, "Ada", 10}).require();
+  database_.close();
+  Options options = small();
+  options.autocommit_patience = std::chrono::minutes(5);
+  database_ = Database::open(directory_.path(), options);
+  const Table table = database_.table("account");
+  Transaction other = database_.begin();
+  table.update(other, {1}, {{"balance", 11}}).require();
+  std::thread ends([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    other.commit();
+  });
+  EXPECT_TRUE(table.update({1}, {{"balance", 12}}));
+  ends.join();
+  EXPECT_EQ(balance(1), 12);
+}
+
+TEST_F(ApiDatabaseTest, WritesOfTheirOwnLeaveNoTransactionBehind) {
+  const Table table = database_.create_table(accounts());
+  table.insert({1, "Ada", 10}).require();
+  EXPECT_EQ(error_of([&] { return table.insert({2, "Bob"}); }, "a row of 2 values"),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { return table.update({1}, {{"id", 2}}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(table.insert({1, "Bob", 1}).kind(), OutcomeKind::exists);
+  reopen();  // which it is not as long as transactions are active
+  EXPECT_EQ(balance(1), 10);
+}
+
+TEST_F(ApiDatabaseTest, WhatAnAttemptHasChangedIsUndoneBeforeTheNext) {
+  const Table table = database_.create_table(accounts());
+  table.insert({1, "Ada", 10}).require();
+  int attempts = 0;
+  database_.run([&](Transaction& in) {
+    const auto now = (*table.get(in, {1}))["balance"].as_integer();
+    table.update(in, {1}, {{"balance", now + 1}}).require();
+    if (++attempts < 3) {
+      throw Error(ErrorCode::conflict, "once more");
+    }
+  });
+  EXPECT_EQ(attempts, 3);
+  EXPECT_EQ(balance(1), 11);
+  EXPECT_EQ(error_of([&] {
+              return database_.run([&](Transaction& in) {
+                table.erase(in, {1}).require();
+                throw Error(ErrorCode::not_found, "given up");
+                return 0;
+              });
+            }),
+            ErrorCode::not_found);
+  EXPECT_EQ(balance(1), 11);
+}
+
 TEST_F(ApiDatabaseTest, RunTriesAgainAfterConflictsAndReturnsWhatItsBodyDoes) {
   const Table table = database_.create_table(accounts());
   table.insert({1, "Ada", 0}).require();

@@ -382,6 +382,7 @@ TEST_F(TableCatalogTest, AtRandomAcrossCrashes) {
     if (random.below(6) == 0) {
       crash(random.below(2) == 0 ? CrashKeeps::nothing : CrashKeeps::everything);
     }
+    ASSERT_TRUE(tables_agree(*database_));
     ASSERT_EQ(tables().all().size(), committed.size());
     for (const auto& [name, table] : committed) {
       ASSERT_TRUE(is_there(name));

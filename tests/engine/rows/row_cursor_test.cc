@@ -81,6 +81,19 @@ TEST_F(RowCursorTest, OverATable) {
   }
 }
 
+TEST_F(RowCursorTest, ExclusiveBoundsAreNotShown) {
+  const std::vector<Value> lower{50};
+  const std::vector<Value> upper{150};
+  const Range open = Range::between(lower, upper, Range::Bound::exclusive, Range::Bound::exclusive);
+  RowCursor rows(nullptr, table_.state(), open, 1);
+  EXPECT_EQ(forward(rows), from_to(51, 149));
+  EXPECT_EQ(backward(rows), from_to(51, 149));
+  rows.seek({50});
+  EXPECT_EQ(id_of(rows), 51);
+  rows.seek({150});
+  EXPECT_FALSE(rows.valid());
+}
+
 TEST_F(RowCursorTest, OverAnIndex) {
   RowCursor bonn(nullptr, table_.state(), "by_city", Range::prefix({"Bonn"}));
   Ids expected;
@@ -156,6 +169,18 @@ TEST_F(RowCursorTest, AnIndexThatWasDroppedIsNotFound) {
                   return true;
                 },
                 "people"),
+            ErrorCode::not_found);
+}
+
+TEST_F(RowCursorTest, AnIndexThatWasMadeAgainOtherwiseIsNotFound) {
+  RowCursor names(nullptr, table_.state(), "by_name", Range::all());
+  table_.define({indexes_of_people()[0], {.name = "by_name", .columns = {"age"}, .unique = true}});
+  EXPECT_EQ(error_of(
+                [&] {
+                  names.next();
+                  return true;
+                },
+                "no index \"by_name\""),
             ErrorCode::not_found);
 }
 

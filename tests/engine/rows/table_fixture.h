@@ -14,6 +14,7 @@
 
 #include "engine/definitions/table_state.h"
 #include "engine/rows/row_cursor.h"
+#include "engine/rows/table_audit.h"
 #include "engine/rows/table_reads.h"
 #include "engine/rows/table_writes.h"
 #include "engine/tables/row_values.h"
@@ -88,7 +89,8 @@ class OneTable {
 
   /// The rows by their keys.
   [[nodiscard]] Content rows() { return content_of(*current().rows); }
-  /// Success if each index has the entries of these rows, and no others.
+  /// Success if each index has the entries of these rows, which are the table's, and no others; and
+  /// if the audit says so.
   [[nodiscard]] ::testing::AssertionResult indexes_are_of(const Content& rows) {
     for (std::size_t index = 0; index < format().indexes().size(); ++index) {
       Content entries;
@@ -105,7 +107,9 @@ class OneTable {
                << "\" has other entries than the " << rows.size() << " rows";
       }
     }
-    return ::testing::AssertionSuccess();
+    const TableAudit audit = audit_table(current());
+    return audit.sound() ? ::testing::AssertionSuccess()
+                         : ::testing::AssertionFailure() << audit.text();
   }
 
  private:

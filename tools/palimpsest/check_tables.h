@@ -1,0 +1,28 @@
+// The part of `palimpsest check` that looks at tables: their definitions, their rows, and whether
+// their indexes say what the rows say.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "btree/btree.h"
+#include "engine/catalog.h"
+#include "tools/palimpsest/check_report.h"
+
+namespace palimpsest::tools {
+
+/// A tree that was audited.
+struct CheckedTree {
+  std::string name;                    ///< in the catalog
+  const btree::BTree* tree = nullptr;  ///< null if it cannot be opened
+  bool sound = false;
+  std::uint64_t records = 0;  ///< if it is sound
+};
+
+/// Checks all tables; those whose trees are damaged are left out. `batch_bytes`: memory for keys
+/// that are looked up together. Throws Error for what cannot be read although the trees were sound.
+void check_tables(engine::Catalog& catalog, std::span<const CheckedTree> trees,
+                  std::uint64_t batch_bytes, CheckReport& report);
+
+}  // namespace palimpsest::tools
