@@ -42,6 +42,8 @@ struct RunResult {
   std::optional<Measurement> measured;  ///< nothing with Options::seconds 0
   std::optional<CheckResult> check;     ///< nothing unless asked for
   double check_seconds = 0;
+  /// Of bringing the data into memory before the run; nothing where it does not fit.
+  std::optional<double> read_everything_seconds;
   std::string description;                             ///< Store::description()
   EngineOptions engine_options;                        ///< Store::effective_options()
   std::chrono::milliseconds asynchronous_interval{0};  ///< StoreSettings::asynchronous_interval

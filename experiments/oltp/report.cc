@@ -64,6 +64,8 @@ json workload_json(const Options& options, const Workload& workload, const RunRe
       {"warmup_seconds", options.warmup_seconds},
       {"seed", options.seed},
       {"earlier_runs", result.measured ? json(result.earlier_runs) : json(nullptr)},
+      {"read_everything_seconds",
+       result.read_everything_seconds ? json(*result.read_everything_seconds) : json(nullptr)},
       {"description", result.description},
       {"engine_options", options_json(result.engine_options)}};
 }

@@ -132,8 +132,10 @@ void RocksdbStore::open(const StoreSettings& settings, const rocksdb::Options& o
     db_.reset(db);
   } else {
     rocksdb::OptimisticTransactionDB* db = nullptr;
-    ensure_rocksdb(rocksdb::OptimisticTransactionDB::Open(options, settings.directory, families,
-                                                          &families_, &db),
+    rocksdb::OptimisticTransactionDBOptions validation;
+    validation.occ_lock_buckets = 1U << 16U;  // the default takes more memory than a small cap has
+    ensure_rocksdb(rocksdb::OptimisticTransactionDB::Open(options, validation, settings.directory,
+                                                          families, &families_, &db),
                    "open");
     db_.reset(db);
   }

@@ -106,6 +106,9 @@ class Bench {
   [[nodiscard]] virtual std::unique_ptr<Loader> open_loader() = 0;
   /// As Store::finish_load().
   virtual void finish_load() = 0;
+  /// Reads all rows of the first `tables` tables once, so that they are in memory if they fit.
+  /// Returns their bytes. No transaction is under way.
+  virtual std::uint64_t read_everything(std::size_t tables) = 0;
   /// `number` counts the terminals of a run from 0; `seed` is that of its choices, and neither
   /// that of another terminal nor that of an earlier run on the same data.
   [[nodiscard]] virtual std::unique_ptr<Terminal> open_terminal(std::uint32_t number,
@@ -128,6 +131,14 @@ class BenchOn : public Bench {
   explicit BenchOn(std::unique_ptr<S> store) : store_(std::move(store)) {}
 
   void finish_load() override { store_->finish_load(); }
+  std::uint64_t read_everything(std::size_t tables) override {
+    const auto session = store_->open_session(SessionUse::run);
+    std::uint64_t bytes = 0;
+    for (std::size_t table = 0; table < tables; ++table) {
+      bytes += read_table(*session, TableId{static_cast<std::uint8_t>(table)});
+    }
+    return bytes;
+  }
   [[nodiscard]] StoreCounts counts() const override { return store_->counts(); }
   [[nodiscard]] std::string description() const override { return store_->description(); }
   [[nodiscard]] EngineOptions effective_options() const override {
@@ -139,6 +150,23 @@ class BenchOn : public Bench {
   [[nodiscard]] S& store() noexcept { return *store_; }
 
  private:
+  static std::uint64_t read_table(typename S::Session& session, TableId table) {
+    static constexpr std::size_t kLongestKey = 128;
+    const std::string above(kLongestKey, '\xFF');
+    std::uint64_t bytes = 0;
+    session.begin(Intent::read_only);
+    const Access access = session.scan(table, ByteView("\0", 1), above, Direction::forward,
+                                       [&](ByteView key, ByteView row) noexcept {
+                                         bytes += key.size() + row.size();
+                                         return true;
+                                       });
+    session.rollback();
+    if (access != Access::done) {
+      throw std::runtime_error("reading everything met a conflict, although nothing is under way");
+    }
+    return bytes;
+  }
+
   std::unique_ptr<S> store_;
 };
 

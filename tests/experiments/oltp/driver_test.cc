@@ -76,6 +76,20 @@ TEST_F(OltpDriverTest, LoadsEverythingOnceAndUsesItAgain) {
   EXPECT_EQ(disk_->closed, 3);
 }
 
+TEST_F(OltpDriverTest, WhatFitsInMemoryIsReadOnceBeforeARun) {
+  (void)run(options());
+  Options wanted = options();
+  wanted.seconds = 0.01;
+  wanted.warmup_seconds = 0;
+  wanted.check = false;
+  const std::uint64_t before = disk_->rows_scanned;
+  EXPECT_TRUE(run(wanted).read_everything_seconds.has_value());
+  EXPECT_EQ(disk_->rows_scanned - before, kBranches * test::kAccountsOfBranch);
+  wanted.memory_bytes = 1U << 16U;
+  EXPECT_FALSE(run(wanted).read_everything_seconds.has_value());
+  EXPECT_EQ(disk_->rows_scanned - before, kBranches * test::kAccountsOfBranch);
+}
+
 TEST_F(OltpDriverTest, StoresAreToldWhatTheyAreFor) {
   Options wanted = options(3);
   wanted.durability = Durability::sync;

@@ -26,6 +26,7 @@ struct MemoryDisk {
   int closed = 0;
   StoreSettings last_settings;
   std::atomic<std::uint64_t> operations{0};
+  std::atomic<std::uint64_t> rows_scanned{0};  ///< upwards
   /// Every n-th operation of a transaction that writes is a conflict; 0: none. Of loads, commits
   /// only. What only reads meets none, so that checks do not, whenever they come.
   std::uint64_t conflict_every = 0;
@@ -128,8 +129,11 @@ class MemorySession {
     const auto begin = at(table).lower_bound(first);
     auto end = at(table).upper_bound(last);
     if (direction == Direction::forward) {
-      for (auto row = begin; row != end && visit(ByteView(row->first), ByteView(row->second));
-           ++row) {
+      for (auto row = begin; row != end; ++row) {
+        ++disk_.rows_scanned;
+        if (!visit(ByteView(row->first), ByteView(row->second))) {
+          break;
+        }
       }
       return Access::done;
     }

@@ -63,6 +63,7 @@ RunResult toy_result() {
   result.measured = measured;
   result.asynchronous_interval = std::chrono::milliseconds(10);
   result.earlier_runs = 6;
+  result.read_everything_seconds = 0.5;
   result.description = "on paper";
   result.engine_options = {{.name = "pages", .value = "4096 (default)"}};
   return result;
@@ -90,6 +91,7 @@ TEST(OltpReport, TheObjectSaysWhatWasAskedForAndWhatCameOfIt) {
   EXPECT_EQ(object.at("commits"), 40);
   EXPECT_EQ(object.at("commits_by_type"), (json{{"write", 10}, {"read", 30}}));
   EXPECT_EQ(object.at("earlier_runs"), 6);
+  EXPECT_EQ(object.at("read_everything_seconds"), 0.5);
   EXPECT_EQ(object.at("rollbacks_by_type"), (json{{"write", 1}, {"read", 0}}));
   EXPECT_EQ(object.at("workload_options"), json::object());
   EXPECT_EQ(object.at("aborts_by_reason").at("by_input"), 1);
