@@ -42,6 +42,11 @@ inline void futex_wake_all(const std::atomic<std::uint32_t>& word) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
+/// Wakes one of them.
+inline void futex_wake_one(const std::atomic<std::uint32_t>& word) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
 /// Tells the processor that this is a spin loop.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__)

@@ -37,7 +37,7 @@ class TurnLatch {
   /// The last access but for the address: whoever takes the latch then may end it.
   void unlock() noexcept {
     if (word_.exchange(kFree, std::memory_order_release) == kSomebodyWaits) [[unlikely]] {
-      futex_wake_all(word_);
+      futex_wake_one(word_);  // who has slept leaves the word so that the next one is woken
     }
   }
 

@@ -68,10 +68,23 @@ void BTree::refuse_in_place(ByteView key) const {
 
 // Reading
 
+// Its version alone says nothing of whose leaf it is.
+Attempt<OptimisticPage> BTree::remembered(const LastLeaf& last) const {
+  auto leaf = descent_.pool().remembered(last.frame(), last.version());
+  if (leaf) {
+    const auto is_ours = leaf->read(
+        [&](const std::byte* page) { return LeafView(page, page_size()).tree_id() == id_; });
+    if (!is_ours || !*is_ours) {
+      return restart;
+    }
+  }
+  return leaf;
+}
+
 BTree::Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last) const {
   check_key(key);
   if (last != nullptr && last->covers(key)) {
-    const auto leaf = descent_.pool().remembered(last->frame(), last->version());
+    const auto leaf = remembered(*last);
     if (leaf) {
       const auto found = find_in(*leaf, key, value, nullptr);
       if (found) {
@@ -219,9 +232,9 @@ void BTree::prefetch(std::span<const ByteView> keys) const {
 
 ExclusivePage BTree::exclusive_leaf(ByteView key, LastLeaf* last) const {
   if (last != nullptr && last->covers(key)) {
-    auto remembered = descent_.pool().remembered(last->frame(), last->version());
-    if (remembered) {
-      auto leaf = (*std::move(remembered)).to_exclusive();
+    auto known = remembered(*last);
+    if (known) {
+      auto leaf = (*std::move(known)).to_exclusive();
       if (leaf) {
         leaf->frame().touch();
         last->count_hit();

@@ -188,7 +188,6 @@ class BTree {
   }
   [[noreturn]] void refuse_key(ByteView key) const;
   [[noreturn]] void refuse_in_place(ByteView key) const;
-
   [[nodiscard]] Found find(ByteView key, ValueBuffer& value, LastLeaf* last) const;
   [[nodiscard]] Attempt<Found> find_in(const buffer::OptimisticPage& leaf, ByteView key,
                                        ValueBuffer& value, LastLeaf* last) const;
@@ -196,6 +195,7 @@ class BTree {
   template <class Read>
   [[nodiscard]] bool with_large(ByteView key, ByteView descriptor, Read&& read) const;
 
+  [[nodiscard]] Attempt<buffer::OptimisticPage> remembered(const LastLeaf& last) const;
   [[nodiscard]] buffer::ExclusivePage exclusive_leaf(ByteView key, LastLeaf* last) const;
   void let_go(const WriteContext& by, buffer::ExclusivePage leaf, ByteView key, SlotIndex slot,
               LastLeaf* last) noexcept;

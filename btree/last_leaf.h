@@ -47,7 +47,11 @@ class LastLeaf {
       forget();
     }
   }
-  void forget() noexcept { frame_ = kNoFrame; }
+  /// As if it had remembered nothing yet.
+  void forget() noexcept {
+    frame_ = kNoFrame;
+    misses_ = 0;
+  }
 
   /// It has been found again.
   void count_hit() noexcept { misses_ = 0; }

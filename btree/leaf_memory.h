@@ -17,11 +17,13 @@ namespace palimpsest::btree {
 
 class LeafMemory {
  public:
-  /// Of the next operation on this tree: its memory, or null.
+  /// Of the next operation on this tree: its memory, or null. Good until the next call: another
+  /// tree may take its place.
   [[nodiscard]] LastLeaf* of(TreeId tree) noexcept {
     Place& place = places_[raw(tree) % places_.size()];
     if (place.tree != tree) [[unlikely]] {
       place.tree = tree;
+      place.asked = 0;
       place.leaf.forget();
     }
     if (place.leaf.misses() < kMissesMax) {

@@ -72,6 +72,8 @@ class Entry {
   /// moment from here on.
   void release() noexcept;
 
+  /// Of memory, the key included.
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return sizeof(Entry) + key_capacity_; }
   /// Whether an entry that is in no table can take another key's place (rename).
   [[nodiscard]] bool has_room_for(ByteView key) const noexcept {
     return key.size() <= key_capacity_;
@@ -89,7 +91,6 @@ class Entry {
   [[nodiscard]] const char* key_bytes() const noexcept {
     return static_cast<const char*>(static_cast<const void*>(this + 1));
   }
-  [[nodiscard]] std::size_t size_bytes() const noexcept { return sizeof(Entry) + key_capacity_; }
 
   std::atomic<WriterId> writer_{kNoWriter};
   std::atomic<EmptyCounter*> counter_{nullptr};

@@ -41,9 +41,10 @@ class Writer {
   void end() noexcept;
 
   /// Takes an entry that is in no table, for a later claim to use. That of a transaction that goes
-  /// round in its own pages then asks the heap for nothing.
+  /// round in its own pages then asks the heap for nothing. Large ones are not kept: a writer that
+  /// is idle has a few KiB.
   void recycle(EntryPtr entry) noexcept {
-    if (spares_.size() < kSparesMax) {
+    if (spares_.size() < kSparesMax && entry->size_bytes() <= kSpareBytesMax) {
       spares_.push_back(std::move(entry));
     }
   }
@@ -57,6 +58,7 @@ class Writer {
 
  private:
   static constexpr std::size_t kSparesMax = 32;
+  static constexpr std::size_t kSpareBytesMax = 128;
 
   EntryMemory& memory_;
   WriterId id_;

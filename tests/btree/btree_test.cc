@@ -314,6 +314,26 @@ struct Shape {
   KeyShape keys;
 };
 
+TEST(BTreeLastLeaf, ThatOfAnotherTreeIsNotUsed) {
+  SimDisk disk;
+  const auto device = disk.device();
+  const auto database = TreeDatabase::create(*device, {});
+  BTree& one = database->tree();
+  BTree other = BTree::create(database->pool(), database->large_values(), TreeId{23});
+  LastLeaf last;
+  std::string value;
+  ASSERT_TRUE(one.insert("key", "one", &last));
+  ASSERT_TRUE(last.covers("key"));
+  EXPECT_FALSE(other.lookup("key", value, &last));
+  EXPECT_TRUE(other.insert("key", "other", &last)) << "its leaf is another one";
+  ASSERT_TRUE(last.covers("key"));
+  ASSERT_TRUE(one.lookup("key", value, &last));
+  EXPECT_EQ(value, "one");
+  EXPECT_TRUE(one.update("key", "changed", &last));
+  ASSERT_TRUE(other.lookup("key", value));
+  EXPECT_EQ(value, "other");
+}
+
 class BTreeModel : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(BTreeModel, AgreesWithAMap) {
