@@ -9,6 +9,7 @@
 
 #include "btree/leaf_entries.h"
 #include "btree/node_print.h"
+#include "btree/prefetch.h"
 #include "btree/tree_undo.h"
 
 namespace palimpsest::btree {
@@ -212,20 +213,12 @@ bool BTree::read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes ou
 }
 
 void BTree::prefetch(std::span<const ByteView> keys) const {
-  buffer::BufferPool& pool = descent_.pool();
-  const std::size_t loads_max =
-      std::clamp<std::size_t>(pool.frame_count() / 16, 1, buffer::PageLoader::kLoadsMax);
-  std::vector<buffer::BufferPool::Load> loads;
-  for (; !keys.empty(); keys = keys.subspan(std::min(keys.size(), loads_max))) {
-    bool more = true;
-    for (std::uint32_t round = 0; more && round <= kLevelMax; ++round) {  // a level at a time
-      for (const ByteView key : keys.first(std::min(keys.size(), loads_max))) {
-        descent_.begin_load(Target{key}, loads);
-      }
-      more = !loads.empty();
-      pool.finish_loads(loads);
-    }
+  std::vector<Sought> leaves;
+  leaves.reserve(keys.size());
+  for (const ByteView key : keys) {
+    leaves.push_back({.tree = &descent_, .key = key});
   }
+  btree::prefetch(leaves);
 }
 
 // Writing

@@ -98,9 +98,10 @@ class Descent {
     return node<Guard>(target, 0);
   }
 
-  /// Starts to load the first page on the way to the leaf that is not resident, if any. Waits for
-  /// nothing; see BufferPool::begin_load() for what the caller owes.
-  void begin_load(const Target& target, std::vector<buffer::BufferPool::Load>& loads) const;
+  /// Starts to load the first page on the way to the leaf that is not resident, if any. Whether
+  /// that is all that can be done: false if the leaf itself is not known yet, or the way was lost.
+  /// Waits for nothing; see BufferPool::begin_load() for what the caller owes.
+  bool begin_load(const Target& target, std::vector<buffer::BufferPool::Load>& loads) const;
 
   /// The root's level, that is, the height of the tree above its leaves.
   [[nodiscard]] std::uint32_t root_level() const {

@@ -1,5 +1,7 @@
 #include "palimpsest/database.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -13,6 +15,8 @@
 #include "engine/api/effective_options.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
+#include "engine/rows/sought_leaves.h"
+#include "engine/rows/table_access.h"
 
 namespace palimpsest {
 namespace detail {
@@ -47,6 +51,14 @@ void Backoff::wait() {
   std::this_thread::sleep_for(
       std::chrono::microseconds(1 + random.below(static_cast<std::uint64_t>(longest_.count()))));
   longest_ = std::min(2 * longest_, kLongestWait);
+}
+
+const engine::TableDefinition& TableHandle::require_definition() const {
+  const engine::TableDefinition* const now = visible_definition();
+  if (now == nullptr) {
+    engine::refuse_missing_table(*table_);
+  }
+  return *now;
 }
 
 std::optional<Table> find_table(DatabaseState& database, std::string_view name,
@@ -113,6 +125,24 @@ Transaction Database::begin(const TransactionOptions& options) {
 }
 
 // Tables
+
+void Database::prefetch(std::span<const Place> places) const {
+  engine::SoughtLeaves leaves;
+  for (const Place& place : places) {
+    const detail::TableHandle& table = *place.table_;
+    if (&table.database() != state_.get()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("table \"{}\" is another database's", table.table().name()));
+    }
+    const engine::TableDefinition& definition = table.require_definition();
+    if (place.index_.empty()) {
+      leaves.add_row(definition, place.key_);
+    } else {
+      leaves.add_entry(definition, definition.format->require_index(place.index_), place.key_);
+    }
+  }
+  leaves.prefetch();
+}
 
 Table Database::table(std::string_view name) const {
   return detail::require_table(*state_, name, nullptr);

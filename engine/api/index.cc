@@ -1,6 +1,3 @@
-#include <fmt/format.h>
-
-#include "palimpsest/error.h"
 #include "palimpsest/table.h"
 
 #include "engine/api/cursor_state.h"
@@ -17,12 +14,7 @@ constexpr std::size_t kRowsHint = 8;
 
 IndexSchema Index::schema() const {
   const detail::TableFormat& format = table_->format();
-  const auto number = format.find_index(name_);
-  if (!number) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("table \"{}\" has no index \"{}\"", table_->table().name(), name_));
-  }
-  return format.stored().indexes[*number].schema;
+  return format.stored().indexes[format.require_index(name_)].schema;
 }
 
 std::optional<Row> Index::get_in(const Transaction* in, const Key& key) const {

@@ -43,10 +43,7 @@ std::vector<IndexSchema> Table::indexes() const {
 }
 
 Index Table::index(std::string_view name) const {
-  if (!handle_->format().find_index(name)) {
-    throw Error(ErrorCode::not_found,
-                fmt::format("table \"{}\" has no index \"{}\"", handle_->table().name(), name));
-  }
+  static_cast<void>(handle_->format().require_index(name));
   return Index(handle_, std::string(name));
 }
 
@@ -93,11 +90,6 @@ bool Table::read_in(const Transaction* in, const Key& key, ReadRow use) const {
 void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadRows use) const {
   const detail::InTransaction by = handle_->reader(in);
   engine::TableReads(by.get(), handle_->table()).read_many(keys, use);
-}
-
-void Table::prefetch_in(const Transaction* in, std::span<const Key> keys) const {
-  const detail::InTransaction by = handle_->reader(in);
-  engine::TableReads(by.get(), handle_->table()).prefetch(keys);
 }
 
 void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,

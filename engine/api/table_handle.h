@@ -28,10 +28,11 @@ class TableHandle {
   /// What counts now: for the transaction that has asked for the handle, until it ends, else for
   /// all. Of a table that was dropped, or does not count yet, what it was when the handle was made.
   [[nodiscard]] const engine::TableDefinition& definition() const noexcept {
-    const bool is_in = by_ != nullptr && by_->life() == life_ && by_->is_active();
-    const engine::TableDefinition* const now = table_->visible_to(is_in ? by_ : nullptr);
+    const engine::TableDefinition* const now = visible_definition();
     return now != nullptr ? *now : first_;
   }
+  /// The same; throws not_found if there is none.
+  [[nodiscard]] const engine::TableDefinition& require_definition() const;
   [[nodiscard]] const TableFormat& format() const noexcept { return *definition().format; }
 
   /// For a read. Throws invalid_argument if the transaction has ended or is another database's.
@@ -40,6 +41,10 @@ class TableHandle {
   [[nodiscard]] InTransaction writer(const Transaction* in) const;
 
  private:
+  [[nodiscard]] const engine::TableDefinition* visible_definition() const noexcept {
+    const bool is_in = by_ != nullptr && by_->life() == life_ && by_->is_active();
+    return table_->visible_to(is_in ? by_ : nullptr);
+  }
   [[nodiscard]] TransactionState& own(const Transaction& in) const;
 
   DatabaseState& database_;

@@ -15,7 +15,7 @@ RowCursor::RowCursor(txn::Transaction* in, const TableState& table, const Range&
 
 RowCursor::RowCursor(txn::Transaction* in, const TableState& table, std::string_view index,
                      const Range& range)
-    : RowCursor(TableAccess(in, table), TableAccess(in, table).find_index(index), range,
+    : RowCursor(TableAccess(in, table), TableAccess(in, table).format().require_index(index), range,
                 kEntriesHint) {}
 
 RowCursor::RowCursor(TableAccess access, std::optional<std::size_t> index, const Range& range,

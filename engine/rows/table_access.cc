@@ -22,14 +22,6 @@ void TableAccess::refuse_missing_index(std::string_view name) const {
               fmt::format("table \"{}\" has no index \"{}\"", table_->name(), name));
 }
 
-std::size_t TableAccess::find_index(std::string_view name) const {
-  const auto number = format().find_index(name);
-  if (!number) [[unlikely]] {
-    refuse_missing_index(name);
-  }
-  return *number;
-}
-
 // A tree may have become that of another index of the same table.
 bool TableAccess::still_has_index(std::size_t number) const {
   const TableDefinition* const now = table_->visible_to(in_);

@@ -35,7 +35,6 @@ class TableAccess {
   [[nodiscard]] const btree::BTree& index(std::size_t number) const noexcept {
     return *definition_->indexes[number];
   }
-  [[nodiscard]] std::size_t find_index(std::string_view name) const;
   [[nodiscard]] KeySpace key_space() const noexcept { return {format(), rows()}; }
   [[nodiscard]] KeySpace index_space(std::size_t number) const noexcept {
     return {format(), number, index(number)};

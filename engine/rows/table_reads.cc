@@ -173,11 +173,6 @@ bool TableReads::read(const Key& key, ReadRow use) const {
   return read_encoded(access_.key_space().whole(key, memory), use, nullptr);
 }
 
-void TableReads::prefetch(std::span<const Key> keys) const {
-  const EncodedKeys encoded(access_.key_space(), keys);
-  access_.read([&] { access_.rows().prefetch(encoded.keys()); });
-}
-
 void TableReads::read_many(std::span<const Key> keys, ReadRows use) const {
   const EncodedKeys encoded(access_.key_space(), keys);
   access_.read([&] { access_.rows().prefetch(encoded.keys()); });
@@ -192,7 +187,7 @@ void TableReads::visit(const Range& range, VisitRow visit, Direction direction) 
 }
 
 bool TableReads::read_by_index(std::string_view index, const Key& key, ReadRow use) const {
-  const std::size_t number = access_.find_index(index);
+  const std::size_t number = access_.format().require_index(index);
   if (!access_.format().indexes()[number].codec.is_unique()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("table \"{}\", index \"{}\": a row is got by a unique index only",

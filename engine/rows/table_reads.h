@@ -35,8 +35,6 @@ class TableReads {
   bool read(const Key& key, ReadRow use) const;
   /// Brings the pages of all keys into memory first, their reads overlapping.
   void read_many(std::span<const Key> keys, ReadRows use) const;
-  /// That, and no more.
-  void prefetch(std::span<const Key> keys) const;
   void visit(const Range& range, VisitRow visit, Direction direction) const;
   /// The row with these values in all columns of a unique index; none has a null there.
   bool read_by_index(std::string_view index, const Key& key, ReadRow use) const;

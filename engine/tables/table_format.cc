@@ -61,6 +61,15 @@ std::optional<std::size_t> TableFormat::find_index(std::string_view name) const 
              : std::optional(static_cast<std::size_t>(found - stored_.indexes.begin()));
 }
 
+std::size_t TableFormat::require_index(std::string_view name) const {
+  const auto number = find_index(name);
+  if (!number) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("table \"{}\" has no index \"{}\"", stored_.schema.name, name));
+  }
+  return *number;
+}
+
 std::optional<std::size_t> TableFormat::key_position(std::size_t column) const noexcept {
   const auto numbers = keys_.columns();
   const auto found = std::find(numbers.begin(), numbers.end(), column);

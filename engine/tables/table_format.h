@@ -43,6 +43,8 @@ class TableFormat : public std::enable_shared_from_this<TableFormat> {
   /// In the order of stored().indexes.
   [[nodiscard]] std::span<const Index> indexes() const noexcept { return indexes_; }
   [[nodiscard]] std::optional<std::size_t> find_index(std::string_view name) const noexcept;
+  /// Throws not_found.
+  [[nodiscard]] std::size_t require_index(std::string_view name) const;
   /// The column's number among those of the key; nothing if it is in the row.
   [[nodiscard]] std::optional<std::size_t> key_position(std::size_t column) const noexcept;
   /// Whether a column of an index.

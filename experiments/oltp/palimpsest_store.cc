@@ -36,18 +36,15 @@ void PalimpsestSession::rollback() noexcept {
   transaction_.reset();
 }
 
-Access PalimpsestSession::prefetch(TableId table, std::span<const ByteView> keys) {
+void PalimpsestSession::prefetch(std::span<const TablePlace> places) {
   if (!prefetches_) {
-    return Access::done;
+    return;
   }
   prefetched_.clear();
-  for (const ByteView key : keys) {
-    prefetched_.push_back(Key::encoded(key));
+  for (const TablePlace& place : places) {
+    prefetched_.emplace_back(at(place.table), Key::encoded(place.key));
   }
-  return attempt([&] {
-    at(table).prefetch(*transaction_, prefetched_);
-    return Access::done;
-  });
+  database_.prefetch(prefetched_);
 }
 
 Access PalimpsestSession::access_of(const palimpsest::Outcome& outcome) noexcept {

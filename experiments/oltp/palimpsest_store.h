@@ -60,7 +60,7 @@ class PalimpsestSession {
   }
 
   /// Nothing if all is in memory anyway.
-  Access prefetch(TableId table, std::span<const ByteView> keys);
+  void prefetch(std::span<const TablePlace> places);
 
   Access insert(TableId table, ByteView key, ByteView value) {
     return attempt([&] {
@@ -110,7 +110,7 @@ class PalimpsestSession {
   const std::vector<palimpsest::Table>& tables_;
   palimpsest::Durability durability_;
   bool prefetches_;
-  std::vector<Key> prefetched_;  ///< memory of prefetch()
+  std::vector<palimpsest::Place> prefetched_;  ///< memory of prefetch()
   std::optional<Transaction> transaction_;
   ConflictReason reason_ = ConflictReason::other;
 };

@@ -23,8 +23,9 @@
 //                                  [first, last], both included, ascending, or descending from
 //                                  last, until it returns false; done even if there is none. Most
 //                                  scans want one key, or a few: nothing is to be fetched ahead
-//   prefetch(table, keys)          optional: the keys will be read or rewritten soon, one after the
-//                                  other; an engine that can read their pages at once does so now
+//   prefetch(places)               optional: these keys will be read, rewritten or inserted soon,
+//                                  one after the other; an engine that can read their pages at
+//                                  once does so now
 //   conflict_reason() noexcept     why the last operation that was a conflict was one
 // A transaction sees its own changes. Each operation but rollback() may come to Access::conflict:
 // the caller then calls rollback(), except after commit(), and may run the transaction again. Views
@@ -178,10 +179,16 @@ concept StoreSession =
       { session.conflict_reason() } noexcept -> std::same_as<ConflictReason>;
     };
 
+/// A key of a table.
+struct TablePlace {
+  TableId table{};
+  ByteView key;
+};
+
 /// Whether it has prefetch().
 template <class S>
-concept Prefetches = requires(S& session, TableId table, std::span<const ByteView> keys) {
-  { session.prefetch(table, keys) } -> std::same_as<Access>;
+concept Prefetches = requires(S& session, std::span<const TablePlace> places) {
+  { session.prefetch(places) } -> std::same_as<void>;
 };
 
 template <class S>

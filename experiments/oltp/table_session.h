@@ -63,21 +63,14 @@ class TableSession {
     return access;
   }
 
-  template <class Key>
-  Access prefetch(std::span<const Key> keys) {
-    if constexpr (Prefetches<S>) {
+  template <class... Keys>
+  void prefetch(std::span<const Keys>... keys) {
+    if constexpr (oltp::Prefetches<S>) {
+      prefetched_bytes_.clear();
+      prefetched_bytes_.reserve(((keys.size() * kKeyBytesOf<Keys>)+...));
       prefetched_.clear();
-      for (const Key& key : keys) {
-        prefetched_.append(EncodedKey(key).view());
-      }
-      prefetched_keys_.clear();
-      for (std::size_t i = 0; i < keys.size(); ++i) {
-        prefetched_keys_.push_back(
-            ByteView(prefetched_).substr(i * kKeyBytesOf<Key>, kKeyBytesOf<Key>));
-      }
-      return session_->prefetch(kTableOf<Key>, prefetched_keys_);
-    } else {
-      return Access::done;
+      (add_prefetched(keys), ...);
+      session_->prefetch(prefetched_);
     }
   }
 
@@ -137,6 +130,17 @@ class TableSession {
   }
 
  private:
+  /// There is memory for them.
+  template <class Key>
+  void add_prefetched(std::span<const Key> keys) {
+    for (const Key& key : keys) {
+      const std::size_t begin = prefetched_bytes_.size();
+      prefetched_bytes_.append(EncodedKey(key).view());
+      prefetched_.push_back(
+          {.table = kTableOf<Key>, .key = ByteView(prefetched_bytes_).substr(begin)});
+    }
+  }
+
   template <class Key, class Visit>
   Access scan(const Key& first, const Key& last, Direction direction, Visit visit) {
     bool whole = true;
@@ -155,8 +159,8 @@ class TableSession {
   }
 
   std::unique_ptr<S> session_;
-  std::string prefetched_;  ///< memory of prefetch(), used again and again
-  std::vector<ByteView> prefetched_keys_;
+  std::vector<TablePlace> prefetched_;  ///< memory of prefetch(), used again and again
+  std::string prefetched_bytes_;        ///< of their keys
 };
 
 }  // namespace palimpsest::experiments::oltp

@@ -10,8 +10,9 @@
 //                         durability, as the run is configured
 //   rollback()            undoes everything; does not throw
 //   read(key, use)        calls use(const Row&), or finds the row missing
-//   prefetch(keys)        those rows will be read or updated soon, one after the other: an engine
-//                         that can read their pages at once does so, others do nothing
+//   prefetch(keys...)     those rows, of one table or several, will be read, updated or inserted
+//                         soon, one after the other: an engine that can read their pages at once
+//                         does so, others do nothing.
 //   update(key, change)   calls change(Row&) on the newest row and stores it, or finds it missing.
 //                         From here to the end of the transaction nobody else changes the row
 //   insert(key, row)      done, or finds that the key exists
@@ -56,10 +57,15 @@ template <class S, class Key>
 concept Reads = requires(S& session, const Key& key, void (&use)(const RowOf<Key>&)) {
   { session.read(key, use) } -> std::same_as<Access>;
 };
-template <class S, class Key>
-concept PrefetchesRows = requires(S& session, std::span<const Key> keys) {
-  { session.prefetch(keys) } -> std::same_as<Access>;
+template <class S, class... Keys>
+concept Prefetches = requires(S& session, std::span<const Keys>... keys) {
+  { session.prefetch(keys...) } -> std::same_as<void>;
 };
+/// For prefetch().
+template <class Key>
+[[nodiscard]] std::span<const Key> only(const Key& key) noexcept {
+  return {&key, 1};
+}
 template <class S, class Key>
 concept Updates = requires(S& session, const Key& key, void (&change)(RowOf<Key>&)) {
   { session.update(key, change) } -> std::same_as<Access>;

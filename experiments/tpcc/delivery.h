@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <type_traits>
 
 #include "experiments/tables/transaction_scope.h"
 #include "experiments/tpcc/input.h"
@@ -37,21 +36,43 @@ class Deliveries {
   }
   [[nodiscard]] std::span<Delivered> all() noexcept { return {all_.data(), count_}; }
 
-  /// Says that rows of them will be needed: key_of(const Delivered&) of each. False: a conflict.
-  template <class S, class KeyOf>
-  [[nodiscard]] bool prefetch(S& session, KeyOf key_of) const {
-    std::array<std::invoke_result_t<KeyOf, const Delivered&>, kDistricts> keys;
+  /// Says that the orders will be needed.
+  template <class S>
+  void prefetch_orders(S& session) const {
+    std::array<OrderKey, kDistricts> orders;
     for (std::size_t i = 0; i < count_; ++i) {
-      keys[i] = key_of(all_[i]);
+      orders[i] = all_[i].order;
     }
-    return session.prefetch(std::span<const typename decltype(keys)::value_type>(keys).first(
-               count_)) == Access::done;
+    session.prefetch(std::span<const OrderKey>(orders).first(count_));
+  }
+  /// And then their customers and lines.
+  template <class S>
+  void prefetch_charges(S& session) const {
+    std::array<CustomerKey, kDistricts> customers;
+    std::array<OrderLineKey, kDistricts> lines;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const auto& [warehouse, district, order] = all_[i].order;
+      customers[i] = all_[i].customer;
+      lines[i] = {warehouse, district, order, 1};
+    }
+    session.prefetch(std::span<const CustomerKey>(customers).first(count_),
+                     std::span<const OrderLineKey>(lines).first(count_));
   }
 
  private:
   std::array<Delivered, kDistricts> all_;
   std::size_t count_ = 0;
 };
+
+/// Says that the oldest of each district's new orders will be needed.
+template <Session S>
+void prefetch_oldest(S& session, const DeliveryInput& input) {
+  std::array<NewOrderKey, kDistricts> oldest;
+  for (std::size_t i = 0; i < oldest.size(); ++i) {
+    oldest[i] = {input.warehouse, static_cast<Number>(i + 1), 0};
+  }
+  session.prefetch(std::span<const NewOrderKey>(oldest));
+}
 
 /// Takes the oldest order of each district off the new ones. False: a conflict.
 template <Session S>
@@ -112,22 +133,25 @@ template <Session S>
 
 template <Session S>
 Outcome run(S& session, const DeliveryInput& input, DeliveryOutput& output) {
-  using detail::Delivered;
   TransactionScope scope(session, Intent::read_write);
   detail::Deliveries deliveries;
-  bool done = detail::take_oldest(session, input, deliveries, output) &&
-              deliveries.prefetch(session, [](const Delivered& one) { return one.order; });
-  for (Delivered& one : deliveries.all()) {
-    done = done && detail::send(scope, input, one);
+  detail::prefetch_oldest(session, input);
+  if (!detail::take_oldest(session, input, deliveries, output)) {
+    return Outcome::conflict;
   }
-  done = done && deliveries.prefetch(session, [](const Delivered& one) { return one.customer; }) &&
-         deliveries.prefetch(session, [](const Delivered& one) {
-           return OrderLineKey{one.order.warehouse, one.order.district, one.order.order, 1};
-         });
-  for (const Delivered& one : deliveries.all()) {
-    done = done && detail::charge(scope, input, one);
+  deliveries.prefetch_orders(session);
+  for (detail::Delivered& one : deliveries.all()) {
+    if (!detail::send(scope, input, one)) {
+      return Outcome::conflict;
+    }
   }
-  return done ? scope.commit() : Outcome::conflict;
+  deliveries.prefetch_charges(session);
+  for (const detail::Delivered& one : deliveries.all()) {
+    if (!detail::charge(scope, input, one)) {
+      return Outcome::conflict;
+    }
+  }
+  return scope.commit();
 }
 
 }  // namespace palimpsest::experiments::tpcc

@@ -7,6 +7,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <tuple>
 
@@ -17,6 +18,9 @@
 namespace palimpsest::experiments::tpcc {
 
 using experiments::describe;  // this namespace has others
+
+/// In the place of an order's number, or of a line's: behind all that there are.
+inline constexpr Number kBehindAll = std::numeric_limits<Number>::max();
 
 enum class Table : std::uint8_t {
   item = 1,

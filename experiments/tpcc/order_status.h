@@ -27,13 +27,18 @@ struct OrderStatusOutput {
 template <Session S>
 Outcome run(S& session, const OrderStatusInput& input, OrderStatusOutput& output) {
   TransactionScope scope(session, Intent::read_only);
-  const bool found = find_customer(scope, input.customer, output.customer) &&
-                     scope.read(output.customer, [&](const CustomerRow& row) {
-                       output.first = row.first;
-                       output.middle = row.middle;
-                       output.last = row.last;
-                       output.balance = row.balance;
-                     });
+  if (!find_customer(scope, input.customer, output.customer)) {
+    return Outcome::conflict;
+  }
+  const auto& [warehouse, district, customer] = output.customer;
+  session.prefetch(only(output.customer),
+                   only(OrderCustomerKey{warehouse, district, customer, kBehindAll}));
+  const bool found = scope.read(output.customer, [&](const CustomerRow& row) {
+    output.first = row.first;
+    output.middle = row.middle;
+    output.last = row.last;
+    output.balance = row.balance;
+  });
   if (!found) {
     return Outcome::conflict;
   }
@@ -42,6 +47,7 @@ Outcome run(S& session, const OrderStatusInput& input, OrderStatusOutput& output
   if (latest == Access::missing) {
     report_damage(latest, "orders of " + describe(output.customer));
   }
+  session.prefetch(only(order), only(OrderLineKey{warehouse, district, order.order, 1}));
   // Without isolation the order may have been rolled back since: then there is a later time.
   if (latest != Access::done ||
       session.read(order, [&](const OrderRow& row) { output.head = row; }) != Access::done) {

@@ -1,7 +1,7 @@
 // What TPC-C needs from an engine: the concept Session, one thread's access to the nine tables.
 //
 // The operations of tables/session.h, which says what may fail and how; insert() of an order enters
-// it in the index of orders by customer too. Beside them:
+// it in the index of orders by customer too, and prefetch() takes keys of that, too. Beside them:
 //   visit_customers(district, last, visit)
 //                         calls visit(const CustomerNameKey&) for the customers with that last
 //                         name, in the order of their first names; done even if there is none
@@ -53,6 +53,9 @@ concept Session =
     Updates<S, WarehouseKey> && Updates<S, DistrictKey> && Updates<S, CustomerKey> &&
     Updates<S, OrderKey> && Updates<S, OrderLineKey> && Updates<S, StockKey> &&
     Inserts<S, HistoryKey> && Inserts<S, NewOrderKey> && Inserts<S, OrderKey> &&
-    Inserts<S, OrderLineKey> && Erases<S, NewOrderKey> && PrefetchesRows<S, StockKey>;
+    Inserts<S, OrderLineKey> && Erases<S, NewOrderKey> && Prefetches<S, NewOrderKey> &&
+    Prefetches<S, OrderKey> && Prefetches<S, StockKey> && Prefetches<S, OrderKey, OrderLineKey> &&
+    Prefetches<S, CustomerKey, OrderLineKey> && Prefetches<S, CustomerKey, OrderCustomerKey> &&
+    Prefetches<S, StockKey, CustomerKey, OrderCustomerKey>;
 
 }  // namespace palimpsest::experiments::tpcc

@@ -1,7 +1,6 @@
 // TPC-C's session on any store (oltp/store.h): the concept Session of session.h.
 #pragma once
 
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -31,7 +30,7 @@ class TableSession : public oltp::TableSession<S> {
   Access visit_customers(const DistrictKey& district, const FixedText<16>& last, Visit&& visit) {
     const auto& [w, d] = district;
     return Base::visit_keys(CustomerNameKey{w, d, last, {}, 0},
-                            CustomerNameKey{w, d, last, last_text(), kLast},
+                            CustomerNameKey{w, d, last, last_text(), kBehindAll},
                             oltp::Direction::forward, [&](const CustomerNameKey& name) {
                               visit(name);
                               return true;
@@ -42,7 +41,7 @@ class TableSession : public oltp::TableSession<S> {
     const auto& [w, d, c] = customer;
     bool found = false;
     const Access access =
-        Base::visit_keys(OrderCustomerKey{w, d, c, 0}, OrderCustomerKey{w, d, c, kLast},
+        Base::visit_keys(OrderCustomerKey{w, d, c, 0}, OrderCustomerKey{w, d, c, kBehindAll},
                          oltp::Direction::backward, [&](const OrderCustomerKey& latest) {
                            order = {w, d, latest.order};
                            found = true;
@@ -55,8 +54,8 @@ class TableSession : public oltp::TableSession<S> {
     const auto& [w, d] = district;
     bool found = false;
     const Access access =
-        Base::visit_keys(NewOrderKey{w, d, 0}, NewOrderKey{w, d, kLast}, oltp::Direction::forward,
-                         [&](const NewOrderKey& oldest) {
+        Base::visit_keys(NewOrderKey{w, d, 0}, NewOrderKey{w, d, kBehindAll},
+                         oltp::Direction::forward, [&](const NewOrderKey& oldest) {
                            new_order = oldest;
                            found = true;
                            return false;
@@ -67,7 +66,7 @@ class TableSession : public oltp::TableSession<S> {
   template <class Visit>
   Access visit_order_lines(const DistrictKey& district, Number first, Number last, Visit&& visit) {
     const auto& [w, d] = district;
-    return Base::visit_rows(OrderLineKey{w, d, first, 0}, OrderLineKey{w, d, last, kLast},
+    return Base::visit_rows(OrderLineKey{w, d, first, 0}, OrderLineKey{w, d, last, kBehindAll},
                             oltp::Direction::forward,
                             [&](const OrderLineKey& key, const OrderLineRow& row) {
                               visit(key, row);
@@ -76,8 +75,6 @@ class TableSession : public oltp::TableSession<S> {
   }
 
  private:
-  static constexpr Number kLast = std::numeric_limits<Number>::max();
-
   /// Behind all texts that are stored.
   [[nodiscard]] static FixedText<16> last_text() noexcept {
     static constexpr char kBytes[] =

@@ -19,8 +19,10 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -29,6 +31,7 @@
 
 #include "palimpsest/error.h"
 #include "palimpsest/options.h"
+#include "palimpsest/place.h"
 #include "palimpsest/schema.h"
 #include "palimpsest/statistics.h"
 #include "palimpsest/table.h"
@@ -109,6 +112,15 @@ class Database {
   [[nodiscard]] std::optional<Table> find_table(std::string_view name) const;
   /// Of all tables, ascending by name.
   [[nodiscard]] std::vector<TableSchema> tables() const;
+
+  /// Brings the pages of many places into memory, their reads overlapping, and does nothing else:
+  /// for whoever knows which rows will be read, changed or inserted one after the other. A hint:
+  /// it waits for no transaction, and what cannot be read is left to whoever needs it. Costs a
+  /// search for each place that is in memory already. Throws not_found, invalid_argument.
+  void prefetch(std::span<const Place> places) const;
+  void prefetch(std::initializer_list<Place> places) const {
+    prefetch(std::span(places.begin(), places.size()));
+  }
 
   // Definitions in transactions of their own (transaction.h has those within others). Throw what
   // Outcome::require() throws, after Options::definition_patience for conflicts.

@@ -50,6 +50,8 @@ class Index {
   }
 
  private:
+  friend class Place;
+
   [[nodiscard]] std::optional<Row> get_in(const Transaction* in, const Key& key) const;
   [[nodiscard]] Cursor cursor_in(const Transaction* in, const Range& range) const;
 

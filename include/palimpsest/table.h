@@ -141,11 +141,6 @@ class Table {
   void read_many(const Transaction& in, std::span<const Key> keys, ReadRows use) const {
     read_many_in(&in, keys, use);
   }
-  /// Brings the pages of many rows into memory, their reads overlapping, and does nothing else: for
-  /// a transaction that knows which rows it will read or change one after the other. Costs a search
-  /// for each key where they are in memory already.
-  void prefetch(std::span<const Key> keys) const { prefetch_in(nullptr, keys); }
-  void prefetch(const Transaction& in, std::span<const Key> keys) const { prefetch_in(&in, keys); }
   /// Calls visit(row) for the rows of the range where they lie in their pages, until it returns
   /// false: the fastest way to look at many rows. A page is latched meanwhile: `visit` must neither
   /// block nor use the engine.
@@ -212,6 +207,7 @@ class Table {
   Outcome erase(Transaction& in, const Key& key) const { return erase_in(&in, key); }
 
  private:
+  friend class Place;
   template <class Struct>
   friend class TableOf;
 
@@ -220,7 +216,6 @@ class Table {
   [[nodiscard]] std::optional<Row> get_in(const Transaction* in, const Key& key) const;
   bool read_in(const Transaction* in, const Key& key, ReadRow use) const;
   void read_many_in(const Transaction* in, std::span<const Key> keys, ReadRows use) const;
-  void prefetch_in(const Transaction* in, std::span<const Key> keys) const;
   void visit_in(const Transaction* in, const Range& range, VisitRow visit,
                 Direction direction) const;
   [[nodiscard]] Cursor cursor_in(const Transaction* in, const Range& range,

@@ -120,6 +120,7 @@ TEST_F(ApiGuide, Writing) {
 }
 
 TEST_F(ApiGuide, Reading) {
+  Database& database = database_;
   const Table accounts = database_.table("account");
   Decimal total;
   std::string name;
@@ -141,6 +142,7 @@ TEST_F(ApiGuide, Reading) {
   accounts.read_many(keys, [&](std::size_t key, const RowView& row) {
     std::cout << ids[key] << ": " << row["owner"].as_bytes() << '\n';
   });
+  database.prefetch({{accounts, {7}}, {accounts, {1000}}});
   std::size_t rows = 0;
   accounts.visit(Range::from({7}), [&](const RowView& row) {
     total += row["balance"].as_decimal();

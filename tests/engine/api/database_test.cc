@@ -365,44 +365,82 @@ TEST_F(ApiDatabaseTest, ManyRowsAtOnce) {
   EXPECT_FALSE(database_.options().empty());
 }
 
-TEST_F(ApiDatabaseTest, PrefetchedRowsAreReadWithoutTheDisk) {
+TEST_F(ApiDatabaseTest, PrefetchedPlacesAreReadWithoutTheDisk) {
   constexpr std::size_t kRows = 3000;
   constexpr std::size_t kStep = 40;  // rows of another page each time
   const auto name_of = [](std::size_t row) { return fmt::format("key {:05}", row); };
+  const auto owner_of = [](std::size_t row) { return fmt::format("owner {:031}", row); };
   {
     const Table table = database_.create_table(key_value_table("blobs"));
+    const Table owned = database_.create_table(accounts());
+    database_.create_index("account", kByOwner);
     const std::string value(400, 'v');
     for (std::size_t row = 0; row < kRows; ++row) {
       table.insert(EncodedRow::of(name_of(row), value)).require();
+      const std::string owner = owner_of(kRows - row);
+      owned.insert({static_cast<std::int64_t>(row), owner, 7}).require();
     }
   }
   reopen();
   const Table table = database_.table("blobs");
+  const Table owned = database_.table("account");
+  const Index by_owner = owned.index("by_owner");
   std::vector<std::string> names;
+  std::vector<Value> owners;
+  std::vector<std::string> owner_names;
   for (std::size_t row = 0; row < kRows; row += kStep) {
     names.push_back(name_of(row));
+    owner_names.push_back(owner_of(kRows - row));
   }
-  std::vector<Key> keys;
-  for (const std::string& name : names) {
-    keys.push_back(Key::encoded(name));
+  std::vector<Place> places;
+  for (std::size_t number = 0; number < names.size(); ++number) {
+    places.emplace_back(table, Key::encoded(names[number]));
+    owners.emplace_back(owner_names[number]);
   }
-  const std::string absent = "none";
-  keys.push_back(Key::encoded(absent));
-  const std::uint64_t before = database_.statistics().page_reads;
-  table.prefetch(keys);
-  const std::uint64_t prefetched = database_.statistics().page_reads;
-  EXPECT_GE(prefetched - before, kRows / kStep);
+  for (const Value& owner : owners) {
+    places.emplace_back(by_owner, Key(std::span(&owner, 1)));
+  }
+  const std::vector<Value> first{Value(0)};
+  places.emplace_back(owned, Key(first));
+  const auto reads = [&] { return database_.statistics().page_reads; };
+  const std::uint64_t before = reads();
+  database_.prefetch(places);
+  const std::uint64_t prefetched = reads();
+  EXPECT_GE(prefetched - before, kRows / kStep + 20) << "the index, too";
   for (const std::string& name : names) {
     EXPECT_TRUE(table.read(Key::encoded(name), [](const RowView&) {}));
   }
-  EXPECT_EQ(database_.statistics().page_reads, prefetched);
+  EXPECT_TRUE(owned.read({0}, [](const RowView&) {}));
+  EXPECT_EQ(reads(), prefetched);
+  database_.prefetch(places);
+  database_.prefetch({{table, Key::encoded("none")}, {owned, {}}, {by_owner, {}}});
+  EXPECT_LE(reads(), prefetched + 2) << "the last row, and the first entry";
+}
+
+TEST_F(ApiDatabaseTest, PlacesThatAreNoneAreRefused) {
+  const Table table = database_.create_table(accounts());
+  database_.create_index("account", kByOwner);
+  const Index index = table.index("by_owner");
+  EXPECT_EQ(error_of([&] { return database_.prefetch({{table, {"Ada"}}}), 0; }, "account"),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { return database_.prefetch({{table, {1, 2}}}), 0; }, "account"),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { return database_.prefetch({{index, {1}}}), 0; }, "owner"),
+            ErrorCode::invalid_argument);
+  database_.drop_index("account", "by_owner");
+  EXPECT_EQ(error_of([&] { return database_.prefetch({{index, {"Ada"}}}), 0; }, "by_owner"),
+            ErrorCode::not_found);
+  database_.drop_table("account");
+  EXPECT_EQ(error_of([&] { return database_.prefetch({{table, {1}}}), 0; }, "account"),
+            ErrorCode::not_found);
   Transaction transaction = database_.begin();
-  table.prefetch(transaction, keys);
-  EXPECT_EQ(database_.statistics().page_reads, prefetched);
-  transaction.commit();
-  EXPECT_THROW(table.prefetch(transaction, keys), Error);
-  const std::vector<Key> wrong{Key({1, 2})};
-  EXPECT_THROW(table.prefetch(wrong), Error);
+  transaction.create_table(key_value_table("own")).require();
+  database_.prefetch({{transaction.table("own"), Key::encoded("key")}});
+  const test::TemporaryDirectory elsewhere;
+  Database another = Database::open(elsewhere.path(), small());
+  const Table foreign = another.create_table(accounts());
+  EXPECT_EQ(error_of([&] { return database_.prefetch({{foreign, {1}}}), 0; }, "another database"),
+            ErrorCode::invalid_argument);
 }
 
 TEST_F(ApiDatabaseTest, TransfersBesideDefinitionsKeepTheirSum) {

@@ -52,9 +52,9 @@ class ModelSession {
     open_ = false;
   }
 
-  template <class Key>
-  Access prefetch(std::span<const Key>) {
-    return meets_conflict() ? Access::conflict : Access::done;
+  template <class... Keys>
+  void prefetch(std::span<const Keys>...) {
+    check(open_, "a prefetch outside a transaction");
   }
 
   template <class Key, class Use>
