@@ -37,9 +37,6 @@ void PalimpsestSession::rollback() noexcept {
 }
 
 void PalimpsestSession::prefetch(std::span<const TablePlace> places) {
-  if (!prefetches_) {
-    return;
-  }
   prefetched_.clear();
   for (const TablePlace& place : places) {
     prefetched_.emplace_back(at(place.table), Key::encoded(place.key));

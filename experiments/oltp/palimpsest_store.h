@@ -59,7 +59,8 @@ class PalimpsestSession {
     });
   }
 
-  /// Nothing if all is in memory anyway.
+  /// Not if all is in memory anyway.
+  [[nodiscard]] bool prefetches() const noexcept { return prefetches_; }
   void prefetch(std::span<const TablePlace> places);
 
   Access insert(TableId table, ByteView key, ByteView value) {

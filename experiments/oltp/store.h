@@ -25,7 +25,7 @@
 //                                  scans want one key, or a few: nothing is to be fetched ahead
 //   prefetch(places)               optional: these keys will be read, rewritten or inserted soon,
 //                                  one after the other; an engine that can read their pages at
-//                                  once does so now
+//                                  once does so now. prefetches(): whether to call it
 //   conflict_reason() noexcept     why the last operation that was a conflict was one
 // A transaction sees its own changes. Each operation but rollback() may come to Access::conflict:
 // the caller then calls rollback(), except after commit(), and may run the transaction again. Views
@@ -188,6 +188,7 @@ struct TablePlace {
 /// Whether it has prefetch().
 template <class S>
 concept Prefetches = requires(S& session, std::span<const TablePlace> places) {
+  { session.prefetches() } noexcept -> std::same_as<bool>;
   { session.prefetch(places) } -> std::same_as<void>;
 };
 

@@ -66,6 +66,9 @@ class TableSession {
   template <class... Keys>
   void prefetch(std::span<const Keys>... keys) {
     if constexpr (oltp::Prefetches<S>) {
+      if (!session_->prefetches()) {
+        return;
+      }
       prefetched_bytes_.clear();
       prefetched_bytes_.reserve(((keys.size() * kKeyBytesOf<Keys>)+...));
       prefetched_.clear();

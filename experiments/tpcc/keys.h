@@ -19,7 +19,7 @@ namespace palimpsest::experiments::tpcc {
 
 using experiments::describe;  // this namespace has others
 
-/// In the place of an order's number, or of a line's: behind all that there are.
+/// In the place of a key's last number: behind all that there are.
 inline constexpr Number kBehindAll = std::numeric_limits<Number>::max();
 
 enum class Table : std::uint8_t {
