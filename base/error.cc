@@ -21,6 +21,8 @@ std::string_view name_of(ErrorCode code) noexcept {
     case ErrorCode::transaction_too_old: return "transaction_too_old";
     case ErrorCode::too_many_transactions: return "too_many_transactions";
     case ErrorCode::conflict: return "conflict";
+    case ErrorCode::snapshot_too_old: return "snapshot_too_old";
+    case ErrorCode::version_budget_exceeded: return "version_budget_exceeded";
   }
   return "unknown";
 }

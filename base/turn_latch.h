@@ -34,6 +34,10 @@ class TurnLatch {
     return word_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
+  /// Whether nobody holds it now; then what the last holder did is seen.
+  [[nodiscard]] bool is_free() const noexcept {
+    return word_.load(std::memory_order_acquire) == kFree;
+  }
   /// The last access but for the address: whoever takes the latch then may end it.
   void unlock() noexcept {
     if (word_.exchange(kFree, std::memory_order_release) == kSomebodyWaits) [[unlikely]] {

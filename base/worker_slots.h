@@ -113,6 +113,8 @@ class WorkerSlots {
   /// Claims a free slot, `hint` if it is free; nothing if all are taken. (N1): the caller reads the
   /// clock afterwards and merges it.
   [[nodiscard]] std::optional<SlotId> claim(SlotId hint) noexcept;
+  /// The same of this slot, which has been claimed before; whether it was free.
+  [[nodiscard]] bool claim_exactly(SlotId slot) noexcept { return try_claim(raw(slot)); }
   /// Gives it back; the caller has ended its last append.
   void release(SlotId slot) noexcept;
 

@@ -10,6 +10,7 @@
 #include "btree/leaf_entries.h"
 #include "btree/node_print.h"
 #include "btree/prefetch.h"
+#include "btree/seen_record.h"
 #include "btree/tree_undo.h"
 
 namespace palimpsest::btree {
@@ -30,6 +31,18 @@ constexpr SlotIndex kMergeEvery = 8;
 
 /// Ghosts of a leaf from which on, and whenever so many more, a removal looks for idle ones.
 constexpr std::uint32_t kPurgeEvery = 8;
+
+[[noreturn]] void refuse_in_place(ByteView key) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("the value of the key of {} bytes is stored outside its leaf and cannot "
+                          "be changed in place",
+                          key.size()));
+}
+
+[[noreturn]] void refuse_undo_creation(TreeId id) {
+  throw Error(ErrorCode::corruption,
+              fmt::format("the making of tree {} cannot be undone: it has records", raw(id)));
+}
 
 }  // namespace
 
@@ -60,13 +73,6 @@ void BTree::refuse_key(ByteView key) const {
                           key.size(), key_bytes_max(page_size()), page_size()));
 }
 
-void BTree::refuse_in_place(ByteView key) const {
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("the value of the key of {} bytes is stored outside its leaf and cannot "
-                          "be changed in place",
-                          key.size()));
-}
-
 // Reading
 
 // Its version alone says nothing of whose leaf it is.
@@ -82,12 +88,19 @@ Attempt<OptimisticPage> BTree::remembered(const LastLeaf& last) const {
   return leaf;
 }
 
-BTree::Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last) const {
+Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last,
+                  const versioning::Viewer* viewer) const {
+  const Found found = find_newest(key, value, last, viewer != nullptr);
+  return found.has_versions ? find_seen(key, value, *viewer) : found;
+}
+
+// The record as it is; with `views`, unless it may have versions.
+Found BTree::find_newest(ByteView key, ValueBuffer& value, LastLeaf* last, bool views) const {
   check_key(key);
   if (last != nullptr && last->covers(key)) {
     const auto leaf = remembered(*last);
     if (leaf) {
-      const auto found = find_in(*leaf, key, value, nullptr);
+      const auto found = find_in(*leaf, key, value, nullptr, views);
       if (found) {
         leaf->frame().touch();
         last->count_hit();
@@ -100,15 +113,26 @@ BTree::Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last) const
     if (!leaf) {
       continue;
     }
-    const auto found = find_in(*leaf, key, value, last);
+    const auto found = find_in(*leaf, key, value, last, views);
     if (found) {
       return *found;
     }
   }
 }
 
-Attempt<BTree::Found> BTree::find_in(const OptimisticPage& leaf, ByteView key, ValueBuffer& value,
-                                     LastLeaf* last) const {
+Found BTree::find_seen(ByteView key, ValueBuffer& value, const versioning::Viewer& viewer) const {
+  const buffer::SharedPage leaf = descent_.leaf<buffer::SharedPage>(Target{key});
+  const LeafView view(leaf.page(), page_size());
+  const SearchResult at = view.find(key);
+  if (!at.found) {
+    return {};
+  }
+  const RecordImage seen = seen_record(leaf.frame(), view, at.slot, key, viewer, value);
+  return {.exists = seen.exists(), .flags = seen.flags()};
+}
+
+Attempt<Found> BTree::find_in(const OptimisticPage& leaf, ByteView key, ValueBuffer& value,
+                              LastLeaf* last, bool views) const {
   const auto found = leaf.read([&](const std::byte* page) {
     const LeafView view(page, page_size());
     const SearchResult at = view.find(key);
@@ -116,11 +140,14 @@ Attempt<BTree::Found> BTree::find_in(const OptimisticPage& leaf, ByteView key, V
       return Found{};
     }
     const std::uint16_t flags = view.flags(at.slot);
+    if (views && (flags & kHasEntry) != 0) {
+      return Found{.has_versions = true};
+    }
     if ((flags & kGhost) != 0) [[unlikely]] {
       return Found{};
     }
     value.assign_clamped(view.value(at.slot));
-    return Found{true, flags};
+    return Found{.exists = true, .flags = flags};
   });
   if (!found || last == nullptr) {
     return found;
@@ -140,22 +167,24 @@ Attempt<BTree::Found> BTree::find_in(const OptimisticPage& leaf, ByteView key, V
   return found;
 }
 
-bool BTree::lookup(ByteView key, std::string& value, LastLeaf* last) const {
-  return lookup_with(key, [&](ByteView found) { value.assign(found); }, last);
+bool BTree::lookup(ByteView key, std::string& value, LastLeaf* last,
+                   const versioning::Viewer* viewer) const {
+  return lookup_with(key, [&](ByteView found) { value.assign(found); }, last, viewer);
 }
 
 // Calls read(descriptor) until it is complete; the value may be replaced meanwhile, and then the
 // key is looked up again. False if the key, or a large value of it, is gone; `read` then says what
 // to do.
 template <class Read>
-bool BTree::with_large(ByteView key, ByteView descriptor, Read&& read) const {
+bool BTree::with_large(ByteView key, ByteView descriptor, Read&& read,
+                       const versioning::Viewer* viewer) const {
   LargeValueDescriptor value = large_values_->decode(descriptor);
   for (;;) {
     if (read(value) == ReadOutcome::complete) {
       return true;
     }
     ValueBuffer now;
-    const Found found = find(key, now, nullptr);
+    const Found found = find(key, now, nullptr, viewer);
     if (!found.exists || (found.flags & kLargeValue) == 0) {
       return false;
     }
@@ -167,18 +196,21 @@ bool BTree::with_large(ByteView key, ByteView descriptor, Read&& read) const {
   }
 }
 
-bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value) const {
-  if (with_large(key, descriptor, [&](const LargeValueDescriptor& large) {
-        return large_values_->read_all(large, value);
-      })) {
+bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
+                       const versioning::Viewer* viewer) const {
+  if (with_large(
+          key, descriptor,
+          [&](const LargeValueDescriptor& large) { return large_values_->read_all(large, value); },
+          viewer)) {
     return true;
   }
-  return lookup(key, value);  // a small value by now, or none
+  return lookup(key, value, nullptr, viewer);  // a small value by now, or none
 }
 
-std::optional<std::uint64_t> BTree::value_bytes(ByteView key) const {
+std::optional<std::uint64_t> BTree::value_bytes(ByteView key,
+                                                const versioning::Viewer* viewer) const {
   ValueBuffer value;
-  const Found found = find(key, value, nullptr);
+  const Found found = find(key, value, nullptr, viewer);
   if (!found.exists) {
     return std::nullopt;
   }
@@ -186,10 +218,11 @@ std::optional<std::uint64_t> BTree::value_bytes(ByteView key) const {
                                           : large_values_->decode(value.view()).size_bytes();
 }
 
-bool BTree::read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes out) const {
+bool BTree::read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes out,
+                       const versioning::Viewer* viewer) const {
   for (;;) {
     ValueBuffer value;
-    const Found found = find(key, value, nullptr);
+    const Found found = find(key, value, nullptr, viewer);
     if (!found.exists) {
       return false;
     }
@@ -204,9 +237,12 @@ bool BTree::read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes ou
                         out.begin());
       return true;
     }
-    if (with_large(key, value.view(), [&](const LargeValueDescriptor& large) {
-          return large_values_->read(large, offset_bytes, out);
-        })) {
+    if (with_large(
+            key, value.view(),
+            [&](const LargeValueDescriptor& large) {
+              return large_values_->read(large, offset_bytes, out);
+            },
+            viewer)) {
       return true;
     }
   }
@@ -267,8 +303,8 @@ void BTree::let_go(const WriteContext& by, ExclusivePage leaf, ByteView key, Slo
   }
 }
 
-BTree::Written BTree::write(const WriteContext& by, ByteView key, ByteView value, WriteMode mode,
-                            LastLeaf* last) {
+Written BTree::write(const WriteContext& by, ByteView key, ByteView value, WriteMode mode,
+                     LastLeaf* last) {
   check_key(key);
   if (key.size() + value.size() <= record_bytes_max(page_size())) [[likely]] {
     return write_stored(by, key, {.value = value}, mode, last);
@@ -292,8 +328,8 @@ BTree::Written BTree::write(const WriteContext& by, ByteView key, ByteView value
   }
 }
 
-BTree::Written BTree::write_stored(const WriteContext& by, ByteView key, const RecordState& stored,
-                                   WriteMode mode, LastLeaf* last) {
+Written BTree::write_stored(const WriteContext& by, ByteView key, const RecordState& stored,
+                            WriteMode mode, LastLeaf* last) {
   for (;;) {
     by.prepare(id_, key, page_size());
     ExclusivePage leaf = exclusive_leaf(key, last);
@@ -367,7 +403,7 @@ bool BTree::remove(ByteView key, LastLeaf* last) {
   return remove_for({}, key, last).existed;
 }
 
-BTree::Written BTree::remove_for(const WriteContext& by, ByteView key, LastLeaf* last) {
+Written BTree::remove_for(const WriteContext& by, ByteView key, LastLeaf* last) {
   check_key(key);
   by.prepare(id_, key, page_size());
   ExclusivePage leaf = exclusive_leaf(key, last);
@@ -417,7 +453,7 @@ void BTree::take_out(ExclusivePage& leaf, RecordChange& change, ByteView key, La
 }
 
 // The value, claimed by the writer if there is one.
-BTree::LatchedValue BTree::latch_value(const WriteContext& by, ByteView key, LastLeaf* last) {
+LatchedValue BTree::latch_value(const WriteContext& by, ByteView key, LastLeaf* last) {
   check_key(key);
   by.prepare(id_, key, page_size());
   LatchedValue value;
@@ -513,12 +549,12 @@ void BTree::undo_creation(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBy
   std::vector<std::byte> body(inverse_bytes(record, root_page_, 0));
   write_inverse(record, root_page_, 0, body);
   if (descent_.root_level() != 0) {
-    refuse_undo_creation();
+    refuse_undo_creation(id_);
   }
   ExclusivePage root = descent_.leaf<ExclusivePage>(Target{});
   if (LeafView(root.page(), page_size()).count() != 0 || !drop_idle_table(root, page_size())) {
     root.release_unchanged();
-    refuse_undo_creation();
+    refuse_undo_creation(id_);
   }
   {
     auto space = descent_.pool().space().change();
@@ -527,11 +563,6 @@ void BTree::undo_creation(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBy
     set_gsn(root, gsn);
   }
   descent_.pool().free_page(std::move(root));
-}
-
-void BTree::refuse_undo_creation() const {
-  throw Error(ErrorCode::corruption,
-              fmt::format("the making of tree {} cannot be undone: it has records", raw(id_)));
 }
 
 }  // namespace palimpsest::btree

@@ -5,19 +5,18 @@
 // the leaf holds their descriptor (large_value_store.h). Leaves have fences and no sibling
 // pointers, so each page is named by exactly one swip.
 //
-// Parts: node_*.h, leaf_node.h, inner_node.h (one page), descent.h (finding a node), structure.h
-// (splits, merges), leaf_walk.h and cursor.h (scans), builder.h (sorted loads), audit.h (checking).
+// Parts: node_*.h, leaf_node.h, inner_node.h (one page), descent.h, structure.h (splits, merges),
+// leaf_walk.h, cursor.h and seen_record.h (scans), builder.h (sorted loads), audit.h (checking).
 //
 // Writers: a change on behalf of somebody (write_context.h) claims its record, and until that
-//          writer has ended no other one changes it: that is a conflict, a value. It is logged
-//          under the leaf's latch, and can be undone: a removal makes a ghost, which goes when its
-//          writer has ended and its leaf is written to again; the pages of a large value given up
-//          are the transaction's to free. Changes on behalf of nobody (loads, tests) ask nobody,
-//          log nothing, and remove at once; only space is kept for those who may undo.
+//          writer has ended no other one changes it: a conflict, a value. It is logged under the
+//          leaf's latch, and can be undone: a removal makes a ghost, which goes when nobody needs
+//          it and its leaf is written to again. Changes on behalf of nobody (loads, tests) ask
+//          nobody, log nothing, and remove at once.
 //
 // Latching: reads are optimistic and write nothing shared; a write latches its leaf exclusively,
 //           and more only when the structure must change. No latch is held during I/O or while the
-//           caller's code runs, except where a function says so.
+//           caller's code runs, but for may_purge and change, which neither block nor call it.
 // Failure: Error invalid_argument for a key or value beyond a limit (names it), no_space, io_error,
 //          corruption; the tree stays valid, and the operation has had no effect. One exception:
 //          when pages of a large value just replaced or removed turn out to be free already, the
@@ -39,6 +38,7 @@
 #include "btree/leaf_node.h"
 #include "btree/record_change.h"
 #include "btree/structure.h"
+#include "btree/tree_results.h"
 #include "btree/value_buffer.h"
 #include "btree/write_outcome.h"
 #include "buffer/buffer_pool.h"
@@ -50,7 +50,7 @@ class BTree {
   /// Makes an empty tree with a new root page. Throws no_space, io_error, and as prepare() does.
   [[nodiscard]] static BTree create(buffer::BufferPool& pool, LargeValueStore& large_values,
                                     TreeId id, const WriteContext& by = {});
-  /// Opens a tree by its root page, once per pool. Throws io_error, corruption.
+  /// By its root page, once per pool. Throws io_error, corruption.
   [[nodiscard]] static BTree open(buffer::BufferPool& pool, LargeValueStore& large_values,
                                   TreeId id, PageId root);
 
@@ -59,17 +59,20 @@ class BTree {
   [[nodiscard]] const Descent& descent() const noexcept { return descent_; }
   [[nodiscard]] LargeValueStore& large_values() const noexcept { return *large_values_; }
 
-  // In all calls, `last` is the caller's memory of the leaf it used last, or null.
+  // `last`: the caller's memory of the leaf it used last, or null. `viewer`: whose view a reader
+  // has; null: the newest state, committed or not.
 
   /// Copies the value; false if the key is absent (`value` is then as it was).
-  [[nodiscard]] bool lookup(ByteView key, std::string& value, LastLeaf* last = nullptr) const;
+  [[nodiscard]] bool lookup(ByteView key, std::string& value, LastLeaf* last = nullptr,
+                            const versioning::Viewer* viewer = nullptr) const;
 
   /// Calls sink(ByteView) with the value, valid during the call; no latch is held. Spares the copy
   /// into a string. False if the key is absent.
   template <class Sink>
-  [[nodiscard]] bool lookup_with(ByteView key, Sink&& sink, LastLeaf* last = nullptr) const {
+  [[nodiscard]] bool lookup_with(ByteView key, Sink&& sink, LastLeaf* last = nullptr,
+                                 const versioning::Viewer* viewer = nullptr) const {
     ValueBuffer value;
-    const Found found = find(key, value, last);
+    const Found found = find(key, value, last, viewer);
     if (!found.exists) {
       return false;
     }
@@ -78,30 +81,44 @@ class BTree {
       return true;
     }
     std::string large;
-    if (!read_large(key, value.view(), large)) {
-      return false;
+    const bool is_there = read_large(key, value.view(), large, viewer);
+    is_there ? sink(ByteView(large)) : void();
+    return is_there;
+  }
+
+  /// The same of the newest state, if that is known to be committed: nobody has changed the record
+  /// for long, and its value is not large. Otherwise nothing, and nothing was called.
+  template <class Sink>
+  [[nodiscard]] std::optional<bool> lookup_settled(ByteView key, Sink&& sink) const {
+    ValueBuffer value;
+    const Found found = find_newest(key, value, nullptr, true);
+    if (found.has_versions || (found.flags & kLargeValue) != 0) {
+      return std::nullopt;
     }
-    sink(ByteView(large));
-    return true;
+    if (found.exists) {
+      sink(value.view());
+    }
+    return found.exists;
   }
 
   /// The value's length in bytes, large or not.
-  [[nodiscard]] std::optional<std::uint64_t> value_bytes(ByteView key) const;
+  [[nodiscard]] std::optional<std::uint64_t> value_bytes(
+      ByteView key, const versioning::Viewer* viewer = nullptr) const;
 
-  /// Copies out.size() bytes of the value from an offset; nothing if the key is absent. Throws
-  /// invalid_argument if the value ends before that.
-  [[nodiscard]] bool read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes out) const;
+  /// Copies out.size() bytes of the value from an offset. Throws invalid_argument if it ends
+  /// before.
+  [[nodiscard]] bool read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes out,
+                                const versioning::Viewer* viewer = nullptr) const;
 
   /// Brings the leaves of these keys into memory, their reads overlapping.
   void prefetch(std::span<const ByteView> keys) const;
 
   /// False, and nothing changed, if the key exists.
   [[nodiscard]] bool insert(ByteView key, ByteView value, LastLeaf* last = nullptr);
-  /// Inserts or replaces; true if the key is new.
+  /// Inserts or replaces; true if new. A large value was written before (large_values().begin()).
   bool upsert(ByteView key, ByteView value, LastLeaf* last = nullptr);
-  /// Inserts or replaces by a large value written before (large_values().begin()); true if new.
   bool upsert_large(ByteView key, const LargeValueDescriptor& value);
-  /// Replaces; false, and nothing changed, if the key is absent.
+  /// False, and nothing changed, if the key is absent.
   [[nodiscard]] bool update(ByteView key, ByteView value, LastLeaf* last = nullptr);
   /// False if the key is absent.
   [[nodiscard]] bool remove(ByteView key, LastLeaf* last = nullptr);
@@ -109,29 +126,25 @@ class BTree {
   // Ghosts (node_layout.h): absent to everything above; insert and upsert over one revive it with
   // the new value.
 
-  /// Makes the record a ghost: its body, and its large value, stay until it is purged. False if the
-  /// key is absent.
+  /// Makes the record a ghost: its body stays until it is purged. False if the key is absent.
   [[nodiscard]] bool mark_deleted(ByteView key, LastLeaf* last = nullptr);
   /// Makes the ghost the record that it was. False if there is no ghost of that key.
   [[nodiscard]] bool unmark_deleted(ByteView key, LastLeaf* last = nullptr);
-  /// Removes the ghosts of the leaf that covers `key` for which may_purge(leaf, slot) is true, and
-  /// frees their large values; merges the leaf if that leaves it thin. `may_purge` is called under
-  /// the leaf's exclusive latch and must neither block nor call the engine. How many there were.
+  /// Removes the ghosts of the leaf that covers `key` for which may_purge(leaf, slot), under its
+  /// exclusive latch, is true; frees their large values, and merges a thin leaf. How many.
   std::size_t purge_ghosts(const WriteContext& by, ByteView key,
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
   /// Structure::merge_leaf().
   void merge_leaf(const WriteContext& by, ByteView key) const { structure_.merge_leaf(by, key); }
 
-  /// Calls change(MutableBytes) on the value in place, under the leaf's exclusive latch: it must
-  /// neither block nor call the engine. False if the key is absent; Error invalid_argument for a
-  /// large value.
+  /// Calls change(MutableBytes) on the value in place, under the leaf's exclusive latch. False if
+  /// the key is absent; Error invalid_argument for a large value.
   template <class Change>
   [[nodiscard]] bool modify(ByteView key, Change&& change, LastLeaf* last = nullptr) {
     return modify_for({}, key, change, last).existed;
   }
 
-  // The same on behalf of somebody. Throw what WriteContext::prepare() throws, too, and nothing has
-  // changed then.
+  // The same on behalf of somebody. Throw what WriteContext::prepare() throws, too.
 
   [[nodiscard]] WriteOutcome insert(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
@@ -148,30 +161,12 @@ class BTree {
     return outcome_of(modify_for(by, key, change, last), key);
   }
 
-  /// Undoes a change of a record, as its transaction left it: append(at_least, body) logs the
-  /// compensation, under the leaf's latch, and returns its GSN. Needs no space. Throws io_error,
-  /// out_of_memory; corruption if log and page contradict each other; nothing has changed then.
-  /// After the making of the tree has been undone, it must not be used any more.
+  /// Undoes a change as its transaction left it: append(at_least, body) logs the compensation,
+  /// under the leaf's latch, and returns its GSN. Needs no space. Throws io_error, out_of_memory,
+  /// corruption; nothing has changed then. A tree whose making was undone is not used any more.
   void undo(const TreeRecord& record, FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
  private:
-  struct Found {
-    bool exists = false;
-    std::uint16_t flags = kPlainRecord;
-  };
-  enum class WriteMode : std::uint8_t { insert = 1, upsert, update };
-  struct Written {
-    bool existed = false;
-    std::optional<LargeValueDescriptor> freed{};  ///< nobody can find it any more
-    versioning::WriterId rival = versioning::kNoWriter;
-  };
-  /// A value to be changed in place; the leaf is not held if it must not be.
-  struct LatchedValue {
-    buffer::ExclusivePage leaf;
-    SearchResult at;
-    Written written;
-  };
-
   BTree(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id, PageId root,
         FrameIndex frame) noexcept
       : descent_(pool, frame),
@@ -187,13 +182,19 @@ class BTree {
     }
   }
   [[noreturn]] void refuse_key(ByteView key) const;
-  [[noreturn]] void refuse_in_place(ByteView key) const;
-  [[nodiscard]] Found find(ByteView key, ValueBuffer& value, LastLeaf* last) const;
+  [[nodiscard]] Found find(ByteView key, ValueBuffer& value, LastLeaf* last,
+                           const versioning::Viewer* viewer) const;
+  [[nodiscard]] Found find_newest(ByteView key, ValueBuffer& value, LastLeaf* last,
+                                  bool views) const;
   [[nodiscard]] Attempt<Found> find_in(const buffer::OptimisticPage& leaf, ByteView key,
-                                       ValueBuffer& value, LastLeaf* last) const;
-  [[nodiscard]] bool read_large(ByteView key, ByteView descriptor, std::string& value) const;
+                                       ValueBuffer& value, LastLeaf* last, bool views) const;
+  [[nodiscard]] Found find_seen(ByteView key, ValueBuffer& value,
+                                const versioning::Viewer& viewer) const;
+  [[nodiscard]] bool read_large(ByteView key, ByteView descriptor, std::string& value,
+                                const versioning::Viewer* viewer) const;
   template <class Read>
-  [[nodiscard]] bool with_large(ByteView key, ByteView descriptor, Read&& read) const;
+  [[nodiscard]] bool with_large(ByteView key, ByteView descriptor, Read&& read,
+                                const versioning::Viewer* viewer) const;
 
   [[nodiscard]] Attempt<buffer::OptimisticPage> remembered(const LastLeaf& last) const;
   [[nodiscard]] buffer::ExclusivePage exclusive_leaf(ByteView key, LastLeaf* last) const;
@@ -234,7 +235,6 @@ class BTree {
   void finish(const Written& written);
   void undo_creation(const TreeRecord& record,
                      FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
-  [[noreturn]] void refuse_undo_creation() const;
   [[nodiscard]] Gsn log_purge(const WriteContext& by, buffer::ExclusivePage& leaf,
                               std::span<const SlotIndex> slots,
                               std::span<const LargeValueDescriptor> large_values) noexcept;

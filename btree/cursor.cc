@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "btree/leaf_entries.h"
+#include "btree/seen_record.h"
+
 namespace palimpsest::btree {
 
-Cursor::Cursor(const BTree& tree, std::size_t records_hint)
-    : tree_(&tree), batch_records_(std::max<std::size_t>(records_hint, 1)) {}
+Cursor::Cursor(const BTree& tree, std::size_t records_hint, const versioning::Viewer* viewer)
+    : tree_(&tree), viewer_(viewer), batch_records_(std::max<std::size_t>(records_hint, 1)) {}
 
 void Cursor::seek_first() {
   fill_forward(ByteView(), Bound::inclusive);
@@ -49,7 +52,7 @@ bool Cursor::read_value(std::string& into) const {
     into.assign(value());
     return true;
   }
-  return tree_->lookup(key(), into);
+  return tree_->lookup(key(), into, nullptr, viewer_);
 }
 
 // An exclusive `from` does not lie in this cursor's own bytes.
@@ -66,7 +69,7 @@ void Cursor::fill_forward(ByteView from, Bound bound) {
       const SearchResult at = walk.leaf().find(from);
       first += at.found && at.slot == first ? 1 : 0;
     }
-    copy_batch(walk.leaf(), first, walk.last(), Direction::forward);
+    copy_batch(walk, first, Direction::forward);
   }
 }
 
@@ -75,7 +78,7 @@ void Cursor::fill_backward(const KeyRange& range) {
   bytes_.clear();
   records_.clear();
   while (records_.empty() && walk.next()) {
-    copy_batch(walk.leaf(), walk.first(), walk.last(), Direction::backward);
+    copy_batch(walk, walk.first(), Direction::backward);
   }
   position_ = records_.empty() ? 0 : records_.size() - 1;
 }
@@ -87,10 +90,15 @@ SlotIndex Cursor::limit(SlotIndex available) noexcept {
 }
 
 // Ghosts do not count: a leaf of which only the last record is left still has one to give.
-void Cursor::copy_batch(const LeafView& leaf, SlotIndex first, SlotIndex last,
-                        Direction direction) {
+void Cursor::copy_batch(const LeafWalk& walk, SlotIndex first, Direction direction) {
   const bool backward = direction == Direction::backward;
+  const LeafView leaf = walk.leaf();
+  const SlotIndex last = walk.last();
   SlotIndex wanted = limit(last - first);
+  if (viewer_ != nullptr && table_of(walk.frame()) != nullptr) {
+    copy_seen(walk, first, wanted, backward);
+    return;
+  }
   SlotIndex begin = backward ? last : first;
   SlotIndex end = begin;
   for_each_live_run(leaf, first, last, backward, [&](SlotIndex run_first, SlotIndex run_last) {
@@ -106,14 +114,28 @@ void Cursor::copy_batch(const LeafView& leaf, SlotIndex first, SlotIndex last,
   });
 }
 
-void Cursor::copy(const LeafView& leaf, SlotIndex first, SlotIndex last) {
-  const ByteView prefix = leaf.prefix();
-  for (SlotIndex slot = first; slot < last; ++slot) {
-    const LeafRecord record = leaf.record(slot);
-    const Piece key = append(prefix, record.suffix);
-    const Piece value = append(record.value, ByteView());
-    records_.push_back({key, value, record.flags});
+void Cursor::copy_seen(const LeafWalk& walk, SlotIndex first, SlotIndex wanted, bool backward) {
+  const LeafView leaf = walk.leaf();
+  for_each_seen(walk.frame(), leaf, first, walk.last(), backward, *viewer_,
+                [&](SlotIndex, const LeafRecord& record) {
+                  copy(leaf, record);
+                  return --wanted > 0;
+                });
+  if (backward) {
+    std::ranges::reverse(records_);
   }
+}
+
+void Cursor::copy(const LeafView& leaf, SlotIndex first, SlotIndex last) {
+  for (SlotIndex slot = first; slot < last; ++slot) {
+    copy(leaf, leaf.record(slot));
+  }
+}
+
+void Cursor::copy(const LeafView& leaf, const LeafRecord& record) {
+  const Piece key = append(leaf.prefix(), record.suffix);
+  const Piece value = append(record.value, ByteView());
+  records_.push_back({key, value, record.flags});
 }
 
 Cursor::Piece Cursor::append(ByteView first, ByteView second) {

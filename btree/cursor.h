@@ -2,8 +2,9 @@
 // the caller looks at one.
 //
 // The cursor copies records out of a leaf under its shared latch, as many as hinted at first and
-// twice as many each time it goes on, up to a leaf. It is not a snapshot: it shows each record as
-// it was when it was copied, and continues from the last key, wherever that lies by then.
+// twice as many each time it goes on, up to a leaf. It continues from the last key, wherever that
+// lies by then. It shows what its viewer sees; without one, each record as it was when it was
+// copied.
 // Thread-safety: a cursor belongs to one thread; the tree may be changed by any. Failure: throws
 // what the tree throws; the cursor is then invalid and can be positioned again.
 #pragma once
@@ -21,7 +22,9 @@ namespace palimpsest::btree {
 class Cursor {
  public:
   /// `tree` outlives the cursor. `records_hint`: how many records the caller expects to read.
-  explicit Cursor(const BTree& tree, std::size_t records_hint = 8);
+  /// `viewer`: whose view it shows, or null; outlives the cursor.
+  explicit Cursor(const BTree& tree, std::size_t records_hint = 8,
+                  const versioning::Viewer* viewer = nullptr);
 
   /// To the first record, the last one, the first with a key >= `key`, the last with a key <=
   /// `key`.
@@ -71,12 +74,15 @@ class Cursor {
   void fill_forward(ByteView from, Bound bound);
   void fill_backward(const KeyRange& range);
   /// Copies the next batch of the records [first, last): the first of them, or the last.
-  void copy_batch(const LeafView& leaf, SlotIndex first, SlotIndex last, Direction direction);
+  void copy_batch(const LeafWalk& walk, SlotIndex first, Direction direction);
+  void copy_seen(const LeafWalk& walk, SlotIndex first, SlotIndex wanted, bool backward);
   void copy(const LeafView& leaf, SlotIndex first, SlotIndex last);
+  void copy(const LeafView& leaf, const LeafRecord& record);
   [[nodiscard]] Piece append(ByteView first, ByteView second);
   [[nodiscard]] SlotIndex limit(SlotIndex available) noexcept;
 
   const BTree* tree_;
+  const versioning::Viewer* viewer_;
   std::size_t batch_records_;
   std::string bytes_;            ///< keys and values of the records copied
   std::vector<Record> records_;  ///< ascending by key

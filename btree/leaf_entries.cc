@@ -112,7 +112,7 @@ void LeafEntries::give_up_reserved(Entry* entry) noexcept {
   }
 }
 
-bool LeafEntries::give_up_if_idle(SlotIndex slot) noexcept {
+bool LeafEntries::give_up_if_idle(SlotIndex slot, versioning::Pruner* pruner) noexcept {
   const LeafView leaf(leaf_.page(), page_size_);
   if ((leaf.flags(slot) & kHasEntry) == 0) {
     return true;
@@ -120,7 +120,10 @@ bool LeafEntries::give_up_if_idle(SlotIndex slot) noexcept {
   KeyBuffer key;
   leaf.copy_key(slot, key);
   Entry* entry = find({.slot = slot, .found = true}, key.view());
-  if (rival(entry, kNoWriter) != kNoWriter) {
+  if (entry != nullptr && entry->writer() == kNoWriter && pruner != nullptr) {
+    pruner->prune(*entry, versioning::Pruner::Newest::nothing);
+  }
+  if (entry != nullptr && !entry->is_empty()) {
     return false;
   }
   give_up_reserved(entry);

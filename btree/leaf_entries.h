@@ -30,6 +30,7 @@
 #include "btree/node_split.h"
 #include "buffer/page_guard.h"
 #include "versioning/mapping_table.h"
+#include "versioning/prune.h"
 #include "versioning/writer.h"
 
 namespace palimpsest::btree {
@@ -103,9 +104,9 @@ class LeafEntries {
   /// Before the record is removed physically: nothing is reserved for it any more.
   void give_up_reserved(versioning::Entry* entry) noexcept;
 
-  /// Before a ghost is purged: false if its writer is active; otherwise nothing is reserved for it
-  /// any more.
-  [[nodiscard]] bool give_up_if_idle(SlotIndex slot) noexcept;
+  /// Before a ghost is purged: false if its writer is active or somebody may see what it was;
+  /// otherwise nothing is reserved for it any more. `pruner` may be null.
+  [[nodiscard]] bool give_up_if_idle(SlotIndex slot, versioning::Pruner* pruner) noexcept;
 
   /// Frees the entries whose writers have ended, now. Whether that freed space.
   [[nodiscard]] bool settle() noexcept;

@@ -96,6 +96,7 @@ class LeafWalk {
     PALIMPSEST_DEBUG_CHECK(leaf_.holds(), "the walk holds a leaf");
     return {leaf_.page(), descent_->page_size()};
   }
+  [[nodiscard]] const buffer::Frame& frame() const noexcept { return leaf_.frame(); }
   [[nodiscard]] SlotIndex first() const noexcept { return first_; }
   [[nodiscard]] SlotIndex last() const noexcept { return last_; }
 

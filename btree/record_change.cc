@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "palimpsest/error.h"
@@ -16,6 +17,7 @@ namespace palimpsest::btree {
 
 using buffer::ExclusivePage;
 using versioning::kNoWriter;
+using versioning::VersionKind;
 using versioning::WriterId;
 
 namespace {
@@ -76,6 +78,57 @@ std::optional<LargeValueDescriptor> RecordChange::large_value(const RecordState&
   return LargeValueDescriptor::decode(of.value, page_size_);
 }
 
+WriterId RecordChange::rival() noexcept {
+  if (by_.writer == nullptr || entry() == nullptr) {
+    return kNoWriter;
+  }
+  const WriterId rival = LeafEntries::rival(entry(), by_.writer->id());
+  return rival == kNoWriter && came_late() ? versioning::kCommittedSince : rival;
+}
+
+// Whose changes leave no versions must not change what versions refer to.
+bool RecordChange::came_late() noexcept {
+  if (by_.versions != nullptr) {
+    return versioning::has_changed_since(*entry(), by_.viewer);
+  }
+  if (entry()->has_versions() && by_.pruner != nullptr) [[unlikely]] {
+    by_.pruner->prune(*entry(), exists() ? versioning::Pruner::Newest::record
+                                         : versioning::Pruner::Newest::nothing);
+  }
+  return entry()->has_versions();
+}
+
+// Versions: kept once the record is claimed, before it is changed. Of a record that the transaction
+// has made itself there is nothing to be kept: others take the whole of it away.
+
+bool RecordChange::keeps_versions() noexcept {
+  return by_.versions != nullptr && !versioning::is_new_of(*entry(), by_.viewer.mine);
+}
+
+// With an old reader the chain of a record that changes all the time would grow.
+template <class Fill>
+void RecordChange::keep(VersionKind kind, std::uint16_t flags_before, std::size_t payload_bytes,
+                        Fill&& fill) noexcept {
+  if (by_.versions->push(*entry(), kind, flags_before, payload_bytes, fill)) [[unlikely]] {
+    by_.pruner->prune(*entry(), versioning::Pruner::Newest::record);
+  }
+}
+
+void RecordChange::keep_update(const RecordState& before, const LoggedUpdate& change) noexcept {
+  if (!keeps_versions()) {
+    return;
+  }
+  const std::size_t patch_bytes = change.is_patch() ? change.before_runs_bytes() : SIZE_MAX;
+  if (patch_bytes < before.value.size()) {
+    keep(VersionKind::patched, before.flags, patch_bytes,
+         [&](MutableBytes into) { change.put_before_runs(into); });
+    return;
+  }
+  keep(VersionKind::replaced, before.flags, before.value.size(), [&](MutableBytes into) {
+    std::memcpy(into.data(), before.value.data(), before.value.size());
+  });
+}
+
 // Logs a change that takes the pages of `taken` into use.
 template <class Change>
 void RecordChange::log(const Change& change,
@@ -120,6 +173,9 @@ bool RecordChange::insert(const RecordState& value) {
   }
   const auto taken = large_value(value);
   claim();
+  if (by_.versions != nullptr) {
+    keep(VersionKind::inserted, 0, 0, [](MutableBytes) {});
+  }
   log(LoggedInsert{place(), value}, taken);
   const auto flags =
       static_cast<std::uint16_t>(value.flags | (entry() == nullptr ? kPlainRecord : kHasEntry));
@@ -136,9 +192,7 @@ bool RecordChange::replace(const RecordState& value) {
   const auto taken = large_value(value);
   const auto replaced = large_value(state());
   claim();
-  if (by_.log != nullptr) {  // looking for the differences takes time
-    log(LoggedUpdate{place(), state(), value}, taken);
-  }
+  log_update(state(), value, taken);
   give_up(replaced);
   entries_.reserve_for_replace(at_.slot, entry(), value.value.size());
   LeafNode node(leaf_.modify(), page_size_);
@@ -151,6 +205,9 @@ bool RecordChange::replace(const RecordState& value) {
 
 void RecordChange::bury() {
   claim();
+  if (keeps_versions()) {
+    keep(VersionKind::flags, state().flags, 0, [](MutableBytes) {});
+  }
   log(LoggedMark{place(), state().flags}, std::nullopt);
   LeafNode(leaf_.modify(), page_size_).set_ghost(at_.slot, true);
 }
@@ -164,7 +221,20 @@ void RecordChange::take_out() {
 
 void RecordChange::log_modified(ByteView before) noexcept {
   const RecordState now = state();
-  log(LoggedUpdate{place(), {before, now.flags}, now}, std::nullopt);
+  log_update({before, now.flags}, now, std::nullopt);
+}
+
+// Keeps what was there, too.
+void RecordChange::log_update(const RecordState& before, const RecordState& after,
+                              const std::optional<LargeValueDescriptor>& taken) noexcept {
+  if (by_.log == nullptr && by_.versions == nullptr) {
+    return;  // looking for the differences takes time
+  }
+  const LoggedUpdate change(place(), before, after);
+  if (by_.versions != nullptr) {
+    keep_update(before, change);
+  }
+  log(change, taken);
 }
 
 // The compensation is judged before it is logged: what is in the log is applied in any case. What

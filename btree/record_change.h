@@ -56,11 +56,8 @@ class RecordChange {
   [[nodiscard]] bool is_large() const noexcept {
     return (view().flags(at_.slot) & kLargeValue) != 0;
   }
-  /// Another writer that has changed it and has not ended.
-  [[nodiscard]] versioning::WriterId rival() noexcept {
-    return by_.writer == nullptr ? versioning::kNoWriter
-                                 : LeafEntries::rival(entry(), by_.writer->id());
-  }
+  /// Another writer that has changed it and has not ended, or has committed since.
+  [[nodiscard]] versioning::WriterId rival() noexcept;
 
   /// Inserts, or replaces what is there, record or ghost. False, and nothing changed, if it does
   /// not fit.
@@ -103,6 +100,14 @@ class RecordChange {
   [[nodiscard]] bool replace(const RecordState& value);
   template <class Change>
   void log(const Change& change, const std::optional<LargeValueDescriptor>& taken) noexcept;
+  [[nodiscard]] bool came_late() noexcept;
+  [[nodiscard]] bool keeps_versions() noexcept;
+  template <class Fill>
+  void keep(versioning::VersionKind kind, std::uint16_t flags_before, std::size_t payload_bytes,
+            Fill&& fill) noexcept;
+  void keep_update(const RecordState& before, const LoggedUpdate& change) noexcept;
+  void log_update(const RecordState& before, const RecordState& after,
+                  const std::optional<LargeValueDescriptor>& taken) noexcept;
   void give_up(const std::optional<LargeValueDescriptor>& value);
 
   const WriteContext& by_;

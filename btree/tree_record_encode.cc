@@ -188,21 +188,42 @@ void LoggedUpdate::encode(MutableBytes into) const noexcept {
   is_patch() ? put_patch(writer) : put_replace(writer);
 }
 
+// Calls use(offset, length) for each.
+template <class Use>
+void LoggedUpdate::for_each_run(Use use) const noexcept {
+  for (const Run& run : std::span(runs_).first(std::min(run_count_, kRunsKept))) {
+    use(run.offset, run.len);
+  }
+  if (run_count_ > kRunsKept) [[unlikely]] {
+    const Run& last = runs_.back();
+    for_each_difference(before_.value, after_.value, last.offset + last.len, use);
+  }
+}
+
 void LoggedUpdate::put_patch(TreeRecordWriter& writer) const noexcept {
   std::size_t end = 0;
-  const auto put_run = [&](std::size_t offset, std::size_t len) {
+  for_each_run([&](std::size_t offset, std::size_t len) {
     writer.put_number(offset - end);
     writer.put_number(len);
     end = offset + len;
     put_difference(before_.value.substr(offset, len), after_.value.data() + offset,
                    writer.skip(len));
-  };
-  for (const Run& run : std::span(runs_).first(std::min(run_count_, kRunsKept))) {
-    put_run(run.offset, run.len);
-  }
-  if (run_count_ > kRunsKept) [[unlikely]] {
-    for_each_difference(before_.value, after_.value, end, put_run);
-  }
+  });
+}
+
+std::size_t LoggedUpdate::before_runs_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for_each_run([&](std::size_t, std::size_t len) { bytes += 2 * sizeof(std::uint16_t) + len; });
+  return bytes;
+}
+
+void LoggedUpdate::put_before_runs(MutableBytes into) const noexcept {
+  TreeRecordWriter writer(into);
+  for_each_run([&](std::size_t offset, std::size_t len) {
+    writer.put(short_of(offset));
+    writer.put(short_of(len));
+    writer.put(before_.value.substr(offset, len));
+  });
 }
 
 void LoggedUpdate::put_replace(TreeRecordWriter& writer) const noexcept {

@@ -63,6 +63,12 @@ class LoggedUpdate {
   [[nodiscard]] std::size_t encoded_bytes() const noexcept { return bytes_; }
   void encode(MutableBytes into) const noexcept;
 
+  /// Whether the value stays as long, and in its leaf.
+  [[nodiscard]] bool is_patch() const noexcept;
+  /// Of a patch: what was there, as a version keeps it (versioning/version.h).
+  [[nodiscard]] std::size_t before_runs_bytes() const noexcept;
+  void put_before_runs(MutableBytes into) const noexcept;
+
  private:
   /// Bytes in which the values differ.
   struct Run {
@@ -72,7 +78,8 @@ class LoggedUpdate {
   /// A value changed in more places is looked through again for the rest of them.
   static constexpr std::size_t kRunsKept = 8;
 
-  [[nodiscard]] bool is_patch() const noexcept;
+  template <class Use>
+  void for_each_run(Use use) const noexcept;
   [[nodiscard]] std::size_t patch_bytes() noexcept;
   [[nodiscard]] std::size_t replace_bytes() const noexcept;
   void put_patch(TreeRecordWriter& writer) const noexcept;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "btree/node_layout.h"
 
 namespace palimpsest::btree {
@@ -20,6 +21,11 @@ class ValueBuffer {
   void assign_clamped(ByteView value) noexcept {
     size_ = std::min(value.size(), bytes_.size());
     std::memcpy(bytes_.data(), value.data(), size_);
+  }
+  /// Bytes within the value.
+  void patch(std::size_t offset, ByteView bytes) noexcept {
+    check(offset <= size_ && bytes.size() <= size_ - offset, "a patch lies within its value");
+    std::memcpy(bytes_.data() + offset, bytes.data(), bytes.size());
   }
   [[nodiscard]] ByteView view() const noexcept { return {bytes_.data(), size_}; }
 

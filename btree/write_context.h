@@ -15,6 +15,9 @@
 #include "btree/tree_record_format.h"
 #include "buffer/page_guard.h"
 #include "buffer/page_header.h"
+#include "versioning/chain.h"
+#include "versioning/prune.h"
+#include "versioning/version_buffer.h"
 #include "versioning/writer.h"
 #include "wal/transaction_log.h"
 
@@ -39,6 +42,11 @@ struct WriteContext {
       : writer(claims), log(&records), large_values(&values) {}
 
   versioning::Writer* writer = nullptr;
+  /// Not null: changes leave versions, and who changes what `viewer` does not see is in conflict
+  /// (first updater wins). There is a writer then.
+  versioning::VersionBuffer* versions = nullptr;
+  versioning::Viewer viewer{};
+  versioning::Pruner* pruner = nullptr;  ///< not null if there are versions
   wal::TransactionLog* log = nullptr;
   LargeValueFate* large_values = nullptr;  ///< not null if there is a log
 
@@ -47,6 +55,9 @@ struct WriteContext {
   void prepare(TreeId tree, ByteView key, std::uint32_t page_size) const {
     if (writer != nullptr) {
       writer->prepare(tree, key);
+    }
+    if (versions != nullptr) {
+      versions->prepare(record_bytes_max(page_size));
     }
     if (log != nullptr) {
       std::vector<LargeValueDescriptor>& given_up = large_values->given_up;

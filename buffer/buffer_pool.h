@@ -131,8 +131,7 @@ class BufferPool {
   [[nodiscard]] Attempt<OptimisticPage> follow_resident(const OptimisticPage& parent,
                                                         SwipRef child) noexcept;
 
-  /// Asks the processor for a page that will be read as a whole soon, or for its beginning if it is
-  /// large; nothing if it is not resident.
+  /// Asks the processor for a page, if it is resident, or for its beginning if it is large.
   [[gnu::always_inline]] void prefetch(Swip swip) const noexcept {
     if (swip.swizzled() && frames_.contains(swip.frame())) {
       const std::byte* page = frames_.page(swip.frame());
@@ -189,10 +188,14 @@ class BufferPool {
 
   // The whole
 
+  /// Drops what nobody needs of what hangs off pages, but for those in use now.
+  void prune_attached() noexcept {
+    reclaimer_.prune_attached();
+    orphans_.prune_all();
+  }
   /// Writes every page that is dirty now. Does I/O; throws what PageWriter throws.
   void flush();
-  /// The same in two steps, for a checkpoint, which writes the frames in slices: what it may
-  /// conclude stands above.
+  /// The same in two steps, for a checkpoint in slices: what it may conclude stands above.
   [[nodiscard]] std::vector<FrameIndex> unwritten_frames() const {
     return reclaimer_.unwritten_frames();
   }

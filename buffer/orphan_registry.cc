@@ -101,11 +101,22 @@ std::size_t OrphanRegistry::prune_some() noexcept {
   if (count() == 0) {
     return 0;
   }
-  std::size_t pruned = 0;
   Shard& shard = shards_[next_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];
   const std::scoped_lock lock(shard.mutex);
-  const std::size_t looked_at = std::min(kPrunedBuckets, shard.buckets.size());
-  for (std::size_t i = 0; i < looked_at; ++i) {
+  return prune_next(shard, std::min(kPrunedBuckets, shard.buckets.size()));
+}
+
+void OrphanRegistry::prune_all() noexcept {
+  for (Shard& shard : shards_) {
+    const std::scoped_lock lock(shard.mutex);
+    prune_next(shard, shard.buckets.size());
+  }
+}
+
+// Caller holds the shard.
+std::size_t OrphanRegistry::prune_next(Shard& shard, std::size_t buckets) noexcept {
+  std::size_t pruned = 0;
+  for (std::size_t i = 0; i < buckets; ++i) {
     shard.pruned_next = (shard.pruned_next + 1) & (shard.buckets.size() - 1);
     for (Attached** link = &shard.buckets[shard.pruned_next]; *link != nullptr;) {
       Attached* next = (*link)->next_;

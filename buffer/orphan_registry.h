@@ -54,6 +54,8 @@ class OrphanRegistry {
   /// Prunes some of the orphans, others each time; for threads that have done I/O. Returns how many
   /// are gone. Caller holds no latch that it should not hold for long.
   std::size_t prune_some() noexcept;
+  /// Prunes all of them.
+  void prune_all() noexcept;
 
   /// How many there are; a moment later it may be another number.
   [[nodiscard]] std::size_t count() const noexcept {
@@ -78,6 +80,7 @@ class OrphanRegistry {
     return shard.buckets[raw(page) / kShards & (shard.buckets.size() - 1)];
   }
   void detach(Frame& frame) noexcept;
+  std::size_t prune_next(Shard& shard, std::size_t buckets) noexcept;
   void enter(PageId page, Attached& orphan) noexcept;
   [[nodiscard]] Attached* take(PageId page) noexcept;
   static void grow(Shard& shard) noexcept;

@@ -47,8 +47,8 @@ class PageAttachment {
   [[nodiscard]] virtual Attached* attach(Attached& attached) noexcept = 0;
 
   /// Drops what nobody needs any more; false if nothing is left (destroyed). Caller holds the
-  /// orphan's shard, which is a leaf of the latch order.
-  [[nodiscard]] virtual bool prune(Attached& orphan) noexcept = 0;
+  /// page's exclusive latch, or the orphan's shard, which is a leaf of the latch order.
+  [[nodiscard]] virtual bool prune(Attached& attached) noexcept = 0;
 
   /// The pool ends.
   virtual void destroy(Attached& attached) noexcept = 0;

@@ -46,6 +46,22 @@ PageReclaimer::~PageReclaimer() {
   }
 }
 
+// Nothing of the page changes.
+void PageReclaimer::prune_attached() noexcept {
+  for (std::uint32_t i = 0; i < frames_.count(); ++i) {
+    Frame& frame = frames_[FrameIndex{i}];
+    if (frame.attached.load(std::memory_order_relaxed) == nullptr ||
+        !frame.latch.try_lock_exclusive()) {
+      continue;
+    }
+    Attached* const attached = frame.attached.load(std::memory_order_relaxed);
+    if (attached != nullptr && !orphans_.attachment()->prune(*attached)) {
+      frame.attached.store(nullptr, std::memory_order_relaxed);
+    }
+    frame.latch.unlock_exclusive_unchanged();
+  }
+}
+
 // A write that fails is reported unless there are frames already: the caller, who may only want to
 // read, has what it needs.
 void PageReclaimer::write_and_evict(Round& round) {

@@ -82,6 +82,9 @@ class PageReclaimer {
   /// Gives frame and page id of a page back that the caller has taken out of its tree (7).
   void free_page(ExclusivePage page) noexcept;
 
+  /// Drops what nobody needs of what hangs off pages, passing over pages whose latch cannot be had.
+  void prune_attached() noexcept;
+
  private:
   enum class Patience : bool { try_only, wait };
 

@@ -97,7 +97,9 @@ void Checkpointer::finish_cycle() {
 void Checkpointer::cancel_oldest() {
   const Gsn oldest = transactions_.oldest();
   if (oldest != txn::PendingFrees::kNone) {
-    cancelled_.fetch_add(transactions_.cancel_older_than(oldest), std::memory_order_relaxed);
+    cancelled_.fetch_add(
+        transactions_.cancel_older_than(oldest) + transactions_.cancel_snapshots_for(oldest),
+        std::memory_order_relaxed);
   }
 }
 
@@ -155,8 +157,10 @@ void Checkpointer::cancel_old() {
     }
   }
   if (raw(newest) != 0 && transactions_.oldest() < newest) {
-    cancelled_.fetch_add(transactions_.cancel_older_than(Gsn{raw(newest) - 1}),
-                         std::memory_order_relaxed);
+    const Gsn too_old{raw(newest) - 1};
+    cancelled_.fetch_add(
+        transactions_.cancel_older_than(too_old) + transactions_.cancel_snapshots_for(too_old),
+        std::memory_order_relaxed);
   }
 }
 
@@ -174,6 +178,7 @@ void Checkpointer::require_working() {
 bool Checkpointer::step() {
   const std::lock_guard lock(cycle_mutex_);
   require_working();
+  transactions_.collect_versions();
   transactions_.free_due();
   cancel_old();
   const bool filling = filling_.load(std::memory_order_relaxed);
@@ -210,7 +215,7 @@ void Checkpointer::run_clean() {
   run();
   const std::lock_guard lock(cycle_mutex_);
   log_.wait_durable(newest_gsn());
-  transactions_.pending_frees().run_due();
+  transactions_.free_pending();
   check(transactions_.oldest() == txn::PendingFrees::kNone, "nothing is pending in the end");
   log_.wait_durable(newest_gsn());
   pool_.flush();

@@ -47,10 +47,19 @@ std::size_t batch_bytes_min(std::uint32_t page_size) {
   return wal::round_up(2 * wal::chunk_bytes(record_bytes_max(page_size)), wal::kSegmentHeaderBytes);
 }
 
+constexpr std::uint64_t kVersionsShareOfMemory = 16;
+constexpr std::uint64_t kVersionBytesMin = std::uint64_t{256} << 10U;
+
 /// Memory that is not the pool's.
 std::uint64_t shares_bytes(std::uint32_t page_size, std::uint32_t batch_pages) {
   const std::uint64_t writer = std::uint64_t{batch_pages} * page_size;
   return kBatchBytesMax + writer + kSlotLogsReckoned * kSlotLogBytesMin;
+}
+
+std::uint64_t version_bytes_max(const DatabaseOptions& options) {
+  return options.version_bytes_max != 0
+             ? options.version_bytes_max
+             : std::max(options.memory_bytes / kVersionsShareOfMemory, kVersionBytesMin);
 }
 
 void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)> show) {
@@ -147,7 +156,7 @@ void Database::remove_unfinished() {
 // Sizes
 
 std::uint64_t Database::memory_bytes_min(std::uint32_t page_size_bytes) {
-  return shares_bytes(page_size_bytes, buffer::PageFileOptions{}.batch_pages) +
+  return shares_bytes(page_size_bytes, buffer::PageFileOptions{}.batch_pages) + kVersionBytesMin +
          buffer::BufferPool::memory_bytes_min(page_size_bytes);
 }
 
@@ -182,7 +191,8 @@ wal::LogOptions Database::log_options() {
 std::uint64_t Database::pool_bytes() const {
   const std::uint64_t shares = shares_bytes(file_->page_size_bytes(), file_->batch_pages());
   const std::uint64_t least = buffer::BufferPool::memory_bytes_min(file_->page_size_bytes());
-  return std::max(least, options_.memory_bytes - std::min(options_.memory_bytes, shares));
+  return std::max(least, options_.memory_bytes -
+                             std::min(options_.memory_bytes, shares + version_bytes_max(options_)));
 }
 
 std::uint64_t Database::replay_bytes_max() const {
@@ -266,6 +276,12 @@ void Database::make_parts() {
   catalog_.emplace(*pool_, *large_values_);
 }
 
+txn::TransactionOptions Database::transaction_options() const {
+  txn::TransactionOptions options = options_.transactions;
+  options.version_bytes_max = version_bytes_max(options_);
+  return options;
+}
+
 void Database::make_transactions() {
   transactions_.emplace(txn::Parts{.log = *log_,
                                    .clock = clock_,
@@ -273,8 +289,9 @@ void Database::make_transactions() {
                                    .entries = entries_,
                                    .writer = *writer_,
                                    .space = *space_,
+                                   .pool = *pool_,
                                    .trees = *catalog_},
-                        options_.transactions);
+                        transaction_options());
 }
 
 void Database::make_checkpointer() {

@@ -54,6 +54,8 @@ inline constexpr std::string_view kPageFileName = "pages";
 struct DatabaseOptions {
   /// For everything: the pool gets what the log's and the writer's buffers leave.
   std::uint64_t memory_bytes = std::uint64_t{256} << 20U;
+  /// For versions, of that; 0: a sixteenth.
+  std::uint64_t version_bytes_max = 0;
   /// Of a new database; one that exists keeps its own.
   buffer::PageFileOptions pages;
   /// Make the database if there is none.
@@ -100,8 +102,10 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   [[nodiscard]] txn::TransactionPtr begin(
-      txn::Durability durability = txn::Durability::synchronous) {
-    return transactions_->begin(durability);
+      txn::Durability durability = txn::Durability::synchronous,
+      txn::Isolation isolation = txn::Isolation::snapshot,
+      txn::SnapshotUse use = txn::SnapshotUse::reads_and_writes) {
+    return transactions_->begin(durability, isolation, use);
   }
   /// Makes a tree, durably; null if there is one of that name.
   [[nodiscard]] btree::BTree* make_tree(std::string_view name) {
@@ -147,6 +151,7 @@ class Database {
   void make_definitions();
   [[nodiscard]] wal::LogFileOptions log_file_options() const;
   [[nodiscard]] wal::LogOptions log_options();
+  [[nodiscard]] txn::TransactionOptions transaction_options() const;
   [[nodiscard]] std::uint64_t pool_bytes() const;
   [[nodiscard]] std::uint64_t replay_bytes_max() const;
 

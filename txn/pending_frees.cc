@@ -51,7 +51,7 @@ void PendingFrees::add(Gsn commit, Gsn oldest,
 }
 
 // One at a time, and its entry goes only when it is freed: replay's start does not pass it before.
-void PendingFrees::run_due() {
+void PendingFrees::run_due(Gsn horizon) {
   if (empty()) {
     return;
   }
@@ -62,7 +62,7 @@ void PendingFrees::run_due() {
     {
       const std::lock_guard lock(mutex_);
       const auto due = std::ranges::find_if(pending_, [&](const Pending& pending) {
-        return pending.commit <= log_.log().durable_gsn();
+        return pending.commit <= std::min(horizon, log_.log().durable_gsn());
       });
       if (due == pending_.end()) {
         return;
@@ -113,6 +113,17 @@ Gsn PendingFrees::oldest() const {
     oldest = std::min(oldest, pending.oldest);
   }
   return oldest;
+}
+
+Gsn PendingFrees::newest_commit(Gsn gsn) const {
+  const std::lock_guard lock(mutex_);
+  Gsn newest{};
+  for (const Pending& pending : pending_) {
+    if (pending.oldest <= gsn) {
+      newest = std::max(newest, pending.commit);
+    }
+  }
+  return newest;
 }
 
 }  // namespace palimpsest::txn

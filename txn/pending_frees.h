@@ -1,4 +1,5 @@
-// Pages that committed transactions have given up: free once the commit is durable.
+// Pages that committed transactions have given up: free once the commit is durable, and no snapshot
+// is older.
 //
 // The pages of a large value that was replaced or removed are not free with that change, which may
 // yet be undone, but when its transaction has committed and that is durable. Until then the change
@@ -48,14 +49,17 @@ class PendingFrees {
   /// Instead, if it has not committed after all.
   void forget_prepared() noexcept;
 
-  /// Frees what durable commits gave up. Called with no latch held; waits for rounds, not for
-  /// space.
-  void run_due();
+  /// Frees what durable commits up to the horizon gave up: no snapshot has it. Called with no latch
+  /// held; waits for rounds, not for space.
+  void run_due(Gsn horizon);
   /// Frees these pages at once: what recovery found, before there are checkpoints.
   void free_now(std::span<const buffer::PageRun> runs);
 
   /// No record of what is pending has a GSN up to this; kNone if nothing is pending.
   [[nodiscard]] Gsn oldest() const;
+  /// The newest commit of those whose records may have a GSN up to this: older snapshots keep them.
+  /// The smallest GSN if there is none.
+  [[nodiscard]] Gsn newest_commit(Gsn gsn) const;
   [[nodiscard]] bool empty() const noexcept { return count_.load() == 0; }
 
  private:

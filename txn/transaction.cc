@@ -19,16 +19,37 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
     : owner_(owner),
       slot_(slot),
       writer_(owner.parts_.entries, versioning::WriterId{std::uint64_t{raw(slot)} + 1}),
+      versions_(owner.parts_.entries, &owner.version_memory_),
+      pruner_(owner.snapshots_, owner.parts_.entries),
       log_(owner.parts_.log, owner.parts_.clock, slot),
-      context_(owner.experimental_.write_conflicts ? &writer_ : nullptr, log_, large_values_) {}
+      context_(owner.experimental_.write_conflicts ? &writer_ : nullptr, log_, large_values_),
+      view_(owner.snapshots_, owner.parts_.slots, slot) {
+  context_.pruner = &pruner_;
+}
 
 // The slot is claimed, and no one else has the handle.
-void Transaction::begin(Durability durability) {
+void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse use) {
   durability_ = durability;
+  // What a transaction that could not be undone has left is nobody's own.
+  const versioning::Fate* const mine = has_leftovers_ ? nullptr : &versions_.fate();
+  view_.begin(isolation, use, mine);
+  const versioning::Viewer* const viewer = view_.viewer();
+  const bool keeps = viewer != nullptr && mine != nullptr && context_.writer != nullptr;
+  context_.versions = keeps ? &versions_ : nullptr;
+  context_.viewer = viewer != nullptr ? *viewer : versioning::Viewer{};
+  pruner_.begin();
   has_read_ = false;
   alone_.store(false, std::memory_order_relaxed);
   life_.fetch_add(1, std::memory_order_relaxed);
   state_.store(State::active, std::memory_order_release);
+}
+
+TransactionPtr Transaction::begin_view() const {
+  check(isolation() != Isolation::none, "who sees everything has no view");
+  TransactionPtr reader =
+      owner_.begin(Durability::asynchronous, Isolation::snapshot, SnapshotUse::reads);
+  reader->view_.see_as(view_);
+  return reader;
 }
 
 std::unique_lock<TurnLatch> Transaction::take_turn() {
@@ -54,19 +75,12 @@ void Transaction::require_active() const {
   throw Error(ErrorCode::invalid_argument, "the transaction has ended");
 }
 
-bool Transaction::lookup(const btree::BTree& tree, ByteView key, std::string& value,
-                         btree::LastLeaf* last) {
-  const auto turn = take_turn();
-  require_active();
-  has_read_ = true;
-  return tree.lookup(key, value, last);
-}
-
 // From here on replay's start does not pass what this transaction will append: whoever moves it has
 // either seen this, or has taken the start before, and what is appended later lies behind it
 // (engine's checkpointer).
 void Transaction::begin_write() {
   require_active();
+  require_view();
   if (oldest_.load(std::memory_order_relaxed) == kNoChange) {
     owner_.parts_.writer.require_working();
     // A cancellation of the slot's last transaction is not meant for this one.
@@ -97,6 +111,7 @@ void Transaction::roll_back_if_too_old(const Error& error) {
 Gsn Transaction::commit() {
   const auto turn = take_turn();
   require_active();
+  require_view();
   return log_.has_changes() ? commit_changes() : commit_reads();
 }
 
@@ -111,7 +126,7 @@ Gsn Transaction::commit_changes() {
   }
   reserve_end(gives_up);
   PALIMPSEST_SYNC_POINT("txn.commit.begun");
-  const Gsn timestamp = log_.append_commit();
+  const Gsn timestamp = append_commit();
   if (gives_up) {  // before oldest_ is taken back: one of the two always holds replay's start
     owner.pending_frees_.add(timestamp, oldest_.load(), large_values_.given_up);
   }
@@ -126,6 +141,22 @@ Gsn Transaction::commit_changes() {
   if (gives_up) {
     owner.free_due();
   }
+  return timestamp;
+}
+
+// I-7: announced before the timestamp is drawn, dated before the record is written, committed once
+// it is in the log; readers wait in between, and nothing here waits.
+Gsn Transaction::append_commit() noexcept {
+  if (!versions_.has_new()) {
+    return log_.append_commit();
+  }
+  versioning::Fate& fate = versions_.fate();
+  fate.announce();
+  PALIMPSEST_SYNC_POINT("txn.commit.announced");
+  const Gsn timestamp = log_.append_commit([&](Gsn drawn) { fate.date(drawn); });
+  PALIMPSEST_SYNC_POINT("txn.commit.dated");
+  fate.commit();
+  versions_.commit(timestamp);
   return timestamp;
 }
 
@@ -176,6 +207,9 @@ void Transaction::rollback() {
 // What cannot be undone now is undone when the database is opened again; until then it must not be
 // written to. The records stay claimed.
 void Transaction::undo_all() {
+  if (versions_.has_new()) {
+    versions_.fate().abort();
+  }
   if (!log_.has_changes()) {
     log_.abandon();
     return;
@@ -210,21 +244,47 @@ void Transaction::undo_to(const Savepoint& savepoint) {
   owner_.parts_.log.require_working();
 }
 
-// The records stay claimed: nobody changes what is not undone.
+// The records stay claimed: nobody changes what is not undone. Its versions stay, too: readers take
+// back what is not undone.
 void Transaction::end_failed() noexcept {
   log_.abandon();
+  view_.end();
+  has_leftovers_ = true;
   tell_end(false);
   state_.store(State::ended, std::memory_order_release);
 }
 
 void Transaction::finish(State state, bool committed) noexcept {
-  writer_.end();
+  if (!has_leftovers_) [[likely]] {
+    if (versions_.has_new()) {  // not of a commit, or of statements that were undone
+      versions_.fate().abort();
+      versions_.abort();
+    }
+    writer_.end();
+  }
+  view_.end();
+  if (versions_.has_old()) {
+    versions_.collect(owner_.snapshots_.horizon());
+  }
   large_values_.given_up.clear();
   large_values_.wrote = false;
   log_.work_for(nullptr);
   oldest_.store(kNoChange);
   tell_end(committed);
   state_.store(state, std::memory_order_release);
+}
+
+void Transaction::collect(Gsn horizon) noexcept {
+  if (versions_.oldest() <= horizon) {
+    versions_.collect(horizon);
+  }
+}
+
+// At the end of all: what could not be undone has left versions.
+void Transaction::give_up_failed() noexcept {
+  if (versions_.has_new()) {
+    versions_.abort();
+  }
 }
 
 void Transaction::tell_end(bool committed) noexcept {

@@ -1,8 +1,8 @@
 // A transaction: changes of trees that count together or not at all.
 //
-// Isolation `none`: a transaction sees what others have changed and not committed, but does not
-// change it: a record changed by an open transaction cannot be written by another (a conflict, a
-// value). Atomic and durable all the same.
+// Isolation: at every level a record changed by an open transaction cannot be written by another (a
+// conflict, a value). Under `snapshot` nor can one that was changed and committed since the
+// transaction began. Versions are kept by all but `none`, whose changes every reader sees at once.
 //
 // Life: begin -> changes -> commit or rollback. Who drops the handle without either rolls back. The
 // engine may end it in between, when it holds back the log: every later call then throws
@@ -19,8 +19,9 @@
 // Latching: a short owner latch per call, held across the call: calls from several threads take
 //           turns, and the engine comes in between two of them. Taken before everything else.
 // Thread-safety: all functions, from any thread.
-// Failure: Error as the tree's functions, failed, transaction_too_old. After any error but those of
-//          commit() the transaction may go on or roll back.
+// Failure: Error as the tree's functions, failed, transaction_too_old, snapshot_too_old (then it
+//          can only be rolled back). After any other error but those of commit() the transaction
+//          may go on or roll back.
 #pragma once
 
 #include <atomic>
@@ -29,7 +30,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <type_traits>
 #include <utility>
 
 #include "palimpsest/error.h"
@@ -39,7 +40,13 @@
 #include "btree/btree.h"
 #include "btree/leaf_memory.h"
 #include "btree/write_context.h"
+#include "txn/end_listener.h"
+#include "txn/isolation.h"
 #include "txn/pending_frees.h"
+#include "txn/tree_calls.h"
+#include "txn/view.h"
+#include "versioning/prune.h"
+#include "versioning/version_buffer.h"
 #include "versioning/writer.h"
 #include "wal/transaction_log.h"
 
@@ -48,28 +55,14 @@ namespace palimpsest::txn {
 class Transaction;
 class Transactions;
 
-/// Who wants to know what has become of a transaction.
-class EndListener {
- public:
-  virtual ~EndListener() = default;
-  EndListener(const EndListener&) = delete;
-  EndListener& operator=(const EndListener&) = delete;
-
-  /// The transaction has ended and has given up its records: committed, or with all its changes
-  /// undone. Its owner latch is held: the listener calls no transaction, and does no I/O.
-  virtual void ended(const Transaction& transaction, bool committed) noexcept = 0;
-
- protected:
-  EndListener() = default;
+/// Gives the slot back, after rolling back what has not ended.
+struct EndTransaction {
+  Transactions* owner = nullptr;
+  void operator()(Transaction* transaction) const noexcept;
 };
+using TransactionPtr = std::unique_ptr<Transaction, EndTransaction>;
 
-/// When commit() returns.
-enum class Durability : std::uint8_t {
-  synchronous = 1,  ///< when the transaction survives any crash
-  asynchronous,     ///< at once; it survives crashes after a stated time
-};
-
-class Transaction {
+class Transaction : public TreeCalls<Transaction> {
  public:
   /// For Transactions: one a slot, used again and again.
   Transaction(Transactions& owner, SlotId slot);
@@ -78,12 +71,12 @@ class Transaction {
 
   /// Whatever changes trees: call(const WriteContext&).
   template <class Call>
-  decltype(auto) write(Call&& call) {
+  auto write(Call&& call) {
     const auto turn = take_turn();
     begin_write();
     has_read_ = true;  // that a key is there, or is not, has been read
     try {
-      return call(context_);
+      return confirmed([&] { return call(context_); });
     } catch (const Error& error) {
       roll_back_if_too_old(error);
       throw;
@@ -100,7 +93,7 @@ class Transaction {
     has_read_ = true;
     const Savepoint before{log_.next_to_undo(), large_values_.given_up.size()};
     try {
-      auto result = call(context_);
+      auto result = confirmed([&] { return call(context_); });
       if (!result.is_done()) {
         undo_to(before);
       }
@@ -114,13 +107,20 @@ class Transaction {
       throw;
     }
   }
-  /// A read: call() looks at trees, from any thread; others wait meanwhile.
+  /// A read: call() looks at trees by viewer(), from any thread; others wait meanwhile. What it
+  /// returns is void if this throws snapshot_too_old.
   template <class Call>
-  decltype(auto) read(Call&& call) {
+  auto read(Call&& call) {
     const auto turn = take_turn();
     require_active();
     has_read_ = true;
-    return call();
+    const View::Call of_call(view_);
+    try {
+      return confirmed(call);
+    } catch (const Error&) {
+      require_view();  // what is missing, or damaged, may be so because the past has gone
+      throw;
+    }
   }
   /// Before its first call: nobody but the caller has the handle, so that its owner latch is free
   /// but for the engine's short looks. It is only tried then, and may be taken under others'
@@ -141,38 +141,23 @@ class Transaction {
   /// Within a call of write() or statement(): tells this listener, and no other, when it ends.
   void tell_end_to(EndListener& listener) noexcept { end_listener_ = &listener; }
 
-  [[nodiscard]] bool lookup(const btree::BTree& tree, ByteView key, std::string& value,
-                            btree::LastLeaf* last = nullptr);
-  [[nodiscard]] btree::WriteOutcome insert(btree::BTree& tree, ByteView key, ByteView value,
-                                           btree::LastLeaf* last = nullptr) {
-    return write([&](const auto& by) { return tree.insert(by, key, value, last); });
-  }
-  [[nodiscard]] btree::WriteOutcome upsert(btree::BTree& tree, ByteView key, ByteView value,
-                                           btree::LastLeaf* last = nullptr) {
-    return write([&](const auto& by) { return tree.upsert(by, key, value, last); });
-  }
-  [[nodiscard]] btree::WriteOutcome update(btree::BTree& tree, ByteView key, ByteView value,
-                                           btree::LastLeaf* last = nullptr) {
-    return write([&](const auto& by) { return tree.update(by, key, value, last); });
-  }
-  [[nodiscard]] btree::WriteOutcome remove(btree::BTree& tree, ByteView key,
-                                           btree::LastLeaf* last = nullptr) {
-    return write([&](const auto& by) { return tree.remove(by, key, last); });
-  }
-  /// change(MutableBytes) as BTree::modify().
-  template <class Change>
-  [[nodiscard]] btree::WriteOutcome modify(btree::BTree& tree, ByteView key, Change&& change,
-                                           btree::LastLeaf* last = nullptr) {
-    return write([&](const auto& by) { return tree.modify(by, key, change, last); });
-  }
   /// Ends it; returns its timestamp (for one that changed nothing, the clock's reading that covers
   /// what it read). Throws before it has committed what making large values durable throws: it may
   /// be tried again, or rolled back. Throws failed after that: whether it has committed is known
   /// once the database has been opened again.
   Gsn commit();
-  /// Ends it and undoes all its changes. Throws io_error, corruption if something cannot be undone:
-  /// the database has failed then, and opening it again will do it.
+  /// Ends it and undoes all its changes. Throws io_error, corruption if it cannot: the database has
+  /// failed then, and opening it again will do it.
   void rollback();
+
+  [[nodiscard]] Isolation isolation() const noexcept { return view_.isolation(); }
+  /// Within a call of read(): whose view that has; null: the newest state.
+  [[nodiscard]] const versioning::Viewer* viewer() const noexcept { return view_.viewer(); }
+  /// Another transaction, ended before this one, for a reader that keeps seeing what had been
+  /// committed by now, and what this one changes. Not under `none`. Throws too_many_transactions.
+  [[nodiscard]] TransactionPtr begin_view() const;
+  /// Throws snapshot_too_old if what it sees was given up.
+  void require_view() const { view_.require(); }
 
   [[nodiscard]] bool is_active() const noexcept {
     return state_.load(std::memory_order_acquire) == State::active;
@@ -201,12 +186,28 @@ class Transaction {
 
   [[nodiscard]] std::unique_lock<TurnLatch> take_turn();
 
-  // For Transactions:
-  void begin(Durability durability);
+  void begin(Durability durability, Isolation isolation, SnapshotUse use);
+  /// What call() returns, if what it has seen is still what the transaction sees.
+  template <class Call, class Result = std::invoke_result_t<Call&>>
+  Result confirmed(Call&& call) const {
+    if constexpr (std::is_void_v<Result>) {
+      call();
+      require_view();
+    } else {
+      Result result = call();
+      require_view();
+      return result;
+    }
+  }
   void end_dropped() noexcept;
   /// No record of a change of it has a GSN up to this; kNoChange if it has changed nothing.
   [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(); }
   void cancel(Gsn newest) noexcept;
+  void collect(Gsn horizon) noexcept;  // any thread, at any time
+  [[nodiscard]] Gsn oldest_version() const noexcept { return versions_.oldest(); }
+  [[nodiscard]] std::size_t version_bytes() const noexcept { return versions_.size_bytes(); }
+  void give_up_failed() noexcept;
+  void trim() noexcept { versions_.trim(); }
 
   void require_active() const;
   void begin_write();
@@ -215,6 +216,7 @@ class Transaction {
   void undo_to(const Savepoint& savepoint);
   void end_failed() noexcept;
   Gsn commit_changes();
+  Gsn append_commit() noexcept;
   void prepare_frees();
   void reserve_end(bool prepared);
   Gsn commit_reads();
@@ -227,12 +229,16 @@ class Transaction {
   // Protected by owner_latch_, but for begin(), which comes before anybody else has the handle: of
   // a transaction that has changed nothing, the engine looks at state_ and oldest_ only.
   versioning::Writer writer_;
+  versioning::VersionBuffer versions_;
+  versioning::Pruner pruner_;
   wal::TransactionLog log_;
   btree::LargeValueFate large_values_;
   btree::WriteContext context_;
+  View view_;
   btree::LeafMemory leaves_;
   Durability durability_ = Durability::synchronous;
   bool has_read_ = false;
+  bool has_leftovers_ = false;  ///< of one that could not be undone: claims, versions
   EndListener* end_listener_ = nullptr;
 
   std::atomic<bool> alone_{false};

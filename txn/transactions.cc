@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <thread>
 
 #include "palimpsest/error.h"
@@ -43,6 +44,8 @@ Transactions::Transactions(const Parts& parts, const TransactionOptions& options
       options_(options),
       experimental_(options.experimental),
       by_slot_(std::make_unique<std::atomic<Transaction*>[]>(parts.slots.slots_max())),
+      snapshots_(parts.clock, parts.slots),
+      version_memory_(*this, parts.entries, options.version_bytes_max),
       service_slot_(claim_first(parts.slots, parts.clock)),
       service_log_(parts.log, parts.clock, service_slot_),
       pending_frees_(service_log_, parts.space),
@@ -50,6 +53,10 @@ Transactions::Transactions(const Parts& parts, const TransactionOptions& options
 
 Transactions::~Transactions() {
   check(active() == 0, "transactions end before their database does");
+  for (const auto& transaction : owned_) {
+    transaction->give_up_failed();
+  }
+  collect_versions();  // nobody has a snapshot any more
   parts_.slots.release(service_slot_);
 }
 
@@ -66,7 +73,10 @@ Transaction& Transactions::at(SlotId slot) {
   return *transaction;
 }
 
-TransactionPtr Transactions::begin(Durability durability) {
+TransactionPtr Transactions::begin(Durability durability, Isolation isolation, SnapshotUse use) {
+  if (!experimental_.write_conflicts && isolation != Isolation::none) {
+    throw Error(ErrorCode::invalid_argument, "without write conflicts there is no isolation");
+  }
   if (!experimental_.write_conflicts && active() != 0) {
     throw Error(ErrorCode::invalid_argument,
                 "without write conflicts there is one transaction at a time");
@@ -75,11 +85,20 @@ TransactionPtr Transactions::begin(Durability durability) {
   try {
     Transaction& transaction = at(slot);
     parts_.slots[slot].merge(parts_.clock.now());
-    transaction.begin(durability);
+    transaction.begin(durability, isolation, use);
     return {&transaction, EndTransaction{this}};
   } catch (...) {
     parts_.slots.release(slot);
     throw;
+  }
+}
+
+template <class Use>
+void Transactions::for_each(Use&& use) const {
+  for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
+    if (Transaction* const transaction = by_slot_[slot].load(std::memory_order_acquire)) {
+      use(*transaction);
+    }
   }
 }
 
@@ -157,9 +176,53 @@ std::size_t Transactions::cancel_older_than(Gsn gsn) noexcept {
   return found;
 }
 
+std::size_t Transactions::cancel_snapshots_for(Gsn gsn) noexcept {
+  std::size_t cancelled = 0;
+  const Gsn newest = pending_frees_.newest_commit(gsn);
+  while (const auto oldest = snapshots_.oldest()) {
+    if (oldest->snapshot >= newest || !snapshots_.cancel(oldest->slot, oldest->snapshot)) {
+      break;
+    }
+    ++cancelled;
+  }
+  return cancelled;
+}
+
+// Versions
+
+void Transactions::collect_versions() noexcept {
+  const Gsn horizon = snapshots_.horizon();
+  for_each([&](Transaction& transaction) { transaction.collect(horizon); });
+}
+
+void Transactions::trim_idle() noexcept {
+  for_each([&](Transaction& transaction) {
+    if (parts_.slots.claim_exactly(transaction.slot())) {
+      transaction.trim();
+      parts_.slots.release(transaction.slot());
+    }
+  });
+}
+
+std::uint64_t Transactions::version_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for_each([&](const Transaction& transaction) { bytes += transaction.version_bytes(); });
+  return bytes;
+}
+
+bool Transactions::cancel_oldest_snapshot() noexcept {
+  Gsn oldest_version{std::numeric_limits<std::uint64_t>::max()};
+  for_each([&](const Transaction& transaction) {
+    oldest_version = std::min(oldest_version, transaction.oldest_version());
+  });
+  const auto oldest = snapshots_.oldest();
+  return oldest && oldest->snapshot < oldest_version && oldest_version <= parts_.clock.now() &&
+         snapshots_.cancel(oldest->slot, oldest->snapshot);
+}
+
 void Transactions::free_due() noexcept {
   try {
-    pending_frees_.run_due();
+    free_pending();
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): later, then
   }
 }

@@ -18,12 +18,15 @@
 
 #include "base/clock.h"
 #include "base/worker_slots.h"
+#include "buffer/buffer_pool.h"
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
 #include "txn/pending_frees.h"
 #include "txn/transaction.h"
 #include "txn/tree_directory.h"
+#include "txn/version_memory.h"
 #include "versioning/entry_memory.h"
+#include "versioning/snapshots.h"
 #include "wal/background_committer.h"
 #include "wal/log.h"
 
@@ -37,6 +40,7 @@ struct Parts {
   versioning::EntryMemory& entries;
   buffer::PageWriter& writer;
   buffer::SpaceMap& space;
+  buffer::BufferPool& pool;
   TreeDirectory& trees;
 };
 
@@ -45,15 +49,10 @@ struct TransactionOptions {
   std::chrono::milliseconds begin_patience{10'000};
   /// An asynchronous commit is on its way to disk at most this long after it was made.
   std::chrono::milliseconds asynchronous_interval{10};
+  /// What versions and all that belongs to them may take.
+  std::uint64_t version_bytes_max = std::uint64_t{16} << 20U;
   ExperimentalOptions experimental{};
 };
-
-/// Gives the slot back, after rolling back what has not ended.
-struct EndTransaction {
-  Transactions* owner = nullptr;
-  void operator()(Transaction* transaction) const noexcept;
-};
-using TransactionPtr = std::unique_ptr<Transaction, EndTransaction>;
 
 class Transactions {
  public:
@@ -62,14 +61,20 @@ class Transactions {
   Transactions(const Transactions&) = delete;
   Transactions& operator=(const Transactions&) = delete;
 
-  /// Throws too_many_transactions when no slot became free in time; bad_alloc.
-  [[nodiscard]] TransactionPtr begin(Durability durability = Durability::synchronous);
+  /// `use`: reads, of one that will write nothing: it then keeps less in memory. Throws
+  /// too_many_transactions when no slot became free in time; bad_alloc.
+  [[nodiscard]] TransactionPtr begin(Durability durability = Durability::synchronous,
+                                     Isolation isolation = Isolation::none,
+                                     SnapshotUse use = SnapshotUse::reads_and_writes);
 
   /// Waits until all transactions that have changed something, but for `except`, have ended; false
   /// if one has not in time. For whoever has made sure that later ones keep out of the way: each
   /// says that it changes something (oldest()) before it looks whether it may.
   [[nodiscard]] bool wait_for_writers(const Transaction& except,
                                       std::chrono::steady_clock::time_point until) const;
+
+  /// The clock: at least the timestamp of every commit that has returned.
+  [[nodiscard]] Gsn now() const noexcept { return parts_.clock.now(); }
 
   // For the checkpointer
 
@@ -80,9 +85,29 @@ class Transactions {
   /// Asks transactions whose changes may begin at or below `gsn` to end, and ends those that are
   /// idle. Returns how many there were.
   std::size_t cancel_older_than(Gsn gsn) noexcept;
+  /// Cancels the snapshots that keep pages from being freed whose records are not above `gsn`.
+  /// Returns how many.
+  std::size_t cancel_snapshots_for(Gsn gsn) noexcept;
   /// Frees what durable commits gave up. Errors are left to whoever needs space.
   void free_due() noexcept;
+  /// The same; throws failed.
+  void free_pending() { pending_frees_.run_due(snapshots_.horizon()); }
   [[nodiscard]] PendingFrees& pending_frees() noexcept { return pending_frees_; }
+
+  // Versions
+
+  /// Frees those that no snapshot needs, of all slots.
+  void collect_versions() noexcept;
+  /// Gives back what slots keep that nobody uses now.
+  void trim_idle() noexcept;
+  /// Frees what nobody needs of mapping tables: of pages in memory that are not in use, and of all
+  /// others.
+  void prune_tables() noexcept { parts_.pool.prune_attached(); }
+  /// False if that would free nothing.
+  [[nodiscard]] bool cancel_oldest_snapshot() noexcept;
+  /// Of versions, in whole pieces.
+  [[nodiscard]] std::uint64_t version_bytes() const noexcept;
+  [[nodiscard]] const VersionMemory& version_memory() const noexcept { return version_memory_; }
 
   /// Transactions that have not ended; each is exact, together they are no snapshot.
   [[nodiscard]] std::uint32_t active() const noexcept;
@@ -91,6 +116,9 @@ class Transactions {
   friend class Transaction;
   friend struct EndTransaction;
 
+  /// Of each slot that has been used: use(Transaction&).
+  template <class Use>
+  void for_each(Use&& use) const;
   [[nodiscard]] SlotId claim_slot();
   [[nodiscard]] Transaction& at(SlotId slot);
   void give_back(Transaction& transaction) noexcept;
@@ -101,6 +129,8 @@ class Transactions {
   std::unique_ptr<std::atomic<Transaction*>[]> by_slot_;
   std::mutex making_;
   std::vector<std::unique_ptr<Transaction>> owned_;  ///< protected by making_
+  versioning::Snapshots snapshots_;
+  VersionMemory version_memory_;
   const SlotId service_slot_;
   wal::TransactionLog service_log_;  ///< of pending_frees_
   PendingFrees pending_frees_;

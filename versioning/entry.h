@@ -26,10 +26,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/turn_latch.h"
 #include "versioning/entry_memory.h"
 
 namespace palimpsest::versioning {
@@ -37,8 +39,11 @@ namespace palimpsest::versioning {
 /// Names a writer among all that are active at the same time; 0 means "none".
 enum class WriterId : std::uint64_t {};
 inline constexpr WriterId kNoWriter{0};
+/// In a conflict: whoever has changed the record has committed, too late to be seen.
+inline constexpr WriterId kCommittedSince{std::numeric_limits<std::uint64_t>::max()};
 
 class Entry;
+class Version;
 
 struct EntryDeleter {
   EntryMemory* memory = nullptr;
@@ -61,12 +66,31 @@ class Entry {
   [[nodiscard]] static std::size_t hash_of(ByteView key) noexcept;
 
   [[nodiscard]] WriterId writer() const noexcept { return writer_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool is_empty() const noexcept { return writer() == kNoWriter; }
+  /// Whether nobody needs it; that stays so while the page is held exclusively. Whoever has made
+  /// the chain empty, under its latch, has left it then.
+  [[nodiscard]] bool is_empty() const noexcept {
+    return writer() == kNoWriter && newest_.load(std::memory_order_acquire) == nullptr &&
+           chain_latch_.is_free();
+  }
 
   /// Bytes of the page that the writer's change has freed and that nobody else may use before the
   /// writer has ended, so that undoing the change always fits. They mean nothing once the entry is
   /// empty.
   [[nodiscard]] std::uint32_t reserved_bytes() const noexcept { return reserved_bytes_; }
+
+  // The chain of its versions (version.h)
+
+  [[nodiscard]] TurnLatch& chain_latch() const noexcept { return chain_latch_; }
+  /// Whether there are versions; a hint without the latch.
+  [[nodiscard]] bool has_versions() const noexcept { return newest() != nullptr; }
+  /// Under the latch: the newest version, or null.
+  [[nodiscard]] Version* newest() const noexcept { return newest_.load(std::memory_order_relaxed); }
+  /// Under the latch.
+  void set_newest(Version* version) noexcept { newest_.store(version, std::memory_order_release); }
+  /// For who has a version in the chain: its table's.
+  [[nodiscard]] EmptyCounter& counter() const noexcept {
+    return *counter_.load(std::memory_order_relaxed);
+  }
 
   /// For the owner, once: the writer has ended. No latch is needed; the entry may be freed at any
   /// moment from here on.
@@ -99,6 +123,8 @@ class Entry {
   std::uint32_t reserved_bytes_ = 0;
   std::uint16_t key_size_ = 0;
   std::uint16_t key_capacity_;
+  mutable TurnLatch chain_latch_;
+  std::atomic<Version*> newest_{nullptr};
 };
 
 }  // namespace palimpsest::versioning

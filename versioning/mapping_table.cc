@@ -134,7 +134,7 @@ EntryPtr MappingTable::erase(Entry& entry) noexcept {
 }
 
 void MappingTable::take_over(Entry& entry, WriterId writer) noexcept {
-  PALIMPSEST_DEBUG_CHECK(entry.is_empty(), "only an empty entry is taken over");
+  PALIMPSEST_DEBUG_CHECK(entry.writer() == kNoWriter, "an entry has one writer");
   set_reserved(entry, 0);
   entry.writer_.store(writer, std::memory_order_relaxed);
 }
@@ -168,11 +168,15 @@ std::size_t MappingTable::prune(FunctionRef<void(EntryPtr)> taken) noexcept {
   const std::size_t before = count_;
   for (std::size_t at = 0; at < cell_count_;) {
     Entry* entry = cells_[at];
-    if (entry == nullptr || !entry->is_empty()) {
+    if (entry == nullptr || entry->writer() != kNoWriter) {
       ++at;
       continue;
     }
-    set_reserved(*entry, 0);
+    set_reserved(*entry, 0);  // nothing of it will be undone
+    if (!entry->is_empty()) {
+      ++at;
+      continue;
+    }
     remove_at(at);  // another one may stand here now
     taken(EntryPtr(entry, EntryDeleter{&memory_}));
   }

@@ -63,7 +63,8 @@ class MappingTable final : public buffer::Attached {
   /// Takes an entry out.
   [[nodiscard]] EntryPtr erase(Entry& entry) noexcept;
 
-  /// Gives an empty entry of this table to a writer; what was reserved for the last one is free.
+  /// Gives an entry of this table that has no writer to one; what was reserved for the last one is
+  /// free.
   void take_over(Entry& entry, WriterId writer) noexcept;
   /// Changes what is reserved for an entry of this table.
   void set_reserved(Entry& entry, std::uint32_t bytes) noexcept;

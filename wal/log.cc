@@ -146,13 +146,14 @@ void Log::reserve(SlotId slot, const LogNeed& need) {
   check(reserved, "nobody gave up");
 }
 
-Appended Log::append_commit(SlotId slot, Gsn at_least, RecordType type,
-                            ConstBytes payload) noexcept {
+Appended Log::append_commit(SlotId slot, Gsn at_least, RecordType type, ConstBytes payload,
+                            FunctionRef<void(Gsn timestamp)> drawn) noexcept {
   WorkerSlot& worker = slots_[slot];
   SlotState& state = *states_[raw(slot)].load(std::memory_order_relaxed);
   static_cast<void>(worker.begin_append(at_least));
   PALIMPSEST_SYNC_POINT("wal.commit.marked");
   const Gsn timestamp = worker.draw_timestamp(clock_);
+  drawn(timestamp);
   const Lsn lsn = state.log.append(type, timestamp, payload.size(), [&](MutableBytes into) {
     std::copy(payload.begin(), payload.end(), into.begin());
   });

@@ -96,8 +96,10 @@ class Log {
   }
 
   /// Appends a record that was reserved and whose GSN is a timestamp drawn from the clock, above
-  /// the slot's GSN and `at_least`: that of the transaction's other slots.
-  Appended append_commit(SlotId slot, Gsn at_least, RecordType type, ConstBytes payload) noexcept;
+  /// the slot's GSN and `at_least`: that of the transaction's other slots. drawn(timestamp) is
+  /// called before the record is written; it neither waits nor takes latches.
+  Appended append_commit(SlotId slot, Gsn at_least, RecordType type, ConstBytes payload,
+                         FunctionRef<void(Gsn timestamp)> drawn) noexcept;
 
   /// The transaction has ended: credit it did not use goes back, but for a little that the next one
   /// will want.

@@ -13,10 +13,10 @@ void TransactionLog::wait_for(const OperationNeed& need) {
   }
 }
 
-Gsn TransactionLog::append_commit() noexcept {
+Gsn TransactionLog::append_commit(FunctionRef<void(Gsn timestamp)> drawn) noexcept {
   PALIMPSEST_DEBUG_CHECK(has_changes(), "a commit record has something to commit");
   const Appended appended = log_.append_commit(
-      slot_, Gsn{0}, record_type(RecordRole::commit, BodyKind::none), ConstBytes());
+      slot_, Gsn{0}, record_type(RecordRole::commit, BodyKind::none), ConstBytes(), drawn);
   forget();
   return appended.gsn;
 }

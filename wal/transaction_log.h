@@ -129,8 +129,12 @@ class TransactionLog {
   /// Makes sure of the record that ends it, commit or rolled_back. Waits for rounds only, never for
   /// space. Throws failed.
   void reserve_end();
-  /// Ends it as committed, and returns its timestamp. It has changes.
-  Gsn append_commit() noexcept;
+  /// Ends it as committed, and returns its timestamp. It has changes. drawn(timestamp) as in
+  /// Log::append_commit().
+  Gsn append_commit(FunctionRef<void(Gsn timestamp)> drawn) noexcept;
+  Gsn append_commit() noexcept {
+    return append_commit([](Gsn) {});
+  }
 
   // Rolling back: for each change from next_to_undo() on, reserve_compensation(), then
   // append_compensation(); at last reserve_end(), append_rolled_back().

@@ -14,9 +14,13 @@ namespace palimpsest::detail {
 /// until the time is over. Returns the last outcome.
 template <class Write>
 Outcome autocommit(const DatabaseState& database, Write&& write) {
+  // One write onto the newest committed state: there is no older one that it could have seen.
+  const txn::Isolation isolation = database.isolation == txn::Isolation::none
+                                       ? txn::Isolation::none
+                                       : txn::Isolation::read_committed;
   const auto until = std::chrono::steady_clock::now() + database.autocommit_patience;
   for (Backoff backoff(0);; backoff.wait()) {
-    const txn::TransactionPtr transaction = database.begin();
+    const txn::TransactionPtr transaction = database.begin(Durability::by_default, isolation);
     Outcome outcome = write(*transaction);
     if (outcome) {
       transaction->commit();

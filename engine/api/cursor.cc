@@ -9,14 +9,17 @@
 namespace palimpsest {
 namespace detail {
 
-CursorState::CursorState(std::shared_ptr<const TableHandle> table, txn::Transaction* in,
+CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transaction* in,
                          std::string_view index, const Range& range, std::size_t rows_hint)
-    : table_(std::move(table)),
-      in_(in),
-      life_(in == nullptr ? 0 : in->life()),
-      rows_(index.empty()
-                ? std::make_unique<engine::RowCursor>(in, table_->table(), range, rows_hint)
-                : std::make_unique<engine::RowCursor>(in, table_->table(), index, range)) {}
+    : table_(std::move(table)) {
+  Reading reading(*table_, in, Reads::cursor);
+  in_ = reading.transaction();
+  life_ = in_ == nullptr ? 0 : in_->life();
+  const engine::TableAccess access = reading.access();
+  view_ = reading.give_view();
+  rows_ = index.empty() ? std::make_unique<engine::RowCursor>(access, range, rows_hint)
+                        : std::make_unique<engine::RowCursor>(access, index, range);
+}
 
 engine::RowCursor& CursorState::active() {
   if (in_ != nullptr && in_->life() != life_) {

@@ -8,6 +8,7 @@
 
 #include "palimpsest/table.h"
 
+#include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
 #include "engine/rows/row_cursor.h"
@@ -17,7 +18,7 @@ namespace palimpsest::detail {
 class CursorState {
  public:
   /// Over a table, or over the index of that name if it is not empty. Null `in`: in no transaction.
-  CursorState(std::shared_ptr<const TableHandle> table, txn::Transaction* in,
+  CursorState(std::shared_ptr<const TableHandle> table, const Transaction* in,
               std::string_view index, const Range& range, std::size_t rows_hint);
 
   [[nodiscard]] const engine::RowCursor& rows() const noexcept { return *rows_; }
@@ -26,8 +27,9 @@ class CursorState {
 
  private:
   std::shared_ptr<const TableHandle> table_;
-  const txn::Transaction* in_;
-  std::uint64_t life_;  ///< of in_, which may be another transaction by now
+  const txn::Transaction* in_ = nullptr;
+  txn::TransactionPtr view_;  ///< a snapshot of its own, or null
+  std::uint64_t life_ = 0;    ///< of in_, which may be another transaction by now
   std::unique_ptr<engine::RowCursor> rows_;
 };
 

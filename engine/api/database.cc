@@ -28,6 +28,7 @@ bool another_attempt_may_help(const Error& error) noexcept {
   switch (error.code()) {
     case ErrorCode::conflict:
     case ErrorCode::transaction_too_old:
+    case ErrorCode::snapshot_too_old:
     case ErrorCode::too_many_transactions: return true;
     default: return false;
   }
@@ -90,6 +91,7 @@ Database Database::open(const std::filesystem::path& directory, const Options& o
   state->options = effective.shown;
   state->memory_bytes = effective.database.memory_bytes;
   state->durability = effective.durability;
+  state->isolation = effective.isolation;
   state->autocommit_patience = options.autocommit_patience;
   state->pages = io::open_device(directory.string(), effective.device);
   if (!options.log_directory.empty()) {
@@ -120,11 +122,20 @@ Transaction Database::begin(const TransactionOptions& options) {
   auto state = std::make_unique<detail::TransactionState>();
   state->database = state_.get();
   state->read_only = options.read_only;
-  state->transaction = state_->begin(options.durability);
+  state->transaction = state_->begin(
+      options.durability, engine::isolation_of(options.isolation, state_->isolation),
+      options.read_only ? txn::SnapshotUse::reads : txn::SnapshotUse::reads_and_writes);
   return Transaction(std::move(state));
 }
 
 // Tables
+
+namespace {
+
+/// Of definitions: they change what is there when their turn has come, and have waited long enough.
+const RunOptions kAlone{.transaction = {.isolation = Isolation::read_committed}, .attempts_max = 1};
+
+}  // namespace
 
 void Database::prefetch(std::span<const Place> places) const {
   engine::SoughtLeaves leaves;
@@ -163,24 +174,20 @@ std::vector<TableSchema> Database::tables() const {
 }
 
 Table Database::create_table(const TableSchema& schema) {
-  run([&](Transaction& transaction) { transaction.create_table(schema).require(); },
-      {.attempts_max = 1});
+  run([&](Transaction& transaction) { transaction.create_table(schema).require(); }, kAlone);
   return table(schema.name);
 }
 
 void Database::drop_table(std::string_view table) {
-  run([&](Transaction& transaction) { transaction.drop_table(table).require(); },
-      {.attempts_max = 1});
+  run([&](Transaction& transaction) { transaction.drop_table(table).require(); }, kAlone);
 }
 
 void Database::create_index(std::string_view table, const IndexSchema& schema) {
-  run([&](Transaction& transaction) { transaction.create_index(table, schema).require(); },
-      {.attempts_max = 1});
+  run([&](Transaction& transaction) { transaction.create_index(table, schema).require(); }, kAlone);
 }
 
 void Database::drop_index(std::string_view table, std::string_view index) {
-  run([&](Transaction& transaction) { transaction.drop_index(table, index).require(); },
-      {.attempts_max = 1});
+  run([&](Transaction& transaction) { transaction.drop_index(table, index).require(); }, kAlone);
 }
 
 // Looking

@@ -23,15 +23,20 @@ class DatabaseState {
   std::vector<EffectiveOption> options;
   std::uint64_t memory_bytes = 0;
   txn::Durability durability = txn::Durability::synchronous;
+  txn::Isolation isolation = txn::Isolation::snapshot;
   std::chrono::milliseconds autocommit_patience{0};
 
-  [[nodiscard]] txn::TransactionPtr begin(Durability wanted = Durability::by_default) const {
+  [[nodiscard]] txn::TransactionPtr begin(
+      Durability wanted, txn::Isolation isolated,
+      txn::SnapshotUse use = txn::SnapshotUse::reads_and_writes) const {
     switch (wanted) {
-      case Durability::synchronous: return engine->begin(txn::Durability::synchronous);
-      case Durability::asynchronous: return engine->begin(txn::Durability::asynchronous);
+      case Durability::synchronous:
+        return engine->begin(txn::Durability::synchronous, isolated, use);
+      case Durability::asynchronous:
+        return engine->begin(txn::Durability::asynchronous, isolated, use);
       case Durability::by_default: break;
     }
-    return engine->begin(durability);
+    return engine->begin(durability, isolated, use);
   }
 };
 

@@ -21,11 +21,14 @@ constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
 // What options that are left open become.
 constexpr std::uint64_t kShareOfMemory = 4;
+constexpr std::uint64_t kVersionsShareOfMemory = 16;
 constexpr std::uint64_t kOwnLogBytesMin = 256 * kMiB;
 constexpr std::uint64_t kOwnLogBytesMax = 4 * kGiB;
 constexpr std::size_t kOwnRecoveryThreadsMax = 16;
 
 // Limits that are not another folder's.
+constexpr std::uint64_t kVersionBytesMin = kMiB / 4;
+constexpr std::uint64_t kVersionsShareMost = 2;
 constexpr std::uint64_t kLogBytesMax = 1024 * kGiB;
 constexpr std::uint64_t kSegmentBytes = 16 * kMiB;
 constexpr std::uint64_t kSegmentsOfSmallLogs = 16;
@@ -101,8 +104,10 @@ class Reckoning {
   [[nodiscard]] std::uint32_t page_bytes_in_effect() const;
   [[nodiscard]] std::string memory_of_machine(std::uint64_t least);
   void memory(std::uint32_t page_bytes);
+  void versions();
   void files(std::uint32_t page_bytes);
   void commits();
+  void isolation();
   void log(std::uint32_t page_bytes);
   void recovery();
   void transactions();
@@ -150,6 +155,21 @@ void Reckoning::memory(std::uint32_t page_bytes) {
     effective_.database.memory_bytes = options_.memory_bytes;
   }
   show("memory_bytes", text_of(effective_.database.memory_bytes), std::move(reason));
+  versions();
+}
+
+void Reckoning::versions() {
+  const std::uint64_t memory = effective_.database.memory_bytes;
+  const bool open = options_.version_bytes_max == 0;
+  const std::uint64_t bytes = open ? std::max(memory / kVersionsShareOfMemory, kVersionBytesMin)
+                                   : options_.version_bytes_max;
+  if (!open) {
+    require_between("version_bytes_max", bytes, kVersionBytesMin, memory / kVersionsShareMost,
+                    ", half of the memory at most");
+  }
+  effective_.database.version_bytes_max = bytes;
+  show("version_bytes_max", text_of(bytes),
+       open ? "a sixteenth of the memory, at least 256 KiB" : "set");
 }
 
 void Reckoning::files(std::uint32_t page_bytes) {
@@ -173,11 +193,29 @@ void Reckoning::commits() {
       asynchronous ? txn::Durability::asynchronous : txn::Durability::synchronous;
   show("durability", asynchronous ? "asynchronous" : "synchronous",
        asynchronous ? "set" : "default");
+  isolation();
   require_between("asynchronous_interval", options_.asynchronous_interval,
                   std::chrono::milliseconds(1), kIntervalMax);
   effective_.database.transactions.asynchronous_interval = options_.asynchronous_interval;
   show_as_it_is("asynchronous_interval", options_.asynchronous_interval,
                 default_.asynchronous_interval);
+}
+
+void Reckoning::isolation() {
+  const Isolation wanted =
+      options_.isolation == Isolation::by_default ? default_.isolation : options_.isolation;
+  if (!options_.experimental.write_conflicts && wanted == default_.isolation) {
+    effective_.isolation = txn::Isolation::none;
+    show("isolation", "none", "write conflicts are not noticed");
+    return;
+  }
+  effective_.isolation = isolation_of(wanted, txn::Isolation::snapshot);
+  show("isolation", std::string(txn::name_of(effective_.isolation)),
+       wanted == default_.isolation ? "default" : "set");
+  if (!options_.experimental.write_conflicts && effective_.isolation != txn::Isolation::none) {
+    refuse("isolation", std::string(txn::name_of(effective_.isolation)),
+           "it is none if write conflicts are not noticed (experimental.write_conflicts)");
+  }
 }
 
 /// Small logs have small segments, so that space comes back before most of it is used.
@@ -259,6 +297,16 @@ static_assert(static_cast<int>(palimpsest::RecoveryPhase::analysis) ==
               "the public phases are the engine's");
 
 }  // namespace
+
+txn::Isolation isolation_of(Isolation wanted, txn::Isolation by_default) noexcept {
+  switch (wanted) {
+    case Isolation::none: return txn::Isolation::none;
+    case Isolation::read_committed: return txn::Isolation::read_committed;
+    case Isolation::snapshot: return txn::Isolation::snapshot;
+    case Isolation::by_default: break;
+  }
+  return by_default;
+}
 
 EffectiveOptions effective_options(const Options& options, const io::Machine& machine) {
   return Reckoning(options, machine).run();

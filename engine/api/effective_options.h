@@ -23,9 +23,13 @@ struct EffectiveOptions {
   io::DeviceOptions device;
   /// Of transactions that do not say it.
   txn::Durability durability = txn::Durability::synchronous;
+  txn::Isolation isolation = txn::Isolation::snapshot;
   /// In the order of Options.
   std::vector<EffectiveOption> shown;
 };
+
+/// What a transaction that wants this gets.
+[[nodiscard]] txn::Isolation isolation_of(Isolation wanted, txn::Isolation by_default) noexcept;
 
 /// Throws invalid_argument for what no option can be.
 [[nodiscard]] EffectiveOptions effective_options(const Options& options,

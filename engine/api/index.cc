@@ -1,6 +1,7 @@
 #include "palimpsest/table.h"
 
 #include "engine/api/cursor_state.h"
+#include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
 #include "engine/rows/table_reads.h"
@@ -19,22 +20,20 @@ IndexSchema Index::schema() const {
 
 std::optional<Row> Index::get_in(const Transaction* in, const Key& key) const {
   std::optional<Row> row;
-  const detail::InTransaction by = table_->reader(in);
-  engine::TableReads(by.get(), table_->table()).read_by_index(name_, key, [&](const RowView& view) {
+  const detail::Reading reading(*table_, in, detail::Reads::several);
+  engine::TableReads(reading.access()).read_by_index(name_, key, [&](const RowView& view) {
     row.emplace(view);
   });
   return row;
 }
 
 Cursor Index::cursor_in(const Transaction* in, const Range& range) const {
-  const detail::InTransaction by = table_->reader(in);
-  return Cursor(std::make_unique<detail::CursorState>(table_, by.get(), name_, range, kRowsHint));
+  return Cursor(std::make_unique<detail::CursorState>(table_, in, name_, range, kRowsHint));
 }
 
 Cursor Table::cursor_in(const Transaction* in, const Range& range, std::size_t rows_hint) const {
-  const detail::InTransaction by = handle_->reader(in);
-  return Cursor(std::make_unique<detail::CursorState>(handle_, by.get(), std::string_view(), range,
-                                                      rows_hint));
+  return Cursor(
+      std::make_unique<detail::CursorState>(handle_, in, std::string_view(), range, rows_hint));
 }
 
 }  // namespace palimpsest

@@ -20,8 +20,7 @@ std::string what(OutcomeKind kind, const Outcome::Place& place) {
     case OutcomeKind::done: return " done";
     case OutcomeKind::exists: return key + " exists";
     case OutcomeKind::absent: return key + " does not exist";
-    case OutcomeKind::conflict:
-      return key + " has been changed by a transaction that has not ended";
+    case OutcomeKind::conflict: return key + " has been changed by another transaction";
   }
   return " has an outcome that is unknown";
 }

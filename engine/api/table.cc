@@ -7,6 +7,7 @@
 #include "palimpsest/error.h"
 
 #include "engine/api/autocommit.h"
+#include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
 #include "engine/rows/table_reads.h"
@@ -83,19 +84,25 @@ std::optional<Row> Table::get_in(const Transaction* in, const Key& key) const {
 }
 
 bool Table::read_in(const Transaction* in, const Key& key, ReadRow use) const {
-  const detail::InTransaction by = handle_->reader(in);
-  return engine::TableReads(by.get(), handle_->table()).read(key, use);
+  detail::Reading reading(*handle_, in, detail::Reads::one_row);
+  if (reading.may_read_settled()) {
+    if (const auto found = engine::TableReads(reading.access()).read_settled(key, use)) {
+      return *found;
+    }
+    reading.take_snapshot();
+  }
+  return engine::TableReads(reading.access()).read(key, use);
 }
 
 void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadRows use) const {
-  const detail::InTransaction by = handle_->reader(in);
-  engine::TableReads(by.get(), handle_->table()).read_many(keys, use);
+  const detail::Reading reading(*handle_, in, detail::Reads::several);
+  engine::TableReads(reading.access()).read_many(keys, use);
 }
 
 void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
                      Direction direction) const {
-  const detail::InTransaction by = handle_->reader(in);
-  engine::TableReads(by.get(), handle_->table()).visit(range, visit, direction);
+  const detail::Reading reading(*handle_, in, detail::Reads::range);
+  engine::TableReads(reading.access()).visit(range, visit, direction);
 }
 
 // Writing

@@ -40,7 +40,7 @@ std::unique_ptr<const TableDefinition> StoredDefinitions::read(ByteView name, By
   auto definition = std::make_unique<TableDefinition>();
   definition->rows = take(stored.schema.name, stored.tree);
   for (const StoredIndex& index : stored.indexes) {
-    definition->indexes.push_back(take(stored.schema.name, index.tree));
+    definition->add_index(*take(stored.schema.name, index.tree));
   }
   definition->format = std::make_shared<const TableFormat>(std::move(stored));
   return definition;

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "btree/cursor.h"
+#include "btree/seen_record.h"
 #include "engine/definitions/index_build.h"
 #include "engine/tables/schema_format.h"
 
@@ -120,7 +121,7 @@ void TableCatalog::release_name(const Transaction& by, const TablePtr& made) noe
 
 // A table that was made counts now, one that was dropped has no name any more; mutex_ held.
 void TableCatalog::end_name(const TablePtr& table, bool committed) noexcept {
-  table->end_change(committed);
+  table->end_change(committed, transactions_.now());
   const auto named = names_.find(table->name());
   if (named == names_.end()) {
     return;
@@ -286,7 +287,10 @@ Outcome TableCatalog::drop_table(Transaction& by, std::string_view name) {
       trees.push_back(dropped.rows);
       prepare_drop(by, trees.size());
       const btree::WriteOutcome outcome = tables_tree(by).remove(context, name);
-      check(outcome.existed && !outcome.conflict, "a table that is there has a record");
+      if (outcome.conflict) {
+        return outcome_at(OutcomeKind::conflict, name);
+      }
+      check(outcome.existed, "a table that is there has a record");
       claimed.table->change_to(nullptr);
       drop_trees(by, trees);
     }
@@ -313,20 +317,29 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
   if (before.format->find_index(schema.name)) {
     return outcome_at(OutcomeKind::exists, name, schema.name);
   }
+  // The index will say what rows are now, and its maker see them as they were.
+  if (context.versions != nullptr &&
+      btree::any_changed_since(before.rows->descent(), context.viewer)) {
+    return outcome_at(OutcomeKind::conflict, name);
+  }
   BTree& tree = take_tree(by);
   try {
     StoredTable stored = before.format->stored();
     stored.indexes.push_back({.schema = schema, .tree = tree.id()});
     const std::string record = encode_table(stored);
     auto definition = definition_of(std::move(stored), before);
-    definition->indexes.push_back(&tree);
+    definition->add_index(tree);
     if (auto key = build_index(transactions_, by, *definition, definition->indexes.size() - 1)) {
       give_tree_back(by, tree);
       return {OutcomeKind::exists,
               {.table = std::string(name), .index = schema.name, .key = *std::move(key)}};
     }
     const btree::WriteOutcome outcome = tables_tree(by).update(context, name, record);
-    check(outcome.existed && !outcome.conflict, "a table that is there has a record");
+    if (outcome.conflict) {
+      give_tree_back(by, tree);
+      return outcome_at(OutcomeKind::conflict, name);
+    }
+    check(outcome.existed, "a table that is there has a record");
     claimed.table->change_to(std::move(definition));
   } catch (...) {
     give_tree_back(by, tree);
@@ -353,10 +366,13 @@ Outcome TableCatalog::drop_index(Transaction& by, std::string_view name, std::st
     const std::string record = encode_table(stored);
     auto definition = definition_of(std::move(stored), before);
     BTree* const dropped = before.indexes[*number];
-    definition->indexes.erase(definition->indexes.begin() + at);
+    definition->remove_index(*number);
     prepare_drop(by, 1);
     const btree::WriteOutcome outcome = tables_tree(by).update(context, name, record);
-    check(outcome.existed && !outcome.conflict, "a table that is there has a record");
+    if (outcome.conflict) {
+      return outcome_at(OutcomeKind::conflict, name);
+    }
+    check(outcome.existed, "a table that is there has a record");
     claimed.table->change_to(std::move(definition));
     drop_trees(by, {&dropped, 1});
     return {};

@@ -37,6 +37,18 @@ struct TableDefinition {
   std::shared_ptr<const TableFormat> format;
   btree::BTree* rows = nullptr;
   std::vector<btree::BTree*> indexes;  ///< in the order of the format's
+  /// By index: the clock when it began to count. Older snapshots see rows that have no entry in it.
+  std::vector<std::shared_ptr<std::atomic<Gsn>>> index_since;
+
+  void add_index(btree::BTree& tree) {
+    indexes.push_back(&tree);
+    index_since.push_back(std::make_shared<std::atomic<Gsn>>());
+  }
+  void remove_index(std::size_t number) {
+    const auto at = static_cast<std::ptrdiff_t>(number);
+    indexes.erase(indexes.begin() + at);
+    index_since.erase(index_since.begin() + at);
+  }
 
   [[nodiscard]] bool has(const btree::BTree& tree) const noexcept {
     return &tree == rows || std::find(indexes.begin(), indexes.end(), &tree) != indexes.end();
@@ -87,10 +99,14 @@ class TableState {
     }
     changed_.store(changed, std::memory_order_release);
   }
-  /// The change counts for all, or for nobody.
-  void end_change(bool committed) noexcept {
+  /// The change counts for all, or for nobody. `now`: the clock.
+  void end_change(bool committed, Gsn now = {}) noexcept {
     if (committed) {
       const TableDefinition* const changed = changed_.load(std::memory_order_relaxed);
+      if (const TableDefinition* const before = current_.load(std::memory_order_relaxed);
+          changed != nullptr && before != nullptr) {
+        begin_to_count(*changed, *before, now);
+      }
       current_.store(changed, std::memory_order_release);
     }
     definer_.store(nullptr);
@@ -98,6 +114,17 @@ class TableState {
   [[nodiscard]] const txn::Transaction* definer() const noexcept { return definer_.load(); }
 
  private:
+  static void begin_to_count(const TableDefinition& changed, const TableDefinition& before,
+                             Gsn now) noexcept {
+    for (std::size_t number = 0; number < changed.indexes.size(); ++number) {
+      const auto& since = changed.index_since[number];
+      if (std::find(before.index_since.begin(), before.index_since.end(), since) ==
+          before.index_since.end()) {
+        since->store(now, std::memory_order_relaxed);  // published with the definition
+      }
+    }
+  }
+
   const std::string name_;
   std::atomic<const TableDefinition*> current_{nullptr};
   std::atomic<const TableDefinition*> changed_{nullptr};  ///< meaningful while there is a definer_

@@ -9,18 +9,15 @@ constexpr std::size_t kEntriesHint = 8;
 
 }  // namespace
 
-RowCursor::RowCursor(txn::Transaction* in, const TableState& table, const Range& range,
-                     std::size_t rows_hint)
-    : RowCursor(TableAccess(in, table), std::nullopt, range, rows_hint) {}
+RowCursor::RowCursor(const TableAccess& access, const Range& range, std::size_t rows_hint)
+    : RowCursor(access, std::nullopt, range, rows_hint) {}
 
-RowCursor::RowCursor(txn::Transaction* in, const TableState& table, std::string_view index,
-                     const Range& range)
-    : RowCursor(TableAccess(in, table), TableAccess(in, table).format().require_index(index), range,
-                kEntriesHint) {}
+RowCursor::RowCursor(const TableAccess& access, std::string_view index, const Range& range)
+    : RowCursor(access, access.require_index(index), range, kEntriesHint) {}
 
-RowCursor::RowCursor(TableAccess access, std::optional<std::size_t> index, const Range& range,
-                     std::size_t rows_hint)
-    : access_(access), index_(index), cursor_(tree(), rows_hint) {
+RowCursor::RowCursor(const TableAccess& access, std::optional<std::size_t> index,
+                     const Range& range, std::size_t rows_hint)
+    : access_(access), index_(index), cursor_(tree(), rows_hint, access.viewer()) {
   const EncodedRange encoded(space(), range);
   lower_ = encoded.keys().lower;
   upper_ = encoded.keys().upper;
@@ -79,7 +76,7 @@ bool RowCursor::read_row_of_entry() {
   if (!key || key->empty() || key->size() > access_.key_space().bytes_max()) {
     refuse_damaged_index(access_.format(), *index_, "an entry names no primary key");
   }
-  const bool found = access_.rows().lookup(*key, read_);
+  const bool found = access_.rows().lookup(*key, read_, nullptr, access_.viewer());
   access_.confirm_rows();
   if (found) {
     require_fitting(access_.format(), *key, read_);

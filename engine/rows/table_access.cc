@@ -10,8 +10,8 @@ void refuse_missing_table(const TableState& table) {
   throw Error(ErrorCode::not_found, fmt::format("there is no table \"{}\"", table.name()));
 }
 
-TableAccess::TableAccess(txn::Transaction* in, const TableState& table)
-    : in_(in), table_(&table), definition_(table.visible_to(in)) {
+TableAccess::TableAccess(txn::Transaction* in, const TableState& table, txn::Transaction* view)
+    : in_(in), view_(view), table_(&table), definition_(table.visible_to(in)) {
   if (definition_ == nullptr) [[unlikely]] {
     refuse_missing_table(table);
   }
@@ -20,6 +20,19 @@ TableAccess::TableAccess(txn::Transaction* in, const TableState& table)
 void TableAccess::refuse_missing_index(std::string_view name) const {
   throw Error(ErrorCode::not_found,
               fmt::format("table \"{}\" has no index \"{}\"", table_->name(), name));
+}
+
+// Rows that are gone since then have no entry in it, and older snapshots see them.
+std::size_t TableAccess::require_index(std::string_view name) const {
+  const std::size_t number = format().require_index(name);
+  const Gsn since = definition_->index_since[number]->load(std::memory_order_relaxed);
+  if (const versioning::Viewer* const viewer = this->viewer();
+      viewer != nullptr && viewer->snapshot < since) [[unlikely]] {
+    throw Error(ErrorCode::not_found,
+                fmt::format("table \"{}\" had no index \"{}\" when the transaction began",
+                            table_->name(), name));
+  }
+  return number;
 }
 
 // A tree may have become that of another index of the same table.

@@ -26,15 +26,24 @@ namespace palimpsest::engine {
 
 class TableAccess {
  public:
-  /// Null `in`: in no transaction. Both outlive it.
-  TableAccess(txn::Transaction* in, const TableState& table);
+  /// Null `in`: in no transaction. `view`: another one, by whose view it reads instead of its own.
+  /// All outlive it.
+  TableAccess(txn::Transaction* in, const TableState& table, txn::Transaction* view = nullptr);
 
   [[nodiscard]] txn::Transaction* transaction() const noexcept { return in_; }
+  /// Whose view reads have; null: the newest state.
+  [[nodiscard]] const versioning::Viewer* viewer() const noexcept {
+    const txn::Transaction* const by = view_ != nullptr ? view_ : in_;
+    return by == nullptr ? nullptr : by->viewer();
+  }
   [[nodiscard]] const TableFormat& format() const noexcept { return *definition_->format; }
   [[nodiscard]] const btree::BTree& rows() const noexcept { return *definition_->rows; }
   [[nodiscard]] const btree::BTree& index(std::size_t number) const noexcept {
     return *definition_->indexes[number];
   }
+  /// The number of the index of that name. Throws not_found if there is none, or was none when what
+  /// is seen was taken.
+  [[nodiscard]] std::size_t require_index(std::string_view name) const;
   [[nodiscard]] KeySpace key_space() const noexcept { return {format(), rows()}; }
   [[nodiscard]] KeySpace index_space(std::size_t number) const noexcept {
     return {format(), number, index(number)};
@@ -43,7 +52,16 @@ class TableAccess {
   /// Calls call(), which looks at trees, within the transaction, if there is one.
   template <class Call>
   decltype(auto) read(Call&& call) const {
+    if (view_ != nullptr) {
+      return in_->read([&] { return view_->read(call); });
+    }
     return in_ != nullptr ? in_->read(call) : call();
+  }
+  /// Within read(): throws snapshot_too_old if what it has seen since is void.
+  void confirm_view() const {
+    if (const txn::Transaction* const by = view_ != nullptr ? view_ : in_) {
+      by->require_view();
+    }
   }
   /// After reading the rows, also under the latch of their leaf: they were the table's.
   void confirm_rows() const {
@@ -63,6 +81,7 @@ class TableAccess {
   [[noreturn]] void refuse_missing_index(std::string_view name) const;
 
   txn::Transaction* in_;
+  txn::Transaction* view_;
   const TableState* table_;
   const TableDefinition* definition_;
 };

@@ -11,6 +11,7 @@
 
 #include "btree/key_bytes.h"
 #include "btree/leaf_walk.h"
+#include "btree/seen_record.h"
 #include "engine/rows/row_copy.h"
 #include "engine/rows/row_messages.h"
 
@@ -31,9 +32,16 @@ class RowVisit {
     KeyMemory resumed;
     for (;;) {
       stopped_at_large_ = false;
-      btree::visit_leaves(access_.rows().descent(), range, direction_,
-                          [this](const btree::LeafView& leaf, btree::SlotIndex first,
-                                 btree::SlotIndex last) { return visit_leaf(leaf, first, last); });
+      btree::visit_seen(
+          access_.rows().descent(), range, direction_, access_.viewer(),
+          [this](const btree::LeafView& leaf, btree::SlotIndex first, btree::SlotIndex last) {
+            return visit_leaf(leaf, first, last);
+          },
+          [this](const btree::LeafView& leaf, const btree::LeafRecord& record) {
+            access_.confirm_rows();
+            access_.confirm_view();
+            return visit_record(leaf.prefix(), record);
+          });
       if (!stopped_at_large_) {
         if (!stopped_) {
           access_.confirm_rows();  // of a table that is gone, there was nothing to be shown
@@ -60,19 +68,26 @@ class RowVisit {
   [[nodiscard]] bool visit_leaf(const btree::LeafView& leaf, btree::SlotIndex first,
                                 btree::SlotIndex last) {
     access_.confirm_rows();
+    access_.confirm_view();
     const ByteView prefix = leaf.prefix();
     const bool forward = direction_ == btree::Direction::forward;
     for (btree::SlotIndex number = 0; number < last - first; ++number) {
-      const btree::LeafRecord record = leaf.record(forward ? first + number : last - 1 - number);
-      key_.assign_clamped(prefix, record.suffix);
-      if ((record.flags & btree::kLargeValue) != 0) [[unlikely]] {
-        stopped_at_large_ = true;
+      if (!visit_record(prefix, leaf.record(forward ? first + number : last - 1 - number))) {
         return false;
       }
-      if (!show(record.value)) {
-        stopped_ = true;
-        return false;
-      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool visit_record(ByteView prefix, const btree::LeafRecord& record) {
+    key_.assign_clamped(prefix, record.suffix);
+    if ((record.flags & btree::kLargeValue) != 0) [[unlikely]] {
+      stopped_at_large_ = true;
+      return false;
+    }
+    if (!show(record.value)) {
+      stopped_ = true;
+      return false;
     }
     return true;
   }
@@ -80,8 +95,9 @@ class RowVisit {
   /// The row at key_, with no leaf latched. Whether to go on.
   [[nodiscard]] bool visit_large() {
     std::string row;
-    const bool found = access_.rows().lookup(key_.view(), row);
+    const bool found = access_.rows().lookup(key_.view(), row, nullptr, access_.viewer());
     access_.confirm_rows();
+    access_.confirm_view();
     return !found || show(row);
   }
 
@@ -158,7 +174,8 @@ bool TableReads::read_encoded(ByteView key, ReadRow use, btree::LastLeaf* last) 
   }
   RowCopy row;
   const bool found = access_.read([&] {
-    const bool is_there = rows.lookup_with(key, [&](ByteView bytes) { row.assign(bytes); }, last);
+    const bool is_there =
+        rows.lookup_with(key, [&](ByteView bytes) { row.assign(bytes); }, last, access_.viewer());
     access_.confirm_rows();
     return is_there;
   });
@@ -171,6 +188,19 @@ bool TableReads::read_encoded(ByteView key, ReadRow use, btree::LastLeaf* last) 
 bool TableReads::read(const Key& key, ReadRow use) const {
   KeyMemory memory;
   return read_encoded(access_.key_space().whole(key, memory), use, nullptr);
+}
+
+std::optional<bool> TableReads::read_settled(const Key& key, ReadRow use) const {
+  KeyMemory memory;
+  const ByteView encoded = access_.key_space().whole(key, memory);
+  const auto found = access_.rows().lookup_settled(encoded, [&](ByteView bytes) {
+    access_.confirm_rows();
+    show(encoded, bytes, use);
+  });
+  if (found.has_value() && !*found) {
+    access_.confirm_rows();
+  }
+  return found;
 }
 
 void TableReads::read_many(std::span<const Key> keys, ReadRows use) const {
@@ -187,7 +217,7 @@ void TableReads::visit(const Range& range, VisitRow visit, Direction direction) 
 }
 
 bool TableReads::read_by_index(std::string_view index, const Key& key, ReadRow use) const {
-  const std::size_t number = access_.format().require_index(index);
+  const std::size_t number = access_.require_index(index);
   if (!access_.format().indexes()[number].codec.is_unique()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("table \"{}\", index \"{}\": a row is got by a unique index only",
@@ -202,7 +232,8 @@ bool TableReads::read_by_index(std::string_view index, const Key& key, ReadRow u
   btree::KeyBuffer primary_key;
   const bool has_entry = access_.read([&] {
     const bool found = access_.index(number).lookup_with(
-        entry, [&](ByteView value) { primary_key.assign_clamped(value, ByteView()); });
+        entry, [&](ByteView value) { primary_key.assign_clamped(value, ByteView()); }, nullptr,
+        access_.viewer());
     access_.confirm_index(number);
     return found;
   });

@@ -6,8 +6,8 @@
 // neither block nor use the engine. A large row is not in its leaf: visit() lets the leaf go, reads
 // it, shows it, and goes on behind it.
 //
-// Isolation `none`: by an index, the entry is read first and then its row, as it is by then; a row
-// that is gone by then is not there.
+// By an index, the entry is read first and then its row: of one snapshot, if the access has a view.
+// Without one, the row is read as it is by then, and is not there if it is gone.
 // Latching: no latch but the owner latch while pages are read; none while the caller looks at rows,
 //           but for visit(). Failure: Error not_found, if the table was dropped meanwhile (nobody
 //           sees what was read then); corruption for rows that are damaged; what trees throw.
@@ -28,9 +28,11 @@ namespace palimpsest::engine {
 
 class TableReads {
  public:
-  /// Null `in`: in no transaction. Both outlive it. Throws not_found.
-  TableReads(txn::Transaction* in, const TableState& table) : access_(in, table) {}
+  explicit TableReads(const TableAccess& access) : access_(access) {}
 
+  /// In no transaction: whether there is such a row, if its newest state is known to be committed;
+  /// nothing, and nothing was shown, otherwise.
+  std::optional<bool> read_settled(const Key& key, ReadRow use) const;
   /// False if there is no such row.
   bool read(const Key& key, ReadRow use) const;
   /// Brings the pages of all keys into memory first, their reads overlapping.

@@ -5,8 +5,9 @@
 //   }
 //
 // A new cursor stands on the first row of its range. It copies rows ahead of the caller, as many as
-// hinted at first and twice as many each time it goes on; it holds no latch between calls. It is no
-// snapshot under isolation `none`: it shows each row as it was when it was copied.
+// hinted at first and twice as many each time it goes on; it holds no latch between calls. It shows
+// what its transaction sees; under read_committed, and in no transaction, what had been committed
+// when it was opened; under `none` each row as it was when it was copied.
 // Of an index it shows the rows in the index's order, each read when it is reached.
 // Thread-safety: belongs to one thread; a transaction it was opened in must be active whenever it
 // goes on (invalid_argument). Failure: as reading; the cursor can be positioned again.

@@ -81,8 +81,9 @@ class Database {
   [[nodiscard]] Transaction begin(const TransactionOptions& options = {});
 
   /// Calls body(Transaction&) and commits; returns what the body returns. If the body or the commit
-  /// throws an Error conflict, transaction_too_old or too_many_transactions, everything is rolled
-  /// back and the body is called again, after a while; any other exception rolls back and goes on.
+  /// throws an Error conflict, transaction_too_old, snapshot_too_old or too_many_transactions,
+  /// everything is rolled back and the body is called again, after a while; any other exception
+  /// rolls back and goes on.
   /// A body that wants nothing to happen calls rollback() itself.
   template <class Body>
   std::invoke_result_t<Body&, Transaction&> run(Body&& body, const RunOptions& options = {}) {

@@ -31,6 +31,8 @@ enum class ErrorCode : std::uint8_t {
   transaction_too_old,    ///< it held back the log for too long and is rolled back; try it again
   too_many_transactions,  ///< as many are active as Options allow, and none ended in time
   conflict,  ///< another transaction has changed it and has not ended; roll back and try again
+  snapshot_too_old,         ///< what the transaction sees is remembered no longer; try it again
+  version_budget_exceeded,  ///< one transaction changes more rows than can be remembered
 };
 
 /// The code's name, as it is spelled in `ErrorCode`.

@@ -34,6 +34,10 @@ struct Options {
   /// Bytes for everything the database keeps in memory. 0: a quarter of the machine's memory, or of
   /// what its control group allows.
   std::uint64_t memory_bytes = 0;
+  /// Bytes of `memory_bytes` for versions: what is remembered of rows as they were, for those who
+  /// still see them so. 0: a sixteenth. When they run out, the transaction with the oldest snapshot
+  /// gets snapshot_too_old, or one whose own changes take half of them version_budget_exceeded.
+  std::uint64_t version_bytes_max = 0;
   /// Make the database if the directory has none.
   bool create_if_missing = true;
   /// Make it, or throw already_exists.
@@ -43,8 +47,9 @@ struct Options {
   /// Where the log is kept, if not beside the pages: another device.
   std::filesystem::path log_directory{};
 
-  /// Of transactions that do not say it.
+  /// Of transactions that do not say it, and of calls without one.
   Durability durability = Durability::synchronous;
+  Isolation isolation = Isolation::snapshot;
   /// An asynchronous commit is on its way to disk at most this long after it was made.
   std::chrono::milliseconds asynchronous_interval{10};
   /// Most log there is; bounds how much all open transactions can change. At most 1 TiB;

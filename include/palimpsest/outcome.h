@@ -23,7 +23,8 @@ enum class OutcomeKind : std::uint8_t {
   done = 1,
   exists,    ///< a row with that key, or with these values in a unique index, is there
   absent,    ///< no row has that key
-  conflict,  ///< a transaction that has not ended has changed it: end this one, and try it again
+  conflict,  ///< another transaction has changed it, and has not ended or committed too late to be
+             ///< seen by this one: end this one, and try it again
 };
 
 class [[nodiscard]] Outcome {

@@ -12,8 +12,9 @@ struct Statistics {
   std::uint64_t page_bytes = 0;    ///< of one page
   std::uint64_t data_bytes = 0;    ///< of the page file, free pages included
 
-  std::uint64_t entry_bytes = 0;  ///< of entries and mapping tables: what transactions remember
-  std::uint64_t entries = 0;      ///< of records
+  std::uint64_t version_bytes = 0;  ///< of versions: what rows were, for those who see them so
+  std::uint64_t entry_bytes = 0;    ///< of entries and mapping tables: how versions are found
+  std::uint64_t entries = 0;        ///< of records
   std::uint64_t mapping_tables = 0;
   std::uint64_t orphan_tables = 0;  ///< mapping tables whose page is not in memory
 
@@ -24,6 +25,7 @@ struct Statistics {
 
   std::uint64_t checkpoints = 0;
   std::uint64_t transactions_cancelled = 0;  ///< asked to end because they held back the log
+  std::uint64_t snapshots_cancelled = 0;     ///< because versions took too much memory
   std::uint32_t transactions_active = 0;
   std::uint64_t trees_to_empty =
       0;  ///< of dropped tables and indexes, whose pages are to come back

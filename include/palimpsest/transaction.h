@@ -6,10 +6,12 @@
 //
 // Who drops a transaction without commit() rolls it back. It may move between threads, and calls
 // from several threads take turns; a cursor's rows are its own thread's.
-// Isolation: `none`, so far (docs/guarantees.md): atomic and durable; a row changed by an open
-// transaction cannot be changed by another, but can be read.
+// Isolation: below, and docs/guarantees.md. At every level a transaction is atomic and durable, and
+// a row changed by an open transaction cannot be changed by another: a conflict.
 // The engine itself rolls a transaction back that holds back the log for too long: every later call
-// throws transaction_too_old. Database::run() tries such a one again.
+// throws transaction_too_old. One whose snapshot keeps more versions of rows than there is memory
+// for (Options::version_bytes_max) cannot read any more: snapshot_too_old. Database::run() tries
+// both again.
 //
 // Definitions: tables and indexes are made and dropped within a transaction, seen by itself at once
 // and by others once it has committed. A transaction that changes an existing table's definition
@@ -42,8 +44,24 @@ enum class Durability : std::uint8_t {
   asynchronous,    ///< at once; after Options::asynchronous_interval it survives crashes, too
 };
 
+/// What a transaction sees of others, and which of their changes it may write over.
+enum class Isolation : std::uint8_t {
+  by_default = 0,  ///< as Options::isolation says
+  /// The newest of everything, committed or not; what it changes, others see at once. For
+  /// measuring.
+  none,
+  /// Each call sees what had been committed when the call began. A cursor keeps seeing what had
+  /// been committed when it was opened, and is a transaction more of Options::max_transactions.
+  read_committed,
+  /// All calls see what had been committed when the transaction began, and its own changes. A row
+  /// that another has changed and committed since then cannot be changed: a conflict (the first
+  /// updater wins).
+  snapshot,
+};
+
 struct TransactionOptions {
   Durability durability = Durability::by_default;
+  Isolation isolation = Isolation::by_default;
   /// Writes are refused: Error invalid_argument.
   bool read_only = false;
 };

@@ -1,0 +1,83 @@
+// What a viewer sees of a record that lies in a latched leaf.
+//
+// Latching: the leaf is latched, shared at least, throughout; while a commit is being decided the
+//           caller waits with it: the committer takes no latch there, and is done in a few
+//           instructions of its own.
+// Thread-safety: any thread.
+#pragma once
+
+#include "base/bytes.h"
+#include "btree/leaf_entries.h"
+#include "btree/leaf_node.h"
+#include "btree/leaf_walk.h"
+#include "btree/record_image.h"
+#include "buffer/frame.h"
+#include "versioning/chain.h"
+
+namespace palimpsest::btree {
+
+/// Whether a record has to be looked at: it may have versions.
+[[nodiscard]] inline bool may_have_versions(const LeafView& leaf, SlotIndex slot) noexcept {
+  return (leaf.flags(slot) & kHasEntry) != 0;
+}
+
+/// The record in a slot whose key is `key`, as the viewer sees it; its value lies in `memory`.
+[[nodiscard]] RecordImage seen_record(const buffer::Frame& frame, const LeafView& leaf,
+                                      SlotIndex slot, ByteView key,
+                                      const versioning::Viewer& viewer,
+                                      ValueBuffer& memory) noexcept;
+
+/// Whether any record, there or not, has changed since the viewer's snapshot.
+[[nodiscard]] bool any_changed_since(const Descent& descent, const versioning::Viewer& viewer);
+
+/// Calls show(slot, record) for each record of [first, last) that the viewer sees, ascending
+/// or descending, until it returns false; whether it never did. Views live during the call.
+template <class Show>
+bool for_each_seen(const buffer::Frame& frame, const LeafView& leaf, SlotIndex first,
+                   SlotIndex last, bool descending, const versioning::Viewer& viewer, Show&& show) {
+  ValueBuffer memory;
+  KeyBuffer key;
+  for (SlotIndex number = 0; number < last - first; ++number) {
+    const SlotIndex slot = descending ? last - 1 - number : first + number;
+    const LeafRecord record = leaf.record(slot);
+    if (!may_have_versions(leaf, slot)) {
+      if (!leaf.is_ghost(slot) && !show(slot, record)) {
+        return false;
+      }
+      continue;
+    }
+    leaf.copy_key(slot, key);
+    const RecordImage seen = seen_record(frame, leaf, slot, key.view(), viewer, memory);
+    if (seen.exists() &&
+        !show(slot,
+              LeafRecord{.suffix = record.suffix, .value = seen.value(), .flags = seen.flags()})) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// As visit_leaves(), as the viewer sees the records: visit(leaf, first, last) for runs of them
+/// that are as they lie there, visit_one(leaf, record) for each that may have versions, in order.
+template <class Visit, class VisitOne>
+void visit_seen(const Descent& descent, const KeyRange& range, Direction direction,
+                const versioning::Viewer* viewer, Visit&& visit, VisitOne&& visit_one) {
+  const bool descending = direction == Direction::backward;
+  LeafWalk walk(descent, range, direction);
+  while (walk.next()) {
+    const LeafView leaf = walk.leaf();
+    const bool goes_on =
+        viewer != nullptr && table_of(walk.frame()) != nullptr
+            ? for_each_seen(
+                  walk.frame(), leaf, walk.first(), walk.last(), descending, *viewer,
+                  [&](SlotIndex, const LeafRecord& record) { return visit_one(leaf, record); })
+            : for_each_live_run(
+                  leaf, walk.first(), walk.last(), descending,
+                  [&](SlotIndex first, SlotIndex last) { return visit(leaf, first, last); });
+    if (!goes_on) {
+      return;
+    }
+  }
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,60 @@
+// One call that reads, or one cursor: within a transaction, or within none, with the snapshot that
+// it needs of its own.
+//
+//   isolation         in a transaction            in none
+//   none              the newest state            the newest state
+//   read_committed    the call's own snapshot     as snapshot
+//   snapshot          the transaction's           a snapshot of its own; a single row is looked at
+//                                                 without, and is enough if nobody has changed it
+//                                                 for long
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <cstdint>
+
+#include "palimpsest/transaction.h"
+
+#include "engine/api/table_handle.h"
+#include "engine/api/transaction_state.h"
+#include "engine/rows/table_access.h"
+#include "txn/transactions.h"
+
+namespace palimpsest::detail {
+
+/// What a call reads.
+enum class Reads : std::uint8_t {
+  one_row = 1,
+  range,    ///< in one call
+  several,  ///< rows one after the other, or an entry and its row: of one snapshot
+  cursor,   ///< in several calls
+};
+
+class Reading {
+ public:
+  /// Throws invalid_argument if the transaction has ended or is another database's,
+  /// too_many_transactions.
+  Reading(const TableHandle& table, const Transaction* in, Reads reads);
+
+  /// Throws not_found for a table that is not there.
+  [[nodiscard]] engine::TableAccess access() const {
+    txn::Transaction* const in = by_.get() != nullptr ? by_.get() : view_.get();
+    return {in, table_->table(), by_.get() != nullptr ? view_.get() : nullptr};
+  }
+  /// The caller's transaction, or null.
+  [[nodiscard]] txn::Transaction* transaction() const noexcept { return by_.get(); }
+  /// Whether newest states can be looked at instead, if they are known to be committed.
+  [[nodiscard]] bool may_read_settled() const noexcept { return is_settled_enough_; }
+  /// It has a snapshot from now on, after all.
+  void take_snapshot();
+
+  /// Its own snapshot, for a cursor that goes on with it; null if it has none.
+  [[nodiscard]] txn::TransactionPtr give_view() noexcept { return std::move(view_); }
+
+ private:
+  const TableHandle* table_;
+  InTransaction by_;
+  txn::TransactionPtr view_;  ///< its own
+  bool is_settled_enough_ = false;
+};
+
+}  // namespace palimpsest::detail

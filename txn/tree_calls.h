@@ -1,0 +1,48 @@
+// Calls of a transaction that are one call of a tree each. A part of Transaction, which see.
+#pragma once
+
+#include <string>
+
+#include "base/bytes.h"
+#include "btree/btree.h"
+#include "btree/last_leaf.h"
+#include "btree/write_outcome.h"
+
+namespace palimpsest::txn {
+
+/// Of has read(call), viewer() and write(call).
+template <class Of>
+class TreeCalls {
+ public:
+  [[nodiscard]] bool lookup(const btree::BTree& tree, ByteView key, std::string& value,
+                            btree::LastLeaf* last = nullptr) {
+    return self().read([&] { return tree.lookup(key, value, last, self().viewer()); });
+  }
+  [[nodiscard]] btree::WriteOutcome insert(btree::BTree& tree, ByteView key, ByteView value,
+                                           btree::LastLeaf* last = nullptr) {
+    return self().write([&](const auto& by) { return tree.insert(by, key, value, last); });
+  }
+  [[nodiscard]] btree::WriteOutcome upsert(btree::BTree& tree, ByteView key, ByteView value,
+                                           btree::LastLeaf* last = nullptr) {
+    return self().write([&](const auto& by) { return tree.upsert(by, key, value, last); });
+  }
+  [[nodiscard]] btree::WriteOutcome update(btree::BTree& tree, ByteView key, ByteView value,
+                                           btree::LastLeaf* last = nullptr) {
+    return self().write([&](const auto& by) { return tree.update(by, key, value, last); });
+  }
+  [[nodiscard]] btree::WriteOutcome remove(btree::BTree& tree, ByteView key,
+                                           btree::LastLeaf* last = nullptr) {
+    return self().write([&](const auto& by) { return tree.remove(by, key, last); });
+  }
+  /// change(MutableBytes) as BTree::modify().
+  template <class Change>
+  [[nodiscard]] btree::WriteOutcome modify(btree::BTree& tree, ByteView key, Change&& change,
+                                           btree::LastLeaf* last = nullptr) {
+    return self().write([&](const auto& by) { return tree.modify(by, key, change, last); });
+  }
+
+ private:
+  [[nodiscard]] Of& self() noexcept { return static_cast<Of&>(*this); }
+};
+
+}  // namespace palimpsest::txn

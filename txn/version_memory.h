@@ -1,0 +1,53 @@
+// What versions, entries and mapping tables of a database may take together, and who has to go when
+// they take more.
+//
+// A transaction that needs another piece of memory asks here. In this order: what no snapshot needs
+// is freed, also of slots that are idle, and with them the memory they keep; mapping tables are
+// pruned, of pages in memory and of others; the oldest snapshots are cancelled, as long as that
+// frees something: whoever has one gets snapshot_too_old at its next call. If changes of
+// transactions that have not ended take it all, and for one that takes half of it by itself, the
+// asking one gets version_budget_exceeded.
+//
+// Latching: one mutex, taken only when there is not enough, under an owner latch; under it buffers'
+//           and chains' latches, page latches, which are tried, and orphans' shards.
+// Thread-safety: all functions, from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "versioning/entry_memory.h"
+#include "versioning/version_buffer.h"
+
+namespace palimpsest::txn {
+
+class Transactions;
+
+class VersionMemory final : public versioning::VersionBudget {
+ public:
+  /// Both outlive it.
+  VersionMemory(Transactions& transactions, const versioning::EntryMemory& memory,
+                std::uint64_t bytes_max) noexcept
+      : transactions_(transactions), memory_(memory), bytes_max_(bytes_max) {}
+
+  void require_room(const versioning::VersionBuffer& asking) override;
+
+  [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }
+  /// Snapshots cancelled so far.
+  [[nodiscard]] std::uint64_t cancelled() const noexcept {
+    return cancelled_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  [[nodiscard]] bool is_full() const noexcept { return memory_.bytes_in_use() >= bytes_max_; }
+  void make_room();
+
+  Transactions& transactions_;
+  const versioning::EntryMemory& memory_;
+  const std::uint64_t bytes_max_;
+  std::mutex mutex_;
+  std::atomic<std::uint64_t> cancelled_{0};
+};
+
+}  // namespace palimpsest::txn

@@ -1,0 +1,78 @@
+// What a transaction sees: its isolation level, and the snapshot that it has.
+//
+// Life: begin -> under `snapshot`, one snapshot until end(); under read_committed, one a call
+//       (CallView), and between calls none, so that nothing is kept for it.
+// A snapshot may be cancelled by others at any time (versioning/snapshots.h): require() is asked
+// after chains were looked at, before anybody sees what came of it, and before a commit.
+// Thread-safety: belongs to its transaction; require() throws snapshot_too_old.
+#pragma once
+
+#include "base/ids.h"
+#include "base/worker_slots.h"
+#include "txn/isolation.h"
+#include "versioning/chain.h"
+#include "versioning/snapshots.h"
+
+namespace palimpsest::txn {
+
+class View {
+ public:
+  /// Of a slot's transactions. Both outlive it.
+  View(versioning::Snapshots& snapshots, WorkerSlots& slots, SlotId slot) noexcept
+      : snapshots_(snapshots), slots_(slots), slot_(slot) {}
+
+  /// `mine`: the fate of the transaction's own changes, or null if it has none to see.
+  void begin(Isolation isolation, SnapshotUse use, const versioning::Fate* mine) noexcept;
+  void end() noexcept {
+    if (isolation_ != Isolation::none) {
+      snapshots_.drop(slot_);
+    }
+  }
+
+  [[nodiscard]] Isolation isolation() const noexcept { return isolation_; }
+  /// Whose view reads have; null: the newest state.
+  [[nodiscard]] const versioning::Viewer* viewer() const noexcept {
+    return isolation_ == Isolation::none ? nullptr : &viewer_;
+  }
+  /// The same for what is seen as one's own.
+  void see_as(const View& other) noexcept { viewer_.mine = other.viewer_.mine; }
+  /// Throws snapshot_too_old if what is seen was given up.
+  void require() const {
+    if (isolation_ != Isolation::none) {
+      require_snapshot();
+    }
+  }
+
+  /// A call that reads.
+  class Call {
+   public:
+    explicit Call(View& view) noexcept : of_(view) {
+      if (of_.isolation_ == Isolation::read_committed) {
+        of_.take(SnapshotUse::reads);
+      }
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    ~Call() {
+      if (of_.isolation_ == Isolation::read_committed) {
+        of_.drop();
+      }
+    }
+
+   private:
+    View& of_;
+  };
+
+ private:
+  void take(SnapshotUse use) noexcept;
+  void drop() noexcept;
+  void require_snapshot() const;
+
+  versioning::Snapshots& snapshots_;
+  WorkerSlots& slots_;
+  const SlotId slot_;
+  Isolation isolation_ = Isolation::none;
+  versioning::Viewer viewer_;
+};
+
+}  // namespace palimpsest::txn

@@ -1,0 +1,55 @@
+// Looking at the chain of a record's versions.
+//
+// Latching: the caller holds the latch of the entry's page, shared at least; the chain's is taken
+//           for the length of a call. Failure: none; nothing allocates.
+// Thread-safety: all functions, from any thread.
+#pragma once
+
+#include <mutex>
+
+#include "base/ids.h"
+#include "versioning/entry.h"
+#include "versioning/fate.h"
+#include "versioning/version.h"
+
+namespace palimpsest::versioning {
+
+/// Who looks: what had been committed at `snapshot`, and what his own transaction has done.
+struct Viewer {
+  Gsn snapshot{};
+  const Fate* mine = nullptr;
+};
+
+/// Takes back in `image`, the record as it lies in its page, what the viewer does not see. False if
+/// that cannot be said yet: `image` is void then, and the caller lets go of all latches and asks
+/// again in a moment.
+template <RecordImage Image>
+[[nodiscard]] bool view(const Entry& entry, const Viewer& viewer, Image& image) {
+  const std::lock_guard latch(entry.chain_latch());
+  for (const Version* version = entry.newest(); version != nullptr; version = version->older()) {
+    const Sight sight = version->at(viewer.snapshot, viewer.mine);
+    if (sight != Sight::invisible) {
+      return sight == Sight::visible;
+    }
+    version->take_back(image);
+  }
+  return true;
+}
+
+/// Whether the newest change is one that the viewer does not see: he must not write (first updater
+/// wins). The entry has no other writer.
+[[nodiscard]] inline bool has_changed_since(const Entry& entry, const Viewer& viewer) noexcept {
+  const std::lock_guard latch(entry.chain_latch());
+  const Version* const newest = entry.newest();
+  return newest != nullptr && newest->at(viewer.snapshot, viewer.mine) != Sight::visible;
+}
+
+/// Whether the record was made by this transaction, and by nobody else before: for others it is not
+/// there.
+[[nodiscard]] inline bool is_new_of(const Entry& entry, const Fate* mine) noexcept {
+  const std::lock_guard latch(entry.chain_latch());
+  const Version* const newest = entry.newest();
+  return newest != nullptr && newest->is_of(mine) && newest->kind() == VersionKind::inserted;
+}
+
+}  // namespace palimpsest::versioning

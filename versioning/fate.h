@@ -1,0 +1,108 @@
+// A transaction's fate: the one word that all its versions point at until they carry its date.
+//
+//   active -> announced -> dated(t) -> committed(t)
+//       \__________________________\-> aborted
+//
+// A commit announces itself before it draws its timestamp t, publishes t, appends its commit
+// record, and is committed in one store (I-7: a reader sees all of its changes or none). Readers
+// judge by the word:
+//
+//   word            a reader of snapshot s
+//   active          does not see the change
+//   announced       cannot know yet: t may come to be at or below s
+//   dated(t)        does not see it if s < t; cannot know yet otherwise
+//   committed(t)    sees it if t <= s
+//   aborted         does not see it
+//
+// Argument that no reader misses a commit. Its snapshot s is a reading of the clock; t was drawn by
+// an addition to the clock. t <= s: the reading came after the addition, and acquired it, so that
+// the announcement, stored before the addition, is seen: the reader finds announced or later, and
+// never concludes from `active`. t > s: no word says that it sees the change. So all readers of one
+// snapshot, at any time, decide alike, or wait.
+// Between announcement and decision the committer takes no latch, does no I/O and allocates
+// nothing: whoever waits for it, latches held or not, waits for a few instructions.
+//
+// Lifetime: the word is the next transaction's when no version points at it any more: all have been
+// dated, or unlinked, each under the latch of its chain, and a reader loads the pointer and follows
+// it under that latch.
+// Thread-safety: at(), from any thread; all others by the owner.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/check.h"
+#include "base/ids.h"
+
+namespace palimpsest::versioning {
+
+/// What a snapshot makes of a change.
+enum class Sight : std::uint8_t {
+  visible = 1,
+  invisible,
+  undecided,  ///< to be asked again, in a moment
+};
+
+class Fate {
+ public:
+  Fate() = default;
+  Fate(const Fate&) = delete;
+  Fate& operator=(const Fate&) = delete;
+
+  /// The next transaction's. No version points at it.
+  void begin() noexcept { word_.store(word_of(State::active), std::memory_order_relaxed); }
+
+  // active -> announced -> dated -> committed
+
+  /// Before the timestamp is drawn.
+  void announce() noexcept {
+    PALIMPSEST_DEBUG_CHECK(state() == State::active, "an active transaction announces its commit");
+    word_.store(word_of(State::announced));
+  }
+  void date(Gsn timestamp) noexcept {
+    PALIMPSEST_DEBUG_CHECK(state() == State::announced, "a date follows the announcement");
+    word_.store(word_of(State::dated, timestamp), std::memory_order_release);
+  }
+  /// The commit record is in the log.
+  void commit() noexcept {
+    const std::uint64_t word = word_.load(std::memory_order_relaxed);
+    PALIMPSEST_DEBUG_CHECK(state() == State::dated, "what is dated commits");
+    word_.store((word & ~kStateMask) | static_cast<std::uint64_t>(State::committed),
+                std::memory_order_release);
+  }
+  /// Before anything of it is undone; not after commit().
+  void abort() noexcept {
+    PALIMPSEST_DEBUG_CHECK(state() != State::committed, "what is committed stays so");
+    word_.store(word_of(State::aborted), std::memory_order_release);
+  }
+
+  /// Of the changes that point at it, but for the owner's own.
+  [[nodiscard]] Sight at(Gsn snapshot) const noexcept {
+    const std::uint64_t word = word_.load(std::memory_order_acquire);
+    const bool is_before = (word >> kStateBits) <= raw(snapshot);
+    switch (State{static_cast<std::uint8_t>(word & kStateMask)}) {
+      case State::active:
+      case State::aborted: return Sight::invisible;
+      case State::announced: return Sight::undecided;
+      case State::dated: return is_before ? Sight::undecided : Sight::invisible;
+      case State::committed: break;
+    }
+    return is_before ? Sight::visible : Sight::invisible;
+  }
+
+ private:
+  enum class State : std::uint8_t { active = 0, announced, dated, committed, aborted };
+  static constexpr unsigned kStateBits = 3;
+  static constexpr std::uint64_t kStateMask = (1U << kStateBits) - 1;
+
+  [[nodiscard]] static constexpr std::uint64_t word_of(State state, Gsn timestamp = {}) noexcept {
+    return raw(timestamp) << kStateBits | static_cast<std::uint64_t>(state);
+  }
+  [[nodiscard]] State state() const noexcept {
+    return State{static_cast<std::uint8_t>(word_.load(std::memory_order_relaxed) & kStateMask)};
+  }
+
+  std::atomic<std::uint64_t> word_{0};
+};
+
+}  // namespace palimpsest::versioning

@@ -1,0 +1,70 @@
+// Pruning a chain in the middle: with an old reader, records that change all the time would keep a
+// version for every change, though nobody sees the states in between ("Scalable Garbage Collection
+// for In-Memory MVCC Systems", Steam, 4.3).
+//
+// Two neighbours, the newer of t2 and the older of t1, can become one if no snapshot lies in
+// [t1, t2): who sees the older change sees the newer one, too. The older one stays, with its date,
+// and says what both have said: of bytes that both have, what the older one says.
+//
+//   a reader of snapshot s     before                        after
+//   s < t1                     takes both back               takes back what both say
+//   t1 <= s < t2               there is none, and will be none
+//   t2 <= s                    takes none of them back       takes none of them back
+//
+// Argument that there will be none: the scan read the clock, c >= t2, before it looked at the
+// snapshots (I-8). One taken later is at least c; one being taken is at least its lower bound,
+// which counts as every snapshot from there on.
+// Versions that every snapshot sees go, too, as their owners would take them out.
+// A record that is not there, and whose only version says that it was not there before, needs none:
+// a row that was put into a queue and taken out of it, while an old reader looks on. But whoever
+// may still write, with a snapshot in between, has to meet a conflict: so only readers may be
+// older.
+//
+// Latching: the page exclusively; the chain's latch within; buffers' latches are only tried, and a
+//           version of a buffer in use stays. Failure: none; without memory everything stays.
+// Thread-safety: a pruner belongs to one transaction.
+#pragma once
+
+#include <cstdint>
+
+#include "versioning/entry.h"
+#include "versioning/entry_memory.h"
+#include "versioning/snapshots.h"
+#include "versioning/version.h"
+
+namespace palimpsest::versioning {
+
+class Pruner {
+ public:
+  /// Both outlive it.
+  Pruner(const Snapshots& snapshots, EntryMemory& memory) noexcept
+      : snapshots_(snapshots), memory_(memory) {}
+
+  /// Another transaction: the snapshots in use are looked at again, when they are needed.
+  void begin() noexcept { has_scan_ = false; }
+
+  /// What the page says.
+  enum class Newest : std::uint8_t {
+    record = 1,
+    nothing,  ///< a ghost
+  };
+  /// Takes versions out of the chain that nobody needs.
+  void prune(Entry& entry, Newest newest) noexcept;
+
+ private:
+  [[nodiscard]] bool scan() noexcept;
+  [[nodiscard]] bool nobody_between(Gsn from, Gsn to) const noexcept;
+  [[nodiscard]] bool merge(const Version& newer, Version& older) noexcept;
+  [[nodiscard]] bool try_take_out(Entry& entry, Version* younger, Version& version,
+                                  Version* merged) noexcept;
+  void prune_oldest(Entry& entry) noexcept;
+  void prune_between(Entry& entry) noexcept;
+  void prune_last(Entry& entry) noexcept;
+
+  const Snapshots& snapshots_;
+  EntryMemory& memory_;
+  Snapshots::Scan scan_;
+  bool has_scan_ = false;
+};
+
+}  // namespace palimpsest::versioning

@@ -1,0 +1,112 @@
+// The snapshots in use: what of the past somebody may still read (I-8).
+//
+// A slot has a word: free, a snapshot, or a *lower bound* of one that is being taken.
+//
+//   take     (T1) word = lower bound, marked   (T2) s = clock   (T3) word = s
+//   horizon  (H1) c = clock   (H2) n = slots in use
+//            (H3) of each of the n: its word, unless that is the snapshot cancelled there
+//            horizon = min(c, the words)
+//   cancel   cancelled = s, of a slot whose word is s; then a horizon as above
+//
+// Invariant: no snapshot in use, nor one whose owner has read the clock and not published it yet,
+// is below a horizon, unless it was cancelled; then whoever uses it learns that before anything
+// leaves the engine.
+// Argument, for a slot that takes s. T1, T2, H1 to H3 are sequentially consistent.
+//  - H3 finds s, or the lower bound, which is at most s: the horizon is at most s.
+//  - H3 finds the slot as it was before T1: then H1 < H3 < T1 < T2, and c <= s.
+//  - The slot is not among the n: it was counted (N1, base/worker_slots.h) after H2, before T1.
+//  - H3 finds s, and that s was cancelled: this s, or that of an earlier life of the slot. Either
+//    way its owner finds the same. (A flag instead of the number would have to be cleared, and one
+//    set late would meet a later life.)
+// Whoever collects unlinks after H3; a reader whose snapshot was cancelled may read what is not the
+// past any more. It asks, with acquire, after it has resolved a chain: the number was stored before
+// the horizon was read, and that before anything was unlinked, under the chain's latch, which the
+// reader took after it.
+//
+// Latching: none; nothing blocks. Thread-safety: take(), drop() by the slot's owner; all others
+// from any thread. Memory: a cache line a slot.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/worker_slots.h"
+
+namespace palimpsest::versioning {
+
+class Snapshots {
+ public:
+  /// Both outlive it.
+  Snapshots(const Clock& clock, const WorkerSlots& slots);
+  Snapshots(const Snapshots&) = delete;
+  Snapshots& operator=(const Snapshots&) = delete;
+
+  /// What is done with a snapshot.
+  enum class Use : std::uint8_t {
+    reads_and_writes = 1,
+    reads,  ///< nothing is written that it would be in conflict with
+  };
+  /// Owner: takes a snapshot, or a newer one: all commits with timestamps up to it.
+  Gsn take(SlotId slot, Use use = Use::reads_and_writes) noexcept;
+  /// Owner: has no snapshot any more; what it has read from it was read before.
+  void drop(SlotId slot) noexcept {
+    places_[raw(slot)].word.store(kFree, std::memory_order_release);
+  }
+  /// Whether this snapshot of the slot was cancelled.
+  [[nodiscard]] bool is_cancelled(SlotId slot, Gsn snapshot) const noexcept {
+    return places_[raw(slot)].cancelled.load(std::memory_order_acquire) == raw(snapshot);
+  }
+  /// Cancels the slot's snapshot if it is that one still; not while one is being taken.
+  bool cancel(SlotId slot, Gsn snapshot) noexcept;
+
+  /// Nobody reads what only snapshots below this could tell from what follows. `except`: a slot
+  /// that is left out of it; its own commit is decided.
+  [[nodiscard]] Gsn horizon(SlotId except = kNoSlot) const noexcept;
+
+  /// Where pruning may not cut.
+  struct Scan {
+    Gsn clock;                ///< read before; nothing is known of commits above it
+    std::vector<Gsn> in_use;  ///< ascending
+    Gsn being_taken;          ///< any snapshot from here on may be in use; the largest GSN if none
+    Gsn oldest_writer;        ///< of those that are not for reading only; the largest GSN if none
+  };
+  /// Throws std::bad_alloc.
+  void scan(Scan& into) const;
+
+  /// The oldest snapshot in use and who has it; nothing if there is none but those being taken.
+  struct Oldest {
+    SlotId slot;
+    Gsn snapshot;
+  };
+  [[nodiscard]] std::optional<Oldest> oldest() const noexcept;
+
+ private:
+  static constexpr std::uint64_t kFree = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t kLowerBound = 1;
+  static constexpr std::uint64_t kReads = 2;
+  static constexpr unsigned kMarkBits = 2;
+  static constexpr SlotId kNoSlot{std::numeric_limits<std::uint32_t>::max()};
+
+  struct alignas(64) Place {
+    std::atomic<std::uint64_t> word{kFree};   ///< GSN << kMarkBits | marks
+    std::atomic<std::uint64_t> cancelled{0};  ///< the snapshot that was cancelled last
+  };
+
+  void note_cancelled(SlotId slot, Gsn snapshot) noexcept;
+
+  /// (H1) to (H3): visit(slot, word) for each slot that is not free nor cancelled. Returns c.
+  template <class Visit>
+  Gsn for_each(Visit&& visit) const;
+
+  const Clock& clock_;
+  const WorkerSlots& slots_;
+  std::unique_ptr<Place[]> places_;
+};
+
+}  // namespace palimpsest::versioning

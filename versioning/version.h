@@ -1,0 +1,192 @@
+// A version: what a record was before a change, kept in memory while somebody may want to see it.
+//
+// A record's versions form a chain, newest first, that begins at its entry. The page has the newest
+// state; a reader goes from there back in time, taking back each change that its snapshot does not
+// see, and stops at the first that it does: those behind are older. What a version says is absolute
+// (these bytes were so), so that taking a change back that was undone on the page already changes
+// nothing: what newer versions of the same transaction have left behind, which may be bytes that
+// the value does not have any more, is said again by the older ones.
+//
+// Payload by kind, after the header, without alignment:
+//   inserted, flags   nothing
+//   patched           runs: u16 offset, u16 length, the bytes that were there; flags as before
+//   replaced          the value as it was; flags as before
+// Runs of one version do not overlap. A version that has taken over what a younger one said
+// (prune.h) may have outgrown its place: its payload lies elsewhere then, and the place names it.
+//
+// Who may read (r) and write (w) what:
+//   older, fate, timestamp, kind, payload   under the latch of the chain (Entry::chain_latch())
+//   is_dropped                              under the latch of its buffer (version_buffer.h)
+//   all others                              never written after the version was linked
+// Thread-safety: as said there. Memory: the version buffer of the slot that made it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "versioning/fate.h"
+
+namespace palimpsest::versioning {
+
+class Entry;
+
+enum class VersionKind : std::uint8_t {
+  inserted = 1,  ///< there was no record, and no ghost
+  flags,         ///< the value was the same
+  patched,       ///< the value was as long, and differed in some bytes
+  replaced,      ///< the value was another one
+};
+
+/// A record as a reader sees it, to begin with as it lies in its page.
+/// take_away(), set_flags(flags), patch(offset, bytes), replace(value).
+template <class Image>
+concept RecordImage = requires(Image& image, std::uint16_t number, ByteView bytes) {
+  image.take_away();
+  image.set_flags(number);
+  image.patch(number, bytes);
+  image.replace(bytes);
+};
+
+/// Calls use(offset, bytes) for each run of a payload of kind `patched`.
+template <class Use>
+void for_each_run(ByteView payload, Use&& use) {
+  while (!payload.empty()) {
+    std::uint16_t offset = 0;
+    std::uint16_t length = 0;
+    std::memcpy(&offset, payload.data(), sizeof offset);
+    std::memcpy(&length, payload.data() + sizeof offset, sizeof length);
+    payload.remove_prefix(sizeof offset + sizeof length);
+    use(offset, payload.substr(0, length));
+    payload.remove_prefix(length);
+  }
+}
+
+/// A payload that has outgrown its version's place; its bytes follow.
+struct Elsewhere {
+  std::uint64_t payload_bytes = 0;
+
+  [[nodiscard]] MutableBytes payload() noexcept {
+    return {reinterpret_cast<std::byte*>(this + 1), payload_bytes};
+  }
+  [[nodiscard]] ByteView payload() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1), payload_bytes};
+  }
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return sizeof *this + payload_bytes; }
+};
+
+class Version {
+ public:
+  /// `place`: where it begins in its chunk, bytes.
+  Version(Entry& entry, const Fate& fate, VersionKind kind, std::uint16_t flags_before,
+          std::size_t payload_bytes, std::size_t place) noexcept
+      : entry_(&entry),
+        fate_(&fate),
+        payload_bytes_(static_cast<std::uint16_t>(payload_bytes)),
+        flags_before_(flags_before),
+        place_words_(static_cast<std::uint16_t>(place / alignof(Version))),
+        kind_(static_cast<std::uint8_t>(kind)) {}
+  Version(const Version&) = delete;
+  Version& operator=(const Version&) = delete;
+
+  [[nodiscard]] Entry& entry() const noexcept { return *entry_; }
+  [[nodiscard]] std::uint16_t flags_before() const noexcept { return flags_before_; }
+  /// To be filled before it is linked.
+  [[nodiscard]] MutableBytes new_payload() noexcept {
+    return {reinterpret_cast<std::byte*>(this + 1), payload_bytes_};
+  }
+  [[nodiscard]] std::size_t place() const noexcept { return place_words_ * alignof(Version); }
+  /// Of memory, in whole words, of which one at least lies behind the header.
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes(payload_bytes_); }
+  [[nodiscard]] static constexpr std::size_t size_bytes(std::size_t payload_bytes) noexcept {
+    const std::size_t words = (payload_bytes + alignof(Version) - 1) / alignof(Version);
+    return sizeof(Version) + (words == 0 ? 1 : words) * alignof(Version);
+  }
+
+  // Under the latch of its buffer: whether it was taken out of its chain before its time.
+
+  [[nodiscard]] bool is_dropped() const noexcept { return is_dropped_; }
+  void drop() noexcept { is_dropped_ = true; }
+
+  // Under the chain's latch:
+
+  [[nodiscard]] Version* older() const noexcept { return older_; }
+  void set_older(Version* older) noexcept { older_ = older; }
+  [[nodiscard]] VersionKind kind() const noexcept {
+    return VersionKind{static_cast<std::uint8_t>(kind_ & ~kElsewhere)};
+  }
+  [[nodiscard]] ByteView payload() const noexcept {
+    if (const Elsewhere* const elsewhere = this->elsewhere()) [[unlikely]] {
+      return elsewhere->payload();
+    }
+    return {reinterpret_cast<const char*>(this + 1), payload_bytes_};
+  }
+  /// Null if its payload lies in its place.
+  [[nodiscard]] Elsewhere* elsewhere() const noexcept {
+    if ((kind_ & kElsewhere) == 0) [[likely]] {
+      return nullptr;
+    }
+    Elsewhere* at = nullptr;
+    std::memcpy(static_cast<void*>(&at), static_cast<const void*>(this + 1), sizeof at);
+    return at;
+  }
+  /// From now on it says this.
+  void say(VersionKind kind, Elsewhere* payload) noexcept {
+    std::memcpy(static_cast<void*>(this + 1), static_cast<const void*>(&payload), sizeof payload);
+    kind_ = static_cast<std::uint8_t>(static_cast<std::uint8_t>(kind) | kElsewhere);
+  }
+
+  /// Whether its transaction is this one.
+  [[nodiscard]] bool is_of(const Fate* fate) const noexcept {
+    return fate_ != nullptr && fate_ == fate;
+  }
+  /// From now on it carries its date itself.
+  void date(Gsn timestamp) noexcept {
+    timestamp_ = timestamp;
+    fate_ = nullptr;
+  }
+  [[nodiscard]] bool is_dated() const noexcept { return fate_ == nullptr; }
+  /// Of one that is dated.
+  [[nodiscard]] Gsn timestamp() const noexcept { return timestamp_; }
+  /// Whether a reader of this snapshot, and of the transaction `mine` or none, sees the change.
+  [[nodiscard]] Sight at(Gsn snapshot, const Fate* mine) const noexcept {
+    if (is_dated()) {
+      return timestamp() <= snapshot ? Sight::visible : Sight::invisible;
+    }
+    return fate_ == mine ? Sight::visible : fate_->at(snapshot);
+  }
+
+  /// Takes the change back in a reader's image.
+  template <RecordImage Image>
+  void take_back(Image& image) const {
+    switch (kind()) {
+      case VersionKind::inserted: image.take_away(); return;
+      case VersionKind::flags: break;
+      case VersionKind::patched:
+        for_each_run(payload(),
+                     [&](std::uint16_t offset, ByteView bytes) { image.patch(offset, bytes); });
+        break;
+      case VersionKind::replaced: image.replace(payload()); break;
+    }
+    image.set_flags(flags_before_);
+  }
+
+ private:
+  static constexpr std::uint8_t kElsewhere = 0x80;
+
+  Version* older_ = nullptr;
+  Entry* entry_;
+  const Fate* fate_;             ///< null: dated
+  Gsn timestamp_{};              ///< once it is dated
+  std::uint16_t payload_bytes_;  ///< of its place
+  std::uint16_t flags_before_;
+  std::uint16_t place_words_;
+  std::uint8_t kind_;
+  bool is_dropped_ = false;
+};
+
+static_assert(sizeof(Version) == 40);
+
+}  // namespace palimpsest::versioning

@@ -1,0 +1,271 @@
+#include "versioning/version_buffer.h"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "base/check.h"
+#include "base/sync_point.h"
+
+namespace palimpsest::versioning {
+
+VersionBuffer::~VersionBuffer() {
+  check(new_count_ == 0 && !has_old(), "a version buffer ends without versions");
+  while (first_.chunk != nullptr) {
+    free_chunk(std::exchange(first_.chunk, first_.chunk->next));
+  }
+  if (spare_ != nullptr) {
+    free_chunk(spare_);
+  }
+}
+
+// Memory
+
+std::byte* VersionBuffer::bytes_of(Chunk* chunk) noexcept {
+  return static_cast<std::byte*>(static_cast<void*>(chunk + 1));
+}
+
+VersionBuffer::Chunk* VersionBuffer::chunk_of(Version& version) noexcept {
+  void* const begin = static_cast<std::byte*>(static_cast<void*>(&version)) - version.place();
+  return static_cast<Chunk*>(begin) - 1;
+}
+
+Version& VersionBuffer::at(const Place& place) noexcept {
+  return *std::launder(
+      static_cast<Version*>(static_cast<void*>(bytes_of(place.chunk) + place.offset)));
+}
+
+void VersionBuffer::prepare(std::size_t payload_bytes_max) {
+  const std::size_t bytes = Version::size_bytes(payload_bytes_max);
+  if (last_ == nullptr || last_->capacity - last_->used < bytes) [[unlikely]] {
+    if (budget_ != nullptr) {
+      budget_->require_room(*this);
+    }
+    add_chunk(bytes);
+  }
+}
+
+void VersionBuffer::add_chunk(std::size_t bytes) {
+  Chunk* chunk = nullptr;
+  const std::lock_guard latch(latch_);
+  if (spare_ != nullptr && spare_->capacity >= bytes) {
+    chunk = std::exchange(spare_, nullptr);
+  } else {
+    const std::size_t capacity = std::max(kChunkBytesMin - sizeof(Chunk), kLargestPerChunk * bytes);
+    chunk = new (memory_.allocate(sizeof(Chunk) + capacity)) Chunk;
+    chunk->owner = this;
+    chunk->capacity = static_cast<std::uint32_t>(capacity);
+    size_bytes_.fetch_add(sizeof(Chunk) + capacity, std::memory_order_relaxed);
+  }
+  chunk->before = last_;
+  if (last_ == nullptr) {
+    first_ = new_first_ = {chunk, 0};
+  } else {
+    last_->next = chunk;
+  }
+  last_ = chunk;
+}
+
+Version& VersionBuffer::append(Entry& entry, VersionKind kind, std::uint16_t flags_before,
+                               std::size_t payload_bytes) noexcept {
+  const std::size_t bytes = Version::size_bytes(payload_bytes);
+  check(last_ != nullptr && last_->capacity - last_->used >= bytes, "a version is prepared");
+  const std::size_t place = last_->used;
+  void* const at = bytes_of(last_) + place;
+  last_->used += static_cast<std::uint32_t>(bytes);
+  ++last_->made;
+  ++new_count_;
+  new_bytes_ += bytes;
+  return *new (at) Version(entry, fate_, kind, flags_before, payload_bytes, place);
+}
+
+void VersionBuffer::free_chunk(Chunk* chunk) noexcept {
+  const std::size_t bytes = sizeof(Chunk) + chunk->capacity;
+  size_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  memory_.deallocate(chunk, bytes);
+}
+
+// No version lies in it any more. One is kept: a transaction at the border of two chunks would free
+// and ask again.
+void VersionBuffer::give_up(Chunk* chunk) noexcept {
+  if (spare_ != nullptr) {
+    free_chunk(chunk);
+    return;
+  }
+  *chunk = {.owner = this, .capacity = chunk->capacity};
+  spare_ = chunk;
+}
+
+void VersionBuffer::free_elsewhere(EntryMemory& memory, const Version& version) noexcept {
+  if (Elsewhere* const elsewhere = version.elsewhere()) [[unlikely]] {
+    memory.deallocate(elsewhere, elsewhere->size_bytes());
+  }
+}
+
+// Chains
+
+bool VersionBuffer::link(Version& version) noexcept {
+  Entry& entry = version.entry();
+  const std::lock_guard latch(entry.chain_latch());
+  version.set_older(entry.newest());
+  entry.set_newest(&version);
+  if (version.older() == nullptr || !version.older()->is_of(&fate_)) {
+    new_bytes_ += entry.size_bytes();
+  }
+  return version.older() != nullptr && version.older()->older() != nullptr;
+}
+
+// The entry may be freed by others as soon as its chain is empty and the latch is given back.
+void VersionBuffer::unlink(Version& version) noexcept {
+  Entry& entry = version.entry();
+  entry.chain_latch().lock();
+  if (entry.newest() == &version) {
+    entry.set_newest(version.older());
+  } else {
+    Version* newer = entry.newest();
+    while (newer->older() != &version) {
+      newer = newer->older();
+    }
+    newer->set_older(version.older());
+  }
+  free_elsewhere(memory_, version);
+  EmptyCounter* const emptied = entry.newest() == nullptr ? &entry.counter() : nullptr;
+  entry.chain_latch().unlock();
+  if (emptied != nullptr) {
+    emptied->fetch_add(1, std::memory_order_release);
+  }
+}
+
+// The running transaction
+
+template <class Use>
+void VersionBuffer::for_each_new(Use&& use) noexcept {
+  Place place = new_first_;
+  for (std::size_t left = new_count_; left > 0; --left) {
+    while (place.offset == place.chunk->used) {
+      place = {place.chunk->next, 0};
+    }
+    Version& version = at(place);
+    place.offset += static_cast<std::uint32_t>(version.size_bytes());
+    use(version);
+  }
+}
+
+// Under the buffer's latch: nobody drops a version before all of them are dated.
+void VersionBuffer::commit(Gsn timestamp) noexcept {
+  if (new_count_ != 0) {
+    const std::lock_guard latch(latch_);
+    for_each_new([&](Version& version) {
+      PALIMPSEST_SYNC_POINT("versioning.commit.dating");
+      const std::lock_guard chain(version.entry().chain_latch());
+      version.date(timestamp);
+    });
+    if (!has_old()) {
+      oldest_.store(timestamp, std::memory_order_relaxed);
+    }
+    Chunk* const was_last = new_first_.chunk;
+    new_first_ = {last_, last_->used};
+    free_if_dropped(was_last);
+  }
+  end_transaction();
+}
+
+// All versions of a record at once: with the older one gone first, a reader would take back the
+// newer change only, and see the one before it.
+void VersionBuffer::abort() noexcept {
+  for_each_new([&](Version& version) {
+    --chunk_of(version)->made;
+    Entry& entry = version.entry();
+    const std::lock_guard latch(entry.chain_latch());
+    while (entry.newest() != nullptr && entry.newest()->is_of(&fate_)) {
+      entry.set_newest(entry.newest()->older());
+    }
+  });
+  if (new_count_ != 0) {
+    rewind();
+  }
+  end_transaction();
+}
+
+/// The memory of the running transaction's versions is the next one's.
+void VersionBuffer::rewind() noexcept {
+  last_ = new_first_.chunk;
+  last_->used = new_first_.offset;
+  const std::lock_guard latch(latch_);
+  for (Chunk* chunk = std::exchange(last_->next, nullptr); chunk != nullptr;) {
+    give_up(std::exchange(chunk, chunk->next));
+  }
+}
+
+void VersionBuffer::end_transaction() noexcept {
+  new_count_ = 0;
+  new_bytes_ = 0;
+  fate_.begin();
+}
+
+// Those of committed transactions
+
+void VersionBuffer::collect(Gsn horizon) noexcept {
+  const std::lock_guard latch(latch_);
+  while (!has_no_old()) {
+    Version& version = at(first_);
+    if (!version.is_dropped()) {
+      if (version.timestamp() > horizon) {
+        oldest_.store(version.timestamp(), std::memory_order_relaxed);
+        return;
+      }
+      unlink(version);
+    }
+    first_.offset += static_cast<std::uint32_t>(version.size_bytes());
+  }
+  oldest_.store(kNone, std::memory_order_relaxed);
+}
+
+/// Whether no committed version is left; else the first one stands at first_, and chunks before it
+/// are gone. The owner may be adding versions behind new_first_ meanwhile: what is there is not
+/// looked at.
+bool VersionBuffer::has_no_old() noexcept {
+  while (first_.chunk != new_first_.chunk && first_.offset == first_.chunk->used) {
+    Chunk* const gone = std::exchange(first_.chunk, first_.chunk->next);
+    first_ = {first_.chunk, 0};
+    first_.chunk->before = nullptr;
+    give_up(gone);
+  }
+  return first_ == new_first_;
+}
+
+void VersionBuffer::trim() noexcept {
+  const std::lock_guard latch(latch_);
+  if (spare_ != nullptr) {
+    free_chunk(std::exchange(spare_, nullptr));
+  }
+  if (new_count_ == 0 && last_ != nullptr && has_no_old()) {
+    free_chunk(std::exchange(last_, nullptr));
+    first_ = new_first_ = {};
+  }
+}
+
+TurnLatch& VersionBuffer::latch_of(Version& version) noexcept {
+  return chunk_of(version)->owner->latch_;
+}
+
+void VersionBuffer::drop(Version& version) noexcept {
+  Chunk* const chunk = chunk_of(version);
+  free_elsewhere(chunk->owner->memory_, version);
+  version.drop();
+  ++chunk->dropped;
+  if (chunk != chunk->owner->new_first_.chunk) {
+    chunk->owner->free_if_dropped(chunk);
+  }
+}
+
+/// A chunk of committed versions only.
+void VersionBuffer::free_if_dropped(Chunk* chunk) noexcept {
+  if (chunk->dropped == chunk->made && chunk != first_.chunk && chunk != new_first_.chunk) {
+    chunk->before->next = chunk->next;
+    chunk->next->before = chunk->before;
+    give_up(chunk);
+  }
+}
+
+}  // namespace palimpsest::versioning

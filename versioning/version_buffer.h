@@ -1,0 +1,186 @@
+// The versions that a slot's transactions have made, in the order in which they made them: those of
+// the running one, and before them those of committed ones that somebody may still want to see.
+//
+//   begin -> prepare, push ... -> announce, date, commit -> collect, when nobody needs them
+//                              -> abort
+//
+// Memory comes in chunks; a version is a few bytes behind the one before. Versions go from the
+// front, in the order of the commits ("Scalable Garbage Collection for In-Memory MVCC Systems",
+// Steam, 4.2). One in the middle that nobody needs is dropped from its chain (prune.h); its memory
+// goes with the front, or with its chunk when all in that were dropped: an old reader then keeps
+// what it needs and little else.
+//
+// Who may do what: the running transaction's versions are its owner's alone. The committed ones lie
+// under the buffer's latch, so that anybody can collect them, also of a slot that is idle.
+// Invariants: (1) a version of this buffer is in the chain of its entry from push() until abort(),
+//                 drop() or collect();
+//             (2) an entry with a chain is not freed, so that whoever holds the buffer's latch
+//                 reaches the entry of each version that is not dropped, without any page;
+//             (3) committed versions stand in the order of their timestamps.
+// Latching: push() needs the exclusive latch of the record's page. commit(), abort() and collect()
+//           take the buffer's latch, then those of chains, one at a time, and nothing else. Who
+//           holds a chain's latch only tries the buffer's.
+// Failure: prepare() throws and changes nothing; nothing else fails.
+// Thread-safety: what says "anybody", from any thread; all else belongs to the slot's owner.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/turn_latch.h"
+#include "versioning/entry.h"
+#include "versioning/entry_memory.h"
+#include "versioning/fate.h"
+#include "versioning/version.h"
+
+namespace palimpsest::versioning {
+
+class VersionBuffer;
+
+/// Who bounds what all versions take.
+class VersionBudget {
+ public:
+  virtual ~VersionBudget() = default;
+  VersionBudget(const VersionBudget&) = delete;
+  VersionBudget& operator=(const VersionBudget&) = delete;
+
+  /// A transaction is about to take more memory: makes room for it, or throws. It holds no latch
+  /// but its owner's.
+  virtual void require_room(const VersionBuffer& asking) = 0;
+
+ protected:
+  VersionBudget() = default;
+};
+
+class VersionBuffer {
+ public:
+  /// `memory` and `budget`, which may be null, outlive it.
+  explicit VersionBuffer(EntryMemory& memory, VersionBudget* budget = nullptr) noexcept
+      : memory_(memory), budget_(budget) {}
+  VersionBuffer(const VersionBuffer&) = delete;
+  VersionBuffer& operator=(const VersionBuffer&) = delete;
+  /// It has no versions.
+  ~VersionBuffer();
+
+  // A transaction
+
+  /// The running transaction's, or the next one's.
+  [[nodiscard]] Fate& fate() noexcept { return fate_; }
+  [[nodiscard]] const Fate& fate() const noexcept { return fate_; }
+  /// Whether the running transaction has made any.
+  [[nodiscard]] bool has_new() const noexcept { return new_count_ != 0; }
+  /// Of them, and of the entries that they are the first of.
+  [[nodiscard]] std::size_t new_bytes() const noexcept { return new_bytes_; }
+
+  /// Room for one more version with such a payload. No latch is held. Throws std::bad_alloc, and
+  /// what the budget throws.
+  void prepare(std::size_t payload_bytes_max);
+  /// Before the record is changed: what it was. fill(MutableBytes) writes the payload. Whether the
+  /// chain has got long: two versions or more lie below it.
+  template <class Fill>
+  bool push(Entry& entry, VersionKind kind, std::uint16_t flags_before, std::size_t payload_bytes,
+            Fill&& fill) noexcept {
+    Version& version = append(entry, kind, flags_before, payload_bytes);
+    fill(version.new_payload());
+    return link(version);
+  }
+
+  /// The transaction has committed, its fate says so: its versions carry their date, and the fate
+  /// is the next one's.
+  void commit(Gsn timestamp) noexcept;
+  /// It has aborted, its fate says so, and its changes are undone: its versions go.
+  void abort() noexcept;
+
+  // Those of committed transactions
+
+  /// Anybody; a hint for all but the owner: the timestamp of the oldest, the largest GSN if there
+  /// is none.
+  [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool has_old() const noexcept { return oldest() != kNone; }
+  /// Anybody: frees those that no snapshot from `horizon` on can tell from what follows.
+  void collect(Gsn horizon) noexcept;
+  /// Anybody who holds the latch of the committed version's chain: the latch of its buffer, only to
+  /// be tried.
+  [[nodiscard]] static TurnLatch& latch_of(Version& version) noexcept;
+  /// With both latches: the version has been taken out of its chain, and is nobody's any more.
+  static void drop(Version& version) noexcept;
+
+  /// With the chain's latch: frees what a version says elsewhere, if it does.
+  static void free_elsewhere(EntryMemory& memory, const Version& version) noexcept;
+
+  /// The owner, between two transactions: gives back what is empty.
+  void trim() noexcept;
+
+  /// Anybody: memory, in whole chunks.
+  [[nodiscard]] std::size_t size_bytes() const noexcept {
+    return size_bytes_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  struct Chunk {
+    VersionBuffer* owner = nullptr;
+    Chunk* next = nullptr;
+    Chunk* before = nullptr;
+    std::uint32_t capacity = 0;
+    std::uint32_t used = 0;
+    std::uint32_t made = 0;     ///< versions
+    std::uint32_t dropped = 0;  ///< of them
+  };
+  /// Where a version begins, or the next one will.
+  struct Place {
+    Chunk* chunk = nullptr;
+    std::uint32_t offset = 0;
+
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+
+  /// A chunk has room for at least so many versions, and is at least so large: with small pages it
+  /// is small, since one version that an old reader needs keeps it.
+  static constexpr std::size_t kLargestPerChunk = 4;
+  static constexpr std::size_t kChunkBytesMin = 4096;
+  static constexpr Gsn kNone{std::numeric_limits<std::uint64_t>::max()};
+
+  [[nodiscard]] Version& append(Entry& entry, VersionKind kind, std::uint16_t flags_before,
+                                std::size_t payload_bytes) noexcept;
+  [[nodiscard]] bool link(Version& version) noexcept;
+  void unlink(Version& version) noexcept;
+  [[nodiscard]] static std::byte* bytes_of(Chunk* chunk) noexcept;
+  [[nodiscard]] static Chunk* chunk_of(Version& version) noexcept;
+  [[nodiscard]] static Version& at(const Place& place) noexcept;
+  void add_chunk(std::size_t bytes);
+  template <class Use>
+  void for_each_new(Use&& use) noexcept;
+  void end_transaction() noexcept;
+
+  void rewind() noexcept;
+
+  // latch_ held:
+  [[nodiscard]] bool has_no_old() noexcept;
+  void free_if_dropped(Chunk* chunk) noexcept;
+  void give_up(Chunk* chunk) noexcept;
+  void free_chunk(Chunk* chunk) noexcept;
+
+  EntryMemory& memory_;
+  VersionBudget* budget_;
+  Fate fate_;
+
+  // The owner's; new_first_ changes under latch_, and is where the committed ones end:
+  Place new_first_;  ///< the first of the running transaction
+  Chunk* last_ = nullptr;
+  std::size_t new_count_ = 0;
+  std::size_t new_bytes_ = 0;
+
+  TurnLatch latch_;
+  Place first_;  ///< the oldest version; protected by latch_, as are chunks before new_first_'s
+  Chunk* spare_ = nullptr;          ///< protected by latch_
+  std::atomic<Gsn> oldest_{kNone};  ///< changed under latch_
+  std::atomic<std::size_t> size_bytes_{0};
+};
+
+}  // namespace palimpsest::versioning
