@@ -8,7 +8,12 @@ namespace {
 
 /// What a failing disk explains.
 constexpr std::array kExplained{ErrorCode::io_error, ErrorCode::no_space, ErrorCode::failed,
-                                ErrorCode::transaction_too_old};
+                                ErrorCode::transaction_too_old, ErrorCode::snapshot_too_old};
+
+bool is_too_old(ErrorCode code) {
+  return code == ErrorCode::transaction_too_old || code == ErrorCode::snapshot_too_old;
+}
+
 /// Far more steps than a checkpoint of a small database has.
 constexpr int kStepsMax = 10'000;
 /// A transaction that is too old for a small log succeeds sooner or later.
@@ -69,7 +74,7 @@ void FaultSession::transact(const std::vector<FaultChange>& changes, bool rolls_
   for (int attempts = 0; attempts < kAttemptsMax; ++attempts) {
     const std::size_t before = errors_.size();
     attempt(changes, rolls_back);
-    if (errors_.size() == before || errors_.back() != ErrorCode::transaction_too_old) {
+    if (errors_.size() == before || !is_too_old(errors_.back())) {
       return;
     }
     errors_.resize(attempts + 1 < kAttemptsMax ? before : errors_.size());
@@ -95,7 +100,7 @@ void FaultSession::attempt(const std::vector<FaultChange>& changes, bool rolls_b
     }
   } catch (const Error& error) {
     note(error);
-    if (commits && !transaction->is_active() && error.code() != ErrorCode::transaction_too_old) {
+    if (commits && !transaction->is_active() && !is_too_old(error.code())) {
       EXPECT_EQ(error.code(), ErrorCode::failed);
       with_doubtful_ = changed(committed_, changes);
       return;

@@ -159,7 +159,8 @@ std::string KillThread::run(Database& database, btree::BTree& tree, const KillPl
     try {
       done = attempt(database, tree, plan, wrong);
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::transaction_too_old) {
+      if (error.code() != ErrorCode::transaction_too_old &&
+          error.code() != ErrorCode::snapshot_too_old) {
         throw;
       }
     }

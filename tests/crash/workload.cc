@@ -125,11 +125,13 @@ void Workload::abandon() noexcept {
   disk_.power_off();
   images_.watch(nullptr);
   open_.clear();
+  old_reader_.reset();
   database_.reset();
 }
 
 void Workload::close() {
   end_all();
+  old_reader_.reset();
   database_->close();
   images_.watch(nullptr);
   database_.reset();
@@ -141,8 +143,20 @@ void Workload::reopen() {
   open();
 }
 
+// Versions outlive their transactions then.
+void Workload::look_on() {
+  old_reader_.reset();
+  if (percent(70)) {
+    old_reader_ = database_->begin(txn::Durability::asynchronous, txn::Isolation::snapshot,
+                                   txn::SnapshotUse::reads);
+  }
+}
+
 void Workload::step() {
   make_room();
+  if (percent(10)) {
+    look_on();
+  }
   if (now_.empty() || (now_.size() < profile_.trees_most && percent(5))) {
     make_tree();
     return;
@@ -169,8 +183,9 @@ void Workload::step() {
 void Workload::begin() {
   Open open;
   open.synchronous = !percent(profile_.asynchronous);
-  open.handle = database_->begin(open.synchronous ? txn::Durability::synchronous
-                                                  : txn::Durability::asynchronous);
+  open.handle = database_->begin(
+      open.synchronous ? txn::Durability::synchronous : txn::Durability::asynchronous,
+      txn::Isolation::read_committed);  // the model knows no other conflicts
   open_.push_back(std::move(open));
 }
 
@@ -377,9 +392,11 @@ void Workload::make_tree() {
   now_[name];
 }
 
-// Pages that asynchronous commits have given up are free once these are durable.
+// Pages that asynchronous commits have given up are free once these are durable, and no snapshot is
+// older.
 void Workload::finish() {
   end_all();
+  old_reader_.reset();
   const Gsn now = database_->begin()->commit();
   database_->log().wait_durable(now);
   history_->acknowledge();

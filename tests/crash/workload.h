@@ -64,6 +64,7 @@ class Workload {
   /// What was found after opening is the state to go on from.
   void go_on_from(State state);
   /// Throws what the engine throws, and Mismatch when it returns anything but what the model says.
+  void look_on();
   void step();
   /// Rolls back what is open, and compares everything with the model.
   void finish();
@@ -123,6 +124,7 @@ class Workload {
   std::unique_ptr<io::Device> device_;
   ImageChecker images_;
   std::unique_ptr<engine::Database> database_;
+  txn::TransactionPtr old_reader_;  ///< has a snapshot, and reads nothing
   std::shared_ptr<History> history_;
   State now_;  ///< as transactions see it
   std::vector<Open> open_;

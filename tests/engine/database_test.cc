@@ -230,7 +230,7 @@ TEST_F(DatabaseTest, AConflictNamesTheKey) {
   open();
   insert(0, 10);
   auto one = database_->begin();
-  auto two = database_->begin();
+  auto two = database_->begin(txn::Durability::synchronous, txn::Isolation::read_committed);
   ASSERT_TRUE(one->update(tree(), key_of(3), "one").existed);
   const auto outcome = two->update(tree(), key_of(3), "two");
   ASSERT_TRUE(outcome.conflict.has_value());

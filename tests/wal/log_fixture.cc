@@ -109,7 +109,7 @@ Remembered OpenLog::commit(SlotId slot, std::uint64_t number) {
   const std::size_t bytes = kRecordHeaderBytesMax + payload.size();
   log_->reserve(slot, {.bytes = bytes, .credit_bytes = bytes});
   const Appended appended =
-      log_->append_commit(slot, Gsn{0}, kCommit, std::as_bytes(std::span(payload)));
+      log_->append_commit(slot, Gsn{0}, kCommit, std::as_bytes(std::span(payload)), [](Gsn) {});
   log_->release_credit(slot);
   return {log_->incarnation(), slot, number, appended.gsn, appended.lsn, kCommit};
 }

@@ -35,8 +35,7 @@ TEST(Outcome, WhatIsNotDoneIsThrownWithItsText) {
   EXPECT_EQ(required(of_key(OutcomeKind::absent), message), ErrorCode::not_found);
   EXPECT_EQ(message, "table \"account\": key (7) does not exist");
   EXPECT_EQ(required(of_key(OutcomeKind::conflict), message), ErrorCode::conflict);
-  EXPECT_EQ(message,
-            "table \"account\": key (7) has been changed by a transaction that has not ended");
+  EXPECT_EQ(message, "table \"account\": key (7) has been changed by another transaction");
 }
 
 TEST(Outcome, OnlyAConflictIsOne) {
@@ -63,7 +62,7 @@ TEST(Outcome, OfDefinitionsNamesNoKey) {
   EXPECT_EQ(text(OutcomeKind::absent, "by_owner"),
             "table \"account\", index \"by_owner\" does not exist");
   EXPECT_EQ(text(OutcomeKind::conflict, {}),
-            "table \"account\" has been changed by a transaction that has not ended");
+            "table \"account\" has been changed by another transaction");
 }
 
 TEST(OutcomeDeathTest, WhatIsDoneHasNoPlace) {

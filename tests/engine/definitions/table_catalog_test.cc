@@ -56,6 +56,10 @@ class TableCatalogTest : public ::testing::Test {
     disk_ = crashed;
     open();
   }
+  /// Definitions change what is there now, whatever has changed since the transaction began.
+  [[nodiscard]] txn::TransactionPtr begin_definer() {
+    return database_->begin(txn::Durability::synchronous, txn::Isolation::read_committed);
+  }
   [[nodiscard]] TableCatalog& tables() { return database_->tables(); }
   [[nodiscard]] bool sees(const txn::TransactionPtr& by, const std::string& name) {
     return tables().find(name, by.get()) != nullptr;
@@ -64,7 +68,7 @@ class TableCatalogTest : public ::testing::Test {
     return tables().find(name, nullptr) != nullptr;
   }
   void make(const TableSchema& schema) {
-    const auto by = database_->begin();
+    const auto by = begin_definer();
     ASSERT_TRUE(tables().create_table(*by, schema));
     by->commit();
   }
@@ -86,7 +90,7 @@ class TableCatalogTest : public ::testing::Test {
   }
   void fill(const std::string& name, int first, int last) {
     for (int begin = first; begin < last; begin += 500) {
-      const auto by = database_->begin();
+      const auto by = begin_definer();
       fill(name, begin, std::min(begin + 500, last), by);
       by->commit();
       make_log_space();
@@ -112,8 +116,8 @@ class TableCatalogTest : public ::testing::Test {
 };
 
 TEST_F(TableCatalogTest, CountsForOthersWhenItHasCommitted) {
-  const auto maker = database_->begin();
-  const auto other = database_->begin();
+  const auto maker = begin_definer();
+  const auto other = begin_definer();
   EXPECT_TRUE(tables().create_table(*maker, people()));
   EXPECT_TRUE(sees(maker, "people"));
   EXPECT_FALSE(sees(other, "people"));
@@ -128,7 +132,7 @@ TEST_F(TableCatalogTest, CountsForOthersWhenItHasCommitted) {
 TEST_F(TableCatalogTest, RolledBackIsNeverThereAndItsTreeIsUsedAgain) {
   TreeId tree{};
   {
-    const auto maker = database_->begin();
+    const auto maker = begin_definer();
     ASSERT_TRUE(tables().create_table(*maker, people()));
     fill("people", 0, 500, maker);
     tree = tables().find("people", maker.get())->visible_to(maker.get())->rows->id();
@@ -148,7 +152,7 @@ TEST_F(TableCatalogTest, DroppedAfterTheCommitAndItsPagesComeBack) {
   const btree::BTree* const rows = definition("people").rows;
   EXPECT_EQ(rows->descent().root_level(), 1U);
   {
-    const auto by = database_->begin();
+    const auto by = begin_definer();
     ASSERT_TRUE(tables().drop_table(*by, "people"));
     EXPECT_FALSE(sees(by, "people"));
     EXPECT_TRUE(is_there("people"));
@@ -166,7 +170,7 @@ TEST_F(TableCatalogTest, DroppedAfterTheCommitAndItsPagesComeBack) {
 TEST_F(TableCatalogTest, DropThatIsRolledBackChangesNothing) {
   make(people());
   fill("people", 0, 100);
-  const auto by = database_->begin();
+  const auto by = begin_definer();
   ASSERT_TRUE(tables().drop_table(*by, "people"));
   EXPECT_EQ(tables().drop_table(*by, "people").kind(), OutcomeKind::absent);
   by->rollback();
@@ -181,7 +185,7 @@ TEST_F(TableCatalogTest, DroppedAndMadeAgainInOneTransaction) {
   TableSchema other = people();
   other.columns.push_back({"more", int64()});
   for (const bool commits : {false, true}) {
-    const auto by = database_->begin();
+    const auto by = begin_definer();
     ASSERT_TRUE(tables().drop_table(*by, "people"));
     ASSERT_TRUE(tables().create_table(*by, other));
     EXPECT_EQ(tables().create_table(*by, other).kind(), OutcomeKind::exists);
@@ -196,8 +200,8 @@ TEST_F(TableCatalogTest, DroppedAndMadeAgainInOneTransaction) {
 }
 
 TEST_F(TableCatalogTest, OneNameTwoMakers) {
-  const auto one = database_->begin();
-  const auto two = database_->begin();
+  const auto one = begin_definer();
+  const auto two = begin_definer();
   ASSERT_TRUE(tables().create_table(*one, people()));
   EXPECT_EQ(tables().create_table(*two, people()).kind(), OutcomeKind::conflict);
   one->commit();
@@ -211,7 +215,7 @@ TEST_F(TableCatalogTest, IndexHasTheRowsThatAreThere) {
   make(people());
   fill("people", 0, 2500);
   {
-    const auto by = database_->begin();
+    const auto by = begin_definer();
     ASSERT_TRUE(tables().create_index(*by, "people", kByName));
     ASSERT_TRUE(tables().create_index(*by, "people", kByAge));
     EXPECT_EQ(tables().create_index(*by, "people", kByAge).kind(), OutcomeKind::exists);
@@ -224,7 +228,7 @@ TEST_F(TableCatalogTest, IndexHasTheRowsThatAreThere) {
   }
   crash();
   EXPECT_EQ(records_of(*definition("people").indexes[1]), 2500U);
-  const auto dropper = database_->begin();
+  const auto dropper = begin_definer();
   ASSERT_TRUE(tables().drop_index(*dropper, "people", "by_name"));
   EXPECT_EQ(tables().drop_index(*dropper, "people", "by_name").kind(), OutcomeKind::absent);
   dropper->commit();
@@ -238,7 +242,7 @@ TEST_F(TableCatalogTest, UniqueIndexOfRowsThatAreNotIsRefusedAndTheRestGoesOn) {
   fill("people", 0, 1500);
   IndexSchema unique = kByName;
   unique.unique = true;
-  const auto by = database_->begin();
+  const auto by = begin_definer();
   ASSERT_TRUE(tables().create_table(*by, people("others")));
   const Outcome outcome = tables().create_index(*by, "people", unique);
   EXPECT_EQ(outcome.kind(), OutcomeKind::exists);
@@ -253,15 +257,15 @@ TEST_F(TableCatalogTest, UniqueIndexOfRowsThatAreNotIsRefusedAndTheRestGoesOn) {
 
 TEST_F(TableCatalogTest, WhoHasWrittenIsWaitedForAndWhoWritesLaterIsInConflict) {
   make(people());
-  const auto writer = database_->begin();
+  const auto writer = begin_definer();
   fill("people", 0, 1, writer);
-  const auto by = database_->begin();
+  const auto by = begin_definer();
   EXPECT_EQ(tables().create_index(*by, "people", kByName).kind(), OutcomeKind::conflict);
   const TablePtr table = tables().find("people", nullptr);
   EXPECT_FALSE(table->is_changed_by_another(*writer)) << "it has given up";
   writer->commit();
   ASSERT_TRUE(tables().create_index(*by, "people", kByName));
-  const auto later = database_->begin();
+  const auto later = begin_definer();
   EXPECT_TRUE(table->is_changed_by_another(*later));
   EXPECT_EQ(tables().drop_table(*later, "people").kind(), OutcomeKind::conflict);
   EXPECT_FALSE(table->is_changed_by_another(*by));
@@ -277,7 +281,7 @@ TEST_F(TableCatalogTest, WaitsUntilTheWriterHasEnded) {
   DatabaseOptions options = small_options();
   options.definition_patience = std::chrono::seconds(60);
   database_ = Database::open(*device_, *device_, options);
-  auto writer = database_->begin();
+  auto writer = begin_definer();
   fill("people", 0, 1, writer);
   const TablePtr table = tables().find("people", nullptr);
   std::thread ending([&] {
@@ -286,7 +290,7 @@ TEST_F(TableCatalogTest, WaitsUntilTheWriterHasEnded) {
     }
     writer->commit();
   });
-  const auto by = database_->begin();
+  const auto by = begin_definer();
   const Outcome outcome = tables().create_index(*by, "people", kByName);
   ending.join();
   ASSERT_TRUE(outcome);
@@ -297,7 +301,7 @@ TEST_F(TableCatalogTest, WaitsUntilTheWriterHasEnded) {
 TEST_F(TableCatalogTest, AfterACrashTreesOfNobodyAreEmptied) {
   make(people());
   fill("people", 0, 1000);
-  auto by = database_->begin();
+  auto by = begin_definer();
   ASSERT_TRUE(tables().create_table(*by, people("unfinished")));
   fill("unfinished", 0, 1000, by);
   ASSERT_TRUE(tables().create_index(*by, "people", kByName));
@@ -318,7 +322,7 @@ TEST_F(TableCatalogTest, AfterACrashTreesOfNobodyAreEmptied) {
 }
 
 TEST_F(TableCatalogTest, WhatNoTableCanBeIsRefused) {
-  const auto by = database_->begin();
+  const auto by = begin_definer();
   TableSchema schema = people();
   schema.key.clear();
   EXPECT_EQ(palimpsest::test::error_of([&] { return tables().create_table(*by, schema); }),
@@ -342,7 +346,7 @@ TEST_F(TableCatalogTest, AtRandomAcrossCrashes) {
   for (palimpsest::test::Rounds rounds(60, 4); rounds.next();) {
     Model model = committed;
     {
-      const auto by = database_->begin();
+      const auto by = begin_definer();
       for (std::uint64_t step = random.below(5); step-- > 0;) {
         const std::string name = fmt::format("table {}", random.below(3));
         const bool there = model.contains(name);

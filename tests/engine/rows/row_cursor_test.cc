@@ -60,10 +60,10 @@ class RowCursorTest : public ::testing::Test {
 TEST_F(RowCursorTest, OverATable) {
   const auto transaction = table_.begin();
   for (txn::Transaction* in : {static_cast<txn::Transaction*>(nullptr), transaction.get()}) {
-    RowCursor all(in, table_.state(), Range::all(), 1);
+    RowCursor all({in, table_.state()}, Range::all(), 1);
     EXPECT_EQ(forward(all), from_to(0, kPeople - 1));
     EXPECT_EQ(backward(all), from_to(0, kPeople - 1));
-    RowCursor some(in, table_.state(), Range::between({50}, {100}), 1000);
+    RowCursor some({in, table_.state()}, Range::between({50}, {100}), 1000);
     EXPECT_EQ(forward(some), from_to(50, 100));
     EXPECT_EQ(backward(some), from_to(50, 100));
     some.seek({0});
@@ -75,7 +75,7 @@ TEST_F(RowCursorTest, OverATable) {
     EXPECT_EQ(forward(some), from_to(77, 100));
     some.seek({101});
     EXPECT_FALSE(some.valid());
-    RowCursor none(in, table_.state(), Range::between({100}, {50}), 8);
+    RowCursor none({in, table_.state()}, Range::between({100}, {50}), 8);
     EXPECT_EQ(forward(none), Ids());
     EXPECT_EQ(backward(none), Ids());
   }
@@ -85,7 +85,7 @@ TEST_F(RowCursorTest, ExclusiveBoundsAreNotShown) {
   const std::vector<Value> lower{50};
   const std::vector<Value> upper{150};
   const Range open = Range::between(lower, upper, Range::Bound::exclusive, Range::Bound::exclusive);
-  RowCursor rows(nullptr, table_.state(), open, 1);
+  RowCursor rows({nullptr, table_.state()}, open, 1);
   EXPECT_EQ(forward(rows), from_to(51, 149));
   EXPECT_EQ(backward(rows), from_to(51, 149));
   rows.seek({50});
@@ -95,7 +95,7 @@ TEST_F(RowCursorTest, ExclusiveBoundsAreNotShown) {
 }
 
 TEST_F(RowCursorTest, OverAnIndex) {
-  RowCursor bonn(nullptr, table_.state(), "by_city", Range::prefix({"Bonn"}));
+  RowCursor bonn({nullptr, table_.state()}, "by_city", Range::prefix({"Bonn"}));
   Ids expected;
   for (int id = kPeople - 3; id > 0; id -= 4) {
     expected.push_back(id);
@@ -105,10 +105,10 @@ TEST_F(RowCursorTest, OverAnIndex) {
   bonn.seek({"Bonn", 1000 - 101});
   ASSERT_TRUE(bonn.valid());
   EXPECT_EQ(id_of(bonn), 101);
-  RowCursor nulls(nullptr, table_.state(), "by_city", Range::prefix({Value()}));
+  RowCursor nulls({nullptr, table_.state()}, "by_city", Range::prefix({Value()}));
   EXPECT_EQ(forward(nulls).size(), kPeople / 4U);
   const auto transaction = table_.begin();
-  RowCursor names(transaction.get(), table_.state(), "by_name", Range::from({"n19"}));
+  RowCursor names({transaction.get(), table_.state()}, "by_name", Range::from({"n19"}));
   ASSERT_TRUE(names.valid());
   EXPECT_EQ(id_of(names), 19);
   names.next();
@@ -123,14 +123,15 @@ TEST_F(RowCursorTest, OverAnIndex) {
   EXPECT_FALSE(names.valid());
   names.seek({"n2"});
   EXPECT_EQ(id_of(names), 2);
-  EXPECT_EQ(error_of([&] { return RowCursor(nullptr, table_.state(), "x", Range::all()).valid(); },
-                     "no index \"x\""),
-            ErrorCode::not_found);
+  EXPECT_EQ(
+      error_of([&] { return RowCursor({nullptr, table_.state()}, "x", Range::all()).valid(); },
+               "no index \"x\""),
+      ErrorCode::not_found);
 }
 
 TEST_F(RowCursorTest, RowsThatAreGoneArePassedOver) {
-  RowCursor names(nullptr, table_.state(), "by_name", Range::between({"n10"}, {"n103"}));
-  RowCursor large(nullptr, table_.state(), Range::between({49}, {51}), 8);
+  RowCursor names({nullptr, table_.state()}, "by_name", Range::between({"n10"}, {"n103"}));
+  RowCursor large({nullptr, table_.state()}, Range::between({49}, {51}), 8);
   const auto transaction = table_.begin();
   ASSERT_TRUE(table_.in(transaction).erase({100}));
   ASSERT_TRUE(table_.in(transaction).erase({101}));
@@ -145,9 +146,9 @@ TEST_F(RowCursorTest, RowsThatAreGoneArePassedOver) {
 }
 
 TEST_F(RowCursorTest, AnIndexThatWasDroppedIsNotFound) {
-  RowCursor names(nullptr, table_.state(), "by_name", Range::all());
-  RowCursor cities(nullptr, table_.state(), "by_city", Range::all());
-  RowCursor rows(nullptr, table_.state(), Range::all(), 8);
+  RowCursor names({nullptr, table_.state()}, "by_name", Range::all());
+  RowCursor cities({nullptr, table_.state()}, "by_city", Range::all());
+  RowCursor rows({nullptr, table_.state()}, Range::all(), 8);
   table_.define({indexes_of_people()[0]});
   cities.next();
   EXPECT_TRUE(cities.valid());
@@ -173,7 +174,7 @@ TEST_F(RowCursorTest, AnIndexThatWasDroppedIsNotFound) {
 }
 
 TEST_F(RowCursorTest, AnIndexThatWasMadeAgainOtherwiseIsNotFound) {
-  RowCursor names(nullptr, table_.state(), "by_name", Range::all());
+  RowCursor names({nullptr, table_.state()}, "by_name", Range::all());
   table_.define({indexes_of_people()[0], {.name = "by_name", .columns = {"age"}, .unique = true}});
   EXPECT_EQ(error_of(
                 [&] {
@@ -186,7 +187,7 @@ TEST_F(RowCursorTest, AnIndexThatWasMadeAgainOtherwiseIsNotFound) {
 
 TEST_F(RowCursorTest, ATransactionThatHasEndedGoesOnNoMore) {
   const auto transaction = table_.begin();
-  RowCursor rows(transaction.get(), table_.state(), Range::all(), 8);
+  RowCursor rows({transaction.get(), table_.state()}, Range::all(), 8);
   transaction->commit();
   EXPECT_EQ(error_of([&] {
               rows.next();

@@ -343,7 +343,7 @@ class RandomTable {
 
   void check_range(txn::Transaction* by) {
     with_range(schema().key, [&](const Range& range, const std::set<std::string>& expected) {
-      RowCursor cursor(by, table_.state(), range, random_.between(1, 20));
+      RowCursor cursor({by, table_.state()}, range, random_.between(1, 20));
       EXPECT_TRUE(shown(cursor) == expected);
       for (const Direction direction : {Direction::forward, Direction::backward}) {
         std::set<std::string> visited;
@@ -362,7 +362,7 @@ class RandomTable {
   void check_index(txn::Transaction* by, std::size_t index) {
     const IndexSchema& of = format().stored().indexes[index].schema;
     with_range(of.columns, [&](const Range& range, const std::set<std::string>& expected) {
-      RowCursor cursor(by, table_.state(), of.name, range);
+      RowCursor cursor({by, table_.state()}, of.name, range);
       EXPECT_TRUE(shown(cursor) == expected);
     });
     if (!of.unique) {

@@ -67,7 +67,7 @@ TEST(RowsThreads, IndexesAreWhatTheRowsSay) {
     Random random(seed + thread);
     if (thread == kWriters) {  // whatever a reader finds by an entry is a row
       while (writing.load() != 0) {
-        for (RowCursor names(nullptr, table.state(), "by_name", Range::all()); names.valid();
+        for (RowCursor names({nullptr, table.state()}, "by_name", Range::all()); names.valid();
              names.next()) {
           ASSERT_EQ(names.row()["id"], names.row()["age"]);
         }

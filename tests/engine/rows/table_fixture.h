@@ -61,7 +61,7 @@ class OneTable {
     made->rows = tree("rows");
     StoredTable stored{.schema = schema_, .tree = made->rows->id()};
     for (const IndexSchema& index : indexes) {
-      made->indexes.push_back(tree("index " + index.name));
+      made->add_index(*tree("index " + index.name));
       stored.indexes.push_back({.schema = index, .tree = made->indexes.back()->id()});
     }
     made->format = std::make_shared<const TableFormat>(std::move(stored));
@@ -76,7 +76,9 @@ class OneTable {
   [[nodiscard]] TableWrites in(const txn::TransactionPtr& transaction) {
     return {*transaction, *state_};
   }
-  [[nodiscard]] TableReads reads(txn::Transaction* in = nullptr) { return {in, *state_}; }
+  [[nodiscard]] TableReads reads(txn::Transaction* in = nullptr) {
+    return TableReads({in, *state_});
+  }
 
   /// One write, committed.
   template <class Write>

@@ -34,7 +34,7 @@ def run(config, repetition=1, threads=2):
 
 def results(**rates):
     """Results of one row: configuration -> rates of its repetitions."""
-    configs = {config.engine: config for config in plan.CONFIGS if not config.flags}
+    configs = {config.engine: config for config in reversed(plan.CONFIGS)}
     made = table.Results()
     for engine, values in rates.items():
         for value in values:

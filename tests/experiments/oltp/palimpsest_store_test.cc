@@ -6,10 +6,10 @@
 namespace palimpsest::experiments::oltp::test {
 namespace {
 
-template <Durability kDurable>
+template <Durability kDurable, Isolation kIsolated>
 struct Palimpsest {
   using Store = PalimpsestStore;
-  static constexpr Isolation kIsolation = Isolation::none;
+  static constexpr Isolation kIsolation = kIsolated;
   static constexpr Durability kDurability = kDurable;
   static constexpr Concurrency kConcurrency = Concurrency::any;
 
@@ -18,7 +18,10 @@ struct Palimpsest {
   }
 };
 
-using Palimpsests = ::testing::Types<Palimpsest<Durability::async>, Palimpsest<Durability::sync>>;
+using Palimpsests = ::testing::Types<Palimpsest<Durability::async, Isolation::none>,
+                                     Palimpsest<Durability::async, Isolation::read_committed>,
+                                     Palimpsest<Durability::async, Isolation::snapshot>,
+                                     Palimpsest<Durability::sync, Isolation::snapshot>>;
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Palimpsest, StoreOperations, Palimpsests);
 INSTANTIATE_TYPED_TEST_SUITE_P(Palimpsest, StoreSessions, Palimpsests);

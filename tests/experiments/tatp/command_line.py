@@ -19,7 +19,8 @@ def check_refusals(path):
     refused("--keys=zipf: unknown; one of uniform, nonuniform", f"--path={path}", "--keys=zipf")
     refused("--keys means nothing with --seconds=0", f"--path={path}", "--seconds=0",
             "--keys=nonuniform")
-    refused("--check: under isolation none", f"--path={path}", "--threads=2", "--check")
+    refused("--check: under isolation none", f"--path={path}", "--threads=2", "--check",
+            "--isolation=none")
     done = run(f"--path={path}", "--warehouses=1")
     expect(done.returncode != 0 and "warehouses" in done.stderr, "that is TPC-C's flag", done)
     expect(not os.path.exists(path), "what is refused leaves nothing", done)

@@ -12,9 +12,10 @@ from bench_command import expect, refused, run  # noqa: E402
 def check_refusals(path):
     refused("--threads=0", f"--path={path}", "--threads=0")
     refused("--engine=oracle", f"--path={path}", "--engine=oracle")
-    refused("--isolation=serializable: engine palimpsest has none", f"--path={path}",
+    refused("--isolation=serializable: engine palimpsest has snapshot, read_committed, none", f"--path={path}",
             "--isolation=serializable")
-    refused("--check: under isolation none", f"--path={path}", "--threads=2", "--check")
+    refused("--check: under isolation none", f"--path={path}", "--threads=2", "--check",
+            "--isolation=none")
     refused("--rate means nothing", f"--path={path}", "--seconds=0", "--rate=5")
     refused("--path: which directory")
     expect(not os.path.exists(path), "what is refused leaves nothing", run("--path="))
@@ -30,9 +31,9 @@ def check_first_run(path, folder):
     with open(result_file, encoding="utf-8") as file:
         result = json.load(file)
     expect(result["check"]["violations"] == 0 and result["load"]["rows"] > 600_000
-           and result["scale"] == 1 and result["isolation"] == "none"
+           and result["scale"] == 1 and result["isolation"] == "snapshot"
            and result["tpmc"] > 0 and result["page_reads"] is not None
-           and result["version_bytes_max"] is None and result["rss_bytes_max"] > 0
+           and result["version_bytes_max"] > 0 and result["rss_bytes_max"] > 0
            and sum(result["commits_by_type"].values()) == result["commits"] > 0
            and set(result["latency_us"]) == {"new_order", "payment", "order_status", "delivery",
                                              "stock_level"},

@@ -1,0 +1,315 @@
+// Snapshot isolation against a model: several logical transactions on one tree, in random order,
+// with a pool of a few pages. Each sees what had been committed when it began, and its own changes;
+// first updater wins.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/engine/database_fixture.h"
+#include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
+
+namespace palimpsest::engine::test {
+namespace {
+
+using Value = std::optional<std::string>;
+using palimpsest::test::SimDisk;
+
+/// Everything that was ever committed, by timestamp.
+class History {
+ public:
+  void commit(Gsn timestamp, const std::map<std::string, Value>& changes) {
+    for (const auto& [key, value] : changes) {
+      all_[key][raw(timestamp)] = value;
+    }
+  }
+  [[nodiscard]] Value at(const std::string& key, Gsn snapshot) const {
+    const auto found = all_.find(key);
+    if (found == all_.end()) {
+      return std::nullopt;
+    }
+    const auto after = found->second.upper_bound(raw(snapshot));
+    return after == found->second.begin() ? std::nullopt : std::prev(after)->second;
+  }
+  /// Of the newest commit that changed it.
+  [[nodiscard]] Gsn changed(const std::string& key) const {
+    const auto found = all_.find(key);
+    return found == all_.end() ? Gsn{0} : Gsn{found->second.rbegin()->first};
+  }
+  [[nodiscard]] Content all_at(Gsn snapshot) const {
+    Content content;
+    for (const auto& [key, values] : all_) {
+      if (const Value value = at(key, snapshot)) {
+        content.emplace(key, *value);
+      }
+    }
+    return content;
+  }
+
+ private:
+  std::map<std::string, std::map<std::uint64_t, Value>> all_;
+};
+
+struct Failed {
+  [[nodiscard]] bool is_done() const { return false; }
+};
+
+class ModelRun {
+ public:
+  explicit ModelRun(std::uint64_t seed)
+      : random_(seed),
+        device_(disk_.device()),
+        database_(Database::open(*device_, *device_, small_options())),
+        tree_(database_->make_tree("records")),
+        open_(kTransactions) {}
+
+  void run(int steps) {
+    for (int i = 0; i < steps && !::testing::Test::HasFatalFailure(); ++i) {
+      step();
+    }
+    for (Open& one : open_) {
+      if (one.transaction != nullptr) {
+        end(one, random_.one_in(2));
+      }
+    }
+    ASSERT_EQ(content_of(*tree_), history_.all_at(Gsn{std::numeric_limits<std::uint64_t>::max()}));
+    database_->checkpointer().run();
+    ASSERT_TRUE(sound(*database_));
+  }
+
+ private:
+  static constexpr std::size_t kTransactions = 6;
+  static constexpr std::uint64_t kKeys = 400;
+
+  enum class Role : std::uint8_t {
+    writer = 1,
+    reader,     ///< lives long, and writes nothing
+    committed,  ///< read_committed
+  };
+  struct Open {
+    txn::TransactionPtr transaction;
+    Role role = Role::writer;
+    std::map<std::string, Value> changes;
+    std::set<std::string> touched;  ///< changed, or claimed and left as they were
+  };
+
+  [[nodiscard]] static Gsn snapshot_of(const Open& one) {
+    const versioning::Viewer* const viewer = one.transaction->viewer();
+    return viewer == nullptr ? Gsn{} : viewer->snapshot;  // of read_committed: the largest
+  }
+  [[nodiscard]] std::string some_key() {
+    const std::uint64_t number = random_.one_in(3) ? random_.below(10) : random_.below(kKeys);
+    return fmt::format("key{:04}", number);
+  }
+  [[nodiscard]] std::string some_value() {
+    const std::size_t size = random_.one_in(20) ? 2000 : 40 + random_.below(3) * 60;
+    return std::string(size, static_cast<char>('a' + random_.below(26)));
+  }
+  [[nodiscard]] Value expected(const Open& one, const std::string& key) const {
+    const auto own = one.changes.find(key);
+    return own != one.changes.end() ? own->second : history_.at(key, snapshot_of(one));
+  }
+  /// Whether another one has changed it, or has committed a change since: a conflict. Whoever has
+  /// claimed it and left it as it was may be in the way, too.
+  enum class Taken : std::uint8_t { no, maybe, yes };
+  [[nodiscard]] Taken taken(const Open& one, const std::string& key) const {
+    bool maybe = false;
+    for (const Open& other : open_) {
+      if (&other != &one && other.changes.contains(key)) {
+        return Taken::yes;
+      }
+      maybe = maybe || (&other != &one && other.touched.contains(key));
+    }
+    if (history_.changed(key) > snapshot_of(one)) {
+      return Taken::yes;
+    }
+    const auto touched = touched_.find(key);
+    maybe = maybe || (touched != touched_.end() && touched->second > snapshot_of(one));
+    return maybe ? Taken::maybe : Taken::no;
+  }
+  void expect(const btree::WriteOutcome& outcome, Taken taken, const std::string& key) const {
+    if (taken != Taken::maybe) {
+      ASSERT_EQ(outcome.conflict.has_value(), taken == Taken::yes) << key;
+    }
+  }
+
+  void step() {
+    Open& one = open_[random_.below(kTransactions)];
+    if (one.transaction == nullptr) {
+      begin(one);
+      return;
+    }
+    if (one.role == Role::reader) {
+      random_.one_in(60) ? end(one, true) : random_.one_in(4) ? scan(one) : read(one);
+      return;
+    }
+    switch (random_.below(20)) {
+      case 0: end(one, true); break;
+      case 1: end(one, random_.one_in(2)); break;
+      case 2: scan(one); break;
+      case 3: fail_statement(one); break;
+      case 4:
+      case 5:
+      case 6:
+      case 7:
+      case 8: read(one); break;
+      case 9: database_->checkpointer().run(); break;
+      default: write(one); break;
+    }
+  }
+
+  void begin(Open& one) {
+    constexpr Role kRoles[] = {Role::writer, Role::writer, Role::writer, Role::reader,
+                               Role::committed};
+    one.role = kRoles[random_.below(std::size(kRoles))];
+    one.transaction = database_->begin(
+        txn::Durability::asynchronous,
+        one.role == Role::committed ? txn::Isolation::read_committed : txn::Isolation::snapshot,
+        one.role == Role::reader ? txn::SnapshotUse::reads : txn::SnapshotUse::reads_and_writes);
+  }
+
+  void end(Open& one, bool commits) {
+    if (commits) {
+      const Gsn timestamp = one.transaction->commit();
+      history_.commit(timestamp, one.changes);
+      for (const std::string& key : one.touched) {
+        touched_[key] = timestamp;
+      }
+    } else {
+      one.transaction->rollback();
+    }
+    one.transaction.reset();
+    one.changes.clear();
+    one.touched.clear();
+  }
+
+  void read(const Open& one) {
+    const std::string key = some_key();
+    std::string value;
+    const bool found = one.transaction->lookup(*tree_, key, value);
+    ASSERT_EQ(found ? Value(value) : std::nullopt, expected(one, key)) << key;
+  }
+
+  void scan(const Open& one) {
+    Content content = history_.all_at(snapshot_of(one));
+    for (const auto& [key, value] : one.changes) {
+      content.erase(key);
+      if (value) {
+        content.emplace(key, *value);
+      }
+    }
+    Content seen;
+    const txn::TransactionPtr view =
+        one.role == Role::committed ? one.transaction->begin_view() : txn::TransactionPtr();
+    btree::Cursor cursor(*tree_, 3, (view != nullptr ? view : one.transaction)->viewer());
+    const bool backward = random_.one_in(2);
+    for (backward ? cursor.seek_last() : cursor.seek_first(); cursor.valid();
+         backward ? cursor.previous() : cursor.next()) {
+      std::string value;
+      ASSERT_TRUE(cursor.read_value(value));
+      seen.emplace(cursor.key(), value);
+    }
+    ASSERT_EQ(seen, content);
+  }
+
+  /// A statement that changes something and is undone.
+  void fail_statement(Open& one) {
+    const std::string key = some_key();
+    static_cast<void>(one.transaction->statement([&](const btree::WriteContext& by) {
+      const auto outcome = tree_->upsert(by, key, some_value());
+      expect(outcome, taken(one, key), key);
+      if (!outcome.conflict) {
+        one.touched.insert(key);
+      }
+      return Failed();
+    }));
+  }
+
+  static std::span<char> as_chars(MutableBytes bytes) {
+    return {static_cast<char*>(static_cast<void*>(bytes.data())), bytes.size()};
+  }
+  /// Changes a few bytes here and there, the same ones for the same text.
+  static void scribble(std::span<char> bytes, ByteView with) {
+    const auto first = static_cast<std::size_t>(with.front());
+    for (std::size_t at = first % 7; at < bytes.size(); at += 11 + first % 29) {
+      bytes[at] = with.front();
+    }
+  }
+
+  void write(Open& one) {
+    const std::string key = some_key();
+    const Value before = expected(one, key);
+    const std::string value = some_value();
+    Value after = before;
+    btree::WriteOutcome outcome;
+    switch (random_.below(5)) {
+      case 0:
+        outcome = one.transaction->insert(*tree_, key, value);
+        after = before ? before : Value(value);
+        break;
+      case 1:
+        outcome = one.transaction->upsert(*tree_, key, value);
+        after = value;
+        break;
+      case 2:
+        outcome = one.transaction->update(*tree_, key, value);
+        after = before ? Value(value) : std::nullopt;
+        break;
+      case 3:
+        outcome = one.transaction->remove(*tree_, key);
+        after = std::nullopt;
+        break;
+      default:
+        if (!before || before->size() > 1000) {
+          return;
+        }
+        outcome = one.transaction->modify(
+            *tree_, key, [&](MutableBytes bytes) { scribble(as_chars(bytes), value); });
+        scribble(*after, value);
+        break;
+    }
+    ASSERT_NO_FATAL_FAILURE(expect(outcome, taken(one, key), key));
+    if (outcome.conflict) {
+      return;
+    }
+    ASSERT_EQ(outcome.existed, before.has_value()) << key;
+    one.touched.insert(key);
+    if (after != before || one.changes.contains(key)) {
+      one.changes[key] = after;
+    }
+  }
+
+  Random random_;
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<Database> database_;
+  btree::BTree* tree_;
+  std::vector<Open> open_;
+  History history_;
+  std::map<std::string, Gsn> touched_;  ///< by a committed one, that is, and when
+};
+
+TEST(SnapshotModel, EachTransactionSeesWhatItsSnapshotHas) {
+  palimpsest::test::Rounds rounds(3, palimpsest::test::test_seconds(5));
+  std::uint64_t seed = palimpsest::test::seed();
+  while (rounds.next()) {
+    SCOPED_TRACE(seed);
+    ModelRun(seed++).run(3000);
+    if (::testing::Test::HasFatalFailure()) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest::engine::test

@@ -1,0 +1,200 @@
+// Memory for versions is bounded: who takes too much, or keeps too much alive, is told so, and
+// everybody else goes on.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "tests/engine/database_fixture.h"
+#include "tests/support/error_of.h"
+
+namespace palimpsest::engine::test {
+namespace {
+
+using palimpsest::test::error_of;
+using palimpsest::test::SimDisk;
+using txn::Durability;
+using txn::Isolation;
+using txn::SnapshotUse;
+
+constexpr std::uint64_t kBudget = std::uint64_t{1} << 20U;
+/// Of pieces that are asked for when it is nearly full, and of claims that nobody bounds.
+constexpr std::uint64_t kSlack = kBudget / 4;
+constexpr int kRecords = 2000;
+
+std::string key_of(int number) {
+  return fmt::format("key{:06}", number);
+}
+
+bool is_done(const btree::WriteOutcome& outcome) {
+  return outcome.existed && !outcome.conflict;
+}
+
+class VersionMemory : public ::testing::Test {
+ protected:
+  VersionMemory() : device_(disk_.device()) {
+    DatabaseOptions options = small_options();
+    options.version_bytes_max = kBudget;
+    options.memory_bytes = std::uint64_t{16} << 20U;
+    options.log_bytes_max = 64 * wal::kSegmentBytesMin;
+    database_ = Database::open(*device_, *device_, options);
+    tree_ = database_->make_tree("tree");
+    const auto transaction = database_->begin(Durability::asynchronous, Isolation::none);
+    for (int i = 0; i < kRecords; ++i) {
+      EXPECT_FALSE(transaction->insert(*tree_, key_of(i), std::string(200, 'v')).existed);
+    }
+    transaction->commit();
+    database_->checkpointer().run();
+  }
+  ~VersionMemory() override { database_->close(); }
+
+  [[nodiscard]] txn::TransactionPtr begin(SnapshotUse use = SnapshotUse::reads_and_writes) {
+    return database_->begin(Durability::asynchronous, Isolation::snapshot, use);
+  }
+  [[nodiscard]] std::string read(const txn::TransactionPtr& by, int number) {
+    std::string value;
+    EXPECT_TRUE(by->lookup(*tree_, key_of(number), value));
+    return value;
+  }
+  void change_all(char to) {
+    for (int i = 0; i < kRecords; ++i) {
+      const auto transaction = begin();
+      ASSERT_TRUE(is_done(transaction->update(*tree_, key_of(i), std::string(200, to))));
+      transaction->commit();
+      if (i % 500 == 0) {
+        database_->checkpointer().run();
+      }
+    }
+  }
+  [[nodiscard]] std::uint64_t in_use() { return database_->entries().bytes_in_use(); }
+
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<Database> database_;
+  btree::BTree* tree_ = nullptr;
+};
+
+TEST_F(VersionMemory, OneTransactionTakesHalfAtMost) {
+  const auto large = begin();
+  int changed = 0;
+  std::string message;
+  const auto grow = [&] {
+    for (; changed < 100 * kRecords; ++changed) {
+      const char to = static_cast<char>('a' + changed / kRecords % 26);
+      static_cast<void>(large->update(*tree_, key_of(changed % kRecords), std::string(200, to)));
+      EXPECT_LE(in_use(), kBudget + kSlack);
+    }
+  };
+  const auto error = error_of(grow, &message);
+  EXPECT_EQ(error, ErrorCode::version_budget_exceeded);
+  EXPECT_NE(message.find("half of the 1048576"), std::string::npos) << message;
+  EXPECT_GT(changed, 1000);
+  {
+    const auto other = begin();  // others go on
+    EXPECT_EQ(read(other, 0), std::string(200, 'v'));
+    other->commit();
+  }
+  large->rollback();
+  const auto next = begin();
+  EXPECT_EQ(read(next, 7), std::string(200, 'v'));
+  EXPECT_TRUE(is_done(next->update(*tree_, key_of(7), "small")));
+  next->commit();
+}
+
+TEST_F(VersionMemory, TheOldestSnapshotGoes) {
+  const auto old = begin(SnapshotUse::reads);
+  ASSERT_EQ(read(old, 3), std::string(200, 'v'));
+  for (const char to : {'a', 'b', 'c', 'd', 'e', 'f'}) {
+    // New keys each time: a version each that the old reader needs.
+    const auto transaction = begin();
+    for (int i = 0; i < kRecords; ++i) {
+      const std::string key = fmt::format("{}{:06}", to, i);
+      ASSERT_FALSE(transaction->insert(*tree_, key, "x").conflict);
+    }
+    transaction->commit();
+    database_->checkpointer().run();
+    ASSERT_LE(in_use(), kBudget + kSlack);
+  }
+  ASSERT_NO_FATAL_FAILURE(change_all('w'));
+  ASSERT_LE(in_use(), kBudget + kSlack);
+  EXPECT_GE(database_->transactions().version_memory().cancelled(), 1U);
+  std::string value;
+  const auto error = error_of([&] { static_cast<void>(old->lookup(*tree_, key_of(3), value)); });
+  EXPECT_EQ(error, ErrorCode::snapshot_too_old);
+  EXPECT_EQ(error_of([&] { old->commit(); }), ErrorCode::snapshot_too_old);
+  old->rollback();
+}
+
+TEST_F(VersionMemory, WhoWasCancelledNeverCommitsAWrite) {
+  const auto writer = begin();
+  ASSERT_TRUE(is_done(writer->update(*tree_, key_of(0), "mine")));
+  ASSERT_TRUE(database_->transactions().version_memory().cancelled() == 0);
+  while (database_->transactions().version_memory().cancelled() == 0) {
+    ASSERT_NO_FATAL_FAILURE({
+      for (int i = 1; i < kRecords; ++i) {
+        const auto transaction = begin();
+        ASSERT_TRUE(is_done(
+            transaction->update(*tree_, key_of(i), std::string(i % 2 == 0 ? 200U : 201U, 'w'))));
+        ASSERT_FALSE(transaction->upsert(*tree_, key_of(kRecords + i), "new").conflict);
+        transaction->commit();
+      }
+      database_->checkpointer().run();
+    });
+  }
+  EXPECT_EQ(error_of([&] { static_cast<void>(writer->update(*tree_, key_of(1), "mine")); }),
+            ErrorCode::snapshot_too_old);
+  EXPECT_EQ(error_of([&] { writer->commit(); }), ErrorCode::snapshot_too_old);
+  writer->rollback();
+  const auto next = begin();
+  EXPECT_EQ(read(next, 0), std::string(200, 'v'));
+  next->commit();
+}
+
+// Rows come and go beside a reader that looks on: neither memory nor the tree grows.
+TEST_F(VersionMemory, AQueueBesideAnOldReaderStaysFlat) {
+  const auto old = begin(SnapshotUse::reads);
+  ASSERT_EQ(read(old, 0), std::string(200, 'v'));
+  std::uint64_t early = 0;
+  constexpr int kJobs = 30'000;
+  constexpr int kLength = 20;
+  for (int job = 0; job < kJobs; ++job) {
+    const auto transaction = begin();
+    ASSERT_FALSE(transaction->insert(*tree_, fmt::format("queue{:08}", job), "work").conflict);
+    if (job >= kLength) {
+      const std::string done = fmt::format("queue{:08}", job - kLength);
+      ASSERT_TRUE(is_done(transaction->remove(*tree_, done)));
+    }
+    transaction->commit();
+    if (job % 2000 == 0) {
+      database_->checkpointer().run();
+    }
+    early = job == kJobs / 10 ? in_use() : early;
+  }
+  EXPECT_LE(in_use(), 2 * early + 65536);
+  EXPECT_EQ(database_->transactions().version_memory().cancelled(), 0U);
+  EXPECT_EQ(read(old, kRecords - 1), std::string(200, 'v'));
+  old->commit();
+}
+
+// A slot's versions go also if nobody uses the slot any more.
+TEST_F(VersionMemory, IdleSlotsGiveTheirsBack) {
+  const auto old = begin();
+  {
+    const auto writer = begin();
+    ASSERT_TRUE(is_done(writer->update(*tree_, key_of(0), "new")));
+    writer->commit();
+  }
+  EXPECT_EQ(read(old, 0), std::string(200, 'v'));
+  database_->transactions().prune_tables();
+  const std::uint64_t entries = database_->entries().entries();
+  ASSERT_GE(entries, 1U);
+  old->commit();
+  static_cast<void>(database_->checkpointer().step());
+  database_->transactions().prune_tables();
+  EXPECT_EQ(database_->entries().entries(), entries - 1);
+}
+
+}  // namespace
+}  // namespace palimpsest::engine::test

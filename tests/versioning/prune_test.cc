@@ -1,0 +1,163 @@
+// Pruning: an old reader keeps what it sees, and little else.
+#include "versioning/prune.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/random.h"
+#include "base/sync_point.h"
+#include "tests/support/seed.h"
+#include "tests/versioning/versioned_cells.h"
+
+namespace palimpsest::versioning {
+namespace {
+
+using test::Cells;
+using test::CellWriter;
+
+constexpr auto kReads = Snapshots::Use::reads;
+
+class PruneTest : public ::testing::Test {
+ protected:
+  void write(std::size_t cell, const std::optional<std::string>& value) {
+    writer_.begin();
+    ASSERT_TRUE(writer_.write(cell, value));
+    writer_.commit();
+    writer_.collect();
+  }
+  [[nodiscard]] std::size_t chain_length(std::size_t cell) {
+    Entry* const entry = cells_.all[cell]->table->find(std::to_string(cell));
+    std::size_t length = 0;
+    if (entry != nullptr) {
+      for (const Version* version = entry->newest(); version != nullptr;
+           version = version->older()) {
+        ++length;
+      }
+    }
+    return length;
+  }
+
+  Cells cells_{3};
+  CellWriter writer_{cells_};
+  CellWriter reader_{cells_};
+  CellWriter other_{cells_};
+};
+
+TEST_F(PruneTest, ChainsStayShortUnderAnOldReader) {
+  write(0, "original");
+  reader_.begin();
+  std::size_t most = 0;
+  for (int round = 0; round < 5000; ++round) {
+    write(0, "round " + std::to_string(round));
+    most = std::max(most, chain_length(0));
+    ASSERT_EQ(reader_.read(0), "original");
+  }
+  EXPECT_LE(most, 3U);
+  EXPECT_LE(writer_.versions().size_bytes(), 4U * 16384) << "chunks whose versions were dropped";
+  reader_.roll_back();
+  writer_.collect();
+  EXPECT_EQ(chain_length(0), 0U);
+}
+
+// Each change patches another place; what the dropped ones have said is not lost.
+TEST_F(PruneTest, WhatADroppedPatchSaidIsKept) {
+  Random random(palimpsest::test::seed());
+  std::string value(60, 'a');
+  write(0, value);
+  reader_.begin();
+  const std::string original = value;
+  for (int round = 0; round < 500; ++round) {
+    // A tail or another length: CellWriter patches from the first byte that differs.
+    const std::size_t from = random.below(value.size());
+    for (std::size_t at = from; at < value.size(); ++at) {
+      value[at] = static_cast<char>('a' + random.below(26));
+    }
+    if (random.one_in(20)) {
+      value.resize(40 + random.below(40), 'x');
+    }
+    write(0, random.one_in(10) ? std::nullopt : std::optional(value));
+    ASSERT_EQ(reader_.read(0), original);
+    ASSERT_LE(chain_length(0), 3U);
+  }
+  reader_.roll_back();
+}
+
+TEST_F(PruneTest, ASnapshotBetweenKeepsBoth) {
+  write(0, "one");
+  reader_.begin();
+  write(0, "two");
+  other_.begin();
+  write(0, "three");
+  write(0, "four");
+  write(0, "five");
+  writer_.prune(0);
+  EXPECT_EQ(reader_.read(0), "one");
+  EXPECT_EQ(other_.read(0), "two");
+  EXPECT_GE(chain_length(0), 2U);
+  other_.roll_back();
+  writer_.begin();
+  writer_.prune(0);
+  writer_.roll_back();
+  EXPECT_EQ(chain_length(0), 1U);
+  EXPECT_EQ(reader_.read(0), "one");
+  reader_.roll_back();
+}
+
+// Put in and taken out again while an old reader looks on: nothing is left of it.
+TEST_F(PruneTest, WhatCameAndWentLeavesNothingForReaders) {
+  reader_.begin(kReads);
+  write(0, "job");
+  write(0, std::nullopt);
+  writer_.begin();  // looks at the snapshots again
+  writer_.prune(0);
+  writer_.roll_back();
+  EXPECT_EQ(chain_length(0), 0U);
+  EXPECT_EQ(reader_.read(0), std::nullopt);
+  reader_.roll_back();
+}
+
+TEST_F(PruneTest, WhoMayStillWriteMeetsAConflict) {
+  other_.begin();
+  write(0, "job");
+  write(0, std::nullopt);
+  writer_.begin();
+  writer_.prune(0);
+  writer_.roll_back();
+  EXPECT_GE(chain_length(0), 1U);
+  EXPECT_FALSE(other_.write(0, "mine"));
+  other_.roll_back();
+}
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+// Its owner has read the clock and has not published what it read.
+TEST_F(PruneTest, ASnapshotBeingTakenCounts) {
+  write(0, "one");
+  reader_.begin();
+  write(0, "two");
+  bool was_here = false;
+  {
+    const SyncHook hook("versioning.snapshot.read", [&] {
+      if (!was_here) {
+        was_here = true;
+        write(0, "three");
+        write(0, "four");
+        write(0, "five");
+        EXPECT_EQ(reader_.read(0), "one");
+      }
+    });
+    other_.begin();
+  }
+  ASSERT_TRUE(was_here);
+  EXPECT_EQ(other_.read(0), "two");
+  other_.roll_back();
+  reader_.roll_back();
+}
+
+#endif
+
+}  // namespace
+}  // namespace palimpsest::versioning

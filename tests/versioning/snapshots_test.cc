@@ -1,0 +1,183 @@
+// Snapshots and the horizon: what is in use is never below it (I-8).
+#include "versioning/snapshots.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <optional>
+#include <vector>
+
+#include "base/random.h"
+#include "base/sync_point.h"
+#include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
+#include "tests/support/thread_group.h"
+
+namespace palimpsest::versioning {
+namespace {
+
+constexpr SlotId kNoHint{0};
+
+class SnapshotsTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] SlotId claim() { return slots_.claim(kNoHint).value(); }
+  void commit() { static_cast<void>(clock_.draw(Gsn{0})); }
+
+  Clock clock_{Gsn{100}};
+  WorkerSlots slots_{8};
+  Snapshots snapshots_{clock_, slots_};
+};
+
+TEST_F(SnapshotsTest, HorizonIsTheOldestInUse) {
+  EXPECT_EQ(snapshots_.horizon(), Gsn{100});
+  const SlotId one = claim();
+  const SlotId two = claim();
+  EXPECT_EQ(snapshots_.take(one), Gsn{100});
+  commit();
+  EXPECT_EQ(snapshots_.take(two), Gsn{101});
+  commit();
+  EXPECT_EQ(snapshots_.horizon(), Gsn{100});
+  EXPECT_EQ(snapshots_.horizon(one), Gsn{101});
+  snapshots_.drop(one);
+  EXPECT_EQ(snapshots_.horizon(), Gsn{101});
+  EXPECT_EQ(snapshots_.take(two), Gsn{102}) << "a newer one in its place";
+  EXPECT_EQ(snapshots_.horizon(), Gsn{102});
+  snapshots_.drop(two);
+  commit();
+  EXPECT_EQ(snapshots_.horizon(), Gsn{103}) << "nobody: the clock";
+}
+
+TEST_F(SnapshotsTest, ScanNamesAllInOrder) {
+  Snapshots::Scan scan;
+  snapshots_.scan(scan);
+  EXPECT_TRUE(scan.in_use.empty());
+  EXPECT_EQ(scan.clock, Gsn{100});
+  const SlotId one = claim();
+  const SlotId two = claim();
+  snapshots_.take(two);
+  commit();
+  snapshots_.take(one);
+  commit();
+  snapshots_.scan(scan);
+  EXPECT_EQ(scan.in_use, (std::vector<Gsn>{Gsn{100}, Gsn{101}}));
+  EXPECT_EQ(scan.clock, Gsn{102});
+  EXPECT_GT(scan.being_taken, scan.clock);
+  const auto oldest = snapshots_.oldest();
+  ASSERT_TRUE(oldest);
+  EXPECT_EQ(oldest->slot, two);
+  EXPECT_EQ(oldest->snapshot, Gsn{100});
+}
+
+TEST_F(SnapshotsTest, CancelledOneHoldsNothingBack) {
+  const SlotId one = claim();
+  const SlotId two = claim();
+  snapshots_.take(one);
+  commit();
+  snapshots_.take(two);
+  EXPECT_FALSE(snapshots_.cancel(one, Gsn{101})) << "it has another one";
+  EXPECT_TRUE(snapshots_.cancel(one, Gsn{100}));
+  EXPECT_TRUE(snapshots_.is_cancelled(one, Gsn{100}));
+  EXPECT_FALSE(snapshots_.is_cancelled(two, Gsn{101}));
+  EXPECT_EQ(snapshots_.horizon(), Gsn{101});
+  EXPECT_EQ(snapshots_.oldest()->slot, two);
+  snapshots_.drop(one);
+  commit();
+  EXPECT_EQ(snapshots_.take(one), Gsn{102});
+  EXPECT_FALSE(snapshots_.is_cancelled(one, Gsn{102})) << "another life";
+  snapshots_.drop(one);
+  EXPECT_FALSE(snapshots_.cancel(one, Gsn{102})) << "it has none";
+}
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+// Between the reading of the clock and its publication nobody goes past it.
+TEST_F(SnapshotsTest, OneBeingTakenIsCounted) {
+  const SlotId one = claim();
+  std::vector<Gsn> horizons;
+  std::optional<bool> cancelled;
+  {
+    const SyncHook hook("versioning.snapshot.read", [&] {
+      commit();
+      horizons.push_back(snapshots_.horizon());
+      Snapshots::Scan scan;
+      snapshots_.scan(scan);
+      EXPECT_TRUE(scan.in_use.empty());
+      EXPECT_LE(scan.being_taken, Gsn{100});
+      cancelled = snapshots_.cancel(one, Gsn{100});
+    });
+    EXPECT_EQ(snapshots_.take(one), Gsn{100});
+  }
+  EXPECT_EQ(horizons, std::vector<Gsn>{Gsn{100}});
+  EXPECT_EQ(cancelled, false) << "one being taken is not cancelled";
+}
+
+// Who cancels looks, and goes on when the slot has another snapshot, which was cancelled, too.
+TEST_F(SnapshotsTest, ANewerCancellationIsNotTakenBack) {
+  const SlotId one = claim();
+  const Gsn first = snapshots_.take(one);
+  Gsn second{};
+  int calls = 0;
+  {
+    const SyncHook hook("versioning.snapshot.cancelling", [&] {
+      if (++calls == 1) {
+        commit();
+        second = snapshots_.take(one);
+        EXPECT_TRUE(snapshots_.cancel(one, second));
+      }
+    });
+    EXPECT_TRUE(snapshots_.cancel(one, first));
+  }
+  EXPECT_EQ(calls, 2);
+  EXPECT_TRUE(snapshots_.is_cancelled(one, second));
+}
+
+#endif
+
+// Collectors note the largest horizon they have met; nobody who has a snapshot meets one above it.
+TEST(SnapshotsStress, HorizonNeverPassesOneInUse) {
+  constexpr std::size_t kUsers = 6;
+  constexpr std::size_t kCollectors = 2;
+  Clock clock{Gsn{1}};
+  WorkerSlots slots{kUsers};
+  Snapshots snapshots(clock, slots);
+  std::atomic<std::uint64_t> applied{0};
+  std::atomic<std::uint64_t> taken{0};
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(test::test_seconds(4));
+  const auto use = [&](std::size_t user, Random& random) {
+    const SlotId slot = slots.claim(SlotId{static_cast<std::uint32_t>(user)}).value();
+    for (int i = 0; i < 50; ++i) {
+      const std::uint64_t snapshot = raw(snapshots.take(slot));
+      for (std::uint64_t look = random.below(4); look > 0; --look) {
+        ASSERT_LE(applied.load(), snapshot);
+        static_cast<void>(clock.draw(Gsn{0}));
+      }
+      ASSERT_LE(applied.load(), snapshot);
+      if (random.one_in(2)) {
+        snapshots.drop(slot);
+      }
+    }
+    snapshots.drop(slot);
+    slots.release(slot);
+    taken.fetch_add(50);
+  };
+  test::run_threads(kUsers + kCollectors, [&](std::size_t thread) {
+    Random random(test::seed() + thread);
+    while (std::chrono::steady_clock::now() < until && !::testing::Test::HasFatalFailure()) {
+      if (thread < kUsers) {
+        use(thread, random);
+        continue;
+      }
+      const std::uint64_t horizon = raw(snapshots.horizon());
+      std::uint64_t seen = applied.load();
+      while (seen < horizon && !applied.compare_exchange_weak(seen, horizon)) {
+      }
+    }
+  });
+  std::cout << taken << " snapshots\n";
+}
+
+}  // namespace
+}  // namespace palimpsest::versioning

@@ -1,0 +1,336 @@
+// Versions and their chains: each snapshot sees what had been committed then, whatever was changed,
+// undone and collected since.
+#include "versioning/version_buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/sync_point.h"
+#include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
+#include "tests/support/thread_group.h"
+#include "tests/versioning/versioned_cells.h"
+
+namespace palimpsest::versioning {
+namespace {
+
+using test::Cells;
+using test::CellWriter;
+using Value = std::optional<std::string>;
+
+TEST(Fate, IsJudgedByTheSnapshot) {
+  Fate fate;
+  EXPECT_EQ(fate.at(Gsn{10}), Sight::invisible);
+  fate.announce();
+  EXPECT_EQ(fate.at(Gsn{10}), Sight::undecided);
+  fate.date(Gsn{10});
+  EXPECT_EQ(fate.at(Gsn{9}), Sight::invisible);
+  EXPECT_EQ(fate.at(Gsn{10}), Sight::undecided);
+  fate.commit();
+  EXPECT_EQ(fate.at(Gsn{9}), Sight::invisible);
+  EXPECT_EQ(fate.at(Gsn{10}), Sight::visible);
+  EXPECT_EQ(fate.at(Gsn{11}), Sight::visible);
+  fate.begin();
+  EXPECT_EQ(fate.at(Gsn{11}), Sight::invisible);
+  fate.announce();
+  fate.date(Gsn{12});
+  fate.abort();
+  EXPECT_EQ(fate.at(Gsn{13}), Sight::invisible);
+}
+
+TEST(VersionBuffer, EachSnapshotSeesItsOwnState) {
+  Cells cells(1);
+  CellWriter writer(cells);
+  CellWriter old_reader(cells);
+  CellWriter reader(cells);
+  old_reader.begin();
+  writer.begin();
+  ASSERT_TRUE(writer.write(0, "first"));
+  EXPECT_EQ(writer.read(0), "first");
+  EXPECT_EQ(old_reader.read(0), std::nullopt);
+  writer.commit();
+  reader.begin();
+  writer.begin();
+  ASSERT_TRUE(writer.write(0, "third"));
+  ASSERT_TRUE(writer.write(0, "much longer"));
+  ASSERT_TRUE(writer.write(0, std::nullopt));
+  EXPECT_EQ(writer.read(0), std::nullopt);
+  EXPECT_EQ(reader.read(0), "first");
+  writer.commit();
+  writer.collect();
+  EXPECT_EQ(reader.read(0), "first");
+  EXPECT_EQ(old_reader.read(0), std::nullopt);
+  old_reader.roll_back();
+  reader.roll_back();
+  writer.collect();
+  EXPECT_FALSE(writer.versions().has_old());
+  EXPECT_EQ(cells.all[0]->table->empty_count(), 1U);
+}
+
+TEST(VersionBuffer, FirstUpdaterWins) {
+  Cells cells(2);
+  CellWriter one(cells);
+  CellWriter two(cells);
+  one.begin();
+  two.begin();
+  ASSERT_TRUE(one.write(0, "one"));
+  EXPECT_FALSE(two.write(0, "two")) << "not committed";
+  one.commit();
+  EXPECT_FALSE(two.write(0, "two")) << "committed after its start";
+  ASSERT_TRUE(two.write(1, "two"));
+  two.roll_back();
+  two.begin();
+  EXPECT_EQ(two.read(1), std::nullopt);
+  ASSERT_TRUE(two.write(0, "two"));
+  two.commit();
+}
+
+TEST(VersionBuffer, MemoryIsUsedAgain) {
+  Cells cells(50);
+  CellWriter writer(cells);
+  std::size_t most = 0;
+  for (int round = 0; round < 2000; ++round) {
+    writer.begin();
+    for (std::size_t i = 0; i < cells.all.size(); ++i) {
+      ASSERT_TRUE(writer.write(i, std::string(static_cast<std::size_t>(round % 60), 'x')));
+    }
+    most = std::max(most, writer.versions().size_bytes());
+    if (round % 7 == 0) {
+      writer.roll_back();
+    } else {
+      writer.commit();
+    }
+    writer.collect();
+  }
+  EXPECT_LE(most, 3U * 16384);
+}
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+// Committed, and half of the versions carry their date: no reader can tell which.
+TEST(VersionBuffer, HalfDatedIsCommitted) {
+  Cells cells(2);
+  CellWriter writer(cells);
+  CellWriter before(cells);
+  CellWriter after(cells);
+  before.begin();
+  writer.begin();
+  ASSERT_TRUE(writer.write(0, "new"));
+  ASSERT_TRUE(writer.write(1, "new"));
+  int looks = 0;
+  {
+    const SyncHook hook("versioning.commit.dating", [&] {
+      after.begin();
+      for (const std::size_t cell : {0U, 1U}) {
+        EXPECT_EQ(before.read(cell), std::nullopt);
+        EXPECT_EQ(after.read(cell), "new");
+      }
+      after.roll_back();
+      ++looks;
+    });
+    writer.commit();
+  }
+  EXPECT_EQ(looks, 2);
+  before.roll_back();
+}
+
+#endif
+
+/// Everything that was ever committed, by timestamp.
+class History {
+ public:
+  void commit(Gsn timestamp, const std::map<std::size_t, Value>& changes) {
+    for (const auto& [cell, value] : changes) {
+      all_[cell][raw(timestamp)] = value;
+    }
+  }
+  [[nodiscard]] Value at(std::size_t cell, Gsn snapshot) const {
+    const auto found = all_.find(cell);
+    if (found == all_.end()) {
+      return std::nullopt;
+    }
+    const auto after = found->second.upper_bound(raw(snapshot));
+    return after == found->second.begin() ? std::nullopt : std::prev(after)->second;
+  }
+
+ private:
+  std::map<std::size_t, std::map<std::uint64_t, Value>> all_;
+};
+
+/// Several logical transactions in one thread, in random order.
+class ModelRun {
+ public:
+  explicit ModelRun(std::uint64_t seed) : random_(seed) {
+    for (std::size_t i = 0; i < kTransactions; ++i) {
+      open_.push_back({.writer = std::make_unique<CellWriter>(cells_), .changes = {}});
+    }
+  }
+  void run(int steps) {
+    for (int i = 0; i < steps && !::testing::Test::HasFatalFailure(); ++i) {
+      step();
+    }
+    for (Open& one : open_) {
+      if (one.is_open) {
+        one.writer->roll_back();
+      }
+    }
+    for (Open& one : open_) {
+      one.writer->collect();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kTransactions = 6;
+  static constexpr std::size_t kCells = 5;
+
+  struct Open {
+    std::unique_ptr<CellWriter> writer;
+    bool is_open = false;
+    std::map<std::size_t, Value> changes;
+  };
+
+  void step() {
+    Open& one = open_[random_.below(kTransactions)];
+    if (!one.is_open) {
+      one.writer->begin();
+      one.is_open = true;
+      return;
+    }
+    const std::size_t cell = random_.below(kCells);
+    switch (random_.below(10)) {
+      case 0: end(one, true); break;
+      case 1: end(one, false); break;
+      case 2: one.writer->collect(); break;
+      case 3:
+      case 4:
+      case 5: write(one, cell); break;
+      default: read(one, cell); break;
+    }
+  }
+  void end(Open& one, bool commits) {
+    if (commits) {
+      history_.commit(one.writer->commit(), one.changes);
+    } else {
+      one.writer->roll_back();
+    }
+    one.changes.clear();
+    one.is_open = false;
+  }
+  void read(Open& one, std::size_t cell) {
+    const auto own = one.changes.find(cell);
+    const Value expected =
+        own != one.changes.end() ? own->second : history_.at(cell, one.writer->snapshot());
+    ASSERT_EQ(one.writer->read(cell), expected);
+  }
+  /// Whether it must succeed is known: nobody else has it open, or has committed it since.
+  void write(Open& one, std::size_t cell) {
+    bool is_free = history_.at(cell, one.writer->snapshot()) ==
+                   history_.at(cell, Gsn{std::numeric_limits<std::uint64_t>::max()});
+    bool is_taken = false;
+    for (const Open& other : open_) {
+      is_taken = is_taken || (&other != &one && other.changes.contains(cell));
+    }
+    const Value value =
+        random_.one_in(5)
+            ? std::nullopt
+            : Value(std::string(3 + random_.below(3), static_cast<char>('a' + random_.below(26))));
+    const bool done = one.writer->write(cell, value);
+    if (is_taken) {
+      ASSERT_FALSE(done);
+    }
+    if (!is_free) {
+      ASSERT_FALSE(done) << "lost update";
+    }
+    if (done) {
+      one.changes[cell] = value;
+    }
+  }
+
+  Random random_;
+  Cells cells_{kCells};
+  std::vector<Open> open_;
+  History history_;
+};
+
+TEST(VersionBufferModel, AgreesWithAHistoryOfAllCommits) {
+  palimpsest::test::Rounds rounds(20, palimpsest::test::test_seconds(2));
+  std::uint64_t seed = palimpsest::test::seed();
+  while (rounds.next()) {
+    SCOPED_TRACE(seed);
+    ModelRun(seed++).run(3000);
+    if (::testing::Test::HasFatalFailure()) {
+      return;
+    }
+  }
+}
+
+// Transfers between accounts, and readers that add all of them up.
+TEST(VersionBufferStress, SumsAreOfOneMoment) {
+  constexpr std::size_t kAccounts = 12;
+  constexpr std::size_t kThreads = 8;
+  constexpr std::int64_t kEach = 1000;
+  Cells cells(kAccounts);
+  {
+    CellWriter writer(cells);
+    writer.begin();
+    for (std::size_t i = 0; i < kAccounts; ++i) {
+      ASSERT_TRUE(writer.write(i, std::to_string(kEach)));
+    }
+    writer.commit();
+  }
+  std::atomic<std::uint64_t> commits{0};
+  std::atomic<std::uint64_t> sums{0};
+  const auto until = std::chrono::steady_clock::now() +
+                     std::chrono::duration<double>(palimpsest::test::test_seconds(5));
+  const auto add_up = [&](CellWriter& reader) {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < kAccounts; ++i) {
+      const Value value = reader.read(i);
+      ASSERT_TRUE(value);
+      sum += std::stoll(*value);
+    }
+    ASSERT_EQ(sum, static_cast<std::int64_t>(kAccounts) * kEach);
+    sums.fetch_add(1);
+  };
+  const auto transfer = [&](CellWriter& writer, Random& random) {
+    const std::size_t from = random.below(kAccounts);
+    const std::size_t to = (from + 1 + random.below(kAccounts - 1)) % kAccounts;
+    const auto amount = static_cast<std::int64_t>(random.below(500));
+    const std::int64_t left = std::stoll(writer.read(from).value()) - amount;
+    const std::int64_t got = std::stoll(writer.read(to).value()) + amount;
+    return writer.write(from, std::to_string(left)) && writer.write(to, std::to_string(got)) &&
+           !random.one_in(10);
+  };
+  palimpsest::test::run_threads(kThreads, [&](std::size_t thread) {
+    Random random(palimpsest::test::seed() + thread);
+    CellWriter session(cells);
+    while (std::chrono::steady_clock::now() < until && !::testing::Test::HasFatalFailure()) {
+      session.begin();
+      if (thread % 4 == 3) {
+        add_up(session);
+        add_up(session);
+        session.roll_back();
+      } else if (transfer(session, random)) {
+        session.commit();
+        commits.fetch_add(1);
+      } else {
+        session.roll_back();
+      }
+      session.collect();
+    }
+  });
+  std::cout << commits << " commits, " << sums << " sums\n";
+}
+
+}  // namespace
+}  // namespace palimpsest::versioning

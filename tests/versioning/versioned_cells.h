@@ -1,0 +1,228 @@
+// Records with versions, without trees: a few cells, each a page of one record with its latch and
+// its mapping table, and transactions on them that do what the tree and transactions do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/worker_slots.h"
+#include "versioning/chain.h"
+#include "versioning/mapping_table.h"
+#include "versioning/prune.h"
+#include "versioning/snapshots.h"
+#include "versioning/version_buffer.h"
+#include "versioning/writer.h"
+
+namespace palimpsest::versioning::test {
+
+inline constexpr std::uint16_t kAlive = 1;
+inline constexpr std::uint16_t kDead = 2;  ///< as a ghost: the value stays
+
+/// A record, or none.
+struct CellImage {
+  bool exists = false;
+  std::uint16_t flags = kAlive;
+  std::string value;
+
+  void take_away() { exists = false; }
+  void set_flags(std::uint16_t now) {
+    exists = true;
+    flags = now;
+  }
+  void patch(std::uint16_t offset, ByteView bytes) { value.replace(offset, bytes.size(), bytes); }
+  void replace(ByteView bytes) { value.assign(bytes); }
+
+  [[nodiscard]] std::optional<std::string> shown() const {
+    return exists && flags == kAlive ? std::optional(value) : std::nullopt;
+  }
+};
+
+struct Cell {
+  std::mutex latch;
+  CellImage record;
+  TablePtr table;
+};
+
+struct Cells {
+  explicit Cells(std::size_t count, std::uint32_t slots_max = 64)
+      : slots(slots_max), snapshots(clock, slots) {
+    for (std::size_t i = 0; i < count; ++i) {
+      all.push_back(std::make_unique<Cell>());
+      all.back()->table = MappingTable::make(memory);
+    }
+  }
+  /// All transactions have ended, and their versions were collected.
+  ~Cells() {
+    for (const auto& cell : all) {
+      cell->table->prune([](EntryPtr) {});
+    }
+  }
+
+  Clock clock{Gsn{1}};
+  WorkerSlots slots;
+  Snapshots snapshots;
+  EntryMemory memory;
+  std::vector<std::unique_ptr<Cell>> all;
+};
+
+/// One slot and its transactions, one after the other.
+class CellWriter {
+ public:
+  explicit CellWriter(Cells& cells)
+      : cells_(cells),
+        slot_(cells.slots.claim(SlotId{0}).value()),
+        writer_(cells.memory, WriterId{raw(slot_) + 1}),
+        versions_(cells.memory),
+        pruner_(cells.snapshots, cells.memory) {}
+  ~CellWriter() {
+    for (; versions_.has_old(); std::this_thread::yield()) {
+      collect();  // others may still need them
+    }
+    cells_.slots.release(slot_);
+  }
+
+  [[nodiscard]] SlotId slot() const { return slot_; }
+  [[nodiscard]] VersionBuffer& versions() { return versions_; }
+  [[nodiscard]] Gsn snapshot() const { return snapshot_; }
+
+  void begin(Snapshots::Use use = Snapshots::Use::reads_and_writes) {
+    snapshot_ = cells_.snapshots.take(slot_, use);
+    pruner_.begin();
+  }
+
+  [[nodiscard]] std::optional<std::string> read(std::size_t number) {
+    for (;; std::this_thread::yield()) {
+      Cell& cell = *cells_.all[number];
+      const std::lock_guard page(cell.latch);
+      CellImage image = cell.record;
+      Entry* entry = cell.table->find(key_of(number));
+      if (entry == nullptr || view(*entry, {snapshot_, &versions_.fate()}, image)) {
+        return image.shown();
+      }
+    }
+  }
+
+  // False: a conflict, and nothing has changed. `value`: nothing to delete it.
+  [[nodiscard]] bool write(std::size_t number, const std::optional<std::string>& value) {
+    const std::string key = key_of(number);
+    writer_.prepare(TreeId{1}, key);
+    versions_.prepare(64);
+    Cell& cell = *cells_.all[number];
+    const std::lock_guard page(cell.latch);
+    Entry* entry = cell.table->find(key);
+    prune_idle(entry, cell.record);
+    if (entry != nullptr && ((entry->writer() != kNoWriter && entry->writer() != writer_.id()) ||
+                             has_changed_since(*entry, {snapshot_, &versions_.fate()}))) {
+      return false;
+    }
+    if (entry == nullptr) {
+      cell.table->reserve(1);
+      entry = &cell.table->insert(writer_.take_prepared(), writer_.id());
+      writer_.add(*entry);
+    } else if (entry->writer() == kNoWriter) {
+      cell.table->take_over(*entry, writer_.id());
+      writer_.add(*entry);
+    }
+    undo_.emplace_back(number, cell.record);
+    change(*entry, cell.record, value);
+    if (cell.table->worth_pruning()) {
+      cell.table->prune([](EntryPtr) {});
+    }
+    return true;
+  }
+
+  /// Returns its timestamp.
+  Gsn commit() {
+    versions_.fate().announce();
+    const Gsn timestamp = cells_.clock.draw(Gsn{0});
+    versions_.fate().date(timestamp);
+    versions_.fate().commit();
+    versions_.commit(timestamp);
+    end();
+    return timestamp;
+  }
+  void roll_back() {
+    versions_.fate().abort();
+    for (auto change = undo_.rbegin(); change != undo_.rend(); ++change) {
+      const std::lock_guard page(cells_.all[change->first]->latch);
+      cells_.all[change->first]->record = change->second;
+    }
+    versions_.abort();
+    end();
+  }
+  /// As the purging of ghosts does.
+  void prune(std::size_t number) {
+    Cell& cell = *cells_.all[number];
+    const std::lock_guard page(cell.latch);
+    prune_idle(cell.table->find(key_of(number)), cell.record);
+  }
+  void collect() { versions_.collect(cells_.snapshots.horizon()); }
+
+ private:
+  [[nodiscard]] static std::string key_of(std::size_t number) { return std::to_string(number); }
+
+  void end() {
+    undo_.clear();
+    writer_.end();
+    cells_.snapshots.drop(slot_);
+  }
+
+  void prune_idle(Entry* entry, const CellImage& record) {
+    if (entry != nullptr && entry->writer() == kNoWriter) {
+      pruner_.prune(*entry, record.shown() ? Pruner::Newest::record : Pruner::Newest::nothing);
+    }
+  }
+
+  template <class Fill>
+  void keep(Entry& entry, VersionKind kind, std::uint16_t flags, std::size_t bytes, Fill&& fill) {
+    if (versions_.push(entry, kind, flags, bytes, fill)) {
+      pruner_.prune(entry, Pruner::Newest::record);
+    }
+  }
+
+  /// One byte in which they differ is a patch, all else is the whole value.
+  void change(Entry& entry, CellImage& record, const std::optional<std::string>& value) {
+    const std::string before = record.value;
+    if (!record.exists) {
+      keep(entry, VersionKind::inserted, 0, 0, [](MutableBytes) {});
+    } else if (!value) {
+      keep(entry, VersionKind::flags, record.flags, 0, [](MutableBytes) {});
+    } else if (value->size() == before.size()) {
+      std::uint16_t at = 0;
+      while (at < before.size() && (*value)[at] == before[at]) {
+        ++at;
+      }
+      const auto length = static_cast<std::uint16_t>(before.size() - at);
+      keep(entry, VersionKind::patched, record.flags, 4U + length, [&](MutableBytes into) {
+        std::memcpy(into.data(), &at, 2);
+        std::memcpy(into.data() + 2, &length, 2);
+        std::memcpy(into.data() + 4, before.data() + at, length);
+      });
+    } else {
+      keep(entry, VersionKind::replaced, record.flags, before.size(),
+           [&](MutableBytes into) { std::memcpy(into.data(), before.data(), into.size()); });
+    }
+    record.exists = true;
+    record.flags = value ? kAlive : kDead;
+    if (value) {
+      record.value = *value;
+    }
+  }
+
+  Cells& cells_;
+  const SlotId slot_;
+  Writer writer_;
+  VersionBuffer versions_;
+  Pruner pruner_;
+  Gsn snapshot_{};
+  std::vector<std::pair<std::size_t, CellImage>> undo_;
+};
+
+}  // namespace palimpsest::versioning::test
