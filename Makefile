@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv bench-log bench-oltp test fuzz mutate coverage crash lint format clean
+.PHONY: help build run bench-kv bench-log bench-oltp test fuzz mutate coverage crash soak lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,10 @@ mutate:  ## break the engine on purpose, each time in one place: a test must not
 
 coverage:  ## which lines and branches the tests reach, per folder; HTML in build/coverage/html
 	@tools/coverage
+
+soak:  ## histories of random transactions, judged: ten million (SOAK=1000000: fewer)
+	@tools/setup test
+	@tools/soak $(SOAK)
 
 lint:  ## formatting and clang-tidy over all sources; every header on its own
 	@tools/setup test

@@ -29,7 +29,7 @@ DEFINE_int64(threads, kDefaults.threads, "threads that run transactions");
 DEFINE_double(seconds, kDefaults.seconds, "measured time, seconds; 0: load and check only");
 DEFINE_double(warmup, kDefaults.warmup, "time before measuring, seconds");
 DEFINE_string(isolation, kDefaults.isolation,
-              "none, snapshot or serializable; by default what the engine has");
+              "none, read_committed, snapshot or serializable; by default the engine's own");
 DEFINE_string(durability, kDefaults.durability,
               "async: commits return at once and are durable soon; sync: when they are durable");
 DEFINE_string(write_conflicts, kDefaults.write_conflicts,

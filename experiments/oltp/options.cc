@@ -102,11 +102,13 @@ void check_sense(const FlagValues& flags, const WorkloadTraits& workload, const 
   for (const WorkloadFlag& flag : workload.flags) {
     check.require(runs, {flag.name.c_str()}, "with --seconds=0");
   }
-  if (options.check && options.isolation == Isolation::none && options.threads > 1 && runs) {
+  const bool is_weak =
+      options.isolation == Isolation::none || options.isolation == Isolation::read_committed;
+  if (options.check && is_weak && options.threads > 1 && runs) {
     throw UsageError(
-        fmt::format("--check: under isolation none only one thread is promised a consistent "
+        fmt::format("--check: under isolation {} only one thread is promised a consistent "
                     "database; --threads={}",
-                    options.threads));
+                    name_of(options.isolation), options.threads));
   }
   if (options.seconds * 1000 / static_cast<double>(options.sample.count()) > kIntervalsMax) {
     throw UsageError(fmt::format("--seconds={}: more than {} intervals of --sample_ms={}",
@@ -125,10 +127,10 @@ Options make_options(const FlagValues& flags, const WorkloadTraits& workload,
   options.threads = static_cast<std::uint32_t>(in_range("threads", flags.threads, 1, kThreadsMax));
   options.seconds = seconds_in_range("seconds", flags.seconds, true);
   options.warmup_seconds = seconds_in_range("warmup", flags.warmup, true);
-  options.isolation =
-      choose("isolation", flags.isolation,
-             std::array{Isolation::none, Isolation::snapshot, Isolation::serializable},
-             engine.isolations, engine.name);
+  options.isolation = choose("isolation", flags.isolation,
+                             std::array{Isolation::none, Isolation::read_committed,
+                                        Isolation::snapshot, Isolation::serializable},
+                             engine.isolations, engine.name);
   options.durability =
       choose("durability", flags.durability, std::array{Durability::async, Durability::sync},
              engine.durabilities, engine.name);

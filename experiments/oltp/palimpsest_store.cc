@@ -5,10 +5,21 @@
 namespace palimpsest::experiments::oltp {
 namespace {
 
+palimpsest::Isolation isolation_of(Isolation isolation) {
+  switch (isolation) {
+    case Isolation::none: return palimpsest::Isolation::none;
+    case Isolation::read_committed: return palimpsest::Isolation::read_committed;
+    case Isolation::snapshot: return palimpsest::Isolation::snapshot;
+    case Isolation::serializable: break;
+  }
+  throw Error(ErrorCode::invalid_argument, "palimpsest has no serializable transactions");
+}
+
 Options options_of(const StoreSettings& settings) {
   Options options;
   options.memory_bytes = settings.memory_bytes;
   options.asynchronous_interval = settings.asynchronous_interval;
+  options.isolation = isolation_of(settings.isolation);
   options.experimental.write_conflicts = settings.write_conflicts;
   return options;
 }
@@ -58,7 +69,8 @@ Access PalimpsestSession::access_of(const palimpsest::Outcome& outcome) noexcept
 Access PalimpsestSession::conflict_of(const Error& error) {
   switch (error.code()) {
     case ErrorCode::conflict: reason_ = ConflictReason::write_conflict; break;
-    case ErrorCode::transaction_too_old: reason_ = ConflictReason::too_old; break;
+    case ErrorCode::transaction_too_old:
+    case ErrorCode::snapshot_too_old: reason_ = ConflictReason::too_old; break;
     default: throw;
   }
   return Access::conflict;
@@ -85,6 +97,7 @@ StoreCounts PalimpsestStore::counts() const {
           .page_writes = statistics.page_writes,
           .log_bytes = statistics.log_device_bytes,
           .data_bytes = statistics.data_bytes,
+          .version_bytes = statistics.version_bytes,
           .mapping_table_bytes = statistics.entry_bytes,
           .orphan_tables = statistics.orphan_tables};
 }
@@ -118,14 +131,15 @@ void PalimpsestStore::close() {
 }
 
 StoreEntry<PalimpsestStore> palimpsest_store() {
-  return {.traits = {.name = "palimpsest",
-                     .isolations = {Isolation::none},
-                     .durabilities = {Durability::async, Durability::sync},
-                     .memory_mib_min = 8,
-                     .may_ignore_conflicts = true},
-          .open = [](const StoreSettings& settings) {
-            return std::make_unique<PalimpsestStore>(settings);
-          }};
+  return {
+      .traits = {.name = "palimpsest",
+                 .isolations = {Isolation::snapshot, Isolation::read_committed, Isolation::none},
+                 .durabilities = {Durability::async, Durability::sync},
+                 .memory_mib_min = 8,
+                 .may_ignore_conflicts = true},
+      .open = [](const StoreSettings& settings) {
+        return std::make_unique<PalimpsestStore>(settings);
+      }};
 }
 
 }  // namespace palimpsest::experiments::oltp

@@ -5,6 +5,7 @@ namespace palimpsest::experiments::oltp {
 std::string_view name_of(Isolation isolation) noexcept {
   switch (isolation) {
     case Isolation::none: return "none";
+    case Isolation::read_committed: return "read_committed";
     case Isolation::snapshot: return "snapshot";
     case Isolation::serializable: return "serializable";
   }

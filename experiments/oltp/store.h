@@ -88,8 +88,9 @@ enum class SessionUse : std::uint8_t {
 
 /// What transactions are protected from.
 enum class Isolation : std::uint8_t {
-  none = 1,  ///< atomic; no two open transactions change the same row
-  snapshot,  ///< and each reads one state of the database
+  none = 1,        ///< atomic; no two open transactions change the same row
+  read_committed,  ///< and each call reads what has been committed
+  snapshot,        ///< and each reads one state of the database
   serializable,
 };
 [[nodiscard]] std::string_view name_of(Isolation isolation) noexcept;

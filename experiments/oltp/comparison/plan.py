@@ -27,14 +27,15 @@ class Config:
     threads_max: int = 1024
 
 
-# Each engine at the weakest isolation it has: Palimpsest has `none` so far.
-PALIMPSEST = Config("palimpsest", "palimpsest", "none")
+# Each peer at the weakest isolation it has.
+PALIMPSEST = Config("palimpsest", "palimpsest", "snapshot")
+NO_VERSIONS = Config("palimpsest, no versions", "palimpsest", "none")
 NO_CONFLICTS = Config("palimpsest, no conflicts", "palimpsest", "none", ("--write_conflicts=off",), 1)
 PEERS = (Config("rocksdb", "rocksdb", "none"),
          Config("rocksdb, optimistic", "rocksdb_optimistic", "snapshot"),
          Config("wiredtiger", "wiredtiger", "snapshot"),
          Config("lmdb", "lmdb", "serializable"))
-CONFIGS = (PALIMPSEST, NO_CONFLICTS, *PEERS)
+CONFIGS = (PALIMPSEST, NO_VERSIONS, NO_CONFLICTS, *PEERS)
 ENGINES = ("palimpsest", "rocksdb", "rocksdb_optimistic", "wiredtiger", "lmdb")
 
 
@@ -116,8 +117,8 @@ def beyond_memory(warehouses, times, threads, seconds, warmup):
 SCALES = {
     "quick": Scale(1, (in_memory(2, 1024, (1, 2), 2, 1),
                        beyond_memory(2, 2.5, (2,), 2, 2), beyond_memory(2, 8, (2,), 2, 2))),
-    "normal": Scale(3, (in_memory(10, 4096, (1, 2), 12, 8),
-                        beyond_memory(10, 2.5, (2,), 15, 10), beyond_memory(10, 10, (2,), 15, 10)),
+    "normal": Scale(3, (in_memory(10, 4096, (1, 2), 10, 5),
+                        beyond_memory(10, 2.5, (2,), 12, 8), beyond_memory(10, 10, (2,), 12, 8)),
                     minutes=40),
     "full": Scale(5, (in_memory(30, 8192, (1, 2, 4), 60, 30, ("async", "sync")),
                       beyond_memory(30, 2.5, (1, 2, 4), 120, 60),

@@ -1,0 +1,61 @@
+// The table that histories are made on: a row for each key, with the list or the register in it.
+//
+// Its primary key scatters keys that are in use together over the pages; an index orders groups of
+// keys by a rank, which changes with each write, so that index entries move all the time. The rest
+// of a row follows from what was written last, so that rows that are mixed up are noticed.
+// Thread-safety: all functions. Failure: as palimpsest/table.h; WrongRow.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "palimpsest/database.h"
+#include "palimpsest/table_of.h"
+
+#include "experiments/history/event.h"
+#include "experiments/history/plan.h"
+
+namespace palimpsest::experiments::history {
+
+/// A row that nobody has written so, or that is there twice.
+class WrongRow : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Item {
+  std::int32_t bucket = 0;
+  std::int64_t key = 0;
+  std::int64_t group = 0;
+  std::int32_t rank = 0;
+  std::string values{};   ///< eight bytes each
+  std::string padding{};  ///< from nothing to more than a page
+};
+
+class Items {
+ public:
+  /// Makes the table if there is none.
+  Items(Database& database, Mode mode);
+
+  /// Done, or what is in the way.
+  [[nodiscard]] Outcome write(Transaction& transaction, const Step& step) const;
+  /// What is found, for each key of the step in turn.
+  void read(const Transaction& transaction, const Step& step,
+            std::vector<Operation>& operations) const;
+
+ private:
+  class Found;
+
+  [[nodiscard]] Outcome insert_or_change(Transaction& transaction, std::int64_t key,
+                                         std::int64_t value) const;
+  [[nodiscard]] Outcome reinsert(Transaction& transaction, std::int64_t key) const;
+  void change(Item& item, std::int64_t value) const;
+
+  Mode mode_;
+  TableOf<Item> table_;
+  Index by_rank_;
+};
+
+}  // namespace palimpsest::experiments::history

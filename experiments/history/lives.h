@@ -1,0 +1,34 @@
+// A process that works on a database and is killed, again and again; its history goes on.
+//
+// Each life is a process of its own, which opens the database, recovers it, and runs the workload
+// until it is killed (SIGKILL) at a random moment; the last one ends well and reads everything.
+// Commits are synchronous, or acknowledged ones would be lost.
+// Failure: std::runtime_error if a life ends in another way.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "palimpsest/database.h"
+
+#include "experiments/history/workload.h"
+
+namespace palimpsest::experiments::history {
+
+struct LivesOptions {
+  std::filesystem::path directory;
+  Options database{};
+  std::string json_file;
+  WorkloadOptions workload{};  ///< `seconds` of them all together
+  std::uint32_t crashes = 0;
+};
+
+/// Returns what there was to say, for people.
+[[nodiscard]] std::string run_lives(const LivesOptions& options);
+
+/// One life that ends well: opens, works, reads everything, closes.
+[[nodiscard]] Tally live(const LivesOptions& options, Recorder& recorder,
+                         const Continuation& continuation);
+
+}  // namespace palimpsest::experiments::history

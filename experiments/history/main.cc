@@ -1,0 +1,102 @@
+// history: random transactions on Palimpsest, recorded as Elle and tests/isolation/ read them.
+#include <fmt/format.h>
+#include <gflags/gflags.h>
+
+#include <filesystem>
+
+#include "experiments/common/bench_main.h"
+#include "experiments/history/lives.h"
+
+DEFINE_string(path, "", "directory of the database; made if it is not there");
+DEFINE_int64(memory_mib, 8, "memory of the database");
+DEFINE_int64(version_kib, 0, "of that memory, for versions; 0: what the engine takes");
+DEFINE_int64(threads, 4, "that run transactions");
+DEFINE_double(seconds, 10, "of the workload, all lives together");
+DEFINE_int64(transactions, 0, "at most so many in a life that is not killed; 0: as time allows");
+DEFINE_int64(keys, 40, "in use at a time");
+DEFINE_int64(writes_per_key, 8, "then the key is replaced by a new one");
+DEFINE_string(isolation, "snapshot", "none, read_committed or snapshot");
+DEFINE_string(mode, "list_append", "list_append or register");
+DEFINE_string(durability, "synchronous", "synchronous or asynchronous");
+DEFINE_int64(crashes, 0, "how often the process is killed and started again");
+DEFINE_string(jsonl, "", "file of the history, as lines of JSON");
+DEFINE_string(edn, "", "the same history as EDN");
+DEFINE_int64(seed, 1, "of what transactions do");
+
+namespace {
+
+using namespace palimpsest::experiments;
+using palimpsest::Durability;
+using palimpsest::Isolation;
+
+template <class Value>
+Value named(const char* flag, const std::string& text,
+            std::initializer_list<std::pair<const char*, Value>> values) {
+  std::string known;
+  for (const auto& [name, value] : values) {
+    if (text == name) {
+      return value;
+    }
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+  }
+  throw UsageError(fmt::format("--{}={}: unknown; one of {}", flag, text, known));
+}
+
+std::uint64_t at_least(const char* flag, std::int64_t value, std::int64_t min) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 40U;
+  return static_cast<std::uint64_t>(in_range(flag, value, min, kMax));
+}
+
+history::LivesOptions options_of_flags() {
+  if (FLAGS_path.empty() || FLAGS_jsonl.empty()) {
+    throw UsageError("--path and --jsonl are needed");
+  }
+  history::LivesOptions options;
+  options.directory = FLAGS_path;
+  options.json_file = FLAGS_jsonl;
+  options.crashes = static_cast<std::uint32_t>(at_least("crashes", FLAGS_crashes, 0));
+  options.database.memory_bytes = at_least("memory_mib", FLAGS_memory_mib, 1) << 20U;
+  options.database.version_bytes_max = at_least("version_kib", FLAGS_version_kib, 0) << 10U;
+  options.database.durability = named<Durability>(
+      "durability", FLAGS_durability,
+      {{"synchronous", Durability::synchronous}, {"asynchronous", Durability::asynchronous}});
+  if (options.crashes != 0 && options.database.durability != Durability::synchronous) {
+    throw UsageError("--durability=asynchronous: acknowledged commits are lost when --crashes");
+  }
+  history::WorkloadOptions& workload = options.workload;
+  workload.isolation = named<Isolation>("isolation", FLAGS_isolation,
+                                        {{"none", Isolation::none},
+                                         {"read_committed", Isolation::read_committed},
+                                         {"snapshot", Isolation::snapshot}});
+  workload.mode = named<history::Mode>(
+      "mode", FLAGS_mode,
+      {{"list_append", history::Mode::list_append}, {"register", history::Mode::registers}});
+  workload.threads = static_cast<std::uint32_t>(in_range("threads", FLAGS_threads, 1, 1000));
+  workload.keys = at_least("keys", FLAGS_keys, 1);
+  workload.writes_max =
+      static_cast<std::uint32_t>(in_range("writes_per_key", FLAGS_writes_per_key, 1, 1000));
+  workload.seconds = seconds_in_range("seconds", FLAGS_seconds, false);
+  if (FLAGS_transactions != 0) {
+    workload.transactions = at_least("transactions", FLAGS_transactions, 1);
+  }
+  workload.seed = static_cast<std::uint64_t>(FLAGS_seed);
+  return options;
+}
+
+void run() {
+  const history::LivesOptions options = options_of_flags();
+  if (std::filesystem::exists(options.directory) && !std::filesystem::is_empty(options.directory)) {
+    throw UsageError(fmt::format("--path={}: a history begins with an empty database", FLAGS_path));
+  }
+  fmt::print("{}\n", history::run_lives(options));
+  if (!FLAGS_edn.empty()) {
+    history::convert_to_edn(FLAGS_jsonl, FLAGS_edn);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return bench_main(argc, argv, "history",
+                    "record random transactions; see experiments/history/README.md", run);
+}

@@ -1,0 +1,118 @@
+#include "tests/isolation/history.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <stdexcept>
+#include <utility>
+
+namespace palimpsest::isolation {
+
+using experiments::history::Event;
+using experiments::history::EventType;
+using experiments::history::Operation;
+using experiments::history::OperationKind;
+
+void History::add(const Event& event) {
+  const auto open = open_.find(event.process);
+  if (event.type == EventType::invoke) {
+    if (open != open_.end()) {
+      throw std::runtime_error(fmt::format("event {}: process {} has not ended its transaction",
+                                           event.index, event.process));
+    }
+    open_.emplace(event.process, Open{.transaction = size(), .operations = event.operations});
+    transactions_.push_back({.begun = event.index, .process = event.process});
+    return;
+  }
+  if (open == open_.end()) {
+    throw std::runtime_error(
+        fmt::format("event {}: process {} has begun none", event.index, event.process));
+  }
+  const bool committed = event.type == EventType::ok;
+  if (event.type != EventType::info) {
+    transactions_[open->second.transaction].ended = event.index;
+  }
+  end(open->second,
+      committed                       ? Fate::committed
+      : event.type == EventType::fail ? Fate::aborted
+                                      : Fate::unknown,
+      committed ? event.operations : open->second.operations);
+  open_.erase(open);
+}
+
+void History::finish() {
+  for (const auto& [process, open] : open_) {
+    end(open, Fate::unknown, open.operations);
+  }
+  open_.clear();
+}
+
+void History::end(const Open& open, Fate fate, const std::vector<Operation>& operations) {
+  TransactionRecord& record = transactions_[open.transaction];
+  record.fate = fate;
+  record.first_access = accesses_.size();
+  for (const Operation& operation : operations) {
+    const bool reads = is_read(operation.kind);
+    has_registers_ = has_registers_ || operation.kind == OperationKind::write;
+    if (reads && !operation.known) {
+      continue;
+    }
+    accesses_.push_back({.is_read = reads,
+                         .key = number_of(operation.key),
+                         .count = static_cast<std::uint32_t>(operation.values.size()),
+                         .first = values_.size()});
+    values_.insert(values_.end(), operation.values.begin(), operation.values.end());
+    ++record.accesses;
+  }
+}
+
+KeyNumber History::number_of(std::int64_t key) {
+  const auto [place, is_new] = key_numbers_.try_emplace(key, keys());
+  if (is_new) {
+    keys_.push_back(key);
+  }
+  return place->second;
+}
+
+std::string History::text(TransactionNumber transaction) const {
+  const TransactionRecord& record = transactions_[transaction];
+  std::vector<Operation> operations;
+  for (const Access& access : accesses(transaction)) {
+    const auto found = values(access);
+    operations.push_back(
+        {.kind = access.is_read
+                     ? (has_registers_ ? OperationKind::read_register : OperationKind::read_list)
+                     : (has_registers_ ? OperationKind::write : OperationKind::append),
+         .known = true,
+         .key = keys_[access.key],
+         .values = {found.begin(), found.end()}});
+  }
+  constexpr const char* kFates[] = {"", "ok", "fail", "info"};
+  std::string text = fmt::format(
+      "T{} (process {}, events {} to {}, {}): ", transaction, record.process, record.begun,
+      record.ended == ~std::uint64_t{0} ? "?" : fmt::format("{}", record.ended),
+      kFates[static_cast<int>(record.fate)]);
+  append_json(text, operations);
+  return text;
+}
+
+History load_history(const std::string& file) {
+  std::ifstream lines(file, std::ios::binary);
+  if (!lines) {
+    throw std::runtime_error(fmt::format("{}: cannot be read", file));
+  }
+  History history;
+  Event event;
+  std::uint64_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (!parse_json(line, event)) {
+      throw std::runtime_error(fmt::format("{}:{}: no event", file, number));
+    }
+    history.add(event);
+  }
+  history.finish();
+  return history;
+}
+
+}  // namespace palimpsest::isolation

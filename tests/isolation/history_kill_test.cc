@@ -1,0 +1,50 @@
+// A process that runs random transactions is killed again and again: over all of its lives the
+// history is one of snapshots, and no acknowledged commit is lost.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/random.h"
+#include "experiments/history/lives.h"
+#include "tests/isolation/judge.h"
+#include "tests/support/seed.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/support/test_seconds.h"
+
+namespace palimpsest::isolation {
+namespace {
+
+using experiments::history::LivesOptions;
+using experiments::history::Mode;
+using palimpsest::test::TemporaryDirectory;
+
+void live_and_die(Mode mode, std::uint64_t seed) {
+  const TemporaryDirectory directory(palimpsest::test::memory_file_system());
+  Random random(seed);
+  LivesOptions options;
+  options.directory = directory.path("database");
+  options.json_file = directory.path("history");
+  options.crashes = static_cast<std::uint32_t>(3 + random.below(8));
+  options.database.memory_bytes = std::uint64_t{6} << 20U;
+  options.database.durability = Durability::synchronous;
+  options.workload = {.mode = mode,
+                      .isolation = Isolation::snapshot,
+                      .threads = static_cast<std::uint32_t>(3 + random.below(6)),
+                      .keys = 5 + random.below(100),
+                      .seconds = 2,
+                      .seed = random()};
+  fmt::print("{}\n", run_lives(options));
+  const Verdict verdict = check_history(load_history(options.json_file), Level::snapshot);
+  EXPECT_TRUE(judge(options.json_file, Level::snapshot, verdict));
+}
+
+TEST(HistoryKillTest, NothingAcknowledgedIsLost) {
+  Random random(palimpsest::test::seed());
+  for (palimpsest::test::Rounds rounds(2, 4); rounds.next() && !HasFailure();) {
+    live_and_die(random.one_in(3) ? Mode::registers : Mode::list_append, random());
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest::isolation

@@ -1,0 +1,251 @@
+#include "tests/isolation/list_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "tests/isolation/writes.h"
+
+namespace palimpsest::isolation {
+namespace {
+
+using List = std::span<const std::int64_t>;
+
+class ListRules {
+ public:
+  ListRules(const History& history, DependencyGraph& graph, Findings& findings)
+      : history_(history),
+        graph_(graph),
+        findings_(findings),
+        writes_(history),
+        longest_(history.keys()) {}
+
+  void check() {
+    find_longest();
+    for (KeyNumber key = 0; key < history_.keys(); ++key) {
+      order_versions(key);
+    }
+    each_committed([&](TransactionNumber by) {
+      check_own(by);
+      for (const Access& access : history_.accesses(by)) {
+        if (access.is_read) {
+          check_read(by, access.key, history_.values(access));
+        }
+      }
+    });
+    check_acknowledged();
+  }
+
+ private:
+  struct Longest {
+    std::optional<TransactionNumber> by{};
+    List list{};
+    std::uint64_t begun = 0;  ///< of the last read of the key
+  };
+
+  template <class Use>
+  void each_committed(const Use& use) const {
+    for (TransactionNumber by = 0; by < history_.size(); ++by) {
+      if (history_.at(by).fate == Fate::committed) {
+        use(by);
+      }
+    }
+  }
+
+  void find_longest() {
+    each_committed([&](TransactionNumber by) {
+      for (const Access& access : history_.accesses(by)) {
+        if (!access.is_read) {
+          continue;
+        }
+        Longest& longest = longest_[access.key];
+        longest.begun = std::max(longest.begun, history_.at(by).begun);
+        if (!longest.by || access.count > longest.list.size()) {
+          longest.by = by;
+          longest.list = history_.values(access);
+        }
+      }
+    });
+  }
+
+  void order_versions(KeyNumber key) {
+    const Longest& longest = longest_[key];
+    std::optional<TransactionNumber> before;
+    for (std::size_t i = 0; i < longest.list.size(); ++i) {
+      Write* write = judge(*longest.by, key, longest.list[i]);
+      if (write == nullptr || history_.at(write->by).fate == Fate::aborted) {
+        continue;
+      }
+      if (write->position != Write::kNowhere) {
+        add(Anomaly::duplicate, key, longest.list[i], *longest.by);
+        continue;
+      }
+      write->position = static_cast<std::uint32_t>(i);
+      if (before) {
+        graph_.add(*before, write->by, EdgeKind::ww, key);
+      }
+      before = write->by;
+    }
+  }
+
+  /// Who has written an element that was read; says so if nobody should have read it.
+  Write* judge(TransactionNumber reader, KeyNumber key, std::int64_t value) {
+    Write* write = writes_.find(key, value);
+    if (write == nullptr) {
+      add(Anomaly::unwritten, key, value, reader);
+    } else if (history_.at(write->by).fate == Fate::aborted) {
+      add(Anomaly::g1a, key, value, reader, write->by);
+    }
+    return write;
+  }
+
+  /// How many elements at its end are the reader's own.
+  [[nodiscard]] std::size_t own_count(TransactionNumber by, KeyNumber key, List list) {
+    std::size_t count = 0;
+    while (count < list.size()) {
+      const Write* write = writes_.find(key, list[list.size() - 1 - count]);
+      if (write == nullptr || write->by != by) {
+        break;
+      }
+      ++count;
+    }
+    return count;
+  }
+
+  void check_read(TransactionNumber by, KeyNumber key, List list) {
+    const Longest& longest = longest_[key];
+    if (!std::ranges::equal(list, longest.list.first(list.size()))) {
+      explain(by, key, list);
+      return;
+    }
+    const std::size_t own = own_count(by, key, list);
+    if (const std::size_t others = list.size() - own; others != 0) {
+      const Write* write = writes_.find(key, list[others - 1]);
+      if (write != nullptr && write->by != by) {
+        graph_.add(write->by, by, EdgeKind::wr, key);
+        if (!write->is_last) {
+          add(Anomaly::g1b, key, write->value, by, write->by);
+        }
+      }
+    }
+    if (own == 0 && list.size() < longest.list.size()) {
+      const Write* write = writes_.find(key, longest.list[list.size()]);
+      if (write != nullptr && history_.at(write->by).fate != Fate::aborted) {
+        graph_.add(by, write->by, EdgeKind::rw, key);
+      }
+    }
+  }
+
+  /// Says why a read is no beginning of the longest one.
+  void explain(TransactionNumber by, KeyNumber key, List list) {
+    std::vector<std::int64_t> sorted(list.begin(), list.end());
+    std::ranges::sort(sorted);
+    if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
+      add(Anomaly::duplicate, key, *twice, by);
+      return;
+    }
+    bool explained = false;
+    for (const std::int64_t value : list) {
+      const Write* write = judge(by, key, value);
+      explained = explained || write == nullptr || history_.at(write->by).fate == Fate::aborted;
+    }
+    if (!explained) {
+      add(Anomaly::incompatible_order, key, list.back(), by, longest_[key].by);
+    }
+  }
+
+  /// A transaction sees its own elements at the end of the list, and what it has seen before.
+  void check_own(TransactionNumber by) {
+    struct Seen {
+      std::optional<List> before{};
+      std::size_t own = 0;  ///< elements appended so far
+    };
+    std::map<KeyNumber, Seen> keys;
+    for (const Access& access : history_.accesses(by)) {
+      Seen& seen = keys[access.key];
+      if (!access.is_read) {
+        ++seen.own;
+        continue;
+      }
+      const List list = history_.values(access);
+      const std::size_t own = own_count(by, access.key, list);
+      if (own != seen.own) {
+        add(Anomaly::internal, access.key, list.empty() ? 0 : list.back(), by);
+        continue;
+      }
+      const List others = list.first(list.size() - own);
+      if (seen.before && !std::ranges::equal(others, *seen.before)) {
+        add(Anomaly::unrepeatable, access.key, others.empty() ? 0 : others.back(), by);
+      }
+      seen.before = others;
+    }
+  }
+
+  /// Whoever begins after a commit was acknowledged sees it.
+  void check_acknowledged() {
+    struct Acknowledged {
+      KeyNumber key = 0;
+      std::uint64_t ended = 0;
+      std::uint32_t length = 0;  ///< that a list must have then
+      TransactionNumber by = 0;
+    };
+    std::vector<Acknowledged> all;
+    for (const Write& write : writes_.all()) {
+      const TransactionRecord& record = history_.at(write.by);
+      if (record.fate != Fate::committed) {
+        continue;
+      }
+      if (write.position != Write::kNowhere) {
+        all.push_back({write.key, record.ended, write.position + 1, write.by});
+      } else if (longest_[write.key].begun > record.ended) {
+        add(Anomaly::lost_write, write.key, write.value, write.by);
+      }
+    }
+    const auto order = [](const Acknowledged& one) { return std::pair(one.key, one.ended); };
+    std::ranges::sort(all, {}, order);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      if (all[i].key == all[i - 1].key && all[i].length < all[i - 1].length) {
+        all[i].length = all[i - 1].length;
+        all[i].by = all[i - 1].by;
+      }
+    }
+    each_committed([&](TransactionNumber by) {
+      for (const Access& access : history_.accesses(by)) {
+        const auto later =
+            std::ranges::lower_bound(all, std::pair(access.key, history_.at(by).begun), {}, order);
+        if (access.is_read && later != all.begin() && (later - 1)->key == access.key &&
+            (later - 1)->length > access.count) {
+          add(Anomaly::stale_read, access.key, access.count, by, (later - 1)->by);
+        }
+      }
+    });
+  }
+
+  void add(Anomaly anomaly, KeyNumber key, std::int64_t value, TransactionNumber by,
+           std::optional<TransactionNumber> other = {}) {
+    std::string text;
+    if (findings_.wants(anomaly)) {
+      text =
+          fmt::format("key {}, value {}\n    {}{}{}", history_.key(key), value, history_.text(by),
+                      other ? "\n    " : "", other ? history_.text(*other) : "");
+    }
+    findings_.add(anomaly, std::move(text));
+  }
+
+  const History& history_;
+  DependencyGraph& graph_;
+  Findings& findings_;
+  Writes writes_;
+  std::vector<Longest> longest_;
+};
+
+}  // namespace
+
+void check_lists(const History& history, DependencyGraph& graph, Findings& findings) {
+  ListRules(history, graph, findings).check();
+}
+
+}  // namespace palimpsest::isolation

@@ -1,0 +1,151 @@
+#include "tests/isolation/register_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tests/isolation/writes.h"
+
+namespace palimpsest::isolation {
+namespace {
+
+/// A register that nobody has written.
+constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
+/// Most transactions that follow one version; under snapshot isolation it is one.
+constexpr std::ptrdiff_t kFollowersMax = 8;
+
+class RegisterRules {
+ public:
+  RegisterRules(const History& history, DependencyGraph& graph, Findings& findings)
+      : history_(history), graph_(graph), findings_(findings), writes_(history) {}
+
+  void check() {
+    for (TransactionNumber by = 0; by < history_.size(); ++by) {
+      if (history_.at(by).fate == Fate::committed) {
+        check_transaction(by);
+      }
+    }
+    std::ranges::sort(followers_, {}, order_of);
+    check_followers();
+    for (const Read& read : reads_) {
+      add_followers(read);
+    }
+  }
+
+ private:
+  /// A read of what others have written.
+  struct Read {
+    KeyNumber key = 0;
+    std::int64_t value = kNothing;
+    TransactionNumber by = 0;
+  };
+
+  static std::pair<KeyNumber, std::int64_t> order_of(const Read& read) {
+    return {read.key, read.value};
+  }
+
+  void check_transaction(TransactionNumber by) {
+    struct Seen {
+      std::optional<std::int64_t> read{};
+      std::optional<std::int64_t> written{};
+    };
+    std::map<KeyNumber, Seen> keys;
+    for (const Access& access : history_.accesses(by)) {
+      const auto values = history_.values(access);
+      const std::int64_t value = values.empty() ? kNothing : values.front();
+      Seen& seen = keys[access.key];
+      if (!access.is_read) {
+        if (seen.read && !seen.written) {
+          followers_.push_back({.key = access.key, .value = *seen.read, .by = by});
+        }
+        seen.written = value;
+      } else if (seen.written) {
+        if (value != *seen.written) {
+          add(Anomaly::internal, access.key, value, by);
+        }
+      } else {
+        if (seen.read && *seen.read != value) {
+          add(Anomaly::unrepeatable, access.key, value, by);
+        }
+        seen.read = value;
+        check_read({.key = access.key, .value = value, .by = by});
+      }
+    }
+  }
+
+  void check_read(const Read& read) {
+    reads_.push_back(read);
+    if (read.value == kNothing) {
+      return;
+    }
+    const Write* write = writes_.find(read.key, read.value);
+    if (write == nullptr) {
+      add(Anomaly::unwritten, read.key, read.value, read.by);
+      return;
+    }
+    if (write->by == read.by) {
+      add(Anomaly::internal, read.key, read.value, read.by);
+      return;
+    }
+    if (history_.at(write->by).fate == Fate::aborted) {
+      add(Anomaly::g1a, read.key, read.value, read.by, write->by);
+      return;
+    }
+    if (!write->is_last) {
+      add(Anomaly::g1b, read.key, read.value, read.by, write->by);
+    }
+    graph_.add(write->by, read.by, EdgeKind::wr, read.key);
+  }
+
+  void check_followers() {
+    for (std::size_t i = 0; i < followers_.size(); ++i) {
+      const Read& follower = followers_[i];
+      const Write* write = writes_.find(follower.key, follower.value);
+      if (write != nullptr && history_.at(write->by).fate != Fate::aborted) {
+        graph_.add(write->by, follower.by, EdgeKind::ww, follower.key);
+      }
+      if (i != 0 && order_of(followers_[i - 1]) == order_of(follower)) {
+        add(Anomaly::lost_update, follower.key, follower.value, followers_[i - 1].by, follower.by);
+      }
+    }
+  }
+
+  void add_followers(const Read& read) {
+    const auto found = std::ranges::equal_range(followers_, order_of(read), {}, order_of);
+    const auto count = std::min(kFollowersMax, found.end() - found.begin());
+    for (auto follower = found.begin(); follower != found.begin() + count; ++follower) {
+      graph_.add(read.by, follower->by, EdgeKind::rw, read.key);
+    }
+  }
+
+  void add(Anomaly anomaly, KeyNumber key, std::int64_t value, TransactionNumber by,
+           std::optional<TransactionNumber> other = {}) {
+    std::string text;
+    if (findings_.wants(anomaly)) {
+      text = fmt::format("key {}, value {}\n    {}{}{}", history_.key(key),
+                         value == kNothing ? "null" : fmt::format("{}", value), history_.text(by),
+                         other ? "\n    " : "", other ? history_.text(*other) : "");
+    }
+    findings_.add(anomaly, std::move(text));
+  }
+
+  const History& history_;
+  DependencyGraph& graph_;
+  Findings& findings_;
+  Writes writes_;
+  std::vector<Read> reads_;
+  std::vector<Read> followers_;  ///< who has read a version and written the next
+};
+
+}  // namespace
+
+void check_registers(const History& history, DependencyGraph& graph, Findings& findings) {
+  RegisterRules(history, graph, findings).check();
+}
+
+}  // namespace palimpsest::isolation

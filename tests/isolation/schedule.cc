@@ -1,0 +1,333 @@
+#include "tests/isolation/schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace palimpsest::test {
+namespace {
+
+using namespace palimpsest::types;
+
+constexpr std::int64_t kOthersCount = 600;
+constexpr std::size_t kOtherNoteBytes = 800;                           // some of them fill a page
+constexpr std::uint64_t kMemoryBytesLeast = std::uint64_t{16} << 18U;  // some dozen pages
+
+std::string_view text_of(Isolation level) {
+  switch (level) {
+    case Isolation::none: return "none";
+    case Isolation::read_committed: return "read_committed";
+    case Isolation::snapshot: return "snapshot";
+    case Isolation::by_default: break;
+  }
+  return "by_default";
+}
+
+Options options_of(const Setting& setting) {
+  Options options;
+  options.memory_bytes = std::uint64_t{16} << 20U;
+  options.isolation = setting.level;
+  options.durability = Durability::asynchronous;
+  options.log_bytes_max = std::uint64_t{16} << 20U;
+  options.max_transactions = 32;
+  options.begin_patience = std::chrono::milliseconds(20);
+  options.autocommit_patience = std::chrono::milliseconds(1);
+  options.definition_patience = std::chrono::milliseconds(1);
+  if (setting.pages == Pages::evicted) {
+    options.memory_bytes = kMemoryBytesLeast;
+    options.version_bytes_max = std::uint64_t{1} << 20U;
+    options.log_bytes_max = std::uint64_t{64} << 20U;
+  }
+  return options;
+}
+
+Table make_table(Database& database) {
+  Transaction transaction = database.begin();
+  transaction
+      .create_table({.name = "item",
+                     .columns = {{"id", int64()},
+                                 {"name", varchar(40)},
+                                 {"value", int64()},
+                                 {"note", varchar(100'000)},
+                                 {"touched", int64()}},
+                     .key = {"id"}})
+      .require();
+  transaction.create_index("item", {.name = "by_name", .columns = {"name"}, .unique = true})
+      .require();
+  transaction.create_index("item", {.name = "by_value", .columns = {"value"}}).require();
+  transaction.commit();
+  return database.table("item");
+}
+
+Item item_of(const RowView& row) {
+  return {.id = row["id"].as_integer(),
+          .name = std::string(row["name"].as_bytes()),
+          .value = row["value"].as_integer()};
+}
+
+constexpr std::array<Value, 1> kIdsEnd{ItemTable::kOthers};
+constexpr std::array<Value, 1> kNamesEnd{ItemTable::kNamesEnd};
+
+/// In the table, and in the index by value.
+Range items_range() {
+  return Range::up_to(Key(kIdsEnd), Range::Bound::exclusive);
+}
+
+}  // namespace
+
+std::string name_of(const Setting& setting) {
+  return fmt::format("{}_{}{}", text_of(setting.level),
+                     setting.pages == Pages::evicted ? "evicted" : "in_memory",
+                     setting.exchanged ? "_exchanged" : "");
+}
+
+void PrintTo(const Setting& setting, std::ostream* out) {
+  *out << name_of(setting);
+}
+
+std::vector<Setting> all_settings() {
+  std::vector<Setting> settings;
+  for (const Isolation level : kLevels) {
+    for (const Pages pages : {Pages::in_memory, Pages::evicted}) {
+      for (const bool exchanged : {false, true}) {
+        settings.push_back({.level = level, .pages = pages, .exchanged = exchanged});
+      }
+    }
+  }
+  return settings;
+}
+
+// The table
+
+ItemTable::ItemTable(const Setting& setting)
+    : setting_(setting),
+      database_(Database::open(directory_.path(), options_of(setting))),
+      table_(make_table(database_)),
+      by_name_(table_.index("by_name")),
+      by_value_(table_.index("by_value")) {
+  const std::string note(kOtherNoteBytes, 'o');
+  Transaction transaction = database_.begin();
+  table_.insert(transaction, {1, "n1", 10, "", 0}).require();
+  table_.insert(transaction, {2, "n2", 20, "", 0}).require();
+  for (std::int64_t id = kOthers; id < kOthers + kOthersCount; ++id) {
+    const std::string name = fmt::format("z{}", id);
+    table_.insert(transaction, {id, name, id, note, 0}).require();
+  }
+  transaction.commit();
+}
+
+/// Which pages go is partly chance: now and then one stays.
+ItemTable::~ItemTable() {
+  if (setting_.pages == Pages::evicted) {
+    EXPECT_GE(steps_with_reads_ + 1, steps_ - steps_ / 10) << "pages had stayed in memory";
+  }
+}
+
+/// The roots of trees stay in memory; what the items lie in is below them. The others are
+/// changed, not read: clean pages go before dirty ones; in `none`, which leaves no versions.
+void ItemTable::evict() {
+  Transaction transaction = database_.begin({.isolation = Isolation::none});
+  const Column<std::int64_t> touched = table_.column<std::int64_t>("touched");
+  const auto touch = [&](RowEditor& row) { row.set(touched, row.get(touched) + 1); };
+  for (int round = 0; round < 2; ++round) {
+    for (std::int64_t id = kOthers + 20; id < kOthers + kOthersCount; id += 4) {
+      table_.modify(transaction, {id}, touch).require();
+    }
+  }
+  transaction.commit();
+}
+
+// Writing
+
+OutcomeKind Actor::insert(std::int64_t id, const std::string& name, std::int64_t value,
+                          const std::string& note) {
+  const Table& table = items_->table();
+  return step([&](Transaction& in) { return table.insert(in, {id, name, value, note, 0}).kind(); },
+              [&] { return table.insert({id, name, value, note, 0}).kind(); });
+}
+
+OutcomeKind Actor::update(std::int64_t id, const Changes& changes) {
+  const Table& table = items_->table();
+  return step([&](Transaction& in) { return table.update(in, {id}, changes).kind(); },
+              [&] { return table.update({id}, changes).kind(); });
+}
+
+OutcomeKind Actor::put(std::int64_t id, std::int64_t value) {
+  return update(id, {{"value", value}});
+}
+
+OutcomeKind Actor::rename(std::int64_t id, const std::string& name) {
+  return update(id, {{"name", name}});
+}
+
+OutcomeKind Actor::set_note(std::int64_t id, const std::string& note) {
+  return update(id, {{"note", note}});
+}
+
+OutcomeKind Actor::erase(std::int64_t id) {
+  const Table& table = items_->table();
+  return step([&](Transaction& in) { return table.erase(in, {id}).kind(); },
+              [&] { return table.erase({id}).kind(); });
+}
+
+// Reading one row
+
+std::optional<std::int64_t> Actor::value(std::int64_t id) {
+  const Table& table = items_->table();
+  const auto row =
+      step([&](Transaction& in) { return table.get(in, {id}); }, [&] { return table.get({id}); });
+  const auto value = row ? std::optional((*row)["value"].as_integer()) : std::nullopt;
+  std::optional<std::int64_t> seen;
+  const auto look = [&](const RowView& view) { seen = view["value"].as_integer(); };
+  const bool found = step([&](Transaction& in) { return table.read(in, {id}, look); },
+                          [&] { return table.read({id}, look); });
+  EXPECT_EQ(found, value.has_value());
+  EXPECT_EQ(seen, value) << "read()";
+  seen.reset();
+  const std::array<Value, 1> columns{id};
+  const std::array<Key, 1> keys{Key(columns)};
+  const auto look_at_one = [&](std::size_t /*key*/, const RowView& view) { look(view); };
+  step([&](Transaction& in) { return table.read_many(in, keys, look_at_one), true; },
+       [&] { return table.read_many(keys, look_at_one), true; });
+  EXPECT_EQ(seen, value) << "read_many()";
+  return value;
+}
+
+std::optional<std::string> Actor::note(std::int64_t id) {
+  const Table& table = items_->table();
+  const auto row =
+      step([&](Transaction& in) { return table.get(in, {id}); }, [&] { return table.get({id}); });
+  const auto note = row ? std::optional(std::string((*row)["note"].as_bytes())) : std::nullopt;
+  std::optional<std::string> shown;
+  Cursor one = cursor(Range::prefix({id}));
+  if (one.valid()) {
+    shown = one.row()["note"].as_bytes();
+  }
+  EXPECT_TRUE(shown == note) << "a cursor";
+  shown.reset();
+  const auto look = [&](const RowView& view) {
+    shown = view["note"].as_bytes();
+    return true;
+  };
+  step([&](Transaction& in) { return table.visit(in, Range::prefix({id}), look), true; },
+       [&] { return table.visit(Range::prefix({id}), look), true; });
+  EXPECT_TRUE(shown == note) << "visit()";
+  return note;
+}
+
+std::optional<std::int64_t> Actor::id_of_name(const std::string& name) {
+  const Index& index = items_->by_name();
+  const auto row = step([&](Transaction& in) { return index.get(in, {name}); },
+                        [&] { return index.get({name}); });
+  if (row) {
+    EXPECT_EQ((*row)["name"].as_bytes(), name);
+  }
+  return row ? std::optional((*row)["id"].as_integer()) : std::nullopt;
+}
+
+// Reading all of them
+
+Items Actor::visited(Direction direction) {
+  const Table& table = items_->table();
+  const Range range = items_range();
+  Items items;
+  const auto look = [&](const RowView& row) { return items.push_back(item_of(row)), true; };
+  step([&](Transaction& in) { return table.visit(in, range, look, direction), true; },
+       [&] { return table.visit(range, look, direction), true; });
+  return items;
+}
+
+Items Actor::walked_back() {
+  Cursor rows = cursor(items_range());
+  Items items;
+  for (items_->step([&] { return rows.seek_last(), true; }); rows.valid(); rows.previous()) {
+    items.push_back(item_of(rows.row()));
+  }
+  return items;
+}
+
+Items Actor::of_index(const Index& index, const Range& range) {
+  Cursor rows = step([&](Transaction& in) { return index.cursor(in, range); },
+                     [&] { return index.cursor(range); });
+  return rest_of(rows);
+}
+
+Items Actor::all() {
+  Items items = visited(Direction::forward);
+  Items backward = visited(Direction::backward);
+  std::ranges::reverse(backward);
+  EXPECT_EQ(backward, items) << "visit() backward";
+  Cursor rows = cursor(items_range());
+  EXPECT_EQ(rest_of(rows), items) << "a cursor";
+  backward = walked_back();
+  std::ranges::reverse(backward);
+  EXPECT_EQ(backward, items) << "a cursor backward";
+
+  const auto by_value = [](const Item& a, const Item& b) {
+    return std::pair(a.value, a.id) < std::pair(b.value, b.id);
+  };
+  Items ordered = items;
+  std::ranges::sort(ordered, by_value);
+  EXPECT_EQ(of_index(items_->by_value(), items_range()), ordered) << "the index by value";
+  std::ranges::sort(ordered, {}, &Item::name);
+  EXPECT_EQ(of_index(items_->by_name(), Range::up_to(Key(kNamesEnd), Range::Bound::exclusive)),
+            ordered)
+      << "the index by name";
+  return items;
+}
+
+std::vector<std::int64_t> Actor::ids_with_multiples_of(std::int64_t divisor) {
+  std::vector<std::int64_t> ids;
+  for (const Item& item : all()) {
+    if (item.value % divisor == 0) {
+      ids.push_back(item.id);
+    }
+  }
+  return ids;
+}
+
+Cursor Actor::cursor(const Range& range) {
+  const Table& table = items_->table();
+  return step([&](Transaction& in) { return table.cursor(in, range, 1); },
+              [&] { return table.cursor(range, 1); });
+}
+
+Cursor Actor::cursor_by_value(const Range& range) {
+  const Index& index = items_->by_value();
+  return step([&](Transaction& in) { return index.cursor(in, range); },
+              [&] { return index.cursor(range); });
+}
+
+Items rest_of(Cursor& cursor) {
+  Items rest;
+  while (cursor.valid()) {
+    rest.push_back(item_of(cursor.row()));
+    cursor.next();
+  }
+  return rest;
+}
+
+// Schedules
+
+Actor Schedule::begin(Isolation level) {
+  return {items_, items_.database().begin({.isolation = level})};
+}
+
+std::pair<Actor, Actor> Schedule::begin_two() {
+  if (!GetParam().exchanged) {
+    Actor older = begin();
+    return {std::move(older), begin()};
+  }
+  Actor older = begin();
+  return {begin(), std::move(older)};
+}
+
+void Schedule::documented(const Anomaly& anomaly, bool happened) const {
+  const auto number =
+      static_cast<std::size_t>(std::ranges::find(kLevels, level()) - kLevels.begin());
+  EXPECT_EQ(happened, number < anomaly.possible_levels)
+      << anomaly.name << (happened ? " has happened" : " has not happened");
+}
+
+}  // namespace palimpsest::test

@@ -1,0 +1,173 @@
+// A schedule: transactions that take turns step by step, driven from one thread through the public
+// API, and a table of items that they read and write.
+//
+//   auto [one, two] = begin_two();
+//   EXPECT_EQ(one.put(x(), 11), done);
+//   happened = two.value(x()) == 11;
+//   documented(kAbortedRead, happened);
+//
+// Every schedule runs at each level, with all pages in memory and with none (every step begins with
+// changes of so many other rows that no page of the items is left in memory; that pages are read
+// again is counted), and with the parts of both items and both transactions exchanged.
+// Whatever is read is read in every way there is, and all must agree.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "palimpsest/database.h"
+
+#include "tests/isolation/anomalies.h"
+#include "tests/support/temporary_directory.h"
+
+namespace palimpsest::test {
+
+inline constexpr OutcomeKind done = OutcomeKind::done;
+inline constexpr OutcomeKind exists = OutcomeKind::exists;
+inline constexpr OutcomeKind absent = OutcomeKind::absent;
+inline constexpr OutcomeKind conflict = OutcomeKind::conflict;
+
+enum class Pages : std::uint8_t { in_memory = 1, evicted };
+
+struct Setting {
+  Isolation level{};
+  Pages pages{};
+  bool exchanged = false;
+};
+/// "read_committed_evicted_exchanged"
+[[nodiscard]] std::string name_of(const Setting& setting);
+void PrintTo(const Setting& setting, std::ostream* out);
+[[nodiscard]] std::vector<Setting> all_settings();
+
+struct Item {
+  std::int64_t id = 0;
+  std::string name{};
+  std::int64_t value = 0;
+
+  friend bool operator==(const Item&, const Item&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const Item& item) {
+    return out << "(" << item.id << ", " << item.name << ", " << item.value << ")";
+  }
+};
+using Items = std::vector<Item>;
+
+/// The table: "by_name" is unique, "by_value" is not. At first it has (1, "n1", 10), (2, "n2", 20),
+/// and behind them rows that no schedule speaks of.
+class ItemTable {
+ public:
+  static constexpr std::int64_t kOthers = 1000;  ///< first id, and first value, of those rows
+  static constexpr const char* kNamesEnd = "z";  ///< their names are not below
+
+  explicit ItemTable(const Setting& setting);
+  ~ItemTable();
+  ItemTable(const ItemTable&) = delete;
+  ItemTable& operator=(const ItemTable&) = delete;
+
+  [[nodiscard]] Database& database() noexcept { return database_; }
+  [[nodiscard]] const Table& table() const noexcept { return table_; }
+  [[nodiscard]] const Index& by_name() const noexcept { return by_name_; }
+  [[nodiscard]] const Index& by_value() const noexcept { return by_value_; }
+
+  /// One step of a schedule: a call that looks at items.
+  template <class Call>
+  auto step(const Call& call) {
+    if (setting_.pages == Pages::evicted) {
+      evict();
+    }
+    const std::uint64_t reads = database_.statistics().page_reads;
+    auto result = call();
+    ++steps_;
+    steps_with_reads_ += database_.statistics().page_reads != reads ? 1U : 0U;
+    return result;
+  }
+
+ private:
+  void evict();
+
+  Setting setting_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t steps_with_reads_ = 0;
+  TemporaryDirectory directory_{memory_file_system()};
+  Database database_;
+  Table table_;
+  Index by_name_;
+  Index by_value_;
+};
+
+/// One transaction of a schedule, or nobody's: calls without a transaction.
+class Actor {
+ public:
+  Actor(ItemTable& items, Transaction transaction)
+      : items_(&items), transaction_(std::move(transaction)) {}
+  explicit Actor(ItemTable& items) : items_(&items) {}
+
+  [[nodiscard]] OutcomeKind insert(std::int64_t id, const std::string& name, std::int64_t value,
+                                   const std::string& note = "");
+  /// Changes the value, and so its place in an index.
+  [[nodiscard]] OutcomeKind put(std::int64_t id, std::int64_t value);
+  [[nodiscard]] OutcomeKind rename(std::int64_t id, const std::string& name);
+  [[nodiscard]] OutcomeKind set_note(std::int64_t id, const std::string& note);
+  [[nodiscard]] OutcomeKind update(std::int64_t id, const Changes& changes);
+  [[nodiscard]] OutcomeKind erase(std::int64_t id);
+
+  /// The row's value; nothing if there is none.
+  [[nodiscard]] std::optional<std::int64_t> value(std::int64_t id);
+  [[nodiscard]] std::optional<std::string> note(std::int64_t id);
+  [[nodiscard]] std::optional<std::int64_t> id_of_name(const std::string& name);
+  /// All items, by id.
+  [[nodiscard]] Items all();
+  /// The ids of the items whose value divides by so much.
+  [[nodiscard]] std::vector<std::int64_t> ids_with_multiples_of(std::int64_t divisor);
+  [[nodiscard]] Cursor cursor(const Range& range);
+  [[nodiscard]] Cursor cursor_by_value(const Range& range);
+
+  void commit() { transaction_->commit(); }
+  void rollback() { transaction_->rollback(); }
+  [[nodiscard]] Transaction& transaction() { return *transaction_; }
+
+ private:
+  /// `with(transaction)` or `without()`, as one step.
+  template <class With, class Without>
+  auto step(const With& with, const Without& without) {
+    return items_->step([&] { return transaction_ ? with(*transaction_) : without(); });
+  }
+  [[nodiscard]] Items visited(Direction direction);
+  [[nodiscard]] Items walked_back();
+  [[nodiscard]] Items of_index(const Index& index, const Range& range);
+
+  ItemTable* items_;
+  std::optional<Transaction> transaction_{};
+};
+
+/// What a cursor shows from where it stands to its end.
+[[nodiscard]] Items rest_of(Cursor& cursor);
+
+class Schedule : public ::testing::TestWithParam<Setting> {
+ protected:
+  [[nodiscard]] Isolation level() const { return GetParam().level; }
+  [[nodiscard]] bool is(Isolation level) const { return GetParam().level == level; }
+  [[nodiscard]] std::int64_t x() const { return GetParam().exchanged ? 2 : 1; }
+  [[nodiscard]] std::int64_t y() const { return GetParam().exchanged ? 1 : 2; }
+  /// Of x and y at first.
+  [[nodiscard]] std::int64_t x_before() const { return 10 * x(); }
+  [[nodiscard]] std::int64_t y_before() const { return 10 * y(); }
+
+  [[nodiscard]] Actor begin() { return begin(level()); }
+  [[nodiscard]] Actor begin(Isolation level);
+  /// Either may be the older one.
+  [[nodiscard]] std::pair<Actor, Actor> begin_two();
+  [[nodiscard]] Actor nobody() { return Actor(items_); }
+
+  /// Whether it has happened must be what the documents say of this level.
+  void documented(const Anomaly& anomaly, bool happened) const;
+
+  ItemTable items_{GetParam()};
+};
+
+}  // namespace palimpsest::test
