@@ -240,8 +240,11 @@ void VersionBuffer::trim() noexcept {
     free_chunk(std::exchange(spare_, nullptr));
   }
   if (new_count_ == 0 && last_ != nullptr && has_no_old()) {
-    free_chunk(std::exchange(last_, nullptr));
+    for (Chunk* chunk = first_.chunk; chunk != nullptr;) {  // one may be prepared and not used
+      free_chunk(std::exchange(chunk, chunk->next));
+    }
     first_ = new_first_ = {};
+    last_ = nullptr;
   }
 }
 

@@ -93,6 +93,8 @@ class Transaction {
   Outcome drop_table(std::string_view table);
   /// Makes an index of a table, with entries for the rows that are there: of any number, in little
   /// memory. Exists if there is an index of that name, or if it is unique and two rows are not.
+  /// Conflict under `snapshot` if others have changed rows of the table since the transaction
+  /// began.
   Outcome create_index(std::string_view table, const IndexSchema& schema);
   Outcome drop_index(std::string_view table, std::string_view index);
 

@@ -106,6 +106,26 @@ TEST_F(PruneTest, ASnapshotBetweenKeepsBoth) {
   reader_.roll_back();
 }
 
+// A slot that is idle keeps nothing, though it may have prepared more than it used.
+TEST_F(PruneTest, IdleMemoryIsGivenBack) {
+  write(0, "one");
+  for (int i = 0; i < 200; ++i) {
+    write(static_cast<std::size_t>(i % 3), std::string(50, static_cast<char>('a' + i % 26)));
+  }
+  writer_.versions().prepare(4000);
+  EXPECT_GT(writer_.versions().size_bytes(), 0U);
+  writer_.collect();
+  writer_.versions().trim();
+  EXPECT_EQ(writer_.versions().size_bytes(), 0U);
+  write(0, "again");
+  reader_.begin();
+  write(0, "and again");
+  EXPECT_EQ(reader_.read(0), "again");
+  writer_.versions().trim();
+  EXPECT_EQ(reader_.read(0), "again");
+  reader_.roll_back();
+}
+
 // Put in and taken out again while an old reader looks on: nothing is left of it.
 TEST_F(PruneTest, WhatCameAndWentLeavesNothingForReaders) {
   reader_.begin(kReads);
