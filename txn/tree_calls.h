@@ -42,6 +42,9 @@ class TreeCalls {
   }
 
  private:
+  friend Of;
+  TreeCalls() = default;
+
   [[nodiscard]] Of& self() noexcept { return static_cast<Of&>(*this); }
 };
 

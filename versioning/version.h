@@ -129,12 +129,13 @@ class Version {
       return nullptr;
     }
     Elsewhere* at = nullptr;
-    std::memcpy(static_cast<void*>(&at), static_cast<const void*>(this + 1), sizeof at);
+    std::memcpy(static_cast<void*>(&at), static_cast<const void*>(this + 1), sizeof(Elsewhere*));
     return at;
   }
   /// From now on it says this.
   void say(VersionKind kind, Elsewhere* payload) noexcept {
-    std::memcpy(static_cast<void*>(this + 1), static_cast<const void*>(&payload), sizeof payload);
+    std::memcpy(static_cast<void*>(this + 1), static_cast<const void*>(&payload),
+                sizeof(Elsewhere*));
     kind_ = static_cast<std::uint8_t>(static_cast<std::uint8_t>(kind) | kElsewhere);
   }
 
