@@ -240,7 +240,7 @@ class ModelRun {
   }
   /// Changes a few bytes here and there, the same ones for the same text.
   static void scribble(std::span<char> bytes, ByteView with) {
-    const auto first = static_cast<std::size_t>(with.front());
+    const auto first = static_cast<std::size_t>(static_cast<unsigned char>(with.front()));
     for (std::size_t at = first % 7; at < bytes.size(); at += 11 + first % 29) {
       bytes[at] = with.front();
     }

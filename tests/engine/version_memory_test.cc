@@ -33,6 +33,9 @@ bool is_done(const btree::WriteOutcome& outcome) {
 }
 
 class VersionMemory : public ::testing::Test {
+ public:
+  ~VersionMemory() override { database_->close(); }
+
  protected:
   VersionMemory() : device_(disk_.device()) {
     DatabaseOptions options = small_options();
@@ -48,7 +51,6 @@ class VersionMemory : public ::testing::Test {
     transaction->commit();
     database_->checkpointer().run();
   }
-  ~VersionMemory() override { database_->close(); }
 
   [[nodiscard]] txn::TransactionPtr begin(SnapshotUse use = SnapshotUse::reads_and_writes) {
     return database_->begin(Durability::asynchronous, Isolation::snapshot, use);

@@ -28,10 +28,7 @@
 
 namespace palimpsest::test {
 
-inline constexpr OutcomeKind done = OutcomeKind::done;
-inline constexpr OutcomeKind exists = OutcomeKind::exists;
-inline constexpr OutcomeKind absent = OutcomeKind::absent;
-inline constexpr OutcomeKind conflict = OutcomeKind::conflict;
+using enum OutcomeKind;
 
 enum class Pages : std::uint8_t { in_memory = 1, evicted };
 

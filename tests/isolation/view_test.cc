@@ -10,8 +10,6 @@
 namespace palimpsest::test {
 namespace {
 
-using ::testing::ElementsAre;
-
 constexpr std::size_t kLargeBytes = 6000;  // beyond a page
 
 class ViewTest : public Schedule {
