@@ -113,7 +113,7 @@ class CellWriter {
   [[nodiscard]] bool write(std::size_t number, const std::optional<std::string>& value) {
     const std::string key = key_of(number);
     writer_.prepare(TreeId{1}, key);
-    versions_.prepare(64);
+    versions_.prepare(256);
     Cell& cell = *cells_.all[number];
     const std::lock_guard page(cell.latch);
     Entry* entry = cell.table->find(key);
