@@ -318,7 +318,7 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
     return outcome_at(OutcomeKind::exists, name, schema.name);
   }
   // The index will say what rows are now, and its maker see them as they were.
-  if (context.versions != nullptr &&
+  if (by.isolation() == txn::Isolation::snapshot &&
       btree::any_changed_since(before.rows->descent(), context.viewer)) {
     return outcome_at(OutcomeKind::conflict, name);
   }
