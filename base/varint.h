@@ -14,7 +14,8 @@
 namespace palimpsest {
 
 [[nodiscard]] constexpr std::size_t varint_bytes(std::uint64_t number) noexcept {
-  return (static_cast<std::size_t>(std::bit_width(number | 1U)) + 6) / 7;
+  // (bits + 6) / 7, without the division; for 64 bits, too.
+  return (static_cast<std::size_t>(std::bit_width(number | 1U)) * 9 + 64) / 64;
 }
 
 /// Writes varint_bytes(number) bytes; returns what is behind them.

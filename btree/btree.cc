@@ -88,51 +88,36 @@ Attempt<OptimisticPage> BTree::remembered(const LastLeaf& last) const {
   return leaf;
 }
 
-Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last,
-                  const versioning::Viewer* viewer) const {
-  const Found found = find_newest(key, value, last, viewer != nullptr);
-  return found.has_versions ? find_seen(key, value, *viewer) : found;
-}
-
-// The record as it is; with `views`, unless it may have versions.
-Found BTree::find_newest(ByteView key, ValueBuffer& value, LastLeaf* last, bool views) const {
+Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last, const Look& look) const {
   check_key(key);
   if (last != nullptr && last->covers(key)) {
-    const auto leaf = remembered(*last);
+    auto leaf = remembered(*last);
     if (leaf) {
-      const auto found = find_in(*leaf, key, value, nullptr, views);
+      buffer::Frame& frame = leaf->frame();
+      const auto found = find_in(*std::move(leaf), key, value, look);
       if (found) {
-        leaf->frame().touch();
+        frame.touch();
         last->count_hit();
         return *found;
       }
     }
   }
   for (;;) {
-    const auto leaf = descent_.try_node<OptimisticPage>(Target{key}, 0);
-    if (!leaf) {
+    auto leaf = descent_.try_node<OptimisticPage>(Target{key}, 0);
+    if (!leaf || (last != nullptr && !remember(*leaf, *last))) {
       continue;
     }
-    const auto found = find_in(*leaf, key, value, last, views);
+    const auto found = find_in(*std::move(leaf), key, value, look);
     if (found) {
       return *found;
     }
   }
 }
 
-Found BTree::find_seen(ByteView key, ValueBuffer& value, const versioning::Viewer& viewer) const {
-  const buffer::SharedPage leaf = descent_.leaf<buffer::SharedPage>(Target{key});
-  const LeafView view(leaf.page(), page_size());
-  const SearchResult at = view.find(key);
-  if (!at.found) {
-    return {};
-  }
-  const RecordImage seen = seen_record(leaf.frame(), view, at.slot, key, viewer, value);
-  return {.exists = seen.exists(), .flags = seen.flags()};
-}
-
-Attempt<Found> BTree::find_in(const OptimisticPage& leaf, ByteView key, ValueBuffer& value,
-                              LastLeaf* last, bool views) const {
+// The record as it is, unless it may have versions: those are looked at under the latch.
+Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, ValueBuffer& value,
+                              const Look& look) const {
+  SlotIndex slot = 0;
   const auto found = leaf.read([&](const std::byte* page) {
     const LeafView view(page, page_size());
     const SearchResult at = view.find(key);
@@ -140,7 +125,8 @@ Attempt<Found> BTree::find_in(const OptimisticPage& leaf, ByteView key, ValueBuf
       return Found{};
     }
     const std::uint16_t flags = view.flags(at.slot);
-    if (views && (flags & kHasEntry) != 0) {
+    if (look.minds_versions && (flags & kHasEntry) != 0) {
+      slot = at.slot;
       return Found{.has_versions = true};
     }
     if ((flags & kGhost) != 0) [[unlikely]] {
@@ -149,9 +135,20 @@ Attempt<Found> BTree::find_in(const OptimisticPage& leaf, ByteView key, ValueBuf
     value.assign_clamped(view.value(at.slot));
     return Found{.exists = true, .flags = flags};
   });
-  if (!found || last == nullptr) {
+  if (!found || !found->has_versions || look.viewer == nullptr) {
     return found;
   }
+  const auto latched = std::move(leaf).to_shared();
+  if (!latched) {
+    return restart;  // otherwise it is what was searched
+  }
+  const RecordImage seen = seen_record(latched->frame(), LeafView(latched->page(), page_size()),
+                                       slot, key, *look.viewer, value);
+  return Found{.exists = seen.exists(), .flags = seen.flags()};
+}
+
+// False if the leaf has changed meanwhile.
+bool BTree::remember(const OptimisticPage& leaf, LastLeaf& last) const {
   KeyBuffer lower;
   KeyBuffer upper;
   const auto infinite = leaf.read([&](const std::byte* page) {
@@ -161,10 +158,10 @@ Attempt<Found> BTree::find_in(const OptimisticPage& leaf, ByteView key, ValueBuf
     return view.upper_is_infinite();
   });
   if (infinite) {
-    last->remember(descent_.pool().index_of(leaf.frame()), leaf.version(), lower.view(),
-                   *infinite ? std::nullopt : std::optional(upper.view()));
+    last.remember(descent_.pool().index_of(leaf.frame()), leaf.version(), lower.view(),
+                  *infinite ? std::nullopt : std::optional(upper.view()));
   }
-  return found;
+  return static_cast<bool>(infinite);
 }
 
 bool BTree::lookup(ByteView key, std::string& value, LastLeaf* last,
@@ -331,7 +328,7 @@ Written BTree::write(const WriteContext& by, ByteView key, ByteView value, Write
 Written BTree::write_stored(const WriteContext& by, ByteView key, const RecordState& stored,
                             WriteMode mode, LastLeaf* last) {
   for (;;) {
-    by.prepare(id_, key, page_size());
+    by.prepare(key, page_size());
     ExclusivePage leaf = exclusive_leaf(key, last);
     RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
     Written written{.existed = change.exists(), .rival = change.rival()};
@@ -405,7 +402,7 @@ bool BTree::remove(ByteView key, LastLeaf* last) {
 
 Written BTree::remove_for(const WriteContext& by, ByteView key, LastLeaf* last) {
   check_key(key);
-  by.prepare(id_, key, page_size());
+  by.prepare(key, page_size());
   ExclusivePage leaf = exclusive_leaf(key, last);
   RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
   Written written{.existed = change.exists(), .rival = change.rival()};
@@ -452,33 +449,18 @@ void BTree::take_out(ExclusivePage& leaf, RecordChange& change, ByteView key, La
   }
 }
 
-// The value, claimed by the writer if there is one.
-LatchedValue BTree::latch_value(const WriteContext& by, ByteView key, LastLeaf* last) {
-  check_key(key);
-  by.prepare(id_, key, page_size());
-  LatchedValue value;
-  ExclusivePage leaf = exclusive_leaf(key, last);
-  RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
-  value.written.existed = change.exists();
-  value.written.rival = change.rival();
-  if (!value.written.existed || value.written.rival != kNoWriter) {
-    change.release_unwritten();
-    return value;
+// False if it must not be changed: the leaf has been let go.
+bool BTree::claim_to_modify(RecordChange& record, const Written& written, ByteView key) {
+  if (!written.existed || written.rival != kNoWriter) {
+    record.release_unwritten();
+    return false;
   }
-  if (change.is_large()) {
-    change.release_unwritten();
+  if (record.is_large()) {
+    record.release_unwritten();
     refuse_in_place(key);
   }
-  change.claim();
-  value.at = change.at();
-  value.leaf = std::move(leaf);
-  return value;
-}
-
-void BTree::log_modified(const WriteContext& by, LatchedValue& value, ByteView key,
-                         ByteView before) noexcept {
-  RecordChange(by, value.leaf, descent_.pool().space(), key, page_size(), value.at)
-      .log_modified(before);
+  record.claim();
+  return true;
 }
 
 WriteOutcome BTree::outcome_of(const Written& written, ByteView key) {
@@ -507,7 +489,7 @@ WriteOutcome BTree::remove(const WriteContext& by, ByteView key, LastLeaf* last)
 
 WriteOutcome BTree::claim(const WriteContext& by, ByteView key, LastLeaf* last) {
   check_key(key);
-  by.prepare(id_, key, page_size());
+  by.prepare(key, page_size());
   ExclusivePage leaf = exclusive_leaf(key, last);
   RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
   const Written written{.existed = change.exists(), .freed = {}, .rival = change.rival()};

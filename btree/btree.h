@@ -27,7 +27,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "palimpsest/function_ref.h"
 
@@ -91,7 +90,7 @@ class BTree {
   template <class Sink>
   [[nodiscard]] std::optional<bool> lookup_settled(ByteView key, Sink&& sink) const {
     ValueBuffer value;
-    const Found found = find_newest(key, value, nullptr, true);
+    const Found found = find(key, value, nullptr, Look::at_settled());
     if (found.has_versions || (found.flags & kLargeValue) != 0) {
       return std::nullopt;
     }
@@ -148,6 +147,10 @@ class BTree {
 
   [[nodiscard]] WriteOutcome insert(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
+  /// Inserts records, in this order, up to the first that cannot be; those that follow each other
+  /// in one leaf by one visit.
+  [[nodiscard]] ManyWritten insert_many(const WriteContext& by, std::span<const NewRecord> records,
+                                        LastLeaf* last = nullptr);
   [[nodiscard]] WriteOutcome upsert(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
   [[nodiscard]] WriteOutcome update(const WriteContext& by, ByteView key, ByteView value,
@@ -183,13 +186,10 @@ class BTree {
   }
   [[noreturn]] void refuse_key(ByteView key) const;
   [[nodiscard]] Found find(ByteView key, ValueBuffer& value, LastLeaf* last,
-                           const versioning::Viewer* viewer) const;
-  [[nodiscard]] Found find_newest(ByteView key, ValueBuffer& value, LastLeaf* last,
-                                  bool views) const;
-  [[nodiscard]] Attempt<Found> find_in(const buffer::OptimisticPage& leaf, ByteView key,
-                                       ValueBuffer& value, LastLeaf* last, bool views) const;
-  [[nodiscard]] Found find_seen(ByteView key, ValueBuffer& value,
-                                const versioning::Viewer& viewer) const;
+                           const Look& look) const;
+  [[nodiscard]] Attempt<Found> find_in(buffer::OptimisticPage leaf, ByteView key,
+                                       ValueBuffer& value, const Look& look) const;
+  [[nodiscard]] bool remember(const buffer::OptimisticPage& leaf, LastLeaf& last) const;
   [[nodiscard]] bool read_large(ByteView key, ByteView descriptor, std::string& value,
                                 const versioning::Viewer* viewer) const;
   template <class Read>
@@ -205,40 +205,40 @@ class BTree {
   [[nodiscard]] Written write_stored(const WriteContext& by, ByteView key,
                                      const RecordState& stored, WriteMode mode, LastLeaf* last);
   void make_room(const WriteContext& by, ByteView key, const RecordState& stored, bool has_slot);
+  [[nodiscard]] std::size_t insert_in_one_leaf(const WriteContext& by,
+                                               std::span<const NewRecord> records, LastLeaf* last);
   [[nodiscard]] Written remove_for(const WriteContext& by, ByteView key, LastLeaf* last);
   void bury(const WriteContext& by, buffer::ExclusivePage& leaf, RecordChange& change, ByteView key,
             LastLeaf* last);
   void take_out(buffer::ExclusivePage& leaf, RecordChange& change, ByteView key, LastLeaf* last);
-  [[nodiscard]] LatchedValue latch_value(const WriteContext& by, ByteView key, LastLeaf* last);
-  void log_modified(const WriteContext& by, LatchedValue& value, ByteView key,
-                    ByteView before) noexcept;
+  static bool claim_to_modify(RecordChange& record, const Written& written, ByteView key);
   template <class Change>
   [[nodiscard]] Written modify_for(const WriteContext& by, ByteView key, Change& change,
                                    LastLeaf* last) {
-    LatchedValue value = latch_value(by, key, last);
-    if (value.leaf.holds()) {
-      LeafNode leaf(value.leaf.modify(), page_size());
+    check_key(key);
+    by.prepare(key, page_size());
+    buffer::ExclusivePage leaf = exclusive_leaf(key, last);
+    RecordChange record(by, leaf, descent_.pool().space(), key, page_size());
+    Written written{.existed = record.exists(), .rival = record.rival()};
+    if (claim_to_modify(record, written, key)) {
+      const MutableBytes value = record.value_bytes();
       ValueBuffer before;
       if (by.log != nullptr) {
-        before.assign_clamped(leaf.value(value.at.slot));
+        before.assign_clamped(as_view(value.data(), value.size()));
       }
-      change_whole(change, leaf.value_bytes(value.at.slot), before.view());
+      change_whole(change, value, before.view());
       if (by.log != nullptr) {
-        log_modified(by, value, key, before.view());
+        record.log_modified(before.view());
       }
-      let_go(by, std::move(value.leaf), key, value.at.slot, last);
+      let_go(by, std::move(leaf), key, record.slot(), last);
     }
-    return value.written;
+    return written;
   }
   [[nodiscard]] WriteOutcome outcome_of(const Written& written, ByteView key);
   [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);
   void finish(const Written& written);
   void undo_creation(const TreeRecord& record,
                      FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
-  [[nodiscard]] Gsn log_purge(const WriteContext& by, buffer::ExclusivePage& leaf,
-                              std::span<const SlotIndex> slots,
-                              std::span<const LargeValueDescriptor> large_values) noexcept;
-  void free_purged(const WriteContext& by, const LargeValueDescriptor& large, Gsn gsn);
 
   Descent descent_;
   Structure structure_;

@@ -8,6 +8,31 @@ namespace palimpsest::btree {
 
 using buffer::ExclusivePage;
 
+namespace {
+
+// Caller holds the leaf.
+Gsn log_purge(const WriteContext& by, ExclusivePage& leaf, buffer::BufferPool& pool,
+              std::span<const SlotIndex> slots,
+              std::span<const LargeValueDescriptor> large_values) noexcept {
+  if (by.log == nullptr) {
+    return Gsn{0};
+  }
+  static_cast<void>(leaf.modify());
+  auto space = pool.space().change();
+  const Gsn gsn =
+      log_system_change(by, gsn_of(leaf.page()),
+                        LoggedPurge{.leaf = {leaf.page(), pool.page_size_bytes()}, .slots = slots});
+  for (const LargeValueDescriptor& large : large_values) {
+    for (const buffer::PageRun& run : large.runs()) {
+      space.give(run, gsn);
+    }
+  }
+  set_gsn(leaf, gsn);
+  return gsn;
+}
+
+}  // namespace
+
 bool BTree::mark_deleted(ByteView key, LastLeaf* last) {
   return set_ghost(key, true, last);
 }
@@ -54,7 +79,7 @@ std::size_t BTree::purge_ghosts(const WriteContext& by, ByteView key,
     entries.release_unwritten();
     return 0;
   }
-  const Gsn gsn = log_purge(by, leaf, slots, large_values);
+  const Gsn gsn = log_purge(by, leaf, descent_.pool(), slots, large_values);
   LeafNode(leaf.modify(), page_size()).purge_ghosts(slots);
   entries.finish();
   const bool thin = Structure::thinly_filled(unreserved_bytes(leaf, page_size()), page_size());
@@ -63,38 +88,15 @@ std::size_t BTree::purge_ghosts(const WriteContext& by, ByteView key,
     structure_.merge_leaf(by, key);
   }
   for (const LargeValueDescriptor& large : large_values) {
-    free_purged(by, large, gsn);
-  }
-  return slots.size();
-}
-
-// Caller holds the leaf.
-Gsn BTree::log_purge(const WriteContext& by, ExclusivePage& leaf, std::span<const SlotIndex> slots,
-                     std::span<const LargeValueDescriptor> large_values) noexcept {
-  if (by.log == nullptr) {
-    return Gsn{0};
-  }
-  static_cast<void>(leaf.modify());
-  auto space = descent_.pool().space().change();
-  const Gsn gsn = log_system_change(
-      by, gsn_of(leaf.page()), LoggedPurge{.leaf = {leaf.page(), page_size()}, .slots = slots});
-  for (const LargeValueDescriptor& large : large_values) {
+    if (by.log == nullptr) {
+      large_values_->free(large);
+      continue;
+    }
     for (const buffer::PageRun& run : large.runs()) {
-      space.give(run, gsn);
+      descent_.pool().space().free_when_durable(run, gsn);
     }
   }
-  set_gsn(leaf, gsn);
-  return gsn;
-}
-
-void BTree::free_purged(const WriteContext& by, const LargeValueDescriptor& large, Gsn gsn) {
-  if (by.log == nullptr) {
-    large_values_->free(large);
-    return;
-  }
-  for (const buffer::PageRun& run : large.runs()) {
-    descent_.pool().space().free_when_durable(run, gsn);
-  }
+  return slots.size();
 }
 
 }  // namespace palimpsest::btree

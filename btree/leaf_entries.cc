@@ -66,10 +66,13 @@ Claim LeafEntries::claim(Entry* entry, const SearchResult& at, ByteView key,
     table_ = MappingTable::make(writer.memory()).release();
     set_table(leaf_, table_);
   } else {
+    if (versioning::EntryPtr empty = table_->take_empty()) {
+      writer.recycle(std::move(empty));  // the next claim will find it in the cache
+    }
     table_->reserve(1);
   }
-  versioning::EntryPtr prepared = writer.take_prepared();
-  PALIMPSEST_DEBUG_CHECK(prepared->key() == key, "the entry set aside is for this record");
+  versioning::EntryPtr prepared =
+      writer.take_prepared(LeafView(leaf_.page(), page_size_).tree_id(), key, Entry::hash_of(key));
   Entry& made = table_->insert(std::move(prepared), writer.id());
   writer.add(made);
   if (at.found) {
@@ -152,7 +155,8 @@ void LeafEntries::finish(versioning::Writer* writer) noexcept {
   if (table_ == nullptr) [[likely]] {
     return;
   }
-  if (table_->worth_pruning()) {
+  const bool any_empty = writer == nullptr && table_->empty_hint() != 0;
+  if (any_empty || table_->worth_pruning()) {
     prune(writer);
     table_->trim();
   }

@@ -48,19 +48,15 @@ SearchResult search(const ExclusivePage& leaf, std::uint32_t page_size, ByteView
 
 RecordChange::RecordChange(const WriteContext& by, ExclusivePage& leaf, buffer::SpaceMap& space,
                            ByteView key, std::uint32_t page_size) noexcept
-    : RecordChange(by, leaf, space, key, page_size, search(leaf, page_size, key)) {
-  entries_.prefetch_entries();
-}
-
-RecordChange::RecordChange(const WriteContext& by, ExclusivePage& leaf, buffer::SpaceMap& space,
-                           ByteView key, std::uint32_t page_size, const SearchResult& at) noexcept
     : by_(by),
       leaf_(leaf),
       space_(space),
       key_(key),
       page_size_(page_size),
       entries_(leaf, page_size),
-      at_(at) {}
+      at_(search(leaf, page_size, key)) {
+  entries_.prefetch_entries();
+}
 
 RecordPlace RecordChange::place() const noexcept {
   return {view().tree_id(), page_id_of(leaf_), at_.slot, key_};

@@ -30,9 +30,6 @@ class RecordChange {
   /// `by` was prepared for this key. All references outlive it.
   RecordChange(const WriteContext& by, buffer::ExclusivePage& leaf, buffer::SpaceMap& space,
                ByteView key, std::uint32_t page_size) noexcept;
-  /// The same, where `at` is known to be where the key is.
-  RecordChange(const WriteContext& by, buffer::ExclusivePage& leaf, buffer::SpaceMap& space,
-               ByteView key, std::uint32_t page_size, const SearchResult& at) noexcept;
 
   /// LeafEntries::settle(), finish() and release_unwritten().
   [[nodiscard]] bool settle() noexcept {
@@ -68,6 +65,10 @@ class RecordChange {
   void take_out();
   /// Claims the record, whose value is then changed in place.
   void claim();
+  /// After that: the value, to be changed.
+  [[nodiscard]] MutableBytes value_bytes() noexcept {
+    return LeafNode(leaf_.modify(), page_size_).value_bytes(at_.slot);
+  }
   /// After that; `before` is the value as it was.
   void log_modified(ByteView before) noexcept;
 

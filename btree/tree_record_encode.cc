@@ -1,21 +1,14 @@
 #include "btree/tree_record_encode.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
 #include "btree/tree_record_writer.h"
+#include "btree/value_difference.h"
 
 namespace palimpsest::btree {
 namespace {
-
-/// Unchanged bytes between two changed ones from which on two runs are shorter than one: a run
-/// begins with two bytes, mostly.
-constexpr std::size_t kRunGapMin = 3;
 
 template <class T>
 std::uint16_t short_of(T number) noexcept {
@@ -48,48 +41,13 @@ void put_image(TreeRecordWriter& writer, const NodeView& node, const SwipNames& 
   write_node_image(node, swips, writer.skip(node_image_bytes(node)));
 }
 
-/// Where two values of one length differ from `from` on; their length if nowhere.
-std::size_t next_difference(ByteView before, ByteView after, std::size_t from) noexcept {
-#ifdef __SSE2__
-  const auto equal = [&](std::size_t at) {
-    const auto load = [](const char* bytes) {
-      return _mm_loadu_si128(static_cast<const __m128i*>(static_cast<const void*>(bytes)));
-    };
-    return _mm_cmpeq_epi8(load(before.data() + at), load(after.data() + at));
-  };
-  while (from + 32 <= before.size() &&
-         _mm_movemask_epi8(_mm_and_si128(equal(from), equal(from + 16))) == 0xFFFF) {
-    from += 32;
-  }
-#endif
-  const std::size_t left = before.size() - from;
-  return from + common_prefix_length({before.data() + from, left}, {after.data() + from, left});
-}
-
-/// Calls use(offset, length) for each run of bytes, from `from` on, in which two values of one
-/// length differ.
-template <class Use>
-void for_each_difference(ByteView before, ByteView after, std::size_t from, Use use) noexcept {
-  std::size_t begin = next_difference(before, after, from);
-  while (begin < before.size()) {
-    std::size_t end = begin + 1;  // behind the last byte that differs
-    std::size_t next = end;
-    for (; next < before.size() && next - end < kRunGapMin; ++next) {
-      end = before[next] != after[next] ? next + 1 : end;
-    }
-    use(begin, end - begin);
-    begin = next_difference(before, after, end);
-  }
-}
-
-void put_difference(ByteView before, const char* after, std::byte* into) noexcept {
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    into[i] = static_cast<std::byte>(before[i] ^ after[i]);
-  }
-}
-
 bool any_large(const RecordState& before, const RecordState& after) noexcept {
   return ((before.flags | after.flags) & kLargeValue) != 0;
+}
+
+/// Whether the value stays as long, and in its leaf.
+bool may_be_patch(const RecordState& before, const RecordState& after) noexcept {
+  return before.value.size() == after.value.size() && !any_large(before, after);
 }
 
 /// What a replace leaves out.
@@ -153,19 +111,16 @@ LoggedUpdate::LoggedUpdate(const RecordPlace& at, const RecordState& before,
     : at_(at),
       before_(before),
       after_(after),
-      head_(head_of(is_patch() ? TreeRecordKind::patch : TreeRecordKind::replace, at, before.flags,
-                    after.flags)),
+      head_(head_of(may_be_patch(before, after) ? TreeRecordKind::patch : TreeRecordKind::replace,
+                    at, before.flags, after.flags)),
       bytes_(place_bytes(head_) + (is_patch() ? patch_bytes() : replace_bytes())) {}
-
-bool LoggedUpdate::is_patch() const noexcept {
-  return before_.value.size() == after_.value.size() && !any_large(before_, after_);
-}
 
 std::size_t LoggedUpdate::patch_bytes() noexcept {
   std::size_t bytes = 0;
   std::size_t end = 0;
   for_each_difference(before_.value, after_.value, 0, [&](std::size_t offset, std::size_t len) {
     bytes += varint_bytes(offset - end) + varint_bytes(len) + len;
+    before_runs_bytes_ += 2 * sizeof(std::uint16_t) + len;
     end = offset + len;
     if (run_count_ < kRunsKept) {
       runs_[run_count_] = {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(len)};
@@ -209,12 +164,6 @@ void LoggedUpdate::put_patch(TreeRecordWriter& writer) const noexcept {
     put_difference(before_.value.substr(offset, len), after_.value.data() + offset,
                    writer.skip(len));
   });
-}
-
-std::size_t LoggedUpdate::before_runs_bytes() const noexcept {
-  std::size_t bytes = 0;
-  for_each_run([&](std::size_t, std::size_t len) { bytes += 2 * sizeof(std::uint16_t) + len; });
-  return bytes;
 }
 
 void LoggedUpdate::put_before_runs(MutableBytes into) const noexcept {

@@ -64,9 +64,9 @@ class LoggedUpdate {
   void encode(MutableBytes into) const noexcept;
 
   /// Whether the value stays as long, and in its leaf.
-  [[nodiscard]] bool is_patch() const noexcept;
+  [[nodiscard]] bool is_patch() const noexcept { return head_.kind == TreeRecordKind::patch; }
   /// Of a patch: what was there, as a version keeps it (versioning/version.h).
-  [[nodiscard]] std::size_t before_runs_bytes() const noexcept;
+  [[nodiscard]] std::size_t before_runs_bytes() const noexcept { return before_runs_bytes_; }
   void put_before_runs(MutableBytes into) const noexcept;
 
  private:
@@ -90,6 +90,7 @@ class LoggedUpdate {
   RecordState after_;
   RecordChangeHead head_;
   std::size_t run_count_ = 0;  ///< of all runs; the first of them are kept
+  std::size_t before_runs_bytes_ = 0;
   std::array<Run, kRunsKept> runs_;
   std::size_t bytes_;
 };

@@ -6,7 +6,7 @@
 
 #include "btree/large_value_format.h"
 #include "btree/leaf_node.h"
-#include "buffer/page_guard.h"
+#include "versioning/chain.h"
 #include "versioning/entry.h"
 
 namespace palimpsest::btree {
@@ -18,19 +18,28 @@ struct Found {
   bool has_versions = false;  ///< perhaps; the rest is void then
 };
 
+/// By whose view a record is looked for.
+struct Look {
+  /// Null: the newest state.
+  Look(const versioning::Viewer* by) noexcept  // NOLINT(google-explicit-constructor)
+      : viewer(by), minds_versions(by != nullptr) {}
+  /// The newest state of a record that has no versions: Found::has_versions otherwise.
+  [[nodiscard]] static Look at_settled() noexcept {
+    Look look(nullptr);
+    look.minds_versions = true;
+    return look;
+  }
+
+  const versioning::Viewer* viewer;
+  bool minds_versions;
+};
+
 enum class WriteMode : std::uint8_t { insert = 1, upsert, update };
 
 struct Written {
   bool existed = false;
   std::optional<LargeValueDescriptor> freed{};  ///< nobody can find it any more
   versioning::WriterId rival = versioning::kNoWriter;
-};
-
-/// A value to be changed in place; the leaf is not held if it must not be.
-struct LatchedValue {
-  buffer::ExclusivePage leaf;
-  SearchResult at;
-  Written written;
 };
 
 }  // namespace palimpsest::btree

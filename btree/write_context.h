@@ -52,9 +52,9 @@ struct WriteContext {
 
   /// Makes sure of what one change of this record needs beyond its page. Throws bad_alloc, and what
   /// TransactionLog::reserve() throws; nothing has changed then.
-  void prepare(TreeId tree, ByteView key, std::uint32_t page_size) const {
+  void prepare(ByteView key, std::uint32_t page_size) const {
     if (writer != nullptr) {
-      writer->prepare(tree, key);
+      writer->prepare(key);
     }
     if (versions != nullptr) {
       versions->prepare(record_bytes_max(page_size));
@@ -65,6 +65,18 @@ struct WriteContext {
         given_up.reserve(2 * given_up.size() + 4);
       }
       log->reserve({.change_bytes = max_record_change_bytes(page_size), .system_bytes = 0});
+    }
+  }
+  /// The same for insertions of several records, none of which is a ghost's; of the longest.
+  void prepare_inserts(std::size_t count, std::size_t key_bytes, std::size_t record_bytes) const {
+    if (writer != nullptr) {
+      writer->prepare_many(count, key_bytes);
+    }
+    if (versions != nullptr) {
+      versions->prepare(count * versioning::Version::size_bytes(0));
+    }
+    if (log != nullptr) {
+      log->reserve({.change_bytes = kRecordHeadBytesMax + record_bytes, .changes = count});
     }
   }
   /// The same for a change of the structure.

@@ -1,9 +1,11 @@
 // What comes of a write on behalf of a writer: done, refused, or in conflict with another writer.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
+#include "base/bytes.h"
 #include "versioning/entry.h"
 
 namespace palimpsest::btree {
@@ -21,6 +23,18 @@ struct [[nodiscard]] WriteOutcome {
   /// yet.
   bool existed = false;
   std::optional<Conflict> conflict;
+};
+
+/// A record to be inserted.
+struct NewRecord {
+  ByteView key;
+  ByteView value;
+};
+
+/// Of several records, in their order: how many were inserted, and why not the one after them.
+struct [[nodiscard]] ManyWritten {
+  std::size_t done = 0;
+  WriteOutcome refused;
 };
 
 }  // namespace palimpsest::btree

@@ -37,8 +37,12 @@ template <RecordImage Image>
 }
 
 /// Whether the newest change is one that the viewer does not see: he must not write (first updater
-/// wins). The entry has no other writer.
+/// wins). The entry has no other writer. Here and below the page is held exclusively: nobody adds
+/// versions.
 [[nodiscard]] inline bool has_changed_since(const Entry& entry, const Viewer& viewer) noexcept {
+  if (!entry.has_versions()) [[likely]] {
+    return false;
+  }
   const std::lock_guard latch(entry.chain_latch());
   const Version* const newest = entry.newest();
   return newest != nullptr && newest->at(viewer.snapshot, viewer.mine) != Sight::visible;
@@ -47,6 +51,9 @@ template <RecordImage Image>
 /// Whether the record was made by this transaction, and by nobody else before: for others it is not
 /// there.
 [[nodiscard]] inline bool is_new_of(const Entry& entry, const Fate* mine) noexcept {
+  if (!entry.has_versions()) [[likely]] {
+    return false;
+  }
   const std::lock_guard latch(entry.chain_latch());
   const Version* const newest = entry.newest();
   return newest != nullptr && newest->is_of(mine) && newest->kind() == VersionKind::inserted;

@@ -21,23 +21,22 @@ void EntryDeleter::operator()(Entry* entry) const noexcept {
 }
 
 // Whole cache lines, so that an entry that is set aside again fits most other keys, too.
-EntryPtr Entry::make(EntryMemory& memory, TreeId tree, ByteView key) {
-  const std::size_t lines = (sizeof(Entry) + key.size() + kCacheLineBytes - 1) / kCacheLineBytes;
+EntryPtr Entry::make(EntryMemory& memory, std::size_t key_bytes) {
+  const std::size_t lines = (sizeof(Entry) + key_bytes + kCacheLineBytes - 1) / kCacheLineBytes;
   const std::size_t capacity = lines * kCacheLineBytes - sizeof(Entry);
   check(capacity <= std::numeric_limits<std::uint16_t>::max(), "a key is shorter than a page");
   void* at = memory.allocate(sizeof(Entry) + capacity);
   auto* made = new (at) Entry(static_cast<std::uint16_t>(capacity));
   EntryPtr entry(made, EntryDeleter{&memory});
   memory.count_entries(1);
-  entry->rename(tree, key);
   return entry;
 }
 
-void Entry::rename(TreeId tree, ByteView key) noexcept {
-  PALIMPSEST_DEBUG_CHECK(has_room_for(key) && is_empty(),
+void Entry::rename(TreeId tree, ByteView key, std::size_t hash) noexcept {
+  PALIMPSEST_DEBUG_CHECK(has_room_for(key.size()) && is_empty(),
                          "an entry set aside takes a key it has room for");
   tree_ = tree;
-  hash_ = hash_of(key);
+  hash_ = hash;
   key_size_ = static_cast<std::uint16_t>(key.size());
   if (!key.empty()) {
     std::memcpy(static_cast<void*>(this + 1), key.data(), key.size());
@@ -53,9 +52,7 @@ void Entry::release() noexcept {
   EmptyCounter* counter = counter_.load(std::memory_order_relaxed);
   PALIMPSEST_SYNC_POINT("versioning.release.begun");
   writer_.store(kNoWriter, std::memory_order_release);
-  // The counter is not the entry's (entry_memory.h). It rises after the entry has become empty:
-  // whoever sees it risen, with acquire, sees that too.
-  counter->fetch_add(1, std::memory_order_release);
+  count_empty(*counter);  // it is not the entry's (entry_memory.h)
 }
 
 }  // namespace palimpsest::versioning

@@ -54,8 +54,9 @@ using EntryPtr = std::unique_ptr<Entry, EntryDeleter>;
 
 class Entry {
  public:
-  /// An empty entry. The key's bytes lie in the same piece of memory. Throws std::bad_alloc.
-  [[nodiscard]] static EntryPtr make(EntryMemory& memory, TreeId tree, ByteView key);
+  /// An empty entry that has room for such a key, and no key yet (rename). The key's bytes lie in
+  /// the same piece of memory. Throws std::bad_alloc.
+  [[nodiscard]] static EntryPtr make(EntryMemory& memory, std::size_t key_bytes);
 
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
@@ -68,9 +69,11 @@ class Entry {
   [[nodiscard]] WriterId writer() const noexcept { return writer_.load(std::memory_order_acquire); }
   /// Whether nobody needs it; that stays so while the page is held exclusively. Whoever has made
   /// the chain empty, under its latch, has left it then.
-  [[nodiscard]] bool is_empty() const noexcept {
-    return writer() == kNoWriter && newest_.load(std::memory_order_acquire) == nullptr &&
-           chain_latch_.is_free();
+  [[nodiscard]] bool is_empty() const noexcept { return writer() == kNoWriter && has_no_chain(); }
+  /// Whether there are no versions, and nobody is at the chain; that stays so while the page is
+  /// held exclusively.
+  [[nodiscard]] bool has_no_chain() const noexcept {
+    return newest_.load(std::memory_order_acquire) == nullptr && chain_latch_.is_free();
   }
 
   /// Bytes of the page that the writer's change has freed and that nobody else may use before the
@@ -99,11 +102,11 @@ class Entry {
   /// Of memory, the key included.
   [[nodiscard]] std::size_t size_bytes() const noexcept { return sizeof(Entry) + key_capacity_; }
   /// Whether an entry that is in no table can take another key's place (rename).
-  [[nodiscard]] bool has_room_for(ByteView key) const noexcept {
-    return key.size() <= key_capacity_;
+  [[nodiscard]] bool has_room_for(std::size_t key_bytes) const noexcept {
+    return key_bytes <= key_capacity_;
   }
-  /// Makes an entry that is in no table the entry of another record.
-  void rename(TreeId tree, ByteView key) noexcept;
+  /// Makes an entry that is in no table the entry of another record; hash_of(key).
+  void rename(TreeId tree, ByteView key, std::size_t hash) noexcept;
 
  private:
   friend class MappingTable;

@@ -22,9 +22,11 @@
 // Between announcement and decision the committer takes no latch, does no I/O and allocates
 // nothing: whoever waits for it, latches held or not, waits for a few instructions.
 //
-// Lifetime: the word is the next transaction's when no version points at it any more: all have been
-// dated, or unlinked, each under the latch of its chain, and a reader loads the pointer and follows
-// it under that latch.
+// Lifetime: the word is the next transaction's when no version points at it any more. Those of an
+// aborted one have been unlinked, each under the latch of its chain, which a reader holds. Those of
+// a committed one have been dated, without that latch: a reader who has followed a version's
+// pointer looks at the pointer again (Version::at()). If it still stands, the version was not dated
+// yet, so the word was not yet the next transaction's: begin() is a release behind all dates.
 // Thread-safety: at(), from any thread; all others by the owner.
 #pragma once
 
@@ -50,7 +52,7 @@ class Fate {
   Fate& operator=(const Fate&) = delete;
 
   /// The next transaction's. No version points at it.
-  void begin() noexcept { word_.store(word_of(State::active), std::memory_order_relaxed); }
+  void begin() noexcept { word_.store(word_of(State::active), std::memory_order_release); }
 
   // active -> announced -> dated -> committed
 

@@ -1,7 +1,6 @@
 #include "versioning/mapping_table.h"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 #include <utility>
 
@@ -40,12 +39,7 @@ void MappingTable::free_cells(Entry** cells, std::size_t count) noexcept {
   }
 }
 
-std::size_t MappingTable::cells_for(std::size_t entries) noexcept {
-  return std::bit_ceil(std::max(kCellsMin, entries + entries / 3 + 1));
-}
-
-Entry* MappingTable::find(ByteView key) const noexcept {
-  const std::size_t hash = Entry::hash_of(key);
+Entry* MappingTable::find(ByteView key, std::size_t hash) const noexcept {
   for (std::size_t at = hash & (cell_count_ - 1);; at = (at + 1) & (cell_count_ - 1)) {
     Entry* entry = cells_[at];
     if (entry == nullptr || (entry->hash_ == hash && entry->key() == key)) {
@@ -144,22 +138,10 @@ void MappingTable::set_reserved(Entry& entry, std::uint32_t bytes) noexcept {
   entry.reserved_bytes_ = bytes;
 }
 
-std::uint32_t MappingTable::empty_hint() const noexcept {
-  return counter_.load(std::memory_order_relaxed) - counter_seen_;
-}
-
 std::size_t MappingTable::empty_count() const noexcept {
   std::size_t empty = 0;
   visit([&](const Entry& entry) { empty += entry.is_empty() ? 1U : 0U; });
   return empty;
-}
-
-bool MappingTable::worth_pruning() noexcept {
-  if (std::uint64_t{empty_hint()} * kEmptyShare > count_ || looks_ >= kLooksMax) {
-    return true;
-  }
-  ++looks_;
-  return false;
 }
 
 std::size_t MappingTable::prune(FunctionRef<void(EntryPtr)> taken) noexcept {
@@ -181,6 +163,20 @@ std::size_t MappingTable::prune(FunctionRef<void(EntryPtr)> taken) noexcept {
     taken(EntryPtr(entry, EntryDeleter{&memory_}));
   }
   return before - count_;
+}
+
+EntryPtr MappingTable::take_empty() noexcept {
+  if (cell_count_ == kCellsMin) {
+    for (std::size_t at = 0; at < kCellsMin; ++at) {
+      Entry* const entry = cells_[at];
+      if (entry != nullptr && entry->is_empty()) {
+        set_reserved(*entry, 0);
+        remove_at(at);
+        return {entry, EntryDeleter{&memory_}};
+      }
+    }
+  }
+  return {nullptr, EntryDeleter{&memory_}};
 }
 
 void MappingTable::trim() noexcept {

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,7 +54,9 @@ class MappingTable final : public buffer::Attached {
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::uint32_t reserved_bytes() const noexcept { return reserved_bytes_; }
 
-  [[nodiscard]] Entry* find(ByteView key) const noexcept;
+  [[nodiscard]] Entry* find(ByteView key) const noexcept { return find(key, Entry::hash_of(key)); }
+  /// The same; `hash`: the key's.
+  [[nodiscard]] Entry* find(ByteView key, std::size_t hash) const noexcept;
   void visit(FunctionRef<void(const Entry&)> visitor) const;
 
   /// Makes room, so that the next `more` insertions allocate nothing.
@@ -70,15 +73,28 @@ class MappingTable final : public buffer::Attached {
   void set_reserved(Entry& entry, std::uint32_t bytes) noexcept;
 
   /// About how many entries have become empty since the last prune; may be far from it.
-  [[nodiscard]] std::uint32_t empty_hint() const noexcept;
+  [[nodiscard]] std::uint32_t empty_hint() const noexcept {
+    return counter_.load(std::memory_order_relaxed) - counter_seen_;
+  }
   /// Entries that are empty now; looks at each.
   [[nodiscard]] std::size_t empty_count() const noexcept;
-  /// Whether it is time to prune: about 5 % of the entries are empty, or nobody has looked for long
-  /// (the hint misses entries released while they moved to another table).
-  [[nodiscard]] bool worth_pruning() noexcept;
+  /// Whether it is time to prune: one entry in eight is empty, or nobody has looked for long (the
+  /// hint misses some). A small table is pruned when it has no room, rather than time and again.
+  [[nodiscard]] bool worth_pruning() noexcept {
+    const bool is_large = cell_count_ > kCellsMin;
+    if (looks_ < kLooksMax && (!is_large || std::uint64_t{empty_hint()} * kEmptyShare <= count_))
+        [[likely]] {
+      ++looks_;
+      return false;
+    }
+    return true;
+  }
   /// Takes the empty entries out, and frees what is reserved for them: taken(entry) for each.
   /// Returns how many went.
   std::size_t prune(FunctionRef<void(EntryPtr)> taken) noexcept;
+
+  /// Takes one empty entry out, as prune() does, or null. Of a large table: null.
+  [[nodiscard]] EntryPtr take_empty() noexcept;
 
   /// Gives room back that is not needed now; what reserve() made may go, too.
   void trim() noexcept;
@@ -105,14 +121,16 @@ class MappingTable final : public buffer::Attached {
   friend struct TableDeleter;
 
   static constexpr std::size_t kCellsMin = 4;
-  static constexpr std::uint32_t kEmptyShare = 20;  ///< prune when one in so many is empty
-  static constexpr std::uint8_t kLooksMax = 64;     ///< and every so many times anyway
+  static constexpr std::uint32_t kEmptyShare = 8;  ///< prune when one in so many is empty
+  static constexpr std::uint8_t kLooksMax = 64;    ///< and every so many times anyway
 
   explicit MappingTable(EntryMemory& memory) noexcept
       : memory_(memory), counter_(memory.counter_for(this)) {}
   ~MappingTable();
 
-  [[nodiscard]] static std::size_t cells_for(std::size_t entries) noexcept;
+  [[nodiscard]] static constexpr std::size_t cells_for(std::size_t entries) noexcept {
+    return std::bit_ceil(std::max(kCellsMin, entries + (entries + 2) / 3));
+  }
   void use_cells(Entry** cells, std::size_t count) noexcept;
   void free_cells(Entry** cells, std::size_t count) noexcept;
   [[nodiscard]] std::span<Entry*> cells() const noexcept { return {cells_, cell_count_}; }

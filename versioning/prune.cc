@@ -204,7 +204,7 @@ void Pruner::prune(Entry& entry, Newest newest) noexcept {
     prune_last(entry);
   }
   if (entry.newest() == nullptr) {
-    entry.counter().fetch_add(1, std::memory_order_release);
+    count_empty(entry.counter());
   }
 }
 

@@ -15,18 +15,22 @@
 // (prune.h) may have outgrown its place: its payload lies elsewhere then, and the place names it.
 //
 // Who may read (r) and write (w) what:
-//   older, fate, timestamp, kind, payload   under the latch of the chain (Entry::chain_latch())
+//   older, kind, payload                    under the latch of the chain (Entry::chain_latch())
+//   fate, timestamp                         r under that latch; w by the transaction, once, under
+//                                           the latch of its buffer: at() may meet that
 //   is_dropped                              under the latch of its buffer (version_buffer.h)
 //   all others                              never written after the version was linked
 // Thread-safety: as said there. Memory: the version buffer of the slot that made it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/sync_point.h"
 #include "versioning/fate.h"
 
 namespace palimpsest::versioning {
@@ -141,22 +145,32 @@ class Version {
 
   /// Whether its transaction is this one.
   [[nodiscard]] bool is_of(const Fate* fate) const noexcept {
-    return fate_ != nullptr && fate_ == fate;
+    const Fate* const of = fate_.load(std::memory_order_acquire);
+    return of != nullptr && of == fate;
   }
-  /// From now on it carries its date itself.
+  /// For its transaction, which needs no latch for this: from now on it carries its date itself.
   void date(Gsn timestamp) noexcept {
     timestamp_ = timestamp;
-    fate_ = nullptr;
+    fate_.store(nullptr, std::memory_order_release);
   }
-  [[nodiscard]] bool is_dated() const noexcept { return fate_ == nullptr; }
+  [[nodiscard]] bool is_dated() const noexcept {
+    return fate_.load(std::memory_order_acquire) == nullptr;
+  }
   /// Of one that is dated.
   [[nodiscard]] Gsn timestamp() const noexcept { return timestamp_; }
   /// Whether a reader of this snapshot, and of the transaction `mine` or none, sees the change.
   [[nodiscard]] Sight at(Gsn snapshot, const Fate* mine) const noexcept {
-    if (is_dated()) {
-      return timestamp() <= snapshot ? Sight::visible : Sight::invisible;
+    if (const Fate* const fate = fate_.load(std::memory_order_acquire)) {
+      if (fate == mine) {
+        return Sight::visible;
+      }
+      PALIMPSEST_SYNC_POINT("versioning.at.undated");
+      const Sight sight = fate->at(snapshot);
+      if (fate_.load(std::memory_order_relaxed) == fate) {
+        return sight;  // else it was dated meanwhile, and the fate may be somebody else's
+      }
     }
-    return fate_ == mine ? Sight::visible : fate_->at(snapshot);
+    return is_dated() && timestamp() <= snapshot ? Sight::visible : Sight::invisible;
   }
 
   /// Takes the change back in a reader's image.
@@ -179,9 +193,9 @@ class Version {
 
   Version* older_ = nullptr;
   Entry* entry_;
-  const Fate* fate_;             ///< null: dated
-  Gsn timestamp_{};              ///< once it is dated
-  std::uint16_t payload_bytes_;  ///< of its place
+  std::atomic<const Fate*> fate_;  ///< null: dated
+  Gsn timestamp_{};                ///< once it is dated
+  std::uint16_t payload_bytes_;    ///< of its place
   std::uint16_t flags_before_;
   std::uint16_t place_words_;
   std::uint8_t kind_;

@@ -104,8 +104,15 @@ void VersionBuffer::free_elsewhere(EntryMemory& memory, const Version& version) 
 
 // Chains
 
+// Who holds the page can find an entry; who does not, a version of it. So a chain that is empty,
+// and which whoever has emptied it has left, is nobody else's.
 bool VersionBuffer::link(Version& version) noexcept {
   Entry& entry = version.entry();
+  if (entry.has_no_chain()) [[likely]] {
+    entry.set_newest(&version);
+    new_bytes_ += entry.size_bytes();
+    return false;
+  }
   const std::lock_guard latch(entry.chain_latch());
   version.set_older(entry.newest());
   entry.set_newest(&version);
@@ -132,7 +139,7 @@ void VersionBuffer::unlink(Version& version) noexcept {
   EmptyCounter* const emptied = entry.newest() == nullptr ? &entry.counter() : nullptr;
   entry.chain_latch().unlock();
   if (emptied != nullptr) {
-    emptied->fetch_add(1, std::memory_order_release);
+    count_empty(*emptied);
   }
 }
 
@@ -157,7 +164,6 @@ void VersionBuffer::commit(Gsn timestamp) noexcept {
     const std::lock_guard latch(latch_);
     for_each_new([&](Version& version) {
       PALIMPSEST_SYNC_POINT("versioning.commit.dating");
-      const std::lock_guard chain(version.entry().chain_latch());
       version.date(timestamp);
     });
     if (!has_old()) {

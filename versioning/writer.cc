@@ -23,19 +23,43 @@ Writer::~Writer() {
   end();
 }
 
-void Writer::prepare(TreeId tree, ByteView key) {
-  if (claims_.size() == claims_.capacity()) {
-    claims_.reserve(std::max(kClaimsMin, 2 * claims_.size()));
+void Writer::set_aside(std::size_t claims, std::size_t key_bytes) {
+  if (claims_.capacity() - claims_.size() < claims) {
+    claims_.reserve(std::max(kClaimsMin, 2 * claims_.size() + claims));
   }
   if (prepared_ == nullptr && !spares_.empty()) {
     prepared_ = std::move(spares_.back());
     spares_.pop_back();
   }
-  if (prepared_ != nullptr && prepared_->has_room_for(key)) [[likely]] {
-    prepared_->rename(tree, key);
-  } else {
-    prepared_ = Entry::make(memory_, tree, key);
+  if (prepared_ == nullptr || !prepared_->has_room_for(key_bytes)) {
+    prepared_ = Entry::make(memory_, key_bytes);
   }
+}
+
+void Writer::prepare_many(std::size_t count, std::size_t key_bytes) {
+  check(count <= kManyMax, "no more entries are set aside than are kept");
+  set_aside(count, key_bytes);
+  std::size_t fitting = 1;
+  for (EntryPtr& spare : spares_) {
+    if (fitting < count && !spare->has_room_for(key_bytes)) {
+      spare = Entry::make(memory_, key_bytes);
+    }
+    ++fitting;
+  }
+  for (; fitting < count; ++fitting) {
+    spares_.push_back(Entry::make(memory_, key_bytes));
+  }
+}
+
+// Others may have been recycled since it was set aside.
+EntryPtr Writer::take_spare(std::size_t key_bytes) noexcept {
+  const auto fitting = std::ranges::find_if(
+      spares_, [&](const EntryPtr& spare) { return spare->has_room_for(key_bytes); });
+  check(fitting != spares_.end(), "a claim is prepared");
+  std::swap(*fitting, spares_.back());
+  EntryPtr taken = std::move(spares_.back());
+  spares_.pop_back();
+  return taken;
 }
 
 void Writer::end() noexcept {
@@ -43,16 +67,6 @@ void Writer::end() noexcept {
     entry->release();
   }
   claims_.clear();
-}
-
-EntryPtr Writer::take_prepared() noexcept {
-  PALIMPSEST_DEBUG_CHECK(prepared_ != nullptr, "a claim is prepared");
-  return std::move(prepared_);
-}
-
-void Writer::add(Entry& entry) noexcept {
-  PALIMPSEST_DEBUG_CHECK(claims_.size() < claims_.capacity(), "a claim is prepared");
-  claims_.push_back(&entry);
 }
 
 }  // namespace palimpsest::versioning

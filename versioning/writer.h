@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/ids.h"
 #include "versioning/entry.h"
 
@@ -35,7 +36,16 @@ class Writer {
 
   /// Sets memory aside to claim this record. No latch is held. Throws std::bad_alloc, and nothing
   /// has changed.
-  void prepare(TreeId tree, ByteView key);
+  void prepare(ByteView key) {
+    if (prepared_ == nullptr || !prepared_->has_room_for(key.size()) ||
+        claims_.size() == claims_.capacity()) {
+      set_aside(1, key.size());
+    }
+  }
+
+  /// The same for so many records with keys up to that length; at most kManyMax.
+  void prepare_many(std::size_t count, std::size_t key_bytes);
+  static constexpr std::size_t kManyMax = 32;
 
   /// Gives all its records up. It may go on to claim others, as if it were new.
   void end() noexcept;
@@ -51,13 +61,25 @@ class Writer {
 
   // For whoever claims a record that was prepared, under its page's exclusive latch:
 
-  /// The entry that prepare() set aside.
-  [[nodiscard]] EntryPtr take_prepared() noexcept;
+  /// The entry that prepare() set aside, now that of this record; `hash`: of its key.
+  [[nodiscard]] EntryPtr take_prepared(TreeId tree, ByteView key, std::size_t hash) noexcept {
+    if (prepared_ == nullptr) {
+      prepared_ = take_spare(key.size());
+    }
+    prepared_->rename(tree, key, hash);
+    return std::move(prepared_);
+  }
   /// `entry` is this writer's from now on.
-  void add(Entry& entry) noexcept;
+  void add(Entry& entry) noexcept {
+    PALIMPSEST_DEBUG_CHECK(claims_.size() < claims_.capacity(), "a claim is prepared");
+    claims_.push_back(&entry);
+  }
 
  private:
-  static constexpr std::size_t kSparesMax = 32;
+  void set_aside(std::size_t claims, std::size_t key_bytes);
+  [[nodiscard]] EntryPtr take_spare(std::size_t key_bytes) noexcept;
+
+  static constexpr std::size_t kSparesMax = kManyMax;
   static constexpr std::size_t kSpareBytesMax = 128;
 
   EntryMemory& memory_;

@@ -36,6 +36,7 @@ namespace palimpsest::wal {
 /// What an operation is about to append, at most: bodies.
 struct OperationNeed {
   std::size_t change_bytes = 0;  ///< of one change; 0 if there is none
+  std::size_t changes = 1;       ///< how many of that length
   std::size_t system_bytes = 0;  ///< of one system record; 0 if there is none
   std::size_t later_bytes = 0;   ///< of records that will follow from it: see hand_over()
 };
@@ -182,8 +183,8 @@ class TransactionLog {
     std::size_t bytes = 0;
     std::size_t owed = owed_bytes_ + record_bytes_max(RecordRole::rolled_back, 0);
     if (need.change_bytes != 0) {
-      bytes += record_bytes_max(RecordRole::change, need.change_bytes);
-      owed += compensation_bytes_max(need.change_bytes);
+      bytes += need.changes * record_bytes_max(RecordRole::change, need.change_bytes);
+      owed += need.changes * compensation_bytes_max(need.change_bytes);
     }
     if (need.system_bytes != 0) {
       bytes += record_bytes_max(RecordRole::system, need.system_bytes);

@@ -117,6 +117,11 @@ Outcome Table::insert_in(Transaction* in, const EncodedRow& row) const {
                   [&](const engine::TableWrites& writes) { return writes.insert(row); });
 }
 
+Outcome Table::insert_many_in(Transaction* in, std::span<const EncodedRow> rows) const {
+  return write_in(in, *handle_,
+                  [&](const engine::TableWrites& writes) { return writes.insert_many(rows); });
+}
+
 Outcome Table::upsert_in(Transaction* in, const Values& row) const {
   return write_in(in, *handle_,
                   [&](const engine::TableWrites& writes) { return writes.upsert(row); });

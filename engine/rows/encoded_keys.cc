@@ -52,14 +52,18 @@ bool KeySpace::is_whole(ByteView encoded) const noexcept {
   return takes_any_bytes_ || codec_->bytes_of(encoded) == encoded.size();
 }
 
+void KeySpace::require_whole(ByteView encoded) const {
+  require_length(encoded.size());
+  if (!is_whole(encoded)) [[unlikely]] {
+    refuse(fmt::format("{} bytes that are no key of its {} columns", encoded.size(),
+                       codec_->column_count()));
+  }
+}
+
 ByteView KeySpace::whole(const Key& key, KeyMemory& into) const {
   require_encodable(key);
   if (key.is_encoded()) {
-    require_length(key.bytes().size());
-    if (!is_whole(key.bytes())) [[unlikely]] {
-      refuse(fmt::format("{} bytes that are no key of its {} columns", key.bytes().size(),
-                         codec_->column_count()));
-    }
+    require_whole(key.bytes());
     return key.bytes();
   }
   if (key.values().size() != codec_->column_count()) [[unlikely]] {

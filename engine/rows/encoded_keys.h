@@ -37,6 +37,8 @@ class KeySpace {
   /// Longest key of the tree.
   [[nodiscard]] std::size_t bytes_max() const noexcept { return bytes_max_; }
 
+  /// Throws unless these bytes are a key with all its columns.
+  void require_whole(ByteView encoded) const;
   /// A key with all its columns: lies in `into`, or is what the caller gave.
   [[nodiscard]] ByteView whole(const Key& key, KeyMemory& into) const;
   /// The primary key of a row by the values of all columns of the table, in declared order.

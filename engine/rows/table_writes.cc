@@ -73,6 +73,10 @@ Outcome TableWrites::insert(const EncodedRow& row) const {
   });
 }
 
+Outcome TableWrites::insert_many(std::span<const EncodedRow> rows) const {
+  return statement([&](const WriteStep& step) { return step.insert_many(rows); });
+}
+
 Outcome TableWrites::upsert(const Values& row) const {
   return statement([&](const WriteStep& step) {
     NewRow made(step.definition(), row);

@@ -60,6 +60,7 @@ class TableWrites {
 
   Outcome insert(const Values& row) const;
   Outcome insert(const EncodedRow& row) const;
+  Outcome insert_many(std::span<const EncodedRow> rows) const;
   Outcome upsert(const Values& row) const;
   Outcome upsert(const EncodedRow& row) const;
   Outcome update(const Key& key, const Changes& changes) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "palimpsest/error.h"
 
@@ -50,25 +51,30 @@ NewRow::NewRow(const TableDefinition& definition, const Values& row) : values_(r
   bytes_ = encoded_;
 }
 
-NewRow::NewRow(const TableDefinition& definition, const EncodedRow& row)
-    : key_(
-          KeySpace(*definition.format, *definition.rows).whole(Key::encoded(row.key), key_memory_)),
-      bytes_(row.bytes) {
+NewRow::NewRow(const TableDefinition& definition, const EncodedRow& row) {
+  const auto& [key, bytes] = record_of(definition, row);
+  key_ = key;
+  bytes_ = bytes;
+}
+
+btree::NewRecord record_of(const TableDefinition& definition, const EncodedRow& row) {
   const TableFormat& format = *definition.format;
+  KeySpace(format, *definition.rows).require_whole(row.key);
   if (format.is_key_value()) {
-    if (bytes_.size() > kRowBytesMax) [[unlikely]] {
+    if (row.bytes.size() > kRowBytesMax) [[unlikely]] {
       refuse_row(format, fmt::format("a row of {} bytes beside its key, it has at most {}",
-                                     bytes_.size(), kRowBytesMax));
+                                     row.bytes.size(), kRowBytesMax));
     }
-    return;
+    return {row.key, row.bytes};
   }
   DecodedKey decoded;
-  if (const auto fault = format.keys().decode(key_, decoded)) {
+  if (const auto fault = format.keys().decode(row.key, decoded)) {
     refuse_row(format, *fault);
   }
-  if (const auto fault = format.rows().validate(bytes_)) {
+  if (const auto fault = format.rows().validate(row.bytes)) {
     refuse_row(format, *fault);
   }
+  return {row.key, row.bytes};
 }
 
 std::span<const Value> NewRow::values(const TableFormat& format) {
@@ -144,6 +150,33 @@ Outcome WriteStep::insert(NewRow& row) const {
                    row.key());
   }
   return has_indexes() ? entries(row.key()).insert(row.values(format())) : Outcome();
+}
+
+Outcome WriteStep::insert_many(std::span<const EncodedRow> rows) const {
+  if (has_indexes()) {
+    for (const EncodedRow& row : rows) {
+      NewRow made(definition(), row);
+      if (Outcome outcome = insert(made); !outcome) {
+        return outcome;
+      }
+    }
+    return Outcome();
+  }
+  constexpr std::size_t kAtOnce = 16;
+  std::array<btree::NewRecord, kAtOnce> records;
+  while (!rows.empty()) {
+    const std::size_t count = std::min(rows.size(), kAtOnce);
+    std::ranges::transform(rows.first(count), records.begin(),
+                           [&](const EncodedRow& row) { return record_of(definition(), row); });
+    const btree::ManyWritten written =
+        this->rows().insert_many(*by_, std::span(records).first(count), last_);
+    if (written.done < count) {
+      return refused(written.refused.conflict ? OutcomeKind::conflict : OutcomeKind::exists,
+                     format(), records[written.done].key);
+    }
+    rows = rows.subspan(count);
+  }
+  return Outcome();
 }
 
 Outcome WriteStep::upsert(NewRow& row) const {

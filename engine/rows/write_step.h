@@ -44,6 +44,9 @@ class NewRow {
   std::span<const Value> values_;  ///< the caller's, if he gave any
 };
 
+/// The record of an encoded row. Throws invalid_argument for what is no row of the table.
+[[nodiscard]] btree::NewRecord record_of(const TableDefinition& definition, const EncodedRow& row);
+
 class WriteStep {
  public:
   WriteStep(const btree::WriteContext& by, const TableDefinition& definition,
@@ -55,6 +58,7 @@ class WriteStep {
   [[nodiscard]] KeySpace key_space() const noexcept { return {format(), *definition_->rows}; }
 
   [[nodiscard]] Outcome insert(NewRow& row) const;
+  [[nodiscard]] Outcome insert_many(std::span<const EncodedRow> rows) const;
   [[nodiscard]] Outcome upsert(NewRow& row) const;
   [[nodiscard]] Outcome update(ByteView key, std::span<const ColumnChange> changes) const;
   [[nodiscard]] Outcome modify(ByteView key, EditRow edit) const;

@@ -55,6 +55,14 @@ void PalimpsestSession::prefetch(std::span<const TablePlace> places) {
   database_.prefetch(prefetched_);
 }
 
+Access PalimpsestSession::insert_many(TableId table, std::span<const RowBytes> rows) {
+  inserted_.clear();
+  for (const RowBytes& row : rows) {
+    inserted_.push_back(palimpsest::EncodedRow::of(row.key, row.bytes));
+  }
+  return attempt([&] { return access_of(at(table).insert_many(*transaction_, inserted_)); });
+}
+
 Access PalimpsestSession::access_of(const palimpsest::Outcome& outcome) noexcept {
   switch (outcome.kind()) {
     case OutcomeKind::done: return Access::done;

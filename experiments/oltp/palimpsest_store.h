@@ -59,6 +59,14 @@ class PalimpsestSession {
     });
   }
 
+  template <class Change>
+  Access patch(TableId table, ByteView key, Change&& change) {
+    return attempt([&] {
+      return access_of(at(table).modify(*transaction_, Key::encoded(key),
+                                        [&](RowEditor& row) { change(row.bytes()); }));
+    });
+  }
+
   /// Not if all is in memory anyway.
   [[nodiscard]] bool prefetches() const noexcept { return prefetches_; }
   void prefetch(std::span<const TablePlace> places);
@@ -68,6 +76,8 @@ class PalimpsestSession {
       return access_of(at(table).insert(*transaction_, palimpsest::EncodedRow::of(key, value)));
     });
   }
+
+  Access insert_many(TableId table, std::span<const RowBytes> rows);
 
   Access erase(TableId table, ByteView key) {
     return attempt([&] { return access_of(at(table).erase(*transaction_, Key::encoded(key))); });
@@ -111,7 +121,8 @@ class PalimpsestSession {
   const std::vector<palimpsest::Table>& tables_;
   palimpsest::Durability durability_;
   bool prefetches_;
-  std::vector<palimpsest::Place> prefetched_;  ///< memory of prefetch()
+  std::vector<palimpsest::Place> prefetched_;     ///< memory of prefetch()
+  std::vector<palimpsest::EncodedRow> inserted_;  ///< of insert_many()
   std::optional<Transaction> transaction_;
   ConflictReason reason_ = ConflictReason::other;
 };

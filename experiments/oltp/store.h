@@ -186,6 +186,25 @@ struct TablePlace {
   ByteView key;
 };
 
+/// A row as it is stored.
+struct RowBytes {
+  ByteView key;
+  ByteView bytes;
+};
+
+/// Whether it has patch(): change(std::span<char>) on the value where it is stored.
+template <class S>
+concept Patches =
+    requires(S& session, TableId table, ByteView key, void (&change)(std::span<char> bytes)) {
+      { session.patch(table, key, change) } -> std::same_as<Access>;
+    };
+
+/// Whether it has insert_many(): all of the rows, or the first that is not done.
+template <class S>
+concept InsertsMany = requires(S& session, TableId table, std::span<const RowBytes> rows) {
+  { session.insert_many(table, rows) } -> std::same_as<Access>;
+};
+
 /// Whether it has prefetch().
 template <class S>
 concept Prefetches = requires(S& session, std::span<const TablePlace> places) {

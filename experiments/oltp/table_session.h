@@ -21,6 +21,7 @@
 #include "experiments/tables/encoded_row.h"
 #include "experiments/tables/key.h"
 #include "experiments/tables/session.h"
+#include "experiments/tables/stored_row.h"
 
 namespace palimpsest::experiments::oltp {
 
@@ -63,6 +64,24 @@ class TableSession {
     return access;
   }
 
+  template <class Key, class Use>
+  Access look(const Key& key, Use&& use) {
+    using Stored = StoredRow<const RowOf<Key>>;
+    bool whole = false;
+    const EncodedKey encoded(key);
+    const Access access =
+        session_->get(kTableOf<Key>, encoded.view(), [&](ByteView bytes) noexcept {
+          whole = Stored::may_be(bytes);
+          if (whole) [[likely]] {
+            use(Stored(bytes));
+          }
+        });
+    if (access == Access::done && !whole) [[unlikely]] {
+      report_damaged_bytes(describe(key));
+    }
+    return access;
+  }
+
   template <class... Keys>
   void prefetch(std::span<const Keys>... keys) {
     if constexpr (oltp::Prefetches<S>) {
@@ -98,9 +117,57 @@ class TableSession {
     return access;
   }
 
+  template <class Key, class Change>
+  Access patch(const Key& key, Change&& change) {
+    using Stored = StoredRow<RowOf<Key>>;
+    bool whole = false;
+    const EncodedKey encoded(key);
+    const auto patch_bytes = [&](std::span<char> bytes) noexcept {
+      whole = Stored::may_be(bytes);
+      if (whole) [[likely]] {
+        change(Stored(bytes));
+      }
+    };
+    Access access = Access::done;
+    if constexpr (Patches<S>) {
+      access = session_->patch(kTableOf<Key>, encoded.view(), patch_bytes);
+    } else {
+      access = session_->rewrite(kTableOf<Key>, encoded.view(),
+                                 [&](ByteView bytes) noexcept -> ByteView {
+                                   patched_.assign(bytes);
+                                   patch_bytes(patched_);
+                                   return patched_;
+                                 });
+    }
+    if (access == Access::done && !whole) [[unlikely]] {
+      report_damaged_bytes(describe(key));
+    }
+    return access;
+  }
+
   template <class Key>
   Access insert(const Key& key, const RowOf<Key>& row) {
     return session_->insert(kTableOf<Key>, EncodedKey(key).view(), EncodedRow(row).view());
+  }
+
+  template <class Key>
+  Access insert_many(std::span<const Key> keys, std::span<const RowOf<Key>> rows) {
+    if constexpr (InsertsMany<S>) {
+      inserted_bytes_.clear();
+      inserted_bytes_.reserve(keys.size() * (kKeyBytesOf<Key> + kRowBytesMax<RowOf<Key>>));
+      inserted_.clear();
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        const ByteView key = kept(EncodedKey(keys[i]).view());
+        inserted_.push_back({.key = key, .bytes = kept(EncodedRow(rows[i]).view())});
+      }
+      return session_->insert_many(kTableOf<Key>, inserted_);
+    } else {
+      Access access = Access::done;
+      for (std::size_t i = 0; i < keys.size() && access == Access::done; ++i) {
+        access = insert(keys[i], rows[i]);
+      }
+      return access;
+    }
   }
 
   template <class Key>
@@ -144,6 +211,13 @@ class TableSession {
     }
   }
 
+  /// A copy, for which there is memory.
+  [[nodiscard]] ByteView kept(ByteView bytes) {
+    const std::size_t begin = inserted_bytes_.size();
+    inserted_bytes_.append(bytes);
+    return ByteView(inserted_bytes_).substr(begin);
+  }
+
   template <class Key, class Visit>
   Access scan(const Key& first, const Key& last, Direction direction, Visit visit) {
     bool whole = true;
@@ -164,6 +238,9 @@ class TableSession {
   std::unique_ptr<S> session_;
   std::vector<TablePlace> prefetched_;  ///< memory of prefetch(), used again and again
   std::string prefetched_bytes_;        ///< of their keys
+  std::vector<RowBytes> inserted_;      ///< memory of insert_many(), likewise
+  std::string inserted_bytes_;
+  std::string patched_;  ///< memory of patch(), likewise
 };
 
 }  // namespace palimpsest::experiments::oltp

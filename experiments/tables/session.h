@@ -10,12 +10,17 @@
 //                         durability, as the run is configured
 //   rollback()            undoes everything; does not throw
 //   read(key, use)        calls use(const Row&), or finds the row missing
+//   look(key, use)        the same with a row that is stored: use(const StoredRow<const Row>&)
 //   prefetch(keys...)     those rows, of one table or several, will be read, updated or inserted
 //                         soon, one after the other: an engine that can read their pages at once
 //                         does so, others do nothing.
 //   update(key, change)   calls change(Row&) on the newest row and stores it, or finds it missing.
 //                         From here to the end of the transaction nobody else changes the row
+//   patch(key, change)    the same by change(const StoredRow<Row>&), which sets columns of fixed
+//   width
 //   insert(key, row)      done, or finds that the key exists
+//   insert_many(keys, rows)   as insert, of rows of one table: all, or up to the first that is not
+//                         done
 //   erase(key)            done or missing
 // Rows given to callbacks are whole: a session whose engine shows bytes that may change copies them
 // first. A callback of read or update may be called again from the start of the operation if the
@@ -32,6 +37,7 @@
 #include <span>
 
 #include "experiments/tables/key.h"
+#include "experiments/tables/stored_row.h"
 
 namespace palimpsest::experiments {
 
@@ -57,6 +63,11 @@ template <class S, class Key>
 concept Reads = requires(S& session, const Key& key, void (&use)(const RowOf<Key>&)) {
   { session.read(key, use) } -> std::same_as<Access>;
 };
+template <class S, class Key>
+concept Looks =
+    requires(S& session, const Key& key, void (&use)(const StoredRow<const RowOf<Key>>&)) {
+      { session.look(key, use) } -> std::same_as<Access>;
+    };
 template <class S, class... Keys>
 concept Prefetches = requires(S& session, std::span<const Keys>... keys) {
   { session.prefetch(keys...) } -> std::same_as<void>;
@@ -71,9 +82,19 @@ concept Updates = requires(S& session, const Key& key, void (&change)(RowOf<Key>
   { session.update(key, change) } -> std::same_as<Access>;
 };
 template <class S, class Key>
+concept Patches =
+    requires(S& session, const Key& key, void (&change)(const StoredRow<RowOf<Key>>&)) {
+      { session.patch(key, change) } -> std::same_as<Access>;
+    };
+template <class S, class Key>
 concept Inserts = requires(S& session, const Key& key, const RowOf<Key>& row) {
   { session.insert(key, row) } -> std::same_as<Access>;
 };
+template <class S, class Key>
+concept InsertsMany =
+    requires(S& session, std::span<const Key> keys, std::span<const RowOf<Key>> rows) {
+      { session.insert_many(keys, rows) } -> std::same_as<Access>;
+    };
 template <class S, class Key>
 concept Erases = requires(S& session, const Key& key) {
   { session.erase(key) } -> std::same_as<Access>;

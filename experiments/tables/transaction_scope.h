@@ -7,6 +7,7 @@
 // Thread-safety: belongs to its session's thread.
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 
@@ -39,14 +40,29 @@ class TransactionScope {
     return is_done(session_.read(key, std::forward<Use>(use)), key);
   }
 
+  template <class Key, class Use>
+  [[nodiscard]] bool look(const Key& key, Use&& use) {
+    return is_done(session_.look(key, std::forward<Use>(use)), key);
+  }
+
   template <class Key, class Change>
   [[nodiscard]] bool update(const Key& key, Change&& change) {
     return is_done(session_.update(key, std::forward<Change>(change)), key);
   }
 
+  template <class Key, class Change>
+  [[nodiscard]] bool patch(const Key& key, Change&& change) {
+    return is_done(session_.patch(key, std::forward<Change>(change)), key);
+  }
+
   template <class Key>
   [[nodiscard]] bool insert(const Key& key, const RowOf<Key>& row) {
     return is_done(session_.insert(key, row), key);
+  }
+
+  template <class Key>
+  [[nodiscard]] bool insert_many(std::span<const Key> keys, std::span<const RowOf<Key>> rows) {
+    return is_done(session_.insert_many(keys, rows), keys.empty() ? Key{} : keys.front());
   }
 
   [[nodiscard]] Outcome commit() {

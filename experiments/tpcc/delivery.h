@@ -99,10 +99,10 @@ template <Session S>
 /// The order itself goes out. False: a conflict.
 template <Session S>
 [[nodiscard]] bool send(TransactionScope<S>& scope, const DeliveryInput& input, Delivered& one) {
-  return scope.update(one.order, [&](OrderRow& row) {
-    row.carrier = input.carrier;
-    one.lines = row.line_count;
-    one.customer.customer = row.customer;
+  return scope.patch(one.order, [&](const StoredRow<OrderRow>& row) {
+    row.set<&OrderRow::carrier>(input.carrier);
+    one.lines = row.get<&OrderRow::line_count>();
+    one.customer.customer = row.get<&OrderRow::customer>();
   });
 }
 
@@ -114,18 +114,18 @@ template <Session S>
   for (Number line = 1; line <= one.lines; ++line) {
     Cents amount = 0;
     const OrderLineKey key{one.order.warehouse, one.order.district, one.order.order, line};
-    const bool dated = scope.update(key, [&](OrderLineRow& row) {
-      row.delivery_date = input.date;
-      amount = row.amount;
+    const bool dated = scope.patch(key, [&](const StoredRow<OrderLineRow>& row) {
+      row.set<&OrderLineRow::delivery_date>(input.date);
+      amount = row.get<&OrderLineRow::amount>();
     });
     if (!dated) {
       return false;
     }
     amounts += amount;
   }
-  return scope.update(one.customer, [&](CustomerRow& row) {
-    row.balance += amounts;
-    ++row.delivery_count;
+  return scope.patch(one.customer, [&](const StoredRow<CustomerRow>& row) {
+    row.set<&CustomerRow::balance>(row.get<&CustomerRow::balance>() + amounts);
+    row.set<&CustomerRow::delivery_count>(row.get<&CustomerRow::delivery_count>() + 1);
   });
 }
 

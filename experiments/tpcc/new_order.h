@@ -53,11 +53,12 @@ template <Session S>
   for (std::size_t i = 0; i < static_cast<std::size_t>(input.line_count); ++i) {
     all_local &= input.lines[i].supply_warehouse == warehouse ? 1 : 0;
   }
-  const bool priced = scope.read(WarehouseKey{warehouse}, [&](const WarehouseRow& row) {
-    output.warehouse_tax = row.tax;
-  }) && scope.update(DistrictKey{warehouse, district}, [&](DistrictRow& row) {
-    output.district_tax = row.tax;
-    output.order = row.next_order++;
+  const bool priced = scope.look(WarehouseKey{warehouse}, [&](const auto& row) {
+    output.warehouse_tax = row.template get<&WarehouseRow::tax>();
+  }) && scope.patch(DistrictKey{warehouse, district}, [&](const StoredRow<DistrictRow>& row) {
+    output.district_tax = row.get<&DistrictRow::tax>();
+    output.order = row.get<&DistrictRow::next_order>();
+    row.set<&DistrictRow::next_order>(output.order + 1);
   }) && scope.read(input.customer, [&](const CustomerRow& row) {
     output.discount = row.discount;
     output.last = row.last;
@@ -86,10 +87,30 @@ void prefetch(S& session, const NewOrderInput& input) {
                    only(OrderCustomerKey{warehouse, district, customer, kBehindAll}));
 }
 
-/// The line with index `index`, of an item that exists: takes it from the stock, and enters it.
+/// Rows of ORDER-LINE, which are inserted together.
+class NewLines {
+ public:
+  void add(const OrderLineKey& key, const OrderLineRow& row) noexcept {
+    keys_[count_] = key;
+    rows_[count_] = row;
+    ++count_;
+  }
+  template <Session S>
+  [[nodiscard]] bool enter(TransactionScope<S>& scope) const {
+    return scope.insert_many(std::span(keys_).first(count_), std::span(rows_).first(count_));
+  }
+
+ private:
+  std::array<OrderLineKey, kOrderLinesMax> keys_;
+  std::array<OrderLineRow, kOrderLinesMax> rows_;
+  std::size_t count_ = 0;
+};
+
+/// The line with index `index`, of an item that exists: takes it from the stock.
 template <Session S>
-[[nodiscard]] bool enter_line(TransactionScope<S>& scope, const NewOrderInput& input,
-                              std::size_t index, bool original, NewOrderOutput& output) {
+[[nodiscard]] bool take_line(TransactionScope<S>& scope, const NewOrderInput& input,
+                             std::size_t index, bool original, NewOrderOutput& output,
+                             NewLines& lines) {
   const NewOrderInput::Line& line = input.lines[index];
   NewOrderOutput::Line& shown = output.lines[index];
   const auto& [warehouse, district, customer] = input.customer;
@@ -100,19 +121,26 @@ template <Session S>
                    .supply_warehouse = line.supply_warehouse,
                    .quantity = line.quantity,
                    .district_info = {}};
-  const auto take = [&](StockRow& stock) {
-    stock.quantity = stock_after(stock.quantity, line.quantity);
-    stock.ytd += line.quantity;
-    ++stock.order_count;
-    stock.remote_count += line.supply_warehouse != warehouse ? 1 : 0;
-    shown.stock = stock.quantity;
-    row.district_info = stock.district_info[district - 1];
-    shown.brand =
-        original && stock.data.view().find(kOriginal) != std::string_view::npos ? 'B' : 'G';
+  const auto take = [&](const StoredRow<StockRow>& stock) {
+    shown.stock = stock_after(stock.get<&StockRow::quantity>(), line.quantity);
+    stock.set<&StockRow::quantity>(shown.stock);
+    stock.set<&StockRow::ytd>(stock.get<&StockRow::ytd>() + line.quantity);
+    stock.set<&StockRow::order_count>(stock.get<&StockRow::order_count>() + 1);
+    if (line.supply_warehouse != warehouse) {
+      stock.set<&StockRow::remote_count>(stock.get<&StockRow::remote_count>() + 1);
+    }
+    row.district_info =
+        stock.text<&StockRow::district_info>(static_cast<std::size_t>(district - 1));
+    const bool both = original && stock.variable_text<&StockRow::data>().find(kOriginal) !=
+                                      std::string_view::npos;
+    shown.brand = both ? 'B' : 'G';
   };
+  if (!scope.patch(StockKey{line.supply_warehouse, line.item}, take)) {
+    return false;
+  }
   const auto number = static_cast<Number>(index) + 1;
-  return scope.update(StockKey{line.supply_warehouse, line.item}, take) &&
-         scope.insert(OrderLineKey{warehouse, district, output.order, number}, row);
+  lines.add(OrderLineKey{warehouse, district, output.order, number}, row);
+  return true;
 }
 
 }  // namespace detail
@@ -125,6 +153,7 @@ Outcome run(S& session, const NewOrderInput& input, NewOrderOutput& output) {
     return Outcome::conflict;
   }
   Cents amounts = 0;
+  detail::NewLines lines;
   for (std::size_t i = 0; i < static_cast<std::size_t>(input.line_count); ++i) {
     NewOrderOutput::Line& shown = output.lines[i];
     const ItemKey item{input.lines[i].item};
@@ -135,15 +164,18 @@ Outcome run(S& session, const NewOrderInput& input, NewOrderOutput& output) {
       original = row.data.view().find(kOriginal) != std::string_view::npos;
     });
     if (found == Access::missing && item.item == kUnusedItem) {
-      return Outcome::rolled_back;
+      return lines.enter(scope) ? Outcome::rolled_back : Outcome::conflict;
     }
     if (found == Access::missing) {
       report_damage(found, describe(item));
     }
-    if (found != Access::done || !detail::enter_line(scope, input, i, original, output)) {
+    if (found != Access::done || !detail::take_line(scope, input, i, original, output, lines)) {
       return Outcome::conflict;
     }
     amounts += shown.amount;
+  }
+  if (!lines.enter(scope)) {
+    return Outcome::conflict;
   }
   output.total = order_total(amounts, output.discount, output.warehouse_tax, output.district_tax);
   return scope.commit();

@@ -49,11 +49,12 @@ concept Visits =
 template <class S>
 concept Session =
     Begins<S> && detail::Visits<S> && Reads<S, ItemKey> && Reads<S, WarehouseKey> &&
-    Reads<S, DistrictKey> && Reads<S, CustomerKey> && Reads<S, OrderKey> && Reads<S, StockKey> &&
-    Updates<S, WarehouseKey> && Updates<S, DistrictKey> && Updates<S, CustomerKey> &&
-    Updates<S, OrderKey> && Updates<S, OrderLineKey> && Updates<S, StockKey> &&
+    Reads<S, DistrictKey> && Reads<S, CustomerKey> && Reads<S, OrderKey> && Looks<S, StockKey> &&
+    Looks<S, WarehouseKey> && Updates<S, WarehouseKey> && Updates<S, DistrictKey> &&
+    Updates<S, CustomerKey> && Patches<S, DistrictKey> && Patches<S, CustomerKey> &&
+    Patches<S, OrderKey> && Patches<S, OrderLineKey> && Patches<S, StockKey> &&
     Inserts<S, HistoryKey> && Inserts<S, NewOrderKey> && Inserts<S, OrderKey> &&
-    Inserts<S, OrderLineKey> && Erases<S, NewOrderKey> && Prefetches<S, NewOrderKey> &&
+    InsertsMany<S, OrderLineKey> && Erases<S, NewOrderKey> && Prefetches<S, NewOrderKey> &&
     Prefetches<S, OrderKey> && Prefetches<S, StockKey> && Prefetches<S, OrderKey, OrderLineKey> &&
     Prefetches<S, CustomerKey, OrderLineKey> && Prefetches<S, CustomerKey, OrderCustomerKey> &&
     Prefetches<S, StockKey, CustomerKey, OrderCustomerKey>;

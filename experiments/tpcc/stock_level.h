@@ -49,7 +49,9 @@ Outcome run(S& session, const StockLevelInput& input, StockLevelOutput& output) 
   output.low_stock = 0;
   for (const StockKey& key : looked_at) {
     bool low = false;
-    if (!scope.read(key, [&](const StockRow& row) { low = row.quantity < input.threshold; })) {
+    if (!scope.look(key, [&](const StoredRow<const StockRow>& row) {
+          low = row.get<&StockRow::quantity>() < input.threshold;
+        })) {
       return Outcome::conflict;
     }
     output.low_stock += low ? 1 : 0;

@@ -33,10 +33,12 @@
 #include <exception>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "palimpsest/key.h"
 #include "palimpsest/outcome.h"
@@ -81,6 +83,14 @@ class TableOf {
     const detail::StructBytes bytes = map_.encode(row);
     return table_.insert(in, EncodedRow::of(bytes.key, bytes.bytes));
   }
+  Outcome insert_many(std::span<const Struct> rows) const {
+    return with_bytes_of(rows,
+                         [&](std::span<const EncodedRow> all) { return table_.insert_many(all); });
+  }
+  Outcome insert_many(Transaction& in, std::span<const Struct> rows) const {
+    return with_bytes_of(
+        rows, [&](std::span<const EncodedRow> all) { return table_.insert_many(in, all); });
+  }
   Outcome upsert(const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
     return table_.upsert(EncodedRow::of(bytes.key, bytes.bytes));
@@ -122,6 +132,19 @@ class TableOf {
  private:
   [[nodiscard]] static std::string_view view(const detail::StructBytes& bytes) noexcept {
     return bytes.bytes;
+  }
+
+  template <class Use>
+  [[nodiscard]] Outcome with_bytes_of(std::span<const Struct> rows, const Use& use) const {
+    std::vector<detail::StructBytes> bytes;
+    std::vector<EncodedRow> views;
+    bytes.reserve(rows.size());
+    views.reserve(rows.size());
+    for (const Struct& row : rows) {
+      const detail::StructBytes& made = bytes.emplace_back(map_.encode(row));
+      views.push_back(EncodedRow::of(made.key, made.bytes));
+    }
+    return use(views);
   }
 
   [[nodiscard]] std::optional<Struct> get_in(const Transaction* in, const Key& key) const {

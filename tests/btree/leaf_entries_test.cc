@@ -52,7 +52,7 @@ class LeafEntriesTest : public ::testing::Test {
   [[nodiscard]] std::uint64_t leaf_count() { return audit(tree()).leaves().nodes; }
 
   [[nodiscard]] Claim claim(Writer& writer, ByteView key) {
-    writer.prepare(TreeDatabase::kTree, key);
+    writer.prepare(key);
     ExclusivePage leaf = leaf_of(key);
     const SearchResult at = LeafView(leaf.page(), kPageSize).find(key);
     LeafEntries entries(leaf, kPageSize);
@@ -127,6 +127,10 @@ TEST_F(LeafEntriesTest, MarkOfNobodyDoesNoHarm) {
   EXPECT_TRUE(tree().update(one, "other", "first").existed);
   one.end();
   EXPECT_TRUE(tree().update(two, "other", "second").existed);
+  {
+    ExclusivePage leaf = leaf_of("key");
+    LeafEntries(leaf, kPageSize).finish();
+  }
   EXPECT_EQ(table_of(leaf_of("key").frame())->count(), 1U) << "one's entries have gone";
   EXPECT_TRUE(marked("key"));
   EXPECT_TRUE(sound(*database_));

@@ -112,8 +112,8 @@ class WriterModel {
       case 14:
       case 15:
       case 16:
-      case 17:
-      case 18: remove(writer, key); break;
+      case 17: remove(writer, key); break;
+      case 18: insert_many(writer, key); break;
       default: read(key); break;
     }
   }
@@ -244,6 +244,36 @@ class WriterModel {
       ASSERT_EQ(outcome.existed, exists(key));
       if (!outcome.existed) {
         model_.put(key, value, writer.id());
+      }
+    }
+  }
+  /// Keys that follow each other, and some that do not: up to the first that is refused.
+  void insert_many(Writer& writer, const std::string& first) {
+    std::vector<std::pair<std::string, std::string>> made;
+    const std::size_t count = random_.below(24);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::string key = i == 0 || random_.one_in(8) ? some_key() : first;
+      if (key == first && key.size() + 1 < key_bytes_max(options_.page_size_bytes)) {
+        key.push_back(static_cast<char>(i));
+      }
+      made.emplace_back(key, some_value(key));
+    }
+    std::vector<NewRecord> records;
+    for (const auto& [key, value] : made) {
+      records.push_back({.key = key, .value = value});
+    }
+    const ManyWritten written = tree().insert_many(writer, records, last());
+    ASSERT_LE(written.done, made.size());
+    for (std::size_t i = 0; i < written.done; ++i) {
+      const auto& [key, value] = made[i];
+      ASSERT_FALSE(exists(key) || model_.rival(key, writer.id())) << printable(key);
+      model_.put(key, value, writer.id());
+    }
+    if (written.done < made.size()) {
+      const std::string& key = made[written.done].first;
+      if (!conflicts(written.refused, writer, key)) {
+        ASSERT_TRUE(written.refused.existed);
+        ASSERT_TRUE(exists(key));
       }
     }
   }

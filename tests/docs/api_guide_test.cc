@@ -173,6 +173,8 @@ TEST_F(ApiGuide, Structs) {
   EXPECT_EQ(eve->owner, "Eve");
   EXPECT_EQ(eve->balance, Decimal::of(12'50, 2));
   EXPECT_EQ(eve->visits, 1);
+  const std::vector<Account> family{{.id = 20, .owner = "Flo"}, {.id = 21, .owner = "Gil"}};
+  accounts.insert_many(transaction, family).require();
   for (Cursor cursor = accounts.table().cursor(transaction); cursor.valid(); cursor.next()) {
     const Account account = accounts.of(cursor.row());
     std::cout << account.owner << ": " << account.balance << '\n';

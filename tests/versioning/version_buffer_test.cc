@@ -144,6 +144,53 @@ TEST(VersionBuffer, HalfDatedIsCommitted) {
   before.roll_back();
 }
 
+// A reader has found a version that carries no date yet, and before he looks at the fate, the
+// version is dated and the fate is the next transaction's: he goes by the date.
+TEST(VersionBuffer, AFateOfTheNextTransactionIsNotBelieved) {
+  Cells cells(2);
+  CellWriter writer(cells);
+  CellWriter before(cells);
+  CellWriter after(cells);
+  before.begin();
+  writer.begin();
+  ASSERT_TRUE(writer.write(0, "new"));
+  int looks = 0;
+  {
+    const SyncHook hook("versioning.at.undated", [&] {
+      if (looks++ == 0) {
+        after.begin();
+        writer.commit();
+        writer.begin();
+        ASSERT_TRUE(writer.write(1, "newer"));
+      }
+    });
+    EXPECT_EQ(before.read(0), std::nullopt) << "committed after it began";
+  }
+  EXPECT_EQ(looks, 1);
+  CellWriter late(cells);
+  late.begin();
+  writer.roll_back();
+  writer.begin();
+  ASSERT_TRUE(writer.write(1, "newer"));
+  looks = 0;
+  {
+    const SyncHook hook("versioning.at.undated", [&] {
+      if (looks++ == 0) {
+        writer.commit();
+        writer.begin();
+        writer.versions().fate().announce();  // its next one: undecided for all
+      }
+    });
+    EXPECT_EQ(late.read(1), std::nullopt);
+  }
+  EXPECT_EQ(looks, 1);
+  writer.versions().fate().abort();
+  writer.roll_back();
+  before.roll_back();
+  after.roll_back();
+  late.roll_back();
+}
+
 #endif
 
 /// Everything that was ever committed, by timestamp.

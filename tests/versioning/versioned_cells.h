@@ -112,7 +112,7 @@ class CellWriter {
   // False: a conflict, and nothing has changed. `value`: nothing to delete it.
   [[nodiscard]] bool write(std::size_t number, const std::optional<std::string>& value) {
     const std::string key = key_of(number);
-    writer_.prepare(TreeId{1}, key);
+    writer_.prepare(key);
     versions_.prepare(256);
     Cell& cell = *cells_.all[number];
     const std::lock_guard page(cell.latch);
@@ -124,7 +124,8 @@ class CellWriter {
     }
     if (entry == nullptr) {
       cell.table->reserve(1);
-      entry = &cell.table->insert(writer_.take_prepared(), writer_.id());
+      entry = &cell.table->insert(writer_.take_prepared(TreeId{1}, key, Entry::hash_of(key)),
+                                  writer_.id());
       writer_.add(*entry);
     } else if (entry->writer() == kNoWriter) {
       cell.table->take_over(*entry, writer_.id());

@@ -24,9 +24,9 @@ constexpr TreeId kTree{3};
 
 /// Claims a key in a table as the tree does.
 Entry& claim(MappingTable& table, Writer& writer, const std::string& key) {
-  writer.prepare(kTree, key);
+  writer.prepare(key);
   table.reserve(1);
-  Entry& entry = table.insert(writer.take_prepared(), writer.id());
+  Entry& entry = table.insert(writer.take_prepared(kTree, key, Entry::hash_of(key)), writer.id());
   writer.add(entry);
   return entry;
 }
@@ -50,17 +50,48 @@ TEST(Writer, SpareIsUsedAgain) {
   EntryMemory memory;
   {
     Writer writer(memory, WriterId{7});
-    writer.prepare(kTree, "a longer key");
-    writer.prepare(TreeId{4}, "short");
+    writer.prepare("a longer key");
+    writer.prepare("short");
     EXPECT_EQ(memory.entries(), 1U);
-    writer.prepare(kTree, "a much longer key than before");
+    writer.prepare("a much longer key than before");
     EXPECT_EQ(memory.entries(), 1U);
-    writer.prepare(kTree, "key");
-    const EntryPtr spare = writer.take_prepared();
+    writer.prepare("key");
+    const EntryPtr spare = writer.take_prepared(kTree, "key", Entry::hash_of("key"));
     EXPECT_EQ(spare->key(), "key");
     EXPECT_EQ(spare->tree(), kTree);
     EXPECT_EQ(spare->hash(), Entry::hash_of("key"));
     EXPECT_TRUE(spare->is_empty());
+  }
+  EXPECT_EQ(memory.entries(), 0U);
+}
+
+// Entries for several claims, whatever was kept before, and whatever is given back in between.
+TEST(Writer, ManyArePreparedAtOnce) {
+  EntryMemory memory;
+  {
+    const TablePtr table = MappingTable::make(memory);
+    Writer writer(memory, WriterId{7});
+    for (int i = 0; i < 5; ++i) {
+      claim(*table, writer, std::to_string(i));
+    }
+    writer.end();
+    table->prune([&](EntryPtr entry) { writer.recycle(std::move(entry)); });
+    const std::string prefix(100, 'p');  // has no room where the short ones were
+    writer.prepare_many(20, prefix.size() + 2);
+    table->reserve(20);
+    for (int i = 0; i < 20; ++i) {
+      EntryPtr small = Entry::make(memory, 1);
+      small->rename(kTree, "s", Entry::hash_of("s"));
+      writer.recycle(std::move(small));
+      const std::string key = prefix + std::to_string(i);
+      writer.add(table->insert(writer.take_prepared(kTree, key, Entry::hash_of(key)), writer.id()));
+    }
+    EXPECT_EQ(writer.claims(), 20U);
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_NE(table->find(prefix + std::to_string(i)), nullptr);
+    }
+    writer.end();
+    table->prune([](EntryPtr) {});
   }
   EXPECT_EQ(memory.entries(), 0U);
 }
@@ -74,7 +105,7 @@ TEST(Writer, FailedPreparationChangesNothing) {
   Writer writer(memory, WriterId{7});
   for (std::uint64_t nth = 1; nth <= 2; ++nth) {
     const AllocationFault fault(nth);
-    EXPECT_THROW(writer.prepare(kTree, "key"), std::bad_alloc);
+    EXPECT_THROW(writer.prepare("key"), std::bad_alloc);
   }
   EXPECT_EQ(memory.entries(), 0U);
   claim(*table, writer, "key");
@@ -98,13 +129,14 @@ TEST(Writer, EndsBesidePrunesAndSplits) {
       for (int i = 0; i < 4; ++i) {
         const std::size_t number = (thread * 7 + static_cast<unsigned>(round * (i + 1))) % 64;
         const std::string key = "key" + std::to_string(number + 100);
-        writer.prepare(kTree, key);
+        writer.prepare(key);
         const std::scoped_lock lock(latch);
         MappingTable& table = right != nullptr && key >= "key132" ? *right : *left;
         Entry* entry = table.find(key);
         if (entry == nullptr) {
           table.reserve(1);
-          writer.add(table.insert(writer.take_prepared(), writer.id()));
+          writer.add(
+              table.insert(writer.take_prepared(kTree, key, Entry::hash_of(key)), writer.id()));
           ++unshared[number];
         } else if (entry->is_empty()) {
           table.take_over(*entry, writer.id());

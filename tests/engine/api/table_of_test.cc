@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "palimpsest/database.h"
 
@@ -101,6 +102,22 @@ TEST_F(TableOfTest, WhatIsInsertedComesBack) {
   Account reused;
   table_.read({"DE", 7}, [&](const RowView& row) { accounts_.read(row, reused); });
   EXPECT_EQ(reused, ada());
+}
+
+TEST_F(TableOfTest, ManyAreInsertedOrNone) {
+  std::vector<Account> many;
+  for (std::int64_t id = 1; id <= 100; ++id) {
+    many.push_back({.id = id, .country = {'D', 'E'}, .owner = "owner " + std::to_string(id)});
+  }
+  accounts_.insert_many(many).require();
+  for (const Account& account : many) {
+    EXPECT_EQ(accounts_.get({"DE", account.id}), account);
+  }
+  many.front().id = 1000;
+  Transaction transaction = database_.begin();
+  EXPECT_EQ(accounts_.insert_many(transaction, many).kind(), OutcomeKind::exists);
+  EXPECT_EQ(accounts_.get(transaction, {"DE", 1000}), std::nullopt) << "undone";
+  transaction.commit();
 }
 
 TEST_F(TableOfTest, UpdatesAreOfWholeRowsByTheirKeys) {

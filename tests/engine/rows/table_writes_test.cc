@@ -84,6 +84,49 @@ TEST_F(TableWritesTest, ARefusedStatementIsUndoneAndWhatCameBeforeStays) {
   EXPECT_TRUE(sound(table_.database()));
 }
 
+EncodedRow encoded(const Row& row) {
+  return EncodedRow::of(row.view().key_bytes(), row.view().bytes());
+}
+
+// All rows of one call, or none: with indexes, and without.
+TEST_F(TableWritesTest, ManyRowsAreInsertedOrNone) {
+  for (const bool with_indexes : {true, false}) {
+    OneTable table{people(), with_indexes ? indexes_of_people() : decltype(indexes_of_people()){}};
+    std::vector<Row> rows;
+    table.committed([](auto writes) { return writes.insert({100, "Zoe", "Rome", 1, kNoNote}); });
+    {
+      OneTable source{people(), {}};
+      const auto transaction = source.begin();
+      for (int id = 1; id <= 40; ++id) {
+        const std::string name = fmt::format("name {}", id);
+        ASSERT_TRUE(source.in(transaction).insert({id * 4, name, "Rome", id, kNoNote}));
+      }
+      transaction->commit();
+      for (int id = 1; id <= 40; ++id) {
+        source.reads().read({id * 4}, [&](const RowView& row) { rows.emplace_back(row); });
+      }
+    }
+    ASSERT_EQ(rows.size(), 40U);
+    std::vector<EncodedRow> records;
+    for (const Row& row : rows) {
+      records.push_back(encoded(row));
+    }
+    const Content before = table.rows();
+    const auto transaction = table.begin();
+    const Outcome refused = table.in(transaction).insert_many(records);
+    EXPECT_EQ(refused.kind(), OutcomeKind::exists);
+    EXPECT_EQ(refused.place().key, "(100)");
+    EXPECT_TRUE(table.rows() == before) << "those before it are undone";
+    records.erase(records.begin() + 24);  // the one with the key that is there
+    EXPECT_TRUE(table.in(transaction).insert_many(records));
+    EXPECT_TRUE(table.in(transaction).insert_many({}));
+    transaction->commit();
+    EXPECT_EQ(table.rows().size(), 40U);
+    EXPECT_TRUE(table.indexes_are_of(table.rows()));
+    EXPECT_TRUE(sound(table.database()));
+  }
+}
+
 TEST_F(TableWritesTest, IndexesFollow) {
   table_.committed([](auto writes) { return writes.update({1}, {{"city", Value()}, {"age", 5}}); });
   table_.committed([](auto writes) { return writes.upsert({2, "Eve", "Bonn", 7, "new"}); });

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -69,6 +70,32 @@ class ModelSession {
     }
     use(at->second);
     return Access::done;
+  }
+
+  template <class Key, class Use>
+  Access look(const Key& key, Use&& use) {
+    return read(key, [&](const RowOf<Key>& row) {
+      const EncodedRow stored(row);
+      use(StoredRow<const RowOf<Key>>(stored.view()));
+    });
+  }
+
+  template <class Key, class Change>
+  Access patch(const Key& key, Change&& change) {
+    return update(key, [&](RowOf<Key>& row) {
+      std::string stored{EncodedRow<RowOf<Key>>(row).view()};
+      change(StoredRow<RowOf<Key>>(stored));
+      check(decode_row(stored, row), "a patched row is one");
+    });
+  }
+
+  template <class Key>
+  Access insert_many(std::span<const Key> keys, std::span<const RowOf<Key>> rows) {
+    Access access = Access::done;
+    for (std::size_t i = 0; i < keys.size() && access == Access::done; ++i) {
+      access = insert(keys[i], rows[i]);
+    }
+    return access;
   }
 
   template <class Key, class Change>

@@ -1,0 +1,147 @@
+// A row where it is stored, as encoded_row.h lays it out: columns of fixed width are read and set
+// in place, the others left alone. Spares taking the row apart and putting it together again.
+//
+// Which column is said by the member of the row's struct; where it lies is known to the compiler.
+// Thread-safety: plain views.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "base/check.h"
+#include "experiments/tables/columns.h"
+#include "experiments/tables/encoded_row.h"
+#include "experiments/tables/fixed_text.h"
+
+namespace palimpsest::experiments {
+
+namespace detail {
+
+template <class Column>
+inline constexpr bool kIsVariable = false;
+template <std::size_t kCapacity>
+inline constexpr bool kIsVariable<FixedText<kCapacity>> = true;
+
+template <class Column>
+[[nodiscard]] constexpr const void* address_of(const Column& column) noexcept {
+  return &column;
+}
+template <class Texts>
+[[nodiscard]] constexpr const void* address_of(const Full<Texts>& column) noexcept {
+  return &column.texts;
+}
+
+/// Where a member of a row is stored; kNotFixed if that depends on the row.
+inline constexpr std::size_t kNotFixed = static_cast<std::size_t>(-1);
+template <class Row, auto kMember>
+consteval std::size_t stored_offset() {
+  Row row{};
+  std::size_t offset = 0;
+  std::size_t found = kNotFixed;
+  bool behind_variable = false;
+  const auto look_at = [&](const auto& column) {
+    if (address_of(column) == &(row.*kMember) && !behind_variable) {
+      found = offset;
+    }
+    using Column = std::remove_cvref_t<decltype(column)>;
+    offset += StoredColumn<Column>::kBytesMax;
+    behind_variable = behind_variable || kIsVariable<Column>;
+  };
+  std::apply([&](const auto&... columns) { (look_at(columns), ...); }, Row::columns(row));
+  return found;
+}
+
+/// Bytes before the first column of any length, the length of that included.
+template <class Row>
+consteval std::size_t fixed_bytes() {
+  Row row{};
+  std::size_t bytes = 0;
+  bool behind_variable = false;
+  const auto look_at = [&](const auto& column) {
+    using Column = std::remove_cvref_t<decltype(column)>;
+    if (behind_variable) {
+      return;
+    }
+    if constexpr (kIsVariable<Column>) {
+      bytes += sizeof(typename StoredColumn<Column>::Length);
+      behind_variable = true;
+    } else {
+      bytes += StoredColumn<Column>::kBytesMax;
+    }
+  };
+  std::apply([&](const auto&... columns) { (look_at(columns), ...); }, Row::columns(row));
+  return bytes;
+}
+
+}  // namespace detail
+
+/// Of a const Row: only to be read.
+template <class OfRow>
+class StoredRow {
+ public:
+  using Row = std::remove_const_t<OfRow>;
+  using Byte = std::conditional_t<std::is_const_v<OfRow>, const char, char>;
+
+  /// A whole row's.
+  explicit StoredRow(std::span<Byte> bytes) noexcept : bytes_(bytes) {}
+
+  /// Whether they are as many as such a row has at least.
+  [[nodiscard]] static bool may_be(std::span<const char> bytes) noexcept {
+    return bytes.size() >= detail::fixed_bytes<Row>();
+  }
+
+  /// A number.
+  template <auto kMember>
+  [[nodiscard]] auto get() const noexcept {
+    std::remove_cvref_t<decltype(std::declval<Row&>().*kMember)> value{};
+    static_assert(std::is_integral_v<decltype(value)>);
+    std::memcpy(&value, at<kMember>(sizeof value), sizeof value);
+    return value;
+  }
+  template <auto kMember, class Value>
+  void set(Value value) const noexcept {
+    static_assert(std::is_same_v<Value, decltype(get<kMember>())>);
+    std::memcpy(at<kMember>(sizeof value), &value, sizeof value);
+  }
+  /// One of several texts that are always full.
+  template <auto kMember>
+  [[nodiscard]] auto text(std::size_t number) const noexcept {
+    using Texts = std::remove_cvref_t<decltype(std::declval<Row&>().*kMember)>;
+    using Text = std::remove_extent_t<Texts>;
+    check(number < std::extent_v<Texts>, "a column has that many texts");
+    Text text;
+    text.assign_padded(at<kMember>(sizeof(Texts) / sizeof(Text) * Text::kMaxBytes) +
+                       number * Text::kMaxBytes);
+    return text;
+  }
+  /// A text of any length, the first such column.
+  template <auto kMember>
+  [[nodiscard]] std::string_view variable_text() const noexcept {
+    using Text = std::remove_cvref_t<decltype(std::declval<Row&>().*kMember)>;
+    using Length = typename detail::StoredColumn<Text>::Length;
+    Length length = 0;
+    const char* const begin = at<kMember>(sizeof length);
+    std::memcpy(&length, begin, sizeof length);
+    const std::string_view rest(
+        begin + sizeof length,
+        static_cast<std::size_t>(bytes_.data() + bytes_.size() - begin) - sizeof length);
+    return rest.substr(0, length);
+  }
+
+ private:
+  template <auto kMember>
+  [[nodiscard]] Byte* at(std::size_t bytes) const noexcept {
+    constexpr std::size_t kOffset = detail::stored_offset<Row, kMember>();
+    static_assert(kOffset != detail::kNotFixed, "the column stands behind a text of any length");
+    PALIMPSEST_DEBUG_CHECK(kOffset + bytes <= bytes_.size(), "the bytes are a row of its table");
+    return bytes_.data() + kOffset;
+  }
+
+  std::span<Byte> bytes_;
+};
+
+}  // namespace palimpsest::experiments
