@@ -36,7 +36,9 @@ void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse 
   const versioning::Viewer* const viewer = view_.viewer();
   const bool keeps = viewer != nullptr && mine != nullptr && context_.writer != nullptr;
   context_.versions = keeps ? &versions_ : nullptr;
-  context_.viewer = viewer != nullptr ? *viewer : versioning::Viewer{};
+  if (keeps) {
+    context_.viewer = *viewer;
+  }
   pruner_.begin();
   has_read_ = false;
   alone_.store(false, std::memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/random.h"
@@ -144,51 +145,39 @@ TEST(VersionBuffer, HalfDatedIsCommitted) {
   before.roll_back();
 }
 
-// A reader has found a version that carries no date yet, and before he looks at the fate, the
-// version is dated and the fate is the next transaction's: he goes by the date.
+// A reader has found a version that carries no date yet; before it looks at the fate, the version
+// is dated and the fate is the next transaction's: it goes by the date.
 TEST(VersionBuffer, AFateOfTheNextTransactionIsNotBelieved) {
   Cells cells(2);
   CellWriter writer(cells);
-  CellWriter before(cells);
-  CellWriter after(cells);
-  before.begin();
+  CellWriter reader(cells);
   writer.begin();
   ASSERT_TRUE(writer.write(0, "new"));
-  int looks = 0;
+  std::atomic<bool> reader_looks = false;
+  std::atomic<bool> fate_is_next = false;
+  std::thread reading;
   {
-    const SyncHook hook("versioning.at.undated", [&] {
-      if (looks++ == 0) {
-        after.begin();
-        writer.commit();
-        writer.begin();
-        ASSERT_TRUE(writer.write(1, "newer"));
-      }
+    const SyncHook dating("versioning.commit.dating", [&] {
+      reading = std::thread([&] {
+        reader.begin();  // it sees the commit, which is decided
+        EXPECT_EQ(reader.read(0), "new");
+      });
+      reader_looks.wait(false);
     });
-    EXPECT_EQ(before.read(0), std::nullopt) << "committed after it began";
-  }
-  EXPECT_EQ(looks, 1);
-  CellWriter late(cells);
-  late.begin();
-  writer.roll_back();
-  writer.begin();
-  ASSERT_TRUE(writer.write(1, "newer"));
-  looks = 0;
-  {
-    const SyncHook hook("versioning.at.undated", [&] {
-      if (looks++ == 0) {
-        writer.commit();
-        writer.begin();
-        writer.versions().fate().announce();  // its next one: undecided for all
-      }
+    const SyncHook undated("versioning.at.undated", [&] {
+      reader_looks = true;
+      reader_looks.notify_one();
+      fate_is_next.wait(false);
     });
-    EXPECT_EQ(late.read(1), std::nullopt);
+    writer.commit();
+    writer.begin();
+    ASSERT_TRUE(writer.write(1, "newer"));  // it is active: others do not see what it changes
+    fate_is_next = true;
+    fate_is_next.notify_one();
+    reading.join();
   }
-  EXPECT_EQ(looks, 1);
-  writer.versions().fate().abort();
   writer.roll_back();
-  before.roll_back();
-  after.roll_back();
-  late.roll_back();
+  reader.roll_back();
 }
 
 #endif
