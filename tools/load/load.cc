@@ -171,7 +171,7 @@ class Load {
       result_.too_many_faults = result_.too_many_faults || report_->is_over(result_.records);
       if (!result_.too_many_faults) {
         stop_if_interrupted();
-        counters_.phase = Phase::indexes_and_commit;
+        counters_.phase = Phase::commit;
         sink->finish();
         return;
       }

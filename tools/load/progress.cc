@@ -36,7 +36,7 @@ std::string_view name_of(Phase phase) noexcept {
   switch (phase) {
     case Phase::opening: return "opening";
     case Phase::rows: return "rows";
-    case Phase::indexes_and_commit: return "indexes and commit";
+    case Phase::commit: return "commit";
     case Phase::undoing: return "undoing";
     case Phase::closing: return "closing";
   }

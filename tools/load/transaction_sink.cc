@@ -22,23 +22,16 @@ std::string text_of(std::span<const std::string> names) {
 TransactionSink::TransactionSink(Database& database, const TableText& table, bool to_make,
                                  OnDuplicate on_duplicate)
     : definition_(table),
-      to_make_(to_make),
       on_duplicate_(on_duplicate),
       transaction_(
           database.begin({.durability = Durability::synchronous, .isolation = Isolation::none})) {
   if (to_make) {
     transaction_.create_table(table.table).require();
-    make_indexes(true);
-  }
-  table_ = transaction_.table(table.table.name);
-}
-
-void TransactionSink::make_indexes(bool unique) {
-  for (const IndexSchema& index : definition_.indexes) {
-    if (index.unique == unique) {
-      transaction_.create_index(definition_.table.name, index).require();
+    for (const IndexSchema& index : table.indexes) {
+      transaction_.create_index(table.table.name, index).require();
     }
   }
+  table_ = transaction_.table(table.table.name);
 }
 
 Put TransactionSink::put(std::span<const Value> row) {
@@ -94,9 +87,6 @@ Put TransactionSink::refuse_duplicate(const Outcome& outcome) const {
 }
 
 void TransactionSink::finish() {
-  if (to_make_) {
-    make_indexes(false);
-  }
   transaction_.commit();
 }
 

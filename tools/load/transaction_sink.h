@@ -3,8 +3,8 @@
 // The transaction is one of Isolation::none: nobody else has the database open, so nobody sees it,
 // and it remembers no versions. It is bounded by the log (Options::log_bytes_max): beyond, the
 // engine throws transaction_too_old or no_space.
-// Unique indexes of a new table are made before its rows, so that duplicates are noticed where they
-// are; the others of all rows at the end.
+// Indexes of a new table are made before its rows: what a row has that an index does not take is
+// then noticed at that row.
 // Thread-safety and failure: row_sink.h.
 #pragma once
 
@@ -32,10 +32,8 @@ class TransactionSink : public RowSink {
  private:
   [[nodiscard]] Put put_duplicate(const Outcome& outcome, std::span<const Value> row);
   [[nodiscard]] Put refuse_duplicate(const Outcome& outcome) const;
-  void make_indexes(bool unique);
 
   const TableText& definition_;
-  bool to_make_;
   OnDuplicate on_duplicate_;
   Transaction transaction_;
   std::optional<Table> table_{};
