@@ -27,7 +27,6 @@ std::unique_ptr<RowParser> RowParser::make(const TableSchema& table, const Diale
 std::span<Value> BatchWriter::begin(std::size_t begin, std::size_t end, std::uint64_t line) {
   record_ = {.begin = begin, .end = end, .line = line};
   const std::size_t first = rows_ * batch_.column_count;
-  batch_.values.resize(first);
   batch_.values.resize(first + batch_.column_count);
   return std::span(batch_.values).subspan(first);
 }
