@@ -25,7 +25,7 @@ Fault fault(FaultKind kind) {
   fault.at = {.file = "a.csv", .line = 7, .column = 3, .byte = 120};
   fault.column = "age";
   fault.reason = "why";
-  fault.value = "x\"\ty";
+  fault.shown = in_quotes("x\"\ty");
   return fault;
 }
 

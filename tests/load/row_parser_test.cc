@@ -32,7 +32,7 @@ TEST(RowParserTest, EmptyFieldsOfCsv) {
               ElementsAre("f:1:1 (byte 0), column \"id\": null error: no value, and the column is "
                           "never null"));
   EXPECT_THAT(parsed(people(), kCsv, "1,a,\"\",\n"),
-              ElementsAre("f:1:5 (byte 4), column \"age\": type error: not an integer"));
+              ElementsAre("f:1:5 (byte 4), column \"age\": type error: not an integer: \"\""));
 }
 
 TEST(RowParserTest, TextForNull) {
@@ -64,7 +64,7 @@ TEST(RowParserTest, FaultsHaveAPlace) {
                   "most 5: \"abcdef\"",
                   "f:6:3 (byte 31), column \"age\": range error: beyond -128 to 127: "
                   "\"300\"",
-                  "f:7:1 (byte 36): parse error: 2 fields, 4 are expected: \"4,a\"",
+                  "f:7:1 (byte 36): parse error: 2 fields, 4 expected: \"4,a\"",
                   "(5, \"a\", 1, \"z\")"));
   EXPECT_THAT(parsed(people(), kCsv, "1,a,1,\"b\"c\n"),
               ElementsAre("f:1:10 (byte 9): parse error: text behind the closing quote: "

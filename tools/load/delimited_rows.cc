@@ -16,6 +16,10 @@ bool is_text(ColumnType type) noexcept {
   return type == ColumnType::character || type == ColumnType::varchar || type == ColumnType::bytes;
 }
 
+std::string text_of_counts(std::size_t fields, std::size_t expected) {
+  return fmt::format("{} field{}, {} expected", fields, fields == 1 ? "" : "s", expected);
+}
+
 class DelimitedRows : public RowParser {
  public:
   DelimitedRows(const TableSchema& table, const Dialect& dialect)
@@ -44,10 +48,8 @@ class DelimitedRows : public RowParser {
       return;
     }
     if (!has_as_many_fields(plan.columns.size())) {
-      writer.end_fault(
-          FaultKind::parse, record_.begin, BatchRecord::kNone,
-          fmt::format("{} fields, {} are expected", record_.fields.size(), plan.columns.size()),
-          shown(batch));
+      writer.end_fault(FaultKind::parse, record_.begin, BatchRecord::kNone,
+                       text_of_counts(record_.fields.size(), plan.columns.size()), shown(batch));
       return;
     }
     for (std::size_t i = 0; i < plan.columns.size(); ++i) {

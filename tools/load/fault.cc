@@ -59,8 +59,8 @@ std::string Fault::text() const {
     text += fmt::format(", column {}", in_quotes(column));
   }
   text += fmt::format(": {} error: {}", name_of(kind), reason);
-  if (!value.empty()) {
-    text += ": " + in_quotes(value);
+  if (!shown.empty()) {
+    text += ": " + shown;
   }
   return text;
 }

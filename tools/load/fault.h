@@ -38,9 +38,9 @@ struct Fault {
   Position at{};
   std::string column{};  ///< the table's columns it is about, with commas; may be empty
   std::string reason{};
-  std::string value{};  ///< what was there; may be empty
+  std::string shown{};  ///< what was there, as a message shows it; may be empty
 
-  /// file:line:column (byte N), column "x": kind error: reason: "value"
+  /// file:line:column (byte N), column "x": kind error: reason: what was there
   [[nodiscard]] std::string text() const;
 };
 

@@ -147,11 +147,19 @@ class Load {
       throw UsageError(fmt::format("table {} is there, its schema is not chosen: {}",
                                    in_quotes(options_.table), text_of(own)));
     }
-    if (options_.schema && definition_.table != own.table) {
+    if (options_.schema && !is_described(own)) {
       throw UsageError(fmt::format("table {} is there with another schema: {}",
                                    in_quotes(options_.table), text_of(own)));
     }
     definition_ = own;
+  }
+
+  /// By a schema that was given; it may leave out the indexes.
+  [[nodiscard]] bool is_described(TableText own) const {
+    TableText given = definition_;
+    std::ranges::sort(given.indexes, {}, &IndexSchema::name);
+    std::ranges::sort(own.indexes, {}, &IndexSchema::name);
+    return given.table == own.table && (given.indexes.empty() || given.indexes == own.indexes);
   }
 
   [[nodiscard]] std::unique_ptr<RowSink> make_sink() {

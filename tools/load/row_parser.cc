@@ -44,7 +44,7 @@ void BatchWriter::end_fault(FaultKind kind, std::size_t at, std::size_t column,
        .at = batch_.position(record_, at),
        .column = column == BatchRecord::kNone ? std::string() : table_.columns[column].name,
        .reason = std::string(reason),
-       .value = std::string(value)});
+       .shown = kind == FaultKind::null ? std::string() : in_quotes(value)});
   batch_.records.push_back(record_);
   batch_.values.resize(rows_ * batch_.column_count);
 }

@@ -73,7 +73,7 @@ Put TransactionSink::refuse_duplicate(const Outcome& outcome) const {
   const Outcome::Place& place = outcome.place();
   Fault fault;
   fault.kind = FaultKind::duplicate;
-  fault.value = place.key;
+  fault.shown = place.key;
   if (place.index.empty()) {
     fault.column = text_of(definition_.table.key);
     fault.reason = "a row with this key is there";
