@@ -53,10 +53,10 @@ void DialectFlags::add_to(CLI::App& command) {
                      "between fields of csv or tbl: one byte, or \"tab\" (default: , or |)");
   command.add_option("--quote", quote, "around fields of csv: one byte, or none (default: \")");
   command.add_option("--escape", escape,
-                     "csv: one byte; the byte behind it stands for itself, and quotes are not "
+                     "csv: one byte; the byte behind it stands for itself, and quotes are not\n"
                      "doubled");
   command.add_option("--null", null_text,
-                     "a field of exactly this text, without quotes, is null, and an empty one is "
+                     "a field of exactly this text, without quotes, is null, and an empty one is\n"
                      "not (default: an empty field is null; in tsv \\N is)");
   command.add_option("--bytes", bytes, "how columns of bytes are written: hex (\\x00ff) or raw")
       ->check(CLI::IsMember({"hex", "raw"}));
