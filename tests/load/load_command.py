@@ -37,6 +37,10 @@ class LoadCommand(Command):
         files = [self.file("1.csv", "id,name,age\n1,a,1"), self.file("2.csv", "name,id\nb,2\n")]
         self.load("t", *files, "--header=match", "--schema", SCHEMA)
         self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n2,b,\n")
+        odd = self.file("3.csv", "id,name,size\n5,a,1\n")
+        done = self.load("t", self.file("4.csv", "id,name\n4,a\n"), odd, "--header=match", code=2)
+        self.assertIn(f'{odd}: the header: table "t" has no column "size"'.encode(), done.stderr)
+        self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n2,b,\n")
 
     def test_columns(self):
         file = self.file("1.csv", "x,7,a\n")

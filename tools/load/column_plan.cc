@@ -137,10 +137,14 @@ std::shared_ptr<const ColumnPlan> ColumnPlanner::begin_file(Chunk& chunk,
     return std::make_shared<const ColumnPlan>(plan_of(table_, columns_));
   }
   const std::vector<std::string> names = take_header(chunk, dialect_, path);
-  if (header_ == Header::match) {
-    return std::make_shared<const ColumnPlan>(plan_of(table_, names));
+  try {
+    if (header_ == Header::match) {
+      return std::make_shared<const ColumnPlan>(plan_of(table_, names));
+    }
+    check_order(names);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}: the header: {}", path, error.what()));
   }
-  check_order(names);
   return std::make_shared<const ColumnPlan>(plan_of(table_, columns_));
 }
 

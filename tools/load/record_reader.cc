@@ -16,6 +16,17 @@ void refuse(RawRecord& record, std::size_t at, std::string_view reason) {
   }
 }
 
+/// The byte that a letter behind a backslash stands for, or none.
+std::optional<char> letter_escape(char letter) noexcept {
+  switch (letter) {
+    case 't': return '\t';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case '\\': return '\\';
+    default: return std::nullopt;
+  }
+}
+
 }  // namespace
 
 RecordReader::RecordReader(const Dialect& dialect, std::string_view text, bool is_last, Reads reads)
@@ -168,21 +179,6 @@ void RecordReader::end_field(std::size_t end, RawRecord& record, Progress& now) 
   now.quoted = false;
   now.escaped = false;
 }
-
-namespace {
-
-/// The byte that a letter behind a backslash stands for, or none.
-std::optional<char> letter_escape(char letter) noexcept {
-  switch (letter) {
-    case 't': return '\t';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case '\\': return '\\';
-    default: return std::nullopt;
-  }
-}
-
-}  // namespace
 
 Unescaped unescape(const Dialect& dialect, const RawField& field, char* into) {
   const char escape =
