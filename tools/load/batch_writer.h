@@ -15,11 +15,17 @@
 
 namespace palimpsest::load {
 
+/// How much batches hold, so that the next one need not grow.
+struct BatchSize {
+  std::size_t values = 0;
+  std::size_t records = 0;
+};
+
 class BatchWriter {
  public:
-  BatchWriter(const TableSchema& table, RowBatch& batch) : table_(table), batch_(batch) {
-    batch.column_count = table.columns.size();
-  }
+  /// `size` is that of the batch before, and becomes that of this one when it ends.
+  BatchWriter(const TableSchema& table, RowBatch& batch, BatchSize& size);
+  void end() { size_ = {.values = batch_.values.size(), .records = batch_.records.size()}; }
 
   /// Begins a record, with values of its row, all null. Offsets are those in the chunk.
   std::span<Value> begin(std::size_t begin, std::size_t end, std::uint64_t line);
@@ -38,6 +44,7 @@ class BatchWriter {
  private:
   const TableSchema& table_;
   RowBatch& batch_;
+  BatchSize& size_;
   BatchRecord record_{};
   std::size_t rows_ = 0;
 };

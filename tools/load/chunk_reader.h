@@ -43,7 +43,11 @@ struct Chunk {
 
 class ChunkReader {
  public:
-  static constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
+  /// The values of so many bytes stay in a processor's cache: larger chunks are parsed half as
+  /// fast.
+  static constexpr std::size_t kChunkBytes = std::size_t{256} << 10U;
+  /// When the first chunk is to say what the schema is.
+  static constexpr std::size_t kSampleBytes = std::size_t{2} << 20U;
 
   /// `taken` counts the bytes read from the files, compressed or not. `chunk_bytes`: about as many,
   /// or as many as a record has if that is more.

@@ -28,13 +28,14 @@ class DelimitedRows : public RowParser {
   RowBatch parse(PlannedChunk input) override {
     RowBatch batch;
     batch.chunk = std::move(input.chunk);
-    BatchWriter writer(table_, batch);
+    BatchWriter writer(table_, batch, size_);
     RecordReader records(dialect_, batch.chunk.text(), batch.chunk.is_last,
                          RecordReader::Reads::fields);
     while (records.next(record_)) {
       add_record(*input.plan, batch, writer);
     }
     batch.skipped_lines = records.skipped_lines();
+    writer.end();
     return batch;
   }
 
@@ -120,6 +121,7 @@ class DelimitedRows : public RowParser {
   const TableSchema& table_;
   const Dialect& dialect_;
   RawRecord record_{};
+  BatchSize size_{};
 };
 
 }  // namespace

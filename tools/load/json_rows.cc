@@ -85,7 +85,7 @@ class JsonRows : public RowParser {
   RowBatch parse(PlannedChunk input) override {
     RowBatch batch;
     batch.chunk = std::move(input.chunk);
-    BatchWriter writer(table_, batch);
+    BatchWriter writer(table_, batch, size_);
     RecordReader lines(dialect_, batch.chunk.text(), batch.chunk.is_last,
                        RecordReader::Reads::ends);
     RawRecord record;
@@ -106,6 +106,7 @@ class JsonRows : public RowParser {
       }
     }
     batch.skipped_lines = lines.skipped_lines();
+    writer.end();
     return batch;
   }
 
@@ -266,6 +267,7 @@ class JsonRows : public RowParser {
   const TableSchema& table_;
   const Dialect& dialect_;
   ondemand::parser parser_{};
+  BatchSize size_{};
   std::vector<bool> is_set_;
   std::size_t next_ = 0;  ///< the column that the next member is expected to be
   std::size_t at_ = 0;    ///< in the chunk, of what is looked at

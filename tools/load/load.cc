@@ -60,7 +60,8 @@ class Load {
   Load(const LoadOptions& options, Counters& counters)
       : options_(options),
         counters_(counters),
-        reader_(options.files, options.dialect, counters.bytes_taken) {}
+        reader_(options.files, options.dialect, counters.bytes_taken,
+                options.infer ? ChunkReader::kSampleBytes : ChunkReader::kChunkBytes) {}
 
   LoadResult run(const std::function<void(const std::string&)>& chosen) {
     const auto begin = std::chrono::steady_clock::now();

@@ -9,7 +9,7 @@ namespace palimpsest::load {
 namespace {
 
 /// Chunks in memory for each thread.
-constexpr std::uint64_t kChunksPerThread = 3;
+constexpr std::uint64_t kChunksPerThread = 6;
 constexpr std::chrono::milliseconds kInterruptInterval{100};
 
 }  // namespace

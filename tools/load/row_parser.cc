@@ -24,6 +24,13 @@ std::unique_ptr<RowParser> RowParser::make(const TableSchema& table, const Diale
   return make_delimited_rows(table, dialect);
 }
 
+BatchWriter::BatchWriter(const TableSchema& table, RowBatch& batch, BatchSize& size)
+    : table_(table), batch_(batch), size_(size) {
+  batch.column_count = table.columns.size();
+  batch.values.reserve(size.values + size.values / 8);
+  batch.records.reserve(size.records + size.records / 8);
+}
+
 std::span<Value> BatchWriter::begin(std::size_t begin, std::size_t end, std::uint64_t line) {
   record_ = {.begin = begin, .end = end, .line = line};
   const std::size_t first = rows_ * batch_.column_count;
