@@ -168,6 +168,29 @@ class LoadCommand(Command):
         for command in ("load", "dump"):
             self.assertIn(b"130 interrupted", self.run_tool(command, "--help").stdout)
 
+    def test_a_field_larger_than_a_chunk(self):
+        text = 'a"b\n,\N{SNOWMAN}' * 300_000
+        row = b'1,"' + text.replace('"', '""').encode() + b'"\n2,x\n'
+        self.load("t", self.file("1.csv", row), "--schema", "id int32 primary key, v varchar")
+        self.assertEqual(self.dump("t", "--header=off"), row)
+        lines = self.dump("t", "--format", "jsonl").splitlines()
+        self.assertEqual(json.loads(lines[0]), {"id": 1, "v": text})
+
+    def test_a_database_in_use(self):
+        self.load("t", self.file("1.csv", "1,a,1\n"), "--schema", SCHEMA)
+        with subprocess.Popen([TOOL, "load", self.database, "t", "-", "--progress", "json"],
+                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE) as process:
+            process.stdin.write(b"".join(b"%d,a,1\n" % i for i in range(2, 100_000)))
+            process.stdin.flush()
+            while json.loads(process.stderr.readline())["phase"] == "opening":
+                pass
+            done = self.run_tool("dump", self.database, "t", code=1)
+            process.communicate(b"", timeout=60)
+        self.assertIn(b"locked", done.stderr)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.dump("t", "--header=off").count(b"\n"), 99_999)
+
     def test_what_is_not_there(self):
         done = self.load("t", self.path("nowhere.csv"), "--schema", SCHEMA, code=1)
         self.assertIn(b"not_found", done.stderr)
