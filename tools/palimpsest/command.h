@@ -14,6 +14,9 @@ inline constexpr int kFailed = 1;  ///< damaged, or could not be read; the messa
 inline constexpr int kUsage = 2;   ///< the command line means nothing
 /// `check` only: in use, not closed cleanly, absent or not readable; nothing is said of it.
 inline constexpr int kCannotCheck = 3;
+inline constexpr int kTooManyFaults =
+    3;  ///< `load` only: more bad records than it was to go on with
+inline constexpr int kInterrupted = 130;  ///< `load`, `dump`: by SIGINT or SIGTERM
 
 /// What the chosen subcommand does; returns the exit code.
 using Action = std::function<int()>;
@@ -23,5 +26,9 @@ using Action = std::function<int()>;
 void add_log_command(CLI::App& app, Action& chosen);
 /// `palimpsest check DIR`: whether a closed database is whole.
 void add_check_command(CLI::App& app, Action& chosen);
+/// `palimpsest load DB TABLE FILE...`: rows from files into a table.
+void add_load_command(CLI::App& app, Action& chosen);
+/// `palimpsest dump DB TABLE`: the rows of a table as text.
+void add_dump_command(CLI::App& app, Action& chosen);
 
 }  // namespace palimpsest::tools

@@ -1,5 +1,5 @@
-// The `palimpsest` command: looks into databases. What it can do is in the files beside this one,
-// a subcommand each (command.h).
+// The `palimpsest` command: looks into databases, loads and dumps tables. What it can do is in the
+// files beside this one, a subcommand each (command.h).
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -11,11 +11,13 @@ namespace palimpsest::tools {
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App app("Looks into Palimpsest databases; changes nothing.", "palimpsest");
+  CLI::App app("Looks into Palimpsest databases; loads and dumps tables.", "palimpsest");
   app.require_subcommand(1);
   Action chosen;
   add_check_command(app, chosen);
   add_log_command(app, chosen);
+  add_load_command(app, chosen);
+  add_dump_command(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,276 @@
+"""Checks `palimpsest load` as people and programs meet it: all or nothing, errors, exit codes."""
+import gzip
+import json
+import os
+import signal
+import subprocess
+import time
+
+from command import Command, TOOL, main
+
+SCHEMA = "id int32 primary key, name varchar(5), age int8 null"
+
+
+class LoadCommand(Command):
+    def summary(self, table, *arguments, code=0):
+        done = self.load(table, *arguments, "--summary", "json", code=code)
+        return json.loads(done.stdout)
+
+    def test_new_empty_and_filled_table(self):
+        first = self.file("1.csv", "1,a,1\n2,b,\n")
+        summary = self.summary("t", first, "--schema", SCHEMA)
+        self.assertEqual((summary["status"], summary["new_table"], summary["rows_added"]),
+                         ("done", True, 2))
+        self.assertEqual(summary["schema"], SCHEMA)
+        summary = self.summary("t", self.file("2.csv", "0,z,\n3,c,3\n"))
+        self.assertEqual((summary["new_table"], summary["rows_added"]), (False, 2))
+        self.load("t", self.file("none.csv", ""))
+        self.assertEqual(self.dump("t", "--header=off"), b"0,z,\n1,a,1\n2,b,\n3,c,3\n")
+
+    def test_several_files_and_stdin(self):
+        files = [self.file("1.csv", "id,name,age\n1,a,1"), self.file("2.csv", "id,name,age\n2,b,2\n")]
+        self.load("t", *files, "-", "--header", "--schema", SCHEMA, stdin=b"id,name,age\n3,c,3\n")
+        self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n2,b,2\n3,c,3\n")
+        self.load("t", "-", "-", code=2)
+
+    def test_each_file_has_its_own_header(self):
+        files = [self.file("1.csv", "id,name,age\n1,a,1"), self.file("2.csv", "name,id\nb,2\n")]
+        self.load("t", *files, "--header=match", "--schema", SCHEMA)
+        self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n2,b,\n")
+        odd = self.file("3.csv", "id,name,size\n5,a,1\n")
+        done = self.load("t", self.file("4.csv", "id,name\n4,a\n"), odd, "--header=match", code=2)
+        self.assertIn(f'{odd}: the header: table "t" has no column "size"'.encode(), done.stderr)
+        self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n2,b,\n")
+
+    def test_columns(self):
+        file = self.file("1.csv", "x,7,a\n")
+        self.load("t", file, "--columns", "-, id, name", "--schema", SCHEMA)
+        self.assertEqual(self.dump("t", "--header=off"), b"7,a,\n")
+        for columns in ("id", "id,name,size", "id,id,name", "id name"):
+            self.load("t", file, "--columns", columns, code=2)
+
+    def test_all_or_nothing(self):
+        self.load("t", self.file("1.csv", "1,a,1\n"), "--schema", SCHEMA)
+        bad = self.file("bad.csv", "2,b,1\n3,c,1\n4,too long,1\n")
+        done = self.load("t", bad, code=3)
+        self.assertEqual(done.stderr.decode().splitlines()[0],
+                         f'{bad}:3:3 (byte 14), column "name": range error: 8 bytes, the column '
+                         'has at most 5: "too long"')
+        self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n")
+        self.load("new", bad, "--schema", SCHEMA, code=3)
+        self.dump("new", code=1)
+        self.run_tool("check", self.database)
+
+    def test_kinds_of_errors(self):
+        bad = self.file("bad.csv", 'id,name,age\n1,a,1\n2,b\n3,c,x\n,d,1\n5,e,200\n1,f,1\n6,"g,1\n')
+        summary = self.summary("t", bad, "--header", "--schema", SCHEMA, "--max-errors", "6",
+                               "--reject-file", self.path("rejected"), "--reject-log",
+                               self.path("log"))
+        self.assertEqual(summary["errors"], {"total": 6, "parse": 2, "type": 1, "null": 1,
+                                             "range": 1, "duplicate": 1})
+        self.assertEqual((summary["records"], summary["rows_added"]), (7, 1))
+        self.assertEqual(self.content("rejected").decode(),
+                         'id,name,age\n2,b\n3,c,x\n,d,1\n5,e,200\n1,f,1\n6,"g,1\n')
+        log = self.content("log").decode().splitlines()
+        self.assertEqual([line.removeprefix(bad) for line in log], [
+            ':3:1 (byte 18): parse error: 2 fields, 3 expected: "2,b"',
+            ':4:5 (byte 26), column "age": type error: not an integer: "x"',
+            ':5:1 (byte 28), column "id": null error: no value, and the column is never null',
+            ':6:5 (byte 37), column "age": range error: beyond -128 to 127: "200"',
+            ':7:1 (byte 41), column "id": duplicate error: a row with this key is there: (1)',
+            ':8:3 (byte 49): parse error: the quotes do not end: "6,\\"g,1"'])
+
+    def test_rejected_rows_are_loaded_again(self):
+        bad = self.file("bad.csv", "id,name,age\n1,a,1\n2,toolong,1\n3,\"b\nb\",x\n4,d,4\n")
+        self.load("t", bad, "--header", "--schema", SCHEMA, "--max-errors", "50%",
+                  "--reject-file", self.path("rejected.csv"))
+        rejected = self.content("rejected.csv").replace(b"toolong", b"short").replace(b"x", b"9")
+        self.load("t", self.file("again.csv", rejected), "--header")
+        self.assertEqual(self.dump("t", "--header=off"),
+                         b'1,a,1\n2,short,1\n3,"b\nb",9\n4,d,4\n')
+
+    def test_limits_of_errors(self):
+        bad = self.file("bad.csv", "1,a,1\n2,b,x\n3,c,x\n4,d,4\n")
+        for limit, code in (("0", 3), ("1", 3), ("2", 0), ("49%", 3), ("50%", 0)):
+            self.load("t" + limit, bad, "--schema", SCHEMA, "--max-errors", limit, code=code)
+        self.load("t", bad, "--schema", SCHEMA, "--max-errors", "many", code=2)
+
+    def test_duplicates(self):
+        schema = SCHEMA + ", unique index by_name (name)"
+        first = self.file("1.csv", "1,a,1\n2,b,2\n")
+        self.load("t", first, "--schema", schema)
+        more = self.file("2.csv", "2,x,7\n3,c,3\n")
+        self.assertEqual(self.summary("t", more, "--on-duplicate", "error", code=3)["errors"]["duplicate"], 1)
+        summary = self.summary("t", more, "--on-duplicate", "skip")
+        self.assertEqual((summary["rows_added"], summary["duplicates_skipped"]), (1, 1))
+        summary = self.summary("t", more, "--on-duplicate", "replace")
+        self.assertEqual((summary["rows_added"], summary["rows_replaced"]), (0, 2))
+        self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n2,x,7\n3,c,3\n")
+        done = self.load("t", self.file("3.csv", "4,a,7\n"), "--on-duplicate", "replace", code=3)
+        self.assertIn(b'column "name": duplicate error: a row with these values is in the unique '
+                      b'index "by_name": ("a")', done.stderr)
+        self.run_tool("check", self.database)
+
+    def test_a_key_that_is_too_long(self):
+        long = "x" * 5000
+        done = self.load("t", self.file("1.csv", f"{long},1\n"), "--schema",
+                         "k varchar primary key, n int8", code=3)
+        self.assertIn(b"1.csv:1:1 (byte 0): range error: ", done.stderr)
+        done = self.load("u", self.file("2.csv", f"1,a\n2,{long}\n"), "--schema",
+                         "n int8 primary key, k varchar, index by_k (k)", code=3)
+        self.assertIn(b"2.csv:2:1 (byte 4): range error: ", done.stderr)
+
+    def test_infer(self):
+        file = self.file("1.csv", "day,city,people\n2024-01-01,Rome,5\n2024-01-02,,7\n")
+        done = self.load("t", file, "--infer", "--header")
+        schema = "day date primary key, city varchar null, people int64"
+        self.assertEqual(done.stdout.decode().splitlines()[0], "schema: " + schema)
+        self.assertEqual(self.dump("t", "--schema").decode(), schema + "\n")
+        self.load("t", file, "--infer", "--header", code=2)
+        self.load("u", file, "--infer", "--header", "--primary-key", "people,day")
+        self.assertEqual(self.summary("v", file, "--infer", "--header")["schema"], schema)
+        self.load("w", self.file("s.csv", "1\n1\n"), "--infer", code=2)
+        self.load("x", file, "--header", "--schema-file", self.file("schema", schema + " -- so\n"))
+        self.assertEqual(self.dump("x"), self.dump("t"))
+
+    def test_dry_run(self):
+        file = self.file("1.csv", "1,a,1\n1,b,x\n")
+        summary = self.summary("t", file, "--schema", SCHEMA, "--dry-run", code=3)
+        self.assertEqual(summary["errors"]["type"], 1)
+        good = self.file("2.csv", "1,a,1\n")
+        summary = self.summary("t", good, "--schema", SCHEMA, "--dry-run")
+        self.assertEqual((summary["status"], summary["rows_added"]), ("dry_run", 1))
+        self.assertFalse(os.path.exists(self.database))
+        self.load("t", good, "--schema", SCHEMA)
+        self.load("t", self.file("3.csv", "5,a,1\n"), "--dry-run")
+        self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n")
+
+    def test_usage(self):
+        file = self.file("1.csv", "1,a,1\n")
+        self.load("t", file, code=2)
+        self.assertFalse(os.path.exists(self.database))
+        for arguments in (["--schema", "id int32"], ["--schema", SCHEMA, "--infer"],
+                          ["--schema", SCHEMA, "--quote", ",", ], ["--schema", SCHEMA, "--null", "a,b"],
+                          ["--schema", SCHEMA, "--delimiter", "ab"], ["--format", "xml"],
+                          ["--schema", SCHEMA, "--format", "jsonl", "--header"],
+                          ["--schema", SCHEMA, "--format", "tsv", "--quote", "'"],
+                          ["--on-duplicate", "merge"], ["--nonsense"], ["--primary-key", "id"],
+                          ["--memory", "1G"], ["--resume"],
+                          ["--schema", SCHEMA, "--reject-file", file]):
+            done = self.load("t", file, *arguments, code=2)
+            self.assertNotEqual(done.stderr, b"", arguments)
+        self.assertEqual(self.content("1.csv"), b"1,a,1\n")
+        self.load("t", file, "--schema", SCHEMA)
+        self.load("t", file, "--schema", "id int64 primary key", code=2)
+        self.load("t", file, "--schema", SCHEMA + ", index i (name)", code=2)
+        self.assertIn(b"no column", self.run_tool("dump", self.database, "t", "--columns", "x",
+                                                  code=2).stderr)
+        for command in ("load", "dump"):
+            self.assertIn(b"130 interrupted", self.run_tool(command, "--help").stdout)
+
+    def test_a_field_larger_than_a_chunk(self):
+        text = 'a"b\n,\N{SNOWMAN}' * 300_000
+        row = b'1,"' + text.replace('"', '""').encode() + b'"\n2,x\n'
+        self.load("t", self.file("1.csv", row), "--schema", "id int32 primary key, v varchar")
+        self.assertEqual(self.dump("t", "--header=off"), row)
+        lines = self.dump("t", "--format", "jsonl").splitlines()
+        self.assertEqual(json.loads(lines[0]), {"id": 1, "v": text})
+
+    def test_a_database_in_use(self):
+        self.load("t", self.file("1.csv", "1,a,1\n"), "--schema", SCHEMA)
+        with subprocess.Popen([TOOL, "load", self.database, "t", "-", "--progress", "json"],
+                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE) as process:
+            process.stdin.write(b"".join(b"%d,a,1\n" % i for i in range(2, 100_000)))
+            process.stdin.flush()
+            while json.loads(process.stderr.readline())["phase"] == "opening":
+                pass
+            done = self.run_tool("dump", self.database, "t", code=1)
+            process.communicate(b"", timeout=60)
+        self.assertIn(b"locked", done.stderr)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.dump("t", "--header=off").count(b"\n"), 99_999)
+
+    def test_what_is_not_there(self):
+        done = self.load("t", self.path("nowhere.csv"), "--schema", SCHEMA, code=1)
+        self.assertIn(b"not_found", done.stderr)
+        self.assertFalse(os.path.exists(self.database))
+        self.run_tool("dump", self.database, "t", code=1)
+        self.load("t", self.file("1.csv", "1,a,1\n"), "--schema", SCHEMA)
+        self.dump("u", code=1)
+
+    def test_damaged_input_leaves_nothing(self):
+        self.load("u", self.file("1.csv", "1,a,1\n"), "--schema", SCHEMA)
+        whole = gzip.compress(b"".join(b"%d,a,1\n" % i for i in range(200_000)))
+        file = self.file("cut.csv.gz", whole[:len(whole) // 2])
+        done = self.load("t", file, "--schema", SCHEMA, code=1)
+        self.assertIn(b"corruption: " + file.encode(), done.stderr)
+        self.dump("t", code=1)
+        self.run_tool("check", self.database)
+
+    def test_odd_names(self):
+        schema = '"primary" int32 primary key, "a ""b"",c" varchar null, "\N{SNOWMAN}" int8 null'
+        table = "a/b \"c\" '\N{SNOWMAN}"
+        file = self.file("odd name,\N{SNOWMAN}.csv", 'primary,"a ""b"",c",\N{SNOWMAN}\n1,x,2\n')
+        self.load(table, file, "--header=match", "--schema", schema)
+        self.assertEqual(self.dump(table).decode(), 'primary,"a ""b"",c",\N{SNOWMAN}\n1,x,2\n')
+        self.assertEqual(self.dump(table, "--schema").decode(),
+                         schema.replace('"\N{SNOWMAN}"', "\N{SNOWMAN}") + "\n")
+        self.assertEqual(json.loads(self.dump(table, "--format", "jsonl")),
+                         {"primary": 1, 'a "b",c': "x", "\N{SNOWMAN}": 2})
+        for name in ("", "a\nb", "x" * 128):
+            self.load(name, file, "--schema", schema, code=2)
+
+    def test_comments_and_blank_lines(self):
+        file = self.file("1.csv", "# a \"comment\"\n\n1,a,1\n#\n")
+        summary = self.summary("t", file, "--schema", SCHEMA, "--comment", "#", "--skip-blank")
+        self.assertEqual((summary["rows_added"], summary["lines_skipped"]), (1, 3))
+        self.assertEqual(self.summary("u", file, "--schema", SCHEMA, "--max-errors", "9")
+                         ["errors"]["parse"], 3)
+
+    def test_quiet_and_progress(self):
+        file = self.file("1.csv", "1,a,1\n2,b,x\n")
+        arguments = ["load", self.database, "t", file, "--schema", SCHEMA, "--max-errors", "1"]
+        done = self.run_tool(*arguments, "--quiet")
+        self.assertEqual((done.stdout, done.stderr), (b"", b""))
+        done = self.run_tool(*arguments, "--on-duplicate", "skip", "--progress", "json")
+        last = json.loads(done.stderr.decode().splitlines()[-1])
+        self.assertEqual((last["errors"], last["percent"]), (1, 100))
+
+
+class Signals(Command):
+    def interrupted(self, *arguments, after, send=signal.SIGINT):
+        with subprocess.Popen([TOOL, "load", self.database, "t", *arguments], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            after(process)
+            process.send_signal(send)
+            out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    def start(self, process):
+        rows = b"".join(b"%d,a,1\n" % i for i in range(300_000))
+        process.stdin.write(rows)
+        process.stdin.flush()
+        time.sleep(0.3)
+
+    def test_interrupt_leaves_nothing(self):
+        self.load("t", self.file("1.csv", "-1,a,1\n"), "--schema", SCHEMA)
+        code, _, err = self.interrupted("-", after=self.start)
+        self.assertEqual(code, 130, err)
+        self.assertIn(b"interrupted; nothing was loaded", err)
+        self.assertEqual(self.dump("t", "--header=off"), b"-1,a,1\n")
+        self.run_tool("check", self.database)
+        self.assertEqual([name for name in os.listdir(self.folder) if name not in ("db", "1.csv")], [])
+
+    def test_kill_leaves_nothing(self):
+        self.load("t", self.file("1.csv", "-1,a,1\n"), "--schema", SCHEMA)
+        code, _, _ = self.interrupted("-", after=self.start, send=signal.SIGKILL)
+        self.assertEqual(code, -signal.SIGKILL)
+        self.assertEqual(self.dump("t", "--header=off"), b"-1,a,1\n")
+        code, _, _ = self.interrupted("-", "--schema", SCHEMA, after=self.start, send=signal.SIGTERM)
+        self.assertEqual(code, 130)
+        self.run_tool("check", self.database)
+
+
+if __name__ == "__main__":
+    main()

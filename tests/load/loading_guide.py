@@ -1,0 +1,77 @@
+"""Runs the commands of docs/loading.md on the data that Debian's packages bring; skips those that this
+machine lacks. usage: loading_guide.py PALIMPSEST DOCUMENT"""
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+from command import Command, TOOL, main
+
+DOCUMENT = sys.argv[2]
+WORDS = "/usr/share/dict/american-english"
+CHARACTERS = "/usr/share/unicode/UnicodeData.txt"
+ZONES = "/usr/share/zoneinfo/zone1970.tab"
+
+
+def commands():
+    """The arguments of each command in the document's sh blocks."""
+    with open(DOCUMENT, encoding="utf-8") as file:
+        blocks = re.findall(r"^```sh\n(.*?)^```", file.read(), re.M | re.S)
+    found = []
+    for words in (shlex.split(block.replace("\\\n", " ")) for block in blocks):
+        starts = [i for i, word in enumerate(words) if word == "palimpsest"] + [len(words)]
+        found += [words[begin + 1:end] for begin, end in zip(starts, starts[1:])]
+    return found
+
+
+def records(path):
+    with open(path, "rb") as file:
+        return [line for line in file.read().splitlines() if not line.startswith(b"#")]
+
+
+class LoadingGuide(Command):
+    def run_guide(self, table, source):
+        if not os.path.exists(source):
+            self.skipTest(f"there is no {source}")
+        outputs = []
+        chosen = [words for words in commands() if words[2] == table]
+        self.assertNotEqual(chosen, [])
+        for words in chosen:
+            done = subprocess.run([TOOL, *words], cwd=self.folder, capture_output=True, timeout=120,
+                                  check=False)
+            self.assertEqual(done.returncode, 0, (words, done.stderr))
+            outputs.append(done.stdout.decode())
+        self.database = self.path("lexicon")
+        self.run_tool("check", self.database)
+        return outputs
+
+    def test_words(self):
+        self.run_guide("words", WORDS)
+        self.assertEqual(self.content("words.tsv").splitlines(), sorted(records(WORDS)))
+
+    def test_characters(self):
+        outputs = self.run_guide("characters", CHARACTERS)
+        count = len(records(CHARACTERS))
+        self.assertTrue(outputs[0].startswith("schema: c1 varchar primary key, c2 varchar, "))
+        self.assertIn(f"{count} rows into table \"characters\" (new)", outputs[1])
+        self.assertEqual(len(self.content("characters.jsonl").splitlines()), count)
+        self.assertIn(b'{"code":"0041","name":"LATIN CAPITAL LETTER A","lower":"0061"}',
+                      self.content("characters.jsonl"))
+        again = self.dump("characters", "--header=off", "--delimiter", ";", "--quote", "none")
+        expected = sorted(records(CHARACTERS), key=lambda line: line.split(b";")[0])
+        mirrored = [b"true" if line.split(b";")[9] == b"Y" else b"false" for line in expected]
+        expected = [b";".join(line.split(b";")[:9] + [is_mirrored] + line.split(b";")[10:])
+                    for line, is_mirrored in zip(expected, mirrored)]
+        self.assertEqual(again.splitlines(), expected)
+
+    def test_zones(self):
+        self.run_guide("zones", ZONES)
+        self.assertEqual(len(self.dump("zones", "--header=off").splitlines()), len(records(ZONES)))
+        rest = [line for line in records(ZONES) if line.count(b"\t") == 2]
+        self.assertEqual(records(self.path("rest.tab")), rest)
+        self.assertEqual(len(self.content("rest.log").splitlines()), len(rest))
+
+
+if __name__ == "__main__":
+    main()

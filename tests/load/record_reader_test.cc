@@ -1,0 +1,161 @@
+// Delimited text: which records and fields there are, what is wrong with them, and that it does not
+// matter where the text is cut.
+#include "tools/load/record_reader.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/support/seed.h"
+
+namespace palimpsest::load {
+namespace {
+
+using ::testing::ElementsAre;
+using Records = std::vector<std::string>;
+
+/// Fields as a|b, those in quotes as 'a'; or !fault@place.
+std::string shown(const RawRecord& record, const Dialect& dialect) {
+  if (record.fault) {
+    return "!" + std::string(record.fault->reason) + "@" + std::to_string(record.fault->at);
+  }
+  std::string text;
+  for (const RawField& field : record.fields) {
+    text += &field == record.fields.data() ? "" : "|";
+    std::string value(field.text);
+    if (field.escaped) {
+      const Unescaped meant = unescape(dialect, field, value.data());
+      value = meant.reason.empty() ? std::string(meant.text) : "!" + std::string(meant.reason);
+    }
+    text += field.quoted ? "'" + value + "'" : value;
+  }
+  return text;
+}
+
+Records read(const Dialect& dialect, std::string_view text) {
+  RecordReader reader(dialect, text, true, RecordReader::Reads::fields);
+  RawRecord record;
+  Records records;
+  while (reader.next(record)) {
+    records.push_back(shown(record, dialect));
+  }
+  EXPECT_EQ(reader.position(), text.size());
+  return records;
+}
+
+const Dialect kCsv = Dialect::of(Format::csv);
+const Dialect kTsv = Dialect::of(Format::tsv);
+
+TEST(RecordReaderTest, Csv) {
+  EXPECT_THAT(read(kCsv, "a,b\r\n,\n\"x,y\",\"\"\n"), ElementsAre("a|b", "|", "'x,y'|''"));
+  EXPECT_THAT(read(kCsv, "a,\"b\nc\r\nd\"\ne,f"), ElementsAre("a|'b\nc\r\nd'", "e|f"));
+  EXPECT_THAT(read(kCsv, "\"a\"\"b\",\"\"\"\"\r\n"), ElementsAre("'a\"b'|'\"'"));
+  EXPECT_THAT(read(kCsv, ""), ElementsAre());
+  EXPECT_THAT(read(kCsv, "\n\n"), ElementsAre("", ""));
+  EXPECT_THAT(read(kCsv, "a,"), ElementsAre("a|"));
+  EXPECT_THAT(read(kCsv, "a\rb\n"), ElementsAre("a\rb"));
+}
+
+TEST(RecordReaderTest, FaultsOfQuotes) {
+  EXPECT_THAT(read(kCsv, "a\"b,c\n1,2\n"),
+              ElementsAre("!a quote within a field that does not begin with one@1", "1|2"));
+  EXPECT_THAT(read(kCsv, "\"a\"b,c\n1,2\n"),
+              ElementsAre("!text behind the closing quote@3", "1|2"));
+  EXPECT_THAT(read(kCsv, "\"a\"\"\",\"b\" \n1,2\n"),
+              ElementsAre("!text behind the closing quote@9", "1|2"));
+  EXPECT_THAT(read(kCsv, "1,\"a\n1,2\n"), ElementsAre("!the quotes do not end@2"));
+}
+
+TEST(RecordReaderTest, Escapes) {
+  Dialect dialect = kCsv;
+  dialect.escape = '\\';
+  EXPECT_THAT(read(dialect, "\"a\\\"b\",\\,c\\\\\n\"x\\\ny\",z\\\nw\n"),
+              ElementsAre("'a\"b'|,c\\", "'x\ny'|z\nw"));
+  EXPECT_THAT(read(dialect, "a\\"), ElementsAre("!nothing follows the escape at the end of the "
+                                                "field"));
+  dialect.quote.reset();
+  EXPECT_THAT(read(dialect, "\"a\",b\\,c\n"), ElementsAre("\"a\"|b,c"));
+}
+
+TEST(RecordReaderTest, NoQuotes) {
+  Dialect dialect = kCsv;
+  dialect.quote.reset();
+  dialect.delimiter = ';';
+  EXPECT_THAT(read(dialect, "5\" disk;\"a\n"), ElementsAre("5\" disk|\"a"));
+}
+
+TEST(RecordReaderTest, Tsv) {
+  EXPECT_THAT(read(kTsv, "a\tb\\tc\\n\\\\\t\\N\r\n"), ElementsAre("a|b\tc\n\\|!a backslash is "
+                                                                  "followed by none of t, n, r, "
+                                                                  "\\"));
+  EXPECT_THAT(read(kTsv, "\"a\"\t\n"), ElementsAre("\"a\"|"));
+}
+
+TEST(RecordReaderTest, SkipsCommentsAndBlankLinesIfAsked) {
+  Dialect dialect = kCsv;
+  dialect.comment = "#";
+  EXPECT_THAT(read(dialect, "#\"x\na,\"\n#b\"\n#c"), ElementsAre("a|'\n#b'"));
+  dialect.skip_blank = true;
+  EXPECT_THAT(read(dialect, "\n\r\n#\na\n\n"), ElementsAre("a"));
+  EXPECT_THAT(read(kCsv, "#a\n"), ElementsAre("#a"));
+}
+
+TEST(RecordReaderTest, CountsLines) {
+  RecordReader reader(kCsv, "\"a\nb\"\n\nc\n", true, RecordReader::Reads::fields);
+  RawRecord record;
+  std::vector<std::uint64_t> lines;
+  while (reader.next(record)) {
+    lines.push_back(record.lines_before);
+  }
+  EXPECT_THAT(lines, ElementsAre(0, 2, 3));
+  EXPECT_EQ(reader.lines(), 4U);
+}
+
+/// Text of few bytes, so that they meet in all ways.
+std::string random_text(Random& random) {
+  constexpr std::string_view kBytes = "ab,,\"\"\"\\#\r\n\n";
+  std::string text(random.below(200), ' ');
+  for (char& byte : text) {
+    byte = kBytes[random.below(kBytes.size())];
+  }
+  return text;
+}
+
+Dialect random_dialect(Random& random) {
+  Dialect dialect = kCsv;
+  if (random.one_in(3)) {
+    dialect.escape = '\\';
+  }
+  if (random.one_in(4)) {
+    dialect.quote.reset();
+  }
+  if (random.one_in(3)) {
+    dialect.comment = random.one_in(2) ? "#" : "a,";
+  }
+  dialect.skip_blank = random.one_in(3);
+  return dialect;
+}
+
+TEST(RecordReaderTest, EndsAreWhereFieldsAreReadToo) {
+  Random random(palimpsest::test::seed());
+  for (int i = 0; i < 20'000; ++i) {
+    const Dialect dialect = random_dialect(random);
+    const std::string text = random_text(random);
+    RecordReader fields(dialect, text, true, RecordReader::Reads::fields);
+    RecordReader ends(dialect, text, true, RecordReader::Reads::ends);
+    RawRecord with_fields;
+    RawRecord with_end;
+    while (fields.next(with_fields)) {
+      ASSERT_TRUE(ends.next(with_end)) << in_quotes(text);
+      ASSERT_EQ(with_fields.begin, with_end.begin) << in_quotes(text);
+      ASSERT_EQ(with_fields.end, with_end.end) << in_quotes(text);
+      ASSERT_EQ(with_fields.lines_before, with_end.lines_before) << in_quotes(text);
+    }
+    ASSERT_FALSE(ends.next(with_end)) << in_quotes(text);
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest::load

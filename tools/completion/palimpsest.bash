@@ -1,0 +1,38 @@
+# Completion of the palimpsest command in bash: its subcommands, their options, and words that options take.
+
+_palimpsest() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
+  local records="--format --delimiter --quote --escape --null --bytes"
+  local words=""
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W "check dump load log --help" -- "$word")
+    return
+  fi
+  case $before in
+    --format) words="csv tsv tbl jsonl" ;;
+    --bytes) words="hex raw" ;;
+    --on-duplicate) words="error skip replace" ;;
+    --progress) words="auto bar lines json none" ;;
+    --summary) words="text json" ;;
+  esac
+  if [[ -z $words && $word == -* ]]; then
+    case $command in
+      load)
+        words="$records --schema --schema-file --infer --primary-key --comment --skip-blank --header
+          --header=match --columns --max-errors --reject-file --reject-log --on-duplicate --dry-run
+          --threads --quiet --progress --summary --help"
+        ;;
+      dump) words="$records --output --header=off --header --columns --schema --help" ;;
+      check) words="--json --memory-mib --help" ;;
+      log) words="--json --records --page-bytes --help" ;;
+    esac
+  fi
+  if [[ -n $words ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+  else
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+  fi
+}
+
+complete -o filenames -F _palimpsest palimpsest

@@ -1,0 +1,41 @@
+// Files as bytes: plain, or decompressed when they begin with the magic number of gzip or zstd.
+//
+// Reading waits in pieces of a fifth of a second, so that an interrupt is noticed (Interrupted).
+// Failure: Error not_found, permission_denied, io_error; corruption for compressed data that is
+//          damaged or ends too early. The message names the file.
+// Thread-safety: belongs to one thread at a time, but for bytes_taken().
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace palimpsest::load {
+
+/// How the name of standard input is spelled.
+inline constexpr const char* kStandardInput = "-";
+
+class ByteSource {
+ public:
+  /// `taken` counts the bytes that are read from the file, compressed or not.
+  [[nodiscard]] static std::unique_ptr<ByteSource> open(const std::string& path,
+                                                        std::atomic<std::uint64_t>& taken);
+  virtual ~ByteSource() = default;
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  /// Fills all of `into`, or less at the end of the file; 0 behind it.
+  [[nodiscard]] virtual std::size_t read(std::span<char> into) = 0;
+
+ protected:
+  ByteSource() = default;
+};
+
+/// Bytes of a regular file; nothing of anything else, and of standard input.
+[[nodiscard]] std::optional<std::uint64_t> file_bytes(const std::string& path);
+
+}  // namespace palimpsest::load

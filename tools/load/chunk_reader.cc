@@ -1,0 +1,123 @@
+#include "tools/load/chunk_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "tools/load/record_reader.h"
+
+namespace palimpsest::load {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kLittleEndianMark = "\xFF\xFE";
+constexpr std::string_view kBigEndianMark = "\xFE\xFF";
+
+}  // namespace
+
+ChunkReader::ChunkReader(std::vector<std::string> paths, const Dialect& dialect,
+                         std::atomic<std::uint64_t>& taken, std::size_t chunk_bytes)
+    : paths_(std::move(paths)), dialect_(dialect), taken_(taken), chunk_bytes_(chunk_bytes) {}
+
+const Chunk* ChunkReader::look_ahead() {
+  if (!ahead_) {
+    ahead_ = read_next();
+  }
+  return ahead_ ? &*ahead_ : nullptr;
+}
+
+std::optional<Chunk> ChunkReader::next() {
+  return ahead_ ? std::exchange(ahead_, std::nullopt) : read_next();
+}
+
+Chunk ChunkReader::begin_file() {
+  source_ = ByteSource::open(paths_[file_], taken_);
+  ++file_;
+  byte_ = 0;
+  line_ = 1;
+  return {.is_first = true};
+}
+
+std::optional<Chunk> ChunkReader::read_next() {
+  if (source_ == nullptr && file_ == paths_.size()) {
+    return std::nullopt;
+  }
+  Chunk chunk = source_ == nullptr ? begin_file() : Chunk();
+  chunk.file = file_ - 1;
+  std::size_t whole = 0;
+  for (std::size_t wanted = chunk_bytes_; whole == 0; wanted *= 2) {
+    fill(chunk, wanted);
+    if (chunk.is_last) {
+      whole = chunk.bytes;
+      break;
+    }
+    whole = whole_records(chunk.text());
+    if (whole == 0 && chunk.bytes >= kRecordBytesMax) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}:{}: a record of more than {} bytes; does a quote not end?",
+                              paths_[chunk.file], line_, kRecordBytesMax));
+    }
+  }
+  left_over_.assign(chunk.memory.get() + whole, chunk.bytes - whole);
+  chunk.bytes = whole;
+  std::memset(chunk.memory.get() + whole, 0, Chunk::kPaddingBytes);
+  chunk.byte = byte_;
+  chunk.line = line_;
+  byte_ += whole;
+  line_ += static_cast<std::uint64_t>(std::ranges::count(chunk.text(), '\n'));
+  if (chunk.is_last) {
+    source_.reset();
+  }
+  return chunk;
+}
+
+/// Makes the chunk longer, to `bytes`, by what is left over and what the file has.
+void ChunkReader::fill(Chunk& chunk, std::size_t bytes) {
+  const std::size_t size = std::max(bytes, chunk.bytes + left_over_.size());
+  auto memory = std::make_unique_for_overwrite<char[]>(size + Chunk::kPaddingBytes);
+  std::copy_n(chunk.memory.get(), chunk.bytes, memory.get());
+  std::ranges::copy(left_over_, memory.get() + chunk.bytes);
+  chunk.bytes += left_over_.size();
+  left_over_.clear();
+  const bool is_begin_of_file = chunk.is_first && chunk.bytes == 0;
+  const std::size_t room = size - chunk.bytes;
+  const std::size_t read = source_->read({memory.get() + chunk.bytes, room});
+  chunk.memory = std::move(memory);
+  chunk.bytes += read;
+  chunk.is_last = read < room;
+  if (is_begin_of_file) {
+    skip_mark(chunk);
+  }
+}
+
+void ChunkReader::skip_mark(Chunk& chunk) {
+  const std::string_view text = chunk.text();
+  if (text.starts_with(kLittleEndianMark) || text.starts_with(kBigEndianMark)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: the file is in UTF-16; UTF-8 is expected (iconv changes it)",
+                            paths_[chunk.file]));
+  }
+  if (text.starts_with(kByteOrderMark)) {
+    chunk.bytes -= kByteOrderMark.size();
+    std::memmove(chunk.memory.get(), chunk.memory.get() + kByteOrderMark.size(), chunk.bytes);
+    byte_ += kByteOrderMark.size();
+  }
+}
+
+std::size_t ChunkReader::whole_records(std::string_view text) const {
+  const bool has_quotes = dialect_.quote && text.find(*dialect_.quote) != std::string_view::npos;
+  if (dialect_.newline_always_ends() || (!has_quotes && !dialect_.escape)) {
+    return text.rfind('\n') + 1;  // npos + 1 is 0
+  }
+  RecordReader records(dialect_, text, false, RecordReader::Reads::ends);
+  RawRecord record;
+  while (records.next(record)) {
+  }
+  return records.position();
+}
+
+}  // namespace palimpsest::load

@@ -1,0 +1,84 @@
+// The files of a load, one after the other, cut into chunks of whole records: what is parsed in
+// parallel.
+//
+// A chunk ends where a record ends (record_reader.h). Text without quotes is cut at its last
+// newline; other text is walked from quote to quote.
+// Invariants: (1) the chunks of a file cover it without gaps, in order, but for a byte order mark
+//             (2) a chunk holds a whole record, unless it is the last of its file
+// Failure: as ByteSource; Error invalid_argument for a record longer than kRecordBytesMax, and for
+//          UTF-16. Thread-safety: belongs to one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/load/byte_source.h"
+#include "tools/load/dialect.h"
+
+namespace palimpsest::load {
+
+/// The longest row there is has 1 GiB; in hexadecimal digits it has twice as much.
+inline constexpr std::size_t kRecordBytesMax = std::size_t{5} << 29U;
+
+struct Chunk {
+  /// Behind the text there are as many zeros as simdjson wants to read there.
+  static constexpr std::size_t kPaddingBytes = 64;
+
+  std::unique_ptr<char[]> memory{};
+  std::size_t bytes = 0;
+  std::size_t file = 0;    ///< its number, from 0
+  std::uint64_t byte = 0;  ///< of the text's first byte in its file, from 0
+  std::uint64_t line = 1;  ///< of the text's first line in its file, from 1
+  bool is_first = false;   ///< of its file
+  bool is_last = false;    ///< of its file
+
+  [[nodiscard]] std::string_view text() const noexcept { return {memory.get(), bytes}; }
+};
+
+class ChunkReader {
+ public:
+  /// The values of so many bytes stay in a processor's cache: larger chunks are parsed half as
+  /// fast.
+  static constexpr std::size_t kChunkBytes = std::size_t{256} << 10U;
+  /// When the first chunk is to say what the schema is.
+  static constexpr std::size_t kSampleBytes = std::size_t{2} << 20U;
+
+  /// `taken` counts the bytes read from the files, compressed or not. `chunk_bytes`: about as many,
+  /// or as many as a record has if that is more.
+  ChunkReader(std::vector<std::string> paths, const Dialect& dialect,
+              std::atomic<std::uint64_t>& taken, std::size_t chunk_bytes = kChunkBytes);
+
+  /// The next chunk, at least one of each file; nothing behind the last one.
+  [[nodiscard]] std::optional<Chunk> next();
+  /// The first chunk, which next() returns as well; nothing after that.
+  [[nodiscard]] const Chunk* look_ahead();
+
+  [[nodiscard]] const std::vector<std::string>& paths() const noexcept { return paths_; }
+
+ private:
+  [[nodiscard]] Chunk begin_file();
+  [[nodiscard]] std::optional<Chunk> read_next();
+  void fill(Chunk& chunk, std::size_t bytes);
+  void skip_mark(Chunk& chunk);
+  /// Bytes of the whole records that a text begins with.
+  [[nodiscard]] std::size_t whole_records(std::string_view text) const;
+
+  std::vector<std::string> paths_;
+  Dialect dialect_;
+  std::atomic<std::uint64_t>& taken_;
+  std::size_t chunk_bytes_;
+  std::optional<Chunk> ahead_{};
+  std::unique_ptr<ByteSource> source_{};
+  std::size_t file_ = 0;     ///< the next to be opened
+  std::uint64_t byte_ = 0;   ///< of the next chunk in its file
+  std::uint64_t line_ = 1;   ///< of the next chunk in its file
+  std::string left_over_{};  ///< the beginning of a record
+};
+
+}  // namespace palimpsest::load

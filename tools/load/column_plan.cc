@@ -1,0 +1,151 @@
+#include "tools/load/column_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tools/load/fault.h"
+#include "tools/load/record_reader.h"
+#include "tools/load/usage_error.h"
+
+namespace palimpsest::load {
+namespace {
+
+std::string text_of_columns(const TableSchema& table) {
+  std::string text;
+  for (const ColumnDefinition& column : table.columns) {
+    text += (text.empty() ? "" : ", ") + in_quotes(column.name);
+  }
+  return text;
+}
+
+std::size_t require_column(const TableSchema& table, const std::string& name) {
+  const auto number = table.find_column(name);
+  if (!number) {
+    throw UsageError(fmt::format("table {} has no column {}; it has {}", in_quotes(table.name),
+                                 in_quotes(name), text_of_columns(table)));
+  }
+  return *number;
+}
+
+/// Takes the first bytes off a chunk.
+void drop(Chunk& chunk, std::size_t bytes) {
+  chunk.line += static_cast<std::uint64_t>(std::ranges::count(chunk.text().substr(0, bytes), '\n'));
+  chunk.byte += bytes;
+  chunk.bytes -= bytes;
+  std::memmove(chunk.memory.get(), chunk.memory.get() + bytes, chunk.bytes + Chunk::kPaddingBytes);
+}
+
+}  // namespace
+
+ColumnPlan plan_of(const TableSchema& table, std::span<const std::string> names) {
+  ColumnPlan plan;
+  std::vector<bool> named(table.columns.size(), names.empty());
+  for (std::size_t i = 0; names.empty() && i < table.columns.size(); ++i) {
+    plan.columns.push_back(i);
+  }
+  for (const std::string& name : names) {
+    if (name.empty()) {
+      plan.columns.push_back(ColumnPlan::kIgnored);
+      continue;
+    }
+    const std::size_t column = require_column(table, name);
+    if (named[column]) {
+      throw UsageError(fmt::format("column {} is named twice", in_quotes(name)));
+    }
+    named[column] = true;
+    plan.columns.push_back(column);
+  }
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    if (named[i]) {
+      continue;
+    }
+    if (!table.columns[i].type.nullable) {
+      throw UsageError(fmt::format("column {} is not named, and is never null",
+                                   in_quotes(table.columns[i].name)));
+    }
+    plan.absent.push_back(i);
+  }
+  return plan;
+}
+
+std::vector<std::string> take_header(Chunk& chunk, const Dialect& dialect,
+                                     const std::string& path) {
+  RecordReader records(dialect, chunk.text(), chunk.is_last, RecordReader::Reads::fields);
+  RawRecord record;
+  if (!records.next(record)) {
+    throw UsageError(fmt::format("{}: there is no header line", path));
+  }
+  if (record.fault) {
+    throw UsageError(fmt::format("{}: the header line is none: {}", path, record.fault->reason));
+  }
+  std::vector<std::string> names;
+  for (const RawField& field : record.fields) {
+    std::string name(field.text);
+    if (field.escaped) {
+      const Unescaped meant = unescape(dialect, field, name.data());
+      if (!meant.reason.empty()) {
+        throw UsageError(fmt::format("{}: the header line is none: {}", path, meant.reason));
+      }
+      name.resize(meant.text.size());
+    }
+    names.push_back(std::move(name));
+  }
+  if (dialect.format == Format::tbl && names.size() > 1 && names.back().empty()) {
+    names.pop_back();
+  }
+  drop(chunk, records.position());
+  return names;
+}
+
+ColumnPlanner::ColumnPlanner(const TableSchema& table, const Dialect& dialect, Header header,
+                             std::vector<std::string> columns)
+    : table_(table), dialect_(dialect), header_(header), columns_(std::move(columns)) {
+  if (header == Header::match && !columns_.empty()) {
+    throw UsageError("--columns and --header=match both say which field is which column");
+  }
+  if (dialect.format != Format::jsonl) {
+    return;
+  }
+  if (header != Header::off || !columns_.empty()) {
+    throw UsageError("jsonl has neither a header line nor --columns: members have names");
+  }
+}
+
+/// A header that names all columns in another order would be meant to be matched.
+void ColumnPlanner::check_order(const std::vector<std::string>& names) const {
+  const bool are_columns = std::ranges::all_of(
+      names, [&](const std::string& name) { return table_.find_column(name).has_value(); });
+  if (!are_columns || !columns_.empty()) {
+    return;
+  }
+  for (std::size_t i = 0; i < std::min(names.size(), table_.columns.size()); ++i) {
+    if (names[i] != table_.columns[i].name) {
+      throw UsageError(
+          fmt::format("the header names {} where the table has {}: --header=match "
+                      "takes the fields as the header names them",
+                      in_quotes(names[i]), in_quotes(table_.columns[i].name)));
+    }
+  }
+}
+
+std::shared_ptr<const ColumnPlan> ColumnPlanner::begin_file(Chunk& chunk,
+                                                            const std::string& path) const {
+  if (header_ == Header::off) {
+    return std::make_shared<const ColumnPlan>(plan_of(table_, columns_));
+  }
+  const std::vector<std::string> names = take_header(chunk, dialect_, path);
+  try {
+    if (header_ == Header::match) {
+      return std::make_shared<const ColumnPlan>(plan_of(table_, names));
+    }
+    check_order(names);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}: the header: {}", path, error.what()));
+  }
+  return std::make_shared<const ColumnPlan>(plan_of(table_, columns_));
+}
+
+}  // namespace palimpsest::load

@@ -1,0 +1,64 @@
+// Which field of a record is which column of the table.
+//
+// By the table's own order, by --columns, or by a header line that names them.
+// Failure: UsageError, which names what does not fit. Thread-safety: plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "palimpsest/schema.h"
+
+#include "tools/load/chunk_reader.h"
+#include "tools/load/dialect.h"
+
+namespace palimpsest::load {
+
+enum class Header : std::uint8_t {
+  off = 1,  ///< the first line is a record
+  on,       ///< the first line is not looked at, but for columns in another order
+  match,    ///< the first line names the columns
+};
+
+struct ColumnPlan {
+  static constexpr std::size_t kIgnored = ~std::size_t{0};
+
+  /// The number of the column that each field is, or kIgnored.
+  std::vector<std::size_t> columns{};
+  /// Numbers of the columns that no field is: they become null.
+  std::vector<std::size_t> absent{};
+};
+
+/// Fields by the names of their columns, "" for one that is ignored; no names: all columns in their
+/// order. Columns that are not named can be null.
+[[nodiscard]] ColumnPlan plan_of(const TableSchema& table, std::span<const std::string> names);
+
+/// Plans for each file, whose first line may say it.
+class ColumnPlanner {
+ public:
+  /// `columns`: what --columns has named, or nothing. All of them outlive the planner.
+  ColumnPlanner(const TableSchema& table, const Dialect& dialect, Header header,
+                std::vector<std::string> columns);
+
+  /// The plan for the file that a chunk begins, which loses its header line.
+  [[nodiscard]] std::shared_ptr<const ColumnPlan> begin_file(Chunk& chunk,
+                                                             const std::string& path) const;
+
+ private:
+  void check_order(const std::vector<std::string>& names) const;
+
+  const TableSchema& table_;
+  const Dialect& dialect_;
+  Header header_;
+  std::vector<std::string> columns_;
+};
+
+/// The fields of a chunk's first record, which is taken off. Throws UsageError if it is none.
+[[nodiscard]] std::vector<std::string> take_header(Chunk& chunk, const Dialect& dialect,
+                                                   const std::string& path);
+
+}  // namespace palimpsest::load

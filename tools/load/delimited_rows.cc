@@ -1,0 +1,133 @@
+#include "tools/load/delimited_rows.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "tools/load/batch_writer.h"
+#include "tools/load/record_reader.h"
+
+namespace palimpsest::load {
+namespace {
+
+constexpr std::string_view kEscapedNull = "\\N";
+
+bool is_text(ColumnType type) noexcept {
+  return type == ColumnType::character || type == ColumnType::varchar || type == ColumnType::bytes;
+}
+
+std::string text_of_counts(std::size_t fields, std::size_t expected) {
+  return fmt::format("{} field{}, {} expected", fields, fields == 1 ? "" : "s", expected);
+}
+
+class DelimitedRows : public RowParser {
+ public:
+  DelimitedRows(const TableSchema& table, const Dialect& dialect)
+      : table_(table), dialect_(dialect) {}
+
+  RowBatch parse(PlannedChunk input) override {
+    RowBatch batch;
+    batch.chunk = std::move(input.chunk);
+    BatchWriter writer(table_, batch, size_);
+    RecordReader records(dialect_, batch.chunk.text(), batch.chunk.is_last,
+                         RecordReader::Reads::fields);
+    while (records.next(record_)) {
+      add_record(*input.plan, batch, writer);
+    }
+    batch.skipped_lines = records.skipped_lines();
+    writer.end();
+    return batch;
+  }
+
+ private:
+  void add_record(const ColumnPlan& plan, RowBatch& batch, BatchWriter& writer) {
+    const std::span<Value> values =
+        writer.begin(record_.begin, record_.end, batch.chunk.line + record_.lines_before);
+    if (record_.fault) {
+      writer.end_fault(FaultKind::parse, record_.fault->at, BatchRecord::kNone,
+                       record_.fault->reason, shown(batch));
+      return;
+    }
+    if (!has_as_many_fields(plan.columns.size())) {
+      writer.end_fault(FaultKind::parse, record_.begin, BatchRecord::kNone,
+                       text_of_counts(record_.fields.size(), plan.columns.size()), shown(batch));
+      return;
+    }
+    for (std::size_t i = 0; i < plan.columns.size(); ++i) {
+      const std::size_t column = plan.columns[i];
+      if (column == ColumnPlan::kIgnored) {
+        continue;
+      }
+      const RawField& field = record_.fields[i];
+      if (const auto fault = set_value(column, field, batch, writer, values[column])) {
+        const auto at = static_cast<std::size_t>(field.text.data() - batch.chunk.text().data());
+        writer.end_fault(fault->kind, at - (field.quoted ? 1 : 0), column, fault->reason,
+                         field.text);
+        return;
+      }
+    }
+    writer.end_row();
+  }
+
+  /// In tbl a delimiter may also stand behind the last field.
+  bool has_as_many_fields(std::size_t expected) {
+    if (dialect_.format == Format::tbl && record_.fields.size() == expected + 1 &&
+        record_.fields.back().text.empty()) {
+      record_.fields.pop_back();
+    }
+    return record_.fields.size() == expected;
+  }
+
+  [[nodiscard]] std::string_view shown(const RowBatch& batch) const {
+    std::string_view text = batch.chunk.text().substr(record_.begin, record_.end - record_.begin);
+    for (const char end : {'\n', '\r'}) {
+      text.remove_suffix(text.ends_with(end) ? 1 : 0);
+    }
+    return text;
+  }
+
+  /// Whether a field is the dialect's way to say nothing.
+  [[nodiscard]] bool is_null(const RawField& field, const DataType& type) const noexcept {
+    if (field.quoted) {
+      return false;
+    }
+    switch (dialect_.null_rule) {
+      case NullRule::text: return field.text == dialect_.null_text;
+      case NullRule::empty: return field.text.empty() && (type.nullable || !is_text(type.type));
+      case NullRule::escaped: break;
+    }
+    return field.text == kEscapedNull || (field.text.empty() && !is_text(type.type));
+  }
+
+  std::optional<ValueFault> set_value(std::size_t column, const RawField& field, RowBatch& batch,
+                                      BatchWriter& writer, Value& value) const {
+    const DataType& type = table_.columns[column].type;
+    if (is_null(field, type)) {
+      return type.nullable ? std::nullopt : std::optional(null_fault());
+    }
+    std::string_view text = field.text;
+    if (field.escaped) {
+      const Unescaped meant = unescape(dialect_, field, batch.arena.take(field.text.size()).data());
+      if (!meant.reason.empty()) {
+        return ValueFault{.kind = FaultKind::parse, .reason = std::string(meant.reason)};
+      }
+      text = meant.text;
+    }
+    // Empty bytes, where they are no NULL, need no \x.
+    const bool is_raw = type.type == ColumnType::bytes && text.empty() && !field.quoted;
+    return writer.parse(column, text, is_raw ? BytesText::raw : dialect_.bytes, value);
+  }
+
+  const TableSchema& table_;
+  const Dialect& dialect_;
+  RawRecord record_{};
+  BatchSize size_{};
+};
+
+}  // namespace
+
+std::unique_ptr<RowParser> make_delimited_rows(const TableSchema& table, const Dialect& dialect) {
+  return std::make_unique<DelimitedRows>(table, dialect);
+}
+
+}  // namespace palimpsest::load

@@ -1,0 +1,29 @@
+// A dump: the rows of a table as text, in the order of their keys, all as of one moment.
+//
+// Failure: Error, UsageError, Interrupted; what has been written by then stays.
+// Thread-safety: a dump is one call.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tools/load/dialect.h"
+
+namespace palimpsest::load {
+
+struct DumpOptions {
+  std::filesystem::path database{};
+  std::string table{};
+  Dialect dialect{};
+  bool header = true;
+  std::vector<std::string> columns{};  ///< empty: all, in their order
+  bool schema_only = false;            ///< the schema as text, and no rows
+};
+
+/// Returns how many rows were written.
+std::uint64_t run_dump(const DumpOptions& options, std::FILE* out);
+
+}  // namespace palimpsest::load

@@ -1,0 +1,115 @@
+#include "tools/load/fault_report.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest::load {
+namespace {
+
+constexpr double kPercentMax = 100;
+
+[[noreturn]] void refuse(const std::string& path, int error) {
+  throw Error(ErrorCode::io_error, fmt::format("{}: it cannot be written: {}", path,
+                                               std::generic_category().message(error)));
+}
+
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number number{};
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && rest == text.data() + text.size() ? std::optional(number)
+                                                                   : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FaultLimit> FaultLimit::parse(std::string_view text) {
+  if (text.ends_with('%')) {
+    text.remove_suffix(1);
+    const auto percent = number_of<double>(text);
+    if (!percent || !(*percent >= 0 && *percent <= kPercentMax)) {
+      return std::nullopt;
+    }
+    return FaultLimit{.percent = percent};
+  }
+  const auto count = number_of<std::uint64_t>(text);
+  return count ? std::optional(FaultLimit{.count = *count}) : std::nullopt;
+}
+
+FaultReport::FaultReport(FaultReportOptions options)
+    : options_(std::move(options)),
+      reject_file_(make_file(options_.reject_file)),
+      reject_log_(make_file(options_.reject_log)) {}
+
+FaultReport::File FaultReport::make_file(const std::string& path) {
+  File file(path.empty() ? nullptr : std::fopen(path.c_str(), "wbe"), std::fclose);
+  if (!path.empty() && file == nullptr) {
+    refuse(path, errno);
+  }
+  return file;
+}
+
+void FaultReport::write(const File& file, std::string_view text, const std::string& path) {
+  if (file != nullptr && std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) {
+    refuse(path, errno);
+  }
+}
+
+void FaultReport::close(File& file, const std::string& path) {
+  if (std::FILE* const closing = file.release(); closing != nullptr && std::fclose(closing) != 0) {
+    refuse(path, errno);
+  }
+}
+
+void FaultReport::add(const Fault& fault, std::string_view record) {
+  if (count_ == 0) {
+    write(reject_file_, options_.header, options_.reject_file);
+  }
+  reject(record);
+  if (count_ < options_.shown_max || reject_log_ != nullptr) {
+    const std::string message = fault.text() + "\n";
+    write(reject_log_, message, options_.reject_log);
+    if (count_ < options_.shown_max) {
+      fmt::print(stderr, "{}", message);
+    }
+  }
+  ++count_;
+  ++by_kind_[static_cast<std::size_t>(fault.kind) - 1];
+  if (count_ == options_.shown_max + 1 && options_.shown_max != 0) {
+    fmt::print(stderr, "more errors are not shown{}\n",
+               options_.reject_log.empty() ? "; --reject-log FILE takes all of them" : "");
+  }
+}
+
+/// The last record of a file may lack its newline.
+void FaultReport::reject(std::string_view record) {
+  write(reject_file_, record, options_.reject_file);
+  if (!record.ends_with('\n')) {
+    write(reject_file_, "\n", options_.reject_file);
+  }
+}
+
+bool FaultReport::is_over() const noexcept {
+  return !options_.limit.percent && count_ > options_.limit.count;
+}
+
+bool FaultReport::is_over(std::uint64_t records) const noexcept {
+  if (!options_.limit.percent) {
+    return is_over();
+  }
+  return static_cast<double>(count_) * kPercentMax >
+         static_cast<double>(records) * *options_.limit.percent;
+}
+
+void FaultReport::finish() {
+  close(reject_file_, options_.reject_file);
+  close(reject_log_, options_.reject_log);
+}
+
+}  // namespace palimpsest::load

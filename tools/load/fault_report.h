@@ -1,0 +1,70 @@
+// What becomes of bad records: they are counted, shown, written down, and too many of them end the
+// load.
+//
+// Thread-safety: belongs to one thread. Failure: Error io_error if a file cannot be written.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tools/load/fault.h"
+
+namespace palimpsest::load {
+
+/// How many bad records a load goes on with.
+struct FaultLimit {
+  std::uint64_t count = 0;
+  std::optional<double> percent{};  ///< of all records, judged at the end; in place of `count`
+
+  /// "10", "0.5%"; nothing if it is neither.
+  [[nodiscard]] static std::optional<FaultLimit> parse(std::string_view text);
+};
+
+struct FaultReportOptions {
+  FaultLimit limit{};
+  std::string reject_file{};     ///< for the records as they are; empty: none
+  std::string reject_log{};      ///< for the messages; empty: none
+  std::string header{};          ///< what the reject file begins with, if there are records in it
+  std::uint64_t shown_max = 20;  ///< messages on stderr
+};
+
+class FaultReport {
+ public:
+  /// Makes the files, empty ones.
+  explicit FaultReport(FaultReportOptions options);
+
+  /// `record` as it stands in its file.
+  void add(const Fault& fault, std::string_view record);
+  /// Whether there are more than the limit, of a load that has not ended.
+  [[nodiscard]] bool is_over() const noexcept;
+  /// Whether there are more than the limit, of a load that has ended.
+  [[nodiscard]] bool is_over(std::uint64_t records) const noexcept;
+
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  [[nodiscard]] std::uint64_t count(FaultKind kind) const noexcept {
+    return by_kind_[static_cast<std::size_t>(kind) - 1];
+  }
+  /// Everything is in the files.
+  void finish();
+
+ private:
+  using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+  [[nodiscard]] static File make_file(const std::string& path);
+  static void write(const File& file, std::string_view text, const std::string& path);
+  static void close(File& file, const std::string& path);
+  void reject(std::string_view record);
+
+  FaultReportOptions options_;
+  File reject_file_;
+  File reject_log_;
+  std::uint64_t count_ = 0;
+  std::array<std::uint64_t, kFaultKinds.size()> by_kind_{};
+};
+
+}  // namespace palimpsest::load

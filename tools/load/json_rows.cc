@@ -1,0 +1,282 @@
+#include "tools/load/json_rows.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "tools/load/batch_writer.h"
+#include "tools/load/record_reader.h"
+
+namespace palimpsest::load {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+bool is_digit(char byte) noexcept {
+  return byte >= '0' && byte <= '9';
+}
+
+/// Takes the digits off that a text begins with; false if there are none.
+bool take_digits(std::string_view& text) noexcept {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  text.remove_prefix(digits);
+  return digits != 0;
+}
+
+/// Whether a token is a number of JSON: the library hands out what stands there.
+bool is_number(std::string_view token) noexcept {
+  token.remove_prefix(token.starts_with('-') ? 1 : 0);
+  const bool leading_zero = token.size() > 1 && token[0] == '0' && is_digit(token[1]);
+  if (leading_zero || !take_digits(token)) {
+    return false;
+  }
+  if (token.starts_with('.')) {
+    token.remove_prefix(1);
+    if (!take_digits(token)) {
+      return false;
+    }
+  }
+  if (token.starts_with('e') || token.starts_with('E')) {
+    token.remove_prefix(1);
+    token.remove_prefix(token.starts_with('+') || token.starts_with('-') ? 1 : 0);
+    return take_digits(token) && token.empty();
+  }
+  return token.empty();
+}
+
+bool holds_numbers(ColumnType type) noexcept {
+  return type >= ColumnType::int8 && type <= ColumnType::decimal;
+}
+
+std::string_view without_space(std::string_view token) noexcept {
+  return token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
+}
+
+/// What is wrong with a record, and where.
+struct JsonFault {
+  FaultKind kind = FaultKind::parse;
+  std::string reason{};
+  std::size_t column = BatchRecord::kNone;
+  std::string value{};
+};
+
+using Fault = std::optional<JsonFault>;
+
+Fault parse_fault(std::string reason) {
+  return JsonFault{.reason = std::move(reason)};
+}
+
+Fault parse_fault(simdjson::error_code error) {
+  return parse_fault(fmt::format("no JSON object: {}", simdjson::error_message(error)));
+}
+
+Fault type_fault(std::string reason) {
+  return JsonFault{.kind = FaultKind::type, .reason = std::move(reason)};
+}
+
+class JsonRows : public RowParser {
+ public:
+  JsonRows(const TableSchema& table, const Dialect& dialect)
+      : table_(table), dialect_(dialect), is_set_(table.columns.size()) {}
+
+  RowBatch parse(PlannedChunk input) override {
+    RowBatch batch;
+    batch.chunk = std::move(input.chunk);
+    BatchWriter writer(table_, batch, size_);
+    RecordReader lines(dialect_, batch.chunk.text(), batch.chunk.is_last,
+                       RecordReader::Reads::ends);
+    RawRecord record;
+    while (lines.next(record)) {
+      const std::span<Value> values =
+          writer.begin(record.begin, record.end, batch.chunk.line + record.lines_before);
+      at_ = record.begin;
+      if (const Fault fault = add_object(record, batch, writer, values)) {
+        const std::string_view line =
+            batch.chunk.text().substr(record.begin, record.end - record.begin);
+        const std::string_view shown = fault->column == BatchRecord::kNone && fault->value.empty()
+                                           ? without_space(line)
+                                           : std::string_view(fault->value);
+        writer.end_fault(fault->kind, std::clamp(at_, record.begin, record.end - 1), fault->column,
+                         fault->reason, shown);
+      } else {
+        writer.end_row();
+      }
+    }
+    batch.skipped_lines = lines.skipped_lines();
+    writer.end();
+    return batch;
+  }
+
+ private:
+  Fault add_object(const RawRecord& record, RowBatch& batch, BatchWriter& writer,
+                   std::span<Value> values) {
+    const char* const text = batch.chunk.memory.get();
+    const std::size_t bytes = record.end - record.begin;
+    const std::size_t readable = batch.chunk.bytes - record.begin + Chunk::kPaddingBytes;
+    ondemand::document document;
+    if (const auto error = parser_.iterate(text + record.begin, bytes, readable).get(document)) {
+      return parse_fault(error);
+    }
+    ondemand::object object;
+    if (const auto error = document.get_object().get(object)) {
+      return parse_fault(error);
+    }
+    std::fill(is_set_.begin(), is_set_.end(), false);
+    next_ = 0;
+    for (auto member : object) {
+      ondemand::field field;
+      if (const auto error = std::move(member).get(field)) {
+        return parse_fault(error);
+      }
+      if (Fault fault = add_member(field, batch, writer, values)) {
+        return fault;
+      }
+    }
+    if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
+      return parse_fault("something follows the object");
+    }
+    return absent_columns();
+  }
+
+  Fault absent_columns() const {
+    for (std::size_t column = 0; column < is_set_.size(); ++column) {
+      if (!is_set_[column] && !table_.columns[column].type.nullable) {
+        return JsonFault{.kind = FaultKind::null,
+                         .reason = "the object has no such member, and the column is never null",
+                         .column = column};
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Members mostly stand in the order of the columns.
+  std::optional<std::size_t> find_column(std::string_view name) {
+    if (next_ < table_.columns.size() && table_.columns[next_].name == name) {
+      return next_++;
+    }
+    const auto found = table_.find_column(name);
+    next_ = found ? *found + 1 : next_;
+    return found;
+  }
+
+  Fault add_member(ondemand::field& field, RowBatch& batch, BatchWriter& writer,
+                   std::span<Value> values) {
+    const std::string_view token = field.value().raw_json_token();
+    at_ = static_cast<std::size_t>(token.data() - batch.chunk.memory.get());
+    std::string_view name;
+    if (const auto error = field.unescaped_key().get(name)) {
+      return parse_fault(error);
+    }
+    const auto column = find_column(name);
+    if (!column) {
+      return JsonFault{.reason = fmt::format("table {} has no column {}", in_quotes(table_.name),
+                                             in_quotes(name)),
+                       .value = std::string(name)};
+    }
+    if (is_set_[*column]) {
+      return JsonFault{.reason = "the member is there twice", .value = std::string(name)};
+    }
+    is_set_[*column] = true;
+    Fault fault = set_value(*column, field.value(), batch, writer, values[*column]);
+    if (fault) {
+      fault->column = *column;
+      fault->value = fault->value.empty() ? std::string(without_space(token)) : fault->value;
+    }
+    return fault;
+  }
+
+  Fault set_value(std::size_t column, ondemand::value& value, RowBatch& batch, BatchWriter& writer,
+                  Value& into) {
+    const DataType& type = table_.columns[column].type;
+    ondemand::json_type kind{};
+    if (const auto error = value.type().get(kind)) {
+      return parse_fault(error);
+    }
+    switch (kind) {
+      case ondemand::json_type::null: return set_null(type, value);
+      case ondemand::json_type::boolean: return set_boolean(type, value, into);
+      case ondemand::json_type::number: return set_number(column, value, writer, into);
+      case ondemand::json_type::string: return set_string(column, value, batch, writer, into);
+      case ondemand::json_type::array:
+      case ondemand::json_type::object: break;
+    }
+    return type_fault("an array or an object is no value of a column");
+  }
+
+  static Fault set_null(const DataType& type, ondemand::value& value) {
+    bool is_null = false;
+    if (const auto error = value.is_null().get(is_null)) {
+      return parse_fault(error);
+    }
+    if (!is_null) {
+      return parse_fault("no JSON object: neither null nor anything else");
+    }
+    if (!type.nullable) {
+      ValueFault fault = null_fault();
+      return JsonFault{.kind = fault.kind, .reason = std::move(fault.reason)};
+    }
+    return std::nullopt;
+  }
+
+  static Fault set_boolean(const DataType& type, ondemand::value& value, Value& into) {
+    bool boolean = false;
+    if (const auto error = value.get_bool().get(boolean)) {
+      return parse_fault(error);
+    }
+    if (type.type != ColumnType::boolean) {
+      return type_fault("true and false are values of bool columns only");
+    }
+    into = boolean;
+    return std::nullopt;
+  }
+
+  Fault set_number(std::size_t column, ondemand::value& value, BatchWriter& writer,
+                   Value& into) const {
+    const std::string_view number = without_space(value.raw_json_token());
+    if (!is_number(number)) {
+      return parse_fault("no JSON object: a number that is none");
+    }
+    if (!holds_numbers(table_.columns[column].type.type)) {
+      return type_fault("a number in a column that holds none");
+    }
+    return of(writer.parse(column, number, dialect_.bytes, into));
+  }
+
+  Fault set_string(std::size_t column, ondemand::value& value, RowBatch& batch, BatchWriter& writer,
+                   Value& into) const {
+    std::string_view string;
+    if (const auto error = value.get_string().get(string)) {
+      return parse_fault(error);
+    }
+    // The parser's memory is used again for the next line.
+    Fault fault = of(writer.parse(column, batch.arena.copy(string), dialect_.bytes, into));
+    if (fault) {
+      fault->value = string;
+    }
+    return fault;
+  }
+
+  static Fault of(std::optional<ValueFault> fault) {
+    return fault ? Fault(JsonFault{.kind = fault->kind, .reason = std::move(fault->reason)})
+                 : std::nullopt;
+  }
+
+  const TableSchema& table_;
+  const Dialect& dialect_;
+  ondemand::parser parser_{};
+  BatchSize size_{};
+  std::vector<bool> is_set_;
+  std::size_t next_ = 0;  ///< the column that the next member is expected to be
+  std::size_t at_ = 0;    ///< in the chunk, of what is looked at
+};
+
+}  // namespace
+
+std::unique_ptr<RowParser> make_json_rows(const TableSchema& table, const Dialect& dialect) {
+  return std::make_unique<JsonRows>(table, dialect);
+}
+
+}  // namespace palimpsest::load

@@ -1,0 +1,273 @@
+#include "tools/load/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "palimpsest/database.h"
+#include "palimpsest/error.h"
+
+#include "tools/load/byte_source.h"
+#include "tools/load/chunk_reader.h"
+#include "tools/load/interrupt.h"
+#include "tools/load/parse_pipeline.h"
+#include "tools/load/record_reader.h"
+#include "tools/load/schema_guess.h"
+#include "tools/load/schema_text.h"
+#include "tools/load/transaction_sink.h"
+#include "tools/load/usage_error.h"
+
+namespace palimpsest::load {
+namespace {
+
+/// Rows between two looks at whether the process is to stop.
+constexpr std::uint64_t kInterruptRows = 1024;
+
+/// Takes every row: what a dry run writes to.
+class NoSink : public RowSink {
+ public:
+  Put put(std::span<const Value>) override { return {.result = PutResult::added}; }
+  void finish() override {}
+};
+
+std::optional<Database> open_if_there(const std::filesystem::path& path) {
+  try {
+    return Database::open(path, {.create_if_missing = false});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
+
+/// The first line of the first file as it stands there.
+std::string header_text(ChunkReader& reader, const Dialect& dialect) {
+  const Chunk* const first = reader.look_ahead();
+  RecordReader records(dialect, first->text(), first->is_last, RecordReader::Reads::ends);
+  RawRecord record;
+  return records.next(record)
+             ? std::string(first->text().substr(record.begin, record.end - record.begin))
+             : std::string();
+}
+
+class Load {
+ public:
+  Load(const LoadOptions& options, Counters& counters)
+      : options_(options),
+        counters_(counters),
+        reader_(options.files, options.dialect, counters.bytes_taken,
+                options.infer ? ChunkReader::kSampleBytes : ChunkReader::kChunkBytes) {}
+
+  LoadResult run(const std::function<void(const std::string&)>& chosen) {
+    const auto begin = std::chrono::steady_clock::now();
+    check_files();
+    find_table(chosen);
+    const ColumnPlanner planner(definition_.table, options_.dialect, options_.header,
+                                options_.columns);
+    if (options_.header == Header::off) {
+      static_cast<void>(plan_of(definition_.table, options_.columns));
+    }
+    FaultReportOptions faults = options_.faults;
+    faults.header = options_.header == Header::off ? "" : header_text(reader_, options_.dialect);
+    report_ = std::make_unique<FaultReport>(std::move(faults));
+    put_rows(planner);
+    report_->finish();
+    close();
+    summarize();
+    result_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return std::move(result_);
+  }
+
+ private:
+  void check_files() {
+    const auto inputs = std::ranges::count(options_.files, kStandardInput);
+    if (inputs > 1) {
+      throw UsageError("standard input is named twice");
+    }
+    std::uint64_t total = 0;
+    for (const std::string& file : options_.files) {
+      check_not_written(file);
+      const auto bytes = file_bytes(file);
+      if (!bytes && file != kStandardInput && !std::filesystem::exists(file)) {
+        throw Error(ErrorCode::not_found, fmt::format("{}: there is no such file", file));
+      }
+      total += bytes.value_or(0);
+    }
+    counters_.bytes_total = inputs == 0 ? total : 0;
+    static_cast<void>(reader_.look_ahead());  // the first file can be read
+  }
+
+  void check_not_written(const std::string& file) const {
+    for (const std::string& written : {options_.faults.reject_file, options_.faults.reject_log}) {
+      std::error_code none;
+      if (!written.empty() && std::filesystem::equivalent(file, written, none)) {
+        throw UsageError(fmt::format("{} would be read and written", file));
+      }
+    }
+  }
+
+  void find_table(const std::function<void(const std::string&)>& chosen) {
+    if (options_.schema) {
+      definition_ = parse_schema(*options_.schema, options_.table);
+    }
+    database_ = open_if_there(options_.database);
+    const auto table = database_ ? database_->find_table(options_.table) : std::nullopt;
+    if (table) {
+      take_definition(*table);
+      return;
+    }
+    result_.made_table = true;
+    if (options_.infer) {
+      definition_ = guess_schema(*reader_.look_ahead(), options_.dialect, options_.files.front(),
+                                 {.table = options_.table,
+                                  .header = options_.header,
+                                  .columns = options_.columns,
+                                  .key = options_.primary_key});
+      chosen(text_of(definition_));
+    } else if (!options_.schema) {
+      throw UsageError(
+          fmt::format("there is no table {}: --schema, --schema-file or --infer say "
+                      "what it is to be",
+                      in_quotes(options_.table)));
+    }
+    if (!database_ && !options_.dry_run) {
+      database_ = Database::open(options_.database);
+    }
+  }
+
+  /// Of a table that is there.
+  void take_definition(const Table& table) {
+    const TableText own{.table = table.schema(), .indexes = table.indexes()};
+    if (options_.infer) {
+      throw UsageError(fmt::format("table {} is there, its schema is not chosen: {}",
+                                   in_quotes(options_.table), text_of(own)));
+    }
+    if (options_.schema && !is_described(own)) {
+      throw UsageError(fmt::format("table {} is there with another schema: {}",
+                                   in_quotes(options_.table), text_of(own)));
+    }
+    definition_ = own;
+  }
+
+  /// By a schema that was given; it may leave out the indexes.
+  [[nodiscard]] bool is_described(TableText own) const {
+    TableText given = definition_;
+    std::ranges::sort(given.indexes, {}, &IndexSchema::name);
+    std::ranges::sort(own.indexes, {}, &IndexSchema::name);
+    return given.table == own.table && (given.indexes.empty() || given.indexes == own.indexes);
+  }
+
+  [[nodiscard]] std::unique_ptr<RowSink> make_sink() {
+    if (options_.dry_run) {
+      return std::make_unique<NoSink>();
+    }
+    return std::make_unique<TransactionSink>(*database_, definition_, result_.made_table,
+                                             options_.on_duplicate);
+  }
+
+  /// Leaves nothing behind if it throws, or if there are too many faults.
+  void put_rows(const ColumnPlanner& planner) {
+    std::unique_ptr<RowSink> sink = make_sink();
+    counters_.phase = Phase::rows;
+    try {
+      put_batches(planner, *sink);
+      result_.too_many_faults = result_.too_many_faults || report_->is_over(result_.records);
+      if (!result_.too_many_faults) {
+        stop_if_interrupted();
+        counters_.phase = Phase::commit;
+        sink->finish();
+        return;
+      }
+    } catch (...) {
+      counters_.phase = Phase::undoing;
+      sink.reset();
+      throw;
+    }
+    counters_.phase = Phase::undoing;
+  }
+
+  void put_batches(const ColumnPlanner& planner, RowSink& sink) {
+    const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
+    ParsePipeline pipeline(reader_, planner, definition_.table, options_.dialect,
+                           options_.threads != 0 ? options_.threads : processors);
+    while (const std::optional<RowBatch> batch = pipeline.next()) {
+      result_.skipped_lines += batch->skipped_lines;
+      for (const BatchRecord& record : batch->records) {
+        if (++result_.records % kInterruptRows == 0) {
+          stop_if_interrupted();
+        }
+        put(*batch, record, sink);
+        if (report_->is_over()) {
+          result_.too_many_faults = true;
+          return;
+        }
+      }
+      counters_.rows = result_.records;
+    }
+  }
+
+  void put(const RowBatch& batch, const BatchRecord& record, RowSink& sink) {
+    if (record.fault != BatchRecord::kNone) {
+      add(batch.faults[record.fault], batch, record);
+      return;
+    }
+    Put put = sink.put(batch.row(record.row));
+    switch (put.result) {
+      case PutResult::added: ++result_.added; return;
+      case PutResult::replaced: ++result_.replaced; return;
+      case PutResult::skipped: ++result_.skipped; return;
+      case PutResult::refused: break;
+    }
+    put.fault.at = batch.position(record, record.begin);
+    add(std::move(put.fault), batch, record);
+  }
+
+  void add(Fault fault, const RowBatch& batch, const BatchRecord& record) {
+    fault.at.file = options_.files[batch.chunk.file];
+    report_->add(fault, batch.text(record));
+    counters_.faults = report_->count();
+  }
+
+  void close() {
+    counters_.phase = Phase::closing;
+    if (database_) {
+      database_->close();
+    }
+  }
+
+  void summarize() {
+    if (result_.too_many_faults) {
+      result_.added = result_.replaced = result_.skipped = 0;
+    }
+    result_.dry_run = options_.dry_run;
+    result_.schema = text_of(definition_);
+    result_.bytes = counters_.bytes_taken;
+    result_.faults = report_->count();
+    for (const FaultKind kind : kFaultKinds) {
+      result_.faults_by_kind[static_cast<std::size_t>(kind) - 1] = report_->count(kind);
+    }
+  }
+
+  const LoadOptions& options_;
+  Counters& counters_;
+  ChunkReader reader_;
+  std::optional<Database> database_{};
+  TableText definition_{};
+  std::unique_ptr<FaultReport> report_{};
+  LoadResult result_{};
+};
+
+}  // namespace
+
+LoadResult run_load(const LoadOptions& options, Counters& counters,
+                    const std::function<void(const std::string& schema)>& chosen) {
+  return Load(options, counters).run(chosen);
+}
+
+}  // namespace palimpsest::load

@@ -1,0 +1,65 @@
+// A load: files become rows of a table, all of them or none.
+//
+// The input is read and judged in parallel (parse_pipeline.h), put into the table in its own order
+// (row_sink.h), and its bad records are reported (fault_report.h). Whatever ends a load before its
+// commit leaves the table, its indexes and the list of tables as they were.
+// Failure: UsageError before anything has been touched, or for a header that does not fit; Error;
+//          Interrupted. Too many bad records are a result.
+// Thread-safety: a load is one call; its counters may be read meanwhile.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/load/column_plan.h"
+#include "tools/load/dialect.h"
+#include "tools/load/fault_report.h"
+#include "tools/load/progress.h"
+#include "tools/load/row_sink.h"
+
+namespace palimpsest::load {
+
+struct LoadOptions {
+  std::filesystem::path database{};  ///< a directory; made if it is not there
+  std::string table{};
+  std::vector<std::string> files{};  ///< "-" is standard input; read in this order
+  std::optional<std::string>
+      schema{};        ///< schema_text.h; of a table that exists it must be its own
+  bool infer = false;  ///< the schema is chosen by the first file's beginning
+  std::vector<std::string> primary_key{};  ///< of a schema that is chosen; empty: chosen, too
+  Dialect dialect{};
+  Header header = Header::off;
+  std::vector<std::string> columns{};  ///< which field is which column; empty: all, in their order
+  FaultReportOptions faults{};
+  OnDuplicate on_duplicate = OnDuplicate::error;
+  bool dry_run = false;  ///< everything is read and judged but duplicates, and nothing is written
+  std::size_t threads = 0;  ///< that parse; 0: one for each processor
+};
+
+struct LoadResult {
+  bool too_many_faults = false;  ///< and so no row counts
+  bool dry_run = false;
+  bool made_table = false;
+  std::string schema{};  ///< of the table; palimpsest load and parse_schema() read it
+  std::uint64_t records = 0;
+  std::uint64_t added = 0;
+  std::uint64_t replaced = 0;
+  std::uint64_t skipped = 0;        ///< duplicates, as asked for
+  std::uint64_t skipped_lines = 0;  ///< comments and blank lines, as asked for
+  std::uint64_t bytes = 0;          ///< of the files, compressed or not
+  std::uint64_t faults = 0;
+  std::array<std::uint64_t, kFaultKinds.size()> faults_by_kind{};
+  double seconds = 0;
+};
+
+/// `chosen` is called with the text of a schema that was inferred, before any row is loaded.
+[[nodiscard]] LoadResult run_load(const LoadOptions& options, Counters& counters,
+                                  const std::function<void(const std::string& schema)>& chosen);
+
+}  // namespace palimpsest::load

@@ -1,0 +1,116 @@
+#include "tools/load/parse_pipeline.h"
+
+#include <chrono>
+#include <utility>
+
+#include "tools/load/interrupt.h"
+
+namespace palimpsest::load {
+namespace {
+
+/// Chunks in memory for each thread.
+constexpr std::uint64_t kChunksPerThread = 6;
+constexpr std::chrono::milliseconds kInterruptInterval{100};
+
+}  // namespace
+
+ParsePipeline::ParsePipeline(ChunkReader& reader, const ColumnPlanner& planner,
+                             const TableSchema& table, const Dialect& dialect, std::size_t threads)
+    : reader_(reader), planner_(planner), ahead_max_(kChunksPerThread * threads) {
+  for (std::size_t i = 0; i < threads; ++i) {
+    parsers_.push_back(RowParser::make(table, dialect));
+  }
+  for (const auto& parser : parsers_) {
+    threads_.emplace_back([this, &parser] { work(*parser); });
+  }
+}
+
+ParsePipeline::~ParsePipeline() {
+  {
+    const std::lock_guard turn(turn_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
+
+std::optional<RowBatch> ParsePipeline::next() {
+  std::unique_lock turn(turn_);
+  for (;;) {
+    stop_if_interrupted();
+    if (const auto found = parsed_.find(handed_out_); found != parsed_.end()) {
+      RowBatch batch = std::move(found->second);
+      parsed_.erase(found);
+      ++handed_out_;
+      changed_.notify_all();
+      return batch;
+    }
+    if (end_ == handed_out_) {
+      if (failure_ != nullptr) {
+        std::rethrow_exception(failure_);
+      }
+      return std::nullopt;
+    }
+    changed_.wait_for(turn, kInterruptInterval);
+  }
+}
+
+void ParsePipeline::work(RowParser& parser) {
+  while (may_go_on()) {
+    std::optional<Numbered> taken = take();
+    if (!taken) {
+      return;
+    }
+    try {
+      RowBatch batch = parser.parse(std::move(taken->input));
+      const std::lock_guard turn(turn_);
+      parsed_.emplace(taken->number, std::move(batch));
+    } catch (...) {  // memory has run out
+      end_at(taken->number, std::current_exception());
+    }
+    changed_.notify_all();
+  }
+}
+
+/// Waits until the caller is not too far behind; false if there is nothing more to do.
+bool ParsePipeline::may_go_on() {
+  std::unique_lock turn(turn_);
+  changed_.wait(turn, [&] { return stopped_ || end_.has_value() || parsed_.size() < ahead_max_; });
+  return !stopped_ && !end_.has_value();
+}
+
+/// The next chunk; nothing if there is none, or reading has failed.
+std::optional<ParsePipeline::Numbered> ParsePipeline::take() {
+  const std::lock_guard reading(reading_);
+  if (at_end_) {
+    return std::nullopt;
+  }
+  try {
+    if (std::optional<Chunk> chunk = reader_.next()) {
+      if (chunk->is_first) {
+        plan_ = planner_.begin_file(*chunk, reader_.paths()[chunk->file]);
+      }
+      return Numbered{.number = taken_++, .input = {.chunk = std::move(*chunk), .plan = plan_}};
+    }
+    end_at(taken_, nullptr);
+  } catch (...) {
+    end_at(taken_, std::current_exception());
+  }
+  at_end_ = true;
+  return std::nullopt;
+}
+
+void ParsePipeline::end_at(std::uint64_t number, std::exception_ptr failure) {
+  {
+    const std::lock_guard turn(turn_);
+    if (!end_ || number < *end_) {
+      end_ = number;
+      failure_ = std::move(failure);
+    }
+  }
+  changed_.notify_all();
+}
+
+}  // namespace palimpsest::load

@@ -1,0 +1,100 @@
+// `palimpsest dump DB TABLE`: the rows of a table as text that `palimpsest load` reads.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "palimpsest/error.h"
+
+#include "tools/load/dump.h"
+#include "tools/load/interrupt.h"
+#include "tools/load/schema_text.h"
+#include "tools/load/usage_error.h"
+#include "tools/palimpsest/command.h"
+#include "tools/palimpsest/dialect_flags.h"
+
+namespace palimpsest::tools {
+namespace {
+
+struct DumpFlags {
+  std::string directory{};
+  std::string table{};
+  std::string output{};
+  DialectFlags dialect{};
+  std::string header = "on";
+  std::string columns{};
+  bool schema = false;
+};
+
+[[noreturn]] void refuse(const std::string& path) {
+  throw Error(ErrorCode::io_error, fmt::format("{}: it cannot be written: {}", path,
+                                               std::generic_category().message(errno)));
+}
+
+void dump_rows(const DumpFlags& flags) {
+  load::DumpOptions options{.database = flags.directory,
+                            .table = flags.table,
+                            .dialect = flags.dialect.dialect(flags.output),
+                            .header = flags.header == "on",
+                            .schema_only = flags.schema};
+  if (!flags.columns.empty()) {
+    options.columns = load::parse_names(flags.columns);
+  }
+  if (flags.output.empty()) {
+    run_dump(options, stdout);
+    return;
+  }
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(flags.output.c_str(), "wbe"),
+                                                       std::fclose);
+  if (file == nullptr) {
+    refuse(flags.output);
+  }
+  run_dump(options, file.get());
+  if (std::fclose(file.release()) != 0) {
+    refuse(flags.output);
+  }
+}
+
+int run(const DumpFlags& flags) {
+  const load::InterruptGuard guard;
+  try {
+    dump_rows(flags);
+    return kOk;
+  } catch (const load::UsageError& error) {
+    fmt::print(stderr, "palimpsest dump: {}\n", error.what());
+    return kUsage;
+  } catch (const load::Interrupted&) {
+    fmt::print(stderr, "palimpsest dump: interrupted\n");
+    return kInterrupted;
+  } catch (const Error& error) {
+    fmt::print(stderr, "palimpsest dump: {}: {}\n", name_of(error.code()), error.what());
+    return kFailed;
+  }
+}
+
+}  // namespace
+
+void add_dump_command(CLI::App& app, Action& chosen) {
+  CLI::App* const command = app.add_subcommand(
+      "dump", "Writes a table's rows, in the order of their keys, as text that load reads.");
+  const auto flags = std::make_shared<DumpFlags>();
+  command->add_option("DB", flags->directory, "the database's directory")->required();
+  command->add_option("TABLE", flags->table, "the table")->required();
+  command->add_option("--output", flags->output, "a file, in place of stdout; made anew");
+  flags->dialect.add_to(*command);
+  command
+      ->add_flag("--header{on}", flags->header,
+                 "the first line names the columns: on (default), or --header=off")
+      ->check(CLI::IsMember({"on", "off"}));
+  command->add_option("--columns", flags->columns, "only these, in this order: a, b");
+  command->add_flag("--schema", flags->schema, "print the schema, as load takes it, and no rows");
+  command->footer(
+      "All rows are those of one moment. load --header reads what dump has written.\n"
+      "Exit codes: 0 done; 1 failed; 2 usage; 130 interrupted.");
+  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+}
+
+}  // namespace palimpsest::tools

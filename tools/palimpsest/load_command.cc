@@ -1,0 +1,232 @@
+// `palimpsest load DB TABLE FILE...`: rows from files into a table, all of them or none.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "tools/load/byte_source.h"
+#include "tools/load/interrupt.h"
+#include "tools/load/load.h"
+#include "tools/load/schema_text.h"
+#include "tools/load/usage_error.h"
+#include "tools/palimpsest/command.h"
+#include "tools/palimpsest/dialect_flags.h"
+#include "tools/palimpsest/load_summary.h"
+
+namespace palimpsest::tools {
+namespace {
+
+struct LoadFlags {
+  std::string directory{};
+  std::string table{};
+  std::vector<std::string> files{};
+  DialectFlags dialect{};
+  std::string schema{};
+  std::string schema_file{};
+  bool infer = false;
+  std::string primary_key{};
+  std::string header = "off";
+  std::string columns{};
+  std::string max_errors = "0";
+  std::string reject_file{};
+  std::string reject_log{};
+  std::string on_duplicate = "error";
+  std::size_t threads = 0;
+  bool dry_run = false;
+  bool quiet = false;
+  std::string progress = "auto";
+  std::string summary{};
+};
+
+std::string text_of_file(const std::string& path) {
+  constexpr std::size_t kPieceBytes = std::size_t{64} << 10U;
+  std::atomic<std::uint64_t> taken = 0;
+  const auto source = load::ByteSource::open(path, taken);
+  std::string text;
+  for (std::size_t read = kPieceBytes; read == kPieceBytes;) {
+    text.resize(text.size() + kPieceBytes);
+    read = source->read(std::span(text).last(kPieceBytes));
+    text.resize(text.size() - kPieceBytes + read);
+  }
+  return text;
+}
+
+load::ProgressMode progress_of(const LoadFlags& flags) {
+  if (flags.quiet || flags.progress == "none") {
+    return load::ProgressMode::none;
+  }
+  if (flags.progress == "json") {
+    return load::ProgressMode::json;
+  }
+  if (flags.progress == "bar") {
+    return load::ProgressMode::bar;
+  }
+  return flags.progress == "lines" ? load::ProgressMode::lines : load::ProgressMode::automatic;
+}
+
+load::Header header_of(const std::string& header) {
+  if (header == "match") {
+    return load::Header::match;
+  }
+  return header == "on" ? load::Header::on : load::Header::off;
+}
+
+load::OnDuplicate on_duplicate_of(const std::string& text) {
+  if (text == "skip") {
+    return load::OnDuplicate::skip;
+  }
+  return text == "replace" ? load::OnDuplicate::replace : load::OnDuplicate::error;
+}
+
+load::LoadOptions options_of(const LoadFlags& flags) {
+  load::LoadOptions options{.database = flags.directory,
+                            .table = flags.table,
+                            .files = flags.files,
+                            .infer = flags.infer,
+                            .dialect = flags.dialect.dialect(flags.files.front()),
+                            .header = header_of(flags.header),
+                            .on_duplicate = on_duplicate_of(flags.on_duplicate),
+                            .dry_run = flags.dry_run,
+                            .threads = flags.threads};
+  if (!flags.schema.empty()) {
+    options.schema = flags.schema;
+  } else if (!flags.schema_file.empty()) {
+    options.schema = text_of_file(flags.schema_file);
+  }
+  if (!flags.columns.empty()) {
+    options.columns = load::parse_names(flags.columns);
+  }
+  if (!flags.primary_key.empty()) {
+    options.primary_key = load::parse_names(flags.primary_key);
+  }
+  const auto limit = load::FaultLimit::parse(flags.max_errors);
+  if (!limit) {
+    throw load::UsageError("--max-errors is a number, or 0 to 100 and a %");
+  }
+  options.faults.limit = *limit;
+  options.faults.reject_file = flags.reject_file;
+  options.faults.reject_log = flags.reject_log;
+  options.faults.shown_max = flags.quiet ? 0 : options.faults.shown_max;
+  return options;
+}
+
+int load_rows(const LoadFlags& flags) {
+  const load::LoadOptions options = options_of(flags);
+  const bool is_json = flags.summary == "json";
+  const bool is_shown = !flags.quiet || !flags.summary.empty();
+  load::Counters counters;
+  load::LoadResult result;
+  {
+    const load::Progress progress(progress_of(flags), counters);
+    result = run_load(options, counters, [&](const std::string& schema) {
+      if (is_shown && !is_json) {
+        fmt::print("schema: {}\n", schema);
+        std::fflush(stdout);
+      }
+    });
+  }
+  if (is_shown) {
+    fmt::print("{}", is_json ? json_summary(options, result) : text_summary(options, result));
+  }
+  if (result.too_many_faults) {
+    fmt::print(stderr, "palimpsest: too many bad records: {}; nothing was loaded\n", result.faults);
+    return kTooManyFaults;
+  }
+  return kOk;
+}
+
+int run(const LoadFlags& flags) {
+  const load::InterruptGuard guard;
+  try {
+    return load_rows(flags);
+  } catch (const load::UsageError& error) {
+    fmt::print(stderr, "palimpsest load: {}\n", error.what());
+    return kUsage;
+  } catch (const load::Interrupted&) {
+    fmt::print(stderr, "palimpsest load: interrupted; nothing was loaded\n");
+    return kInterrupted;
+  } catch (const Error& error) {
+    fmt::print(stderr, "palimpsest load: {}: {}; nothing was loaded\n", name_of(error.code()),
+               error.what());
+    return kFailed;
+  }
+}
+
+void add_input_flags(CLI::App& command, LoadFlags& flags) {
+  command.add_option("DB", flags.directory, "the database's directory; made if it is not there")
+      ->required();
+  command.add_option("TABLE", flags.table, "made if it is not there")->required();
+  command
+      .add_option("FILE", flags.files,
+                  "read in this order, - is standard input; gzip and zstd are recognised")
+      ->required();
+  auto* const schema = command.add_option(
+      "--schema", flags.schema,
+      "the new table: \"id int64 primary key, name varchar(40), amount decimal(12,2),\n"
+      "day date null, index by_day (day)\"");
+  auto* const file = command.add_option("--schema-file", flags.schema_file, "the same in a file");
+  auto* const infer = command.add_flag(
+      "--infer", flags.infer, "choose the new table by the first records, and print its schema");
+  schema->excludes(file)->excludes(infer);
+  file->excludes(infer);
+  command.add_option("--primary-key", flags.primary_key, "with --infer: its columns")->needs(infer);
+  flags.dialect.add_to(command);
+  flags.dialect.add_reading_to(command);
+  command
+      .add_flag("--header{on}", flags.header,
+                "each file begins with a line that is no record; --header=match: it names the\n"
+                "columns that its fields are; --header=off (default)")
+      ->check(CLI::IsMember({"on", "off", "match"}));
+  command.add_option("--columns", flags.columns,
+                     "the columns that fields are, as in a, b; - for a field that is not loaded;\n"
+                     "columns that are not named are null");
+}
+
+void add_outcome_flags(CLI::App& command, LoadFlags& flags) {
+  command.add_option("--max-errors", flags.max_errors,
+                     "go on with so many bad records, or N% of all (default: 0)");
+  command.add_option("--reject-file", flags.reject_file,
+                     "bad records go there as they are, to be loaded again");
+  command.add_option("--reject-log", flags.reject_log, "messages about bad records go there");
+  command
+      .add_option("--on-duplicate", flags.on_duplicate,
+                  "a row whose key is there: error (default), skip, or replace the one there")
+      ->check(CLI::IsMember({"error", "skip", "replace"}));
+  command.add_flag("--dry-run", flags.dry_run,
+                   "read and judge everything but duplicates; write nothing");
+  command.add_option("--threads", flags.threads, "that parse (default: one a processor)")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{256}));
+  command.add_flag("--quiet", flags.quiet,
+                   "no progress, no messages about records, no summary unless --summary asks");
+  command.add_option("--progress", flags.progress, "auto (default), bar, lines, json, none")
+      ->check(CLI::IsMember({"auto", "bar", "lines", "json", "none"}));
+  command.add_option("--summary", flags.summary, "text (default) or json, on stdout")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+}  // namespace
+
+void add_load_command(CLI::App& app, Action& chosen) {
+  CLI::App* const command = app.add_subcommand(
+      "load", "Loads files into a table: all rows, or, if any is bad, none (see --max-errors).");
+  const auto flags = std::make_shared<LoadFlags>();
+  add_input_flags(*command, *flags);
+  add_outcome_flags(*command, *flags);
+  command->footer(
+      "Types: int8 int16 int32 int64 float double decimal(p,s) bool date timestamp char(n)\n"
+      "varchar varchar(n) bytes bytes(n); \"null\" behind a type allows null; \"primary key\", or\n"
+      "\"primary key (a, b)\"; \"index name (c)\", \"unique index name (c)\".\n"
+      "A load is one transaction: what is larger than the log allows for ends with\n"
+      "transaction_too_old or no_space, and the table is as it was.\n"
+      "Exit codes: 0 done; 1 failed; 2 usage; 3 too many bad records; 130 interrupted.");
+  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+}
+
+}  // namespace palimpsest::tools

@@ -1,0 +1,81 @@
+#include "tools/palimpsest/load_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace palimpsest::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kBytesPerMegabyte = 1e6;
+
+std::string_view status_of(const load::LoadResult& result) {
+  if (result.too_many_faults) {
+    return "too_many_errors";
+  }
+  return result.dry_run ? "dry_run" : "done";
+}
+
+std::string text_of_faults(const load::LoadResult& result) {
+  std::string text;
+  for (const load::FaultKind kind : load::kFaultKinds) {
+    const std::uint64_t count = result.faults_by_kind[static_cast<std::size_t>(kind) - 1];
+    if (count != 0) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name_of(kind));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string text_summary(const load::LoadOptions& options, const load::LoadResult& result) {
+  const char* const would = result.dry_run ? "dry run, nothing was written: " : "";
+  std::string text = fmt::format("{}{} rows into table \"{}\"{}", would, result.added,
+                                 options.table, result.made_table ? " (new)" : "");
+  if (result.too_many_faults) {
+    text = fmt::format("nothing loaded into table \"{}\"", options.table);
+  }
+  if (result.replaced != 0) {
+    text += fmt::format(", {} replaced", result.replaced);
+  }
+  if (result.skipped != 0) {
+    text += fmt::format(", {} duplicates skipped", result.skipped);
+  }
+  if (result.skipped_lines != 0) {
+    text += fmt::format(", {} comments and blank lines skipped", result.skipped_lines);
+  }
+  if (result.faults != 0) {
+    text += fmt::format("; {} bad records ({})", result.faults, text_of_faults(result));
+  }
+  const double seconds = std::max(result.seconds, 1e-3);
+  return text + fmt::format("\n{:.1f} MB in {:.2f} s: {:.0f} records/s, {:.1f} MB/s\n",
+                            static_cast<double>(result.bytes) / kBytesPerMegabyte, seconds,
+                            static_cast<double>(result.records) / seconds,
+                            static_cast<double>(result.bytes) / kBytesPerMegabyte / seconds);
+}
+
+std::string json_summary(const load::LoadOptions& options, const load::LoadResult& result) {
+  Json errors = {{"total", result.faults}};
+  for (const load::FaultKind kind : load::kFaultKinds) {
+    errors[std::string(name_of(kind))] = result.faults_by_kind[static_cast<std::size_t>(kind) - 1];
+  }
+  const Json summary = {{"status", status_of(result)},
+                        {"table", options.table},
+                        {"new_table", result.made_table},
+                        {"schema", result.schema},
+                        {"records", result.records},
+                        {"rows_added", result.added},
+                        {"rows_replaced", result.replaced},
+                        {"duplicates_skipped", result.skipped},
+                        {"lines_skipped", result.skipped_lines},
+                        {"errors", errors},
+                        {"bytes", result.bytes},
+                        {"seconds", result.seconds}};
+  return summary.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace palimpsest::tools
