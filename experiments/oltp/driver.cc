@@ -83,7 +83,7 @@ class Run {
                            .tables = workload_.tables,
                            .memory_bytes = options_.memory_bytes,
                            .data_bytes = scale_.data_bytes,
-                           .sessions_max = options_.threads + 1,  // and that of the check
+                           .sessions_max = options_.threads + 2,  // a long reader, the check
                            .isolation = options_.isolation,
                            .durability = options_.durability,
                            .write_conflicts = options_.write_conflicts.value_or(true)};

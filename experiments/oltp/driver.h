@@ -34,6 +34,7 @@ struct Measurement {
   bool engine_counts_data = false;  ///< else it is what its files take, log and all
   std::vector<SeriesRow> series;    ///< an interval each Options::sample
   std::vector<double> commits_by_second;
+  std::optional<LongReaderCounts> long_reader;  ///< if there was one
 };
 
 struct RunResult {

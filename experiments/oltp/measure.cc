@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "experiments/common/mix.h"
 #include "experiments/common/result_json.h"
@@ -21,6 +23,8 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr double kMb = 1e6;
 constexpr std::chrono::seconds kSecond{1};
+/// Of a long reader: seldom enough to take no time from the others.
+constexpr std::chrono::milliseconds kLookInterval{10};
 
 Clock::duration duration_of(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(Seconds(seconds));
@@ -66,7 +70,10 @@ class Measuring {
   }
 
   [[nodiscard]] Measurement run() {
-    Crew crew(options_.threads, [this](Crew& of, std::uint32_t number) { work(of, number); });
+    const std::uint32_t members = options_.threads + (options_.long_reader ? 1 : 0);
+    Crew crew(members, [this](Crew& of, std::uint32_t number) {
+      number == options_.threads ? read_long(of) : work(of, number);
+    });
     start_ = Clock::now();
     arrivals_.start(start_);
     crew.go();
@@ -79,6 +86,7 @@ class Measuring {
     result.total = between(from, to);
     crew.join();
     result.data_bytes_end = data_bytes(to);
+    result.long_reader = long_reader_;
     return result;
   }
 
@@ -88,6 +96,16 @@ class Measuring {
     const auto terminal = bench_.open_terminal(number, seed);
     crew.start_together();
     operate(*terminal, arrivals_, crew.stopping(), mix64(seed), tallies_[number]);
+  }
+
+  void read_long(Crew& crew) {
+    const auto reader = bench_.open_long_reader(workload_.tables.size());
+    crew.start_together();
+    while (!crew.stopping()) {
+      reader->look();
+      std::this_thread::sleep_for(kLookInterval);
+    }
+    long_reader_ = reader->counts();
   }
 
   /// Watches until `length` after `from`, prints a line each second, and keeps in `result`, if
@@ -153,7 +171,8 @@ class Measuring {
   const std::filesystem::path data_;
   ProgressDisplay& display_;
   Arrivals arrivals_;
-  std::deque<WorkerTally> tallies_;  ///< one for each thread
+  std::deque<WorkerTally> tallies_;              ///< one for each thread
+  std::optional<LongReaderCounts> long_reader_;  ///< written by its thread at its end
   Clock::time_point start_{};
 };
 

@@ -38,6 +38,8 @@ DEFINE_string(write_conflicts, kDefaults.write_conflicts,
 DEFINE_double(rate, kDefaults.rate,
               "transactions that arrive each second, of all threads, latency counting from their "
               "arrival; by default a thread starts its next when its last has ended");
+DEFINE_bool(long_reader, kDefaults.long_reader,
+            "beside the threads, keep a transaction open that only reads and never ends");
 DEFINE_int64(sample_ms, kDefaults.sample_ms, "length of an interval of the series, ms");
 DEFINE_string(json, kDefaults.json, "file for the result as JSON; -: standard output");
 DEFINE_string(series, kDefaults.series, "file for the series of intervals, as CSV");
@@ -58,6 +60,7 @@ FlagValues read_flags(std::int64_t scale, const WorkloadOptions& of_workload) {
           .durability = FLAGS_durability,
           .write_conflicts = FLAGS_write_conflicts,
           .rate = FLAGS_rate,
+          .long_reader = FLAGS_long_reader,
           .sample_ms = FLAGS_sample_ms,
           .json = FLAGS_json,
           .series = FLAGS_series,

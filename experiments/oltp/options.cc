@@ -98,7 +98,8 @@ WorkloadOptions options_of_workload(const FlagValues& flags, const WorkloadTrait
 void check_sense(const FlagValues& flags, const WorkloadTraits& workload, const Options& options) {
   const MeaningCheck check(flags.given);
   const bool runs = options.seconds > 0;
-  check.require(runs, {"warmup", "rate", "sample_ms", "series", "durability"}, "with --seconds=0");
+  check.require(runs, {"warmup", "rate", "sample_ms", "series", "durability", "long_reader"},
+                "with --seconds=0");
   for (const WorkloadFlag& flag : workload.flags) {
     check.require(runs, {flag.name.c_str()}, "with --seconds=0");
   }
@@ -109,6 +110,12 @@ void check_sense(const FlagValues& flags, const WorkloadTraits& workload, const 
         fmt::format("--check: under isolation {} only one thread is promised a consistent "
                     "database; --threads={}",
                     name_of(options.isolation), options.threads));
+  }
+  if (options.long_reader && is_weak) {
+    throw UsageError(
+        fmt::format("--long_reader: under isolation {} no transaction keeps seeing "
+                    "one state",
+                    name_of(options.isolation)));
   }
   if (options.seconds * 1000 / static_cast<double>(options.sample.count()) > kIntervalsMax) {
     throw UsageError(fmt::format("--seconds={}: more than {} intervals of --sample_ms={}",
@@ -136,6 +143,7 @@ Options make_options(const FlagValues& flags, const WorkloadTraits& workload,
              engine.durabilities, engine.name);
   options.write_conflicts = write_conflicts(flags, engine);
   options.rate = rate(flags);
+  options.long_reader = flags.long_reader;
   options.sample =
       std::chrono::milliseconds(in_range("sample_ms", flags.sample_ms, 1, kSampleMsMax));
   options.json_file = flags.json;

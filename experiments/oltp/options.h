@@ -48,6 +48,7 @@ struct FlagValues {
   std::string durability;
   std::string write_conflicts = "on";
   double rate = 0;
+  bool long_reader = false;
   std::int64_t sample_ms = 100;
   std::string json;
   std::string series;
@@ -70,6 +71,7 @@ struct Options {
   Durability durability = Durability::async;
   std::optional<bool> write_conflicts;  ///< nothing: the engine has no choice
   std::optional<double> rate;  ///< transactions that arrive each second; nothing: closed loop
+  bool long_reader = false;    ///< a transaction that reads is open all the time (long_reader.h)
   std::chrono::milliseconds sample{};  ///< length of an interval of the series
   std::string json_file;               ///< empty: none; "-": standard output
   std::string series_file;             ///< empty: none

@@ -70,6 +70,10 @@ json workload_json(const Options& options, const Workload& workload, const RunRe
       {"engine_options", options_json(result.engine_options)}};
 }
 
+json long_reader_json(const std::optional<LongReaderCounts>& reader) {
+  return reader ? json{{"looks", reader->looks}, {"restarts", reader->restarts}} : json(nullptr);
+}
+
 /// What was counted in the measured time.
 json measurement_json(const Workload& workload, const Measurement& measured) {
   const Interval& total = measured.total;
@@ -99,7 +103,8 @@ json measurement_json(const Workload& workload, const Measurement& measured) {
                  {"version_bytes_max", number_or_null(measured.maxima.version_bytes)},
                  {"mapping_table_bytes_max", number_or_null(measured.maxima.mapping_table_bytes)},
                  {"orphan_tables_max", number_or_null(measured.maxima.orphan_tables)},
-                 {"rss_bytes_max", measured.maxima.rss_bytes}};
+                 {"rss_bytes_max", measured.maxima.rss_bytes},
+                 {"long_reader", long_reader_json(measured.long_reader)}};
   if (workload.figure) {
     fields[workload.figure->key] = figure_of(*workload.figure, total);
   }

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/oltp/long_reader.h"
 #include "experiments/oltp/options.h"
 #include "experiments/oltp/store.h"
 #include "experiments/tables/session.h"
@@ -113,6 +114,8 @@ class Bench {
   /// that of another terminal nor that of an earlier run on the same data.
   [[nodiscard]] virtual std::unique_ptr<Terminal> open_terminal(std::uint32_t number,
                                                                 std::uint64_t seed) = 0;
+  /// Of the first `tables` tables. Terminals may be at work.
+  [[nodiscard]] virtual std::unique_ptr<LongReader> open_long_reader(std::size_t tables) = 0;
   /// If check() will be called: once before that, and before the run if there is one; notes what
   /// the check compares with. No transaction is under way.
   virtual void prepare_check(DataState /*state*/) {}
@@ -138,6 +141,10 @@ class BenchOn : public Bench {
       bytes += read_table(*session, TableId{static_cast<std::uint8_t>(table)});
     }
     return bytes;
+  }
+  [[nodiscard]] std::unique_ptr<LongReader> open_long_reader(std::size_t tables) override {
+    return std::make_unique<LongReaderOn<typename S::Session>>(
+        store_->open_session(SessionUse::run), tables);
   }
   [[nodiscard]] StoreCounts counts() const override { return store_->counts(); }
   [[nodiscard]] std::string description() const override { return store_->description(); }

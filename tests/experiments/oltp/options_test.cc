@@ -111,6 +111,14 @@ TEST(OltpOptions, NonsenseIsRefusedByName) {
   }
 }
 
+TEST(OltpOptions, ALongReaderNeedsASnapshot) {
+  FlagValues values = flags();
+  values.long_reader = true;
+  EXPECT_THAT(refusal(values), HasSubstr("--long_reader: under isolation none"));
+  values.isolation = "snapshot";
+  EXPECT_EQ(refusal(values), "accepted");
+}
+
 TEST(OltpOptions, ChecksUnderIsolationNoneAreForOneThread) {
   FlagValues values = flags();
   values.check = true;
@@ -173,7 +181,7 @@ TEST(OltpOptions, FlagsOfOtherWorkloadsAreRefused) {
 }
 
 TEST(OltpOptions, FlagsWithoutEffectAreRefused) {
-  for (const char* flag : {"warmup", "rate", "sample_ms", "series", "durability"}) {
+  for (const char* flag : {"warmup", "rate", "sample_ms", "series", "durability", "long_reader"}) {
     FlagValues values = flags();
     values.rate = 10;
     values.given = {flag};

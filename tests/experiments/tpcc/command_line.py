@@ -53,6 +53,14 @@ def check_reuse(path):
     result = json.loads(done.stdout)
     expect(result["load"] is None and result["rate"] == 200 and result["durability"] == "sync"
            and result["asynchronous_interval_ms"] is None, "JSON alone on standard output", done)
+    expect(result["long_reader"] is None, "no reader unless asked for", done)
+    done = run(f"--path={path}", "--warehouses=1", "--memory_mib=64", "--seconds=1", "--warmup=0",
+               "--long_reader", "--json=-")
+    reader = json.loads(done.stdout)["long_reader"] if done.returncode == 0 else None
+    expect(reader is not None and reader["looks"] > 10 and reader["restarts"] == 0,
+           "a reader that stays sees what it saw", done)
+    refused("--long_reader: under isolation none", f"--path={path}", "--warehouses=1",
+            "--long_reader", "--isolation=none")
     refused("not tpcc with --warehouses=2", f"--path={path}", "--warehouses=2")
     refused("--seed=7", f"--path={path}", "--warehouses=1", "--seed=7")
     done = run(f"--path={path}", "--warehouses=1", "--seconds=0", "--check")
