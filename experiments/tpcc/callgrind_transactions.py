@@ -5,7 +5,7 @@ The data fits memory and is read before; instructions are counted once the run i
 within transactions: choosing their inputs is not among them. Instructions are no time, but they are
 the same on every machine, and nothing disturbs them.
 
-    experiments/tpcc/callgrind_transactions.py [--build build/release] [--seconds 30]
+    experiments/tpcc/callgrind_transactions.py [--isolation none] [--seconds 30]
 """
 import argparse
 import collections
@@ -19,7 +19,7 @@ GROUPS = (
     ("pages brought in: checked, read", r"check_content|check_node|checksum|PageLoader|PageFile|"
                                         r"verify_page|validate_node|io::File|Ring"),
     ("the workload: rows decoded and encoded", r"experiments::|__introsort"),
-    ("claims of records", r"versioning::|LeafEntries"),
+    ("claims of records, versions", r"versioning::|LeafEntries|seen_record"),
     ("log records", r"Logged|log_change|put_place|next_difference|wal::|log_modified|WorkerSlot"),
     ("searches: descents, and within nodes", r"search|BTree::exclusive_leaf|BTree::find|follow|"
                                              r"LeafFinder|Descent|LeafWalk|visit_leaves"),
@@ -29,8 +29,11 @@ GROUPS = (
     ("tables, transactions, the API", r"palimpsest::"),
 )
 REST = "the rest"
-OPERATIONS = {"read": "palimpsest::Table::read_in(", "rewrite": "palimpsest::Table::rewrite_in(",
-              "insert": "palimpsest::Table::insert_in(", "erase": "palimpsest::Table::erase_in(",
+OPERATIONS = {"read": "palimpsest::Table::read_in(", "modify": "palimpsest::Table::modify_in(",
+              "rewrite": "palimpsest::Table::rewrite_in(",
+              "insert": "palimpsest::Table::insert_in(",
+              "insert many": "palimpsest::Table::insert_many_in(",
+              "erase": "palimpsest::Table::erase_in(",
               "visit": "palimpsest::Table::visit_in(", "commit": "palimpsest::Transaction::commit("}
 
 
@@ -76,15 +79,16 @@ def group_of(name):
     return next((group for group, pattern in GROUPS if re.search(pattern, name)), REST)
 
 
-def measure(binary, data, out, warmup, seconds):
-    """Runs the transactions, counting for `seconds` once they have run for `warmup`."""
-    flags = [f"--path={data}", "--warehouses=2", "--memory_mib=2048", "--threads=1"]
+def measure(binary, data, out, options):
+    """Runs the transactions, counting for some seconds once they are warm."""
+    flags = [f"--path={data}", "--warehouses=2", "--memory_mib=2048", "--threads=1",
+             f"--isolation={options.isolation}"]
     subprocess.run([binary, *flags, "--seconds=0"], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
     run = subprocess.Popen(
         ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}",
-         "--toggle-collect=*tpcc::run<*", binary, *flags, f"--warmup={warmup}",
-         f"--seconds={seconds}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+         "--toggle-collect=*tpcc::run<*", binary, *flags, f"--warmup={options.warmup}",
+         f"--seconds={options.seconds}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for line in run.stdout:  # the warm-up is over with the first line of the run itself
         if line.startswith("run "):
             break
@@ -115,13 +119,13 @@ def report(profile):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"))
+    parser.add_argument("--isolation", default="snapshot")
     parser.add_argument("--warmup", type=int, default=30, help="seconds, not counted")
     parser.add_argument("--seconds", type=int, default=30, help="counted; time passes slowly")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tpcc-", dir=options.build) as directory:
         out = pathlib.Path(directory, "callgrind.out")
-        measure(options.build / "experiments/tpcc", pathlib.Path(directory, "data"), out,
-                options.warmup, options.seconds)
+        measure(options.build / "experiments/tpcc", pathlib.Path(directory, "data"), out, options)
         with open(out, encoding="utf-8") as lines:
             report(Profile(lines))
 
