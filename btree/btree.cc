@@ -142,8 +142,9 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, ValueBuffer& va
   if (!latched) {
     return restart;  // otherwise it is what was searched
   }
-  const RecordImage seen = seen_record(latched->frame(), LeafView(latched->page(), page_size()),
-                                       slot, key, *look.viewer, value);
+  const RecordImage seen =
+      seen_record(LeafView(latched->page(), page_size()), slot,
+                  entry_with_versions(latched->frame(), key), *look.viewer, value);
   return Found{.exists = seen.exists(), .flags = seen.flags()};
 }
 

@@ -14,11 +14,8 @@ constexpr int kSpinsMax = 64;
 
 }  // namespace
 
-RecordImage seen_record(const buffer::Frame& frame, const LeafView& leaf, SlotIndex slot,
-                        ByteView key, const versioning::Viewer& viewer,
-                        ValueBuffer& memory) noexcept {
-  const versioning::MappingTable* const table = table_of(frame);
-  versioning::Entry* const entry = table == nullptr ? nullptr : table->find(key);
+RecordImage seen_record(const LeafView& leaf, SlotIndex slot, const versioning::Entry* entry,
+                        const versioning::Viewer& viewer, ValueBuffer& memory) noexcept {
   for (int spins = 0;; ++spins) {
     RecordImage image(leaf, slot, memory);
     if (entry == nullptr || versioning::view(*entry, viewer, image)) {

@@ -21,9 +21,19 @@ namespace palimpsest::btree {
   return (leaf.flags(slot) & kHasEntry) != 0;
 }
 
-/// The record in a slot whose key is `key`, as the viewer sees it; its value lies in `memory`.
-[[nodiscard]] RecordImage seen_record(const buffer::Frame& frame, const LeafView& leaf,
-                                      SlotIndex slot, ByteView key,
+/// The entry of the record with this key, if it has versions: nobody adds some meanwhile. Else the
+/// record is what all see.
+[[nodiscard]] inline const versioning::Entry* entry_with_versions(const buffer::Frame& frame,
+                                                                  ByteView key) noexcept {
+  const versioning::MappingTable* const table = table_of(frame);
+  const versioning::Entry* const entry = table == nullptr ? nullptr : table->find(key);
+  return entry != nullptr && entry->has_versions() ? entry : nullptr;
+}
+
+/// The record in a slot whose entry this is, or null, as the viewer sees it; its value lies in
+/// `memory`.
+[[nodiscard]] RecordImage seen_record(const LeafView& leaf, SlotIndex slot,
+                                      const versioning::Entry* entry,
                                       const versioning::Viewer& viewer,
                                       ValueBuffer& memory) noexcept;
 
@@ -40,14 +50,18 @@ bool for_each_seen(const buffer::Frame& frame, const LeafView& leaf, SlotIndex f
   for (SlotIndex number = 0; number < last - first; ++number) {
     const SlotIndex slot = descending ? last - 1 - number : first + number;
     const LeafRecord record = leaf.record(slot);
-    if (!may_have_versions(leaf, slot)) {
+    const versioning::Entry* entry = nullptr;
+    if (may_have_versions(leaf, slot)) {
+      leaf.copy_key(slot, key);
+      entry = entry_with_versions(frame, key.view());
+    }
+    if (entry == nullptr) {
       if (!leaf.is_ghost(slot) && !show(slot, record)) {
         return false;
       }
       continue;
     }
-    leaf.copy_key(slot, key);
-    const RecordImage seen = seen_record(frame, leaf, slot, key.view(), viewer, memory);
+    const RecordImage seen = seen_record(leaf, slot, entry, viewer, memory);
     if (seen.exists() &&
         !show(slot,
               LeafRecord{.suffix = record.suffix, .value = seen.value(), .flags = seen.flags()})) {
