@@ -1,9 +1,9 @@
 // A transaction that only reads, and stays open for as long as a run takes: what keeps old versions
-// alive in every engine that has some. It looks at a few rows of every table, again and again, which
-// must be what they were when it began.
+// alive in every engine that has some. It looks at a few rows of every table, again and again,
+// which must be what they were when it began.
 //
-// Thread-safety: belongs to the thread that opened it. Failure: rows that have changed, and what the
-// engine throws, end the run.
+// Thread-safety: belongs to the thread that opened it. Failure: rows that have changed, and what
+// the engine throws, end the run.
 #pragma once
 
 #include <cstddef>
