@@ -16,6 +16,7 @@
 #include "engine/recovery/analysis.h"
 #include "engine/recovery/redo.h"
 #include "engine/recovery/undo_losers.h"
+#include "engine/version_share.h"
 #include "wal/log_reader.h"
 #include "wal/transaction_record.h"
 
@@ -47,9 +48,6 @@ std::size_t batch_bytes_min(std::uint32_t page_size) {
   return wal::round_up(2 * wal::chunk_bytes(record_bytes_max(page_size)), wal::kSegmentHeaderBytes);
 }
 
-constexpr std::uint64_t kVersionsShareOfMemory = 16;
-constexpr std::uint64_t kVersionBytesMin = std::uint64_t{256} << 10U;
-
 /// Memory that is not the pool's.
 std::uint64_t shares_bytes(std::uint32_t page_size, std::uint32_t batch_pages) {
   const std::uint64_t writer = std::uint64_t{batch_pages} * page_size;
@@ -57,9 +55,8 @@ std::uint64_t shares_bytes(std::uint32_t page_size, std::uint32_t batch_pages) {
 }
 
 std::uint64_t version_bytes_max(const DatabaseOptions& options) {
-  return options.version_bytes_max != 0
-             ? options.version_bytes_max
-             : std::max(options.memory_bytes / kVersionsShareOfMemory, kVersionBytesMin);
+  return options.version_bytes_max != 0 ? options.version_bytes_max
+                                        : default_version_bytes(options.memory_bytes);
 }
 
 void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)> show) {

@@ -11,6 +11,7 @@
 #include "palimpsest/error.h"
 
 #include "buffer/page_header.h"
+#include "engine/version_share.h"
 #include "wal/log_store.h"
 
 namespace palimpsest::engine {
@@ -21,13 +22,11 @@ constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
 // What options that are left open become.
 constexpr std::uint64_t kShareOfMemory = 4;
-constexpr std::uint64_t kVersionsShareOfMemory = 16;
 constexpr std::uint64_t kOwnLogBytesMin = 256 * kMiB;
 constexpr std::uint64_t kOwnLogBytesMax = 4 * kGiB;
 constexpr std::size_t kOwnRecoveryThreadsMax = 16;
 
 // Limits that are not another folder's.
-constexpr std::uint64_t kVersionBytesMin = kMiB / 4;
 constexpr std::uint64_t kVersionsShareMost = 2;
 constexpr std::uint64_t kLogBytesMax = 1024 * kGiB;
 constexpr std::uint64_t kSegmentBytes = 16 * kMiB;
@@ -161,8 +160,7 @@ void Reckoning::memory(std::uint32_t page_bytes) {
 void Reckoning::versions() {
   const std::uint64_t memory = effective_.database.memory_bytes;
   const bool open = options_.version_bytes_max == 0;
-  const std::uint64_t bytes = open ? std::max(memory / kVersionsShareOfMemory, kVersionBytesMin)
-                                   : options_.version_bytes_max;
+  const std::uint64_t bytes = open ? default_version_bytes(memory) : options_.version_bytes_max;
   if (!open) {
     require_between("version_bytes_max", bytes, kVersionBytesMin, memory / kVersionsShareMost,
                     ", half of the memory at most");

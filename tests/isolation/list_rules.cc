@@ -1,12 +1,12 @@
 #include "tests/isolation/list_rules.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "tests/isolation/version_finding.h"
 #include "tests/isolation/writes.h"
 
 namespace palimpsest::isolation {
@@ -226,13 +226,7 @@ class ListRules {
 
   void add(Anomaly anomaly, KeyNumber key, std::int64_t value, TransactionNumber by,
            std::optional<TransactionNumber> other = {}) {
-    std::string text;
-    if (findings_.wants(anomaly)) {
-      text =
-          fmt::format("key {}, value {}\n    {}{}{}", history_.key(key), value, history_.text(by),
-                      other ? "\n    " : "", other ? history_.text(*other) : "");
-    }
-    findings_.add(anomaly, std::move(text));
+    add_version_finding(findings_, history_, anomaly, key, std::to_string(value), by, other);
   }
 
   const History& history_;

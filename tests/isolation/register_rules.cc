@@ -1,14 +1,14 @@
 #include "tests/isolation/register_rules.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/isolation/version_finding.h"
 #include "tests/isolation/writes.h"
 
 namespace palimpsest::isolation {
@@ -125,13 +125,8 @@ class RegisterRules {
 
   void add(Anomaly anomaly, KeyNumber key, std::int64_t value, TransactionNumber by,
            std::optional<TransactionNumber> other = {}) {
-    std::string text;
-    if (findings_.wants(anomaly)) {
-      text = fmt::format("key {}, value {}\n    {}{}{}", history_.key(key),
-                         value == kNothing ? "null" : fmt::format("{}", value), history_.text(by),
-                         other ? "\n    " : "", other ? history_.text(*other) : "");
-    }
-    findings_.add(anomaly, std::move(text));
+    add_version_finding(findings_, history_, anomaly, key,
+                        value == kNothing ? "null" : std::to_string(value), by, other);
   }
 
   const History& history_;
