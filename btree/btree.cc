@@ -144,7 +144,7 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, ValueBuffer& va
   }
   const RecordImage seen =
       seen_record(LeafView(latched->page(), page_size()), slot,
-                  entry_with_versions(latched->frame(), key), *look.viewer, value);
+                  entry_with_versions(latched->frame(), key, *look.viewer), *look.viewer, value);
   return Found{.exists = seen.exists(), .flags = seen.flags()};
 }
 

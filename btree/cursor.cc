@@ -95,7 +95,7 @@ void Cursor::copy_batch(const LeafWalk& walk, SlotIndex first, Direction directi
   const LeafView leaf = walk.leaf();
   const SlotIndex last = walk.last();
   SlotIndex wanted = limit(last - first);
-  if (viewer_ != nullptr && table_of(walk.frame()) != nullptr) {
+  if (viewer_ != nullptr && !sees_as_it_lies(walk.frame(), *viewer_)) {
     copy_seen(walk, first, wanted, backward);
     return;
   }

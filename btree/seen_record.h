@@ -21,12 +21,22 @@ namespace palimpsest::btree {
   return (leaf.flags(slot) & kHasEntry) != 0;
 }
 
-/// The entry of the record with this key, if it has versions: nobody adds some meanwhile. Else the
-/// record is what all see.
-[[nodiscard]] inline const versioning::Entry* entry_with_versions(const buffer::Frame& frame,
-                                                                  ByteView key) noexcept {
+/// Whether all records of a leaf are, to this viewer, as they lie there.
+[[nodiscard]] inline bool sees_as_it_lies(const buffer::Frame& frame,
+                                          const versioning::Viewer& viewer) noexcept {
   const versioning::MappingTable* const table = table_of(frame);
-  const versioning::Entry* const entry = table == nullptr ? nullptr : table->find(key);
+  return table == nullptr || table->is_quiet_at(viewer.snapshot);
+}
+
+/// The entry of the record with this key, if it has versions that the viewer may have to look at:
+/// nobody adds some meanwhile. Else he sees the record as it lies there.
+[[nodiscard]] inline const versioning::Entry* entry_with_versions(
+    const buffer::Frame& frame, ByteView key, const versioning::Viewer& viewer) noexcept {
+  const versioning::MappingTable* const table = table_of(frame);
+  if (table == nullptr || table->is_known_quiet_at(viewer.snapshot)) {
+    return nullptr;
+  }
+  const versioning::Entry* const entry = table->find(key);
   return entry != nullptr && entry->has_versions() ? entry : nullptr;
 }
 
@@ -53,7 +63,7 @@ bool for_each_seen(const buffer::Frame& frame, const LeafView& leaf, SlotIndex f
     const versioning::Entry* entry = nullptr;
     if (may_have_versions(leaf, slot)) {
       leaf.copy_key(slot, key);
-      entry = entry_with_versions(frame, key.view());
+      entry = entry_with_versions(frame, key.view(), viewer);
     }
     if (entry == nullptr) {
       if (!leaf.is_ghost(slot) && !show(slot, record)) {
@@ -81,7 +91,7 @@ void visit_seen(const Descent& descent, const KeyRange& range, Direction directi
   while (walk.next()) {
     const LeafView leaf = walk.leaf();
     const bool goes_on =
-        viewer != nullptr && table_of(walk.frame()) != nullptr
+        viewer != nullptr && !sees_as_it_lies(walk.frame(), *viewer)
             ? for_each_seen(
                   walk.frame(), leaf, walk.first(), walk.last(), descending, *viewer,
                   [&](SlotIndex, const LeafRecord& record) { return visit_one(leaf, record); })

@@ -188,10 +188,10 @@ class BufferPool {
 
   // The whole
 
-  /// Drops what nobody needs of what hangs off pages, but for those in use now.
-  void prune_attached() noexcept {
-    reclaimer_.prune_attached();
-    orphans_.prune_all();
+  /// Drops what nobody needs of what hangs off pages, but for those in use now, until it is enough.
+  void prune_attached(FunctionRef<bool()> is_enough) noexcept {
+    orphans_.prune_all(is_enough);
+    reclaimer_.prune_attached(is_enough);
   }
   /// Writes every page that is dirty now. Does I/O; throws what PageWriter throws.
   void flush();

@@ -106,8 +106,11 @@ std::size_t OrphanRegistry::prune_some() noexcept {
   return prune_next(shard, std::min(kPrunedBuckets, shard.buckets.size()));
 }
 
-void OrphanRegistry::prune_all() noexcept {
+void OrphanRegistry::prune_all(FunctionRef<bool()> is_enough) noexcept {
   for (Shard& shard : shards_) {
+    if (is_enough()) {
+      return;
+    }
     const std::scoped_lock lock(shard.mutex);
     prune_next(shard, shard.buckets.size());
   }

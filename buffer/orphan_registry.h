@@ -20,6 +20,8 @@
 #include <mutex>
 #include <vector>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/ids.h"
 #include "buffer/frame.h"
 #include "buffer/page_attachment.h"
@@ -54,8 +56,8 @@ class OrphanRegistry {
   /// Prunes some of the orphans, others each time; for threads that have done I/O. Returns how many
   /// are gone. Caller holds no latch that it should not hold for long.
   std::size_t prune_some() noexcept;
-  /// Prunes all of them.
-  void prune_all() noexcept;
+  /// Prunes all of them, until it is enough.
+  void prune_all(FunctionRef<bool()> is_enough) noexcept;
 
   /// How many there are; a moment later it may be another number.
   [[nodiscard]] std::size_t count() const noexcept {

@@ -47,9 +47,10 @@ PageReclaimer::~PageReclaimer() {
 }
 
 // Nothing of the page changes.
-void PageReclaimer::prune_attached() noexcept {
-  for (std::uint32_t i = 0; i < frames_.count(); ++i) {
-    Frame& frame = frames_[FrameIndex{i}];
+void PageReclaimer::prune_attached(FunctionRef<bool()> is_enough) noexcept {
+  for (std::uint32_t left = frames_.count(); left > 0 && !is_enough(); --left) {
+    const std::uint32_t next = prune_next_.fetch_add(1, std::memory_order_relaxed);
+    Frame& frame = frames_[FrameIndex{next % frames_.count()}];
     if (frame.attached.load(std::memory_order_relaxed) == nullptr ||
         !frame.latch.try_lock_exclusive()) {
       continue;

@@ -32,11 +32,14 @@
 // Failure: a failed write leaves the pages dirty and throws; nothing is lost.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "palimpsest/function_ref.h"
 
 #include "base/random.h"
 #include "buffer/frame_table.h"
@@ -82,8 +85,9 @@ class PageReclaimer {
   /// Gives frame and page id of a page back that the caller has taken out of its tree (7).
   void free_page(ExclusivePage page) noexcept;
 
-  /// Drops what nobody needs of what hangs off pages, passing over pages whose latch cannot be had.
-  void prune_attached() noexcept;
+  /// Drops what nobody needs of what hangs off pages, passing over pages whose latch cannot be had,
+  /// until it is enough; the next time from there on.
+  void prune_attached(FunctionRef<bool()> is_enough) noexcept;
 
  private:
   enum class Patience : bool { try_only, wait };
@@ -125,6 +129,7 @@ class PageReclaimer {
   PageWriter& writer_;
   SpaceMap& space_;
   const PageKinds& kinds_;
+  std::atomic<std::uint32_t> prune_next_{0};  ///< frame
 };
 
 }  // namespace palimpsest::buffer

@@ -179,6 +179,7 @@ bool Checkpointer::step() {
   const std::lock_guard lock(cycle_mutex_);
   require_working();
   transactions_.collect_versions();
+  transactions_.version_memory().keep_room();
   transactions_.free_due();
   cancel_old();
   const bool filling = filling_.load(std::memory_order_relaxed);

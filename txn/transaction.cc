@@ -266,7 +266,7 @@ void Transaction::finish(State state, bool committed) noexcept {
   }
   view_.end();
   if (versions_.has_old()) {
-    versions_.collect(owner_.snapshots_.horizon());
+    versions_.collect_few(owner_.snapshots_.horizon());
   }
   large_values_.given_up.clear();
   large_values_.wrote = false;
@@ -276,9 +276,9 @@ void Transaction::finish(State state, bool committed) noexcept {
   state_.store(state, std::memory_order_release);
 }
 
-void Transaction::collect(Gsn horizon) noexcept {
+void Transaction::collect(Gsn horizon, FunctionRef<bool()> is_enough) noexcept {
   if (versions_.oldest() <= horizon) {
-    versions_.collect(horizon);
+    versions_.collect(horizon, is_enough);
   }
 }
 

@@ -203,7 +203,7 @@ class Transaction : public TreeCalls<Transaction> {
   /// No record of a change of it has a GSN up to this; kNoChange if it has changed nothing.
   [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(); }
   void cancel(Gsn newest) noexcept;
-  void collect(Gsn horizon) noexcept;  // any thread, at any time
+  void collect(Gsn horizon, FunctionRef<bool()> is_enough) noexcept;  // any thread, at any time
   [[nodiscard]] Gsn oldest_version() const noexcept { return versions_.oldest(); }
   [[nodiscard]] std::size_t version_bytes() const noexcept { return versions_.size_bytes(); }
   void give_up_failed() noexcept;

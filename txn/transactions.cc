@@ -190,9 +190,9 @@ std::size_t Transactions::cancel_snapshots_for(Gsn gsn) noexcept {
 
 // Versions
 
-void Transactions::collect_versions() noexcept {
+void Transactions::collect_versions(FunctionRef<bool()> is_enough) noexcept {
   const Gsn horizon = snapshots_.horizon();
-  for_each([&](Transaction& transaction) { transaction.collect(horizon); });
+  for_each([&](Transaction& transaction) { transaction.collect(horizon, is_enough); });
 }
 
 void Transactions::trim_idle() noexcept {

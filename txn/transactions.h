@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "palimpsest/experimental.h"
+#include "palimpsest/function_ref.h"
 
 #include "base/clock.h"
 #include "base/worker_slots.h"
@@ -96,18 +97,20 @@ class Transactions {
 
   // Versions
 
-  /// Frees those that no snapshot needs, of all slots.
-  void collect_versions() noexcept;
+  /// Frees those that no snapshot needs, of all slots, until it is enough.
+  void collect_versions(FunctionRef<bool()> is_enough = [] { return false; }) noexcept;
   /// Gives back what slots keep that nobody uses now.
   void trim_idle() noexcept;
-  /// Frees what nobody needs of mapping tables: of pages in memory that are not in use, and of all
-  /// others.
-  void prune_tables() noexcept { parts_.pool.prune_attached(); }
+  /// Frees what nobody needs of mapping tables, of pages in memory that are not in use, and of all
+  /// others, until it is enough.
+  void prune_tables(FunctionRef<bool()> is_enough) noexcept {
+    parts_.pool.prune_attached(is_enough);
+  }
   /// False if that would free nothing.
   [[nodiscard]] bool cancel_oldest_snapshot() noexcept;
   /// Of versions, in whole pieces.
   [[nodiscard]] std::uint64_t version_bytes() const noexcept;
-  [[nodiscard]] const VersionMemory& version_memory() const noexcept { return version_memory_; }
+  [[nodiscard]] VersionMemory& version_memory() noexcept { return version_memory_; }
 
   /// Transactions that have not ended; each is exact, together they are no snapshot.
   [[nodiscard]] std::uint32_t active() const noexcept;

@@ -33,6 +33,10 @@ class VersionMemory final : public versioning::VersionBudget {
 
   void require_room(const versioning::VersionBuffer& asking) override;
 
+  /// Now and then, in the background: what nobody needs any more of mapping tables goes before it
+  /// fills half of the memory. A few pages each time.
+  void keep_room() noexcept;
+
   [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }
   /// Snapshots cancelled so far.
   [[nodiscard]] std::uint64_t cancelled() const noexcept {
@@ -46,7 +50,7 @@ class VersionMemory final : public versioning::VersionBudget {
   Transactions& transactions_;
   const versioning::EntryMemory& memory_;
   const std::uint64_t bytes_max_;
-  std::mutex mutex_;
+  std::timed_mutex mutex_;
   std::atomic<std::uint64_t> cancelled_{0};
 };
 

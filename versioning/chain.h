@@ -48,6 +48,13 @@ template <RecordImage Image>
   return newest != nullptr && newest->at(viewer.snapshot, viewer.mine) != Sight::visible;
 }
 
+/// The date of the newest change of an entry that has no writer; 0 if there are no versions.
+[[nodiscard]] inline Gsn newest_date(const Entry& entry) noexcept {
+  const std::lock_guard latch(entry.chain_latch());
+  const Version* const newest = entry.newest();
+  return newest == nullptr ? Gsn{0} : newest->timestamp();
+}
+
 /// Whether the record was made by this transaction, and by nobody else before: for others it is not
 /// there.
 [[nodiscard]] inline bool is_new_of(const Entry& entry, const Fate* mine) noexcept {

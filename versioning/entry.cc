@@ -49,10 +49,13 @@ std::size_t Entry::hash_of(ByteView key) noexcept {
 
 void Entry::release() noexcept {
   PALIMPSEST_DEBUG_CHECK(!is_empty(), "a writer releases what it has");
-  EmptyCounter* counter = counter_.load(std::memory_order_relaxed);
+  // The counter is not the entry's (entry_memory.h). Who empties a chain counts that.
+  EmptyCounter* const counter = has_versions() ? nullptr : counter_.load(std::memory_order_relaxed);
   PALIMPSEST_SYNC_POINT("versioning.release.begun");
   writer_.store(kNoWriter, std::memory_order_release);
-  count_empty(*counter);  // it is not the entry's (entry_memory.h)
+  if (counter != nullptr) {
+    count_empty(*counter);
+  }
 }
 
 }  // namespace palimpsest::versioning

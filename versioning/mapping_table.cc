@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "versioning/chain.h"
 
 namespace palimpsest::versioning {
 
@@ -56,6 +57,22 @@ void MappingTable::visit(FunctionRef<void(const Entry&)> visitor) const {
   }
 }
 
+Gsn MappingTable::look_since_when_quiet() const noexcept {
+  Gsn newest{0};
+  for (const Entry* const entry : cells()) {
+    if (entry == nullptr) {
+      continue;
+    }
+    if (entry->writer() != kNoWriter) {
+      return kUnknown;
+    }
+    if (entry->has_versions()) {
+      newest = std::max(newest, newest_date(*entry));
+    }
+  }
+  return newest;
+}
+
 void MappingTable::reserve(std::size_t more) {
   if (!has_room_for(more)) {
     const std::size_t cells = cells_for(count_ + more);
@@ -104,6 +121,7 @@ void MappingTable::remove_at(std::size_t cell) noexcept {
 void MappingTable::adopt(Entry& entry) noexcept {
   PALIMPSEST_DEBUG_CHECK(has_room_for(1), "room for an entry is made before");
   entry.counter_.store(&counter_, std::memory_order_relaxed);
+  quiet_since_.store(kUnknown, std::memory_order_relaxed);
   reserved_bytes_ += entry.reserved_bytes_;
   place(entry);
   ++count_;
@@ -130,6 +148,7 @@ EntryPtr MappingTable::erase(Entry& entry) noexcept {
 void MappingTable::take_over(Entry& entry, WriterId writer) noexcept {
   PALIMPSEST_DEBUG_CHECK(entry.writer() == kNoWriter, "an entry has one writer");
   set_reserved(entry, 0);
+  quiet_since_.store(kUnknown, std::memory_order_relaxed);
   entry.writer_.store(writer, std::memory_order_relaxed);
 }
 
@@ -162,7 +181,10 @@ std::size_t MappingTable::prune(FunctionRef<void(EntryPtr)> taken) noexcept {
     remove_at(at);  // another one may stand here now
     taken(EntryPtr(entry, EntryDeleter{&memory_}));
   }
-  return before - count_;
+  const std::size_t gone = before - count_;
+  const bool in_vain = gone * kEmptyShare < before;
+  vain_ = in_vain ? std::min<std::uint8_t>(vain_ + 1, kVainMax) : 0;
+  return gone;
 }
 
 EntryPtr MappingTable::take_empty() noexcept {
@@ -202,7 +224,8 @@ void MappingTable::split_off(ByteView separator, MappingTable& right) noexcept {
     remove_at(at);  // another one may stand here now
     right.adopt(*entry);
   }
-  right.looks_ = kLooksMax;  // its counter knows nothing of those that are empty already
+  right.looks_ =
+      kLooksMax << kVainMax;  // its counter knows nothing of those that are empty already
 }
 
 void MappingTable::absorb(MappingTable& other) noexcept {
@@ -213,7 +236,7 @@ void MappingTable::absorb(MappingTable& other) noexcept {
   }
   other.count_ = 0;
   other.reserved_bytes_ = 0;
-  looks_ = kLooksMax;  // as in split_off()
+  looks_ = kLooksMax << kVainMax;  // as in split_off()
 }
 
 }  // namespace palimpsest::versioning

@@ -9,7 +9,11 @@
 //             (2) a record need not be on the page: it may have been removed by the entry's writer;
 //             (3) reserved_bytes() is the sum over the entries. It counts writers that have ended
 //                 until they are pruned or their entries taken over, so it may be too large, never
-//                 too small.
+//                 too small;
+//             (4) quiet_since_, if known, is the newest date of any version, and no entry has a
+//                 writer: who has looked did so under the latch, and only a claim changes that,
+//                 which needs it exclusively and makes it unknown again. Dates come before a
+//                 writer's end, and versions that go, or are merged, leave none that is newer.
 // Latching: every function needs the exclusive latch of the page (or the orphan's shard); const
 //           functions the shared one.
 // Failure: make() and reserve() throw std::bad_alloc and change nothing; nothing else fails.
@@ -17,15 +21,18 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 
 #include "palimpsest/function_ref.h"
 
 #include "base/bytes.h"
+#include "base/ids.h"
 #include "base/prefetch.h"
 #include "buffer/page_attachment.h"
 #include "versioning/entry.h"
@@ -59,6 +66,20 @@ class MappingTable final : public buffer::Attached {
   [[nodiscard]] Entry* find(ByteView key, std::size_t hash) const noexcept;
   void visit(FunctionRef<void(const Entry&)> visitor) const;
 
+  /// Whether all records are as they lie in the page to who sees what had been committed then, as
+  /// far as is known: find() can be spared.
+  [[nodiscard]] bool is_known_quiet_at(Gsn snapshot) const noexcept {
+    const Gsn since = quiet_since_.load(std::memory_order_relaxed);
+    return since != kUnknown && since <= snapshot;
+  }
+  /// The same; finds out, for who has many records to look at.
+  [[nodiscard]] bool is_quiet_at(Gsn snapshot) const noexcept {
+    if (quiet_since_.load(std::memory_order_relaxed) == kUnknown) {
+      quiet_since_.store(look_since_when_quiet(), std::memory_order_relaxed);
+    }
+    return is_known_quiet_at(snapshot);
+  }
+
   /// Makes room, so that the next `more` insertions allocate nothing.
   void reserve(std::size_t more);
   /// Takes an entry whose key is not there, for which there is room, and gives it to a writer.
@@ -79,11 +100,12 @@ class MappingTable final : public buffer::Attached {
   /// Entries that are empty now; looks at each.
   [[nodiscard]] std::size_t empty_count() const noexcept;
   /// Whether it is time to prune: one entry in eight is empty, or nobody has looked for long (the
-  /// hint misses some). A small table is pruned when it has no room, rather than time and again.
+  /// hint misses some), both later and later if that was in vain. A small table is pruned when it
+  /// has no room, rather than time and again.
   [[nodiscard]] bool worth_pruning() noexcept {
     const bool is_large = cell_count_ > kCellsMin;
-    if (looks_ < kLooksMax && (!is_large || std::uint64_t{empty_hint()} * kEmptyShare <= count_))
-        [[likely]] {
+    if (looks_ < (kLooksMax << vain_) &&
+        (!is_large || (std::uint64_t{empty_hint()} * kEmptyShare) >> vain_ <= count_)) [[likely]] {
       ++looks_;
       return false;
     }
@@ -120,9 +142,11 @@ class MappingTable final : public buffer::Attached {
  private:
   friend struct TableDeleter;
 
+  static constexpr Gsn kUnknown{std::numeric_limits<std::uint64_t>::max()};
   static constexpr std::size_t kCellsMin = 4;
   static constexpr std::uint32_t kEmptyShare = 8;  ///< prune when one in so many is empty
-  static constexpr std::uint8_t kLooksMax = 64;    ///< and every so many times anyway
+  static constexpr std::uint32_t kLooksMax = 64;   ///< and every so many times anyway
+  static constexpr std::uint8_t kVainMax = 5;
 
   explicit MappingTable(EntryMemory& memory) noexcept
       : memory_(memory), counter_(memory.counter_for(this)) {}
@@ -134,6 +158,7 @@ class MappingTable final : public buffer::Attached {
   void use_cells(Entry** cells, std::size_t count) noexcept;
   void free_cells(Entry** cells, std::size_t count) noexcept;
   [[nodiscard]] std::span<Entry*> cells() const noexcept { return {cells_, cell_count_}; }
+  [[nodiscard]] Gsn look_since_when_quiet() const noexcept;
   void place(Entry& entry) noexcept;
   void remove_at(std::size_t cell) noexcept;
   void adopt(Entry& entry) noexcept;
@@ -149,9 +174,12 @@ class MappingTable final : public buffer::Attached {
   Entry** cells_ = own_cells_.data();
   std::size_t cell_count_ = kCellsMin;
   std::size_t count_ = 0;
+  /// No version is younger and nobody writes; stored by readers, too.
+  mutable std::atomic<Gsn> quiet_since_{kUnknown};
   std::uint32_t reserved_bytes_ = 0;
   std::uint32_t counter_seen_ = 0;  ///< the counter's value at the last prune
-  std::uint8_t looks_ = 0;          ///< calls of worth_pruning() since then
+  std::uint16_t looks_ = 0;         ///< calls of worth_pruning() since then
+  std::uint8_t vain_ = 0;           ///< prunes, up to the last one, that found little
 };
 
 }  // namespace palimpsest::versioning

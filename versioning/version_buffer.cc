@@ -136,6 +136,9 @@ void VersionBuffer::unlink(Version& version) noexcept {
     newer->set_older(version.older());
   }
   free_elsewhere(memory_, version);
+  if (version.kind() == VersionKind::flags) {
+    graves_.note(entry);
+  }
   EmptyCounter* const emptied = entry.newest() == nullptr ? &entry.counter() : nullptr;
   entry.chain_latch().unlock();
   if (emptied != nullptr) {
@@ -204,27 +207,29 @@ void VersionBuffer::rewind() noexcept {
 }
 
 void VersionBuffer::end_transaction() noexcept {
-  new_count_ = 0;
+  last_count_ = std::exchange(new_count_, 0);
   new_bytes_ = 0;
   fate_.begin();
 }
 
 // Those of committed transactions
 
-void VersionBuffer::collect(Gsn horizon) noexcept {
+/// At most so many; whether there are others.
+bool VersionBuffer::collect_some(Gsn horizon, std::size_t most) noexcept {
   const std::lock_guard latch(latch_);
-  while (!has_no_old()) {
+  for (std::size_t looked_at = 0; !has_no_old(); ++looked_at) {
     Version& version = at(first_);
     if (!version.is_dropped()) {
-      if (version.timestamp() > horizon) {
+      if (version.timestamp() > horizon || looked_at >= most) {
         oldest_.store(version.timestamp(), std::memory_order_relaxed);
-        return;
+        return version.timestamp() <= horizon;
       }
       unlink(version);
     }
     first_.offset += static_cast<std::uint32_t>(version.size_bytes());
   }
   oldest_.store(kNone, std::memory_order_relaxed);
+  return false;
 }
 
 /// Whether no committed version is left; else the first one stands at first_, and chunks before it

@@ -29,7 +29,11 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
+
+#include "palimpsest/function_ref.h"
 
 #include "base/bytes.h"
 #include "base/ids.h"
@@ -37,6 +41,7 @@
 #include "versioning/entry.h"
 #include "versioning/entry_memory.h"
 #include "versioning/fate.h"
+#include "versioning/graves.h"
 #include "versioning/version.h"
 
 namespace palimpsest::versioning {
@@ -103,8 +108,26 @@ class VersionBuffer {
   /// is none.
   [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool has_old() const noexcept { return oldest() != kNone; }
-  /// Anybody: frees those that no snapshot from `horizon` on can tell from what follows.
-  void collect(Gsn horizon) noexcept;
+  /// Anybody: frees those that no snapshot from `horizon` on can tell from what follows, until it
+  /// is enough.
+  void collect(Gsn horizon, FunctionRef<bool()> is_enough = [] { return false; }) noexcept {
+    while (collect_some(horizon, kAtATime) && !is_enough()) {
+    }
+  }
+  /// The owner, after a commit: the same for a few of them, more than it has made. What a reader
+  /// held back for long goes little by little.
+  void collect_few(Gsn horizon) noexcept {
+    static_cast<void>(collect_some(horizon, kAtATime + 2 * last_count_));
+  }
+  /// The owner: a key of this tree where ghosts may lie that nobody needs any more, of those that
+  /// collect() came upon.
+  [[nodiscard]] std::optional<std::string> take_grave(TreeId tree) noexcept {
+    if (!graves_.may_have(tree)) [[likely]] {
+      return std::nullopt;
+    }
+    const std::lock_guard latch(latch_);
+    return graves_.take(tree);
+  }
   /// Anybody who holds the latch of the committed version's chain: the latch of its buffer, only to
   /// be tried.
   [[nodiscard]] static TurnLatch& latch_of(Version& version) noexcept;
@@ -144,6 +167,7 @@ class VersionBuffer {
   /// is small, since one version that an old reader needs keeps it.
   static constexpr std::size_t kLargestPerChunk = 4;
   static constexpr std::size_t kChunkBytesMin = 4096;
+  static constexpr std::size_t kAtATime = 256;  ///< collected under the latch
   static constexpr Gsn kNone{std::numeric_limits<std::uint64_t>::max()};
 
   [[nodiscard]] Version& append(Entry& entry, VersionKind kind, std::uint16_t flags_before,
@@ -159,6 +183,7 @@ class VersionBuffer {
   void end_transaction() noexcept;
 
   void rewind() noexcept;
+  [[nodiscard]] bool collect_some(Gsn horizon, std::size_t most) noexcept;
 
   // latch_ held:
   [[nodiscard]] bool has_no_old() noexcept;
@@ -175,10 +200,12 @@ class VersionBuffer {
   Chunk* last_ = nullptr;
   std::size_t new_count_ = 0;
   std::size_t new_bytes_ = 0;
+  std::size_t last_count_ = 0;  ///< of versions of the last transaction
 
   TurnLatch latch_;
   Place first_;  ///< the oldest version; protected by latch_, as are chunks before new_first_'s
   Chunk* spare_ = nullptr;          ///< protected by latch_
+  Graves graves_;                   ///< protected by latch_, but for may_have()
   std::atomic<Gsn> oldest_{kNone};  ///< changed under latch_
   std::atomic<std::size_t> size_bytes_{0};
 };

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "palimpsest/error.h"
@@ -41,6 +44,29 @@ std::vector<ColumnChange> resolve(const TableFormat& format, const Changes& chan
   return resolved;
 }
 
+/// Purges a leaf of this tree that the slot's transactions have filled with ghosts which nobody
+/// needs any more (versioning/graves.h), if one is known.
+void purge_grave(const btree::WriteContext& by, btree::BTree& tree) noexcept {
+  const std::optional<std::string> key = by.versions->take_grave(tree.id());
+  if (!key) [[likely]] {
+    return;
+  }
+  try {
+    tree.purge_ghosts(by, *key, [](const btree::LeafView&, btree::SlotIndex) { return true; });
+  } catch (const std::exception&) {
+    return;  // the caller has asked for something else; if it matters, his own work will say so
+  }
+}
+
+void purge_graves(const btree::WriteContext& by, const TableDefinition& definition) noexcept {
+  if (by.versions != nullptr) {
+    purge_grave(by, *definition.rows);
+    for (btree::BTree* const index : definition.indexes) {
+      purge_grave(by, *index);
+    }
+  }
+}
+
 }  // namespace
 
 // The transaction has published that it changes something before it asks who changes the
@@ -55,6 +81,7 @@ Outcome TableWrites::statement(const Work& work) const {
     if (definition == nullptr) [[unlikely]] {
       refuse_missing_table(*table_);
     }
+    purge_graves(by, *definition);
     return work(WriteStep(by, *definition, in_->last_leaf(definition->rows->id())));
   });
 }

@@ -189,12 +189,12 @@ TEST_F(VersionMemory, IdleSlotsGiveTheirsBack) {
     writer->commit();
   }
   EXPECT_EQ(read(old, 0), std::string(200, 'v'));
-  database_->transactions().prune_tables();
+  database_->transactions().prune_tables([] { return false; });
   const std::uint64_t entries = database_->entries().entries();
   ASSERT_GE(entries, 1U);
   old->commit();
   static_cast<void>(database_->checkpointer().step());
-  database_->transactions().prune_tables();
+  database_->transactions().prune_tables([] { return false; });
   EXPECT_EQ(database_->entries().entries(), entries - 1);
 }
 

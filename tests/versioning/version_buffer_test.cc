@@ -78,6 +78,58 @@ TEST(VersionBuffer, EachSnapshotSeesItsOwnState) {
   EXPECT_EQ(cells.all[0]->table->empty_count(), 1U);
 }
 
+// Who sees all that has been committed in a page need not look at versions.
+TEST(VersionBuffer, ATableIsQuietForWhoeverSeesAllOfIt) {
+  Cells cells(1);
+  CellWriter writer(cells);
+  CellWriter old_reader(cells);
+  const MappingTable& table = *cells.all[0]->table;
+  old_reader.begin();
+  EXPECT_TRUE(table.is_quiet_at(old_reader.snapshot()));
+  writer.begin();
+  ASSERT_TRUE(writer.write(0, "first"));
+  const Gsn far = Gsn{1000};
+  EXPECT_FALSE(table.is_quiet_at(far)) << "somebody writes";
+  const Gsn committed = writer.commit();
+  EXPECT_FALSE(table.is_known_quiet_at(far));
+  EXPECT_TRUE(table.is_quiet_at(far));
+  EXPECT_TRUE(table.is_known_quiet_at(committed));
+  EXPECT_FALSE(table.is_quiet_at(Gsn{raw(committed) - 1}));
+  EXPECT_FALSE(table.is_quiet_at(old_reader.snapshot()));
+  writer.begin();
+  ASSERT_TRUE(writer.write(0, "again"));
+  EXPECT_FALSE(table.is_quiet_at(far)) << "somebody writes again";
+  writer.roll_back();
+  EXPECT_TRUE(table.is_quiet_at(far));
+  EXPECT_FALSE(table.is_quiet_at(old_reader.snapshot()));
+  old_reader.roll_back();
+}
+
+// After a long reader a slot has many; each of its commits takes a few of them.
+TEST(VersionBuffer, WhatWasHeldBackGoesLittleByLittle) {
+  Cells cells(2000);
+  CellWriter writer(cells);
+  CellWriter old_reader(cells);
+  old_reader.begin();
+  writer.begin();
+  for (std::size_t i = 0; i < cells.all.size(); ++i) {
+    ASSERT_TRUE(writer.write(i, "x"));
+  }
+  writer.commit();
+  old_reader.roll_back();
+  writer.begin();
+  ASSERT_TRUE(writer.write(0, "y"));
+  writer.commit();
+  const std::size_t all = writer.versions().size_bytes();
+  std::size_t commits = 0;
+  for (; writer.versions().has_old(); ++commits) {
+    ASSERT_LE(commits, 100U);
+    writer.versions().collect_few(cells.snapshots.horizon());
+  }
+  EXPECT_GE(commits, 5U);
+  EXPECT_LT(writer.versions().size_bytes(), all / 4);
+}
+
 TEST(VersionBuffer, FirstUpdaterWins) {
   Cells cells(2);
   CellWriter one(cells);

@@ -102,6 +102,9 @@ class CellWriter {
       Cell& cell = *cells_.all[number];
       const std::lock_guard page(cell.latch);
       CellImage image = cell.record;
+      if (cell.table->is_quiet_at(snapshot_)) {
+        return image.shown();  // as scans do; others look at the versions
+      }
       Entry* entry = cell.table->find(key_of(number));
       if (entry == nullptr || view(*entry, {snapshot_, &versions_.fate()}, image)) {
         return image.shown();

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
 
+#include "btree/leaf_walk.h"
 #include "tests/engine/rows/table_fixture.h"
 
 namespace palimpsest::engine::test {
@@ -388,6 +391,48 @@ TEST(KeyValueWrites, AnyBytes) {
   });
   EXPECT_TRUE(blobs.rows() == (Content{{key, large}, {"b", "th"}}));
   EXPECT_TRUE(sound(blobs.database()));
+}
+
+// A queue whose front moved on under an old reader: leaves full of ghosts, to which nobody comes
+// back by himself.
+TEST(GhostsOfTableWrites, ThatAnOldReaderNeededArePurgedLater) {
+  constexpr int kJobs = 2000;
+  DatabaseOptions options = small_options();
+  options.version_bytes_max = std::uint64_t{4} << 20U;
+  OneTable table(people(), {}, options);
+  const auto begin = [&] {
+    return table.database().begin(txn::Durability::asynchronous, txn::Isolation::snapshot);
+  };
+  const auto ghosts = [&] {
+    std::size_t count = 0;
+    btree::LeafWalk walk(table.current().rows->descent(), {.lower = {}, .upper = std::nullopt},
+                         btree::Direction::forward);
+    while (walk.next()) {
+      count += walk.leaf().ghost_count();
+    }
+    return count;
+  };
+  for (int id = 1; id <= kJobs; ++id) {
+    const auto giver = begin();
+    ASSERT_TRUE(table.in(giver).insert({id, "job", "Rome", 30, kNoNote}));
+    giver->commit();
+  }
+  const auto old_reader = begin();
+  for (int id = 2; id <= kJobs; ++id) {
+    const auto taker = begin();
+    ASSERT_TRUE(table.in(taker).erase({id}));
+    taker->commit();
+  }
+  ASSERT_EQ(ghosts(), std::size_t{kJobs - 1});
+  old_reader->commit();
+  for (int i = 0; i < kJobs; ++i) {  // in the first leaf only
+    const auto other = begin();
+    ASSERT_TRUE(table.in(other).modify({1}, [](RowEditor&) {}));
+    other->commit();
+  }
+  EXPECT_LT(ghosts(), std::size_t{kJobs / 20});
+  EXPECT_EQ(table.rows().size(), 1U);
+  EXPECT_TRUE(sound(table.database()));
 }
 
 }  // namespace

@@ -1,0 +1,75 @@
+#include "versioning/graves.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "versioning/entry_memory.h"
+
+namespace palimpsest::versioning {
+namespace {
+
+class GravesTest : public testing::Test {
+ protected:
+  void note(TreeId tree, const std::string& key) {
+    const EntryPtr entry = Entry::make(memory_, key.size());
+    entry->rename(tree, key, Entry::hash_of(key));
+    graves_.note(*entry);
+  }
+  void note_many(TreeId tree, int count) {
+    for (int i = 0; i < count; ++i) {
+      note(tree, std::to_string(i));
+    }
+  }
+  /// All that it has of this tree, asking as long as it says that it may have some.
+  [[nodiscard]] std::set<std::string> take_all(TreeId tree, int asked_max) {
+    std::set<std::string> taken;
+    for (int asked = 0; asked < asked_max && graves_.may_have(tree); ++asked) {
+      if (const auto key = graves_.take(tree)) {
+        EXPECT_TRUE(taken.insert(*key).second) << *key;
+      }
+    }
+    return taken;
+  }
+
+  EntryMemory memory_;
+  Graves graves_;
+};
+
+TEST_F(GravesTest, SomeRemovalsAreNotedAndTakenOnce) {
+  note_many(TreeId{3}, 800);
+  EXPECT_FALSE(graves_.may_have(TreeId{4}));
+  const auto taken = take_all(TreeId{3}, 800);
+  EXPECT_GT(taken.size(), 50U);
+  EXPECT_LT(taken.size(), 200U);
+  EXPECT_FALSE(graves_.may_have(TreeId{3}));
+}
+
+// Trees 3 and 19 share a place: each gets its own keys only, and all of them.
+TEST_F(GravesTest, TreesThatShareAPlaceGetTheirOwn) {
+  note_many(TreeId{3}, 400);
+  for (int i = 1000; i < 1400; ++i) {
+    note(TreeId{19}, std::to_string(i));
+  }
+  const auto of_other = take_all(TreeId{19}, 100'000);
+  const auto of_first = take_all(TreeId{3}, 100'000);
+  EXPECT_GT(of_first.size(), 20U);
+  EXPECT_GT(of_other.size(), 20U);
+  EXPECT_FALSE(graves_.may_have(TreeId{3}));
+  for (const std::string& key : of_first) {
+    EXPECT_LT(std::stoi(key), 400);
+  }
+  for (const std::string& key : of_other) {
+    EXPECT_GE(std::stoi(key), 1000);
+  }
+}
+
+TEST_F(GravesTest, BeyondABoundNothingIsNoted) {
+  note_many(TreeId{3}, 20'000);
+  EXPECT_EQ(take_all(TreeId{3}, 20'000).size(), 512U);
+}
+
+}  // namespace
+}  // namespace palimpsest::versioning

@@ -1,0 +1,42 @@
+#include "versioning/graves.h"
+
+#include <new>
+#include <utility>
+
+namespace palimpsest::versioning {
+
+void Graves::dig(const Entry& entry) noexcept {
+  std::vector<Grave>& graves = graves_[place_of(entry.tree())];
+  if (graves.size() == kGravesMax || entry.key().size() > kKeyBytesMax) {
+    return;
+  }
+  try {
+    graves.push_back({entry.tree(), std::string(entry.key())});
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  counts_[place_of(entry.tree())].store(static_cast<std::uint16_t>(graves.size()),
+                                        std::memory_order_relaxed);
+}
+
+// Trees may share a place: another one is looked at each time, so that none hides behind others.
+std::optional<std::string> Graves::take(TreeId tree) noexcept {
+  std::vector<Grave>& graves = graves_[place_of(tree)];
+  if (graves.empty()) {
+    return std::nullopt;
+  }
+  Grave& grave = graves[turn_++ % graves.size()];
+  if (grave.tree != tree) {
+    return std::nullopt;
+  }
+  std::string key = std::move(grave.key);
+  if (&grave != &graves.back()) {
+    grave = std::move(graves.back());
+  }
+  graves.pop_back();
+  counts_[place_of(tree)].store(static_cast<std::uint16_t>(graves.size()),
+                                std::memory_order_relaxed);
+  return key;
+}
+
+}  // namespace palimpsest::versioning
