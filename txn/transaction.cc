@@ -94,7 +94,7 @@ void Transaction::begin_write() {
 }
 
 void Transaction::let_log_go() noexcept {
-  if (!log_.has_changes()) {
+  if (!log_.has_changes() && oldest_.load(std::memory_order_relaxed) != kNoChange) {
     WorkerSlot& slot = owner_.parts_.slots[slot_];
     slot.merge(owner_.parts_.clock.now());
     const Gsn oldest = slot.gsn();
@@ -149,15 +149,22 @@ Gsn Transaction::commit_changes() {
 // I-7: announced before the timestamp is drawn, dated before the record is written, committed once
 // it is in the log; readers wait in between, and nothing here waits.
 Gsn Transaction::append_commit() noexcept {
-  if (!versions_.has_new()) {
+  if (!versions_.has_new() && decided_too_ == nullptr) {
     return log_.append_commit();
   }
-  versioning::Fate& fate = versions_.fate();
-  fate.announce();
+  const auto for_each_fate = [&](auto&& step) {
+    step(versions_.fate());
+    if (decided_too_ != nullptr) {
+      step(*decided_too_);
+    }
+  };
+  for_each_fate([](versioning::Fate& fate) { fate.announce(); });
   PALIMPSEST_SYNC_POINT("txn.commit.announced");
-  const Gsn timestamp = log_.append_commit([&](Gsn drawn) { fate.date(drawn); });
+  const Gsn timestamp = log_.append_commit(
+      [&](Gsn drawn) { for_each_fate([&](versioning::Fate& fate) { fate.date(drawn); }); });
   PALIMPSEST_SYNC_POINT("txn.commit.dated");
-  fate.commit();
+  for_each_fate([](versioning::Fate& fate) { fate.commit(); });
+  decided_too_ = nullptr;
   versions_.commit(timestamp);
   return timestamp;
 }
@@ -290,6 +297,9 @@ void Transaction::give_up_failed() noexcept {
 }
 
 void Transaction::tell_end(bool committed) noexcept {
+  if (versioning::Fate* const fate = std::exchange(decided_too_, nullptr)) [[unlikely]] {
+    fate->abort();
+  }
   if (EndListener* const listener = std::exchange(end_listener_, nullptr)) [[unlikely]] {
     listener->ended(*this, committed);
   }

@@ -13,9 +13,8 @@
 // has a larger timestamp, and is not durable before: I-3); a synchronous commit then waits until g
 // covers its timestamp. What a synchronous transaction that only read has seen is durable when
 // commit() returns.
-// Statements: changes that count together within the transaction. One that is not done is undone
-// back to where it began, by the log, as rollback undoes everything; recovery finds compensation in
-// the logs of winners, too (engine/recovery/transaction_table.h).
+// Statements: changes that count together within the transaction. One that is not done is undone by
+// the log, as in a rollback: winners' logs have compensation, too (recovery/transaction_table.h).
 // Latching: a short owner latch per call, held across the call: calls from several threads take
 //           turns, and the engine comes in between two of them. Taken before everything else.
 // Thread-safety: all functions, from any thread.
@@ -132,14 +131,14 @@ class Transaction : public TreeCalls<Transaction> {
     work_alone();
     log_.work_for(&other.log_);
   }
-  /// Within a call of write() or statement() that has other transactions work for it, again and
-  /// again: as long as this one has changed nothing, it does not hold the log back.
+  /// Within a call that has others work for it: it has changed nothing, and holds no log back.
   void let_log_go() noexcept;
-  /// Within a call of write() or statement(), for its changes: the leaf of this tree that the
-  /// slot's transactions used last, or null.
+  /// Within write() or statement(): the leaf of this tree that the slot used last, or null.
   [[nodiscard]] btree::LastLeaf* last_leaf(TreeId tree) noexcept { return leaves_.of(tree); }
-  /// Within a call of write() or statement(): tells this listener, and no other, when it ends.
+  /// Within a call: tells this listener, and no other, when it ends.
   void tell_end_to(EndListener& listener) noexcept { end_listener_ = &listener; }
+  /// Within a call: this one, which outlives it, is decided with its own.
+  void decide_too(versioning::Fate& fate) noexcept { decided_too_ = &fate; }
 
   /// Ends it; returns its timestamp (for one that changed nothing, the clock's reading that covers
   /// what it read). Throws before it has committed what making large values durable throws: it may
@@ -240,6 +239,7 @@ class Transaction : public TreeCalls<Transaction> {
   bool has_read_ = false;
   bool has_leftovers_ = false;  ///< of one that could not be undone: claims, versions
   EndListener* end_listener_ = nullptr;
+  versioning::Fate* decided_too_ = nullptr;
 
   std::atomic<bool> alone_{false};
   std::atomic<std::uint64_t> life_{0};

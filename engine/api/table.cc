@@ -20,6 +20,9 @@ namespace {
 template <class Write>
 Outcome write_in(const Transaction* in, const detail::TableHandle& table, const Write& write) {
   if (const detail::InTransaction by = table.writer(in); by.get() != nullptr) {
+    if (by.bulk() != nullptr) {
+      return by.bulk()->write(table.table(), write);
+    }
     return write(engine::TableWrites(*by, table.table()));
   }
   return detail::autocommit(table.database(), [&](txn::Transaction& by) {

@@ -14,7 +14,7 @@ namespace palimpsest {
 namespace detail {
 
 InTransaction::InTransaction(TransactionState& state)
-    : turn_(state.turn), transaction_(state.transaction.get()) {
+    : turn_(state.turn), transaction_(state.transaction.get()), bulk_(state.bulk.get()) {
   if (transaction_ == nullptr) {
     throw Error(ErrorCode::invalid_argument, "the transaction has ended");
   }
@@ -25,6 +25,13 @@ InTransaction writing(TransactionState& state) {
     throw Error(ErrorCode::invalid_argument, "a transaction that was begun to read does not write");
   }
   return InTransaction(state);
+}
+
+InTransaction dropping(TransactionState& state) {
+  if (state.bulk != nullptr) {
+    throw Error(ErrorCode::invalid_argument, "a bulk transaction drops no tables and no indexes");
+  }
+  return writing(state);
 }
 
 InTransaction TableHandle::reader(const Transaction* in) const {
@@ -64,6 +71,9 @@ void Transaction::commit() {
   detail::TransactionState& state = this->state();
   const detail::InTransaction in(state);
   try {
+    if (in.bulk() != nullptr) {
+      in.bulk()->publish();
+    }
     (*in).commit();
   } catch (...) {
     if (!(*in).is_active()) {
@@ -91,22 +101,26 @@ bool Transaction::is_active() const noexcept {
 
 Outcome Transaction::create_table(const TableSchema& schema) {
   detail::TransactionState& state = this->state();
-  return state.database->engine->tables().create_table(*writing(state), schema);
+  const detail::InTransaction in = writing(state);
+  return in.bulk() != nullptr ? in.bulk()->create_table(schema)
+                              : state.database->engine->tables().create_table(*in, schema);
 }
 
 Outcome Transaction::drop_table(std::string_view table) {
   detail::TransactionState& state = this->state();
-  return state.database->engine->tables().drop_table(*writing(state), table);
+  return state.database->engine->tables().drop_table(*dropping(state), table);
 }
 
 Outcome Transaction::create_index(std::string_view table, const IndexSchema& schema) {
   detail::TransactionState& state = this->state();
-  return state.database->engine->tables().create_index(*writing(state), table, schema);
+  const detail::InTransaction in = writing(state);
+  return in.bulk() != nullptr ? in.bulk()->create_index(table, schema)
+                              : state.database->engine->tables().create_index(*in, table, schema);
 }
 
 Outcome Transaction::drop_index(std::string_view table, std::string_view index) {
   detail::TransactionState& state = this->state();
-  return state.database->engine->tables().drop_index(*writing(state), table, index);
+  return state.database->engine->tables().drop_index(*dropping(state), table, index);
 }
 
 Table Transaction::table(std::string_view name) {

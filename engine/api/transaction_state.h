@@ -1,10 +1,12 @@
 // What a Transaction of the public API is.
 #pragma once
 
+#include <memory>
 #include <mutex>
 
 #include "base/turn_latch.h"
 #include "engine/api/database_state.h"
+#include "engine/bulk/bulk.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::detail {
@@ -15,8 +17,9 @@ class TransactionState {
  public:
   DatabaseState* database = nullptr;
   bool read_only = false;
-  RecursiveTurnLatch turn;          ///< recursive: what a call calls may use the transaction
-  txn::TransactionPtr transaction;  ///< null once it has ended; protected by turn
+  RecursiveTurnLatch turn;             ///< recursive: what a call calls may use the transaction
+  txn::TransactionPtr transaction;     ///< null once it has ended; protected by turn
+  std::unique_ptr<engine::Bulk> bulk;  ///< null if it is none
 };
 
 /// A call within a transaction, or within none.
@@ -27,6 +30,9 @@ class InTransaction {
   /// Throws invalid_argument if it has ended.
   explicit InTransaction(TransactionState& state);
 
+  /// Null: it is none.
+  [[nodiscard]] engine::Bulk* bulk() const noexcept { return bulk_; }
+
   /// Null: in none.
   [[nodiscard]] txn::Transaction* get() const noexcept { return transaction_; }
   [[nodiscard]] txn::Transaction& operator*() const noexcept { return *transaction_; }
@@ -34,9 +40,12 @@ class InTransaction {
  private:
   std::unique_lock<RecursiveTurnLatch> turn_;
   txn::Transaction* transaction_ = nullptr;
+  engine::Bulk* bulk_ = nullptr;
 };
 
 /// For a write: also throws invalid_argument if it was begun to read.
 [[nodiscard]] InTransaction writing(TransactionState& state);
+/// For dropping a definition: also throws it if it is a bulk.
+[[nodiscard]] InTransaction dropping(TransactionState& state);
 
 }  // namespace palimpsest::detail

@@ -31,6 +31,16 @@ std::unique_ptr<TableDefinition> definition_of(StoredTable stored, const TableDe
   return definition;
 }
 
+/// Those of a definition, and of those that it has replaced.
+std::vector<BTree*> trees_of(const TableDefinition* definition) {
+  std::vector<BTree*> trees;
+  for (; definition != nullptr; definition = definition->replaced) {
+    trees.push_back(definition->rows);
+    trees.insert(trees.end(), definition->indexes.begin(), definition->indexes.end());
+  }
+  return trees;
+}
+
 }  // namespace
 
 // Opening
@@ -236,16 +246,41 @@ BTree& TableCatalog::tables_tree(const Transaction& by) {
 
 // Changes
 
-Outcome TableCatalog::create_table(Transaction& by, const TableSchema& schema) {
-  schema.validate();
-  return by.statement([&](const btree::WriteContext& context) {
+// What a bulk does is no change of its own before it commits: it holds back no log.
+template <class Work>
+Outcome TableCatalog::change(Transaction& by, const FatePtr& bulk, Work&& work) {
+  if (bulk == nullptr) {
+    return by.statement([&](const btree::WriteContext& context) {
+      by.tell_end_to(*this);
+      return work(context);
+    });
+  }
+  return by.read([&] {
+    {
+      const std::lock_guard lock(mutex_);
+      changes_[&by].fate = bulk;
+      changes_[&by].is_published = false;
+    }
     by.tell_end_to(*this);
-    return create_table_by(by, context, schema);
+    by.decide_too(*bulk);
+    btree::WriteContext context;
+    if (const versioning::Viewer* const viewer = by.viewer()) {
+      context.viewer = *viewer;
+    }
+    return work(context);
+  });
+}
+
+Outcome TableCatalog::create_table(Transaction& by, const TableSchema& schema,
+                                   const FatePtr& bulk) {
+  schema.validate();
+  return change(by, bulk, [&](const btree::WriteContext& context) {
+    return create_table_by(by, context, schema, bulk);
   });
 }
 
 Outcome TableCatalog::create_table_by(Transaction& by, const btree::WriteContext& context,
-                                      const TableSchema& schema) {
+                                      const TableSchema& schema, const FatePtr& bulk) {
   Claimed claimed = claim_name(by, schema.name);
   if (!claimed.outcome) {
     return claimed.outcome;
@@ -258,7 +293,11 @@ Outcome TableCatalog::create_table_by(Transaction& by, const btree::WriteContext
     auto definition = std::make_unique<TableDefinition>();
     definition->format = std::make_shared<const TableFormat>(std::move(stored));
     definition->rows = tree;
+    definition->fate = bulk;
     claimed.table->change_to(std::move(definition));
+    if (bulk != nullptr) {
+      return {};
+    }
     const btree::WriteOutcome outcome = tables_tree(by).insert(context, schema.name, record);
     check(!outcome.existed, "a name that is free has no record");
     if (outcome
@@ -282,9 +321,7 @@ Outcome TableCatalog::drop_table(Transaction& by, std::string_view name) {
     by.tell_end_to(*this);
     const Claimed claimed = claim_table(by, name);
     if (claimed.outcome) {
-      const TableDefinition& dropped = *claimed.table->visible_to(&by);
-      std::vector<BTree*> trees = dropped.indexes;
-      trees.push_back(dropped.rows);
+      const std::vector<BTree*> trees = trees_of(claimed.table->visible_to(&by));
       prepare_drop(by, trees.size());
       const btree::WriteOutcome outcome = tables_tree(by).remove(context, name);
       if (outcome.conflict) {
@@ -299,16 +336,16 @@ Outcome TableCatalog::drop_table(Transaction& by, std::string_view name) {
 }
 
 Outcome TableCatalog::create_index(Transaction& by, std::string_view table,
-                                   const IndexSchema& schema) {
-  return by.statement([&](const btree::WriteContext& context) {
-    by.tell_end_to(*this);
-    return create_index_by(by, context, table, schema);
+                                   const IndexSchema& schema, const FatePtr& bulk) {
+  return change(by, bulk, [&](const btree::WriteContext& context) {
+    return create_index_by(by, context, table, schema, bulk);
   });
 }
 
 Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext& context,
-                                      std::string_view name, const IndexSchema& schema) {
-  const Claimed claimed = claim_table(by, name);
+                                      std::string_view name, const IndexSchema& schema,
+                                      const FatePtr& bulk) {
+  const Claimed claimed = bulk == nullptr ? claim_table(by, name) : claim_own(by, name, bulk);
   if (!claimed.outcome) {
     return claimed.outcome;
   }
@@ -334,12 +371,14 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
       return {OutcomeKind::exists,
               {.table = std::string(name), .index = schema.name, .key = *std::move(key)}};
     }
-    const btree::WriteOutcome outcome = tables_tree(by).update(context, name, record);
-    if (outcome.conflict) {
-      give_tree_back(by, tree);
-      return outcome_at(OutcomeKind::conflict, name);
+    if (bulk == nullptr) {
+      const btree::WriteOutcome outcome = tables_tree(by).update(context, name, record);
+      if (outcome.conflict) {
+        give_tree_back(by, tree);
+        return outcome_at(OutcomeKind::conflict, name);
+      }
+      check(outcome.existed, "a table that is there has a record");
     }
-    check(outcome.existed, "a table that is there has a record");
     claimed.table->change_to(std::move(definition));
   } catch (...) {
     give_tree_back(by, tree);
@@ -377,6 +416,106 @@ Outcome TableCatalog::drop_index(Transaction& by, std::string_view name, std::st
     drop_trees(by, {&dropped, 1});
     return {};
   });
+}
+
+// Bulks
+
+Outcome TableCatalog::make_own(Transaction& by, const TableState& table, const FatePtr& bulk) {
+  if (table.definer() == &by) [[likely]] {
+    const TableDefinition* const definition = table.visible_to(&by);
+    if (definition != nullptr && definition->fate == bulk) [[likely]] {
+      return {};
+    }
+  }
+  return change(by, bulk, [&](const btree::WriteContext&) {
+    return claim_own(by, table.name(), bulk).outcome;
+  });
+}
+
+TableCatalog::Claimed TableCatalog::claim_own(Transaction& by, std::string_view name,
+                                              const FatePtr& bulk) {
+  Claimed claimed = claim_table(by, name);
+  if (!claimed.outcome || claimed.table->visible_to(&by)->fate == bulk) {
+    return claimed;
+  }
+  try {
+    claimed.outcome = replace_trees(by, *claimed.table, bulk);
+  } catch (...) {
+    release_table(by, claimed.table);
+    throw;
+  }
+  if (!claimed.outcome) {
+    release_table(by, claimed.table);
+  }
+  return claimed;
+}
+
+Outcome TableCatalog::replace_trees(Transaction& by, TableState& table, const FatePtr& bulk) {
+  const TableDefinition& before = *table.visible_to(&by);
+  if (by.isolation() == txn::Isolation::snapshot &&
+      btree::any_changed_since(before.rows->descent(), *by.viewer())) {
+    return outcome_at(OutcomeKind::conflict, table.name());
+  }
+  btree::Cursor rows(*before.rows, 1);
+  rows.seek_first();
+  if (rows.valid()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("table \"{}\" has rows: a bulk transaction fills tables that are empty",
+                            table.name()));
+  }
+  auto definition = std::make_unique<TableDefinition>();
+  StoredTable stored = before.format->stored();
+  try {
+    definition->rows = &take_tree(by);
+    stored.tree = definition->rows->id();
+    for (StoredIndex& index : stored.indexes) {
+      definition->add_index(take_tree(by));
+      index.tree = definition->indexes.back()->id();
+    }
+    definition->format = std::make_shared<const TableFormat>(std::move(stored));
+    definition->fate = bulk;
+    definition->replaced = &before;
+    table.change_to(std::move(definition));
+  } catch (...) {
+    for (BTree* const tree : trees_of(definition.get())) {
+      if (tree != nullptr) {
+        give_tree_back(by, *tree);
+      }
+    }
+    throw;
+  }
+  return {};
+}
+
+Outcome TableCatalog::publish(Transaction& by) {
+  std::vector<TablePtr> tables;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto changes = changes_.find(&by);
+    if (changes == changes_.end() || changes->second.is_published ||
+        changes->second.tables.empty()) {
+      return {};
+    }
+    tables = changes->second.tables;
+  }
+  Outcome outcome = by.statement([&](const btree::WriteContext& context) -> Outcome {
+    for (const TablePtr& table : tables) {
+      const TableDefinition& definition = *table->visible_to(&by);
+      const std::string record = encode_table(definition.format->stored());
+      if (tables_tree(by).upsert(context, table->name(), record).conflict) {
+        return outcome_at(OutcomeKind::conflict, table->name());
+      }
+    }
+    return {};
+  });
+  if (outcome) {
+    const std::lock_guard lock(mutex_);
+    changes_[&by].is_published = true;
+    for (const TablePtr& table : tables) {
+      table->publish();
+    }
+  }
+  return outcome;
 }
 
 // The records say it already; here everybody learns it. A failure to remember would be one to

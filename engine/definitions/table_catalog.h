@@ -10,6 +10,10 @@
 // ended. Who cannot have a table within that time gets a conflict, so that two who wait for each
 // other end.
 //
+// Bulks: who fills tables in bulk has trees of his own for each (table_state.h), and changes
+// nothing himself, so that he holds no log back: records of definitions are written when he is
+// about to commit. A crash, or his end, leaves trees that no record names.
+//
 // Trees come from the tree store and go back there: those of a dropped table or index when that has
 // committed, those taken for new ones if it has not.
 //
@@ -43,6 +47,7 @@
 namespace palimpsest::engine {
 
 using TablePtr = std::shared_ptr<TableState>;
+using FatePtr = std::shared_ptr<versioning::Fate>;
 
 class TableCatalog final : public txn::EndListener {
  public:
@@ -59,12 +64,22 @@ class TableCatalog final : public txn::EndListener {
   /// Those that count, ascending by name.
   [[nodiscard]] std::vector<TablePtr> all() const;
 
-  // As Transaction of the public API says.
+  // As Transaction of the public API says. `bulk`: the fate of a bulk's tables, null for others.
 
-  Outcome create_table(txn::Transaction& by, const TableSchema& schema);
+  Outcome create_table(txn::Transaction& by, const TableSchema& schema, const FatePtr& bulk = {});
   Outcome drop_table(txn::Transaction& by, std::string_view table);
-  Outcome create_index(txn::Transaction& by, std::string_view table, const IndexSchema& schema);
+  Outcome create_index(txn::Transaction& by, std::string_view table, const IndexSchema& schema,
+                       const FatePtr& bulk = {});
   Outcome drop_index(txn::Transaction& by, std::string_view table, std::string_view index);
+
+  // Of a bulk
+
+  /// Gives the table empty trees that are the bulk's alone, if they are not. Throws
+  /// invalid_argument if it has rows.
+  Outcome make_own(txn::Transaction& by, const TableState& table, const FatePtr& bulk);
+  /// Before it commits: the records of what it has made, once, and from now on its fate decides who
+  /// sees that.
+  Outcome publish(txn::Transaction& by);
 
   // EndListener
   void ended(const txn::Transaction& transaction, bool committed) noexcept override;
@@ -78,6 +93,8 @@ class TableCatalog final : public txn::EndListener {
   /// What a transaction has changed.
   struct Changes {
     std::vector<TablePtr> tables;        ///< made, changed or dropped by it
+    FatePtr fate;                        ///< a bulk's: kept until it is decided
+    bool is_published = false;           ///< a bulk's
     std::vector<btree::BTree*> taken;    ///< given back unless it commits
     std::vector<btree::BTree*> dropped;  ///< given back if it commits
   };
@@ -87,10 +104,15 @@ class TableCatalog final : public txn::EndListener {
     Outcome outcome{};
   };
 
+  template <class Work>
+  Outcome change(txn::Transaction& by, const FatePtr& bulk, Work&& work);
   Outcome create_table_by(txn::Transaction& by, const btree::WriteContext& context,
-                          const TableSchema& schema);
+                          const TableSchema& schema, const FatePtr& bulk);
   Outcome create_index_by(txn::Transaction& by, const btree::WriteContext& context,
-                          std::string_view table, const IndexSchema& schema);
+                          std::string_view table, const IndexSchema& schema, const FatePtr& bulk);
+  /// As claim_table(), and its trees are the bulk's.
+  [[nodiscard]] Claimed claim_own(txn::Transaction& by, std::string_view name, const FatePtr& bulk);
+  Outcome replace_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
   /// Enters `by` as the maker of a table of that name.
   [[nodiscard]] Claimed claim_name(const txn::Transaction& by, const std::string& name);
   void release_name(const txn::Transaction& by, const TablePtr& made) noexcept;

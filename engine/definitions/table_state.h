@@ -11,24 +11,42 @@
 //                      read, they ask whether it still has that tree: one that was dropped may be
 //                      another table's by then
 //   others, writing    not at all: a conflict
-// Invariant: (1) while a writer that is not D changes the table's trees, there is no D, or D waits.
+// Rows in bulk: a definition may have other trees of rows than the one before it, filled by its
+// definer alone. Such a definition has a fate, decided with its transaction's commit: a snapshot
+// from before that sees the definition that was replaced, whose trees stay as they are.
+//
+//   published, fate active -> announced -> dated -> committed, end_change(true)
+//                        \-> aborted, end_change(false)
+//
+// Publishing comes before the announcement: a snapshot that is to see the rows was taken after the
+// date was drawn, so it finds the new definition, and a fate that is announced at least (I-7). One
+// that is not to see them, finds the old one by either. No answer changes while a snapshot lives.
+// Invariants: (1) while a writer that is not D changes the table's trees, there is no D, or D
+// waits.
 //   A writer publishes that it changes something (Transactions::oldest()) before it reads definer_,
 //   both sequentially consistent; D sets definer_, then waits until everybody that has published
 //   has ended (Transactions::wait_for_writers()). Either the writer sees D, or D waits for it.
+//             (2) the trees of a definition that was replaced are written to no more, and are not
+//                 given back before the table is dropped, or the database closed.
 //
 // Thread-safety: reading from any thread. Changing by TableCatalog, under its mutex.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "btree/btree.h"
 #include "engine/tables/table_format.h"
 #include "txn/transaction.h"
+#include "versioning/chain.h"
+#include "versioning/fate.h"
 
 namespace palimpsest::engine {
 
@@ -39,6 +57,10 @@ struct TableDefinition {
   std::vector<btree::BTree*> indexes;  ///< in the order of the format's
   /// By index: the clock when it began to count. Older snapshots see rows that have no entry in it.
   std::vector<std::shared_ptr<std::atomic<Gsn>>> index_since;
+  /// Not null: its rows are those of this fate's transaction, and of later ones.
+  std::shared_ptr<versioning::Fate> fate;
+  /// What older snapshots see; null if the table was not there. Kept by the table.
+  const TableDefinition* replaced = nullptr;
 
   void add_index(btree::BTree& tree) {
     indexes.push_back(&tree);
@@ -50,8 +72,31 @@ struct TableDefinition {
     index_since.erase(index_since.begin() + at);
   }
 
+  /// It, or one that it has replaced.
   [[nodiscard]] bool has(const btree::BTree& tree) const noexcept {
-    return &tree == rows || std::find(indexes.begin(), indexes.end(), &tree) != indexes.end();
+    return &tree == rows || std::find(indexes.begin(), indexes.end(), &tree) != indexes.end() ||
+           (replaced != nullptr && replaced->has(tree));
+  }
+  /// What a snapshot sees, null: the newest state. Null if the table was not there. Waits while
+  /// that is being decided, for a few instructions.
+  [[nodiscard]] const TableDefinition* as_of(const versioning::Viewer* viewer) const noexcept {
+    const TableDefinition* seen = this;
+    while (seen != nullptr && seen->fate != nullptr && !seen->is_seen_by(viewer)) [[unlikely]] {
+      seen = seen->replaced;
+    }
+    return seen;
+  }
+  /// Of one with a fate.
+  [[nodiscard]] bool is_seen_by(const versioning::Viewer* viewer) const noexcept {
+    constexpr Gsn kNewest{std::numeric_limits<std::uint64_t>::max()};
+    const Gsn snapshot = viewer == nullptr ? kNewest : viewer->snapshot;
+    for (;;) {
+      const versioning::Sight sight = fate->at(snapshot);
+      if (sight != versioning::Sight::undecided) {
+        return sight == versioning::Sight::visible;
+      }
+      std::this_thread::yield();
+    }
   }
 };
 
@@ -69,6 +114,13 @@ class TableState {
       return changed_.load(std::memory_order_acquire);
     }
     return current_.load(std::memory_order_acquire);
+  }
+  /// Of a definition that visible_to(by) named: what a reader in `by` sees, null: nothing.
+  [[nodiscard]] const TableDefinition* seen_by(const txn::Transaction* by,
+                                               const versioning::Viewer* viewer) const noexcept {
+    const TableDefinition* const definition = visible_to(by);
+    const bool is_own = by != nullptr && definer_.load() == by;
+    return definition == nullptr || is_own ? definition : definition->as_of(viewer);
   }
   /// Whether another transaction is changing the definition: `by` must not write then. Asked after
   /// `by` has published that it writes: within Transaction::write() or statement().
@@ -99,6 +151,14 @@ class TableState {
     }
     changed_.store(changed, std::memory_order_release);
   }
+  /// Before its transaction commits: a definition whose fate decides for whom it counts.
+  void publish() noexcept {
+    const TableDefinition* const changed = changed_.load(std::memory_order_relaxed);
+    if (changed != nullptr && changed->replaced != nullptr) {
+      const TableDefinition* const before = current_.exchange(changed, std::memory_order_acq_rel);
+      unpublished_ = unpublished_ == nullptr ? before : unpublished_;
+    }
+  }
   /// The change counts for all, or for nobody. `now`: the clock.
   void end_change(bool committed, Gsn now = {}) noexcept {
     if (committed) {
@@ -108,7 +168,10 @@ class TableState {
         begin_to_count(*changed, *before, now);
       }
       current_.store(changed, std::memory_order_release);
+    } else if (unpublished_ != nullptr) {
+      current_.store(unpublished_, std::memory_order_release);
     }
+    unpublished_ = nullptr;
     definer_.store(nullptr);
   }
   [[nodiscard]] const txn::Transaction* definer() const noexcept { return definer_.load(); }
@@ -129,6 +192,7 @@ class TableState {
   std::atomic<const TableDefinition*> current_{nullptr};
   std::atomic<const TableDefinition*> changed_{nullptr};  ///< meaningful while there is a definer_
   std::atomic<const txn::Transaction*> definer_{nullptr};
+  const TableDefinition* unpublished_ = nullptr;              ///< what publish() has replaced
   std::vector<std::unique_ptr<const TableDefinition>> kept_;  ///< all that have been
 };
 

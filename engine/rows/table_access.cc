@@ -11,7 +11,7 @@ void refuse_missing_table(const TableState& table) {
 }
 
 TableAccess::TableAccess(txn::Transaction* in, const TableState& table, txn::Transaction* view)
-    : in_(in), view_(view), table_(&table), definition_(table.visible_to(in)) {
+    : in_(in), view_(view), table_(&table), definition_(table.seen_by(in, viewer())) {
   if (definition_ == nullptr) [[unlikely]] {
     refuse_missing_table(table);
   }
@@ -37,14 +37,15 @@ std::size_t TableAccess::require_index(std::string_view name) const {
 
 // A tree may have become that of another index of the same table.
 bool TableAccess::still_has_index(std::size_t number) const {
-  const TableDefinition* const now = table_->visible_to(in_);
-  if (now == nullptr) {
-    return false;
-  }
   const IndexSchema& schema = format().stored().indexes[number].schema;
-  const auto found = now->format->find_index(schema.name);
-  return found && now->indexes[*found] == &index(number) &&
-         now->format->stored().indexes[*found].schema == schema;
+  const TableDefinition* now = table_->visible_to(in_);
+  for (; now != nullptr; now = now->replaced) {
+    const auto found = now->format->find_index(schema.name);
+    if (found && now->indexes[*found] == &index(number)) {
+      return now->format->stored().indexes[*found].schema == schema;
+    }
+  }
+  return false;
 }
 
 }  // namespace palimpsest::engine

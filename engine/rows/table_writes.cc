@@ -74,12 +74,19 @@ void purge_graves(const btree::WriteContext& by, const TableDefinition& definiti
 template <class Work>
 Outcome TableWrites::statement(const Work& work) const {
   return in_->statement([&](const btree::WriteContext& by) {
-    if (table_->is_changed_by_another(*in_)) [[unlikely]] {
+    const auto conflict = [&] {
       return Outcome(OutcomeKind::conflict, {.table = table_->name(), .index = {}, .key = {}});
+    };
+    if (table_->is_changed_by_another(*definer_)) [[unlikely]] {
+      return conflict();
     }
-    const TableDefinition* const definition = table_->visible_to(in_);
+    const TableDefinition* const definition = table_->visible_to(definer_);
     if (definition == nullptr) [[unlikely]] {
       refuse_missing_table(*table_);
+    }
+    if (definition->fate != nullptr && by.versions != nullptr &&
+        definition != table_->seen_by(definer_, &by.viewer)) [[unlikely]] {
+      return conflict();  // rows in bulk, committed since: the first updater wins
     }
     purge_graves(by, *definition);
     return work(WriteStep(by, *definition, in_->last_leaf(definition->rows->id())));

@@ -54,7 +54,12 @@ namespace palimpsest::engine {
 class TableWrites {
  public:
   /// Both outlive it.
-  TableWrites(txn::Transaction& in, const TableState& table) noexcept : in_(&in), table_(&table) {}
+  TableWrites(txn::Transaction& in, const TableState& table) noexcept
+      : TableWrites(in, table, in) {}
+  /// By what the definition is for `definer`, who has `in` work for him.
+  TableWrites(txn::Transaction& in, const TableState& table,
+              const txn::Transaction& definer) noexcept
+      : in_(&in), table_(&table), definer_(&definer) {}
 
   // As the functions of Table, which say what comes of them.
 
@@ -74,6 +79,7 @@ class TableWrites {
 
   txn::Transaction* in_;
   const TableState* table_;
+  const txn::Transaction* definer_;
 };
 
 }  // namespace palimpsest::engine

@@ -64,6 +64,12 @@ struct TransactionOptions {
   Isolation isolation = Isolation::by_default;
   /// Writes are refused: Error invalid_argument.
   bool read_only = false;
+  /// Fills tables that are empty, or that it makes, with any number of rows: it keeps no versions,
+  /// holds back no log, and is rolled back in an instant. Others see its tables as they were before
+  /// until it has committed; their writes to these are conflicts. A table that has rows when it
+  /// first writes to it is refused (invalid_argument), as is dropping. It takes one of
+  /// Options::max_transactions more while a call writes.
+  bool bulk = false;
 };
 
 class Transaction {

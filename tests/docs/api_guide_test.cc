@@ -222,6 +222,18 @@ TEST_F(ApiGuide, Transactions) {
   EXPECT_TRUE(accounts.get({8}).has_value());
 }
 
+TEST_F(ApiGuide, Bulks) {
+  Database& database = database_;
+  Transaction bulk = database.begin({.bulk = true});
+  bulk.create_table(key_value_table("word")).require();
+  const Table words = bulk.table("word");
+  for (const char* word : {"ada", "bob", "cleo"}) {
+    words.insert(bulk, {word, "1"}).require();
+  }
+  bulk.commit();
+  EXPECT_TRUE(database.table("word").get({"cleo"}));
+}
+
 TEST_F(ApiGuide, Definitions) {
   Database& database = database_;
   database.run([&](Transaction& transaction) {

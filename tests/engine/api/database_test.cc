@@ -496,5 +496,29 @@ TEST_F(ApiDatabaseTest, TransfersBesideDefinitionsKeepTheirSum) {
   EXPECT_EQ(sum, kAccounts * 100);
 }
 
+TEST_F(ApiDatabaseTest, BulksFillTablesThatAreEmpty) {
+  const Table table = database_.create_table(accounts());
+  Transaction bulk = database_.begin({.bulk = true});
+  table.insert(bulk, {1, "Ada", 10}).require();
+  bulk.create_table({.name = "made", .columns = {{"id", int64()}}, .key = {"id"}}).require();
+  bulk.table("made").insert(bulk, {1}).require();
+  table.insert_many(bulk, {}).require();
+  EXPECT_TRUE(table.get(bulk, {1}));
+  EXPECT_FALSE(table.get({1}));
+  EXPECT_TRUE(table.insert({2, "Bob", 1}).is_conflict());
+  EXPECT_EQ(error_of([&] { return bulk.drop_table("account"); }), ErrorCode::invalid_argument);
+  bulk.commit();
+  EXPECT_EQ(balance(1), 10);
+  EXPECT_TRUE(database_.table("made").get({1}));
+  Transaction second = database_.begin({.bulk = true});
+  EXPECT_EQ(error_of([&] { return table.insert(second, {2, "Bob", 1}); }),
+            ErrorCode::invalid_argument);
+  second.rollback();
+  EXPECT_EQ(error_of([&] { return database_.begin({.read_only = true, .bulk = true}); }),
+            ErrorCode::invalid_argument);
+  reopen();
+  EXPECT_EQ(balance(1), 10);
+}
+
 }  // namespace
 }  // namespace palimpsest

@@ -1,0 +1,415 @@
+// Bulks: what others see of them and when, what they take, and what a crash at any time leaves.
+#include "engine/bulk/bulk.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/sync_point.h"
+#include "engine/rows/table_reads.h"
+#include "tests/engine/database_fixture.h"
+#include "tests/support/error_of.h"
+
+namespace palimpsest::engine::test {
+namespace {
+
+using namespace palimpsest::types;
+using palimpsest::test::CrashKeeps;
+using palimpsest::test::error_of;
+using palimpsest::test::SimDisk;
+using palimpsest::test::SimOperation;
+using txn::Durability;
+using txn::Isolation;
+
+TableSchema people(const std::string& name) {
+  return {.name = name,
+          .columns = {{"id", int32()}, {"name", varchar(100)}, {"age", int32()}},
+          .key = {"id"}};
+}
+const IndexSchema kByName{.name = "by_name", .columns = {"name"}, .unique = true};
+
+DatabaseOptions options() {
+  DatabaseOptions options = small_options();
+  options.definition_patience = std::chrono::milliseconds(20);
+  options.memory_bytes = std::uint64_t{16} << 20U;  // roots of trees stay in memory
+  return options;
+}
+
+/// A transaction and the bulk that it is.
+struct InBulk {
+  explicit InBulk(Database& database, Isolation isolation = Isolation::snapshot)
+      : in(database.begin(Durability::synchronous, isolation)),
+        bulk(std::make_unique<Bulk>(database.transactions(), database.tables(), *in)) {}
+
+  void commit() {
+    bulk->publish();
+    in->commit();
+  }
+
+  txn::TransactionPtr in;
+  std::unique_ptr<Bulk> bulk;
+};
+
+std::string name_of(int id) {
+  return fmt::format("name {:06}", id);
+}
+
+Outcome insert(Bulk& bulk, const TablePtr& table, int id) {
+  const std::string name = name_of(id);
+  return bulk.write(*table,
+                    [&](const TableWrites& writes) { return writes.insert({id, name, id}); });
+}
+
+/// Rows that a transaction, null for none, sees.
+int rows_seen(const TablePtr& table, txn::Transaction* by) {
+  int count = 0;
+  const auto visit = [&](const RowView&) {
+    ++count;
+    return true;
+  };
+  TableReads(TableAccess(by, *table)).visit(Range::all(), visit, Direction::forward);
+  return count;
+}
+
+class BulkTest : public ::testing::Test {
+ protected:
+  BulkTest() { open(); }
+
+  void open() {
+    database_.reset();
+    device_ = disk_.device();
+    database_ = Database::open(*device_, *device_, options());
+  }
+  void crash() {
+    SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
+    disk_.power_off();
+    database_.reset();
+    disk_ = crashed;
+    open();
+  }
+  [[nodiscard]] TablePtr make(const std::string& name, bool with_index = true) {
+    const auto by = database_->begin(Durability::synchronous, Isolation::read_committed);
+    EXPECT_TRUE(database_->tables().create_table(*by, people(name)));
+    EXPECT_TRUE(!with_index || database_->tables().create_index(*by, name, kByName));
+    by->commit();
+    return table(name);
+  }
+  [[nodiscard]] TablePtr table(const std::string& name) {
+    return database_->tables().find(name, nullptr);
+  }
+  [[nodiscard]] txn::TransactionPtr begin(Isolation isolation = Isolation::snapshot) {
+    return database_->begin(Durability::asynchronous, isolation);
+  }
+  static void fill(Bulk& bulk, const TablePtr& table, int rows) {
+    for (int id = 0; id < rows; ++id) {
+      ASSERT_TRUE(insert(bulk, table, id));
+    }
+  }
+  void make_log_space() {
+    while (database_->checkpointer().step()) {
+    }
+  }
+
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<Database> database_;
+};
+
+TEST_F(BulkTest, CountsForSnapshotsFromItsCommitOn) {
+  const TablePtr people = make("people");
+  const auto old_reader = begin();
+  EXPECT_EQ(rows_seen(people, old_reader.get()), 0);
+  InBulk bulk(*database_);
+  fill(*bulk.bulk, people, 500);
+  const auto reader = begin();
+  const auto newest = begin(Isolation::none);
+  EXPECT_EQ(rows_seen(people, bulk.in.get()), 500);
+  EXPECT_EQ(rows_seen(people, reader.get()), 0);
+  EXPECT_EQ(rows_seen(people, newest.get()), 0);
+  EXPECT_EQ(rows_seen(people, nullptr), 0);
+  bulk.commit();
+  EXPECT_EQ(rows_seen(people, old_reader.get()), 0);
+  EXPECT_EQ(rows_seen(people, reader.get()), 0);
+  EXPECT_EQ(rows_seen(people, newest.get()), 500);
+  EXPECT_EQ(rows_seen(people, begin().get()), 500);
+  EXPECT_EQ(rows_seen(people, nullptr), 500);
+  // The first updater wins, also where the other was a bulk.
+  EXPECT_TRUE(TableWrites(*reader, *people).insert({1000, "x", 1}).is_conflict());
+  EXPECT_TRUE(TableWrites(*reader, *people).erase({1}).is_conflict());
+  EXPECT_TRUE(TableWrites(*newest, *people).insert({1000, "x", 1}));
+}
+
+TEST_F(BulkTest, SurvivesACrashOnceItHasCommitted) {
+  const TablePtr people = make("people");
+  {
+    InBulk bulk(*database_);
+    fill(*bulk.bulk, people, 500);
+    bulk.commit();
+  }
+  crash();
+  EXPECT_EQ(rows_seen(table("people"), nullptr), 500);
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(BulkTest, ReadersByAnIndexSeeWhatTheirSnapshotHas) {
+  const TablePtr people = make("people");
+  const auto old_reader = begin();
+  InBulk bulk(*database_);
+  fill(*bulk.bulk, people, 100);
+  bulk.commit();
+  const auto finds = [&](txn::Transaction* by) {
+    const std::string name = name_of(7);
+    return TableReads(TableAccess(by, *people)).read_by_index("by_name", {name}, [](auto&) {});
+  };
+  EXPECT_FALSE(finds(old_reader.get()));
+  EXPECT_TRUE(finds(begin().get()));
+}
+
+TEST_F(BulkTest, RolledBackItHasNeverBeen) {
+  const TablePtr people = make("people");
+  {
+    InBulk bulk(*database_);
+    fill(*bulk.bulk, people, 300);
+    EXPECT_TRUE(bulk.bulk->create_table(engine::test::people("made")));
+    bulk.bulk->publish();  // as a commit does that fails then
+    EXPECT_EQ(rows_seen(people, nullptr), 0);
+    bulk.in->rollback();
+  }
+  EXPECT_EQ(rows_seen(people, nullptr), 0);
+  EXPECT_EQ(table("made"), nullptr);
+  const auto writer = begin();
+  EXPECT_TRUE(TableWrites(*writer, *people).insert({1, "Ada", 1}));
+  writer->commit();
+  while (database_->tree_store().step()) {
+    make_log_space();
+  }
+  EXPECT_EQ(rows_seen(people, nullptr), 1);
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(BulkTest, AnyNumberOfRowsTakesNeitherLogNorVersions) {
+  const TablePtr people = make("people");
+  InBulk bulk(*database_);
+  const std::uint64_t begun = database_->log().end_position();
+  const std::uint64_t versions = database_->transactions().version_bytes();
+  int id = 0;
+  while (database_->log().end_position() - begun < 4 * options().log_bytes_max) {
+    ASSERT_TRUE(insert(*bulk.bulk, people, id++));
+    make_log_space();
+    ASSERT_LE(database_->transactions().version_bytes(), versions);
+  }
+  bulk.commit();
+  EXPECT_EQ(rows_seen(people, nullptr), id);
+}
+
+TEST_F(BulkTest, ChangesItsOwnRowsAndWhatIsRefusedLeavesNoTrace) {
+  InBulk bulk(*database_, Isolation::read_committed);
+  ASSERT_TRUE(bulk.bulk->create_table(people("made")));
+  EXPECT_EQ(bulk.bulk->create_table(people("made")).kind(), OutcomeKind::exists);
+  ASSERT_TRUE(bulk.bulk->create_index("made", kByName));
+  const TablePtr made = database_->tables().find("made", bulk.in.get());
+  EXPECT_EQ(table("made"), nullptr);
+  fill(*bulk.bulk, made, 50);
+  EXPECT_EQ(insert(*bulk.bulk, made, 7).kind(), OutcomeKind::exists);
+  const auto write = [&](auto&& call) { return bulk.bulk->write(*made, call); };
+  EXPECT_EQ(
+      write([](const TableWrites& writes) { return writes.insert({70, "name 000007", 7}); }).kind(),
+      OutcomeKind::exists);
+  EXPECT_TRUE(write([](const TableWrites& writes) { return writes.erase({8}); }));
+  EXPECT_TRUE(write([](const TableWrites& writes) { return writes.update({9}, {{"age", 90}}); }));
+  const std::string long_name(200, 'x');
+  EXPECT_EQ(error_of([&] {
+              return write([&](const auto& by) { return by.insert({71, long_name, 7}); });
+            }),
+            ErrorCode::invalid_argument);
+  bulk.commit();
+  EXPECT_EQ(rows_seen(table("made"), nullptr), 49);
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(BulkTest, RefusesTablesWithRowsAndThoseOfOthers) {
+  const TablePtr people = make("people");
+  const TablePtr others = make("others");
+  const auto old_reader = begin();
+  const auto writer = begin();
+  ASSERT_TRUE(TableWrites(*writer, *people).insert({1, "Ada", 1}));
+  writer->commit();
+  InBulk bulk(*database_);
+  std::string message;
+  EXPECT_EQ(error_of([&] { return insert(*bulk.bulk, people, 2); }, &message),
+            ErrorCode::invalid_argument);
+  EXPECT_NE(message.find("table \"people\" has rows"), std::string::npos) << message;
+  // It has let go of the table.
+  const auto next = begin();
+  EXPECT_TRUE(TableWrites(*next, *people).insert({2, "Bob", 1}));
+  EXPECT_TRUE(insert(*bulk.bulk, others, 1).is_conflict()) << "somebody writes";
+  next->commit();
+  EXPECT_TRUE(insert(*bulk.bulk, others, 1));
+  InBulk second(*database_);
+  EXPECT_TRUE(insert(*second.bulk, others, 1).is_conflict()) << "another bulk has it";
+  const auto late = begin();
+  EXPECT_TRUE(TableWrites(*late, *others).insert({1, "Ada", 1}).is_conflict());
+  bulk.commit();
+  EXPECT_EQ(rows_seen(others, nullptr), 1);
+}
+
+TEST_F(BulkTest, ASnapshotThatDoesNotSeeThatATableWasEmptiedIsInConflict) {
+  const TablePtr people = make("people");
+  auto writer = begin();
+  ASSERT_TRUE(TableWrites(*writer, *people).insert({1, "Ada", 1}));
+  writer->commit();
+  InBulk before(*database_);
+  writer = begin();
+  ASSERT_TRUE(TableWrites(*writer, *people).erase({1}));
+  writer->commit();
+  EXPECT_TRUE(insert(*before.bulk, people, 2).is_conflict());
+  InBulk behind(*database_);
+  EXPECT_EQ(rows_seen(people, before.in.get()), 1);
+  EXPECT_TRUE(insert(*behind.bulk, people, 2));
+  behind.commit();
+  EXPECT_EQ(rows_seen(people, before.in.get()), 1);
+  EXPECT_EQ(rows_seen(people, nullptr), 1);
+}
+
+// Dropped, a table gives back what older snapshots saw of it, too.
+TEST_F(BulkTest, AllTreesOfADroppedTableComeBack) {
+  const TablePtr people = make("people");
+  InBulk bulk(*database_);
+  fill(*bulk.bulk, people, 100);
+  bulk.commit();
+  const auto dropper = begin(Isolation::read_committed);
+  ASSERT_TRUE(database_->tables().drop_table(*dropper, "people"));
+  dropper->commit();
+  EXPECT_EQ(database_->tree_store().waiting(), 4U);
+}
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+// Between the date and the decision a snapshot that is to see the rows waits; it never says first
+// that there are none.
+TEST_F(BulkTest, ReadersWaitWhileItIsDecided) {
+  const TablePtr people = make("people");
+  const auto old_reader = begin();
+  InBulk bulk(*database_);
+  fill(*bulk.bulk, people, 10);
+  SyncBarrier dated("txn.commit.dated");
+  std::thread committer([&] { bulk.commit(); });
+  dated.wait_until_reached();
+  const auto reader = begin();
+  EXPECT_EQ(rows_seen(people, old_reader.get()), 0);
+  std::atomic<int> seen{-1};
+  std::thread looker([&] { seen = rows_seen(people, reader.get()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(seen.load(), -1);
+  dated.release();
+  committer.join();
+  looker.join();
+  EXPECT_EQ(seen.load(), 10);
+  EXPECT_EQ(rows_seen(people, reader.get()), 10);
+}
+
+// A crash whenever something goes to disk, and at the steps of the commit.
+TEST_F(BulkTest, ACrashLeavesAllOfItOrNothing) {
+  static_cast<void>(make("people"));
+  static_cast<void>(make("others"));
+  std::vector<std::pair<SimDisk, bool>> crashed;  // and whether it had been committed
+  bool is_committed = false;
+  std::uint64_t seed = 0;
+  const auto now = [&] { crashed.emplace_back(disk_.crash(++seed), is_committed); };
+  {
+    const SyncHook drawn("txn.commit.dated", now);
+    InBulk bulk(*database_);
+    for (int id = 0; id < 200; ++id) {
+      ASSERT_TRUE(insert(*bulk.bulk, table("people"), id));
+      ASSERT_TRUE(insert(*bulk.bulk, table("others"), id));
+      if (id % 20 == 0) {
+        database_->checkpointer().run();
+        now();
+      }
+    }
+    disk_.set_hook([&](const SimOperation&) { now(); });
+    bulk.commit();
+    disk_.set_hook({});
+    EXPECT_GT(drawn.hits(), 0U);
+  }
+  is_committed = true;
+  now();
+  std::size_t whole = 0;
+  for (auto& [disk, committed] : crashed) {
+    const auto device = disk.device();
+    const auto database = Database::open(*device, *device, options());
+    const int people = rows_seen(database->tables().find("people", nullptr), nullptr);
+    const int others = rows_seen(database->tables().find("others", nullptr), nullptr);
+    EXPECT_EQ(people, others);
+    EXPECT_TRUE(people == 200 || (people == 0 && !committed)) << people;
+    whole += people == 200 ? 1U : 0U;
+    while (database->tree_store().step()) {
+      while (database->checkpointer().step()) {
+      }
+    }
+    EXPECT_TRUE(sound(*database));
+  }
+  EXPECT_GT(whole, 0U);
+  EXPECT_LT(whole, crashed.size());
+}
+
+#endif
+
+// Bulks of two tables, one after the other, beside readers: each sees both tables filled or none,
+// and goes on seeing it.
+TEST_F(BulkTest, ReadersSeeOneMoment) {
+  std::atomic<bool> ends{false};
+  std::atomic<int> round{0};
+  std::atomic<std::uint64_t> looks{0};
+  static_cast<void>(make("a0", false));
+  static_cast<void>(make("b0", false));
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      while (!ends.load()) {
+        const int now = round.load();
+        const TablePtr a = table(fmt::format("a{}", now));
+        const TablePtr b = table(fmt::format("b{}", now));
+        const auto reader = begin();
+        const auto first = rows_seen(a, reader.get());
+        for (int again = 0; again < 4; ++again) {
+          EXPECT_EQ(rows_seen(b, reader.get()), first);
+          EXPECT_EQ(rows_seen(a, reader.get()), first);
+        }
+        reader->commit();
+        ++looks;
+      }
+    });
+  }
+  for (int number = 0; number < 60; ++number) {
+    const TablePtr a = table(fmt::format("a{}", number));
+    const TablePtr b = table(fmt::format("b{}", number));
+    InBulk bulk(*database_, Isolation::read_committed);
+    for (int id = 0; id < 5; ++id) {
+      while (!insert(*bulk.bulk, a, id)) {
+      }
+      while (!insert(*bulk.bulk, b, id)) {
+      }
+    }
+    bulk.commit();
+    static_cast<void>(make(fmt::format("a{}", number + 1), false));
+    static_cast<void>(make(fmt::format("b{}", number + 1), false));
+    round = number + 1;
+    make_log_space();
+  }
+  ends = true;
+  for (std::thread& reader : readers) {
+    reader.join();
+  }
+  EXPECT_GT(looks.load(), 10U);
+}
+
+}  // namespace
+}  // namespace palimpsest::engine::test
