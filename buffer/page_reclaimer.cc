@@ -48,11 +48,16 @@ PageReclaimer::~PageReclaimer() {
 
 // Nothing of the page changes.
 void PageReclaimer::prune_attached(FunctionRef<bool()> is_enough) noexcept {
-  for (std::uint32_t left = frames_.count(); left > 0 && !is_enough(); --left) {
+  for (std::uint32_t left = frames_.count(); left > 0; --left) {
     const std::uint32_t next = prune_next_.fetch_add(1, std::memory_order_relaxed);
     Frame& frame = frames_[FrameIndex{next % frames_.count()}];
-    if (frame.attached.load(std::memory_order_relaxed) == nullptr ||
-        !frame.latch.try_lock_exclusive()) {
+    if (frame.attached.load(std::memory_order_relaxed) == nullptr) {
+      continue;
+    }
+    if (is_enough()) {
+      return;
+    }
+    if (!frame.latch.try_lock_exclusive()) {
       continue;
     }
     Attached* const attached = frame.attached.load(std::memory_order_relaxed);

@@ -86,7 +86,8 @@ class PageReclaimer {
   void free_page(ExclusivePage page) noexcept;
 
   /// Drops what nobody needs of what hangs off pages, passing over pages whose latch cannot be had,
-  /// until it is enough; the next time from there on.
+  /// until it is enough, which is asked before each page where something hangs; the next time from
+  /// there on.
   void prune_attached(FunctionRef<bool()> is_enough) noexcept;
 
  private:

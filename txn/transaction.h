@@ -42,6 +42,7 @@
 #include "txn/end_listener.h"
 #include "txn/isolation.h"
 #include "txn/pending_frees.h"
+#include "txn/transaction_ptr.h"
 #include "txn/tree_calls.h"
 #include "txn/view.h"
 #include "versioning/prune.h"
@@ -50,16 +51,6 @@
 #include "wal/transaction_log.h"
 
 namespace palimpsest::txn {
-
-class Transaction;
-class Transactions;
-
-/// Gives the slot back, after rolling back what has not ended.
-struct EndTransaction {
-  Transactions* owner = nullptr;
-  void operator()(Transaction* transaction) const noexcept;
-};
-using TransactionPtr = std::unique_ptr<Transaction, EndTransaction>;
 
 class Transaction : public TreeCalls<Transaction> {
  public:
@@ -121,6 +112,14 @@ class Transaction : public TreeCalls<Transaction> {
       throw;
     }
   }
+  /// A call that has others work for it, and looks at nothing by viewer().
+  template <class Call>
+  auto hold(Call&& call) {
+    const auto turn = take_turn();
+    require_active();
+    require_view();
+    return call();
+  }
   /// Before its first call: nobody but the caller has the handle, so that its owner latch is free
   /// but for the engine's short looks. It is only tried then, and may be taken under others'
   /// latches.
@@ -137,7 +136,7 @@ class Transaction : public TreeCalls<Transaction> {
   [[nodiscard]] btree::LastLeaf* last_leaf(TreeId tree) noexcept { return leaves_.of(tree); }
   /// Within a call: tells this listener, and no other, when it ends.
   void tell_end_to(EndListener& listener) noexcept { end_listener_ = &listener; }
-  /// Within a call: this one, which outlives it, is decided with its own.
+  /// Within a call: this one, which lives until it is told to have ended, is decided with its own.
   void decide_too(versioning::Fate& fate) noexcept { decided_too_ = &fate; }
 
   /// Ends it; returns its timestamp (for one that changed nothing, the clock's reading that covers

@@ -15,10 +15,10 @@ namespace {
 
 /// Before somebody who waits looks whether others have made room.
 constexpr auto kPatience = std::chrono::milliseconds(1);
-/// Whose tables the engine looks at in the background.
-constexpr std::size_t kPagesAtATime = 2048;
-/// Those of which somebody looks at who waits for room: of all it would take longer than they wait.
-constexpr std::size_t kPagesBeforeCancelling = 16384;
+/// Mapping tables that are looked at in the background at a time.
+constexpr std::size_t kTablesAtATime = 2048;
+/// And by somebody who waits for room: all of them would take longer than others should wait.
+constexpr std::size_t kTablesBeforeCancelling = 16384;
 
 }  // namespace
 
@@ -57,20 +57,23 @@ void VersionMemory::make_room() {
   const auto free_some = [&] {
     transactions_.collect_versions(is_enough);
     transactions_.trim_idle();
-    std::size_t pages = kPagesBeforeCancelling;
-    transactions_.prune_tables([&] { return is_enough() || pages-- == 0; });
+    std::size_t tables = 0;
+    transactions_.prune_tables([&] { return is_enough() || ++tables > kTablesBeforeCancelling; });
   };
   free_some();
   while (is_full() && transactions_.cancel_oldest_snapshot()) {
     cancelled_.fetch_add(1, std::memory_order_relaxed);
     free_some();
   }
+  if (is_full()) {  // who asks will be refused: now everything is looked at
+    transactions_.prune_tables([&] { return !is_full(); });
+  }
 }
 
 void VersionMemory::keep_room() noexcept {
-  std::size_t pages = kPagesAtATime;
+  std::size_t tables = 0;
   if (memory_.bytes_in_use() > bytes_max_ / 2) {
-    transactions_.prune_tables([&] { return pages-- == 0; });
+    transactions_.prune_tables([&] { return ++tables > kTablesAtATime; });
   }
 }
 

@@ -34,7 +34,7 @@ class VersionMemory final : public versioning::VersionBudget {
   void require_room(const versioning::VersionBuffer& asking) override;
 
   /// Now and then, in the background: what nobody needs any more of mapping tables goes before it
-  /// fills half of the memory. A few pages each time.
+  /// fills half of the memory. A few each time.
   void keep_room() noexcept;
 
   [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }

@@ -78,6 +78,7 @@ class Fate {
     word_.store(word_of(State::aborted), std::memory_order_release);
   }
 
+  [[nodiscard]] bool is_committed() const noexcept { return state() == State::committed; }
   /// Of the changes that point at it, but for the owner's own.
   [[nodiscard]] Sight at(Gsn snapshot) const noexcept {
     const std::uint64_t word = word_.load(std::memory_order_acquire);

@@ -7,11 +7,16 @@ namespace palimpsest::versioning {
 
 void Graves::dig(const Entry& entry) noexcept {
   std::vector<Grave>& graves = graves_[place_of(entry.tree())];
-  if (graves.size() == kGravesMax || entry.key().size() > kKeyBytesMax) {
+  if (entry.key().size() > kKeyBytesMax) {
     return;
   }
   try {
-    graves.push_back({entry.tree(), std::string(entry.key())});
+    Grave grave{entry.tree(), std::string(entry.key())};
+    if (graves.size() == kGravesMax) {
+      graves[turn_++ % kGravesMax] = std::move(grave);  // the old one may be of a tree long gone
+      return;
+    }
+    graves.push_back(std::move(grave));
   } catch (const std::bad_alloc&) {
     return;
   }

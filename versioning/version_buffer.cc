@@ -219,11 +219,11 @@ bool VersionBuffer::collect_some(Gsn horizon, std::size_t most) noexcept {
   const std::lock_guard latch(latch_);
   for (std::size_t looked_at = 0; !has_no_old(); ++looked_at) {
     Version& version = at(first_);
+    if (version.timestamp() > horizon || looked_at >= most) {
+      oldest_.store(version.timestamp(), std::memory_order_relaxed);
+      return version.timestamp() <= horizon;
+    }
     if (!version.is_dropped()) {
-      if (version.timestamp() > horizon || looked_at >= most) {
-        oldest_.store(version.timestamp(), std::memory_order_relaxed);
-        return version.timestamp() <= horizon;
-      }
       unlink(version);
     }
     first_.offset += static_cast<std::uint32_t>(version.size_bytes());

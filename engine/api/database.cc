@@ -122,11 +122,15 @@ Transaction Database::begin(const TransactionOptions& options) {
   if (options.bulk && options.read_only) {
     throw Error(ErrorCode::invalid_argument, "a bulk transaction writes: it cannot be read-only");
   }
+  // A snapshot of a transaction that takes hours would be given up.
+  const Isolation wanted = options.bulk && options.isolation == Isolation::by_default
+                               ? Isolation::read_committed
+                               : options.isolation;
   auto state = std::make_unique<detail::TransactionState>();
   state->database = state_.get();
   state->read_only = options.read_only;
   state->transaction = state_->begin(
-      options.durability, engine::isolation_of(options.isolation, state_->isolation),
+      options.durability, engine::isolation_of(wanted, state_->isolation),
       options.read_only ? txn::SnapshotUse::reads : txn::SnapshotUse::reads_and_writes);
   if (options.bulk) {
     state->bulk = std::make_unique<engine::Bulk>(state_->engine->transactions(),

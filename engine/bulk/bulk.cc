@@ -8,11 +8,14 @@ Outcome Bulk::write(const TableState& table, FunctionRef<Outcome(const TableWrit
   if (Outcome own = tables_.make_own(by_, table, fate_); !own) {
     return own;
   }
-  const txn::TransactionPtr call =
-      transactions_.begin(txn::Durability::asynchronous, txn::Isolation::none);
-  Outcome outcome = write(TableWrites(*call, table, by_));
-  call->commit();
-  return outcome;
+  return by_.hold([&] {
+    const txn::TransactionPtr call =
+        transactions_.begin(txn::Durability::asynchronous, txn::Isolation::none);
+    call->work_for(by_);
+    Outcome outcome = write(TableWrites(*call, table, by_));
+    call->commit();
+    return outcome;
+  });
 }
 
 }  // namespace palimpsest::engine

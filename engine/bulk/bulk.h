@@ -9,8 +9,8 @@
 // not, no definition names them, and they are emptied in the background, after a crash as well.
 //
 // Writers of these tables are in conflict until the bulk has ended; readers wait for nothing.
-// Latching: none of its own. The caller's calls take turns. A call begins a transaction: it takes
-//           one of the worker slots more.
+// Latching: the bulk's owner latch, held across the call: it cannot end in the middle. A call
+//           begins a transaction: it takes one of the worker slots more.
 // Failure: Error invalid_argument for tables that have rows, not_found; too_many_transactions;
 //          otherwise as TableWrites. A call that fails has changed nothing.
 // Source: Umbra-MVCC 3.2, for what a bulk promises.

@@ -41,6 +41,16 @@ std::vector<BTree*> trees_of(const TableDefinition* definition) {
   return trees;
 }
 
+/// Whether a transaction sees all rows of a table, whose definer it is, as they are now.
+bool sees_newest(const Transaction& by, const TableState& table) {
+  if (by.isolation() != txn::Isolation::snapshot) {
+    return true;
+  }
+  const TableDefinition* const definition = table.visible_to(&by);
+  return definition == table.seen_by(&by, by.viewer()) &&
+         !btree::any_changed_since(definition->rows->descent(), *by.viewer());
+}
+
 }  // namespace
 
 // Opening
@@ -255,7 +265,7 @@ Outcome TableCatalog::change(Transaction& by, const FatePtr& bulk, Work&& work) 
       return work(context);
     });
   }
-  return by.read([&] {
+  return by.hold([&] {
     {
       const std::lock_guard lock(mutex_);
       changes_[&by].fate = bulk;
@@ -263,11 +273,7 @@ Outcome TableCatalog::change(Transaction& by, const FatePtr& bulk, Work&& work) 
     }
     by.tell_end_to(*this);
     by.decide_too(*bulk);
-    btree::WriteContext context;
-    if (const versioning::Viewer* const viewer = by.viewer()) {
-      context.viewer = *viewer;
-    }
-    return work(context);
+    return work(btree::WriteContext());
   });
 }
 
@@ -281,6 +287,9 @@ Outcome TableCatalog::create_table(Transaction& by, const TableSchema& schema,
 
 Outcome TableCatalog::create_table_by(Transaction& by, const btree::WriteContext& context,
                                       const TableSchema& schema, const FatePtr& bulk) {
+  if (bulk != nullptr && !sees_newest_record(by, schema.name)) {
+    return outcome_at(OutcomeKind::conflict, schema.name);
+  }
   Claimed claimed = claim_name(by, schema.name);
   if (!claimed.outcome) {
     return claimed.outcome;
@@ -355,8 +364,7 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
     return outcome_at(OutcomeKind::exists, name, schema.name);
   }
   // The index will say what rows are now, and its maker see them as they were.
-  if (by.isolation() == txn::Isolation::snapshot &&
-      btree::any_changed_since(before.rows->descent(), context.viewer)) {
+  if (!sees_newest(by, *claimed.table)) {
     return outcome_at(OutcomeKind::conflict, name);
   }
   BTree& tree = take_tree(by);
@@ -428,8 +436,25 @@ Outcome TableCatalog::make_own(Transaction& by, const TableState& table, const F
     }
   }
   return change(by, bulk, [&](const btree::WriteContext&) {
-    return claim_own(by, table.name(), bulk).outcome;
+    const Claimed claimed = claim_own(by, table.name(), bulk);
+    const bool is_another = claimed.outcome && claimed.table.get() != &table;
+    if (is_another || claimed.outcome.kind() == OutcomeKind::absent) {
+      throw Error(ErrorCode::not_found, fmt::format("there is no table \"{}\"", table.name()));
+    }
+    return claimed.outcome;
   });
+}
+
+// The record that it will write in the end it could not write now.
+bool TableCatalog::sees_newest_record(const Transaction& by, std::string_view name) const {
+  const BTree* const tables = trees_.find(kTablesTree);
+  if (tables == nullptr || by.isolation() != txn::Isolation::snapshot) {
+    return true;
+  }
+  std::string newest;
+  std::string seen;
+  const bool is_there = tables->lookup(name, newest);
+  return tables->lookup(name, seen, nullptr, by.viewer()) == is_there && seen == newest;
 }
 
 TableCatalog::Claimed TableCatalog::claim_own(Transaction& by, std::string_view name,
@@ -452,8 +477,7 @@ TableCatalog::Claimed TableCatalog::claim_own(Transaction& by, std::string_view 
 
 Outcome TableCatalog::replace_trees(Transaction& by, TableState& table, const FatePtr& bulk) {
   const TableDefinition& before = *table.visible_to(&by);
-  if (by.isolation() == txn::Isolation::snapshot &&
-      btree::any_changed_since(before.rows->descent(), *by.viewer())) {
+  if (!sees_newest(by, table) || !sees_newest_record(by, table.name())) {
     return outcome_at(OutcomeKind::conflict, table.name());
   }
   btree::Cursor rows(*before.rows, 1);
@@ -499,6 +523,7 @@ Outcome TableCatalog::publish(Transaction& by) {
     tables = changes->second.tables;
   }
   Outcome outcome = by.statement([&](const btree::WriteContext& context) -> Outcome {
+    by.let_log_go();  // it has begun long ago, and has written nothing since
     for (const TablePtr& table : tables) {
       const TableDefinition& definition = *table->visible_to(&by);
       const std::string record = encode_table(definition.format->stored());

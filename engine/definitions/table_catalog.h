@@ -112,6 +112,7 @@ class TableCatalog final : public txn::EndListener {
                           std::string_view table, const IndexSchema& schema, const FatePtr& bulk);
   /// As claim_table(), and its trees are the bulk's.
   [[nodiscard]] Claimed claim_own(txn::Transaction& by, std::string_view name, const FatePtr& bulk);
+  [[nodiscard]] bool sees_newest_record(const txn::Transaction& by, std::string_view name) const;
   Outcome replace_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
   /// Enters `by` as the maker of a table of that name.
   [[nodiscard]] Claimed claim_name(const txn::Transaction& by, const std::string& name);

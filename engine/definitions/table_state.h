@@ -115,12 +115,16 @@ class TableState {
     }
     return current_.load(std::memory_order_acquire);
   }
-  /// Of a definition that visible_to(by) named: what a reader in `by` sees, null: nothing.
+  /// What a reader in `by` sees, null: nothing. What the definer itself is filling in bulk it sees
+  /// at once; what others have filled, as everybody does.
   [[nodiscard]] const TableDefinition* seen_by(const txn::Transaction* by,
                                                const versioning::Viewer* viewer) const noexcept {
     const TableDefinition* const definition = visible_to(by);
-    const bool is_own = by != nullptr && definer_.load() == by;
-    return definition == nullptr || is_own ? definition : definition->as_of(viewer);
+    if (definition == nullptr || definition->fate == nullptr) [[likely]] {
+      return definition;
+    }
+    const bool is_own = by != nullptr && definer_.load() == by && !definition->fate->is_committed();
+    return is_own ? definition : definition->as_of(viewer);
   }
   /// Whether another transaction is changing the definition: `by` must not write then. Asked after
   /// `by` has published that it writes: within Transaction::write() or statement().

@@ -67,8 +67,9 @@ struct TransactionOptions {
   /// Fills tables that are empty, or that it makes, with any number of rows: it keeps no versions,
   /// holds back no log, and is rolled back in an instant. Others see its tables as they were before
   /// until it has committed; their writes to these are conflicts. A table that has rows when it
-  /// first writes to it is refused (invalid_argument), as is dropping. It takes one of
-  /// Options::max_transactions more while a call writes.
+  /// first writes to it is refused (invalid_argument), as is dropping. Its isolation, unless it is
+  /// said, is read_committed: a snapshot would have others' versions kept for as long. It takes one
+  /// of Options::max_transactions more while a call writes.
   bool bulk = false;
 };
 

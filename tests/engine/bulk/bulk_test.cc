@@ -82,10 +82,12 @@ class BulkTest : public ::testing::Test {
  protected:
   BulkTest() { open(); }
 
-  void open() {
+  void open(bool with_background = false) {
     database_.reset();
     device_ = disk_.device();
-    database_ = Database::open(*device_, *device_, options());
+    DatabaseOptions chosen = options();
+    chosen.background_threads = with_background;
+    database_ = Database::open(*device_, *device_, chosen);
   }
   void crash() {
     SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
@@ -276,6 +278,49 @@ TEST_F(BulkTest, ASnapshotThatDoesNotSeeThatATableWasEmptiedIsInConflict) {
   behind.commit();
   EXPECT_EQ(rows_seen(people, before.in.get()), 1);
   EXPECT_EQ(rows_seen(people, nullptr), 1);
+}
+
+// Who has asked for a definition's change in vain sees what its snapshot has, all the same.
+TEST_F(BulkTest, ADefinerSeesWhatOthersHaveFilledAsItsSnapshotDoes) {
+  const TablePtr people = make("people");
+  const auto reader = begin();
+  InBulk bulk(*database_);
+  fill(*bulk.bulk, people, 10);
+  bulk.commit();
+  EXPECT_FALSE(database_->tables().drop_index(*reader, "people", "nosuch"));
+  EXPECT_EQ(rows_seen(people, reader.get()), 0);
+  EXPECT_TRUE(TableWrites(*reader, *people).erase({1}).is_conflict());
+  EXPECT_TRUE(database_->tables()
+                  .create_index(*reader, "people", {.name = "x", .columns = {"age"}})
+                  .is_conflict());
+  reader->rollback();
+  EXPECT_EQ(rows_seen(people, nullptr), 10);
+}
+
+// Nothing has been checkpointed since it began, and the log is full when it is about to commit.
+TEST_F(BulkTest, CommitsWithAFullLog) {
+  open(true);
+  const TablePtr people = make("people");
+  InBulk bulk(*database_, Isolation::read_committed);
+  int id = 0;
+  while (database_->log().end_position() < 3 * options().log_bytes_max) {
+    ASSERT_TRUE(insert(*bulk.bulk, people, id++));
+  }
+  bulk.commit();
+  EXPECT_EQ(rows_seen(people, nullptr), id);
+}
+
+TEST_F(BulkTest, IsInConflictAtOnceWithDefinitionsItDoesNotSee) {
+  InBulk bulk(*database_);
+  const TablePtr people = make("people");
+  EXPECT_TRUE(insert(*bulk.bulk, people, 1).is_conflict());
+  const auto dropper = begin(Isolation::read_committed);
+  ASSERT_TRUE(database_->tables().drop_table(*dropper, "people"));
+  dropper->commit();
+  EXPECT_EQ(error_of([&] { return insert(*bulk.bulk, people, 1); }), ErrorCode::not_found);
+  static_cast<void>(make("people"));
+  InBulk later(*database_);
+  EXPECT_EQ(error_of([&] { return insert(*later.bulk, people, 1); }), ErrorCode::not_found);
 }
 
 // Dropped, a table gives back what older snapshots saw of it, too.
