@@ -24,7 +24,6 @@ using namespace palimpsest::types;
 using palimpsest::test::CrashKeeps;
 using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
-using palimpsest::test::SimOperation;
 using txn::Durability;
 using txn::Isolation;
 
@@ -379,7 +378,7 @@ TEST_F(BulkTest, ACrashLeavesAllOfItOrNothing) {
         now();
       }
     }
-    disk_.set_hook([&](const SimOperation&) { now(); });
+    disk_.set_hook([&](const palimpsest::test::SimOperation&) { now(); });
     bulk.commit();
     disk_.set_hook({});
     EXPECT_GT(drawn.hits(), 0U);
@@ -415,8 +414,10 @@ TEST_F(BulkTest, ReadersSeeOneMoment) {
   std::atomic<std::uint64_t> looks{0};
   static_cast<void>(make("a0", false));
   static_cast<void>(make("b0", false));
+  constexpr int kReaders = 3;
   std::vector<std::thread> readers;
-  for (int i = 0; i < 3; ++i) {
+  readers.reserve(kReaders);
+  for (int i = 0; i < kReaders; ++i) {
     readers.emplace_back([&] {
       while (!ends.load()) {
         const int now = round.load();
