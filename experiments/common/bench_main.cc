@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "experiments/common/interrupt.h"
 #include "experiments/common/result_json.h"
 
 namespace palimpsest::experiments {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
+constexpr int kExitInterrupted = 130;
 
 }  // namespace
 
@@ -28,6 +30,9 @@ int bench_main(int argc, char** argv, std::string_view name, const std::string& 
   } catch (const UsageError& error) {
     fmt::print(stderr, "{}: {}\n", name, error.what());
     return kExitUsage;
+  } catch (const Interrupted& interrupted) {
+    fmt::print(stderr, "{}: {}\n", name, interrupted.what());
+    return kExitInterrupted;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", name, error.what());
     return kExitFailed;

@@ -15,7 +15,8 @@
 namespace palimpsest::experiments {
 
 /// Parses the flags and calls run(). Returns the exit code: 0, 1 after an error, 2 for flags that
-/// cannot be; either is said on standard error, beginning with the benchmark's name.
+/// cannot be, 130 if Interrupted was thrown; each is said on standard error, beginning with the
+/// benchmark's name.
 [[nodiscard]] int bench_main(int argc, char** argv, std::string_view name, const std::string& usage,
                              void (*run)());
 

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Measures bulk transactions, beside ordinary ones and other engines' means: `make bench-bulk`.
+
+Runs everything interleaved and in rounds, prints the tables, and removes the data. Results stay in one
+directory per comparison, one JSON file a process. docs/benchmarks.md explains.
+"""
+import argparse
+import dataclasses
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from comparison import plan, table  # noqa: E402
+from common import comparisons  # noqa: E402
+from common.comparisons import Failure, say  # noqa: E402
+from common.databases import check_free, own_directory  # noqa: E402
+from common.processes import reason_of, run_process  # noqa: E402
+
+TIMEOUT_SECONDS = 300  # a process that takes this long, and long beyond its estimate, hangs
+TIMEOUT_FACTOR = 5
+
+
+def free_bytes(text):
+    """Of the pages that are free, from what `palimpsest check --json` says."""
+    lines = [json.loads(line) for line in text.splitlines()]
+    page_bytes = next(line["page_bytes"] for line in lines if line["kind"] == "file")
+    return page_bytes * next(line["free"] for line in lines if line["kind"] == "pages")
+
+
+class Comparison:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.scale = plan.SCALES[arguments.scale]
+        if arguments.scale_factor:
+            self.scale = dataclasses.replace(self.scale, scale_factor=arguments.scale_factor)
+        self.parts = [part for part in plan.PARTS if part in arguments.parts]
+        self.engines = arguments.engines
+        stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+        self.results_directory = os.path.join(arguments.results, f"{stamp}-bulk-{arguments.scale}")
+        self.data = own_directory(arguments.data, "bulk-bench")
+        self.results = table.Results()
+
+    # Before anything is run
+
+    def check(self):
+        """Says what will happen and whether it can."""
+        needed = {step.binary for part in self.parts for variant in self.variants(part)
+                  for step in variant.steps}
+        for binary in sorted(needed):
+            if not os.access(self.binary(binary), os.X_OK):
+                raise Failure(f"{self.binary(binary)} is not there; build it with "
+                              "PALIMPSEST_BENCH_PEERS=ON")
+        self.check_memory()
+        os.makedirs(self.arguments.data, exist_ok=True)
+        check_free(self.arguments.data, plan.disk_bytes(self.parts, self.scale), "the comparison")
+        say(f"about {sum(map(self.estimate, self.parts)) / 60:.0f} minutes; no run starts that would "
+            f"end after {self.minutes:.0f}")
+
+    def check_memory(self):
+        """Loads have memory for versions of a whole table."""
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if "load" in self.parts and there < plan.memory_bytes(self.scale):
+            raise Failure(f"loads of scale factor {self.scale.scale_factor:g} need "
+                          f"{plan.memory_bytes(self.scale) / 2**30:.1f} GiB of memory, "
+                          f"{there / 2**30:.1f} GiB are there; --scale_factor makes them smaller")
+
+    @property
+    def minutes(self):
+        return self.arguments.minutes or self.scale.minutes
+
+    def variants(self, part):
+        return plan.variants_of(part, self.scale, self.engines)
+
+    def estimate(self, part):
+        return plan.seconds_of(part, self.scale, self.engines)
+
+    # Running
+
+    def run(self):
+        os.makedirs(self.results_directory)
+        say(f"results in {self.results_directory}")
+        begin = time.monotonic()
+        done, whole = 0, sum(map(self.estimate, self.parts))
+        for part in self.parts:  # each gets its share of the time, and what others left
+            done += self.estimate(part)
+            self.run_part(part, begin + self.minutes * 60 * done / whole)
+
+    def run_part(self, part, end):
+        for run in plan.runs_of(part, self.scale, self.engines):
+            if time.monotonic() + run.variant.seconds > end:
+                say(f"{part}: its time is up; the tables show what was measured")
+                return
+            self.measure(run)
+
+    def measure(self, run):
+        begin = time.monotonic()
+        outcome = "done"
+        try:
+            shutil.rmtree(self.data, ignore_errors=True)
+            results = {}
+            for step in run.variant.steps:
+                results[step.name] = self.result_of(run, step)
+                if "failed" in results[step.name]:
+                    outcome = f"{step.name}: {results[step.name]['failed']}"
+                    break
+            if "check_erase" in results and "failed" not in results["check_erase"]:
+                results["erase"]["reusable_bytes_reclaimed"] = results["check_erase"]["free_bytes"]
+            for step in run.variant.steps:
+                if step.name in results:
+                    self.keep(run, step, results[step.name])
+        finally:
+            shutil.rmtree(self.data, ignore_errors=True)
+        say(f"{run.label}: {outcome} ({time.monotonic() - begin:.1f} s)")
+
+    def keep(self, run, step, result):
+        with open(self.result_file(run.file_stem(step) + ".json"), "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=2)
+        self.results.add(run, step, result)
+
+    def result_of(self, run, step):
+        """What a process wrote; why it failed under "failed"."""
+        checks = step.binary == "palimpsest"
+        json_file = self.result_file("last-run.json")
+        command = [self.binary(step.binary), *step.flags]
+        command += [self.data] if checks else [f"--path={self.data}", f"--json={json_file}"]
+        timeout = max(TIMEOUT_SECONDS, TIMEOUT_FACTOR * run.variant.seconds)
+        failed = None
+        output = ""
+        with open(self.result_file(run.file_stem(step) + ".log"), "a", encoding="utf-8") as errors:
+            try:
+                output = run_process(command, timeout, errors=errors)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+                failed = reason_of(error)
+        if checks:
+            result = {} if failed else {"free_bytes": free_bytes(output)}
+        else:
+            result = self.taken(json_file)
+        if failed:  # a load that was too large says so in its result, too
+            result["failed"] = result.get("error") or failed
+        result["command"] = command
+        return result
+
+    @staticmethod
+    def taken(json_file):
+        """What is in a file, which is gone then; nothing if there is none."""
+        if not os.path.exists(json_file):
+            return {}
+        with open(json_file, encoding="utf-8") as file:
+            result = json.load(file)
+        os.remove(json_file)
+        return result
+
+    # Names and files
+
+    def binary(self, name):
+        if name == "palimpsest":
+            return os.path.join(self.arguments.build, os.pardir, "tools", "palimpsest", name)
+        return os.path.join(self.arguments.build, name)
+
+    def result_file(self, name):
+        return os.path.join(self.results_directory, name)
+
+    def finish(self):
+        """The tables, of what there is."""
+        shutil.rmtree(self.data, ignore_errors=True)
+        if not self.results.found:
+            return
+        text = table.report(self.results)
+        with open(self.result_file("report.md"), "w", encoding="utf-8") as file:
+            file.write(text)
+        print("\n" + text, flush=True)
+        say(f"report and results: {self.results_directory}")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--quick", dest="scale", action="store_const", const="quick",
+                        default="normal", help="at most 5 minutes: shows that everything works")
+    parser.add_argument("--parts", nargs="+", choices=plan.PARTS, default=plan.PARTS,
+                        help="range: rows into an empty store, and half of them out again")
+    parser.add_argument("--engines", nargs="+", choices=plan.ENGINES, default=plan.ENGINES,
+                        help="of the part range")
+    parser.add_argument("--scale_factor", type=float, help="of TPC-H; 1, and 0.05 with --quick")
+    parser.add_argument("--minutes", type=float, help="start no run that would end later")
+    comparisons.add_places(parser, "bench-data")
+    arguments = parser.parse_args()
+    for name in ("scale_factor", "minutes"):
+        value = getattr(arguments, name)
+        if value is not None and not 0 < value < 1e6:
+            parser.error(f"--{name} must be above 0")
+    return arguments
+
+
+if __name__ == "__main__":
+    comparisons.run(Comparison(parse_arguments()))

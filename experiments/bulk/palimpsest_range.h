@@ -1,0 +1,15 @@
+// Palimpsest: a table, changed by one bulk or by regular transactions.
+#pragma once
+
+#include "experiments/bulk/range_engine.h"
+
+namespace palimpsest::experiments::bulk {
+
+/// One bulk; rows are erased by their keys.
+[[nodiscard]] RangeEngineEntry palimpsest_bulk();
+/// One bulk; a cursor finds the rows that are erased.
+[[nodiscard]] RangeEngineEntry palimpsest_cursor();
+/// Regular transactions of 1000 rows.
+[[nodiscard]] RangeEngineEntry palimpsest_transactions();
+
+}  // namespace palimpsest::experiments::bulk

@@ -1,0 +1,75 @@
+// tpch_gen: the tables of TPC-H as .tbl files, which `palimpsest load` reads.
+#include <fmt/format.h>
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "experiments/common/bench_main.h"
+#include "experiments/common/progress_display.h"
+#include "experiments/tpch/generate.h"
+#include "experiments/tpch/schemas.h"
+
+DEFINE_string(path, "", "directory of the files; made if it is not there");
+DEFINE_double(scale_factor, 1, "about a gigabyte each; 0.01 and other fractions, too");
+DEFINE_int64(threads, 0, "that make rows; 0: one for each processor");
+DEFINE_string(tables, "", "names with commas between them; all eight if there is none");
+DEFINE_int64(seed, 1, "of all rows");
+DEFINE_string(print_schema, "",
+              "print this table's schema for `palimpsest load`, and nothing else");
+
+namespace {
+
+using namespace palimpsest::experiments;
+using namespace palimpsest::experiments::tpch;
+
+std::vector<TableId> tables_of_flag() {
+  std::vector<TableId> tables;
+  std::string_view rest = FLAGS_tables;
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const TableId table = parse_name("tables", std::string(rest.substr(0, comma)), kTables);
+    if (std::find(tables.begin(), tables.end(), table) != tables.end()) {
+      throw UsageError(fmt::format("--tables={}: {} is named twice", FLAGS_tables, name_of(table)));
+    }
+    tables.push_back(table);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return tables.empty() ? std::vector<TableId>(kTables.begin(), kTables.end()) : tables;
+}
+
+GenerateOptions options_of_flags() {
+  constexpr std::int64_t kThreadsMax = 1024;
+  if (FLAGS_path.empty()) {
+    throw UsageError("--path: which directory shall hold the files?");
+  }
+  const std::int64_t threads = in_range("threads", FLAGS_threads, 0, kThreadsMax);
+  return {.directory = FLAGS_path,
+          .scale = Scale(FLAGS_scale_factor),
+          .seed = static_cast<std::uint64_t>(FLAGS_seed),
+          .threads = threads == 0 ? std::max(1U, std::thread::hardware_concurrency())
+                                  : static_cast<std::uint32_t>(threads),
+          .tables = tables_of_flag()};
+}
+
+void run() {
+  if (!FLAGS_print_schema.empty()) {
+    const GivenFlags given = given_flags();
+    MeaningCheck(given).require(false, {"path", "scale_factor", "threads", "tables", "seed"},
+                                "with --print_schema");
+    fmt::print("{}\n", schema_text(parse_name("print_schema", FLAGS_print_schema, kTables)));
+    return;
+  }
+  ProgressDisplay display(stderr);
+  const Generated generated = generate(options_of_flags(), display);
+  fmt::print("{} MB in {:.1f} s\n", generated.bytes / 1'000'000, generated.seconds);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return bench_main(argc, argv, "tpch_gen", "make TPC-H's tables; see experiments/tpch/README.md",
+                    run);
+}

@@ -1,0 +1,121 @@
+"""Tests of compare.py's plan and tables, on results made up here."""
+import json
+import os
+import sys
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path.insert(0, os.path.join(TOP, "experiments", "bulk"))
+import compare  # noqa: E402
+from comparison import plan, table  # noqa: E402
+
+NORMAL, QUICK = plan.SCALES["normal"], plan.SCALES["quick"]
+
+
+def run_of(part, name, row=None, repetition=1):
+    variant = next(each for each in plan.variants_of(part, NORMAL, plan.ENGINES)
+                   if each.name == name and row in (None, each.row))
+    return plan.Run(variant, repetition)
+
+
+def cells(markdown):
+    return [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in markdown.split("\n")]
+
+
+class Plan(unittest.TestCase):
+    def test_rounds_are_interleaved(self):
+        for part in plan.PARTS:
+            variants = plan.variants_of(part, NORMAL, plan.ENGINES)
+            runs = plan.runs_of(part, NORMAL, plan.ENGINES)
+            self.assertEqual([run.variant for run in runs], variants * NORMAL.rounds)
+            self.assertEqual(len({run.file_stem(step) for run in runs for step in run.variant.steps}),
+                             NORMAL.rounds * sum(len(each.steps) for each in variants))
+
+    def test_it_ends_in_time(self):
+        for scale in plan.SCALES.values():
+            seconds = sum(plan.seconds_of(part, scale, plan.ENGINES) for part in plan.PARTS)
+            self.assertLess(seconds, scale.minutes * 60)
+
+    def test_loads_are_compared_with_the_same_memory(self):
+        flags = [step.flags for variant in plan.variants_of("load", NORMAL, ())
+                 for step in variant.steps]
+        self.assertEqual({flag for each in flags for flag in each if flag.startswith("--memory")},
+                         {"--memory_mib=4096"})
+
+    def test_only_engines_asked_for(self):
+        variants = plan.variants_of("range", QUICK, ["lmdb", "palimpsest_bulk"])
+        self.assertEqual([variant.name for variant in variants], ["palimpsest_bulk", "lmdb"])
+        self.assertEqual([step.name for step in variants[0].steps],
+                         ["ingest", "check_ingest", "erase", "check_erase"])
+        self.assertEqual([step.name for step in variants[1].steps], ["ingest", "erase"])
+
+    def test_space_for_the_largest_part(self):
+        each = [plan.disk_bytes([part], NORMAL) for part in plan.PARTS]
+        self.assertEqual(plan.disk_bytes(plan.PARTS, NORMAL), max(each))
+        self.assertGreater(min(each), 1 << 30)
+
+
+class Tables(unittest.TestCase):
+    def setUp(self):
+        self.results = table.Results()
+
+    def add(self, run, result):
+        self.results.add(run, run.variant.steps[0], result)
+
+    def load(self, name, seconds, versions):
+        self.add(run_of("load", name, "1 thread"),
+                 {"seconds": seconds, "version_bytes_max": versions, "rows_per_s": 1000 / seconds})
+
+    def test_a_load_within_ten_percent(self):
+        for off, bulk in ((10, 10), (12, 11), (10, 14)):
+            self.load(plan.OFF, off, 4000)
+            self.load(plan.BULK, bulk, 4000)
+        text = table.report(self.results)
+        self.assertIn("1 thread: a bulk takes 1.10 of the seconds of a load without versions, within "
+                      "10 % of it, and at most 4,000 bytes of versions (without versions: 4,000).", text)
+        self.assertIn("1 thread: bulk", text)
+        self.assertIn("±", text)
+
+    def test_a_load_that_takes_too_long(self):
+        self.load(plan.OFF, 10, 0)
+        self.load(plan.BULK, 12, 5)
+        self.assertIn("1.20 of the seconds of a load without versions, NOT within", table.report(
+            self.results))
+
+    def test_a_failed_run_is_named_and_left_out(self):
+        self.load(plan.SNAPSHOT, 10, 0)
+        self.add(run_of("load", plan.ONE_TRANSACTION), {"failed": "version_budget_exceeded"})
+        text = table.report(self.results)
+        self.assertIn("load, 1 thread, snapshot, one a table: 1 of 1 runs failed "
+                      "(version_budget_exceeded)", text)
+
+    def test_reading_beside(self):
+        for name, rate in ((plan.NOTHING, 100), (plan.TRANSACTIONS, 40), (plan.BULKS, 80)):
+            self.add(run_of("beside", name, "full scans"), {
+                "phases": [{"phase": "beside", "reads_per_s": rate, "read_latency_us": {"p50": 3}}]})
+        header, _, line = cells(table.beside(self.results)[0])
+        by_name = dict(zip(header, line))
+        self.assertEqual(by_name["a second"], "full scans")
+        self.assertEqual(by_name["beside bulks"], "80.0")
+        self.assertEqual(by_name["transactions / nothing"], "0.40")
+        self.assertEqual(by_name["bulks / transactions"], "2.00")
+
+    def test_before_during_and_after(self):
+        phases = [{"phase": name, "seconds": 1, "reads_per_s": rate,
+                   "read_latency_us": {"p50": 1, "p99": 2, "max": 3}}
+                  for name, rate in (("before", 500), ("during", 400), ("after", 600))]
+        self.add(run_of("window", plan.BULKS), {"phases": phases})
+        lines = cells(table.window(self.results)[0])
+        self.assertEqual([line[:3] for line in lines[2:]],
+                         [["bulks: before", "1.0", "500"], ["bulks: during", "1.0", "400"],
+                          ["bulks: after", "1.0", "600"]])
+
+    def test_free_pages_as_the_check_says(self):
+        said = [{"kind": "file", "page_bytes": 4096, "pages": 9}, {"kind": "log"},
+                {"kind": "pages", "in_use": 4, "free": 5}]
+        self.assertEqual(compare.free_bytes("\n".join(map(json.dumps, said))), 5 * 4096)
+
+
+if __name__ == "__main__":
+    unittest.main()
