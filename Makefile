@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv bench-log bench-oltp test fuzz mutate coverage crash soak lint format clean
+.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk test fuzz mutate coverage crash soak lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,12 @@ bench-oltp:  ## TPC-C here and on RocksDB, WiredTiger, LMDB: a table (BENCH=--qu
 	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
 	@cmake --build --preset release --target tpcc tpcc_peers
 	@python3 experiments/oltp/compare.py $(if $(FULL),--full) $(BENCH)
+
+bench-bulk:  ## bulks: loads, readers beside them, ranges in and out, other engines: tables (BENCH=--quick: 2 minutes)
+	@tools/setup bench
+	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
+	@cmake --build --preset release --target tpch_load bulk_bench range_bench range_bench_peers palimpsest
+	@python3 experiments/bulk/compare.py $(BENCH)
 
 test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 2 cores)
 	@tools/test

@@ -23,6 +23,7 @@ std::string_view name_of(ErrorCode code) noexcept {
     case ErrorCode::conflict: return "conflict";
     case ErrorCode::snapshot_too_old: return "snapshot_too_old";
     case ErrorCode::version_budget_exceeded: return "version_budget_exceeded";
+    case ErrorCode::gate_timeout: return "gate_timeout";
   }
   return "unknown";
 }

@@ -31,6 +31,7 @@ enum class Lsn : std::uint64_t {};
 
 inline constexpr PageId kNoPage{0};
 inline constexpr TreeId kNoTree{0};
+inline constexpr BulkEpoch kNoEpoch{0};
 inline constexpr FrameIndex kNoFrame{std::numeric_limits<std::uint32_t>::max()};
 
 /// The number behind an identifier, for formats, arithmetic and messages.

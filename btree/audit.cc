@@ -12,6 +12,7 @@
 #include "btree/leaf_entries.h"
 #include "btree/node_print.h"
 #include "btree/node_validate.h"
+#include "btree/virtual_version.h"
 #include "buffer/swip.h"
 
 namespace palimpsest::btree {
@@ -348,9 +349,8 @@ void TreeAuditor::visit_children(std::uint32_t level, PageId page) {
 void TreeAuditor::visit_large_values(PageId page) {
   const LeafView leaf(image(0), page_size_);
   for (SlotIndex slot = 0; slot < leaf.count(); ++slot) {
-    if ((leaf.flags(slot) & kLargeValue) != 0) {
-      visit_large_value(page, leaf.value(slot));
-    }
+    for_each_large({leaf.value(slot), leaf.flags(slot)},
+                   [&](ByteView descriptor) { visit_large_value(page, descriptor); });
   }
 }
 

@@ -32,13 +32,6 @@ constexpr SlotIndex kMergeEvery = 8;
 /// Ghosts of a leaf from which on, and whenever so many more, a removal looks for idle ones.
 constexpr std::uint32_t kPurgeEvery = 8;
 
-[[noreturn]] void refuse_in_place(ByteView key) {
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("the value of the key of {} bytes is stored outside its leaf and cannot "
-                          "be changed in place",
-                          key.size()));
-}
-
 [[noreturn]] void refuse_undo_creation(TreeId id) {
   throw Error(ErrorCode::corruption,
               fmt::format("the making of tree {} cannot be undone: it has records", raw(id)));
@@ -47,7 +40,7 @@ constexpr std::uint32_t kPurgeEvery = 8;
 }  // namespace
 
 BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id,
-                    const WriteContext& by) {
+                    const WriteContext& by, versioning::BulkEpochs* epochs) {
   if (by.log != nullptr) {
     by.log->reserve({.change_bytes = LoggedFormatRoot::encoded_bytes(), .system_bytes = 0});
   }
@@ -59,12 +52,12 @@ BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, Tre
     auto space = pool.space().change();
     space.take({page, 1}, log_change(by, root, LoggedFormatRoot{id, page}));
   }
-  return BTree(pool, large_values, id, page, pool.index_of(root.frame()));
+  return BTree({pool, pool.index_of(root.frame()), epochs}, large_values, id, page);
 }
 
-BTree BTree::open(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id, PageId root) {
-  const FrameIndex frame = pool.pin_root(root, id);
-  return BTree(pool, large_values, id, root, frame);
+BTree BTree::open(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id, PageId root,
+                  versioning::BulkEpochs* epochs) {
+  return BTree({pool, pool.pin_root(root, id), epochs}, large_values, id, root);
 }
 
 void BTree::refuse_key(ByteView key) const {
@@ -118,6 +111,7 @@ Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last, const Look& 
 Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, ValueBuffer& value,
                               const Look& look) const {
   SlotIndex slot = 0;
+  bool is_undecided = false;
   const auto found = leaf.read([&](const std::byte* page) {
     const LeafView view(page, page_size());
     const SearchResult at = view.find(key);
@@ -125,9 +119,14 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, ValueBuffer& va
       return Found{};
     }
     const std::uint16_t flags = view.flags(at.slot);
-    if (look.minds_versions && (flags & kHasEntry) != 0) {
+    if ((flags & look.minded_flags) != 0) {
       slot = at.slot;
-      return Found{.has_versions = true};
+      if ((flags & kVirtual) == 0) [[likely]] {
+        return Found{.has_versions = true};
+      }
+      const auto seen = seen_virtual(descent_, view, slot, look, value);
+      is_undecided = !seen;
+      return seen ? *seen : Found{};
     }
     if ((flags & kGhost) != 0) [[unlikely]] {
       return Found{};
@@ -135,6 +134,9 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, ValueBuffer& va
     value.assign_clamped(view.value(at.slot));
     return Found{.exists = true, .flags = flags};
   });
+  if (is_undecided) [[unlikely]] {
+    return restart;
+  }
   if (!found || !found->has_versions || look.viewer == nullptr) {
     return found;
   }
@@ -143,8 +145,8 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, ValueBuffer& va
     return restart;  // otherwise it is what was searched
   }
   const RecordImage seen =
-      seen_record(LeafView(latched->page(), page_size()), slot,
-                  entry_with_versions(latched->frame(), key, *look.viewer), *look.viewer, value);
+      seen_record(descent_, LeafView(latched->page(), page_size()), slot,
+                  entry_with_versions(latched->frame(), key, *look.viewer), look.viewer, value);
   return Found{.exists = seen.exists(), .flags = seen.flags()};
 }
 
@@ -272,6 +274,17 @@ ExclusivePage BTree::exclusive_leaf(ByteView key, LastLeaf* last) const {
   return descent_.leaf<ExclusivePage>(Target{key});
 }
 
+ExclusivePage BTree::leaf_to_write(const WriteContext& by, ByteView key, LastLeaf* last) {
+  for (;;) {
+    by.prepare(key, page_size());
+    ExclusivePage leaf = exclusive_leaf(key, last);
+    if (!settler_.is_in_the_way(by, leaf, key)) [[likely]] {
+      return leaf;
+    }
+    settler_.settle_for(by, std::move(leaf), key);
+  }
+}
+
 // Ends a write: remembers the leaf, and splits it if too many writers meet in it. The write is
 // done, so nothing fails here: both are wishes.
 void BTree::let_go(const WriteContext& by, ExclusivePage leaf, ByteView key, SlotIndex slot,
@@ -329,8 +342,7 @@ Written BTree::write(const WriteContext& by, ByteView key, ByteView value, Write
 Written BTree::write_stored(const WriteContext& by, ByteView key, const RecordState& stored,
                             WriteMode mode, LastLeaf* last) {
   for (;;) {
-    by.prepare(key, page_size());
-    ExclusivePage leaf = exclusive_leaf(key, last);
+    ExclusivePage leaf = leaf_to_write(by, key, last);
     RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
     Written written{.existed = change.exists(), .rival = change.rival()};
     const bool refused = written.existed ? mode == WriteMode::insert : mode == WriteMode::update;
@@ -403,8 +415,7 @@ bool BTree::remove(ByteView key, LastLeaf* last) {
 
 Written BTree::remove_for(const WriteContext& by, ByteView key, LastLeaf* last) {
   check_key(key);
-  by.prepare(key, page_size());
-  ExclusivePage leaf = exclusive_leaf(key, last);
+  ExclusivePage leaf = leaf_to_write(by, key, last);
   RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
   Written written{.existed = change.exists(), .rival = change.rival()};
   if (!written.existed || written.rival != kNoWriter) {
@@ -450,20 +461,6 @@ void BTree::take_out(ExclusivePage& leaf, RecordChange& change, ByteView key, La
   }
 }
 
-// False if it must not be changed: the leaf has been let go.
-bool BTree::claim_to_modify(RecordChange& record, const Written& written, ByteView key) {
-  if (!written.existed || written.rival != kNoWriter) {
-    record.release_unwritten();
-    return false;
-  }
-  if (record.is_large()) {
-    record.release_unwritten();
-    refuse_in_place(key);
-  }
-  record.claim();
-  return true;
-}
-
 WriteOutcome BTree::outcome_of(const Written& written, ByteView key) {
   finish(written);
   if (written.rival != kNoWriter) {
@@ -490,8 +487,7 @@ WriteOutcome BTree::remove(const WriteContext& by, ByteView key, LastLeaf* last)
 
 WriteOutcome BTree::claim(const WriteContext& by, ByteView key, LastLeaf* last) {
   check_key(key);
-  by.prepare(key, page_size());
-  ExclusivePage leaf = exclusive_leaf(key, last);
+  ExclusivePage leaf = leaf_to_write(by, key, last);
   RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
   const Written written{.existed = change.exists(), .freed = {}, .rival = change.rival()};
   if (!written.existed || written.rival != kNoWriter) {

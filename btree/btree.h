@@ -6,7 +6,7 @@
 // pointers, so each page is named by exactly one swip.
 //
 // Parts: node_*.h, leaf_node.h, inner_node.h (one page), descent.h, structure.h (splits, merges),
-// leaf_walk.h, cursor.h and seen_record.h (scans), builder.h (sorted loads), audit.h (checking).
+// leaf_walk.h, cursor.h and seen_record.h (scans), leaf_run.h (sorted loads), audit.h (checking).
 //
 // Writers: a change on behalf of somebody (write_context.h) claims its record, and until that
 //          writer has ended no other one changes it: a conflict, a value. It is logged under the
@@ -36,6 +36,7 @@
 #include "btree/last_leaf.h"
 #include "btree/leaf_node.h"
 #include "btree/record_change.h"
+#include "btree/settler.h"
 #include "btree/structure.h"
 #include "btree/tree_results.h"
 #include "btree/value_buffer.h"
@@ -47,11 +48,13 @@ namespace palimpsest::btree {
 class BTree {
  public:
   /// Makes an empty tree with a new root page. Throws no_space, io_error, and as prepare() does.
+  /// `epochs`: of the bulks that change it; null: none does.
   [[nodiscard]] static BTree create(buffer::BufferPool& pool, LargeValueStore& large_values,
-                                    TreeId id, const WriteContext& by = {});
+                                    TreeId id, const WriteContext& by = {},
+                                    versioning::BulkEpochs* epochs = nullptr);
   /// By its root page, once per pool. Throws io_error, corruption.
   [[nodiscard]] static BTree open(buffer::BufferPool& pool, LargeValueStore& large_values,
-                                  TreeId id, PageId root);
+                                  TreeId id, PageId root, versioning::BulkEpochs* epochs = nullptr);
 
   [[nodiscard]] PageId root_page() const noexcept { return root_page_; }
   [[nodiscard]] TreeId id() const noexcept { return id_; }
@@ -133,6 +136,9 @@ class BTree {
   /// exclusive latch, is true; frees their large values, and merges a thin leaf. How many.
   std::size_t purge_ghosts(const WriteContext& by, ByteView key,
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
+  /// Settles the virtual versions of the leaf that covers `key`, if all can be. False: nothing was
+  /// done, for lack of log space.
+  bool settle(const WriteContext& by, ByteView key) { return settler_.settle_all(by, key); }
   /// Structure::merge_leaf().
   void merge_leaf(const WriteContext& by, ByteView key) const { structure_.merge_leaf(by, key); }
 
@@ -151,6 +157,13 @@ class BTree {
   /// in one leaf by one visit.
   [[nodiscard]] ManyWritten insert_many(const WriteContext& by, std::span<const NewRecord> records,
                                         LastLeaf* last = nullptr);
+  /// Appends records as leaves of their own (leaf_run.h), as long as they ascend, beyond all that
+  /// are there, and lie in leaves. For who is alone, and undoes what he has done without the log.
+  /// `done` counts them, also if this throws.
+  void append(const WriteContext& by, std::span<const NewRecord> records, std::size_t& done);
+  [[nodiscard]] bool lie_in_leaves(std::span<const NewRecord> records) const noexcept;
+  /// Whether all keys are below this one, ghosts' included.
+  [[nodiscard]] bool is_beyond_end(ByteView key) const;
   [[nodiscard]] WriteOutcome upsert(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
   [[nodiscard]] WriteOutcome update(const WriteContext& by, ByteView key, ByteView value,
@@ -170,10 +183,10 @@ class BTree {
   void undo(const TreeRecord& record, FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
  private:
-  BTree(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id, PageId root,
-        FrameIndex frame) noexcept
-      : descent_(pool, frame),
+  BTree(const Descent& descent, LargeValueStore& large_values, TreeId id, PageId root) noexcept
+      : descent_(descent),
         structure_(descent_, id),
+        settler_(descent_),
         large_values_(&large_values),
         id_(id),
         root_page_(root) {}
@@ -185,6 +198,7 @@ class BTree {
     }
   }
   [[noreturn]] void refuse_key(ByteView key) const;
+  [[noreturn]] static void refuse_in_place(ByteView key);
   [[nodiscard]] Found find(ByteView key, ValueBuffer& value, LastLeaf* last,
                            const Look& look) const;
   [[nodiscard]] Attempt<Found> find_in(buffer::OptimisticPage leaf, ByteView key,
@@ -198,6 +212,11 @@ class BTree {
 
   [[nodiscard]] Attempt<buffer::OptimisticPage> remembered(const LastLeaf& last) const;
   [[nodiscard]] buffer::ExclusivePage exclusive_leaf(ByteView key, LastLeaf* last) const;
+  /// Prepared, and with no virtual version in the way that could be settled.
+  [[nodiscard]] buffer::ExclusivePage leaf_to_write(const WriteContext& by, ByteView key,
+                                                    LastLeaf* last);
+  [[nodiscard]] Written modify_in_bulk(const WriteContext& by, ByteView key,
+                                       FunctionRef<void(MutableBytes)> change, LastLeaf* last);
   void let_go(const WriteContext& by, buffer::ExclusivePage leaf, ByteView key, SlotIndex slot,
               LastLeaf* last) noexcept;
   [[nodiscard]] Written write(const WriteContext& by, ByteView key, ByteView value, WriteMode mode,
@@ -212,28 +231,8 @@ class BTree {
             LastLeaf* last);
   void take_out(buffer::ExclusivePage& leaf, RecordChange& change, ByteView key, LastLeaf* last);
   static bool claim_to_modify(RecordChange& record, const Written& written, ByteView key);
-  template <class Change>
-  [[nodiscard]] Written modify_for(const WriteContext& by, ByteView key, Change& change,
-                                   LastLeaf* last) {
-    check_key(key);
-    by.prepare(key, page_size());
-    buffer::ExclusivePage leaf = exclusive_leaf(key, last);
-    RecordChange record(by, leaf, descent_.pool().space(), key, page_size());
-    Written written{.existed = record.exists(), .rival = record.rival()};
-    if (claim_to_modify(record, written, key)) {
-      const MutableBytes value = record.value_bytes();
-      ValueBuffer before;
-      if (by.log != nullptr) {
-        before.assign_clamped(as_view(value.data(), value.size()));
-      }
-      change_whole(change, value, before.view());
-      if (by.log != nullptr) {
-        record.log_modified(before.view());
-      }
-      let_go(by, std::move(leaf), key, record.slot(), last);
-    }
-    return written;
-  }
+  [[nodiscard]] Written modify_for(const WriteContext& by, ByteView key,
+                                   FunctionRef<void(MutableBytes)> change, LastLeaf* last);
   [[nodiscard]] WriteOutcome outcome_of(const Written& written, ByteView key);
   [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);
   void finish(const Written& written);
@@ -242,6 +241,7 @@ class BTree {
 
   Descent descent_;
   Structure structure_;
+  Settler settler_;
   LargeValueStore* large_values_;
   TreeId id_;
   PageId root_page_;

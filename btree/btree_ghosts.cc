@@ -68,7 +68,8 @@ std::size_t BTree::purge_ghosts(const WriteContext& by, ByteView key,
   LeafEntries entries(leaf, page_size());
   const LeafView view(leaf.page(), page_size());
   for (SlotIndex slot = 0; view.ghost_count() != 0 && slot < view.count(); ++slot) {
-    if (view.is_ghost(slot) && entries.give_up_if_idle(slot, by.pruner) && may_purge(view, slot)) {
+    const bool is_plain = (view.flags(slot) & (kGhost | kDeleted)) == kGhost;
+    if (is_plain && entries.give_up_if_idle(slot, by.pruner) && may_purge(view, slot)) {
       slots.push_back(slot);
       if ((view.flags(slot) & kLargeValue) != 0) {
         large_values.push_back(large_values_->decode(view.value(slot)));

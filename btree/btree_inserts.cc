@@ -70,6 +70,10 @@ std::size_t BTree::insert_in_one_leaf(const WriteContext& by, std::span<const Ne
   }
   by.prepare_inserts(batch.count, batch.key_bytes, batch.record_bytes);
   ExclusivePage leaf = exclusive_leaf(records.front().key, last);
+  if (settler_.is_in_the_way(by, leaf, records.front().key)) [[unlikely]] {
+    LeafEntries(leaf, page_size()).release_unwritten();
+    return 0;  // the first of them comes alone, and settles it
+  }
   std::size_t done = 0;
   SlotIndex slot = 0;
   for (const auto& [key, value] : records.first(batch.count)) {

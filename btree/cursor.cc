@@ -95,7 +95,7 @@ void Cursor::copy_batch(const LeafWalk& walk, SlotIndex first, Direction directi
   const LeafView leaf = walk.leaf();
   const SlotIndex last = walk.last();
   SlotIndex wanted = limit(last - first);
-  if (viewer_ != nullptr && !sees_as_it_lies(walk.frame(), *viewer_)) {
+  if (!sees_as_it_lies(tree_->descent(), walk.frame(), leaf, viewer_)) {
     copy_seen(walk, first, wanted, backward);
     return;
   }
@@ -116,7 +116,7 @@ void Cursor::copy_batch(const LeafWalk& walk, SlotIndex first, Direction directi
 
 void Cursor::copy_seen(const LeafWalk& walk, SlotIndex first, SlotIndex wanted, bool backward) {
   const LeafView leaf = walk.leaf();
-  for_each_seen(walk.frame(), leaf, first, walk.last(), backward, *viewer_,
+  for_each_seen(tree_->descent(), walk.frame(), leaf, first, walk.last(), backward, viewer_,
                 [&](SlotIndex, const LeafRecord& record) {
                   copy(leaf, record);
                   return --wanted > 0;

@@ -16,6 +16,7 @@
 #include "base/attempt.h"
 #include "btree/inner_node.h"
 #include "buffer/buffer_pool.h"
+#include "versioning/bulk_epochs.h"
 
 namespace palimpsest::btree {
 
@@ -42,7 +43,10 @@ struct Target {
 
 class Descent {
  public:
-  Descent(buffer::BufferPool& pool, FrameIndex root) noexcept : pool_(&pool), root_(root) {}
+  /// `epochs`: of its leaves; null: all bulks are settled. All outlive it.
+  Descent(buffer::BufferPool& pool, FrameIndex root,
+          versioning::BulkEpochs* epochs = nullptr) noexcept
+      : pool_(&pool), epochs_(epochs), root_(root) {}
 
   /// A step from an inner node: where it leads, and the level it was taken at.
   struct Step {
@@ -115,6 +119,20 @@ class Descent {
   }
 
   [[nodiscard]] buffer::BufferPool& pool() const noexcept { return *pool_; }
+  /// Null: all bulks are settled.
+  [[nodiscard]] versioning::BulkEpochs* epochs() const noexcept { return epochs_; }
+  /// Whether the bulk of a leaf's epoch has committed, too late for this viewer.
+  [[nodiscard]] bool has_committed_since(BulkEpoch epoch,
+                                         const versioning::Viewer& viewer) const noexcept {
+    return epochs_ != nullptr && epoch != kNoEpoch &&
+           epochs_->state(epoch) == versioning::BulkEpochs::State::committed &&
+           epochs_->at(epoch, &viewer) == versioning::Sight::invisible;
+  }
+  /// Of the virtual versions of a leaf with this epoch; `viewer` null: the newest state.
+  [[nodiscard]] versioning::Sight sight_of(BulkEpoch epoch,
+                                           const versioning::Viewer* viewer) const noexcept {
+    return epochs_ == nullptr ? versioning::Sight::visible : epochs_->at(epoch, viewer);
+  }
   [[nodiscard]] FrameIndex root() const noexcept { return root_; }
   [[nodiscard]] std::uint32_t page_size() const noexcept { return pool_->page_size_bytes(); }
 
@@ -154,6 +172,7 @@ class Descent {
   }
 
   buffer::BufferPool* pool_;
+  versioning::BulkEpochs* epochs_;
   FrameIndex root_;
 };
 

@@ -86,18 +86,4 @@ void InnerNode::compact() noexcept {
   Editor(mutable_page(), page_size_).compact();
 }
 
-bool InnerNode::append(ByteView separator, std::uint64_t right_swip) noexcept {
-  // No prefix without an upper fence: once sealed, separators are only shorter.
-  if (separator.size() + sizeof(InnerSlot) + key_bytes_max(page_size_) > free_bytes()) {
-    return false;
-  }
-  return insert(count(), separator, right_swip);
-}
-
-void InnerNode::seal_upper(ByteView upper) noexcept {
-  check(upper_is_infinite(), "a node is sealed once");
-  const KeyBuffer lower(lower_fence());
-  Editor(mutable_page(), page_size_).rebuild(lower.view(), upper, std::nullopt);
-}
-
 }  // namespace palimpsest::btree

@@ -107,17 +107,6 @@ class InnerNode : public InnerView {
 
   /// Moves the separators together, so that all free bytes lie between slots and heap.
   void compact() noexcept;
-
-  // Building from sorted input, when the upper fence is known only at the end: init without an
-  // upper fence, append until it returns false (that separator becomes the upper fence),
-  // seal_upper.
-
-  /// Appends a separator above all others and its right child, leaving room for any upper fence.
-  /// False, and nothing changed, if it does not fit.
-  [[nodiscard]] bool append(ByteView separator, std::uint64_t right_swip) noexcept;
-  /// Sets the upper fence (above all separators) of a node made by init and append; always fits.
-  /// Not called for the last node of a level, whose upper fence stays infinite.
-  void seal_upper(ByteView upper) noexcept;
 };
 
 }  // namespace palimpsest::btree

@@ -126,10 +126,22 @@ bool LeafNode::replace_value(SlotIndex slot, ByteView value) noexcept {
 void LeafNode::set_flags(SlotIndex slot, std::uint16_t flags) noexcept {
   const Editor editor(mutable_page(), page_size_);
   LeafSlot changed = editor.slot(slot);
-  const int ghosts = ((flags & kGhost) != 0 ? 1 : 0) - (btree::is_ghost(changed) ? 1 : 0);
+  const unsigned differences = unsigned{changed.flags} ^ flags;
   changed.flags = flags;
   editor.set_slot(slot, changed);
-  editor.ghost_count() = static_cast<std::uint16_t>(editor.ghost_count() + ghosts);
+  const auto count = [&](std::uint16_t& counter, unsigned flag) {
+    if ((differences & flag) != 0) {
+      counter = static_cast<std::uint16_t>(counter + ((flags & flag) != 0 ? 1 : -1));
+    }
+  };
+  if ((differences & (kGhost | kShadowed)) != 0) {
+    count(editor.ghost_count(), kGhost);
+    count(editor.shadow_count(), kShadowed);
+  }
+}
+
+void LeafNode::set_bulk_epoch(BulkEpoch epoch) noexcept {
+  std::memcpy(mutable_page() + offsetof(buffer::PageHeader, bulk_epoch), &epoch, sizeof epoch);
 }
 
 void LeafNode::set_ghost(SlotIndex slot, bool ghost) noexcept {

@@ -25,7 +25,7 @@ namespace palimpsest::btree {
 /// A record as it lies in a leaf: views into the page, for as long as it is latched.
 struct LeafRecord {
   ByteView suffix;          ///< the key without the node's prefix
-  ByteView value;           ///< a descriptor for a large value
+  ByteView value;           ///< as LeafView::value()
   std::uint16_t flags = 0;  ///< RecordFlags
 };
 
@@ -45,7 +45,8 @@ class LeafView : public NodeView {
 
   /// [optimistic] The record's key without the node's prefix; empty if `slot` is out of range.
   [[nodiscard]] ByteView suffix(SlotIndex slot) const noexcept;
-  /// [optimistic] The record's value as it is in the page (a descriptor for a large value).
+  /// [optimistic] The record's value as it is in the page (a descriptor for a large value; what it
+  /// was before follows, if it is flagged kShadowed).
   [[nodiscard]] ByteView value(SlotIndex slot) const noexcept {
     if (slot >= count()) [[unlikely]] {
       return as_view(page_, 0);
@@ -64,6 +65,10 @@ class LeafView : public NodeView {
   /// [optimistic] Number of ghosts.
   [[nodiscard]] std::uint32_t ghost_count() const noexcept {
     return load_once<std::uint16_t>(page_ + offsetof(buffer::PageHeader, ghost_count));
+  }
+  /// [optimistic] Number of records with a shadow.
+  [[nodiscard]] std::uint32_t shadow_count() const noexcept {
+    return load_once<std::uint16_t>(page_ + offsetof(buffer::PageHeader, shadow_count));
   }
   /// [optimistic]
   [[nodiscard]] bool is_ghost(SlotIndex slot) const noexcept { return (flags(slot) & kGhost) != 0; }
@@ -130,6 +135,7 @@ class LeafNode : public LeafView {
   /// page. False, and nothing changed, if it does not fit.
   [[nodiscard]] bool replace_value(SlotIndex slot, ByteView value) noexcept;
   void set_flags(SlotIndex slot, std::uint16_t flags) noexcept;
+  void set_bulk_epoch(BulkEpoch epoch) noexcept;
 
   /// Makes the record a ghost, or a ghost a record again; its body stays as it is.
   void set_ghost(SlotIndex slot, bool ghost) noexcept;

@@ -34,6 +34,7 @@ void NodeEditor<Slot>::reset(ByteView lower, std::optional<ByteView> upper) cons
   const NodeHeader old = h;
   std::memset(page_ + kNodeHeaderOffset, 0, page_size_ - kNodeHeaderOffset);
   ghost_count() = 0;
+  shadow_count() = 0;
   h.level = old.level;
   h.leftmost_child = old.leftmost_child;
   h.last_insert = kNoInsertYet;
@@ -69,6 +70,7 @@ void NodeEditor<Slot>::append_from(const NodeView& from, SlotIndex begin,
   const std::uint32_t drop = here > there ? here - there : 0;
   const ByteView extra = here < there ? from.prefix().substr(here) : ByteView{};
   std::uint32_t ghosts = 0;
+  std::uint32_t shadows = 0;
   for (SlotIndex i = begin; i < end; ++i) {
     Slot slot;
     std::memcpy(&slot, from.page() + kSlotsOffset + i * sizeof(Slot), sizeof slot);
@@ -84,8 +86,10 @@ void NodeEditor<Slot>::append_from(const NodeView& from, SlotIndex begin,
     set_slot(header().count, slot);
     ++header().count;
     ghosts += is_ghost(slot) ? 1U : 0U;
+    shadows += is_shadowed(slot) ? 1U : 0U;
   }
   ghost_count() = static_cast<std::uint16_t>(ghost_count() + ghosts);
+  shadow_count() = static_cast<std::uint16_t>(shadow_count() + shadows);
   PALIMPSEST_DEBUG_CHECK(slots_end() <= header().heap_begin, "appended records fit");
   refresh_heads();
 }
@@ -140,6 +144,9 @@ std::byte* NodeEditor<Slot>::open(SlotIndex i, Slot slot, ByteView suffix) const
   if (is_ghost(slot)) {
     ++ghost_count();
   }
+  if (is_shadowed(slot)) {
+    ++shadow_count();
+  }
   note_insert(i);
   if (h.count >= kHeadSkipCountMin && (h.count & (h.count - 1)) == 0) {
     refresh_heads();  // each time the count has doubled: nodes that only grow are not rebuilt
@@ -157,6 +164,9 @@ void NodeEditor<Slot>::close(SlotIndex i) const noexcept {
   give_heap(old.offset, record_bytes(old));
   if (is_ghost(old)) {
     --ghost_count();
+  }
+  if (is_shadowed(old)) {
+    --shadow_count();
   }
   std::memmove(slot_address(i), slot_address(i + 1), (h.count - i - 1) * sizeof(Slot));
   --h.count;

@@ -36,6 +36,14 @@ inline constexpr std::uint16_t kNoInsertYet = 0xFFFF;
   return false;
 }
 
+/// Whether it counts in shadow_count.
+[[nodiscard]] constexpr bool is_shadowed(const LeafSlot& slot) noexcept {
+  return (slot.flags & kShadowed) != 0;
+}
+[[nodiscard]] constexpr bool is_shadowed(const InnerSlot&) noexcept {
+  return false;
+}
+
 /// Calls `use` with uninitialised memory of at least a page on the stack, no more than needed.
 template <class Use>
 void with_scratch_page(std::uint32_t page_size, Use use) noexcept {
@@ -68,9 +76,13 @@ class NodeEditor {
   [[nodiscard]] NodeHeader& header() const noexcept {
     return *static_cast<NodeHeader*>(static_cast<void*>(page_ + kNodeHeaderOffset));
   }
-  /// Kept by every function here; set_slot() leaves it to its caller.
+  // Kept by every function here; set_slot() leaves them to its caller.
+
   [[nodiscard]] std::uint16_t& ghost_count() const noexcept {
     return static_cast<buffer::PageHeader*>(static_cast<void*>(page_))->ghost_count;
+  }
+  [[nodiscard]] std::uint16_t& shadow_count() const noexcept {
+    return static_cast<buffer::PageHeader*>(static_cast<void*>(page_))->shadow_count;
   }
   [[nodiscard]] Slot slot(SlotIndex i) const noexcept {
     Slot copy;

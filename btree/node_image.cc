@@ -53,14 +53,14 @@ void clear_marks(std::byte* image, SlotIndex count) noexcept {
   }
 }
 
-std::uint16_t count_ghosts(const std::byte* page, SlotIndex count) noexcept {
+std::uint16_t count_flagged(const std::byte* page, SlotIndex count, std::uint16_t flag) noexcept {
   const std::byte* const flags = page + kSlotsOffset + offsetof(LeafSlot, flags);
-  std::uint16_t ghosts = 0;
+  std::uint16_t flagged = 0;
   for (SlotIndex i = 0; i < count; ++i) {
     const auto of_slot = load_once<std::uint16_t>(flags + i * sizeof(LeafSlot));
-    ghosts = static_cast<std::uint16_t>(ghosts + ((of_slot & kGhost) != 0 ? 1 : 0));
+    flagged = static_cast<std::uint16_t>(flagged + ((of_slot & flag) != 0 ? 1 : 0));
   }
-  return ghosts;
+  return flagged;
 }
 
 struct BothRules {
@@ -129,8 +129,9 @@ std::optional<std::string> read_node_image(ConstBytes image, PageId page_id, Tre
   std::memcpy(page.data() + header.heap_begin, image.data() + head_bytes,
               page_size - header.heap_begin);
   if (header.level == 0) {
-    NodeEditor<LeafSlot>(page.data(), page_size).ghost_count() =
-        count_ghosts(page.data(), header.count);
+    const NodeEditor<LeafSlot> leaf(page.data(), page_size);
+    leaf.ghost_count() = count_flagged(page.data(), header.count, kGhost);
+    leaf.shadow_count() = count_flagged(page.data(), header.count, kShadowed);
   }
   const BothRules rules{swips};
   return audit_node(page, {.plausible = &BothRules::plausible, .context = &rules});

@@ -35,7 +35,9 @@
 //                 bytes;
 //             (4) bytes that belong to nothing (free space, holes, reserved fields) are zero, so
 //                 that no deleted data reaches the disk;
-//             (5) the page header's ghost_count is the number of records flagged kGhost.
+//             (5) the page header's ghost_count is the number of records flagged kGhost, its
+//                 shadow_count of those flagged kShadowed;
+//             (6) a leaf that has a record with a flag of kVirtual has an epoch.
 // A *ghost* is a deleted record that stays where it is, body included, until it is purged: reads
 // treat it as absent, searches, splits and merges as any other record.
 // A record's suffix and value are adjacent (suffix first), so that one cache line serves both. The
@@ -87,10 +89,19 @@ enum RecordFlags : std::uint16_t {
   kPlainRecord = 0,
   kLargeValue = 1,  ///< the value is the descriptor of a value stored outside the page
   kGhost = 2,       ///< deleted, and not purged yet
+  // Virtual versions: what the bulk has done that the page's epoch names (virtual_version.h).
+  kCreated = 4,       ///< made it: there was no record before
+  kDeleted = 8,       ///< deleted it: it is a ghost now, and was none before
+  kShadowed = 16,     ///< changed it: its bytes are the value now, and the one before, the shadow
+  kShadowLarge = 32,  ///< the shadow is a large value's descriptor
+  kShadowGhost = 64,  ///< the shadow is a ghost's
   /// In memory only, never on disk (I-6): the record may have an entry in its page's mapping table.
   kHasEntry = 0x8000,
 };
-inline constexpr std::uint16_t kRecordFlagsKnown = kLargeValue | kGhost;
+inline constexpr std::uint16_t kVirtual = kCreated | kDeleted | kShadowed;
+inline constexpr std::uint16_t kNamesLarge = kLargeValue | kShadowLarge;
+inline constexpr std::uint16_t kRecordFlagsKnown =
+    kNamesLarge | kGhost | kVirtual | kShadowLarge | kShadowGhost;
 
 struct LeafSlot {
   std::uint32_t head;

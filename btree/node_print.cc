@@ -41,10 +41,13 @@ std::string print_node(ConstBytes page) {
   if (node.is_leaf()) {
     const LeafView leaf(node.page(), node.page_size());
     for (SlotIndex i = 0; i < leaf.count(); ++i) {
-      fmt::format_to(out, "  {:4} \"{}\" = {} bytes \"{}\"{}{}\n", i, printable(leaf.suffix(i)),
-                     leaf.value(i).size(), printable(leaf.value(i)),
-                     (leaf.flags(i) & kLargeValue) != 0 ? " large" : "",
-                     leaf.is_ghost(i) ? " ghost" : "");
+      const std::uint16_t flags = leaf.flags(i);
+      fmt::format_to(
+          out, "  {:4} \"{}\" = {} bytes \"{}\"{}{}{}{}{}\n", i, printable(leaf.suffix(i)),
+          leaf.value(i).size(), printable(leaf.value(i)),
+          (flags & kLargeValue) != 0 ? " large" : "", (flags & kGhost) != 0 ? " ghost" : "",
+          (flags & kCreated) != 0 ? " created" : "", (flags & kDeleted) != 0 ? " deleted" : "",
+          (flags & kShadowed) != 0 ? " shadowed" : "");
     }
     return text;
   }

@@ -9,6 +9,7 @@
 #include "btree/node_edit.h"
 #include "btree/node_print.h"
 #include "btree/node_search.h"
+#include "btree/virtual_version.h"
 
 namespace palimpsest::btree {
 namespace {
@@ -125,6 +126,10 @@ class NodeCheck {
         ghosts != ghosts_) {
       return fmt::format("ghost_count is {}, the node has {}", ghosts, ghosts_);
     }
+    if (const std::uint32_t shadows = buffer::header_of(node_.bytes()).shadow_count;
+        shadows != shadows_) {
+      return fmt::format("shadow_count is {}, the node has {}", shadows, shadows_);
+    }
     return check_hints();
   }
 
@@ -164,7 +169,7 @@ class NodeCheck {
     const std::uint32_t bytes = record_bytes(slot);
     const std::uint32_t key_len = std::uint32_t{h_.prefix_len} + slot.key_len;
     if (key_len == 0 || key_len > key_bytes_max(node_.page_size()) ||
-        h_.prefix_len + bytes > record_bytes_max(node_.page_size())) {
+        h_.prefix_len + bytes > bytes_max_of(slot)) {
       return fmt::format("slot {}: key of {} bytes, record of {} bytes", i, key_len,
                          h_.prefix_len + bytes);
     }
@@ -176,14 +181,23 @@ class NodeCheck {
     }
     heap_used_ += bytes;
     if constexpr (std::is_same_v<Slot, LeafSlot>) {
-      if ((slot.flags & ~kRecordFlagsKnown) != 0) {
-        return fmt::format("slot {}: unknown flags {:#x}", i, slot.flags);
+      if (!are_record_flags(slot.flags) ||
+          !is_stored_value(as_view(node_.page() + slot.offset + slot.key_len, slot.value_len),
+                           slot.flags)) {
+        return fmt::format("slot {}: flags {:#x} with a value of {} bytes", i, slot.flags,
+                           slot.value_len);
       }
       ghosts_ += is_ghost(slot) ? 1U : 0U;
+      shadows_ += is_shadowed(slot) ? 1U : 0U;
     } else if (Verdict fault = check_swip(slot.swip, i + 1)) {
       return fault;
     }
     return check_order(i, slot.head, as_view(node_.page() + slot.offset, slot.key_len));
+  }
+
+  [[nodiscard]] std::uint32_t bytes_max_of(const Slot& slot) const noexcept {
+    return is_shadowed(slot) ? stored_bytes_max(node_.page_size())
+                             : record_bytes_max(node_.page_size());
   }
 
   /// Heads and order; the first and last key against the fences. With all keys starting with the
@@ -242,6 +256,7 @@ class NodeCheck {
   ByteMap map_;
   std::uint32_t heap_used_ = 0;
   std::uint32_t ghosts_ = 0;
+  std::uint32_t shadows_ = 0;
   std::uint32_t last_head_ = 0;
   ByteView last_rest_;
   ByteView first_suffix_;

@@ -69,6 +69,10 @@ class NodeView {
     return TreeId{load_once<std::uint32_t>(page_ + offsetof(buffer::PageHeader, tree_id))};
   }
 
+  /// [optimistic] The bulk whose virtual versions the records have; none: they have none.
+  [[nodiscard]] BulkEpoch bulk_epoch() const noexcept {
+    return BulkEpoch{load_once<std::uint64_t>(page_ + offsetof(buffer::PageHeader, bulk_epoch))};
+  }
   /// [optimistic] The lower fence, empty if nothing is below this node.
   [[nodiscard]] ByteView lower_fence() const noexcept {
     const std::uint32_t len = lower_len();

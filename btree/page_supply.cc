@@ -26,12 +26,6 @@ PageId PageSupply::take() {
   return page;
 }
 
-void PageSupply::adopt(std::span<const PageRun> runs) {
-  for (const PageRun& run : runs) {
-    note(run);
-  }
-}
-
 void PageSupply::note(PageRun run) {
   if (!taken_.empty() && raw(taken_.back().first) + taken_.back().pages == raw(run.first)) {
     taken_.back().pages += run.pages;

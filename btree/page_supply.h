@@ -8,8 +8,8 @@
 // Thread-safety: belongs to one thread; the space map is shared.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/ids.h"
@@ -28,10 +28,10 @@ class PageSupply {
 
   /// The next page. May grow the file; throws no_space, io_error, failed.
   [[nodiscard]] PageId take();
+  /// Makes sure that put_back() of so many pages allocates nothing. Throws std::bad_alloc.
+  void expect_back(std::size_t pages) { not_needed_.reserve(not_needed_.size() + pages); }
   /// A page taken that is not needed.
   void put_back(PageId page) { not_needed_.push_back(page); }
-  /// Answers also for pages that came from elsewhere.
-  void adopt(std::span<const buffer::PageRun> runs);
 
   /// What was taken belongs to somebody else from now on; what was not needed is free.
   void keep() noexcept;

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/prefetch.h"
+#include "btree/settle.h"
 #include "btree/tree_redo.h"
 #include "btree/tree_undo.h"
 
@@ -23,10 +24,6 @@ using versioning::WriterId;
 namespace {
 
 constexpr std::size_t kPrefetchValueBytes = 256;
-
-PageId page_id_of(const ExclusivePage& page) noexcept {
-  return page.frame().page_id.load(std::memory_order_relaxed);
-}
 
 /// Finds the key. What claiming the record and changing its value will read comes from memory
 /// meanwhile.
@@ -67,19 +64,39 @@ RecordState RecordChange::state() const noexcept {
           static_cast<std::uint16_t>(view().flags(at_.slot) & kRecordFlagsKnown)};
 }
 
-std::optional<LargeValueDescriptor> RecordChange::large_value(const RecordState& of) const {
-  if ((of.flags & kLargeValue) == 0) {
+std::optional<LargeValueDescriptor> RecordChange::large_only_in(const RecordState& one,
+                                                                const RecordState& other) const {
+  if ((one.flags & kNamesLarge) == 0) [[likely]] {
     return std::nullopt;
   }
-  return LargeValueDescriptor::decode(of.value, page_size_);
+  const auto descriptor = btree::large_only_in(one, other);
+  return descriptor ? std::optional(LargeValueDescriptor::decode(*descriptor, page_size_))
+                    : std::nullopt;
 }
 
 WriterId RecordChange::rival() noexcept {
-  if (by_.writer == nullptr || entry() == nullptr) {
+  if (by_.writer == nullptr) {
+    return kNoWriter;
+  }
+  if (const bool is_virtual = has_slot() && has_virtual_version(view(), at_.slot);
+      is_virtual || by_.is_bulk()) [[unlikely]] {
+    return rival_bulk(is_virtual);
+  }
+  if (entry() == nullptr) {
     return kNoWriter;
   }
   const WriterId rival = LeafEntries::rival(entry(), by_.writer->id());
   return rival == kNoWriter && came_late() ? versioning::kCommittedSince : rival;
+}
+
+// Virtual versions that are left are those of a bulk that this one does not see, or cannot keep in
+// versions of its own (BTree::settle_leaf()). A bulk has the table to itself.
+WriterId RecordChange::rival_bulk(bool is_virtual) noexcept {
+  const bool is_own = by_.is_bulk() && view().bulk_epoch() == by_.viewer.bulk;
+  if (is_own || (!is_virtual && !by_.is_bulk())) {
+    return entry() == nullptr ? kNoWriter : LeafEntries::rival(entry(), by_.writer->id());
+  }
+  return versioning::kCommittedSince;
 }
 
 // Whose changes leave no versions must not change what versions refer to.
@@ -152,14 +169,32 @@ void RecordChange::give_up(const std::optional<LargeValueDescriptor>& value) {
 }
 
 void RecordChange::claim() {
-  if (by_.writer != nullptr) {
-    const Claim claim = entries_.claim(entry(), at_, key_, *by_.writer);
-    check(claim.result != Claim::Result::conflict, "a record that nobody has is claimed");
-    entry_ = claim.entry;
+  if (by_.writer != nullptr && !by_.is_alone) [[likely]] {
+    claim_for_undo();
   }
 }
 
+// Others purge ghosts that nobody has claimed.
+void RecordChange::claim_ghost() {
+  if (by_.writer != nullptr) {
+    claim_for_undo();
+  }
+}
+
+void RecordChange::claim_for_undo() {
+  const Claim claim = entries_.claim(entry(), at_, key_, *by_.writer);
+  check(claim.result != Claim::Result::conflict, "a record that nobody has is claimed");
+  entry_ = claim.entry;
+}
+
 bool RecordChange::store(const RecordState& value) {
+  if (by_.is_bulk()) [[unlikely]] {
+    const bool is_needed = entry() != nullptr && entry()->has_versions();
+    ValueBuffer memory;
+    const RecordState stored =
+        stored_by_bulk(at_.found ? std::optional(state()) : std::nullopt, is_needed, value, memory);
+    return at_.found ? replace(stored) : insert(stored);
+  }
   return at_.found ? replace(value) : insert(value);
 }
 
@@ -167,7 +202,7 @@ bool RecordChange::insert(const RecordState& value) {
   if (!can_insert(leaf_, page_size_, key_.size(), value.value.size())) {
     return false;
   }
-  const auto taken = large_value(value);
+  const auto taken = large_only_in(value, {});
   claim();
   if (by_.versions != nullptr) {
     keep(VersionKind::inserted, 0, 0, [](MutableBytes) {});
@@ -185,9 +220,13 @@ bool RecordChange::replace(const RecordState& value) {
   if (!entries_.can_replace(at_.slot, entry(), value.value.size(), me)) {
     return false;
   }
-  const auto taken = large_value(value);
-  const auto replaced = large_value(state());
+  const auto taken = large_only_in(value, state());
+  const auto replaced = large_only_in(state(), value);
   claim();
+  if (by_.is_alone && by_.writer != nullptr && value.value.size() < state().value.size())
+      [[unlikely]] {
+    claim_for_undo();
+  }
   log_update(state(), value, taken);
   give_up(replaced);
   entries_.reserve_for_replace(at_.slot, entry(), value.value.size());
@@ -200,17 +239,58 @@ bool RecordChange::replace(const RecordState& value) {
 }
 
 void RecordChange::bury() {
-  claim();
+  if (by_.is_bulk()) [[unlikely]] {
+    bury_in_bulk();
+    return;
+  }
+  claim_ghost();
   if (keeps_versions()) {
     keep(VersionKind::flags, state().flags, 0, [](MutableBytes) {});
   }
-  log(LoggedMark{place(), state().flags}, std::nullopt);
-  LeafNode(leaf_.modify(), page_size_).set_ghost(at_.slot, true);
+  mark(static_cast<std::uint16_t>(state().flags | kGhost));
+}
+
+// A record that was changed before becomes what it was before, which takes less room.
+void RecordChange::bury_in_bulk() {
+  const RecordState deleted = deleted_by_bulk(state());
+  if (deleted.value.size() == state().value.size()) {
+    claim_ghost();
+    mark(deleted.flags);
+    return;
+  }
+  ValueBuffer value;
+  value.assign_clamped(deleted.value);
+  const bool fits = replace({value.view(), deleted.flags});
+  check(fits, "a record with its shadow leaves room for either");
+}
+
+/// Other flags, which are logged.
+void RecordChange::mark(std::uint16_t flags) noexcept {
+  log(LoggedMark{place(), state().flags, flags}, std::nullopt);
+  LeafNode node(leaf_.modify(), page_size_);
+  node.set_flags(at_.slot, static_cast<std::uint16_t>(flags | (node.flags(at_.slot) & kHasEntry)));
+}
+
+// What was before the bulk is a version like others from now on: older than whatever this one does,
+// and younger than all that the record had.
+void RecordChange::keep_late(versioning::BulkEpochs::Late& versions) {
+  claim();
+  const std::optional<RecordState> before = before_of(state());
+  if (!before) {
+    versions.push(*entry(), VersionKind::inserted, 0, 0, [](MutableBytes) {});
+  } else if ((state().flags & kDeleted) != 0) {
+    versions.push(*entry(), VersionKind::flags, before->flags, 0, [](MutableBytes) {});
+  } else {
+    versions.push(*entry(), VersionKind::replaced, before->flags, before->value.size(),
+                  [&](MutableBytes into) {
+                    std::memcpy(into.data(), before->value.data(), before->value.size());
+                  });
+  }
 }
 
 void RecordChange::take_out() {
   PALIMPSEST_DEBUG_CHECK(!by_.can_be_undone(), "what can be undone is not taken out");
-  give_up(large_value(state()));
+  give_up(large_only_in(state(), {}));
   entries_.give_up_reserved(entry());
   LeafNode(leaf_.modify(), page_size_).remove(at_.slot);
 }

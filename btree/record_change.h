@@ -22,6 +22,7 @@
 #include "btree/tree_record_encode.h"
 #include "btree/write_context.h"
 #include "buffer/space_map.h"
+#include "versioning/bulk_epochs.h"
 
 namespace palimpsest::btree {
 
@@ -61,6 +62,9 @@ class RecordChange {
   [[nodiscard]] bool store(const RecordState& value);
   /// Makes the record a ghost.
   void bury();
+  /// Claims the record, and keeps what it was before a bulk that has committed, before that is
+  /// settled.
+  void keep_late(versioning::BulkEpochs::Late& versions);
   /// Removes the record: nobody can want it back.
   void take_out();
   /// Claims the record, whose value is then changed in place.
@@ -86,6 +90,8 @@ class RecordChange {
   [[nodiscard]] const std::optional<LargeValueDescriptor>& freed() const noexcept { return freed_; }
 
  private:
+  void claim_ghost();
+  void claim_for_undo();
   [[nodiscard]] LeafView view() const noexcept { return {leaf_.page(), page_size_}; }
   /// The record's entry, or null; searched for once.
   [[nodiscard]] versioning::Entry* entry() noexcept {
@@ -96,7 +102,11 @@ class RecordChange {
   }
   [[nodiscard]] RecordPlace place() const noexcept;
   [[nodiscard]] RecordState state() const noexcept;
-  [[nodiscard]] std::optional<LargeValueDescriptor> large_value(const RecordState& of) const;
+  [[nodiscard]] versioning::WriterId rival_bulk(bool is_virtual) noexcept;
+  [[nodiscard]] std::optional<LargeValueDescriptor> large_only_in(const RecordState& one,
+                                                                  const RecordState& other) const;
+  void bury_in_bulk();
+  void mark(std::uint16_t flags) noexcept;
   [[nodiscard]] bool insert(const RecordState& value);
   [[nodiscard]] bool replace(const RecordState& value);
   template <class Change>

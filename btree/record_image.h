@@ -2,19 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/bytes.h"
-#include "btree/leaf_node.h"
 #include "btree/value_buffer.h"
+#include "btree/virtual_version.h"
 
 namespace palimpsest::btree {
 
 class RecordImage {
  public:
-  /// The record in a slot, with the caller's memory for its value.
-  RecordImage(const LeafView& leaf, SlotIndex slot, ValueBuffer& value) noexcept
-      : flags_(leaf.flags(slot)), value_(value) {
-    value_.assign_clamped(leaf.value(slot));
+  /// To begin with, a record or nothing, with the caller's memory for its value.
+  RecordImage(const std::optional<RecordState>& record, ValueBuffer& value) noexcept
+      : is_there_(record.has_value()),
+        flags_(record ? record->flags : std::uint16_t{kPlainRecord}),
+        value_(value) {
+    value_.assign_clamped(record ? record->value : ByteView("", 0));
   }
 
   /// Whether there is a record: neither none nor a ghost.
@@ -40,7 +43,7 @@ class RecordImage {
   void replace(ByteView bytes) noexcept { value_.assign_clamped(bytes); }
 
  private:
-  bool is_there_ = true;
+  bool is_there_;
   std::uint16_t flags_;
   ValueBuffer& value_;
 };

@@ -12,13 +12,22 @@ namespace {
 
 constexpr int kSpinsMax = 64;
 
+using versioning::Sight;
+
 }  // namespace
 
-RecordImage seen_record(const LeafView& leaf, SlotIndex slot, const versioning::Entry* entry,
-                        const versioning::Viewer& viewer, ValueBuffer& memory) noexcept {
+// Versions are older than what a bulk has done.
+RecordImage seen_record(const Descent& descent, const LeafView& leaf, SlotIndex slot,
+                        const versioning::Entry* entry, const versioning::Viewer* viewer,
+                        ValueBuffer& memory) noexcept {
+  const RecordState stored{leaf.value(slot), leaf.flags(slot)};
   for (int spins = 0;; ++spins) {
-    RecordImage image(leaf, slot, memory);
-    if (entry == nullptr || versioning::view(*entry, viewer, image)) {
+    const Sight sight = (stored.flags & kVirtual) == 0
+                            ? Sight::visible
+                            : descent.sight_of(leaf.bulk_epoch(), viewer);
+    RecordImage image(sight == Sight::visible ? now_of(stored) : before_of(stored), memory);
+    if (sight != Sight::undecided &&
+        (entry == nullptr || versioning::view(*entry, *viewer, image))) {
       return image;
     }
     PALIMPSEST_SYNC_POINT("btree.read.undecided");
@@ -30,10 +39,31 @@ RecordImage seen_record(const LeafView& leaf, SlotIndex slot, const versioning::
   }
 }
 
+Attempt<Found> seen_virtual(const Descent& descent, const LeafView& leaf, SlotIndex slot,
+                            const Look& look, ValueBuffer& value) noexcept {
+  const RecordState stored{leaf.value(slot), leaf.flags(slot)};
+  const bool has_entry = (stored.flags & kHasEntry) != 0;
+  if (look.minds_versions && (has_entry || look.viewer == nullptr)) {
+    return Found{.has_versions = true};
+  }
+  const Sight sight = descent.sight_of(leaf.bulk_epoch(), look.viewer);
+  if (sight == Sight::undecided) {
+    PALIMPSEST_SYNC_POINT("btree.read.undecided");
+    return restart;
+  }
+  const auto seen = sight == Sight::visible ? now_of(stored) : before_of(stored);
+  if (!seen || (seen->flags & kGhost) != 0) {
+    return Found{};
+  }
+  value.assign_clamped(seen->value);
+  return Found{.exists = true, .flags = seen->flags};
+}
+
 bool any_changed_since(const Descent& descent, const versioning::Viewer& viewer) {
   bool any = false;
   LeafWalk walk(descent, {ByteView(), std::nullopt}, Direction::forward);
   while (!any && walk.next()) {
+    any = descent.has_committed_since(walk.leaf().bulk_epoch(), viewer);
     if (const versioning::MappingTable* const table = table_of(walk.frame())) {
       table->visit([&](const versioning::Entry& entry) {
         any = any || versioning::has_changed_since(entry, viewer);

@@ -11,21 +11,23 @@
 #include "btree/leaf_node.h"
 #include "btree/leaf_walk.h"
 #include "btree/record_image.h"
+#include "btree/tree_results.h"
 #include "buffer/frame.h"
 #include "versioning/chain.h"
 
 namespace palimpsest::btree {
 
-/// Whether a record has to be looked at: it may have versions.
-[[nodiscard]] inline bool may_have_versions(const LeafView& leaf, SlotIndex slot) noexcept {
-  return (leaf.flags(slot) & kHasEntry) != 0;
-}
-
-/// Whether all records of a leaf are, to this viewer, as they lie there.
-[[nodiscard]] inline bool sees_as_it_lies(const buffer::Frame& frame,
-                                          const versioning::Viewer& viewer) noexcept {
-  const versioning::MappingTable* const table = table_of(frame);
-  return table == nullptr || table->is_quiet_at(viewer.snapshot);
+/// Whether all records of a leaf are, to this viewer, as they lie there; null: the newest state.
+[[nodiscard]] inline bool sees_as_it_lies(const Descent& descent, const buffer::Frame& frame,
+                                          const LeafView& leaf,
+                                          const versioning::Viewer* viewer) noexcept {
+  if (leaf.bulk_epoch() != kNoEpoch &&
+      (leaf.shadow_count() != 0 ||
+       descent.sight_of(leaf.bulk_epoch(), viewer) != versioning::Sight::visible)) [[unlikely]] {
+    return false;
+  }
+  const versioning::MappingTable* const table = viewer == nullptr ? nullptr : table_of(frame);
+  return table == nullptr || table->is_quiet_at(viewer->snapshot);
 }
 
 /// The entry of the record with this key, if it has versions that the viewer may have to look at:
@@ -41,11 +43,17 @@ namespace palimpsest::btree {
 }
 
 /// The record in a slot whose entry this is, or null, as the viewer sees it; its value lies in
-/// `memory`.
-[[nodiscard]] RecordImage seen_record(const LeafView& leaf, SlotIndex slot,
+/// `memory`. Without a viewer, and an entry: the newest state.
+[[nodiscard]] RecordImage seen_record(const Descent& descent, const LeafView& leaf, SlotIndex slot,
                                       const versioning::Entry* entry,
-                                      const versioning::Viewer& viewer,
+                                      const versioning::Viewer* viewer,
                                       ValueBuffer& memory) noexcept;
+
+/// [optimistic] A record with a virtual version, looked for. Found::has_versions: it is to be
+/// looked at under the latch.
+[[nodiscard]] Attempt<Found> seen_virtual(const Descent& descent, const LeafView& leaf,
+                                          SlotIndex slot, const Look& look,
+                                          ValueBuffer& value) noexcept;
 
 /// Whether any record, there or not, has changed since the viewer's snapshot.
 [[nodiscard]] bool any_changed_since(const Descent& descent, const versioning::Viewer& viewer);
@@ -53,25 +61,26 @@ namespace palimpsest::btree {
 /// Calls show(slot, record) for each record of [first, last) that the viewer sees, ascending
 /// or descending, until it returns false; whether it never did. Views live during the call.
 template <class Show>
-bool for_each_seen(const buffer::Frame& frame, const LeafView& leaf, SlotIndex first,
-                   SlotIndex last, bool descending, const versioning::Viewer& viewer, Show&& show) {
+bool for_each_seen(const Descent& descent, const buffer::Frame& frame, const LeafView& leaf,
+                   SlotIndex first, SlotIndex last, bool descending,
+                   const versioning::Viewer* viewer, Show&& show) {
   ValueBuffer memory;
   KeyBuffer key;
   for (SlotIndex number = 0; number < last - first; ++number) {
     const SlotIndex slot = descending ? last - 1 - number : first + number;
     const LeafRecord record = leaf.record(slot);
     const versioning::Entry* entry = nullptr;
-    if (may_have_versions(leaf, slot)) {
+    if (viewer != nullptr && (record.flags & kHasEntry) != 0) {
       leaf.copy_key(slot, key);
-      entry = entry_with_versions(frame, key.view(), viewer);
+      entry = entry_with_versions(frame, key.view(), *viewer);
     }
-    if (entry == nullptr) {
-      if (!leaf.is_ghost(slot) && !show(slot, record)) {
+    if (entry == nullptr && (record.flags & kVirtual) == 0) {
+      if ((record.flags & kGhost) == 0 && !show(slot, record)) {
         return false;
       }
       continue;
     }
-    const RecordImage seen = seen_record(leaf, slot, entry, viewer, memory);
+    const RecordImage seen = seen_record(descent, leaf, slot, entry, viewer, memory);
     if (seen.exists() &&
         !show(slot,
               LeafRecord{.suffix = record.suffix, .value = seen.value(), .flags = seen.flags()})) {
@@ -91,9 +100,9 @@ void visit_seen(const Descent& descent, const KeyRange& range, Direction directi
   while (walk.next()) {
     const LeafView leaf = walk.leaf();
     const bool goes_on =
-        viewer != nullptr && !sees_as_it_lies(walk.frame(), *viewer)
+        !sees_as_it_lies(descent, walk.frame(), leaf, viewer)
             ? for_each_seen(
-                  walk.frame(), leaf, walk.first(), walk.last(), descending, *viewer,
+                  descent, walk.frame(), leaf, walk.first(), walk.last(), descending, viewer,
                   [&](SlotIndex, const LeafRecord& record) { return visit_one(leaf, record); })
             : for_each_live_run(
                   leaf, walk.first(), walk.last(), descending,

@@ -21,15 +21,8 @@ using buffer::Swip;
 
 namespace {
 
-/// New pages of one step: a root split makes two.
-constexpr std::uint32_t kPagesPerSplit = 2;
-
 /// How often a merge may be started again before it is given up: it can wait for the next removal.
 constexpr int kMergeAttemptsMax = 8;
-
-PageId page_id_of(const ExclusivePage& page) {
-  return page.frame().page_id.load(std::memory_order_relaxed);
-}
 
 PageType type_of(const ExclusivePage& page) {
   return page.frame().type.load(std::memory_order_relaxed);
@@ -41,6 +34,21 @@ void copy_page(ExclusivePage& to, const ExclusivePage& from, std::uint32_t page_
   std::memcpy(target, from.page(), page_size);
   const PageId id = page_id_of(to);
   std::memcpy(target + offsetof(buffer::PageHeader, page_id), &id, sizeof id);
+}
+
+BulkEpoch epoch_of(const ExclusivePage& page) noexcept {
+  return NodeView(page.page(), buffer::kPageSizeMin).bulk_epoch();  // whatever its size
+}
+
+/// Of the records of both together; nothing if no leaf can have them: it has one epoch.
+std::optional<BulkEpoch> joint_epoch(const ExclusivePage& left,
+                                     const ExclusivePage& right) noexcept {
+  const BulkEpoch one = epoch_of(left);
+  const BulkEpoch other = epoch_of(right);
+  if (one != other && one != kNoEpoch && other != kNoEpoch) {
+    return std::nullopt;
+  }
+  return one != kNoEpoch ? one : other;
 }
 
 }  // namespace
@@ -118,7 +126,7 @@ void Structure::split(const WriteContext& by, std::uint32_t level, const Need& n
     SplitPlan plan;
     by.prepare_structure_change(descent_.page_size());  // first: it may wait, and frames are few
     {
-      auto reservation = descent_.pool().reserve(kPagesPerSplit);
+      auto reservation = descent_.pool().reserve(kPagesPerStep);
       for (;;) {
         const auto outcome = try_split(by, level, need, reservation, plan);
         if (outcome && *outcome == SplitOutcome::done) {
@@ -170,16 +178,18 @@ bool Structure::plan_for(const ExclusivePage& node, const Need& need, SplitPlan&
   if (type_of(node) == PageType::tree_leaf) {
     const LeafView leaf(node.page(), descent_.page_size());
     const LeafReserve reserve(node, descent_.page_size());
-    if (need.in_the_middle) {
-      if (leaf.count() < 2) {
-        return false;
-      }
-      plan_split(leaf, reserve, plan);
-      return true;
+    if (need.in_the_middle && leaf.count() < 2) {
+      return false;
     }
     const SearchResult at = leaf.find(need.key);
-    if (at.found || can_insert(node, descent_.page_size(), need.key.size(), need.value_len)) {
+    if (!need.in_the_middle &&
+        (at.found || can_insert(node, descent_.page_size(), need.key.size(), need.value_len))) {
       return false;
+    }
+    // Records with a shadow may be too large for a cut that counts with another one.
+    if (need.in_the_middle || (leaf.shadow_count() != 0 && leaf.count() >= 2)) {
+      plan_split(leaf, reserve, plan);
+      return true;
     }
     plan_split(leaf, at.slot, need.key, need.value_len, reserve, plan);
     return true;
@@ -238,6 +248,7 @@ void Structure::carry_out(ExclusivePage& left, ExclusivePage& right, const Split
   if (type_of(left) == PageType::tree_leaf) {
     split_into(LeafNode(left.modify(), page_size), LeafNode(right.modify(), page_size),
                page_id_of(right), plan);
+    LeafNode(right.modify(), page_size).set_bulk_epoch(epoch_of(left));
     split_table(left, right, plan.separator.view(), std::move(right_table));
   } else {
     split_into(InnerNode(left.modify(), page_size), InnerNode(right.modify(), page_size),
@@ -320,7 +331,9 @@ bool Structure::merge_children(const WriteContext& by, ExclusivePage& parent,
   prepare_merge_tables(left, right);
   const std::uint32_t page_size = descent_.page_size();
   if (type_of(left) == PageType::tree_leaf) {
+    const BulkEpoch epoch = *joint_epoch(left, right);
     merge_into_left(LeafNode(left.modify(), page_size), LeafView(right.page(), page_size));
+    LeafNode(left.modify(), page_size).set_bulk_epoch(epoch);
     merge_tables(left, right);
   } else {
     merge_into_left(InnerNode(left.modify(), page_size), InnerView(right.page(), page_size));
@@ -351,6 +364,9 @@ bool Structure::worth_merging(const ExclusivePage& left, const ExclusivePage& ri
     const versioning::MappingTable* table = table_of(page.frame());
     return table == nullptr ? 0 : table->reserved_bytes();
   };
+  if (!joint_epoch(left, right)) {
+    return false;
+  }
   const std::uint32_t reserved_left = reserved_on(left);
   const std::uint32_t reserved_right = reserved_on(right);
   const auto thin = [&](const auto& node, std::uint32_t reserved) {
@@ -447,7 +463,8 @@ void Structure::log_merge(const Step& step, SlotIndex parent_slot) const noexcep
                                                 .right = {step.right.page(), descent_.page_size()},
                                                 .parent = page_id_of(step.above),
                                                 .parent_slot = parent_slot,
-                                                .swips = swip_names()});
+                                                .swips = swip_names(),
+                                                .epoch = epoch_of(step.left)});
   space.give(run_of(step.right), gsn);
   stamp_all(step.left, step.right, step.above, gsn);
 }

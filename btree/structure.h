@@ -16,15 +16,22 @@
 //             (4) a leaf's mapping table follows its records in the same latched step; memory for
 //                 that is had before anything changes (leaf_entries.h);
 //             (5) with a log, one redo-only record says all of a step; it is appended under the
-//                 latches of its pages, which get its GSN, and the space map learns of it at once.
+//                 latches of its pages, which get its GSN, and the space map learns of it at once;
+//             (6) leaves that are hung were written and made durable before the record that names
+//                 them, and do not get its GSN: the clock is raised above it under the latches, so
+//                 that whoever changes or commits them comes after it (I-3).
 // Failure: no_space, io_error, failed, transaction_too_old, out_of_memory (std::bad_alloc for a
 //          table) before anything has changed; afterwards nothing fails.
 // Thread-safety: all functions, from any thread; no latch held by the caller.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 
 #include "btree/descent.h"
+#include "btree/fresh_leaf.h"
 #include "btree/leaf_entries.h"
 #include "btree/leaf_node.h"
 #include "btree/node_image.h"
@@ -49,6 +56,16 @@ class Structure {
   /// on upwards. Gives up rather than insist, also when a neighbour cannot be read or the log has
   /// no space.
   void merge_leaf(const WriteContext& by, ByteView key) const noexcept;
+
+  /// Makes sure that the last leaf is empty and that `key` belongs there, if all records are below
+  /// it: where that leaf begins. Nothing if there is such a record, or the leaf before it would
+  /// have no room for its end.
+  [[nodiscard]] std::optional<KeyBuffer> open_end(const WriteContext& by, ByteView key) const;
+
+  /// Hangs leaves (leaf_run.h), which are durable, before the last leaf of the tree, where the
+  /// first of them begins: one after the other, as many at once as one record says. `hung` counts
+  /// them, also if this throws; it is not all of them if the end of the tree is another one by now.
+  void graft(const WriteContext& by, std::span<const FreshLeaf> leaves, std::size_t& hung) const;
 
   /// Whether a node of so many free bytes should look for a partner.
   [[nodiscard]] static bool thinly_filled(std::uint32_t free_bytes,
@@ -77,7 +94,11 @@ class Structure {
     bool in_the_middle = false;  ///< leaf only: split_leaf()
   };
 
+  /// New pages of one step: a root split makes two.
+  static constexpr std::uint32_t kPagesPerStep = 2;
+
   enum class SplitOutcome : std::uint8_t { done = 1, parent_is_full };
+  enum class GraftOutcome : std::uint8_t { done = 1, parent_is_full, not_possible };
   enum class MergeOutcome : std::uint8_t { merged = 1, not_possible, go_on_above };
 
   [[nodiscard]] Attempt<Family> latch_family(ByteView key, std::uint32_t level) const;
@@ -106,6 +127,19 @@ class Structure {
   [[nodiscard]] bool worth_merging(const buffer::ExclusivePage& left,
                                    const buffer::ExclusivePage& right) const;
   void shrink_root(buffer::ExclusivePage& root, buffer::ExclusivePage& only_child) const;
+
+  [[nodiscard]] Attempt<GraftOutcome> try_open_end(const WriteContext& by, ByteView key,
+                                                   buffer::PageReservation& reservation,
+                                                   SplitPlan& plan) const;
+  [[nodiscard]] bool plan_end(const buffer::ExclusivePage& leaf, bool is_root, ByteView key,
+                              SplitPlan& plan) const;
+  [[nodiscard]] Attempt<GraftOutcome> try_graft(const WriteContext& by,
+                                                std::span<const FreshLeaf> leaves,
+                                                std::size_t& hung) const;
+  [[nodiscard]] std::size_t fitting(const InnerView& parent,
+                                    std::span<const FreshLeaf> leaves) const;
+  void hang(const WriteContext& by, buffer::ExclusivePage& parent, buffer::ExclusivePage& last,
+            std::span<const FreshLeaf> leaves) const;
 
   [[nodiscard]] SwipNames swip_names() const noexcept;
   void log_split(const Step& step, const SplitPlan& plan, SlotIndex parent_slot) const noexcept;

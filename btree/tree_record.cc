@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "btree/key_bytes.h"
 #include "btree/node_image.h"
@@ -14,8 +15,8 @@ using Fault = std::optional<std::string>;
 
 constexpr std::uint16_t kPurgeSlotsMax = buffer::kPageSizeMax / sizeof(LeafSlot);
 
-bool is_large(std::uint16_t flags) noexcept {
-  return (flags & kLargeValue) != 0;
+bool names_large(std::uint32_t flags) noexcept {
+  return (flags & kNamesLarge) != 0;
 }
 
 /// record = TreeRecord{}, field by field: g++ 12 makes a slow string instruction of the assignment,
@@ -26,6 +27,8 @@ void forget(TreeRecord& record) noexcept {
   record.new_goes_left = false;
   record.tree = kNoTree;
   record.page = kNoPage;
+  record.epoch = kNoEpoch;
+  record.settling = Settling::kept;
   record.right = kNoPage;
   record.above = kNoPage;
   record.cut = 0;
@@ -67,7 +70,9 @@ class Parser {
       case TreeRecordKind::mark: return record_change(rest_);
       case TreeRecordKind::format_root:
       case TreeRecordKind::free_root:
-      case TreeRecordKind::purge: return leaf_change();
+      case TreeRecordKind::purge:
+      case TreeRecordKind::settle: return leaf_change();
+      case TreeRecordKind::graft: return graft();
       case TreeRecordKind::split:
       case TreeRecordKind::split_root:
       case TreeRecordKind::merge:
@@ -117,8 +122,13 @@ class Parser {
   [[nodiscard]] Fault patch(ByteView rest);
   [[nodiscard]] Fault replace(ByteView rest);
   [[nodiscard]] Fault value(ByteView bytes, std::uint16_t flags) const;
+  /// Of key and value, with such flags.
+  [[nodiscard]] std::size_t bytes_max(std::uint32_t flags) const noexcept {
+    return (flags & kShadowed) == 0 ? record_bytes_max(page_size_) : stored_bytes_max(page_size_);
+  }
   [[nodiscard]] Fault leaf_change();
   [[nodiscard]] Fault entries(std::uint32_t count);
+  [[nodiscard]] Fault graft();
   [[nodiscard]] Fault structure_change();
   [[nodiscard]] Fault structure_numbers(const StructureChangeHeader& header) const;
   [[nodiscard]] Fault images(const StructureChangeHeader& header);
@@ -162,16 +172,19 @@ Fault Parser::record_change(ByteView rest) {
 Fault Parser::flags() const {
   const std::uint32_t before = record_.flags_before;
   const std::uint32_t after = record_.flags_after;
-  bool possible = ((before | after) & ~std::uint32_t{kRecordFlagsKnown}) == 0;
+  bool possible = are_record_flags(before) && are_record_flags(after);
   switch (record_.kind) {
     case TreeRecordKind::insert:
       possible = possible && before == 0 && (after & kGhost) == 0 && !record_.compensation;
       break;
     case TreeRecordKind::erase: possible = possible && after == 0 && record_.compensation; break;
-    case TreeRecordKind::patch:
-      possible = possible && !is_large(record_.flags_before | record_.flags_after);
+    case TreeRecordKind::patch: possible = possible && !names_large(before | after); break;
+    case TreeRecordKind::mark: {
+      const std::uint32_t changed = before ^ after;
+      possible = possible && (changed & kGhost) != 0 &&
+                 (changed & ~std::uint32_t{kGhost | kCreated | kDeleted}) == 0;
       break;
-    case TreeRecordKind::mark: possible = possible && (before ^ after) == kGhost; break;
+    }
     default: break;
   }
   if (!possible) [[unlikely]] {
@@ -188,7 +201,7 @@ Fault Parser::body(ByteView rest) {
       return value(record_.after, record_.flags_after);
     case TreeRecordKind::erase:
       record_.before = rest;
-      if (!is_large(record_.flags_before) && !record_.before.empty()) {
+      if (!names_large(record_.flags_before) && !record_.before.empty()) {
         return "a value where none is wanted";
       }
       return value(record_.before, record_.flags_before);
@@ -201,7 +214,8 @@ Fault Parser::body(ByteView rest) {
 
 Fault Parser::patch(ByteView rest) {
   record_.list = rest;
-  const std::size_t limit = record_bytes_max(page_size_) - record_.key.size();
+  const std::size_t limit =
+      bytes_max(record_.flags_before | record_.flags_after) - record_.key.size();
   std::uint32_t end = 0;
   for (bool first = true; !rest.empty(); first = false) {
     PatchRun run;
@@ -227,12 +241,13 @@ Fault Parser::replace(ByteView rest) {
   }
   record_.after = rest;
   const std::size_t common = std::size_t{record_.prefix_len} + record_.suffix_len;
-  if (record_.key.size() + common + std::max(record_.before.size(), record_.after.size()) >
-      record_bytes_max(page_size_)) [[unlikely]] {
+  if (record_.key.size() + common + record_.before.size() > bytes_max(record_.flags_before) ||
+      record_.key.size() + common + record_.after.size() > bytes_max(record_.flags_after))
+      [[unlikely]] {
     return fmt::format("values of {} and {} bytes", common + record_.before.size(),
                        common + record_.after.size());
   }
-  if (!is_large(record_.flags_before | record_.flags_after)) {
+  if (!names_large(record_.flags_before | record_.flags_after)) {
     return std::nullopt;
   }
   if (common != 0) {
@@ -245,14 +260,20 @@ Fault Parser::replace(ByteView rest) {
 }
 
 Fault Parser::value(ByteView bytes, std::uint16_t flags) const {
-  if (record_.key.size() + bytes.size() > record_bytes_max(page_size_)) [[unlikely]] {
+  if (record_.key.size() + bytes.size() > bytes_max(flags)) [[unlikely]] {
     return fmt::format("a key of {} and a value of {} bytes", record_.key.size(), bytes.size());
   }
-  if (is_large(flags)) {
-    const DescriptorFault fault = LargeValueDescriptor::judge(bytes, page_size_);
-    if (fault != DescriptorFault::none) {
-      return fmt::format("the descriptor of a large value: {}", name_of(fault));
+  if (!is_stored_value(bytes, flags)) [[unlikely]] {
+    return fmt::format("a value of {} bytes has no shadow", bytes.size());
+  }
+  DescriptorFault fault = DescriptorFault::none;
+  for_each_large({bytes, flags}, [&](ByteView descriptor) {
+    if (fault == DescriptorFault::none) {
+      fault = LargeValueDescriptor::judge(descriptor, page_size_);
     }
+  });
+  if (fault != DescriptorFault::none) {
+    return fmt::format("the descriptor of a large value: {}", name_of(fault));
   }
   return std::nullopt;
 }
@@ -265,11 +286,16 @@ Fault Parser::leaf_change() {
   if (Fault fault = identity(header.tree_id, header.page_id)) {
     return fault;
   }
-  if (bits_in(header.kind) != 0 || header.reserved != 0) {
-    return fmt::format("unknown bits {:#x}", bits_in(header.kind));
+  const bool settles = record_.kind == TreeRecordKind::settle;
+  if (bits_in(header.kind) != 0 || header.settling > (settles ? 1 : 0)) {
+    return fmt::format("unknown bits {:#x}, or settling {}", bits_in(header.kind), header.settling);
+  }
+  if (settles) {
+    record_.settling = Settling{header.settling};
+    return take(record_.epoch) ? entries(header.count) : cut_off();
   }
   if (record_.kind == TreeRecordKind::purge) {
-    return entries(header.count);
+    return header.count == 0 ? Fault("nothing is purged") : entries(header.count);
   }
   return header.count == 0 && rest_.empty() ? std::nullopt : Fault("bytes that nobody reads");
 }
@@ -292,10 +318,54 @@ Fault Parser::entries(std::uint32_t count) {
       return fault;
     }
   }
-  if (count == 0 || found != count) {
+  if (found != count) {
     return fmt::format("{} entries where {} are announced", found, count);
   }
   return std::nullopt;
+}
+
+// Whether the separators suit the parent, redo judges.
+Fault Parser::graft() {
+  GraftHeader header;
+  if (!take(header)) {
+    return cut_off();
+  }
+  if (Fault fault = identity(header.tree_id, header.last)) {
+    return fault;
+  }
+  record_.above = header.above;
+  record_.slot = header.slot;
+  record_.list = rest_;
+  if (bits_in(header.kind) != 0 || header.reserved != 0 || !is_page_id(raw(header.above)) ||
+      header.above == header.last) {
+    return fmt::format("unknown bits, or pages {:#x} and {:#x} together", raw(header.last),
+                       raw(header.above));
+  }
+  ByteView before;
+  std::vector<PageId> pages;
+  while (!rest_.empty()) {
+    PageId page = kNoPage;
+    ByteView separator;
+    if (!take_grafted(rest_, page, separator)) {
+      return cut_off();
+    }
+    if (!is_page_id(raw(page)) || page == header.last || page == header.above) {
+      return fmt::format("page {:#x} as a leaf", raw(page));
+    }
+    if (separator <= before || separator.size() > key_bytes_max(page_size_)) {
+      return fmt::format("a separator of {} bytes that is not above the one before",
+                         separator.size());
+    }
+    before = separator;
+    pages.push_back(page);
+  }
+  if (pages.empty() || pages.size() != header.count) {
+    return fmt::format("{} leaves where {} are announced", pages.size(), header.count);
+  }
+  std::ranges::sort(pages);
+  const auto twice = std::ranges::adjacent_find(pages);
+  return twice == pages.end() ? std::nullopt
+                              : Fault(fmt::format("page {} twice as a leaf", raw(*twice)));
 }
 
 Fault Parser::structure_change() {
@@ -311,6 +381,7 @@ Fault Parser::structure_change() {
   record_.slot = header.slot;
   record_.cut = header.cut;
   record_.new_goes_left = (header.kind & kNewGoesLeft) != 0;
+  record_.epoch = header.epoch;
   if (Fault fault = structure_numbers(header)) {
     return fault;
   }
@@ -359,6 +430,9 @@ Fault Parser::images(const StructureChangeHeader& header) {
   }
   if (two && image_level(record_.left_image) != image_level(record_.right_image)) {
     return "images of two levels";
+  }
+  if (record_.epoch != kNoEpoch && image_level(record_.right_image) != 0) {
+    return "an epoch of inner nodes";
   }
   if (image_level(record_.right_image) >= kLevelMax) {
     return fmt::format("level {} below another", image_level(record_.right_image));
@@ -413,6 +487,8 @@ std::string_view name_of(TreeRecordKind kind) noexcept {
     case TreeRecordKind::merge_root: return "merge_root";
     case TreeRecordKind::purge: return "purge";
     case TreeRecordKind::free_root: return "free_root";
+    case TreeRecordKind::settle: return "settle";
+    case TreeRecordKind::graft: return "graft";
   }
   return "unknown";
 }
@@ -430,7 +506,9 @@ std::optional<RecordSummary> summarize_other(ConstBytes payload) noexcept {
       .is_undoable = formats,
       .is_compensation = kind == TreeRecordKind::free_root,
       .names_large_value = false,
-      .only_page = formats || kind == TreeRecordKind::purge ? header.page_id : kNoPage,
+      .only_page = formats || kind == TreeRecordKind::purge || kind == TreeRecordKind::settle
+                       ? header.page_id
+                       : kNoPage,
       .formats = formats};
 }
 
@@ -475,6 +553,11 @@ void visit_pages(const TreeRecord& record, FunctionRef<void(PageId, PageEffect)>
       visit(record.right, PageEffect::free);
       visit(record.above, PageEffect::rewrite);
       break;
+    case TreeRecordKind::graft:
+      visit(record.page, PageEffect::rewrite);
+      visit(record.above, PageEffect::change);
+      for_each_grafted(record.list, [&](PageId page, ByteView) { visit(page, PageEffect::adopt); });
+      break;
     default: visit(record.page, PageEffect::change);
   }
 }
@@ -484,7 +567,7 @@ void visit_extents(const TreeRecord& record, std::uint32_t page_size,
   const auto named = [&](ByteView descriptor, ExtentEffect effect) {
     visit(LargeValueDescriptor::decode(descriptor, page_size), effect);
   };
-  if (record.kind == TreeRecordKind::purge) {
+  if (record.kind == TreeRecordKind::purge || record.kind == TreeRecordKind::settle) {
     for_each_purged(record.list, [&](SlotIndex, ByteView descriptor) {
       if (!descriptor.empty()) {
         named(descriptor, ExtentEffect::free);
@@ -495,11 +578,16 @@ void visit_extents(const TreeRecord& record, std::uint32_t page_size,
   if (!record.is_record_change() || record.kind == TreeRecordKind::mark) {
     return;
   }
-  if (is_large(record.flags_before)) {
-    named(record.before, ExtentEffect::free);
+  if (!names_large(record.flags_before | record.flags_after)) {
+    return;
   }
-  if (is_large(record.flags_after)) {
-    named(record.after, ExtentEffect::allocate);
+  const RecordState before{record.before, record.flags_before};
+  const RecordState after{record.after, record.flags_after};
+  if (const auto descriptor = large_only_in(before, after)) {
+    named(*descriptor, ExtentEffect::free);
+  }
+  if (const auto descriptor = large_only_in(after, before)) {
+    named(*descriptor, ExtentEffect::allocate);
   }
 }
 

@@ -24,6 +24,8 @@
 #include "btree/node_layout.h"
 #include "btree/node_validate.h"
 #include "btree/tree_record_format.h"
+#include "btree/tree_record_lists.h"
+#include "btree/virtual_version.h"
 
 namespace palimpsest::btree {
 
@@ -36,7 +38,9 @@ struct TreeRecord {
   bool compensation = false;
   bool new_goes_left = false;
   TreeId tree = kNoTree;
-  PageId page = kNoPage;   ///< the leaf of a record change, purge or format; left of a structure's
+  PageId page = kNoPage;       ///< the leaf, but of a structure change: left; of a graft: last
+  BulkEpoch epoch = kNoEpoch;  ///< settle and structure changes: the leaves' from then on
+  Settling settling = Settling::kept;
   PageId right = kNoPage;  ///< structure changes only, as all of this paragraph
   PageId above = kNoPage;
   SlotIndex cut = 0;
@@ -53,7 +57,7 @@ struct TreeRecord {
   std::uint32_t suffix_len = 0;  ///< replace
   ByteView before;  ///< erase: a descriptor or nothing; replace: what lies between the two above
   ByteView after;   ///< insert: the value; replace
-  ByteView list;    ///< patch: the runs; purge: the entries
+  ByteView list;    ///< patch: the runs; purge, settle: the entries; graft: the leaves
 
   [[nodiscard]] bool is_record_change() const noexcept { return kind <= TreeRecordKind::mark; }
   /// Whether a transaction that is rolled back undoes it.
@@ -63,29 +67,6 @@ struct TreeRecord {
 };
 
 [[nodiscard]] std::string_view name_of(TreeRecordKind kind) noexcept;
-
-/// Takes a varint off the front of bytes. False if there is none.
-[[nodiscard]] inline bool take_number(ByteView& bytes, std::uint64_t& number) noexcept {
-  const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
-  const std::byte* end = begin + bytes.size();
-  const std::byte* next = take_varint(begin, end, number);
-  if (next == nullptr) {
-    return false;
-  }
-  bytes.remove_prefix(static_cast<std::size_t>(next - begin));
-  return true;
-}
-
-/// Takes a number off that has 16 bits.
-template <class Short>
-[[nodiscard]] bool take_short(ByteView& bytes, Short& number) noexcept {
-  std::uint64_t taken = 0;
-  if (!take_number(bytes, taken) || taken > std::numeric_limits<std::uint16_t>::max()) {
-    return false;
-  }
-  number = static_cast<Short>(taken);
-  return true;
-}
 
 /// Takes what a record change begins with, up to the key, off its payload, which is not empty.
 /// Judged is only that it is there.
@@ -140,7 +121,7 @@ struct RecordSummary {
   if (!take_head(rest, head)) [[unlikely]] {
     return std::nullopt;
   }
-  const bool has_large_value = ((head.flags_before | head.flags_after) & kLargeValue) != 0;
+  const bool has_large_value = ((head.flags_before | head.flags_after) & kNamesLarge) != 0;
   return RecordSummary{.is_record_change = true,
                        .is_undoable = !head.compensation,
                        .is_compensation = head.compensation,
@@ -164,10 +145,16 @@ enum class PageEffect : std::uint8_t {
   change = 1,  ///< redo reads the page as it was
   rewrite,     ///< new content for a page in use, which is not read
   allocate,    ///< the page is taken into use and gets content; it is not read
+  adopt,       ///< the page is taken into use as it is on disk; there is nothing to redo
   free,        ///< nothing refers to the page any more; there is nothing to redo
 };
 
-/// Calls visit(page, effect) for each page of the record, at most three, none twice.
+/// Whether there is something to redo.
+[[nodiscard]] constexpr bool is_redone(PageEffect effect) noexcept {
+  return effect < PageEffect::adopt;
+}
+
+/// Calls visit(page, effect) for each page of the record, none twice.
 void visit_pages(const TreeRecord& record, FunctionRef<void(PageId, PageEffect)> visit);
 
 enum class ExtentEffect : std::uint8_t {
@@ -182,50 +169,5 @@ enum class ExtentEffect : std::uint8_t {
 /// parse_tree_record() before.
 void visit_extents(const TreeRecord& record, std::uint32_t page_size,
                    FunctionRef<void(const LargeValueDescriptor&, ExtentEffect)> visit);
-
-/// A run of changed bytes in a value.
-struct PatchRun {
-  std::uint32_t offset = 0;
-  ByteView difference;  ///< the bytes before XOR the bytes after
-
-  [[nodiscard]] std::uint32_t end() const noexcept {
-    return offset + static_cast<std::uint32_t>(difference.size());
-  }
-};
-
-/// Takes the run that follows one which ends at `end` off the list. False if no whole run is there.
-/// Gaps have 16 bits, so that no sum of them wraps around before somebody judges it.
-[[nodiscard]] inline bool take_patch_run(ByteView& list, std::uint32_t end,
-                                         PatchRun& run) noexcept {
-  std::uint32_t gap = 0;
-  std::uint32_t len = 0;
-  if (!take_short(list, gap) || !take_short(list, len) || len > list.size()) {
-    return false;
-  }
-  run = {end + gap, list.substr(0, len)};
-  list.remove_prefix(len);
-  return true;
-}
-
-/// Calls use(PatchRun) for each run of a patch.
-template <class Use>
-void for_each_patch_run(ByteView list, Use&& use) {
-  PatchRun run;
-  for (std::uint32_t end = 0; take_patch_run(list, end, run); end = run.end()) {
-    use(run);
-  }
-}
-
-/// Calls use(slot, descriptor) for each entry of a purge.
-template <class Use>
-void for_each_purged(ByteView list, Use&& use) {
-  while (!list.empty()) {
-    PurgeEntry entry;
-    std::memcpy(&entry, list.data(), sizeof entry);
-    list.remove_prefix(sizeof entry);
-    use(SlotIndex{entry.slot}, list.substr(0, entry.descriptor_len));
-    list.remove_prefix(entry.descriptor_len);
-  }
-}
 
 }  // namespace palimpsest::btree

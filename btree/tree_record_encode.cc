@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "btree/settle.h"
 #include "btree/tree_record_writer.h"
 #include "btree/value_difference.h"
 
@@ -42,7 +43,7 @@ void put_image(TreeRecordWriter& writer, const NodeView& node, const SwipNames& 
 }
 
 bool any_large(const RecordState& before, const RecordState& after) noexcept {
-  return ((before.flags | after.flags) & kLargeValue) != 0;
+  return ((before.flags | after.flags) & kNamesLarge) != 0;
 }
 
 /// Whether the value stays as long, and in its leaf.
@@ -80,8 +81,9 @@ ByteView descriptor_of(const LeafView& leaf, SlotIndex slot) noexcept {
 }
 
 StructureChangeHeader structure_change(TreeRecordKind kind, TreeId tree, PageId left, PageId right,
-                                       PageId above) noexcept {
+                                       PageId above, BulkEpoch epoch) noexcept {
   StructureChangeHeader header{};
+  header.epoch = epoch;
   header.kind = kind_byte(kind);
   header.tree_id = tree;
   header.left = left;
@@ -186,7 +188,7 @@ void LoggedUpdate::put_replace(TreeRecordWriter& writer) const noexcept {
 }
 
 RecordChangeHead LoggedMark::head() const noexcept {
-  return head_of(TreeRecordKind::mark, at, flags_before, flags_before ^ kGhost);
+  return head_of(TreeRecordKind::mark, at, flags_before, flags_after);
 }
 
 std::size_t LoggedMark::encoded_bytes() const noexcept {
@@ -218,6 +220,31 @@ void LoggedPurge::encode(MutableBytes into) const noexcept {
   }
 }
 
+std::size_t LoggedSettle::encoded_bytes() const noexcept {
+  std::size_t bytes =
+      sizeof(LeafChangeHeader) + sizeof(BulkEpoch) + slots.size() * sizeof(PurgeEntry);
+  for (const SlotIndex slot : slots) {
+    bytes += given_up_of(slot).size();
+  }
+  return bytes;
+}
+
+void LoggedSettle::encode(MutableBytes into) const noexcept {
+  TreeRecordWriter writer(into);
+  writer.put(LeafChangeHeader{kind_byte(TreeRecordKind::settle), static_cast<std::uint8_t>(how),
+                              short_of(slots.size()), leaf.tree_id(), leaf.page_id()});
+  writer.put(epoch);
+  for (const SlotIndex slot : slots) {
+    const ByteView descriptor = given_up_of(slot);
+    writer.put(PurgeEntry{short_of(slot), short_of(descriptor.size())});
+    writer.put(descriptor);
+  }
+}
+
+ByteView LoggedSettle::given_up_of(SlotIndex slot) const noexcept {
+  return given_up_by_settling(leaf, slot, how).value_or(ByteView());
+}
+
 std::size_t LoggedFormatRoot::encoded_bytes() noexcept {
   return sizeof(LeafChangeHeader);
 }
@@ -232,8 +259,8 @@ std::size_t LoggedSplit::encoded_bytes() const noexcept {
 }
 
 void LoggedSplit::encode(MutableBytes into) const noexcept {
-  StructureChangeHeader header =
-      structure_change(TreeRecordKind::split, right.tree_id(), left, right.page_id(), parent);
+  StructureChangeHeader header = structure_change(TreeRecordKind::split, right.tree_id(), left,
+                                                  right.page_id(), parent, right.bulk_epoch());
   header.kind = kind_byte(TreeRecordKind::split, plan.new_goes_left ? kNewGoesLeft : 0);
   header.slot = short_of(parent_slot);
   header.cut = short_of(plan.cut);
@@ -250,8 +277,9 @@ std::size_t LoggedRootSplit::encoded_bytes() const noexcept {
 }
 
 void LoggedRootSplit::encode(MutableBytes into) const noexcept {
-  StructureChangeHeader header = structure_change(TreeRecordKind::split_root, right.tree_id(),
-                                                  left.page_id(), right.page_id(), root);
+  StructureChangeHeader header =
+      structure_change(TreeRecordKind::split_root, right.tree_id(), left.page_id(), right.page_id(),
+                       root, right.bulk_epoch());
   header.separator_len = short_of(plan.separator.size());
   header.left_bytes = static_cast<std::uint32_t>(node_image_bytes(left));
   TreeRecordWriter writer(into);
@@ -266,8 +294,8 @@ std::size_t LoggedMerge::encoded_bytes() const noexcept {
 }
 
 void LoggedMerge::encode(MutableBytes into) const noexcept {
-  StructureChangeHeader header =
-      structure_change(TreeRecordKind::merge, right.tree_id(), left, right.page_id(), parent);
+  StructureChangeHeader header = structure_change(TreeRecordKind::merge, right.tree_id(), left,
+                                                  right.page_id(), parent, epoch);
   header.slot = short_of(parent_slot);
   TreeRecordWriter writer(into);
   writer.put(header);
@@ -280,9 +308,28 @@ std::size_t LoggedRootMerge::encoded_bytes() const noexcept {
 
 void LoggedRootMerge::encode(MutableBytes into) const noexcept {
   TreeRecordWriter writer(into);
-  writer.put(
-      structure_change(TreeRecordKind::merge_root, root.tree_id(), left, right, root.page_id()));
+  writer.put(structure_change(TreeRecordKind::merge_root, root.tree_id(), left, right,
+                              root.page_id(), root.bulk_epoch()));
   put_image(writer, root, swips);
+}
+
+std::size_t LoggedGraft::encoded_bytes() const noexcept {
+  std::size_t bytes = sizeof(GraftHeader);
+  for (const FreshLeaf& leaf : leaves) {
+    bytes += varint_bytes(raw(leaf.page)) + varint_bytes(leaf.upper.size()) + leaf.upper.size();
+  }
+  return bytes;
+}
+
+void LoggedGraft::encode(MutableBytes into) const noexcept {
+  TreeRecordWriter writer(into);
+  writer.put(GraftHeader{kind_byte(TreeRecordKind::graft), 0, short_of(parent_slot), tree, last,
+                         parent, leaves.size()});
+  for (const FreshLeaf& leaf : leaves) {
+    writer.put_number(raw(leaf.page));
+    writer.put_number(leaf.upper.size());
+    writer.put(leaf.upper);
+  }
 }
 
 }  // namespace palimpsest::btree

@@ -17,11 +17,13 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "btree/fresh_leaf.h"
 #include "btree/inner_node.h"
 #include "btree/leaf_node.h"
 #include "btree/node_image.h"
 #include "btree/node_split.h"
 #include "btree/tree_record_format.h"
+#include "btree/virtual_version.h"
 
 namespace palimpsest::btree {
 
@@ -33,12 +35,6 @@ struct RecordPlace {
   PageId page;
   SlotIndex slot = 0;
   ByteView key;
-};
-
-/// What a leaf holds for a key.
-struct RecordState {
-  ByteView value;
-  std::uint16_t flags = kPlainRecord;
 };
 
 /// LeafNode::insert(). Before or after.
@@ -95,10 +91,11 @@ class LoggedUpdate {
   std::size_t bytes_;
 };
 
-/// LeafNode::set_ghost(). `flags_before`: the record's, before.
+/// LeafNode::set_flags(), of which kGhost is one that changes. Before or after.
 struct LoggedMark {
   RecordPlace at;
   std::uint16_t flags_before = kPlainRecord;
+  std::uint16_t flags_after = static_cast<std::uint16_t>(flags_before ^ kGhost);
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
   void encode(MutableBytes into) const noexcept;
@@ -114,6 +111,20 @@ struct LoggedPurge {
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
   void encode(MutableBytes into) const noexcept;
+};
+
+/// settle_records(). Before.
+struct LoggedSettle {
+  LeafView leaf;
+  std::span<const SlotIndex> slots;  ///< ascending, of records with virtual versions
+  Settling how = Settling::kept;
+  BulkEpoch epoch = kNoEpoch;  ///< the leaf's from then on
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+
+ private:
+  [[nodiscard]] ByteView given_up_of(SlotIndex slot) const noexcept;
 };
 
 /// The empty root of a new tree: LeafNode::init() without fences.
@@ -159,6 +170,7 @@ struct LoggedMerge {
   PageId parent;
   SlotIndex parent_slot = 0;  ///< of the separator
   SwipNames swips{};
+  BulkEpoch epoch = kNoEpoch;  ///< of the left one, after
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
   void encode(MutableBytes into) const noexcept;
@@ -171,6 +183,18 @@ struct LoggedRootMerge {
   PageId right;
   NodeView root;
   SwipNames swips{};
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
+/// Leaves hung before the last leaf of their tree, which is empty. Before or after.
+struct LoggedGraft {
+  TreeId tree;
+  PageId last;
+  PageId parent;
+  SlotIndex parent_slot = 0;          ///< of the first separator
+  std::span<const FreshLeaf> leaves;  ///< at least one
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
   void encode(MutableBytes into) const noexcept;

@@ -39,9 +39,9 @@
 //           replace         v prefix_len, v suffix_len (bytes that both values have in common; 0 if
 //                           one of them is large), v before_len, the bytes before between prefix
 //                           and suffix, the bytes after
-//           mark            nothing: kGhost is set or taken away
+//           mark            nothing: the flags change, kGhost among them
 //           An insert over a ghost is a patch or replace of the ghost's body that takes kGhost
-//           away.
+//           away. The value of a record with a shadow is value and shadow (virtual_version.h).
 //   format_root: an empty leaf without fences, the root of a new tree; free_root: that page is free
 //     0  1  kind, no bits
 //     1  1  zero
@@ -52,6 +52,11 @@
 //     0  8  as above, but  2  2  number of entries, at least 1
 //     8  8  page_id         the leaf
 //    16  .  entries         2 slot, 2 descriptor_len, the descriptor of a large value; slots ascend
+//   settling of virtual versions, of which there may be none, and of a leaf's epoch
+//     0  8  as above, but  1  1  Settling
+//     8  8  page_id         the leaf
+//    16  8  epoch           of the leaf from then on
+//    24  .  entries         as above; the descriptor of the large value that is given up
 //   structure change (split, split_root, merge, merge_root)
 //     0  1  kind and bits
 //     1  1  zero
@@ -63,9 +68,19 @@
 //    32  2  cut             split: SplitPlan::cut; else 0
 //    34  2  separator_len   of a split, at least 1; else 0
 //    36  4  left_bytes      split_root: length of the left image; else 0
-//    40  .  separator
+//    40  8  epoch           of the leaves whose content this is; 0 for inner nodes
+//    48  .  separator
 //     .  .  images          split: right as it is then. split_root: left, then right, as they are
 //                           then. merge: right as it was. merge_root: the root as it is then
+//   graft: leaves that are durable, hung before the last leaf of the tree, which is empty
+//     0  1  kind, no bits
+//     1  1  zero
+//     2  2  slot            of the first separator that the parent gets: it has as many before
+//     4  4  tree_id
+//     8  8  last            the last leaf: it begins where the last of the others ends
+//    16  8  above           its parent
+//    24  8  count           of the leaves, at least 1
+//    32  .  leaves          ascending: v page_id, v separator_len, the separator: where it ends
 //   image of a node: bytes [64, end of slots) and [heap_begin, page size) of the page, swips
 //   replaced by page ids. The page header follows from the record.
 #pragma once
@@ -93,6 +108,8 @@ enum class TreeRecordKind : std::uint8_t {
   merge_root,   ///< two last children of the root merged, and the root given their content
   purge,        ///< ghosts removed
   free_root,    ///< a new tree's root given back, as compensation of format_root
+  settle,       ///< virtual versions settled, and the leaf given another epoch
+  graft,        ///< leaves hung at the end that were written before
 };
 
 // Bits beside the kind; those without a name are reserved and zero.
@@ -127,10 +144,10 @@ struct RecordChangeHead {
   }
 };
 
-/// Of format_root, free_root and purge.
+/// Of format_root, free_root, purge and settle.
 struct LeafChangeHeader {
   std::uint8_t kind;
-  std::uint8_t reserved;
+  std::uint8_t settling;  ///< settle: Settling; else 0
   std::uint16_t count;
   TreeId tree_id;
   PageId page_id;
@@ -152,15 +169,28 @@ struct StructureChangeHeader {
   std::uint16_t cut;
   std::uint16_t separator_len;
   std::uint32_t left_bytes;
+  BulkEpoch epoch;
 };
 
+struct GraftHeader {
+  std::uint8_t kind;
+  std::uint8_t reserved;
+  std::uint16_t slot;
+  TreeId tree_id;
+  PageId last;
+  PageId above;
+  std::uint64_t count;
+};
+
+static_assert(sizeof(GraftHeader) == 32 && offsetof(GraftHeader, count) == 24);
 static_assert(sizeof(LeafChangeHeader) == 16 && offsetof(LeafChangeHeader, page_id) == 8);
 static_assert(offsetof(LeafChangeHeader, count) == 2 && offsetof(LeafChangeHeader, tree_id) == 4);
 static_assert(sizeof(PurgeEntry) == 4);
-static_assert(sizeof(StructureChangeHeader) == 40 && offsetof(StructureChangeHeader, left) == 8);
+static_assert(sizeof(StructureChangeHeader) == 48 && offsetof(StructureChangeHeader, left) == 8);
 static_assert(offsetof(StructureChangeHeader, above) == 24);
 static_assert(offsetof(StructureChangeHeader, cut) == 32);
 static_assert(offsetof(StructureChangeHeader, left_bytes) == 36);
+static_assert(offsetof(StructureChangeHeader, epoch) == 40);
 static_assert(kRecordFlagsKnown <= 0xFF, "flags have a byte in a record change");
 
 /// Longest number of a record change that says where in a page something is, or how long it is.
@@ -172,6 +202,9 @@ inline constexpr std::size_t kRecordHeadBytesMax =
 /// Lengths of a replace.
 inline constexpr std::size_t kReplaceHeadBytesMax = 3 * kShortBytesMax;
 
+/// What a leaf takes in a graft beside its separator.
+inline constexpr std::size_t kGraftEntryBytesMax = kPageIdBytesMax + kShortBytesMax;
+
 /// Longest image of a node.
 [[nodiscard]] constexpr std::size_t node_image_bytes_max(std::uint32_t page_size) noexcept {
   return page_size - kNodeHeaderOffset;
@@ -181,6 +214,10 @@ inline constexpr std::size_t kReplaceHeadBytesMax = 3 * kShortBytesMax;
 /// the key is there once.
 [[nodiscard]] constexpr std::size_t max_record_change_bytes(std::uint32_t page_size) noexcept {
   return kRecordHeadBytesMax + kReplaceHeadBytesMax + std::size_t{2} * record_bytes_max(page_size);
+}
+/// The same of a bulk, which keeps what was there.
+[[nodiscard]] constexpr std::size_t max_bulk_change_bytes(std::uint32_t page_size) noexcept {
+  return kRecordHeadBytesMax + kReplaceHeadBytesMax + std::size_t{2} * stored_bytes_max(page_size);
 }
 
 /// Longest record of all. A split of the root carries all of its records, compact, in two images:
@@ -192,5 +229,7 @@ static_assert(sizeof(StructureChangeHeader) + sizeof(NodeHeader) +
                       std::size_t{3} * key_bytes_max(buffer::kPageSizeMin) + buffer::kPageSizeMin <=
                   max_record_bytes(buffer::kPageSizeMin),
               "and with larger pages the more");
+static_assert(max_bulk_change_bytes(buffer::kPageSizeMin) <=
+              max_record_bytes(buffer::kPageSizeMin));
 
 }  // namespace palimpsest::btree

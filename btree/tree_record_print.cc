@@ -16,6 +16,7 @@ std::string_view name_of(PageEffect effect) noexcept {
     case PageEffect::change: return "changed";
     case PageEffect::rewrite: return "rewritten";
     case PageEffect::allocate: return "allocated";
+    case PageEffect::adopt: return "adopted";
     case PageEffect::free: return "freed";
   }
   return "unknown";
@@ -23,14 +24,27 @@ std::string_view name_of(PageEffect effect) noexcept {
 
 std::string flags_text(std::uint16_t flags) {
   std::string text = (flags & kLargeValue) != 0 ? "large" : "plain";
-  return (flags & kGhost) != 0 ? text + " ghost" : text;
+  const auto add = [&](unsigned flag, std::string_view name) {
+    text += (flags & flag) != 0 ? name : std::string_view();
+  };
+  add(kGhost, " ghost");
+  add(kCreated, " created");
+  add(kDeleted, " deleted");
+  add(kShadowed, " shadowed");
+  return text;
 }
 
 std::string value_text(ByteView value, std::uint16_t flags, std::uint32_t page_size) {
-  if ((flags & kLargeValue) != 0 && !value.empty()) {
+  if ((flags & kNamesLarge) == 0 || value.empty()) {
+    return fmt::format("{} bytes \"{}\"", value.size(), printable(value));
+  }
+  if ((flags & kShadowed) == 0) {
     return print_descriptor(LargeValueDescriptor::decode(value, page_size));
   }
-  return fmt::format("{} bytes \"{}\"", value.size(), printable(value));
+  const RecordState now = now_of({value, flags});
+  const RecordState before = *before_of({value, flags});
+  return fmt::format("{} over {}", value_text(now.value, now.flags, page_size),
+                     value_text(before.value, before.flags, page_size));
 }
 
 class Printer {
@@ -49,8 +63,14 @@ class Printer {
     });
     if (record_.is_record_change()) {
       record_change();
+    } else if (record_.kind == TreeRecordKind::settle) {
+      add(" {}, epoch {},", record_.settling == Settling::kept ? "kept" : "undone",
+          raw(record_.epoch));
+      slots();
     } else if (record_.kind == TreeRecordKind::purge) {
-      purge();
+      slots();
+    } else if (record_.kind == TreeRecordKind::graft) {
+      graft();
     } else if (!record_.right_image.empty()) {
       structure_change();
     }
@@ -90,7 +110,7 @@ class Printer {
     }
   }
 
-  void purge() {
+  void slots() {
     add(" slots");
     for_each_purged(record_.list, [&](SlotIndex slot, ByteView descriptor) {
       add(" {}", slot);
@@ -98,6 +118,12 @@ class Printer {
         add(" ({})", value_text(descriptor, kLargeValue, page_size_));
       }
     });
+  }
+
+  void graft() {
+    add(" parent's slot {} separators", record_.slot);
+    for_each_grafted(record_.list,
+                     [&](PageId, ByteView separator) { add(" \"{}\"", printable(separator)); });
   }
 
   void structure_change() {

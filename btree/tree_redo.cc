@@ -13,6 +13,7 @@
 #include "btree/node_image.h"
 #include "btree/node_print.h"
 #include "btree/node_split.h"
+#include "btree/settle.h"
 #include "btree/tree_record.h"
 
 namespace palimpsest::btree {
@@ -76,18 +77,22 @@ class PageRedo {
   [[nodiscard]] Fault fault_of_patch(ByteView value) const;
   [[nodiscard]] Fault fault_of_replace(ByteView value) const;
   [[nodiscard]] Fault fault_of_purge() const;
+  [[nodiscard]] Fault fault_of_settling() const;
   [[nodiscard]] Fault fault_of_left() const;
   [[nodiscard]] Fault fault_of_split_left() const;
   [[nodiscard]] Fault fault_of_merge_left() const;
   [[nodiscard]] Fault fault_of_parent() const;
+  [[nodiscard]] Fault fault_of_graft() const;
   [[nodiscard]] Fault fault_of_new_page() const;
 
   void apply_record_change(LeafNode leaf) const noexcept;
   void apply_patch(LeafNode leaf) const noexcept;
   void apply_replace(LeafNode leaf) const noexcept;
   void apply_purge(LeafNode leaf) const noexcept;
+  void apply_settling(LeafNode leaf) const noexcept;
   void apply_left(MutableBytes image) const noexcept;
   void apply_parent(InnerNode parent) const noexcept;
+  void apply_graft(InnerNode parent) const noexcept;
   void apply_new_page(MutableBytes image) const noexcept;
 
   [[nodiscard]] SplitPlan plan() const noexcept {
@@ -114,7 +119,7 @@ Fault PageRedo::fault() const {
   if (!effect) {
     return "it does not concern this page";
   }
-  if (*effect == PageEffect::free) {
+  if (!is_redone(*effect)) {
     return std::nullopt;
   }
   if (*effect != PageEffect::change) {
@@ -124,10 +129,11 @@ Fault PageRedo::fault() const {
     return fault;
   }
   if (page_ == record_.above) {
-    return fault_of_parent();
+    return record_.kind == TreeRecordKind::graft ? fault_of_graft() : fault_of_parent();
   }
   switch (record_.kind) {
     case TreeRecordKind::purge: return fault_of_purge();
+    case TreeRecordKind::settle: return fault_of_settling();
     case TreeRecordKind::split:
     case TreeRecordKind::merge: return fault_of_left();
     default: return fault_of_record_change();
@@ -136,15 +142,18 @@ Fault PageRedo::fault() const {
 
 void PageRedo::apply(MutableBytes image) const noexcept {
   const PageEffect effect = *this->effect();
-  if (effect == PageEffect::free) {
+  if (!is_redone(effect)) {
     return;
   }
   if (effect != PageEffect::change) {
     apply_new_page(image);
   } else if (page_ == record_.above) {
-    apply_parent({image.data(), page_size_});
+    const InnerNode parent(image.data(), page_size_);
+    record_.kind == TreeRecordKind::graft ? apply_graft(parent) : apply_parent(parent);
   } else if (record_.kind == TreeRecordKind::purge) {
     apply_purge({image.data(), page_size_});
+  } else if (record_.kind == TreeRecordKind::settle) {
+    apply_settling({image.data(), page_size_});
   } else if (record_.is_record_change()) {
     apply_record_change({image.data(), page_size_});
   } else {
@@ -158,8 +167,9 @@ Fault PageRedo::fault_of_identity() const {
                        raw(leaf_.page_id()), raw(leaf_.tree_id()), raw(record_.tree));
   }
   const bool is_above = page_ == record_.above;
-  const std::uint32_t level =
-      record_.right_image.empty() ? 0 : image_level(record_.right_image) + (is_above ? 1 : 0);
+  const std::uint32_t level_below =
+      record_.right_image.empty() ? 0 : image_level(record_.right_image);
+  const std::uint32_t level = level_below + (is_above ? 1 : 0);
   if (leaf_.is_leaf() != (level == 0) || leaf_.level() != level) [[unlikely]] {
     return fmt::format("the page is of level {}, the record of level {}", leaf_.level(), level);
   }
@@ -266,7 +276,7 @@ void PageRedo::apply_patch(LeafNode leaf) const noexcept {
 }
 
 void PageRedo::apply_replace(LeafNode leaf) const noexcept {
-  std::array<char, record_bytes_max(buffer::kPageSizeMax)> value;
+  std::array<char, stored_bytes_max(buffer::kPageSizeMax)> value;
   const ByteView old = leaf.value(record_.slot);
   char* at = value.data();
   const auto put = [&](ByteView bytes) {
@@ -291,7 +301,7 @@ Fault PageRedo::fault_of_purge() const {
     if (fault) {
       return;
     }
-    if (slot >= leaf_.count() || !leaf_.is_ghost(slot)) {
+    if (slot >= leaf_.count() || (leaf_.flags(slot) & (kGhost | kDeleted)) != kGhost) {
       fault = fmt::format("slot {} of {} is no ghost", slot, leaf_.count());
     } else if ((leaf_.flags(slot) & kLargeValue) != 0 ? leaf_.value(slot) != descriptor
                                                       : !descriptor.empty()) {
@@ -306,6 +316,31 @@ void PageRedo::apply_purge(LeafNode leaf) const noexcept {
   std::size_t count = 0;
   for_each_purged(record_.list, [&](SlotIndex slot, ByteView) { slots[count++] = slot; });
   leaf.purge_ghosts(std::span(slots).first(count));
+}
+
+// Settling
+
+Fault PageRedo::fault_of_settling() const {
+  Fault fault;
+  for_each_purged(record_.list, [&](SlotIndex slot, ByteView descriptor) {
+    if (fault) {
+      return;
+    }
+    if (slot >= leaf_.count() || !has_virtual_version(leaf_, slot)) {
+      fault = fmt::format("slot {} of {} has no virtual version", slot, leaf_.count());
+    } else if (given_up_by_settling(leaf_, slot, record_.settling).value_or(ByteView()) !=
+               descriptor) {
+      fault = fmt::format("slot {} gives up another large value", slot);
+    }
+  });
+  return fault;
+}
+
+void PageRedo::apply_settling(LeafNode leaf) const noexcept {
+  std::array<SlotIndex, buffer::kPageSizeMax / sizeof(LeafSlot)> slots;
+  std::size_t count = 0;
+  for_each_purged(record_.list, [&](SlotIndex slot, ByteView) { slots[count++] = slot; });
+  settle_records(leaf, std::span(slots).first(count), record_.settling, record_.epoch);
 }
 
 // Changes of the structure
@@ -355,6 +390,7 @@ void PageRedo::apply_left(MutableBytes image) const noexcept {
     leaf.is_leaf() ? merge_into_left(leaf, LeafView(scratch, page_size_))
                    : merge_into_left(inner, InnerView(scratch, page_size_));
   });
+  LeafNode(image.data(), page_size_).set_bulk_epoch(record_.epoch);
 }
 
 Fault PageRedo::fault_of_parent() const {
@@ -385,9 +421,42 @@ void PageRedo::apply_parent(InnerNode parent) const noexcept {
   check(fits, "a separator that was judged fits");
 }
 
+// Leaves hung at the end: the page is the parent of the last one.
+
+Fault PageRedo::fault_of_graft() const {
+  if (!inner_.upper_is_infinite() || inner_.count() != record_.slot ||
+      inner_.swip_at(record_.slot) != raw(record_.page)) {
+    return fmt::format("page {} is not its last child, behind {} separators", raw(record_.page),
+                       record_.slot);
+  }
+  std::size_t bytes = 0;
+  std::optional<ByteView> first;
+  for_each_grafted(record_.list, [&](PageId, ByteView separator) {
+    bytes += sizeof(InnerSlot) + separator.size() - inner_.header().prefix_len;
+    first = first ? first : separator;
+  });
+  if (*first <= inner_.lower_fence() || inner_.route(*first) != record_.slot ||
+      inner_.find(*first).found) {
+    return fmt::format("the separator \"{}\" is not above those that are there", printable(*first));
+  }
+  if (bytes > inner_.free_bytes()) {
+    return fmt::format("separators of {} bytes do not fit", bytes);
+  }
+  return std::nullopt;
+}
+
+void PageRedo::apply_graft(InnerNode parent) const noexcept {
+  for_each_grafted(record_.list, [&](PageId page, ByteView separator) {
+    parent.set_swip(parent.count(), raw(page));
+    const bool fits = parent.insert(parent.count(), separator, raw(record_.page));
+    check(fits, "separators that were judged fit");
+  });
+}
+
 Fault PageRedo::fault_of_new_page() const {
   const bool is_root_of_two = record_.kind == TreeRecordKind::split_root && page_ == record_.above;
-  if (record_.kind == TreeRecordKind::format_root || is_root_of_two) {
+  if (record_.kind == TreeRecordKind::format_root || record_.kind == TreeRecordKind::graft ||
+      is_root_of_two) {
     return std::nullopt;
   }
   Fault fault;
@@ -405,6 +474,10 @@ Fault PageRedo::fault_of_new_page() const {
 void PageRedo::apply_new_page(MutableBytes image) const noexcept {
   if (record_.kind == TreeRecordKind::format_root) {
     LeafNode(image.data(), page_size_).init(page_, record_.tree, ByteView(), std::nullopt);
+  } else if (record_.kind == TreeRecordKind::graft) {
+    ByteView lower;
+    for_each_grafted(record_.list, [&](PageId, ByteView separator) { lower = separator; });
+    LeafNode(image.data(), page_size_).init(page_, record_.tree, lower, std::nullopt);
   } else if (record_.kind == TreeRecordKind::split_root && page_ == record_.above) {
     InnerNode root(image.data(), page_size_);
     root.init(page_, record_.tree, image_level(record_.right_image) + 1, ByteView(), std::nullopt,
@@ -414,6 +487,7 @@ void PageRedo::apply_new_page(MutableBytes image) const noexcept {
   } else {
     const Fault fault = read_node_image(image_of_page(), page_, record_.tree, swips_, image);
     check(!fault, "a node that was judged can be read");
+    LeafNode(image.data(), page_size_).set_bulk_epoch(record_.epoch);
   }
 }
 
@@ -437,7 +511,7 @@ void redo(ConstBytes payload, PageId page, MutableBytes image, Gsn gsn, const Sw
   }
   const PageRedo redo(record, page, image, swips);
   redo.apply(image);
-  if (*redo.effect() != PageEffect::free) {
+  if (is_redone(*redo.effect())) {
     std::memcpy(image.data() + offsetof(buffer::PageHeader, gsn), &gsn, sizeof gsn);
   }
 }

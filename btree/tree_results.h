@@ -22,16 +22,23 @@ struct Found {
 struct Look {
   /// Null: the newest state.
   Look(const versioning::Viewer* by) noexcept  // NOLINT(google-explicit-constructor)
-      : viewer(by), minds_versions(by != nullptr) {}
+      : viewer(by), minds_versions(by != nullptr), minded_flags(flags_of(minds_versions)) {}
   /// The newest state of a record that has no versions: Found::has_versions otherwise.
   [[nodiscard]] static Look at_settled() noexcept {
     Look look(nullptr);
     look.minds_versions = true;
+    look.minded_flags = flags_of(true);
     return look;
   }
 
   const versioning::Viewer* viewer;
   bool minds_versions;
+  std::uint16_t minded_flags;  ///< of records that have to be looked at
+
+ private:
+  [[nodiscard]] static constexpr std::uint16_t flags_of(bool minds_versions) noexcept {
+    return static_cast<std::uint16_t>(kVirtual | (minds_versions ? kHasEntry : 0));
+  }
 };
 
 enum class WriteMode : std::uint8_t { insert = 1, upsert, update };

@@ -1,10 +1,11 @@
-// Memory for one value as it lies in a leaf.
+// Memory for one value as it lies in a leaf, with what it was before, if that is there too.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -19,8 +20,14 @@ class ValueBuffer {
 
   /// Cut off at the capacity: for bytes read optimistically.
   void assign_clamped(ByteView value) noexcept {
-    size_ = std::min(value.size(), bytes_.size());
-    std::memcpy(bytes_.data(), value.data(), size_);
+    size_ = 0;
+    append(value);
+  }
+  /// Cut off likewise.
+  void append(ByteView bytes) noexcept {
+    const ByteView fits = bytes.substr(0, bytes_.size() - size_);
+    std::ranges::copy(fits, bytes_.data() + size_);
+    size_ += fits.size();
   }
   /// Bytes within the value.
   void patch(std::size_t offset, ByteView bytes) noexcept {
@@ -28,10 +35,13 @@ class ValueBuffer {
     std::memcpy(bytes_.data() + offset, bytes.data(), bytes.size());
   }
   [[nodiscard]] ByteView view() const noexcept { return {bytes_.data(), size_}; }
+  [[nodiscard]] MutableBytes mutable_bytes() noexcept {
+    return std::as_writable_bytes(std::span(bytes_.data(), size_));
+  }
 
  private:
   std::size_t size_ = 0;
-  std::array<char, record_bytes_max(buffer::kPageSizeMax)> bytes_;
+  std::array<char, stored_bytes_max(buffer::kPageSizeMax)> bytes_;
 };
 
 /// Calls change(value); if it throws, the value is `before` again, unless that is empty.

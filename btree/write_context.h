@@ -42,9 +42,14 @@ struct WriteContext {
       : writer(claims), log(&records), large_values(&values) {}
 
   versioning::Writer* writer = nullptr;
+  /// Nobody else writes to what this one changes: records are claimed only to keep what undoing
+  /// will need, the room of values that get shorter, and ghosts. For bulks.
+  bool is_alone = false;
   /// Not null: changes leave versions, and who changes what `viewer` does not see is in conflict
   /// (first updater wins). There is a writer then.
   versioning::VersionBuffer* versions = nullptr;
+  /// Whose view, if there are versions, or if it is a bulk: that leaves virtual versions
+  /// (virtual_version.h), and changes what others have versions of.
   versioning::Viewer viewer{};
   versioning::Pruner* pruner = nullptr;  ///< not null if there are versions
   wal::TransactionLog* log = nullptr;
@@ -64,7 +69,7 @@ struct WriteContext {
       if (given_up.size() == given_up.capacity()) {
         given_up.reserve(2 * given_up.size() + 4);
       }
-      log->reserve({.change_bytes = max_record_change_bytes(page_size), .system_bytes = 0});
+      log->reserve({.change_bytes = change_bytes_max(page_size), .system_bytes = 0});
     }
   }
   /// The same for insertions of several records, none of which is a ghost's; of the longest.
@@ -85,11 +90,28 @@ struct WriteContext {
       log->reserve({.change_bytes = 0, .system_bytes = max_record_bytes(page_size)});
     }
   }
+  /// The same for settling a leaf, with a change of one of its records.
+  void prepare_settling(ByteView key, std::uint32_t page_size) const {
+    prepare(key, page_size);
+    if (log != nullptr) {
+      log->reserve({.change_bytes = change_bytes_max(page_size),
+                    .system_bytes = max_record_bytes(page_size)});
+    }
+  }
   /// The same for a change that can be left undone: false rather than wait for log space.
   [[nodiscard]] bool try_prepare_structure_change(std::uint32_t page_size) const {
     return log == nullptr ||
            log->try_reserve({.change_bytes = 0, .system_bytes = max_record_bytes(page_size)},
                             [] { return true; });
+  }
+
+  [[nodiscard]] bool is_bulk() const noexcept { return viewer.bulk != kNoEpoch; }
+  /// Whose view has the newest state with all that this one may change; null: there is no other.
+  [[nodiscard]] const versioning::Viewer* newest() const noexcept {
+    return is_bulk() ? &viewer : nullptr;
+  }
+  [[nodiscard]] std::size_t change_bytes_max(std::uint32_t page_size) const noexcept {
+    return is_bulk() ? max_bulk_change_bytes(page_size) : max_record_change_bytes(page_size);
   }
 
   /// Whether a removal must be able to come back: the record becomes a ghost then.
@@ -101,6 +123,9 @@ struct WriteContext {
   }
 };
 
+[[nodiscard]] inline PageId page_id_of(const buffer::ExclusivePage& page) noexcept {
+  return page.frame().page_id.load(std::memory_order_relaxed);
+}
 /// GSN of the newest change of a page.
 [[nodiscard]] inline Gsn gsn_of(const std::byte* page) noexcept {
   Gsn gsn;

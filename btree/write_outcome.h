@@ -31,6 +31,17 @@ struct NewRecord {
   ByteView value;
 };
 
+/// Whether records are many enough to be appended as leaves of their own (BTree::append()), which
+/// are made durable before the tree names them, rather than to be inserted.
+[[nodiscard]] inline bool is_worth_a_run(std::span<const NewRecord> records) noexcept {
+  constexpr std::size_t kRunBytesMin = std::size_t{1} << 18U;
+  std::size_t bytes = 0;
+  for (auto record = records.begin(); record != records.end() && bytes < kRunBytesMin; ++record) {
+    bytes += record->key.size() + record->value.size();
+  }
+  return bytes >= kRunBytesMin;
+}
+
 /// Of several records, in their order: how many were inserted, and why not the one after them.
 struct [[nodiscard]] ManyWritten {
   std::size_t done = 0;

@@ -11,7 +11,7 @@
 //  46  1  kind            PageType
 //  47  1  reserved        zero
 //  48  2  ghost_count     deleted records still on the page
-//  50  2  shadow_count    previous incarnations still on the page
+//  50  2  shadow_count    records that hold what they were before the bulk
 //  52 12  reserved        zero
 // In memory the same bytes are the frame's page; checksum and write_batch are stale there and are
 // set in the copy that is written.

@@ -34,7 +34,7 @@ ByteView view_of(const StoredTree& stored) noexcept {
 PageId Catalog::create(txn::Transactions& transactions) {
   const auto transaction = transactions.begin();
   auto tree = transaction->write([&](const btree::WriteContext& by) {
-    return std::make_unique<BTree>(BTree::create(pool_, large_values_, kCatalogTree, by));
+    return std::make_unique<BTree>(BTree::create(pool_, large_values_, kCatalogTree, by, &epochs_));
   });
   const PageId root = tree->root_page();
   {
@@ -85,7 +85,8 @@ void Catalog::add(ByteView name, ByteView value) {
 // mutex_ held: a root page is pinned once.
 BTree& Catalog::open_known(TreeId id, Known& known) {
   if (known.tree == nullptr) {
-    known.tree = std::make_unique<BTree>(BTree::open(pool_, large_values_, id, known.root));
+    known.tree =
+        std::make_unique<BTree>(BTree::open(pool_, large_values_, id, known.root, &epochs_));
   }
   return *known.tree;
 }
@@ -117,7 +118,7 @@ BTree* Catalog::make(txn::Transactions& transactions, std::string_view name,
   }
   BTree* catalog = nullptr;
   BTree* tree = transaction->write([&](const btree::WriteContext& by) {
-    auto made = std::make_unique<BTree>(BTree::create(pool_, large_values_, id, by));
+    auto made = std::make_unique<BTree>(BTree::create(pool_, large_values_, id, by, &epochs_));
     const std::lock_guard lock(mutex_);
     catalog = &open_known(kCatalogTree, trees_[kCatalogTree]);
     Known& known = trees_[id];  // found by whoever undoes this

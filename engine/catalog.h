@@ -37,9 +37,10 @@ inline constexpr std::size_t kTreeNameBytesMax = 255;
 
 class Catalog final : public txn::TreeDirectory {
  public:
-  /// Both outlive it.
-  Catalog(buffer::BufferPool& pool, btree::LargeValueStore& large_values) noexcept
-      : pool_(pool), large_values_(large_values) {}
+  /// All outlive it.
+  Catalog(buffer::BufferPool& pool, btree::LargeValueStore& large_values,
+          versioning::BulkEpochs& epochs) noexcept
+      : pool_(pool), large_values_(large_values), epochs_(epochs) {}
 
   /// Makes an empty catalog, in a transaction; returns its root page. Alone.
   [[nodiscard]] PageId create(txn::Transactions& transactions);
@@ -88,6 +89,7 @@ class Catalog final : public txn::TreeDirectory {
 
   buffer::BufferPool& pool_;
   btree::LargeValueStore& large_values_;
+  versioning::BulkEpochs& epochs_;
   std::mutex making_;
   mutable std::mutex mutex_;
   // Protected by mutex_:

@@ -31,8 +31,11 @@ void ClosedDatabase::open_catalog(std::uint64_t memory_bytes) {
   pool_.emplace(*file_, *writer_, *space_, kinds_,
                 buffer::BufferPoolOptions{.memory_bytes = std::max(memory_bytes, least)}, &tables_);
   large_values_.emplace(*file_, *writer_, *space_);
-  catalog_.emplace(*pool_, *large_values_);
+  catalog_.emplace(*pool_, *large_values_, epochs_);
   catalog_->open(file_->catalog_root());
+  for (const auto& [epoch, trees] : read_bulks(*catalog_).aborted) {
+    epochs_.enter_aborted(epoch);
+  }
 }
 
 }  // namespace palimpsest::engine

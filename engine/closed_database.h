@@ -21,6 +21,8 @@
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
 #include "engine/catalog.h"
+#include "versioning/bulk_epochs.h"
+#include "versioning/entry_memory.h"
 #include "versioning/table_attachment.h"
 
 namespace palimpsest::engine {
@@ -52,6 +54,8 @@ class ClosedDatabase {
   versioning::TableAttachment tables_;
   buffer::PageKinds kinds_;
   std::optional<buffer::BufferPool> pool_;
+  versioning::EntryMemory entries_;
+  versioning::BulkEpochs epochs_{entries_};
   std::optional<btree::LargeValueStore> large_values_;
   std::optional<Catalog> catalog_;
 };

@@ -269,8 +269,9 @@ void Database::make_parts() {
   node_kind_->register_in(kinds_);
   pool_.emplace(*file_, *writer_, *space_, kinds_,
                 buffer::BufferPoolOptions{.memory_bytes = pool_bytes()}, &tables_);
+  epochs_.emplace(entries_);
   large_values_.emplace(*file_, *writer_, *space_);
-  catalog_.emplace(*pool_, *large_values_);
+  catalog_.emplace(*pool_, *large_values_, *epochs_);
 }
 
 txn::TransactionOptions Database::transaction_options() const {
@@ -287,7 +288,8 @@ void Database::make_transactions() {
                                    .writer = *writer_,
                                    .space = *space_,
                                    .pool = *pool_,
-                                   .trees = *catalog_},
+                                   .trees = *catalog_,
+                                   .epochs = *epochs_},
                         transaction_options());
 }
 
@@ -335,19 +337,28 @@ void Database::finish_recovery(const Unfinished& unfinished) {
 
 void Database::make_definitions() {
   tree_store_.emplace(*catalog_, *transactions_);
-  table_catalog_.emplace(*catalog_, *transactions_, *tree_store_, options_.definition_patience);
+  bulk_ledger_.emplace(*catalog_, *transactions_, *epochs_);
+  bulk_ledger_->open();
+  bulk_sweep_.emplace(*catalog_, *transactions_, *epochs_, *bulk_ledger_);
+  table_catalog_.emplace(*catalog_, *transactions_, *tree_store_,
+                         TableCatalog::Bulks{*epochs_, *bulk_ledger_, *bulk_sweep_},
+                         options_.definition_patience);
   table_catalog_->open();
+  start_background();
+}
+
+void Database::start_background() {
   if (options_.background_threads) {
     tree_store_->start();
+    bulk_sweep_->start();
   }
 }
 
 void Database::close() {
   tree_store_->stop();
+  bulk_sweep_->stop();
   if (transactions_->active() != 0) {
-    if (options_.background_threads) {
-      tree_store_->start();
-    }
+    start_background();
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} transactions are active: a database is closed without any",
                             transactions_->active()));

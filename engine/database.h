@@ -39,8 +39,11 @@
 #include "engine/checkpointer.h"
 #include "engine/definitions/table_catalog.h"
 #include "engine/definitions/tree_store.h"
+#include "engine/epochs/bulk_ledger.h"
+#include "engine/epochs/bulk_sweep.h"
 #include "engine/recovery/progress.h"
 #include "txn/transactions.h"
+#include "versioning/bulk_epochs.h"
 #include "versioning/entry_memory.h"
 #include "versioning/table_attachment.h"
 #include "wal/log.h"
@@ -69,8 +72,8 @@ struct DatabaseOptions {
   std::size_t recovery_threads = 2;
   std::uint32_t max_transactions = 1024;
   txn::TransactionOptions transactions;
-  /// Checkpoints, and emptying of dropped tables, by threads of their own; else by whoever calls
-  /// checkpointer() and tree_store().
+  /// Checkpoints, emptying of dropped tables, and sweeping after bulks, by threads of their own;
+  /// else by whoever calls checkpointer(), tree_store() and bulk_sweep().
   bool background_threads = true;
   /// How long a change of a table's definition waits for those who have written something.
   std::chrono::milliseconds definition_patience{10'000};
@@ -125,6 +128,8 @@ class Database {
   [[nodiscard]] Catalog& catalog() noexcept { return *catalog_; }
   [[nodiscard]] TableCatalog& tables() noexcept { return *table_catalog_; }
   [[nodiscard]] TreeStore& tree_store() noexcept { return *tree_store_; }
+  [[nodiscard]] BulkSweep& bulk_sweep() noexcept { return *bulk_sweep_; }
+  [[nodiscard]] versioning::BulkEpochs& bulk_epochs() noexcept { return *epochs_; }
   [[nodiscard]] wal::Log& log() noexcept { return *log_; }
   [[nodiscard]] buffer::BufferPool& pool() noexcept { return *pool_; }
   [[nodiscard]] buffer::SpaceMap& space() noexcept { return *space_; }
@@ -149,6 +154,7 @@ class Database {
   void finish_recovery(const Unfinished& unfinished);
   void make_catalog();
   void make_definitions();
+  void start_background();
   [[nodiscard]] wal::LogFileOptions log_file_options() const;
   [[nodiscard]] wal::LogOptions log_options();
   [[nodiscard]] txn::TransactionOptions transaction_options() const;
@@ -176,11 +182,14 @@ class Database {
   versioning::TableAttachment tables_;
   buffer::PageKinds kinds_;
   std::optional<buffer::BufferPool> pool_;
+  std::optional<versioning::BulkEpochs> epochs_;
   std::optional<btree::LargeValueStore> large_values_;
   std::optional<Catalog> catalog_;
   std::optional<txn::Transactions> transactions_;
   std::optional<Checkpointer> checkpointer_;
   std::optional<TreeStore> tree_store_;
+  std::optional<BulkLedger> bulk_ledger_;
+  std::optional<BulkSweep> bulk_sweep_;
   std::optional<TableCatalog> table_catalog_;
 };
 

@@ -1,5 +1,6 @@
 #include "txn/transaction.h"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <thread>
@@ -36,9 +37,8 @@ void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse 
   const versioning::Viewer* const viewer = view_.viewer();
   const bool keeps = viewer != nullptr && mine != nullptr && context_.writer != nullptr;
   context_.versions = keeps ? &versions_ : nullptr;
-  if (keeps) {
-    context_.viewer = *viewer;
-  }
+  context_.viewer = keeps ? *viewer : versioning::Viewer();
+  context_.is_alone = false;
   pruner_.begin();
   log_.begin_changes(kNoChange);  // nobody asks this one to end for what the last one has done
   has_read_ = false;
@@ -94,6 +94,13 @@ void Transaction::begin_write() {
   }
 }
 
+void Transaction::write_alone(const versioning::Viewer* bulk) noexcept {
+  context_.is_alone = true;
+  if (bulk != nullptr) {
+    context_.viewer = *bulk;
+  }
+}
+
 void Transaction::let_log_go() noexcept {
   if (!log_.has_changes() && oldest_.load(std::memory_order_relaxed) != kNoChange) {
     WorkerSlot& slot = owner_.parts_.slots[slot_];
@@ -102,6 +109,14 @@ void Transaction::let_log_go() noexcept {
     log_.begin_changes(oldest);
     oldest_.store(oldest);
   }
+}
+
+void Transaction::decide_too(versioning::Fate& fate) noexcept {
+  const auto at = std::ranges::find_if(decided_too_, [&](const versioning::Fate* other) {
+    return other == &fate || other == nullptr;
+  });
+  check(at != decided_too_.end(), "a transaction decides on definitions, and on a bulk");
+  *at = &fate;
 }
 
 void Transaction::roll_back_if_too_old(const Error& error) {
@@ -150,13 +165,13 @@ Gsn Transaction::commit_changes() {
 // I-7: announced before the timestamp is drawn, dated before the record is written, committed once
 // it is in the log; readers wait in between, and nothing here waits.
 Gsn Transaction::append_commit() noexcept {
-  if (!versions_.has_new() && decided_too_ == nullptr) {
+  if (!versions_.has_new() && decided_too_.front() == nullptr) {
     return log_.append_commit();
   }
   const auto for_each_fate = [&](auto&& step) {
     step(versions_.fate());
-    if (decided_too_ != nullptr) {
-      step(*decided_too_);
+    for (versioning::Fate* const fate : decided_too_) {
+      fate != nullptr ? step(*fate) : void();
     }
   };
   for_each_fate([](versioning::Fate& fate) { fate.announce(); });
@@ -165,7 +180,7 @@ Gsn Transaction::append_commit() noexcept {
       [&](Gsn drawn) { for_each_fate([&](versioning::Fate& fate) { fate.date(drawn); }); });
   PALIMPSEST_SYNC_POINT("txn.commit.dated");
   for_each_fate([](versioning::Fate& fate) { fate.commit(); });
-  decided_too_ = nullptr;
+  decided_too_ = {};
   versions_.commit(timestamp);
   return timestamp;
 }
@@ -298,8 +313,8 @@ void Transaction::give_up_failed() noexcept {
 }
 
 void Transaction::tell_end(bool committed) noexcept {
-  if (versioning::Fate* const fate = std::exchange(decided_too_, nullptr)) [[unlikely]] {
-    fate->abort();
+  for (versioning::Fate* const fate : std::exchange(decided_too_, {})) {
+    fate != nullptr ? fate->abort() : void();
   }
   if (EndListener* const listener = std::exchange(end_listener_, nullptr)) [[unlikely]] {
     listener->ended(*this, committed);

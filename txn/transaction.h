@@ -23,6 +23,7 @@
 //          may go on or roll back.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -120,9 +121,8 @@ class Transaction : public TreeCalls<Transaction> {
     require_view();
     return call();
   }
-  /// Before its first call: nobody but the caller has the handle, so that its owner latch is free
-  /// but for the engine's short looks. It is only tried then, and may be taken under others'
-  /// latches.
+  /// Before its first call: nobody else has the handle. The owner latch, free but for the engine's
+  /// short looks, is only tried then, and may be taken under others' latches.
   void work_alone() noexcept { alone_.store(true, std::memory_order_relaxed); }
   /// Alone, as part of a call of `other`, from within which it was begun. If the engine asks that
   /// one to end, this one's calls throw transaction_too_old.
@@ -130,6 +130,8 @@ class Transaction : public TreeCalls<Transaction> {
     work_alone();
     log_.work_for(&other.log_);
   }
+  /// Before its first call: it writes where nobody else does meanwhile; not null: as this bulk.
+  void write_alone(const versioning::Viewer* bulk) noexcept;
   /// Within a call that has others work for it: it has changed nothing, and holds no log back.
   void let_log_go() noexcept;
   /// Within write() or statement(): the leaf of this tree that the slot used last, or null.
@@ -137,7 +139,7 @@ class Transaction : public TreeCalls<Transaction> {
   /// Within a call: tells this listener, and no other, when it ends.
   void tell_end_to(EndListener& listener) noexcept { end_listener_ = &listener; }
   /// Within a call: this one, which lives until it is told to have ended, is decided with its own.
-  void decide_too(versioning::Fate& fate) noexcept { decided_too_ = &fate; }
+  void decide_too(versioning::Fate& fate) noexcept;
 
   /// Ends it; returns its timestamp (for one that changed nothing, the clock's reading that covers
   /// what it read). Throws before it has committed what making large values durable throws: it may
@@ -183,7 +185,6 @@ class Transaction : public TreeCalls<Transaction> {
   };
 
   [[nodiscard]] std::unique_lock<TurnLatch> take_turn();
-
   void begin(Durability durability, Isolation isolation, SnapshotUse use);
   /// What call() returns, if what it has seen is still what the transaction sees.
   template <class Call, class Result = std::invoke_result_t<Call&>>
@@ -238,7 +239,7 @@ class Transaction : public TreeCalls<Transaction> {
   bool has_read_ = false;
   bool has_leftovers_ = false;  ///< of one that could not be undone: claims, versions
   EndListener* end_listener_ = nullptr;
-  versioning::Fate* decided_too_ = nullptr;
+  std::array<versioning::Fate*, 2> decided_too_{};  ///< those that there are first
 
   std::atomic<bool> alone_{false};
   std::atomic<std::uint64_t> life_{0};

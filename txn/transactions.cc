@@ -193,6 +193,7 @@ std::size_t Transactions::cancel_snapshots_for(Gsn gsn) noexcept {
 void Transactions::collect_versions(FunctionRef<bool()> is_enough) noexcept {
   const Gsn horizon = snapshots_.horizon();
   for_each([&](Transaction& transaction) { transaction.collect(horizon, is_enough); });
+  parts_.epochs.settle(horizon);
 }
 
 void Transactions::trim_idle() noexcept {

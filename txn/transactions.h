@@ -26,6 +26,7 @@
 #include "txn/transaction.h"
 #include "txn/tree_directory.h"
 #include "txn/version_memory.h"
+#include "versioning/bulk_epochs.h"
 #include "versioning/entry_memory.h"
 #include "versioning/snapshots.h"
 #include "wal/background_committer.h"
@@ -43,6 +44,7 @@ struct Parts {
   buffer::SpaceMap& space;
   buffer::BufferPool& pool;
   TreeDirectory& trees;
+  versioning::BulkEpochs& epochs;
 };
 
 struct TransactionOptions {
@@ -74,6 +76,11 @@ class Transactions {
   [[nodiscard]] bool wait_for_writers(const Transaction& except,
                                       std::chrono::steady_clock::time_point until) const;
 
+  /// All snapshots, of now and of later, are from this on, but for those that were cancelled.
+  [[nodiscard]] Gsn horizon() const noexcept { return snapshots_.horizon(); }
+  /// Whatever commits from now on is not durable before all that was appended until now, by others,
+  /// and not committed: for who relies on having seen it on pages.
+  void cover_all_appended() noexcept { parts_.clock.raise(parts_.slots.newest_gsn()); }
   /// The clock: at least the timestamp of every commit that has returned.
   [[nodiscard]] Gsn now() const noexcept { return parts_.clock.now(); }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <mutex>
+#include <thread>
 
 #include "palimpsest/error.h"
 
@@ -15,6 +16,9 @@ namespace {
 
 /// Before somebody who waits looks whether others have made room.
 constexpr auto kPatience = std::chrono::milliseconds(1);
+/// Before somebody is refused: snapshots that are being taken hold versions back and cannot be
+/// cancelled, and the oldest one may have ended just when it was to be.
+constexpr auto kPatienceWithSnapshots = std::chrono::milliseconds(20);
 /// Mapping tables that are looked at in the background at a time.
 constexpr std::size_t kTablesAtATime = 2048;
 /// And by somebody who waits for room: all of them would take longer than others should wait.
@@ -32,14 +36,14 @@ void VersionMemory::require_room(const versioning::VersionBuffer& asking) {
   if (!is_full()) [[likely]] {
     return;
   }
-  while (is_full()) {
+  // Others may take the room that was made at once: who has made some goes on.
+  bool has_room = false;
+  for (bool is_done = false; !is_done;) {
     const std::unique_lock lock(mutex_, kPatience);
-    if (lock.owns_lock()) {
-      make_room();
-      break;
-    }
+    has_room = lock.owns_lock() ? make_room() : !is_full();
+    is_done = lock.owns_lock() || has_room;
   }
-  if (is_full()) {
+  if (!has_room) {
     throw Error(ErrorCode::version_budget_exceeded,
                 fmt::format("{} transactions that have not ended have changed more than {} bytes "
                             "of versions can remember (version_bytes_max)",
@@ -48,9 +52,9 @@ void VersionMemory::require_room(const versioning::VersionBuffer& asking) {
 }
 
 // A little more than what is needed now, and not all: others wait meanwhile.
-void VersionMemory::make_room() {
+bool VersionMemory::make_room() {
   if (!is_full()) {
-    return;  // somebody else has made some
+    return true;  // somebody else has made some
   }
   const std::uint64_t goal = bytes_max_ - bytes_max_ / 16;
   const auto is_enough = [&] { return memory_.bytes_in_use() <= goal; };
@@ -61,13 +65,22 @@ void VersionMemory::make_room() {
     transactions_.prune_tables([&] { return is_enough() || ++tables > kTablesBeforeCancelling; });
   };
   free_some();
-  while (is_full() && transactions_.cancel_oldest_snapshot()) {
-    cancelled_.fetch_add(1, std::memory_order_relaxed);
+  const auto until = std::chrono::steady_clock::now() + kPatienceWithSnapshots;
+  for (bool gives_up = false; !gives_up;) {
+    if (!is_full()) {
+      return true;
+    }
+    if (transactions_.cancel_oldest_snapshot()) {
+      cancelled_.fetch_add(1, std::memory_order_relaxed);
+    } else if (std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(kPatience);
+    } else {
+      gives_up = true;
+    }
     free_some();
   }
-  if (is_full()) {  // who asks will be refused: now everything is looked at
-    transactions_.prune_tables([&] { return !is_full(); });
-  }
+  transactions_.prune_tables([&] { return !is_full(); });  // who asks will be refused
+  return !is_full();
 }
 
 void VersionMemory::keep_room() noexcept {

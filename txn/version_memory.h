@@ -7,6 +7,9 @@
 // frees something: whoever has one gets snapshot_too_old at its next call. If changes of
 // transactions that have not ended take it all, and for one that takes half of it by itself, the
 // asking one gets version_budget_exceeded.
+// Who has made room goes on, also if others have taken it by then: what is over the limit is a
+// piece of memory a thread. Snapshots that are being taken hold versions back and cannot be
+// cancelled, and the oldest one may have ended when it is to be: that is tried again for a moment.
 //
 // Latching: one mutex, taken only when there is not enough, under an owner latch; under it buffers'
 //           and chains' latches, page latches, which are tried, and orphans' shards.
@@ -45,7 +48,7 @@ class VersionMemory final : public versioning::VersionBudget {
 
  private:
   [[nodiscard]] bool is_full() const noexcept { return memory_.bytes_in_use() >= bytes_max_; }
-  void make_room();
+  [[nodiscard]] bool make_room();
 
   Transactions& transactions_;
   const versioning::EntryMemory& memory_;

@@ -18,6 +18,7 @@ namespace palimpsest::versioning {
 struct Viewer {
   Gsn snapshot{};
   const Fate* mine = nullptr;
+  BulkEpoch bulk = kNoEpoch;  ///< not none: he is this bulk
 };
 
 /// Takes back in `image`, the record as it lies in its page, what the viewer does not see. False if

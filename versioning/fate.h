@@ -79,6 +79,11 @@ class Fate {
   }
 
   [[nodiscard]] bool is_committed() const noexcept { return state() == State::committed; }
+  [[nodiscard]] bool is_aborted() const noexcept { return state() == State::aborted; }
+  /// Of one that is dated.
+  [[nodiscard]] Gsn timestamp() const noexcept {
+    return Gsn{word_.load(std::memory_order_acquire) >> kStateBits};
+  }
   /// Of the changes that point at it, but for the owner's own.
   [[nodiscard]] Sight at(Gsn snapshot) const noexcept {
     const std::uint64_t word = word_.load(std::memory_order_acquire);

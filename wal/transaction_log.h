@@ -84,6 +84,10 @@ class TransactionLog {
   /// Makes sure of a system record where nobody makes space yet: takes it from others if it must.
   void reserve_first(std::size_t body_bytes);
 
+  /// Raises the clock: what begins or commits from now on comes after this record of its own, also
+  /// where no page says so.
+  void cover(Gsn gsn) noexcept { clock_.raise(gsn); }
+
   /// Before its first change: no record of it will have a GSN up to `oldest`.
   void begin_changes(Gsn oldest) noexcept { oldest_ = oldest; }
   /// Asks the transaction to end if it is one that may have records up to `newest`, because they

@@ -14,6 +14,7 @@ CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transac
     : table_(std::move(table)) {
   Reading reading(*table_, in, Reads::cursor);
   in_ = reading.transaction();
+  bulk_ = reading.bulk_state();
   life_ = in_ == nullptr ? 0 : in_->life();
   const engine::TableAccess access = reading.access();
   view_ = reading.give_view();
@@ -24,6 +25,9 @@ CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transac
 engine::RowCursor& CursorState::active() {
   if (in_ != nullptr && in_->life() != life_) {
     throw Error(ErrorCode::invalid_argument, "the transaction of this cursor has ended");
+  }
+  if (bulk_ != nullptr) {
+    static_cast<void>(reading(*bulk_));
   }
   return *rows_;
 }

@@ -28,8 +28,9 @@ class CursorState {
  private:
   std::shared_ptr<const TableHandle> table_;
   const txn::Transaction* in_ = nullptr;
-  txn::TransactionPtr view_;  ///< a snapshot of its own, or null
-  std::uint64_t life_ = 0;    ///< of in_, which may be another transaction by now
+  TransactionState* bulk_ = nullptr;  ///< if that is one
+  txn::TransactionPtr view_;          ///< a snapshot of its own, or null
+  std::uint64_t life_ = 0;            ///< of in_, which may be another transaction by now
   std::unique_ptr<engine::RowCursor> rows_;
 };
 

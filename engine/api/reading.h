@@ -42,6 +42,8 @@ class Reading {
   }
   /// The caller's transaction, or null.
   [[nodiscard]] txn::Transaction* transaction() const noexcept { return by_.get(); }
+  /// Of a bulk, or null.
+  [[nodiscard]] TransactionState* bulk_state() const noexcept { return by_.bulk_state(); }
   /// Whether newest states can be looked at instead, if they are known to be committed.
   [[nodiscard]] bool may_read_settled() const noexcept { return is_settled_enough_; }
   /// It has a snapshot from now on, after all.

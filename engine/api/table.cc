@@ -16,18 +16,33 @@
 namespace palimpsest {
 namespace {
 
-/// Calls write(TableWrites&) within the transaction, or within one of its own.
-template <class Write>
-Outcome write_in(const Transaction* in, const detail::TableHandle& table, const Write& write) {
+/// Calls write(TableWrites&) within the transaction, or within one of its own; in_bulk(Bulk&)
+/// instead if it is one.
+template <class Write, class InBulk>
+Outcome write_in(const Transaction* in, const detail::TableHandle& table, const Write& write,
+                 const InBulk& in_bulk) {
   if (const detail::InTransaction by = table.writer(in); by.get() != nullptr) {
-    if (by.bulk() != nullptr) {
-      return by.bulk()->write(table.table(), write);
+    if (by.bulk() != nullptr) [[unlikely]] {
+      return in_bulk(*by.bulk());
     }
     return write(engine::TableWrites(*by, table.table()));
   }
   return detail::autocommit(table.database(), [&](txn::Transaction& by) {
     return write(engine::TableWrites(by, table.table()));
   });
+}
+
+template <class Write>
+Outcome write_in(const Transaction* in, const detail::TableHandle& table, const Write& write) {
+  return write_in(in, table, write,
+                  [&](engine::Bulk& bulk) { return bulk.write(table.table(), write); });
+}
+
+template <class Row>
+Outcome insert_into(const Transaction* in, const detail::TableHandle& table, const Row& row) {
+  return write_in(
+      in, table, [&](const engine::TableWrites& writes) { return writes.insert(row); },
+      [&](engine::Bulk& bulk) { return bulk.insert(table.table(), row); });
 }
 
 }  // namespace
@@ -111,18 +126,17 @@ void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
 // Writing
 
 Outcome Table::insert_in(Transaction* in, const Values& row) const {
-  return write_in(in, *handle_,
-                  [&](const engine::TableWrites& writes) { return writes.insert(row); });
+  return insert_into(in, *handle_, row);
 }
 
 Outcome Table::insert_in(Transaction* in, const EncodedRow& row) const {
-  return write_in(in, *handle_,
-                  [&](const engine::TableWrites& writes) { return writes.insert(row); });
+  return insert_into(in, *handle_, row);
 }
 
 Outcome Table::insert_many_in(Transaction* in, std::span<const EncodedRow> rows) const {
-  return write_in(in, *handle_,
-                  [&](const engine::TableWrites& writes) { return writes.insert_many(rows); });
+  return write_in(
+      in, *handle_, [&](const engine::TableWrites& writes) { return writes.insert_many(rows); },
+      [&](engine::Bulk& bulk) { return bulk.insert_many(handle_->table(), rows); });
 }
 
 Outcome Table::upsert_in(Transaction* in, const Values& row) const {

@@ -14,10 +14,21 @@ namespace palimpsest {
 namespace detail {
 
 InTransaction::InTransaction(TransactionState& state)
-    : turn_(state.turn), transaction_(state.transaction.get()), bulk_(state.bulk.get()) {
+    : turn_(state.turn),
+      state_(&state),
+      transaction_(state.transaction.get()),
+      bulk_(state.bulk.get()) {
   if (transaction_ == nullptr) {
     throw Error(ErrorCode::invalid_argument, "the transaction has ended");
   }
+}
+
+InTransaction reading(TransactionState& state) {
+  InTransaction by(state);
+  if (by.bulk() != nullptr) {
+    by.bulk()->append_kept();
+  }
+  return by;
 }
 
 InTransaction writing(TransactionState& state) {
@@ -35,7 +46,7 @@ InTransaction dropping(TransactionState& state) {
 }
 
 InTransaction TableHandle::reader(const Transaction* in) const {
-  return in == nullptr ? InTransaction() : InTransaction(own(*in));
+  return in == nullptr ? InTransaction() : reading(own(*in));
 }
 
 InTransaction TableHandle::writer(const Transaction* in) const {

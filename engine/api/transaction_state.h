@@ -32,6 +32,10 @@ class InTransaction {
 
   /// Null: it is none.
   [[nodiscard]] engine::Bulk* bulk() const noexcept { return bulk_; }
+  /// Of a bulk, else null: it lives until the transaction has ended.
+  [[nodiscard]] TransactionState* bulk_state() const noexcept {
+    return bulk_ == nullptr ? nullptr : state_;
+  }
 
   /// Null: in none.
   [[nodiscard]] txn::Transaction* get() const noexcept { return transaction_; }
@@ -39,10 +43,13 @@ class InTransaction {
 
  private:
   std::unique_lock<RecursiveTurnLatch> turn_;
+  TransactionState* state_ = nullptr;
   txn::Transaction* transaction_ = nullptr;
   engine::Bulk* bulk_ = nullptr;
 };
 
+/// For a read.
+[[nodiscard]] InTransaction reading(TransactionState& state);
 /// For a write: also throws invalid_argument if it was begun to read.
 [[nodiscard]] InTransaction writing(TransactionState& state);
 /// For dropping a definition: also throws it if it is a bulk.

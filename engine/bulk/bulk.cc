@@ -1,21 +1,185 @@
 #include "engine/bulk/bulk.h"
 
-namespace palimpsest::engine {
+#include <algorithm>
+#include <array>
+#include <vector>
 
-// What the call's own transaction has changed stays if it is done, and is undone if not: either is
-// the bulk's, for nobody else knows of these trees.
+#include "palimpsest/error.h"
+
+#include "engine/rows/write_step.h"
+
+namespace palimpsest::engine {
+namespace {
+
+std::size_t bytes_of(std::span<const btree::NewRecord> records) noexcept {
+  std::size_t bytes = 0;
+  for (const btree::NewRecord& record : records) {
+    bytes += record.key.size() + record.value.size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
 Outcome Bulk::write(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
   if (Outcome own = tables_.make_own(by_, table, fate_); !own) {
     return own;
   }
+  if (const auto kept = kept_.find(&table); kept != kept_.end()) {
+    append_kept(table, kept->second);
+  }
+  return call(table, write);
+}
+
+Outcome Bulk::insert(const TableState& table, const Values& row) {
+  return insert_row(table, row);
+}
+
+Outcome Bulk::insert(const TableState& table, const EncodedRow& row) {
+  return insert_row(table, row);
+}
+
+template <class Row>
+Outcome Bulk::insert_row(const TableState& table, const Row& row) {
+  if (Outcome own = tables_.make_own(by_, table, fate_); !own) {
+    return own;
+  }
+  const NewRow made(*table.visible_to(&by_), row);
+  const std::array records{btree::NewRecord{.key = made.key(), .value = made.bytes()}};
+  if (AscendingRows& rows = kept_[&table]; can_keep(table, rows, records)) {
+    return keep(table, rows, records);
+  }
+  return write(table, [&](const TableWrites& writes) { return writes.insert(row); });
+}
+
+Outcome Bulk::insert_many(const TableState& table, std::span<const EncodedRow> rows) {
+  if (Outcome own = tables_.make_own(by_, table, fate_); !own || rows.empty()) {
+    return own;
+  }
+  std::vector<btree::NewRecord> records;
+  records.reserve(rows.size());
+  for (const EncodedRow& row : rows) {
+    records.push_back(record_of(*table.visible_to(&by_), row));
+  }
+  if (AscendingRows& kept = kept_[&table]; can_keep(table, kept, records)) {
+    return keep(table, kept, records);
+  }
+  return write(table, [&](const TableWrites& writes) { return writes.insert_many(rows); });
+}
+
+/// Whether rows can be appended behind those that are kept, or behind all.
+bool Bulk::can_keep(const TableState& table, AscendingRows& rows,
+                    std::span<const btree::NewRecord> records) {
+  const btree::BTree& tree = *table.visible_to(&by_)->rows;
+  if (!rows.ascend(records) || !tree.lie_in_leaves(records)) {
+    return false;
+  }
+  if (rows.empty() && !by_.hold([&] { return tree.is_beyond_end(records.front().key); })) {
+    rows.begin_run();
+    return false;
+  }
+  return true;
+}
+
+// What can be refused comes first: the entries of the rows, in one call. Without their rows, or a
+// part of them, they must not stay.
+Outcome Bulk::keep(const TableState& table, AscendingRows& rows,
+                   std::span<const btree::NewRecord> records) {
+  require_whole();
+  const std::size_t bytes = bytes_of(records);
+  if (!rows.has_room_for(bytes)) {
+    append_kept(table, rows);
+  }
+  const bool is_kept = rows.has_room_for(bytes);
+  if (is_kept) {
+    rows.expect(records.size());
+  }
+  if (!table.visible_to(&by_)->indexes.empty()) {
+    Outcome entered =
+        call(table, [&](const TableWrites& writes) { return writes.insert_entries(records); });
+    if (!entered) {
+      return entered;
+    }
+  }
+  if (!is_kept) {
+    append_at_once(table, records);
+    return {};
+  }
+  for (const btree::NewRecord& record : records) {
+    rows.add(record);
+  }
+  return {};
+}
+
+void Bulk::append_kept() {
+  for (auto& [table, rows] : kept_) {
+    append_kept(*table, rows);
+  }
+}
+
+void Bulk::append_kept(const TableState& table, AscendingRows& rows) {
+  std::size_t done = 0;
+  try {
+    append(table, rows.records(), done);
+  } catch (...) {
+    rows.drop(done);
+    rows.begin_run();
+    throw;
+  }
+  rows.clear();
+}
+
+/// More than are ever kept.
+void Bulk::append_at_once(const TableState& table, std::span<const btree::NewRecord> records) {
+  const bool has_entries = !table.visible_to(&by_)->indexes.empty();
+  std::size_t done = 0;
+  try {
+    append(table, records, done);
+  } catch (...) {
+    is_broken_ = is_broken_ || has_entries || done != 0;
+    throw;
+  }
+}
+
+// Where the last leaf is full to the brim, nothing can be appended before it was split: then some
+// are inserted first, as few are in any case.
+void Bulk::append(const TableState& table, std::span<const btree::NewRecord> records,
+                  std::size_t& done) {
+  constexpr std::size_t kInsertedAtOnce = 16;
+  while (done < records.size()) {
+    const std::span rest = records.subspan(done);
+    const std::size_t before = done;
+    if (btree::is_worth_a_run(rest)) {
+      call(table, [&](const TableWrites& writes) { return writes.append(rest, done); }).require();
+    }
+    if (done == before) {
+      const std::span some = rest.first(std::min(rest.size(), kInsertedAtOnce));
+      call(table, [&](const TableWrites& writes) { return writes.insert_records(some); }).require();
+      done += some.size();
+    }
+  }
+}
+
+// What the call's own transaction has changed stays if it is done, and is undone if not: either is
+// the bulk's, for nobody else knows of these trees.
+Outcome Bulk::call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
+  require_whole();
   return by_.hold([&] {
     const txn::TransactionPtr call =
         transactions_.begin(txn::Durability::asynchronous, txn::Isolation::none);
     call->work_for(by_);
+    call->write_alone(table.bulk_view(&by_));
     Outcome outcome = write(TableWrites(*call, table, by_));
     call->commit();
     return outcome;
   });
+}
+
+void Bulk::require_whole() const {
+  if (is_broken_) {
+    throw Error(ErrorCode::failed,
+                "a bulk that has failed while it appended rows can only be rolled back");
+  }
 }
 
 }  // namespace palimpsest::engine

@@ -1,27 +1,40 @@
-// A bulk transaction: fills tables that are empty, or that it makes, with any number of rows, and
-// needs neither versions nor log for as long as it takes.
+// A bulk transaction: changes any number of rows, and needs neither versions nor log for as long as
+// it takes.
 //
-// Each table that it writes to gets trees of the bulk's own (definitions/table_catalog.h), which
-// nobody else can find. Every call changes them by a transaction of its own, which commits at once
-// and leaves no versions: so memory and log are those of one call. When the bulk commits, the
-// tables' definitions name these trees, for every snapshot from the commit on (I-7,
-// definitions/table_state.h); older ones go on seeing the trees that were there before. If it does
-// not, no definition names them, and they are emptied in the background, after a crash as well.
+// Every call changes trees by a transaction of its own, which commits at once and leaves no
+// versions: so memory and log are those of one call.
+//   A table without rows gets trees of the bulk's own (definitions/table_catalog.h), which nobody
+//   else can find. When the bulk commits, the tables' definitions name them, for every snapshot
+//   from the commit on (I-7, definitions/table_state.h); older ones go on seeing the trees that
+//   were there before. If it does not, no definition names them, and they are emptied in the
+//   background, after a crash as well.
+//   A table with rows is changed where it lies: what the bulk does are virtual versions, under its
+//   epoch (btree/virtual_version.h), which others see from its commit on (I-9,
+//   versioning/bulk_epochs.h). If there is none, they are undone (epochs/bulk_sweep.h).
+//
+// Rows that come in ascending order, beyond all that a table has, are kept until there are some
+// mebibytes of them, or the bulk reads or changes something else, and are then appended as leaves
+// of their own (ascending_rows.h). That is not undone by the log: a call with more rows than are
+// ever kept that fails half-way leaves a bulk that can only be rolled back.
 //
 // Writers of these tables are in conflict until the bulk has ended; readers wait for nothing.
 // Latching: the bulk's owner latch, held across the call: it cannot end in the middle. A call
 //           begins a transaction: it takes one of the worker slots more.
-// Failure: Error invalid_argument for tables that have rows, not_found; too_many_transactions;
-//          otherwise as TableWrites. A call that fails has changed nothing.
+// Failure: Error gate_timeout, not_found; too_many_transactions; otherwise as TableWrites; and any
+//          call, what appending kept rows throws. A call that fails has changed nothing. Error
+//          failed if one has failed half-way before.
 // Source: Umbra-MVCC 3.2, for what a bulk promises.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <span>
 
 #include "palimpsest/function_ref.h"
 #include "palimpsest/outcome.h"
 #include "palimpsest/schema.h"
 
+#include "engine/bulk/ascending_rows.h"
 #include "engine/definitions/table_catalog.h"
 #include "engine/rows/table_writes.h"
 #include "txn/transactions.h"
@@ -38,20 +51,47 @@ class Bulk {
         fate_(std::make_shared<versioning::Fate>()) {}
 
   Outcome write(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
+  /// As those of TableWrites.
+  Outcome insert(const TableState& table, const Values& row);
+  Outcome insert(const TableState& table, const EncodedRow& row);
+  Outcome insert_many(const TableState& table, std::span<const EncodedRow> rows);
+  /// Before the bulk reads: what it was given is in its trees.
+  void append_kept();
+
   Outcome create_table(const TableSchema& schema) {
     return tables_.create_table(by_, schema, fate_);
   }
   Outcome create_index(std::string_view table, const IndexSchema& schema) {
+    append_kept();
     return tables_.create_index(by_, table, schema, fate_);
   }
   /// Before by_ commits. Throws conflict if another transaction has changed the same definitions.
-  void publish() { tables_.publish(by_).require(); }
+  void publish() {
+    append_kept();
+    require_whole();
+    tables_.publish(by_).require();
+  }
 
  private:
+  template <class Row>
+  Outcome insert_row(const TableState& table, const Row& row);
+  [[nodiscard]] bool can_keep(const TableState& table, AscendingRows& rows,
+                              std::span<const btree::NewRecord> records);
+  Outcome keep(const TableState& table, AscendingRows& rows,
+               std::span<const btree::NewRecord> records);
+  void append(const TableState& table, std::span<const btree::NewRecord> records,
+              std::size_t& done);
+  void append_at_once(const TableState& table, std::span<const btree::NewRecord> records);
+  void append_kept(const TableState& table, AscendingRows& rows);
+  Outcome call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
+  void require_whole() const;
+
   txn::Transactions& transactions_;
   TableCatalog& tables_;
   txn::Transaction& by_;
   FatePtr fate_;
+  std::map<const TableState*, AscendingRows> kept_;  ///< the catalog keeps the tables of a definer
+  bool is_broken_ = false;                           ///< rows of a call were appended half-way
 };
 
 }  // namespace palimpsest::engine

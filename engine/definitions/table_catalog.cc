@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "btree/cursor.h"
-#include "btree/seen_record.h"
+#include "engine/definitions/definition_trees.h"
 #include "engine/definitions/index_build.h"
 #include "engine/tables/schema_format.h"
 
@@ -19,36 +19,12 @@ namespace {
 using btree::BTree;
 using txn::Transaction;
 
-Outcome outcome_at(OutcomeKind kind, std::string_view table, std::string_view index = {}) {
-  return {kind, {.table = std::string(table), .index = std::string(index), .key = {}}};
-}
-
 /// The format and the trees of a table with one more index, or one less, are those of another
 /// definition.
 std::unique_ptr<TableDefinition> definition_of(StoredTable stored, const TableDefinition& before) {
   auto definition = std::make_unique<TableDefinition>(before);
   definition->format = std::make_shared<const TableFormat>(std::move(stored));
   return definition;
-}
-
-/// Those of a definition, and of those that it has replaced.
-std::vector<BTree*> trees_of(const TableDefinition* definition) {
-  std::vector<BTree*> trees;
-  for (; definition != nullptr; definition = definition->replaced) {
-    trees.push_back(definition->rows);
-    trees.insert(trees.end(), definition->indexes.begin(), definition->indexes.end());
-  }
-  return trees;
-}
-
-/// Whether a transaction sees all rows of a table, whose definer it is, as they are now.
-bool sees_newest(const Transaction& by, const TableState& table) {
-  if (by.isolation() != txn::Isolation::snapshot) {
-    return true;
-  }
-  const TableDefinition* const definition = table.visible_to(&by);
-  return definition == table.seen_by(&by, by.viewer()) &&
-         !btree::any_changed_since(definition->rows->descent(), *by.viewer());
 }
 
 }  // namespace
@@ -256,7 +232,6 @@ BTree& TableCatalog::tables_tree(const Transaction& by) {
 
 // Changes
 
-// What a bulk does is no change of its own before it commits: it holds back no log.
 template <class Work>
 Outcome TableCatalog::change(Transaction& by, const FatePtr& bulk, Work&& work) {
   if (bulk == nullptr) {
@@ -265,16 +240,7 @@ Outcome TableCatalog::change(Transaction& by, const FatePtr& bulk, Work&& work) 
       return work(context);
     });
   }
-  return by.hold([&] {
-    {
-      const std::lock_guard lock(mutex_);
-      changes_[&by].fate = bulk;
-      changes_[&by].is_published = false;
-    }
-    by.tell_end_to(*this);
-    by.decide_too(*bulk);
-    return work(btree::WriteContext());
-  });
+  return change_in_bulk(by, bulk, [&] { return work(btree::WriteContext()); });
 }
 
 Outcome TableCatalog::create_table(Transaction& by, const TableSchema& schema,
@@ -358,6 +324,13 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
   if (!claimed.outcome) {
     return claimed.outcome;
   }
+  if (claimed.table->bulk_view(&by) != nullptr) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("table \"{}\" has rows: a bulk transaction makes indexes of tables that "
+                    "it fills",
+                    name));
+  }
   const TableDefinition& before = *claimed.table->visible_to(&by);
   schema.validate(before.format->schema());
   if (before.format->find_index(schema.name)) {
@@ -426,123 +399,6 @@ Outcome TableCatalog::drop_index(Transaction& by, std::string_view name, std::st
   });
 }
 
-// Bulks
-
-Outcome TableCatalog::make_own(Transaction& by, const TableState& table, const FatePtr& bulk) {
-  if (table.definer() == &by) [[likely]] {
-    const TableDefinition* const definition = table.visible_to(&by);
-    if (definition != nullptr && definition->fate == bulk) [[likely]] {
-      return {};
-    }
-  }
-  return change(by, bulk, [&](const btree::WriteContext&) {
-    const Claimed claimed = claim_own(by, table.name(), bulk);
-    const bool is_another = claimed.outcome && claimed.table.get() != &table;
-    if (is_another || claimed.outcome.kind() == OutcomeKind::absent) {
-      throw Error(ErrorCode::not_found, fmt::format("there is no table \"{}\"", table.name()));
-    }
-    return claimed.outcome;
-  });
-}
-
-// The record that it will write in the end it could not write now.
-bool TableCatalog::sees_newest_record(const Transaction& by, std::string_view name) const {
-  const BTree* const tables = trees_.find(kTablesTree);
-  if (tables == nullptr || by.isolation() != txn::Isolation::snapshot) {
-    return true;
-  }
-  std::string newest;
-  std::string seen;
-  const bool is_there = tables->lookup(name, newest);
-  return tables->lookup(name, seen, nullptr, by.viewer()) == is_there && seen == newest;
-}
-
-TableCatalog::Claimed TableCatalog::claim_own(Transaction& by, std::string_view name,
-                                              const FatePtr& bulk) {
-  Claimed claimed = claim_table(by, name);
-  if (!claimed.outcome || claimed.table->visible_to(&by)->fate == bulk) {
-    return claimed;
-  }
-  try {
-    claimed.outcome = replace_trees(by, *claimed.table, bulk);
-  } catch (...) {
-    release_table(by, claimed.table);
-    throw;
-  }
-  if (!claimed.outcome) {
-    release_table(by, claimed.table);
-  }
-  return claimed;
-}
-
-Outcome TableCatalog::replace_trees(Transaction& by, TableState& table, const FatePtr& bulk) {
-  const TableDefinition& before = *table.visible_to(&by);
-  if (!sees_newest(by, table) || !sees_newest_record(by, table.name())) {
-    return outcome_at(OutcomeKind::conflict, table.name());
-  }
-  btree::Cursor rows(*before.rows, 1);
-  rows.seek_first();
-  if (rows.valid()) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\" has rows: a bulk transaction fills tables that are empty",
-                            table.name()));
-  }
-  auto definition = std::make_unique<TableDefinition>();
-  StoredTable stored = before.format->stored();
-  try {
-    definition->rows = &take_tree(by);
-    stored.tree = definition->rows->id();
-    for (StoredIndex& index : stored.indexes) {
-      definition->add_index(take_tree(by));
-      index.tree = definition->indexes.back()->id();
-    }
-    definition->format = std::make_shared<const TableFormat>(std::move(stored));
-    definition->fate = bulk;
-    definition->replaced = &before;
-    table.change_to(std::move(definition));
-  } catch (...) {
-    for (BTree* const tree : trees_of(definition.get())) {
-      if (tree != nullptr) {
-        give_tree_back(by, *tree);
-      }
-    }
-    throw;
-  }
-  return {};
-}
-
-Outcome TableCatalog::publish(Transaction& by) {
-  std::vector<TablePtr> tables;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto changes = changes_.find(&by);
-    if (changes == changes_.end() || changes->second.is_published ||
-        changes->second.tables.empty()) {
-      return {};
-    }
-    tables = changes->second.tables;
-  }
-  Outcome outcome = by.statement([&](const btree::WriteContext& context) -> Outcome {
-    by.let_log_go();  // it has begun long ago, and has written nothing since
-    for (const TablePtr& table : tables) {
-      const TableDefinition& definition = *table->visible_to(&by);
-      const std::string record = encode_table(definition.format->stored());
-      if (tables_tree(by).upsert(context, table->name(), record).conflict) {
-        return outcome_at(OutcomeKind::conflict, table->name());
-      }
-    }
-    return {};
-  });
-  if (outcome) {
-    const std::lock_guard lock(mutex_);
-    changes_[&by].is_published = true;
-    for (const TablePtr& table : tables) {
-      table->publish();
-    }
-  }
-  return outcome;
-}
-
 // The records say it already; here everybody learns it. A failure to remember would be one to
 // allocate: nothing here does.
 void TableCatalog::ended(const Transaction& transaction, bool committed) noexcept {
@@ -558,6 +414,10 @@ void TableCatalog::ended(const Transaction& transaction, bool committed) noexcep
     for (const TablePtr& table : changes.tables) {
       end_name(table, committed);
     }
+  }
+  if (changes.epoch.epoch != kNoEpoch) {
+    bulks_.ledger.ended(changes.epoch.epoch, committed);
+    bulks_.sweep.wake();
   }
   store_.give_back(committed ? changes.dropped : changes.taken);
 }

@@ -12,7 +12,8 @@
 //
 // Bulks: who fills tables in bulk has trees of his own for each (table_state.h), and changes
 // nothing himself, so that he holds no log back: records of definitions are written when he is
-// about to commit. A crash, or his end, leaves trees that no record names.
+// about to commit. A crash, or his end, leaves trees that no record names. Tables with rows are his
+// where they are, once nobody sees what was before the last bulk there: a leaf has one epoch.
 //
 // Trees come from the tree store and go back there: those of a dropped table or index when that has
 // committed, those taken for new ones if it has not.
@@ -35,6 +36,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "palimpsest/function_ref.h"
 #include "palimpsest/outcome.h"
 #include "palimpsest/schema.h"
 
@@ -42,6 +44,8 @@
 #include "engine/definitions/stored_definitions.h"
 #include "engine/definitions/table_state.h"
 #include "engine/definitions/tree_store.h"
+#include "engine/epochs/bulk_ledger.h"
+#include "engine/epochs/bulk_sweep.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::engine {
@@ -51,10 +55,21 @@ using FatePtr = std::shared_ptr<versioning::Fate>;
 
 class TableCatalog final : public txn::EndListener {
  public:
+  /// What bulks of tables with rows need.
+  struct Bulks {
+    versioning::BulkEpochs& epochs;
+    BulkLedger& ledger;
+    BulkSweep& sweep;
+  };
+
   /// All outlive it. `patience`: how long a change waits for writers.
   TableCatalog(Catalog& trees, txn::Transactions& transactions, TreeStore& store,
-               std::chrono::milliseconds patience)
-      : trees_(trees), transactions_(transactions), store_(store), patience_(patience) {}
+               const Bulks& bulks, std::chrono::milliseconds patience)
+      : trees_(trees),
+        transactions_(transactions),
+        store_(store),
+        bulks_(bulks),
+        patience_(patience) {}
 
   /// Learns which tables there are, and tells the store which trees are theirs. Alone.
   void open();
@@ -74,8 +89,9 @@ class TableCatalog final : public txn::EndListener {
 
   // Of a bulk
 
-  /// Gives the table empty trees that are the bulk's alone, if they are not. Throws
-  /// invalid_argument if it has rows.
+  /// Makes the table the bulk's, if it is not: one without rows gets empty trees that are its
+  /// alone, of one with rows it changes the trees where they are (TableState::bulk_view()). Throws
+  /// gate_timeout if others do not let it within the patience.
   Outcome make_own(txn::Transaction& by, const TableState& table, const FatePtr& bulk);
   /// Before it commits: the records of what it has made, once, and from now on its fate decides who
   /// sees that.
@@ -95,6 +111,7 @@ class TableCatalog final : public txn::EndListener {
     std::vector<TablePtr> tables;        ///< made, changed or dropped by it
     FatePtr fate;                        ///< a bulk's: kept until it is decided
     bool is_published = false;           ///< a bulk's
+    BulkLedger::Begun epoch;             ///< a bulk's of tables with rows
     std::vector<btree::BTree*> taken;    ///< given back unless it commits
     std::vector<btree::BTree*> dropped;  ///< given back if it commits
   };
@@ -110,10 +127,14 @@ class TableCatalog final : public txn::EndListener {
                           const TableSchema& schema, const FatePtr& bulk);
   Outcome create_index_by(txn::Transaction& by, const btree::WriteContext& context,
                           std::string_view table, const IndexSchema& schema, const FatePtr& bulk);
+  Outcome change_in_bulk(txn::Transaction& by, const FatePtr& bulk, FunctionRef<Outcome()> work);
   /// As claim_table(), and its trees are the bulk's.
   [[nodiscard]] Claimed claim_own(txn::Transaction& by, std::string_view name, const FatePtr& bulk);
   [[nodiscard]] bool sees_newest_record(const txn::Transaction& by, std::string_view name) const;
-  Outcome replace_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
+  Outcome own_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
+  void replace_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
+  void change_in_place(txn::Transaction& by, TableState& table);
+  void wait_until_settled(const TableState& table) const;
   /// Enters `by` as the maker of a table of that name.
   [[nodiscard]] Claimed claim_name(const txn::Transaction& by, const std::string& name);
   void release_name(const txn::Transaction& by, const TablePtr& made) noexcept;
@@ -133,6 +154,7 @@ class TableCatalog final : public txn::EndListener {
   Catalog& trees_;
   txn::Transactions& transactions_;
   TreeStore& store_;
+  const Bulks bulks_;
   const std::chrono::milliseconds patience_;
   mutable std::mutex mutex_;
   // Protected by mutex_:

@@ -140,8 +140,23 @@ class TableState {
     return definition != nullptr && definition->has(tree);
   }
 
+  /// Not null: `by` changes the table's rows in bulk, where they lie, and sees them so. For its own
+  /// calls.
+  [[nodiscard]] const versioning::Viewer* bulk_view(const txn::Transaction* by) const noexcept {
+    const bool is_bulk = by != nullptr && definer_.load() == by && bulk_view_.bulk != kNoEpoch;
+    return is_bulk ? &bulk_view_ : nullptr;
+  }
+
   // For TableCatalog:
 
+  /// The definer changes rows as this bulk from now on. Everything that others have done has been
+  /// committed.
+  void begin_bulk(BulkEpoch epoch, Gsn now) noexcept {
+    bulk_view_ = {.snapshot = now, .mine = nullptr, .bulk = epoch};
+    last_bulk_ = epoch;
+  }
+  /// The last that has changed rows where they lie.
+  [[nodiscard]] BulkEpoch last_bulk() const noexcept { return last_bulk_; }
   /// From now on `by` changes the definition. Others write no more.
   void begin_change(const txn::Transaction& by) noexcept {
     changed_.store(current_.load(std::memory_order_relaxed), std::memory_order_release);
@@ -176,6 +191,7 @@ class TableState {
       current_.store(unpublished_, std::memory_order_release);
     }
     unpublished_ = nullptr;
+    bulk_view_.bulk = kNoEpoch;
     definer_.store(nullptr);
   }
   [[nodiscard]] const txn::Transaction* definer() const noexcept { return definer_.load(); }
@@ -196,7 +212,9 @@ class TableState {
   std::atomic<const TableDefinition*> current_{nullptr};
   std::atomic<const TableDefinition*> changed_{nullptr};  ///< meaningful while there is a definer_
   std::atomic<const txn::Transaction*> definer_{nullptr};
-  const TableDefinition* unpublished_ = nullptr;              ///< what publish() has replaced
+  const TableDefinition* unpublished_ = nullptr;  ///< what publish() has replaced
+  versioning::Viewer bulk_view_;                  ///< meaningful while there is a definer_
+  BulkEpoch last_bulk_ = kNoEpoch;
   std::vector<std::unique_ptr<const TableDefinition>> kept_;  ///< all that have been
 };
 

@@ -22,6 +22,8 @@ using btree::BTree;
 /// Records that one transaction removes, and leaves that it purges.
 constexpr std::size_t kRecordsAtATime = 256;
 constexpr std::size_t kLeavesAtATime = 64;
+/// Times that many leaves that one step settles.
+constexpr int kSettledAtATime = 64;
 /// Before a tree that could not be emptied is tried again.
 constexpr auto kPauseAfterFailure = std::chrono::seconds(1);
 
@@ -172,7 +174,7 @@ bool TreeStore::step() {
   if (tree == nullptr) {
     return false;
   }
-  if (remove_some(*tree) || purge_some(*tree) || merge_some(*tree)) {
+  if (remove_some(*tree) || settle_some(*tree) || purge_some(*tree) || merge_some(*tree)) {
     return true;
   }
   if (is_empty(*tree)) {
@@ -199,6 +201,34 @@ bool TreeStore::remove_some(BTree& tree) {
   }
   transaction->commit();
   return purge_some(tree) || removed != 0;
+}
+
+// What bulks have deleted is no record, and no ghost that can be purged before its leaf is settled;
+// leaves of two epochs do not merge. Many leaves at a time: none of them has anything to be found.
+bool TreeStore::settle_some(BTree& tree) {
+  const auto leaves = [&] {
+    return keys_of_leaves(
+        tree, [](const btree::LeafView& leaf) { return leaf.bulk_epoch() != kNoEpoch; });
+  };
+  bool any = false;
+  std::vector<std::string> keys = leaves();
+  for (int times = 0; times < kSettledAtATime && !keys.empty(); ++times) {
+    const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
+    for (const std::string& key : keys) {
+      transaction->write([&](const btree::WriteContext& by) {
+        static_cast<void>(tree.settle(by, key));
+        tree.purge_ghosts(by, key, [](const btree::LeafView&, btree::SlotIndex) { return true; });
+      });
+    }
+    transaction->commit();
+    std::vector<std::string> now = leaves();
+    if (now == keys) {
+      break;  // of a bulk that somebody does not see yet, or for lack of log space
+    }
+    any = true;
+    keys = std::move(now);
+  }
+  return any;
 }
 
 // The records are gone, and no writer holds them: so the ghosts can go. False if none could, for

@@ -80,6 +80,7 @@ class TreeStore {
   // Of a tree that waits; false if there was nothing to do, or nothing could be done.
 
   [[nodiscard]] bool remove_some(btree::BTree& tree);
+  [[nodiscard]] bool settle_some(btree::BTree& tree);
   [[nodiscard]] bool purge_some(btree::BTree& tree);
   [[nodiscard]] bool merge_some(btree::BTree& tree);
 

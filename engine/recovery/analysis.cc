@@ -46,6 +46,11 @@ class Analyser {
                   TransactionTable::Open* owner);
 
   void use(const PageRun& run, Gsn gsn) { result_.space.note(run, gsn, true); }
+  /// With what lies there already.
+  void adopt(const PageRun& run, Gsn gsn) {
+    use(run, gsn);
+    result_.ended.note(run, gsn, true);
+  }
   void free(const PageRun& run, Gsn gsn) {
     result_.space.note(run, gsn, false);
     result_.ended.note(run, gsn, false);
@@ -119,6 +124,8 @@ void Analyser::tree_body(const LoggedRecord& logged, const wal::TransactionRecor
   btree::visit_pages(tree, [&](PageId page, PageEffect effect) {
     if (effect == PageEffect::allocate) {
       use({page, 1}, gsn);
+    } else if (effect == PageEffect::adopt) {
+      adopt({page, 1}, gsn);
     } else if (effect == PageEffect::free) {
       free({page, 1}, gsn);
     }
@@ -145,8 +152,7 @@ void Analyser::extent(const LoggedRecord& logged, RecordRole role, TransactionTa
     if (role == RecordRole::compensation && effect == ExtentEffect::allocate) {
       take_back(owner->given_up, run);
     } else if (effect == ExtentEffect::allocate) {
-      use(run, gsn);
-      result_.ended.note(run, gsn, true);
+      adopt(run, gsn);
     } else if (role == RecordRole::change) {
       owner->given_up.push_back({run, gsn});
     } else {

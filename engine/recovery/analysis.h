@@ -8,7 +8,8 @@
 // was given back has a larger one than who gave it back.
 //
 // Pages, by record:
-//   tree, structure     takes pages into use or frees them, at once
+//   tree, structure     takes pages into use or frees them, at once; those of a graft with what
+//                       lies there already
 //   tree, purge         frees the pages of large values at once
 //   change              takes the pages of a large value into use at once; those it gives up are
 //                       *pending*: free once its transaction has won and nobody reads them
@@ -58,8 +59,8 @@ struct RecoveryAnalysis {
   PageRanges space;
   /// Pages that winners gave up and nobody has freed yet; in use, in `space` or on disk.
   std::vector<buffer::PageRun> pending_frees;
-  /// By page, the last record that freed it or took it into use for a large value: records up to
-  /// there are not redone, since the page may hold anything by now.
+  /// By page, the last record that freed it, or took it into use with what was written there
+  /// before: records up to there are not redone, since the page may hold anything by now.
   PageRanges ended;
   /// Pages that the file must have for those that are in use according to the log; 0 if none are.
   std::uint64_t page_count_min = 0;

@@ -144,7 +144,7 @@ void LogFeeder::add_tree(const LoggedRecord& logged, ConstBytes body) {
                             raw(logged.lsn), raw(logged.record.gsn), *fault));
   }
   btree::visit_pages(tree, [&](PageId page, btree::PageEffect effect) {
-    if (effect != btree::PageEffect::free) {
+    if (btree::is_redone(effect)) {
       add_page(page, effect != btree::PageEffect::change);
     }
   });

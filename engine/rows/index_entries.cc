@@ -66,7 +66,8 @@ Outcome IndexEntries::put(std::size_t index, const IndexEntry& entry,
   bool is_of_this_row = !format().indexes()[index].codec.is_unique();
   if (!is_of_this_row) {
     static_cast<void>(tree.lookup_with(
-        entry.key, [&](ByteView primary_key) { is_of_this_row = primary_key == primary_key_; }));
+        entry.key, [&](ByteView primary_key) { is_of_this_row = primary_key == primary_key_; },
+        nullptr, by_->newest()));
   }
   if (is_of_this_row) {
     refuse_damaged_index(format(), index,

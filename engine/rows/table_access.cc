@@ -11,7 +11,11 @@ void refuse_missing_table(const TableState& table) {
 }
 
 TableAccess::TableAccess(txn::Transaction* in, const TableState& table, txn::Transaction* view)
-    : in_(in), view_(view), table_(&table), definition_(table.seen_by(in, viewer())) {
+    : in_(in),
+      view_(view),
+      bulk_(table.bulk_view(in)),
+      table_(&table),
+      definition_(table.seen_by(in, viewer())) {
   if (definition_ == nullptr) [[unlikely]] {
     refuse_missing_table(table);
   }

@@ -33,6 +33,9 @@ class TableAccess {
   [[nodiscard]] txn::Transaction* transaction() const noexcept { return in_; }
   /// Whose view reads have; null: the newest state.
   [[nodiscard]] const versioning::Viewer* viewer() const noexcept {
+    if (bulk_ != nullptr) [[unlikely]] {
+      return bulk_;
+    }
     const txn::Transaction* const by = view_ != nullptr ? view_ : in_;
     return by == nullptr ? nullptr : by->viewer();
   }
@@ -82,6 +85,7 @@ class TableAccess {
 
   txn::Transaction* in_;
   txn::Transaction* view_;
+  const versioning::Viewer* bulk_;  ///< of a bulk that changes the table; else null
   const TableState* table_;
   const TableDefinition* definition_;
 };

@@ -13,6 +13,7 @@
 #include "btree/key_bytes.h"
 #include "btree/last_leaf.h"
 #include "btree/leaf_walk.h"
+#include "btree/seen_record.h"
 #include "engine/tables/row_values.h"
 #include "engine/tables/value_text.h"
 
@@ -28,12 +29,16 @@ constexpr std::size_t kRowsHint = 1000;
 /// Records that are no ghosts.
 std::uint64_t count_records(const BTree& tree) {
   std::uint64_t records = 0;
-  btree::visit_leaves(tree.descent(), {.lower = {}, .upper = std::nullopt},
-                      btree::Direction::forward,
-                      [&](const btree::LeafView&, btree::SlotIndex first, btree::SlotIndex last) {
-                        records += static_cast<std::uint64_t>(last - first);
-                        return true;
-                      });
+  btree::visit_seen(
+      tree.descent(), {.lower = {}, .upper = std::nullopt}, btree::Direction::forward, nullptr,
+      [&](const btree::LeafView&, btree::SlotIndex first, btree::SlotIndex last) {
+        records += static_cast<std::uint64_t>(last - first);
+        return true;
+      },
+      [&](const btree::LeafView&, const btree::LeafRecord&) {
+        ++records;
+        return true;
+      });
   return records;
 }
 

@@ -111,6 +111,18 @@ Outcome TableWrites::insert_many(std::span<const EncodedRow> rows) const {
   return statement([&](const WriteStep& step) { return step.insert_many(rows); });
 }
 
+Outcome TableWrites::insert_records(std::span<const btree::NewRecord> rows) const {
+  return statement([&](const WriteStep& step) { return step.insert_records(rows); });
+}
+
+Outcome TableWrites::append(std::span<const btree::NewRecord> rows, std::size_t& done) const {
+  return statement([&](const WriteStep& step) { return step.append(rows, done); });
+}
+
+Outcome TableWrites::insert_entries(std::span<const btree::NewRecord> rows) const {
+  return statement([&](const WriteStep& step) { return step.insert_entries(rows); });
+}
+
 Outcome TableWrites::upsert(const Values& row) const {
   return statement([&](const WriteStep& step) {
     NewRow made(step.definition(), row);

@@ -66,6 +66,14 @@ class TableWrites {
   Outcome insert(const Values& row) const;
   Outcome insert(const EncodedRow& row) const;
   Outcome insert_many(std::span<const EncodedRow> rows) const;
+
+  // For a bulk: records of rows, without the entries, and the entries alone.
+
+  Outcome insert_records(std::span<const btree::NewRecord> rows) const;
+  /// BTree::append(): not undone with the call.
+  Outcome append(std::span<const btree::NewRecord> rows, std::size_t& done) const;
+  Outcome insert_entries(std::span<const btree::NewRecord> rows) const;
+
   Outcome upsert(const Values& row) const;
   Outcome upsert(const EncodedRow& row) const;
   Outcome update(const Key& key, const Changes& changes) const;

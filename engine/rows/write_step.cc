@@ -112,7 +112,7 @@ Outcome WriteStep::claim_and_read(ByteView key, std::string& row) const {
   if (!claimed) {
     return claimed;
   }
-  if (!rows().lookup(key, row, last_)) {
+  if (!rows().lookup(key, row, last_, by_->newest())) {
     return refused(OutcomeKind::absent, format(), key);  // only if nothing is claimed, by a switch
   }
   require_fitting(format(), key, row);
@@ -168,13 +168,35 @@ Outcome WriteStep::insert_many(std::span<const EncodedRow> rows) const {
     const std::size_t count = std::min(rows.size(), kAtOnce);
     std::ranges::transform(rows.first(count), records.begin(),
                            [&](const EncodedRow& row) { return record_of(definition(), row); });
-    const btree::ManyWritten written =
-        this->rows().insert_many(*by_, std::span(records).first(count), last_);
-    if (written.done < count) {
-      return refused(written.refused.conflict ? OutcomeKind::conflict : OutcomeKind::exists,
-                     format(), records[written.done].key);
+    if (Outcome outcome = insert_records(std::span(records).first(count)); !outcome) {
+      return outcome;
     }
     rows = rows.subspan(count);
+  }
+  return Outcome();
+}
+
+Outcome WriteStep::insert_records(std::span<const btree::NewRecord> records) const {
+  const btree::ManyWritten written = rows().insert_many(*by_, records, last_);
+  if (written.done < records.size()) {
+    return refused(written.refused.conflict ? OutcomeKind::conflict : OutcomeKind::exists, format(),
+                   records[written.done].key);
+  }
+  return Outcome();
+}
+
+Outcome WriteStep::append(std::span<const btree::NewRecord> records, std::size_t& done) const {
+  rows().append(*by_, records, done);
+  return Outcome();
+}
+
+Outcome WriteStep::insert_entries(std::span<const btree::NewRecord> rows) const {
+  RowValues memory;
+  for (const btree::NewRecord& row : rows) {
+    Outcome outcome = entries(row.key).insert(memory.of(format(), row.key, row.value));
+    if (!outcome) {
+      return outcome;
+    }
   }
   return Outcome();
 }

@@ -33,6 +33,7 @@ enum class ErrorCode : std::uint8_t {
   conflict,  ///< another transaction has changed it and has not ended; roll back and try again
   snapshot_too_old,         ///< what the transaction sees is remembered no longer; try it again
   version_budget_exceeded,  ///< one transaction changes more rows than can be remembered
+  gate_timeout,             ///< a bulk has waited too long for others to let it begin; try it again
 };
 
 /// The code's name, as it is spelled in `ErrorCode`.

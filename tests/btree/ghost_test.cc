@@ -61,7 +61,8 @@ class TwoLeaves {
         break;
       }
       case 4:
-        leaf.set_flags(slot, static_cast<std::uint16_t>(random_.below(kRecordFlagsKnown + 1)));
+        leaf.set_flags(slot,
+                       static_cast<std::uint16_t>(random_.below(1U + (kLargeValue | kGhost))));
         break;
       case 5: purge(leaf); break;
       case 6: leaf.compact(); break;

@@ -163,40 +163,6 @@ TEST_P(InnerModelTest, RoutesForwardAndBackward) {
   }
 }
 
-TEST_P(InnerModelTest, BuildsFromSortedInput) {
-  const auto [page_size, shape] = GetParam();
-  Random random(palimpsest::test::seed());
-  ChildMap model{{"", 1}};
-  for (std::uint64_t i = 2; i < 3000; ++i) {
-    model.emplace(random_key(random, shape, page_size), i);
-  }
-  std::vector<PageMemory> nodes;
-  auto next = model.begin();
-  while (next != model.end()) {
-    nodes.emplace_back(page_size);
-    InnerNode node = nodes.back().inner();
-    node.init(PageId{nodes.size()}, kTree, 1, next->first, std::nullopt, next->second);
-    ++next;
-    while (next != model.end() && node.append(next->first, next->second)) {
-      ++next;
-    }
-    if (next != model.end()) {
-      EXPECT_GT(1.0 - static_cast<double>(node.free_bytes()) / node.capacity_bytes(), 0.7);
-      node.seal_upper(next->first);
-    }
-    ASSERT_TRUE(sound(node));
-  }
-  ChildMap built;
-  for (const PageMemory& page : nodes) {
-    for (SlotIndex child = 0; child < page.inner().child_count(); ++child) {
-      KeyBuffer lower;
-      page.inner().copy_child_lower(child, lower);
-      built[std::string(lower.view())] = page.inner().swip_at(child);
-    }
-  }
-  ASSERT_EQ(built, model);
-}
-
 INSTANTIATE_TEST_SUITE_P(AllPagesAndKeys, InnerModelTest,
                          ::testing::Combine(::testing::ValuesIn(kPageSizes),
                                             ::testing::ValuesIn(kKeyShapes)));

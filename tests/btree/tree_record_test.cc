@@ -371,7 +371,7 @@ TEST(TreeRecordFaults, AreNamed) {
   TreeRecord record;
   EXPECT_EQ(parse_tree_record({}, kPageSize, record), "it is empty");
   EXPECT_EQ(reason(insert, 0, 0), "kind 0 is unknown");
-  EXPECT_EQ(reason(insert, 0, 13), "kind 13 is unknown");
+  EXPECT_EQ(reason(insert, 0, 15), "kind 15 is unknown");
   EXPECT_THAT(reason(insert, 0, kind_byte(TreeRecordKind::insert, kCompensation)),
               HasSubstr("flags"));
   EXPECT_THAT(reason(mark, 0, kind_byte(TreeRecordKind::mark, kHasFlags | 0x80)),
@@ -381,7 +381,7 @@ TEST(TreeRecordFaults, AreNamed) {
   EXPECT_THAT(reason(insert, kKeyLength, 0x7F), HasSubstr("cut off"));
   EXPECT_THAT(reason(insert, kKeyLength, 0xFF), HasSubstr("a key of"));  // takes a byte of it
   EXPECT_THAT(reason(large, kAfter, kLargeValue | kGhost), HasSubstr("flags"));
-  EXPECT_THAT(reason(large, kAfter, 4), HasSubstr("flags"));
+  EXPECT_THAT(reason(large, kAfter, 0x80), HasSubstr("flags"));
   EXPECT_THAT(reason(large, kAfter, 0), HasSubstr("flags that say nothing"));
   EXPECT_THAT(reason(large, kAfter + 4, 0), HasSubstr("descriptor"));
   EXPECT_THAT(reason(mark, kAfter, 0), HasSubstr("flags"));
@@ -396,7 +396,7 @@ TEST(TreeRecordFaults, AreNamed) {
   EXPECT_THAT(reason(replace, kBody + 2, 9), HasSubstr("cut off"));
   EXPECT_THAT(reason(purge, offsetof(LeafChangeHeader, count), 3), HasSubstr("3 are announced"));
   EXPECT_THAT(reason(purge, sizeof(LeafChangeHeader), 1), HasSubstr("slot 1 behind slot 1"));
-  EXPECT_THAT(printed(Payload(3, std::byte{13})), HasSubstr("no record of a tree: kind 13"));
+  EXPECT_THAT(printed(Payload(3, std::byte{15})), HasSubstr("no record of a tree: kind 15"));
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ void change_leaf(LeafNode leaf, Choices& choices) {
       break;
     default:
       if (leaf.count() > 0) {
-        leaf.set_flags(slot, choices.byte() & kRecordFlagsKnown);
+        leaf.set_flags(slot, choices.byte() & (kLargeValue | kGhost));
         for (std::byte& byte : leaf.value_bytes(slot)) {
           byte = std::byte{choices.byte()};
         }

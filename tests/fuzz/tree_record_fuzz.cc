@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -105,7 +106,7 @@ void exercise(const Payload& payload, PageId page, PageEffect effect, MutableByt
     return;
   }
   const auto before = record.is_undoable() ? content_of(leaf) : std::map<std::string, Record>();
-  if (!apply(payload, page, image) || effect == PageEffect::free) {
+  if (!apply(payload, page, image) || !is_redone(effect)) {
     return;
   }
   require(!validate_node(image), "a node is valid after redo", payload, leaf);
@@ -303,10 +304,27 @@ void structure_change(std::byte* whole, Choices& choices) {
   }
 }
 
+/// Hangs leaves before the last child of an inner node.
+void graft(InnerNode parent, Choices& choices) {
+  fill_inner(parent, choices);
+  parent.set_swip(parent.count(), raw(kRight));
+  std::set<std::string> separators;
+  for (std::uint32_t left = 1 + choices.byte() % 20; left > 0; --left) {
+    separators.insert(std::string(choices.byte() % 4, '\xff') + make_key(choices));
+  }
+  std::vector<FreshLeaf> leaves;
+  for (const std::string& separator : separators) {
+    leaves.push_back({.page = PageId{200 + leaves.size()}, .lower = {}, .upper = separator});
+  }
+  exercise_damaged(encoded(LoggedGraft{kTree, kRight, kLeft, parent.count(), leaves}),
+                   {{kLeft, parent.page()}, {kRight, parent.page()}}, choices);
+}
+
 void built_record(Choices& choices) {
   const FuzzPage page(kPageSize);
   const LeafNode leaf(page.data(), kPageSize);
-  switch (choices.byte() % 4) {
+  switch (choices.byte() % 5) {
+    case 4: graft({page.data(), kPageSize}, choices); break;
     case 0:
       fill_leaf(leaf, choices);
       structure_change(page.data(), choices);

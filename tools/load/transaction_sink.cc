@@ -17,19 +17,14 @@ std::string text_of(std::span<const std::string> names) {
   return text;
 }
 
-bool is_empty(const Database& database, const std::string& name) {
-  return !database.table(name).cursor().valid();
-}
-
 }  // namespace
 
 TransactionSink::TransactionSink(Database& database, const TableText& table, bool to_make,
                                  OnDuplicate on_duplicate)
     : definition_(table),
       on_duplicate_(on_duplicate),
-      transaction_(database.begin({.durability = Durability::synchronous,
-                                   .isolation = Isolation::none,
-                                   .bulk = to_make || is_empty(database, table.table.name)})) {
+      transaction_(database.begin(
+          {.durability = Durability::synchronous, .isolation = Isolation::none, .bulk = true})) {
   if (to_make) {
     transaction_.create_table(table.table).require();
     for (const IndexSchema& index : table.indexes) {

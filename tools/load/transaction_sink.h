@@ -1,9 +1,6 @@
-// Rows of a load as inserts of one transaction, which also makes the table if it is new.
+// Rows of a load as inserts of one bulk transaction, of any size, which also makes the table if it
+// is new.
 //
-// Into a table that is new, or empty, it is a bulk transaction: of any size. Into one that has rows
-// it is one of Isolation::none: nobody else has the database open, so nobody sees it, and it
-// remembers no versions; it is bounded by the log (Options::log_bytes_max): beyond, the engine
-// throws transaction_too_old or no_space.
 // Indexes of a new table are made before its rows: what a row has that an index does not take is
 // then noticed at that row.
 // Thread-safety and failure: row_sink.h.

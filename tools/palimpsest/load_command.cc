@@ -223,8 +223,7 @@ void add_load_command(CLI::App& app, Action& chosen) {
       "Types: int8 int16 int32 int64 float double decimal(p,s) bool date timestamp char(n)\n"
       "varchar varchar(n) bytes bytes(n); \"null\" behind a type allows null; \"primary key\", or\n"
       "\"primary key (a, b)\"; \"index name (c)\", \"unique index name (c)\".\n"
-      "A load is one transaction: what is larger than the log allows for ends with\n"
-      "transaction_too_old or no_space, and the table is as it was.\n"
+      "A load is one transaction, of any size; if it does not succeed the table is as it was.\n"
       "Exit codes: 0 done; 1 failed; 2 usage; 3 too many bad records; 130 interrupted.");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
 }

@@ -496,7 +496,7 @@ TEST_F(ApiDatabaseTest, TransfersBesideDefinitionsKeepTheirSum) {
   EXPECT_EQ(sum, kAccounts * 100);
 }
 
-TEST_F(ApiDatabaseTest, BulksFillTablesThatAreEmpty) {
+TEST_F(ApiDatabaseTest, BulksFillTablesAndChangeThem) {
   const Table table = database_.create_table(accounts());
   Transaction bulk = database_.begin({.bulk = true});
   table.insert(bulk, {1, "Ada", 10}).require();
@@ -510,14 +510,68 @@ TEST_F(ApiDatabaseTest, BulksFillTablesThatAreEmpty) {
   bulk.commit();
   EXPECT_EQ(balance(1), 10);
   EXPECT_TRUE(database_.table("made").get({1}));
+  Transaction reader = database_.begin({.read_only = true});
   Transaction second = database_.begin({.bulk = true});
-  EXPECT_EQ(error_of([&] { return table.insert(second, {2, "Bob", 1}); }),
-            ErrorCode::invalid_argument);
-  second.rollback();
+  table.insert(second, {2, "Bob", 1}).require();
+  table.update(second, {1}, {{"balance", 11}}).require();
+  EXPECT_EQ(table.get(second, {1}).value()["balance"].as_integer(), 11);
+  EXPECT_EQ(balance(1), 10);
+  EXPECT_FALSE(table.get({2}));
+  second.commit();
+  EXPECT_EQ(balance(1), 11);
+  EXPECT_EQ(table.get(reader, {1}).value()["balance"].as_integer(), 10);
+  table.update({2}, {{"balance", 2}}).require();
+  Transaction third = database_.begin({.bulk = true});
+  EXPECT_EQ(
+      error_of([&] { return third.create_index("account", {.name = "i", .columns = {"owner"}}); }),
+      ErrorCode::gate_timeout);
+  third.rollback();
+  reader.commit();
   EXPECT_EQ(error_of([&] { return database_.begin({.read_only = true, .bulk = true}); }),
             ErrorCode::invalid_argument);
   reopen();
-  EXPECT_EQ(balance(1), 10);
+  EXPECT_EQ(balance(1), 11);
+  EXPECT_EQ(balance(2), 2);
+}
+
+// Rows that ascend are appended later; nobody who looks at them notices.
+TEST_F(ApiDatabaseTest, BulksSeeAscendingRowsAtOnce) {
+  const Table table = database_.create_table(accounts());
+  Transaction bulk = database_.begin({.bulk = true});
+  int id = 0;
+  const auto add = [&] {
+    for (int rows = 0; rows < 50; ++rows) {
+      table.insert(bulk, {id++, "Ada", 10}).require();
+    }
+  };
+  const auto count = [&] {
+    int rows = 0;
+    table.visit(bulk, Range::all(), [&](const RowView&) {
+      ++rows;
+      return true;
+    });
+    return rows;
+  };
+  add();
+  EXPECT_TRUE(table.get(bulk, {id - 1}));
+  add();
+  EXPECT_EQ(count(), id);
+  {
+    Cursor cursor = table.cursor(bulk);
+    add();
+    cursor.seek_last();
+    ASSERT_TRUE(cursor.valid());
+    EXPECT_EQ(cursor.row()["id"].as_integer(), id - 1);
+  }
+  add();
+  table.update(bulk, {id - 1}, {{"balance", 7}}).require();
+  add();
+  EXPECT_EQ(table.insert(bulk, {id - 1, "Bob", 1}).kind(), OutcomeKind::exists);
+  add();
+  bulk.commit();
+  reopen();
+  EXPECT_EQ(balance(199), 7);
+  EXPECT_EQ(balance(id - 1), 10);
 }
 
 }  // namespace

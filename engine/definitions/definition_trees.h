@@ -1,0 +1,43 @@
+// What the parts of the table catalog ask of definitions.
+//
+// Thread-safety: pure functions, but for sees_newest(): in a call of its transaction.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "palimpsest/outcome.h"
+
+#include "btree/seen_record.h"
+#include "engine/definitions/table_state.h"
+#include "txn/transaction.h"
+
+namespace palimpsest::engine {
+
+[[nodiscard]] inline Outcome outcome_at(OutcomeKind kind, std::string_view table,
+                                        std::string_view index = {}) {
+  return {kind, {.table = std::string(table), .index = std::string(index), .key = {}}};
+}
+
+/// The trees of a definition, and of those that it has replaced.
+[[nodiscard]] inline std::vector<btree::BTree*> trees_of(const TableDefinition* definition) {
+  std::vector<btree::BTree*> trees;
+  for (; definition != nullptr; definition = definition->replaced) {
+    trees.push_back(definition->rows);
+    trees.insert(trees.end(), definition->indexes.begin(), definition->indexes.end());
+  }
+  return trees;
+}
+
+/// Whether a transaction sees all rows of a table, whose definer it is, as they are now.
+[[nodiscard]] inline bool sees_newest(const txn::Transaction& by, const TableState& table) {
+  if (by.isolation() != txn::Isolation::snapshot) {
+    return true;
+  }
+  const TableDefinition* const definition = table.visible_to(&by);
+  return definition == table.seen_by(&by, by.viewer()) &&
+         !btree::any_changed_since(definition->rows->descent(), *by.viewer());
+}
+
+}  // namespace palimpsest::engine

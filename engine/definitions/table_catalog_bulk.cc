@@ -1,0 +1,198 @@
+// Tables in bulk (table_catalog.h): made a bulk's own, and published when it commits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "btree/cursor.h"
+#include "engine/definitions/definition_trees.h"
+#include "engine/definitions/table_catalog.h"
+#include "engine/tables/schema_format.h"
+
+namespace palimpsest::engine {
+
+using btree::BTree;
+using txn::Transaction;
+
+// What a bulk does is no change of its own before it commits: it holds back no log.
+Outcome TableCatalog::change_in_bulk(Transaction& by, const FatePtr& bulk,
+                                     FunctionRef<Outcome()> work) {
+  return by.hold([&] {
+    {
+      const std::lock_guard lock(mutex_);
+      changes_[&by].fate = bulk;
+      changes_[&by].is_published = false;
+    }
+    by.tell_end_to(*this);
+    by.decide_too(*bulk);
+    return work();
+  });
+}
+
+Outcome TableCatalog::make_own(Transaction& by, const TableState& table, const FatePtr& bulk) {
+  if (table.definer() == &by) [[likely]] {
+    const TableDefinition* const definition = table.visible_to(&by);
+    if (definition != nullptr && (definition->fate == bulk || table.bulk_view(&by) != nullptr))
+        [[likely]] {
+      return {};
+    }
+  }
+  return change_in_bulk(by, bulk, [&]() -> Outcome {
+    const Claimed claimed = claim_own(by, table.name(), bulk);
+    const bool is_another = claimed.outcome && claimed.table.get() != &table;
+    if (is_another || claimed.outcome.kind() == OutcomeKind::absent) {
+      throw Error(ErrorCode::not_found, fmt::format("there is no table \"{}\"", table.name()));
+    }
+    return claimed.outcome;
+  });
+}
+
+// The record that it will write in the end it could not write now.
+bool TableCatalog::sees_newest_record(const Transaction& by, std::string_view name) const {
+  const BTree* const tables = trees_.find(kTablesTree);
+  if (tables == nullptr || by.isolation() != txn::Isolation::snapshot) {
+    return true;
+  }
+  std::string newest;
+  std::string seen;
+  const bool is_there = tables->lookup(name, newest);
+  return tables->lookup(name, seen, nullptr, by.viewer()) == is_there && seen == newest;
+}
+
+TableCatalog::Claimed TableCatalog::claim_own(Transaction& by, std::string_view name,
+                                              const FatePtr& bulk) {
+  Claimed claimed = claim_table(by, name);
+  if (!claimed.outcome || claimed.table->visible_to(&by)->fate == bulk ||
+      claimed.table->bulk_view(&by) != nullptr) {
+    return claimed;
+  }
+  try {
+    claimed.outcome = own_trees(by, *claimed.table, bulk);
+  } catch (...) {
+    release_table(by, claimed.table);
+    throw;
+  }
+  if (!claimed.outcome) {
+    release_table(by, claimed.table);
+  }
+  return claimed;
+}
+
+Outcome TableCatalog::own_trees(Transaction& by, TableState& table, const FatePtr& bulk) {
+  if (!sees_newest(by, table) || !sees_newest_record(by, table.name())) {
+    return outcome_at(OutcomeKind::conflict, table.name());
+  }
+  btree::Cursor rows(*table.visible_to(&by)->rows, 1);
+  rows.seek_first();
+  rows.valid() ? change_in_place(by, table) : replace_trees(by, table, bulk);
+  return {};
+}
+
+void TableCatalog::change_in_place(Transaction& by, TableState& table) {
+  wait_until_settled(table);
+  const TableDefinition& definition = *table.visible_to(&by);
+  std::vector<BTree*> trees = definition.indexes;
+  trees.push_back(definition.rows);
+  BulkLedger::Begun begun;
+  {
+    const std::lock_guard lock(mutex_);
+    begun = changes_[&by].epoch;
+  }
+  if (begun.fate != nullptr) {
+    bulks_.ledger.add(by, begun.epoch, trees);
+  } else {
+    begun = bulks_.ledger.begin(by, trees);
+    by.decide_too(*begun.fate);
+    const std::lock_guard lock(mutex_);
+    changes_[&by].epoch = begun;
+  }
+  const std::lock_guard lock(mutex_);
+  table.begin_bulk(begun.epoch, transactions_.now());
+}
+
+// A leaf has one epoch. Of an aborted bulk, it is cleaned when it is written to.
+void TableCatalog::wait_until_settled(const TableState& table) const {
+  const auto until = std::chrono::steady_clock::now() + patience_;
+  const auto is_in_the_way = [&] {
+    bulks_.epochs.settle(transactions_.horizon());
+    return bulks_.epochs.state(table.last_bulk()) == versioning::BulkEpochs::State::committed;
+  };
+  while (is_in_the_way()) {
+    if (std::chrono::steady_clock::now() >= until) {
+      throw Error(ErrorCode::gate_timeout,
+                  fmt::format("table \"{}\": bulk {} has changed it, and a transaction that began "
+                              "before its commit still reads what was there before",
+                              table.name(), raw(table.last_bulk())));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void TableCatalog::replace_trees(Transaction& by, TableState& table, const FatePtr& bulk) {
+  const TableDefinition& before = *table.visible_to(&by);
+  auto definition = std::make_unique<TableDefinition>();
+  StoredTable stored = before.format->stored();
+  try {
+    definition->rows = &take_tree(by);
+    stored.tree = definition->rows->id();
+    for (StoredIndex& index : stored.indexes) {
+      definition->add_index(take_tree(by));
+      index.tree = definition->indexes.back()->id();
+    }
+    definition->format = std::make_shared<const TableFormat>(std::move(stored));
+    definition->fate = bulk;
+    definition->replaced = &before;
+    table.change_to(std::move(definition));
+  } catch (...) {
+    for (BTree* const tree : trees_of(definition.get())) {
+      if (tree != nullptr) {
+        give_tree_back(by, *tree);
+      }
+    }
+    throw;
+  }
+}
+
+Outcome TableCatalog::publish(Transaction& by) {
+  std::vector<TablePtr> tables;
+  BulkEpoch epoch = kNoEpoch;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto changes = changes_.find(&by);
+    if (changes == changes_.end() || changes->second.is_published ||
+        changes->second.tables.empty()) {
+      return {};
+    }
+    tables = changes->second.tables;
+    std::erase_if(tables, [&](const TablePtr& table) { return table->bulk_view(&by) != nullptr; });
+    epoch = changes->second.epoch.epoch;
+  }
+  Outcome outcome = by.statement([&](const btree::WriteContext& context) -> Outcome {
+    by.let_log_go();  // it has begun long ago, and has written nothing since
+    if (epoch != kNoEpoch && !bulks_.ledger.commit_within(context, epoch)) {
+      return outcome_at(OutcomeKind::conflict, kBulksTree);
+    }
+    for (const TablePtr& table : tables) {
+      const TableDefinition& definition = *table->visible_to(&by);
+      const std::string record = encode_table(definition.format->stored());
+      if (tables_tree(by).upsert(context, table->name(), record).conflict) {
+        return outcome_at(OutcomeKind::conflict, table->name());
+      }
+    }
+    return {};
+  });
+  if (outcome) {
+    const std::lock_guard lock(mutex_);
+    changes_[&by].is_published = true;
+    for (const TablePtr& table : tables) {
+      table->publish();
+    }
+  }
+  return outcome;
+}
+
+}  // namespace palimpsest::engine

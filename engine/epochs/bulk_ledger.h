@@ -1,0 +1,105 @@
+// Which bulks have left virtual versions in which trees: what a crash must not forget (I-9).
+//
+// A bulk that changes trees with records enters itself here, durably, before the first change. Its
+// commit takes the entry out, as one of its changes: so a bulk has committed if, and only if, its
+// entry is gone, at every moment and after every crash. What is found at opening has not.
+//
+//   begin -> (add) -> commit_within -> ended(true)
+//                                   \-> ended(false) -> swept -> forget
+//
+// An entry that is left names an aborted bulk, whose changes writers undo where they meet them, and
+// a sweep everywhere (bulk_sweep.h); after that it goes. Of a bulk that has committed the trees are
+// remembered, in memory, until they have been swept.
+//
+// On disk: the tree kBulksTree, made with the first bulk; key: epoch, 8 bytes, big-endian; value:
+// ids of trees, 4 bytes each, little-endian. The key 0 has the next epoch, 8 bytes, little-endian:
+// none is used twice.
+// Latching: mutex_ over the list, held briefly, never across I/O; beginning_ across begin() and
+//           add(). Thread-safety: all functions, from any thread, but for open().
+// Failure: as transactions; corruption for a record that is none. Nothing has changed then.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "btree/write_context.h"
+#include "engine/catalog.h"
+#include "txn/transactions.h"
+#include "versioning/bulk_epochs.h"
+
+namespace palimpsest::engine {
+
+inline constexpr std::string_view kBulksTree = "bulks";
+
+/// What the ledger says.
+struct StoredBulks {
+  std::map<BulkEpoch, std::vector<TreeId>> aborted;  ///< none of them has committed
+  std::uint64_t next = 1;                            ///< an epoch that was never used
+};
+/// Of a database that nobody is changing. Throws corruption.
+[[nodiscard]] StoredBulks read_bulks(Catalog& trees);
+
+class BulkLedger {
+ public:
+  /// All outlive it.
+  BulkLedger(Catalog& trees, txn::Transactions& transactions,
+             versioning::BulkEpochs& epochs) noexcept
+      : trees_(trees), transactions_(transactions), epochs_(epochs) {}
+
+  /// Enters what was left as aborted. Alone.
+  void open();
+
+  // A bulk, in a call of its transaction
+
+  struct Begun {
+    BulkEpoch epoch = kNoEpoch;
+    versioning::Fate* fate = nullptr;  ///< of what it changes, decided with its transaction
+  };
+  /// One that is about to change these trees. Durable when it returns.
+  [[nodiscard]] Begun begin(const txn::Transaction& inside, std::span<btree::BTree* const> trees);
+  /// Of one that runs: these as well.
+  void add(const txn::Transaction& inside, BulkEpoch epoch, std::span<btree::BTree* const> trees);
+  /// Within its transaction, before that commits. False: a conflict.
+  [[nodiscard]] bool commit_within(const btree::WriteContext& by, BulkEpoch epoch);
+  /// Its transaction has ended, and its fate says how.
+  void ended(BulkEpoch epoch, bool committed) noexcept;
+
+  // What is left of it
+
+  struct Left {
+    BulkEpoch epoch = kNoEpoch;
+    std::vector<TreeId> trees;
+    bool is_aborted = false;
+  };
+  /// An aborted bulk, or one that has committed, which everybody sees, or nothing.
+  [[nodiscard]] std::optional<Left> first_left() const;
+  /// Its trees have been swept: of an aborted one nothing is left on any page.
+  void forget(const Left& left);
+
+ private:
+  enum class State : std::uint8_t { running = 0, committed, aborted };
+  struct Entry {
+    std::vector<TreeId> trees;
+    State state = State::running;
+  };
+
+  [[nodiscard]] btree::BTree& tree(const txn::Transaction& inside);
+  void store(const txn::Transaction& inside, BulkEpoch epoch, const std::vector<TreeId>& trees,
+             bool is_new);
+
+  Catalog& trees_;
+  txn::Transactions& transactions_;
+  versioning::BulkEpochs& epochs_;
+  std::mutex beginning_;
+  std::uint64_t next_ = 1;  ///< protected by beginning_
+  mutable std::mutex mutex_;
+  std::map<BulkEpoch, Entry> entries_;  ///< protected by mutex_
+};
+
+}  // namespace palimpsest::engine

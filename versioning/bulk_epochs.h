@@ -1,0 +1,124 @@
+// The bulks whose changes not everybody sees alike: what a leaf's epoch means to a reader (I-9).
+//
+//   begin -> running -> committed(t) -> settled: everybody sees it
+//                   \-> aborted      -> settled: nothing of it is left on any page
+//
+// A leaf names a bulk by its epoch, and its records say what that has changed
+// (btree/virtual_version.h). The epoch of a bulk that is settled is not in here: so an epoch that
+// is not in here means what the records say now. A bulk commits like any transaction, with a date
+// that its fate is given (fate.h): a reader's snapshot is one number for both.
+//
+// Who looks at a leaf reads epoch and flags, and asks here, under one latch or one validated
+// optimistic read. Argument that he is told the truth, for an epoch e that he has read there:
+//  - e is taken out after it has committed, at t: no snapshot is older than t by then (I-8), and
+//    whether he finds e, or not any more, he sees the bulk.
+//  - e is taken out after it was aborted: no leaf has the flags of e by then, and they went under
+//    the leaf's exclusive latch. So whoever does not find e has read a leaf without flags of it, or
+//    his optimistic read fails.
+//  - e is entered before any leaf has it.
+// Epochs are never used again, and places are: a reader looks at the epoch of the place again after
+// he has read the fate. If it has changed, e was taken out meanwhile.
+//
+// Latching: mutex_ for entering and taking out; a latch per epoch for its late versions, held
+//           across the latch of a leaf. Readers take none.
+// Failure: begin() throws too_many_transactions; LateVersions as VersionBuffer.
+// Thread-safety: all functions, from any thread.
+// Source: Umbra-MVCC 3.2. There a snapshot is two numbers, read one after the other.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "versioning/chain.h"
+#include "versioning/fate.h"
+#include "versioning/version_buffer.h"
+
+namespace palimpsest::versioning {
+
+class BulkEpochs {
+ public:
+  enum class State : std::uint8_t { settled = 0, running, committed, aborted };
+
+  /// `memory`: of versions. Outlives it.
+  explicit BulkEpochs(EntryMemory& memory) noexcept : memory_(memory) {}
+  BulkEpochs(const BulkEpochs&) = delete;
+  BulkEpochs& operator=(const BulkEpochs&) = delete;
+  ~BulkEpochs();
+
+  /// Of the changes of an epoch that was read from a leaf. `viewer`: null: the newest state that is
+  /// committed. undecided: to be asked again, in a moment, with no latch held.
+  [[nodiscard]] Sight at(BulkEpoch epoch, const Viewer* viewer) const noexcept;
+  /// Of a bulk that nobody commits or aborts meanwhile, or as a hint.
+  [[nodiscard]] State state(BulkEpoch epoch) const noexcept;
+
+  /// Whether begin() has a place for it.
+  [[nodiscard]] bool has_place(BulkEpoch epoch) const noexcept;
+  static constexpr std::size_t kPlaces = 256;
+  /// A bulk runs. `epoch` was never used before. Its fate, which is decided with its commit.
+  [[nodiscard]] Fate& begin(BulkEpoch epoch);
+  /// A bulk of before the database was opened.
+  void enter_aborted(BulkEpoch epoch) { begin(epoch).abort(); }
+  /// Nothing of an aborted bulk is left on any page.
+  void forget(BulkEpoch epoch) noexcept;
+  /// Takes out those that all snapshots from `horizon` on see, but for one of which somebody is
+  /// making a version late.
+  void settle(Gsn horizon) noexcept;
+  /// Whether there is any.
+  [[nodiscard]] bool is_empty() const noexcept {
+    return entered_.load(std::memory_order_relaxed) == 0;
+  }
+
+  /// What was before a committed bulk of records that have been changed since: versions like all
+  /// others, made late. They carry the bulk's date.
+  class Late {
+   public:
+    /// Room for one. No latch is held.
+    void prepare(std::size_t payload_bytes_max) { versions_.prepare(payload_bytes_max); }
+    /// With the page's exclusive latch: `entry` has versions older than the bulk, or none.
+    template <class Fill>
+    void push(Entry& entry, VersionKind kind, std::uint16_t flags_before, std::size_t payload_bytes,
+              Fill&& fill) noexcept {
+      static_cast<void>(versions_.push(entry, kind, flags_before, payload_bytes, fill));
+      versions_.commit(date_);
+    }
+
+   private:
+    friend class BulkEpochs;
+    Late(VersionBuffer& versions, Gsn date, std::unique_lock<std::mutex> turn) noexcept
+        : versions_(versions), date_(date), turn_(std::move(turn)) {}
+
+    VersionBuffer& versions_;
+    Gsn date_;
+    std::unique_lock<std::mutex> turn_;
+  };
+  /// Nothing if the bulk is not committed, or is settled. No latch is held.
+  [[nodiscard]] std::optional<Late> late_versions(BulkEpoch epoch);
+
+ private:
+  struct Place {
+    std::atomic<BulkEpoch> epoch{kNoEpoch};
+    Fate fate;
+    std::mutex late_turn;
+    std::unique_ptr<VersionBuffer> late;  ///< protected by late_turn; null if there are none
+  };
+
+  [[nodiscard]] Place& place_of(BulkEpoch epoch) noexcept { return places_[raw(epoch) % kPlaces]; }
+  [[nodiscard]] const Place& place_of(BulkEpoch epoch) const noexcept {
+    return places_[raw(epoch) % kPlaces];
+  }
+  void take_out(Place& place) noexcept;
+
+  EntryMemory& memory_;
+  std::mutex mutex_;  ///< for entering and taking out
+  std::atomic<std::size_t> entered_{0};
+  std::array<Place, kPlaces> places_;
+};
+
+}  // namespace palimpsest::versioning
