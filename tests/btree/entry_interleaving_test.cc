@@ -79,6 +79,7 @@ class EntryInterleaving : public palimpsest::test::InterleavingTest {
 TEST_F(EntryInterleaving, ClaimDuringAnEviction) {
   Writer first(memory(), kFirst);
   ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
+  database_->pool().flush();  // clean pages leave soon
   SyncBarrier leaving("buffer.orphan.entered");
   std::atomic<bool> stop = false;
   std::thread reader([&] {

@@ -69,7 +69,6 @@ class BulkAppend : public BulkRows {
     by->commit();
     use("plain");
   }
-  void use(const std::string& name) { table_ = database_->tables().find(name, nullptr); }
 
   [[nodiscard]] Outcome add(InBulk& bulk, int id, int variant = 0,
                             const std::string& body = kBody) {
@@ -112,7 +111,6 @@ TEST_F(BulkAppend, ManyRowsAreWrittenOnceAndNotLogged) {
   EXPECT_TRUE(sound(*database_));
   database_.reset();
   open();
-  use("plain");
   EXPECT_EQ(rows_of(nullptr), rows);
   EXPECT_TRUE(sound(*database_));
 }
@@ -414,12 +412,6 @@ class AfterAppending : public BulkAppend {
     }
     bulk.bulk->append_kept();
   }
-  void crash_and_open(palimpsest::test::SimDisk disk) {
-    database_.reset();
-    disk_ = std::move(disk);
-    open();
-    use("plain");
-  }
 };
 
 // Appended leaves do not say when they were hung; a later change must not seem older.
@@ -435,7 +427,7 @@ TEST_F(AfterAppending, ChangesByAnotherSlotComeAfterIt) {
     bulk.commit();
     has_the_slot->commit();
   }
-  crash_and_open(disk_.crash(1));
+  open_after_crash(disk_.crash(1));
   EXPECT_EQ(row_of(nullptr, kRows - 10)->name, name_of(kRows - 10, 29));
   EXPECT_TRUE(sound(*database_));
 }
@@ -451,7 +443,7 @@ TEST_F(AfterAppending, ChangesBehindAnAsynchronousCommitComeAfterIt) {
     ASSERT_TRUE(update(*writer, kRows / 2, 7));
     writer->commit();
   }
-  crash_and_open(disk_.crash(1));
+  open_after_crash(disk_.crash(1));
   EXPECT_EQ(row_of(nullptr, kRows / 2)->name, name_of(kRows / 2, 7));
   EXPECT_TRUE(sound(*database_));
 }
@@ -478,8 +470,9 @@ TEST_F(AfterAppending, ASynchronousCommitIsDurable) {
     ASSERT_TRUE(insert(*in_append, 11, 0));
     ASSERT_TRUE(crashed);
     in_append->commit();
+    use("plain");
   }
-  crash_and_open(*std::move(crashed));
+  open_after_crash(*crashed);
   EXPECT_EQ(rows_of(nullptr).size(), static_cast<std::size_t>(kRows));
   EXPECT_TRUE(sound(*database_));
 }
@@ -487,9 +480,7 @@ TEST_F(AfterAppending, ASynchronousCommitIsDurable) {
 TEST_F(BulkAppend, ACrashLeavesAllOfItOrNothing) {
   for (const bool has_rows : {false, true}) {
     SCOPED_TRACE(has_rows ? "behind rows" : "into an empty table");
-    database_.reset();
-    disk_ = palimpsest::test::SimDisk();
-    open();
+    open_after_crash(palimpsest::test::SimDisk());
     make_plain();
     if (has_rows) {
       const auto by = database_->begin(txn::Durability::synchronous, Isolation::read_committed);
@@ -498,14 +489,11 @@ TEST_F(BulkAppend, ACrashLeavesAllOfItOrNothing) {
     }
     const Rows old = rows_of(nullptr);
     Rows changed = old;
-    std::vector<std::pair<palimpsest::test::SimDisk, bool>> crashed;
-    bool is_committed = false;
-    std::uint64_t seed = 0;
-    const auto now = [&] { crashed.emplace_back(disk_.crash(++seed), is_committed); };
+    palimpsest::test::CrashImages crashes(disk_);
     {
-      const SyncHook hung("btree.graft.hung", now);
+      const SyncHook hung("btree.graft.hung", [&] { crashes.take(); });
       InBulk bulk(*database_);
-      disk_.set_hook([&](const palimpsest::test::SimOperation&) { now(); });
+      crashes.take_at_operations();
       for (int end = 800; end <= 3'200; end += 800) {
         add(bulk, changed, end - 800, end);
         bulk.bulk->append_kept();
@@ -514,26 +502,11 @@ TEST_F(BulkAppend, ACrashLeavesAllOfItOrNothing) {
         }
       }
       bulk.commit();
-      disk_.set_hook({});
       EXPECT_GT(hung.hits(), 3U);
     }
-    is_committed = true;
-    now();
-    std::size_t whole = 0;
-    for (auto& [disk, committed] : crashed) {
-      disk_ = disk;
-      database_.reset();
-      open();
-      use("plain");
-      const Rows rows = rows_of(nullptr);
-      ASSERT_TRUE(rows == changed || (rows == old && !committed));
-      whole += rows == changed ? 1U : 0U;
-      sweep();
-      EXPECT_EQ(rows_of(nullptr), rows);
-      ASSERT_TRUE(sound(*database_));
-    }
-    EXPECT_GT(whole, 0U);
-    EXPECT_LT(whole, crashed.size());
+    crashes.set_committed();
+    crashes.take();
+    expect_all_or_nothing(crashes.end(), old, changed);
   }
 }
 

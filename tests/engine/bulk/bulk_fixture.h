@@ -7,10 +7,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/bulk/bulk.h"
 #include "engine/rows/table_reads.h"
 #include "tests/engine/database_fixture.h"
+#include "tests/support/crash_images.h"
 
 namespace palimpsest::engine::test {
 
@@ -69,13 +71,23 @@ class BulkRows : public ::testing::Test {
     EXPECT_TRUE(database_->tables().create_table(*by, people("people")));
     EXPECT_TRUE(database_->tables().create_index(*by, "people", kByName));
     by->commit();
-    table_ = database_->tables().find("people", nullptr);
+    use("people");
   }
 
   void open() {
     device_ = disk_.device();
     database_ = Database::open(*device_, *device_, options_);
-    table_ = database_->tables().find("people", nullptr);
+    use(table_name_);
+  }
+  void open_after_crash(const palimpsest::test::SimDisk& disk) {
+    database_.reset();
+    disk_ = disk;
+    open();
+  }
+  /// What follows is about this table.
+  void use(const std::string& name) {
+    table_name_ = name;
+    table_ = database_->tables().find(name, nullptr);
   }
   [[nodiscard]] const TableState& table() const { return *table_; }
   [[nodiscard]] txn::TransactionPtr begin(txn::Isolation isolation = txn::Isolation::snapshot) {
@@ -154,6 +166,25 @@ class BulkRows : public ::testing::Test {
     }
   }
 
+  /// Every crash has left the table as it was before the bulk or as it has made it, and what was
+  /// committed is there; some have left the one, some the other.
+  void expect_all_or_nothing(const std::vector<palimpsest::test::CrashImages::Image>& crashes,
+                             const Rows& old, const Rows& changed) {
+    std::size_t whole = 0;
+    for (const auto& [disk, is_committed] : crashes) {
+      open_after_crash(disk);
+      const Rows rows = rows_of(nullptr);
+      ASSERT_TRUE(rows == changed || (rows == old && !is_committed));
+      whole += rows == changed ? 1U : 0U;
+      sweep();
+      EXPECT_TRUE(database_->bulk_epochs().is_empty());
+      EXPECT_EQ(rows_of(nullptr), rows);
+      ASSERT_TRUE(sound(*database_));
+    }
+    EXPECT_GT(whole, 0U);
+    EXPECT_LT(whole, crashes.size());
+  }
+
   [[nodiscard]] static StoredRow stored_row(const RowView& row) {
     return {std::string(row["name"].as_bytes()), std::string(row["body"].as_bytes())};
   }
@@ -162,6 +193,7 @@ class BulkRows : public ::testing::Test {
   palimpsest::test::SimDisk disk_;
   std::unique_ptr<io::Device> device_;
   std::unique_ptr<Database> database_;
+  std::string table_name_ = "people";
   TablePtr table_;
 };
 

@@ -380,9 +380,7 @@ TEST_F(BulkRowsTest, IsForgottenOnlyWithWhatHasUndoneIt) {
   other.join();
   writer->rollback();
   writer.reset();
-  database_.reset();
-  disk_ = crashed;
-  open();
+  open_after_crash(crashed);
   EXPECT_TRUE(row_of(nullptr, 295)) << "an aborted bulk has deleted it";
   EXPECT_EQ(rows_of(nullptr).size(), 300U);
 }
@@ -423,14 +421,11 @@ TEST_F(BulkRowsTest, ACrashLeavesAllOfItOrNothing) {
   fill(60);
   const Rows old = rows_of(nullptr);
   Rows changed;
-  std::vector<std::pair<palimpsest::test::SimDisk, bool>> crashed;  // and whether it had committed
-  bool is_committed = false;
-  std::uint64_t seed = 0;
-  const auto now = [&] { crashed.emplace_back(disk_.crash(++seed), is_committed); };
+  palimpsest::test::CrashImages crashes(disk_);
   {
-    const SyncHook drawn("txn.commit.dated", now);
+    const SyncHook drawn("txn.commit.dated", [&] { crashes.take(); });
     InBulk bulk(*database_);
-    disk_.set_hook([&](const palimpsest::test::SimOperation&) { now(); });
+    crashes.take_at_operations();
     for (int id = 0; id < 60; ++id) {
       ASSERT_TRUE(id % 3 == 0   ? update(bulk, id, 1)
                   : id % 3 == 1 ? erase(bulk, id)
@@ -441,26 +436,11 @@ TEST_F(BulkRowsTest, ACrashLeavesAllOfItOrNothing) {
     }
     changed = rows_of(bulk.in.get());
     bulk.commit();
-    disk_.set_hook({});
     EXPECT_GT(drawn.hits(), 0U);
   }
-  is_committed = true;
-  now();
-  std::size_t whole = 0;
-  for (auto& [disk, committed] : crashed) {
-    disk_ = disk;
-    database_.reset();
-    open();
-    const Rows rows = rows_of(nullptr);
-    EXPECT_TRUE(rows == changed || (rows == old && !committed));
-    whole += rows == changed ? 1U : 0U;
-    sweep();
-    EXPECT_TRUE(database_->bulk_epochs().is_empty());
-    EXPECT_EQ(rows_of(nullptr), rows);
-    EXPECT_TRUE(sound(*database_));
-  }
-  EXPECT_GT(whole, 0U);
-  EXPECT_LT(whole, crashed.size());
+  crashes.set_committed();
+  crashes.take();
+  expect_all_or_nothing(crashes.end(), old, changed);
 }
 
 #endif

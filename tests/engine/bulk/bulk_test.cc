@@ -15,6 +15,7 @@
 #include "base/sync_point.h"
 #include "engine/rows/table_reads.h"
 #include "tests/engine/database_fixture.h"
+#include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
 
 namespace palimpsest::engine::test {
@@ -354,36 +355,33 @@ TEST_F(BulkTest, ReadersWaitWhileItIsDecided) {
 TEST_F(BulkTest, ACrashLeavesAllOfItOrNothing) {
   static_cast<void>(make("people"));
   static_cast<void>(make("others"));
-  std::vector<std::pair<SimDisk, bool>> crashed;  // and whether it had been committed
-  bool is_committed = false;
-  std::uint64_t seed = 0;
-  const auto now = [&] { crashed.emplace_back(disk_.crash(++seed), is_committed); };
+  palimpsest::test::CrashImages crashes(disk_);
   {
-    const SyncHook drawn("txn.commit.dated", now);
+    const SyncHook drawn("txn.commit.dated", [&] { crashes.take(); });
     InBulk bulk(*database_);
     for (int id = 0; id < 200; ++id) {
       ASSERT_TRUE(insert(*bulk.bulk, table("people"), id));
       ASSERT_TRUE(insert(*bulk.bulk, table("others"), id));
       if (id % 20 == 0) {
         database_->checkpointer().run();
-        now();
+        crashes.take();
       }
     }
-    disk_.set_hook([&](const palimpsest::test::SimOperation&) { now(); });
+    crashes.take_at_operations();
     bulk.commit();
-    disk_.set_hook({});
     EXPECT_GT(drawn.hits(), 0U);
   }
-  is_committed = true;
-  now();
+  crashes.set_committed();
+  crashes.take();
+  const auto images = crashes.end();
   std::size_t whole = 0;
-  for (auto& [disk, committed] : crashed) {
+  for (const auto& [disk, is_committed] : images) {
     const auto device = disk.device();
     const auto database = Database::open(*device, *device, options());
     const int people = rows_seen(database->tables().find("people", nullptr), nullptr);
     const int others = rows_seen(database->tables().find("others", nullptr), nullptr);
     EXPECT_EQ(people, others);
-    EXPECT_TRUE(people == 200 || (people == 0 && !committed)) << people;
+    EXPECT_TRUE(people == 200 || (people == 0 && !is_committed)) << people;
     whole += people == 200 ? 1U : 0U;
     while (database->tree_store().step()) {
       while (database->checkpointer().step()) {
@@ -392,7 +390,7 @@ TEST_F(BulkTest, ACrashLeavesAllOfItOrNothing) {
     EXPECT_TRUE(sound(*database));
   }
   EXPECT_GT(whole, 0U);
-  EXPECT_LT(whole, crashed.size());
+  EXPECT_LT(whole, images.size());
 }
 
 #endif
