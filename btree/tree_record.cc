@@ -13,7 +13,7 @@ namespace {
 
 using Fault = std::optional<std::string>;
 
-constexpr std::uint16_t kPurgeSlotsMax = buffer::kPageSizeMax / sizeof(LeafSlot);
+constexpr std::uint16_t kSlotsMax = buffer::kPageSizeMax / sizeof(LeafSlot);
 
 bool names_large(std::uint32_t flags) noexcept {
   return (flags & kNamesLarge) != 0;
@@ -71,7 +71,8 @@ class Parser {
       case TreeRecordKind::format_root:
       case TreeRecordKind::free_root:
       case TreeRecordKind::purge:
-      case TreeRecordKind::settle: return leaf_change();
+      case TreeRecordKind::settle:
+      case TreeRecordKind::bury: return leaf_change();
       case TreeRecordKind::graft: return graft();
       case TreeRecordKind::split:
       case TreeRecordKind::split_root:
@@ -128,6 +129,7 @@ class Parser {
   }
   [[nodiscard]] Fault leaf_change();
   [[nodiscard]] Fault entries(std::uint32_t count);
+  [[nodiscard]] Fault runs(std::uint32_t count);
   [[nodiscard]] Fault graft();
   [[nodiscard]] Fault structure_change();
   [[nodiscard]] Fault structure_numbers(const StructureChangeHeader& header) const;
@@ -297,6 +299,9 @@ Fault Parser::leaf_change() {
   if (record_.kind == TreeRecordKind::purge) {
     return header.count == 0 ? Fault("nothing is purged") : entries(header.count);
   }
+  if (record_.kind == TreeRecordKind::bury) {
+    return header.count == 0 ? Fault("nothing is buried") : runs(header.count);
+  }
   return header.count == 0 && rest_.empty() ? std::nullopt : Fault("bytes that nobody reads");
 }
 
@@ -310,7 +315,7 @@ Fault Parser::entries(std::uint32_t count) {
     if (!take(entry) || !take(descriptor, entry.descriptor_len)) {
       return cut_off();
     }
-    if (std::int32_t{entry.slot} <= last || entry.slot >= kPurgeSlotsMax) {
+    if (std::int32_t{entry.slot} <= last || entry.slot >= kSlotsMax) {
       return fmt::format("slot {} behind slot {}", entry.slot, last);
     }
     last = entry.slot;
@@ -320,6 +325,26 @@ Fault Parser::entries(std::uint32_t count) {
   }
   if (found != count) {
     return fmt::format("{} entries where {} are announced", found, count);
+  }
+  return std::nullopt;
+}
+
+Fault Parser::runs(std::uint32_t count) {
+  record_.list = rest_;
+  std::uint32_t end = 0;
+  std::uint32_t found = 0;
+  for (; !rest_.empty(); ++found) {
+    SlotRun run;
+    if (!take(run)) {
+      return cut_off();
+    }
+    if (run.count == 0 || (found != 0 && run.first <= end) || run.first + run.count > kSlotsMax) {
+      return fmt::format("{} slots from slot {} behind slot {}", run.count, run.first, end);
+    }
+    end = std::uint32_t{run.first} + run.count - 1;
+  }
+  if (found != count) {
+    return fmt::format("{} runs where {} are announced", found, count);
   }
   return std::nullopt;
 }
@@ -473,45 +498,6 @@ Fault judge_images(const TreeRecord& record, const SwipRule& swips, MutableBytes
 
 }  // namespace
 
-std::string_view name_of(TreeRecordKind kind) noexcept {
-  switch (kind) {
-    case TreeRecordKind::insert: return "insert";
-    case TreeRecordKind::erase: return "erase";
-    case TreeRecordKind::patch: return "patch";
-    case TreeRecordKind::replace: return "replace";
-    case TreeRecordKind::mark: return "mark";
-    case TreeRecordKind::format_root: return "format_root";
-    case TreeRecordKind::split: return "split";
-    case TreeRecordKind::split_root: return "split_root";
-    case TreeRecordKind::merge: return "merge";
-    case TreeRecordKind::merge_root: return "merge_root";
-    case TreeRecordKind::purge: return "purge";
-    case TreeRecordKind::free_root: return "free_root";
-    case TreeRecordKind::settle: return "settle";
-    case TreeRecordKind::graft: return "graft";
-  }
-  return "unknown";
-}
-
-std::optional<RecordSummary> summarize_other(ConstBytes payload) noexcept {
-  LeafChangeHeader header;
-  if (payload.size() < sizeof header) {
-    return std::nullopt;
-  }
-  std::memcpy(&header, payload.data(), sizeof header);
-  const TreeRecordKind kind = kind_in(header.kind);
-  const bool formats = kind == TreeRecordKind::format_root;
-  return RecordSummary{
-      .is_record_change = false,
-      .is_undoable = formats,
-      .is_compensation = kind == TreeRecordKind::free_root,
-      .names_large_value = false,
-      .only_page = formats || kind == TreeRecordKind::purge || kind == TreeRecordKind::settle
-                       ? header.page_id
-                       : kNoPage,
-      .formats = formats};
-}
-
 std::optional<std::string> parse_tree_record(ConstBytes payload, std::uint32_t page_size,
                                              TreeRecord& record) {
   return Parser(payload, page_size, record).run();
@@ -527,68 +513,6 @@ std::optional<std::string> validate_tree_record(ConstBytes payload, std::uint32_
     });
   }
   return fault;
-}
-
-void visit_pages(const TreeRecord& record, FunctionRef<void(PageId, PageEffect)> visit) {
-  switch (record.kind) {
-    case TreeRecordKind::format_root: visit(record.page, PageEffect::allocate); break;
-    case TreeRecordKind::free_root: visit(record.page, PageEffect::free); break;
-    case TreeRecordKind::split:
-      visit(record.page, PageEffect::change);
-      visit(record.right, PageEffect::allocate);
-      visit(record.above, PageEffect::change);
-      break;
-    case TreeRecordKind::split_root:
-      visit(record.page, PageEffect::allocate);
-      visit(record.right, PageEffect::allocate);
-      visit(record.above, PageEffect::rewrite);
-      break;
-    case TreeRecordKind::merge:
-      visit(record.page, PageEffect::change);
-      visit(record.right, PageEffect::free);
-      visit(record.above, PageEffect::change);
-      break;
-    case TreeRecordKind::merge_root:
-      visit(record.page, PageEffect::free);
-      visit(record.right, PageEffect::free);
-      visit(record.above, PageEffect::rewrite);
-      break;
-    case TreeRecordKind::graft:
-      visit(record.page, PageEffect::rewrite);
-      visit(record.above, PageEffect::change);
-      for_each_grafted(record.list, [&](PageId page, ByteView) { visit(page, PageEffect::adopt); });
-      break;
-    default: visit(record.page, PageEffect::change);
-  }
-}
-
-void visit_extents(const TreeRecord& record, std::uint32_t page_size,
-                   FunctionRef<void(const LargeValueDescriptor&, ExtentEffect)> visit) {
-  const auto named = [&](ByteView descriptor, ExtentEffect effect) {
-    visit(LargeValueDescriptor::decode(descriptor, page_size), effect);
-  };
-  if (record.kind == TreeRecordKind::purge || record.kind == TreeRecordKind::settle) {
-    for_each_purged(record.list, [&](SlotIndex, ByteView descriptor) {
-      if (!descriptor.empty()) {
-        named(descriptor, ExtentEffect::free);
-      }
-    });
-    return;
-  }
-  if (!record.is_record_change() || record.kind == TreeRecordKind::mark) {
-    return;
-  }
-  if (!names_large(record.flags_before | record.flags_after)) {
-    return;
-  }
-  const RecordState before{record.before, record.flags_before};
-  const RecordState after{record.after, record.flags_after};
-  if (const auto descriptor = large_only_in(before, after)) {
-    named(*descriptor, ExtentEffect::free);
-  }
-  if (const auto descriptor = large_only_in(after, before)) {
-    named(*descriptor, ExtentEffect::allocate);
-  }
 }
 
 }  // namespace palimpsest::btree

@@ -57,7 +57,7 @@ struct TreeRecord {
   std::uint32_t suffix_len = 0;  ///< replace
   ByteView before;  ///< erase: a descriptor or nothing; replace: what lies between the two above
   ByteView after;   ///< insert: the value; replace
-  ByteView list;    ///< patch: the runs; purge, settle: the entries; graft: the leaves
+  ByteView list;    ///< patch, bury: the runs; purge, settle: the entries; graft: the leaves
 
   [[nodiscard]] bool is_record_change() const noexcept { return kind <= TreeRecordKind::mark; }
   /// Whether a transaction that is rolled back undoes it.

@@ -245,6 +245,20 @@ ByteView LoggedSettle::given_up_of(SlotIndex slot) const noexcept {
   return given_up_by_settling(leaf, slot, how).value_or(ByteView());
 }
 
+std::size_t LoggedBurial::encoded_bytes() const noexcept {
+  return sizeof(LeafChangeHeader) + runs.size_bytes();
+}
+
+void LoggedBurial::encode(MutableBytes into) const noexcept {
+  PALIMPSEST_DEBUG_CHECK(!runs.empty(), "a burial that is logged deletes something");
+  TreeRecordWriter writer(into);
+  writer.put(LeafChangeHeader{kind_byte(TreeRecordKind::bury), 0, short_of(runs.size()),
+                              leaf.tree_id(), leaf.page_id()});
+  for (const SlotRun& run : runs) {
+    writer.put(run);
+  }
+}
+
 std::size_t LoggedFormatRoot::encoded_bytes() noexcept {
   return sizeof(LeafChangeHeader);
 }

@@ -127,6 +127,15 @@ struct LoggedSettle {
   [[nodiscard]] ByteView given_up_of(SlotIndex slot) const noexcept;
 };
 
+/// bury_records(). Before or after.
+struct LoggedBurial {
+  LeafView leaf;
+  std::span<const SlotRun> runs;  ///< at least one
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
 /// The empty root of a new tree: LeafNode::init() without fences.
 struct LoggedFormatRoot {
   TreeId tree;

@@ -57,6 +57,11 @@
 //     8  8  page_id         the leaf
 //    16  8  epoch           of the leaf from then on
 //    24  .  entries         as above; the descriptor of the large value that is given up
+//   burial: records deleted together by a bulk, whose epoch the leaf has (virtual_version.h)
+//     0  8  as above, but  2  2  number of runs, at least 1
+//     8  8  page_id         the leaf
+//    16  .  runs            2 first slot, 2 number of slots, at least 1; they ascend. None is a
+//                           ghost's, none has a shadow
 //   structure change (split, split_root, merge, merge_root)
 //     0  1  kind and bits
 //     1  1  zero
@@ -110,6 +115,7 @@ enum class TreeRecordKind : std::uint8_t {
   free_root,    ///< a new tree's root given back, as compensation of format_root
   settle,       ///< virtual versions settled, and the leaf given another epoch
   graft,        ///< leaves hung at the end that were written before
+  bury,         ///< records made ghosts, all at once
 };
 
 // Bits beside the kind; those without a name are reserved and zero.
@@ -144,7 +150,7 @@ struct RecordChangeHead {
   }
 };
 
-/// Of format_root, free_root, purge and settle.
+/// Of format_root, free_root, purge, settle and bury.
 struct LeafChangeHeader {
   std::uint8_t kind;
   std::uint8_t settling;  ///< settle: Settling; else 0
@@ -156,6 +162,12 @@ struct LeafChangeHeader {
 struct PurgeEntry {
   std::uint16_t slot;
   std::uint16_t descriptor_len;
+};
+
+/// Slots of a burial that follow each other.
+struct SlotRun {
+  std::uint16_t first;
+  std::uint16_t count;
 };
 
 struct StructureChangeHeader {
@@ -185,7 +197,7 @@ struct GraftHeader {
 static_assert(sizeof(GraftHeader) == 32 && offsetof(GraftHeader, count) == 24);
 static_assert(sizeof(LeafChangeHeader) == 16 && offsetof(LeafChangeHeader, page_id) == 8);
 static_assert(offsetof(LeafChangeHeader, count) == 2 && offsetof(LeafChangeHeader, tree_id) == 4);
-static_assert(sizeof(PurgeEntry) == 4);
+static_assert(sizeof(PurgeEntry) == 4 && sizeof(SlotRun) == 4);
 static_assert(sizeof(StructureChangeHeader) == 48 && offsetof(StructureChangeHeader, left) == 8);
 static_assert(offsetof(StructureChangeHeader, above) == 24);
 static_assert(offsetof(StructureChangeHeader, cut) == 32);

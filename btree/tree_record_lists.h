@@ -1,5 +1,5 @@
-// Taking the lists inside of a tree's log records apart: runs of a patch, entries of a purge,
-// leaves of a graft (tree_record_format.h).
+// Taking the lists inside of a tree's log records apart: runs of a patch, entries of a purge, runs
+// of a burial, leaves of a graft (tree_record_format.h).
 //
 // The take_ functions bound everything; the for_each_ functions are for lists that
 // parse_tree_record() has let through. Thread-safety: pure functions.
@@ -83,6 +83,18 @@ void for_each_purged(ByteView list, Use&& use) {
     list.remove_prefix(sizeof entry);
     use(SlotIndex{entry.slot}, list.substr(0, entry.descriptor_len));
     list.remove_prefix(entry.descriptor_len);
+  }
+}
+
+/// Calls use(slot) for each slot of a burial.
+template <class Use>
+void for_each_buried(ByteView list, Use&& use) {
+  for (; !list.empty(); list.remove_prefix(sizeof(SlotRun))) {
+    SlotRun run;
+    std::memcpy(&run, list.data(), sizeof run);
+    for (SlotIndex slot = run.first; slot < SlotIndex{run.first} + run.count; ++slot) {
+      use(slot);
+    }
   }
 }
 

@@ -69,6 +69,9 @@ class Printer {
       slots();
     } else if (record_.kind == TreeRecordKind::purge) {
       slots();
+    } else if (record_.kind == TreeRecordKind::bury) {
+      add(" slots");
+      for_each_buried(record_.list, [&](SlotIndex slot) { add(" {}", slot); });
     } else if (record_.kind == TreeRecordKind::graft) {
       graft();
     } else if (!record_.right_image.empty()) {

@@ -8,6 +8,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "btree/burial.h"
 #include "btree/inner_node.h"
 #include "btree/leaf_node.h"
 #include "btree/node_image.h"
@@ -78,6 +79,7 @@ class PageRedo {
   [[nodiscard]] Fault fault_of_replace(ByteView value) const;
   [[nodiscard]] Fault fault_of_purge() const;
   [[nodiscard]] Fault fault_of_settling() const;
+  [[nodiscard]] Fault fault_of_burial() const;
   [[nodiscard]] Fault fault_of_left() const;
   [[nodiscard]] Fault fault_of_split_left() const;
   [[nodiscard]] Fault fault_of_merge_left() const;
@@ -90,6 +92,7 @@ class PageRedo {
   void apply_replace(LeafNode leaf) const noexcept;
   void apply_purge(LeafNode leaf) const noexcept;
   void apply_settling(LeafNode leaf) const noexcept;
+  void apply_burial(LeafNode leaf) const noexcept;
   void apply_left(MutableBytes image) const noexcept;
   void apply_parent(InnerNode parent) const noexcept;
   void apply_graft(InnerNode parent) const noexcept;
@@ -134,6 +137,7 @@ Fault PageRedo::fault() const {
   switch (record_.kind) {
     case TreeRecordKind::purge: return fault_of_purge();
     case TreeRecordKind::settle: return fault_of_settling();
+    case TreeRecordKind::bury: return fault_of_burial();
     case TreeRecordKind::split:
     case TreeRecordKind::merge: return fault_of_left();
     default: return fault_of_record_change();
@@ -154,6 +158,8 @@ void PageRedo::apply(MutableBytes image) const noexcept {
     apply_purge({image.data(), page_size_});
   } else if (record_.kind == TreeRecordKind::settle) {
     apply_settling({image.data(), page_size_});
+  } else if (record_.kind == TreeRecordKind::bury) {
+    apply_burial({image.data(), page_size_});
   } else if (record_.is_record_change()) {
     apply_record_change({image.data(), page_size_});
   } else {
@@ -341,6 +347,25 @@ void PageRedo::apply_settling(LeafNode leaf) const noexcept {
   std::size_t count = 0;
   for_each_purged(record_.list, [&](SlotIndex slot, ByteView) { slots[count++] = slot; });
   settle_records(leaf, std::span(slots).first(count), record_.settling, record_.epoch);
+}
+
+// Burials
+
+Fault PageRedo::fault_of_burial() const {
+  if (leaf_.bulk_epoch() == kNoEpoch) {
+    return "no bulk has changed it";
+  }
+  Fault fault;
+  for_each_buried(record_.list, [&](SlotIndex slot) {
+    if (!fault && (slot >= leaf_.count() || !can_be_buried(leaf_, slot))) {
+      fault = fmt::format("slot {} of {} cannot be deleted with others", slot, leaf_.count());
+    }
+  });
+  return fault;
+}
+
+void PageRedo::apply_burial(LeafNode leaf) const noexcept {
+  for_each_buried(record_.list, [&](SlotIndex slot) { bury_record(leaf, slot); });
 }
 
 // Changes of the structure

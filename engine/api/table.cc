@@ -169,4 +169,19 @@ Outcome Table::erase_in(Transaction* in, const Key& key) const {
                   [&](const engine::TableWrites& writes) { return writes.erase(key); });
 }
 
+ErasedRange Table::erase_range_in(Transaction* in, const Range& range) const {
+  ErasedRange erased;
+  erased.outcome = write_in(
+      in, *handle_,
+      [&](const engine::TableWrites& writes) {
+        erased = writes.erase_range(range);
+        return erased.outcome;
+      },
+      [&](engine::Bulk& bulk) {
+        erased = bulk.erase_range(handle_->table(), range);
+        return erased.outcome;
+      });
+  return erased;
+}
+
 }  // namespace palimpsest

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "palimpsest/error.h"
 
+#include "engine/rows/encoded_keys.h"
 #include "engine/rows/write_step.h"
 
 namespace palimpsest::engine {
@@ -25,9 +28,7 @@ Outcome Bulk::write(const TableState& table, FunctionRef<Outcome(const TableWrit
   if (Outcome own = tables_.make_own(by_, table, fate_); !own) {
     return own;
   }
-  if (const auto kept = kept_.find(&table); kept != kept_.end()) {
-    append_kept(table, kept->second);
-  }
+  append_kept_of(table);
   return call(table, write);
 }
 
@@ -117,6 +118,12 @@ void Bulk::append_kept() {
   }
 }
 
+void Bulk::append_kept_of(const TableState& table) {
+  if (const auto kept = kept_.find(&table); kept != kept_.end()) {
+    append_kept(table, kept->second);
+  }
+}
+
 void Bulk::append_kept(const TableState& table, AscendingRows& rows) {
   std::size_t done = 0;
   try {
@@ -160,6 +167,32 @@ void Bulk::append(const TableState& table, std::span<const btree::NewRecord> rec
   }
 }
 
+ErasedRange Bulk::erase_range(const TableState& table, const Range& range) {
+  ErasedRange erased;
+  if (erased.outcome = tables_.make_own(by_, table, fate_); !erased.outcome) {
+    return erased;
+  }
+  append_kept_of(table);
+  const TableDefinition& definition = *table.visible_to(&by_);
+  const EncodedRange encoded({*definition.format, *definition.rows}, range);
+  std::string next(encoded.keys().lower);
+  try {
+    do {
+      const std::string from = std::exchange(next, {});
+      erased.outcome = call(table, [&](const TableWrites& writes) {
+        return writes.erase_some({.lower = from, .upper = encoded.keys().upper}, erased.rows, next);
+      });
+    } while (erased.outcome && !next.empty());
+  } catch (...) {
+    is_broken_ = is_broken_ || erased.rows != 0;
+    throw;
+  }
+  if (!erased.outcome) {
+    is_broken_ = is_broken_ || std::exchange(erased.rows, 0) != 0;
+  }
+  return erased;
+}
+
 // What the call's own transaction has changed stays if it is done, and is undone if not: either is
 // the bulk's, for nobody else knows of these trees.
 Outcome Bulk::call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
@@ -178,7 +211,7 @@ Outcome Bulk::call(const TableState& table, FunctionRef<Outcome(const TableWrite
 void Bulk::require_whole() const {
   if (is_broken_) {
     throw Error(ErrorCode::failed,
-                "a bulk that has failed while it appended rows can only be rolled back");
+                "a bulk of which a call has failed half-way can only be rolled back");
   }
 }
 

@@ -14,8 +14,9 @@
 //
 // Rows that come in ascending order, beyond all that a table has, are kept until there are some
 // mebibytes of them, or the bulk reads or changes something else, and are then appended as leaves
-// of their own (ascending_rows.h). That is not undone by the log: a call with more rows than are
-// ever kept that fails half-way leaves a bulk that can only be rolled back.
+// of their own (ascending_rows.h). That is not undone by the log, nor are parts of a range that was
+// erased: a call with more rows than are ever kept, or with a range of many leaves, that fails
+// half-way leaves a bulk that can only be rolled back.
 //
 // Writers of these tables are in conflict until the bulk has ended; readers wait for nothing.
 // Latching: the bulk's owner latch, held across the call: it cannot end in the middle. A call
@@ -55,6 +56,8 @@ class Bulk {
   Outcome insert(const TableState& table, const Values& row);
   Outcome insert(const TableState& table, const EncodedRow& row);
   Outcome insert_many(const TableState& table, std::span<const EncodedRow> rows);
+  /// A part at a time. What one part has erased is not undone with the call.
+  ErasedRange erase_range(const TableState& table, const Range& range);
   /// Before the bulk reads: what it was given is in its trees.
   void append_kept();
 
@@ -82,6 +85,7 @@ class Bulk {
   void append(const TableState& table, std::span<const btree::NewRecord> records,
               std::size_t& done);
   void append_at_once(const TableState& table, std::span<const btree::NewRecord> records);
+  void append_kept_of(const TableState& table);
   void append_kept(const TableState& table, AscendingRows& rows);
   Outcome call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
   void require_whole() const;
@@ -91,7 +95,7 @@ class Bulk {
   txn::Transaction& by_;
   FatePtr fate_;
   std::map<const TableState*, AscendingRows> kept_;  ///< the catalog keeps the tables of a definer
-  bool is_broken_ = false;                           ///< rows of a call were appended half-way
+  bool is_broken_ = false;                           ///< a call was done half-way
 };
 
 }  // namespace palimpsest::engine

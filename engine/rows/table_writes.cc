@@ -6,6 +6,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "palimpsest/error.h"
@@ -164,6 +165,27 @@ Outcome TableWrites::erase(const Key& key) const {
     KeyMemory memory;
     return step.erase(step.key_space().whole(key, memory));
   });
+}
+
+ErasedRange TableWrites::erase_range(const Range& range) const {
+  ErasedRange erased;
+  erased.outcome = statement([&](const WriteStep& step) {
+    const EncodedRange encoded(step.key_space(), range);
+    std::string next(encoded.keys().lower);
+    Outcome outcome;
+    do {
+      const std::string from = std::exchange(next, {});
+      outcome = step.erase_some({.lower = from, .upper = encoded.keys().upper}, erased.rows, next);
+    } while (outcome && !next.empty());
+    return outcome;
+  });
+  erased.rows = erased.outcome ? erased.rows : 0;
+  return erased;
+}
+
+Outcome TableWrites::erase_some(const btree::KeyRange& range, std::uint64_t& rows,
+                                std::string& next) const {
+  return statement([&](const WriteStep& step) { return step.erase_some(range, rows, next); });
 }
 
 }  // namespace palimpsest::engine

@@ -34,6 +34,7 @@
 //   to insert, rewrite or erase a row that is not large, but for text of what is refused.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -80,6 +81,9 @@ class TableWrites {
   Outcome modify(const Key& key, EditRow edit) const;
   Outcome rewrite(const Key& key, RewriteRow rewrite) const;
   Outcome erase(const Key& key) const;
+  ErasedRange erase_range(const Range& range) const;
+  /// For a bulk: a part of a range, as WriteStep::erase_some().
+  Outcome erase_some(const btree::KeyRange& range, std::uint64_t& rows, std::string& next) const;
 
  private:
   template <class Work>

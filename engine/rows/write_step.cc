@@ -7,6 +7,8 @@
 
 #include "palimpsest/error.h"
 
+#include "btree/cursor.h"
+#include "btree/range_deletion.h"
 #include "engine/rows/refused.h"
 #include "engine/rows/row_messages.h"
 #include "engine/tables/column_value.h"
@@ -309,6 +311,48 @@ Outcome WriteStep::erase(ByteView key) const {
     }
   }
   return outcome_of(rows().remove(*by_, key, last_), key);
+}
+
+// Entries of indexes are found by the rows: these have to be looked at.
+Outcome WriteStep::erase_some(const btree::KeyRange& range, std::uint64_t& rows,
+                              std::string& next) const {
+  return by_->is_bulk() && !has_indexes() ? erase_leaves(range, rows, next)
+                                          : erase_one_by_one(range, rows, next);
+}
+
+Outcome WriteStep::erase_leaves(const btree::KeyRange& range, std::uint64_t& rows,
+                                std::string& next) const {
+  const auto stop = btree::delete_in_some_leaves(this->rows(), *by_, range, rows);
+  next = stop ? stop->key : std::string();
+  if (!stop || !stop->needs_removal) {
+    return Outcome();
+  }
+  Outcome outcome = erase(next);
+  rows += outcome ? 1U : 0U;
+  return outcome;
+}
+
+// A row that is gone by then was another's to erase.
+Outcome WriteStep::erase_one_by_one(const btree::KeyRange& range, std::uint64_t& rows,
+                                    std::string& next) const {
+  constexpr std::size_t kRowsAtATime = 1000;
+  const versioning::Viewer* const viewer = by_->versions != nullptr ? &by_->viewer : by_->newest();
+  btree::Cursor cursor(this->rows(), kRowsAtATime, viewer);
+  range.lower.empty() ? cursor.seek_first() : cursor.seek(range.lower);
+  const auto is_inside = [&] {
+    return cursor.valid() && (!range.upper || cursor.key() < *range.upper);
+  };
+  std::uint64_t erased = 0;
+  for (std::size_t count = 0; count < kRowsAtATime && is_inside(); ++count, cursor.next()) {
+    Outcome outcome = erase(cursor.key());
+    if (!outcome && outcome.kind() != OutcomeKind::absent) {
+      return outcome;
+    }
+    erased += outcome ? 1U : 0U;
+  }
+  next = is_inside() ? cursor.key() : ByteView();
+  rows += erased;
+  return Outcome();
 }
 
 }  // namespace palimpsest::engine

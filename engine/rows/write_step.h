@@ -3,6 +3,7 @@
 // Failure and order: table_writes.h. Thread-safety: belongs to one statement.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "btree/btree.h"
+#include "btree/leaf_walk.h"
 #include "btree/write_context.h"
 #include "engine/definitions/table_state.h"
 #include "engine/rows/encoded_keys.h"
@@ -67,6 +69,10 @@ class WriteStep {
   [[nodiscard]] Outcome modify(ByteView key, EditRow edit) const;
   [[nodiscard]] Outcome rewrite(ByteView key, RewriteRow rewrite) const;
   [[nodiscard]] Outcome erase(ByteView key) const;
+  /// Erases some rows of the range, from its lower end on, and counts them in `rows`. Where it goes
+  /// on is in `next`; empty: that was all. A bulk counts what is erased also if this throws.
+  [[nodiscard]] Outcome erase_some(const btree::KeyRange& range, std::uint64_t& rows,
+                                   std::string& next) const;
 
  private:
   [[nodiscard]] btree::BTree& rows() const noexcept { return *definition_->rows; }
@@ -85,6 +91,10 @@ class WriteStep {
   [[nodiscard]] Outcome replace(ByteView key, ByteView before, ByteView after) const;
   [[nodiscard]] Outcome replace(ByteView key, ByteView before, NewRow& after) const;
   [[nodiscard]] Outcome store(ByteView key, ByteView row) const;
+  [[nodiscard]] Outcome erase_leaves(const btree::KeyRange& range, std::uint64_t& rows,
+                                     std::string& next) const;
+  [[nodiscard]] Outcome erase_one_by_one(const btree::KeyRange& range, std::uint64_t& rows,
+                                         std::string& next) const;
 
   const btree::WriteContext* by_;
   const TableDefinition* definition_;

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kTable = "records";
 constexpr std::uint64_t kRowsOfTransaction = 1000;
 
-enum class Means : std::uint8_t { bulk = 1, cursor, transactions };
+enum class Means : std::uint8_t { bulk = 1, keys, transactions };
 
 Table open_table(Database& database) {
   const auto found = database.find_table(kTable);
@@ -60,8 +60,8 @@ class PalimpsestRange final : public RangeEngine {
       return;
     }
     Transaction bulk = database_.begin({.bulk = true});
-    if (means_ == Means::cursor) {
-      erase_by_cursor(bulk, end);
+    if (means_ == Means::keys) {
+      erase_by_key(bulk, end);
     } else {
       erase(bulk, 0, end);
     }
@@ -105,9 +105,9 @@ class PalimpsestRange final : public RangeEngine {
 
   std::string description() const override {
     switch (means_) {
-      case Means::bulk: return "one bulk; erased by key";
-      case Means::cursor: return "one bulk; erased as a cursor finds them";
-      case Means::transactions: return "regular transactions of 1000 rows; erased by key";
+      case Means::bulk: return "one bulk; erase_range";
+      case Means::keys: return "one bulk; erased by key";
+      case Means::transactions: return "regular transactions of 1000 rows; erase_range";
     }
     return "unknown";
   }
@@ -126,17 +126,19 @@ class PalimpsestRange final : public RangeEngine {
     }
   }
 
+  /// Rows [first, end).
   void erase(Transaction& in, std::uint64_t first, std::uint64_t end) const {
-    for (std::uint64_t number = first; number < end; ++number) {
-      table_.erase(in, {static_cast<std::int64_t>(number)}).require();
-    }
+    const std::array from{Value(static_cast<std::int64_t>(first))};
+    const std::array to{Value(static_cast<std::int64_t>(end))};
+    table_
+        .erase_range(in, Range::between(std::span<const Value>(from), std::span<const Value>(to),
+                                        Range::Bound::inclusive, Range::Bound::exclusive))
+        .require();
   }
 
-  void erase_by_cursor(Transaction& in, std::uint64_t end) const {
-    const std::array bound{Value(static_cast<std::int64_t>(end))};
-    const Range range = Range::up_to(std::span<const Value>(bound), Range::Bound::exclusive);
-    for (Cursor cursor = table_.cursor(in, range, end); cursor.valid(); cursor.next()) {
-      table_.erase(in, Key::encoded(cursor.row().key_bytes())).require();
+  void erase_by_key(Transaction& in, std::uint64_t end) const {
+    for (std::uint64_t number = 0; number < end; ++number) {
+      table_.erase(in, {static_cast<std::int64_t>(number)}).require();
     }
   }
 
@@ -159,8 +161,8 @@ RangeEngineEntry palimpsest_bulk() {
   return entry("palimpsest_bulk", Means::bulk);
 }
 
-RangeEngineEntry palimpsest_cursor() {
-  return entry("palimpsest_cursor", Means::cursor);
+RangeEngineEntry palimpsest_keys() {
+  return entry("palimpsest_keys", Means::keys);
 }
 
 RangeEngineEntry palimpsest_transactions() {

@@ -5,10 +5,10 @@
 
 namespace palimpsest::experiments::bulk {
 
-/// One bulk; rows are erased by their keys.
+/// One bulk; a range of rows is erased by one call.
 [[nodiscard]] RangeEngineEntry palimpsest_bulk();
-/// One bulk; a cursor finds the rows that are erased.
-[[nodiscard]] RangeEngineEntry palimpsest_cursor();
+/// One bulk; rows are erased by their keys.
+[[nodiscard]] RangeEngineEntry palimpsest_keys();
 /// Regular transactions of 1000 rows.
 [[nodiscard]] RangeEngineEntry palimpsest_transactions();
 

@@ -3,7 +3,7 @@
 namespace palimpsest::experiments::bulk {
 
 std::vector<RangeEngineEntry> known_range_engines() {
-  return {palimpsest_bulk(), palimpsest_cursor(), palimpsest_transactions()};
+  return {palimpsest_bulk(), palimpsest_keys(), palimpsest_transactions()};
 }
 
 }  // namespace palimpsest::experiments::bulk

@@ -65,4 +65,16 @@ class [[nodiscard]] Outcome {
   std::shared_ptr<const Place> place_;
 };
 
+/// What came of erasing a range of rows: all of them, or a conflict and none.
+struct [[nodiscard]] ErasedRange {
+  Outcome outcome{};
+  std::uint64_t rows = 0;  ///< that were erased
+
+  /// How many; throws as Outcome::require() unless it is done.
+  std::uint64_t require() const {
+    outcome.require();
+    return rows;
+  }
+};
+
 }  // namespace palimpsest

@@ -20,22 +20,20 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "palimpsest/cursor.h"
-#include "palimpsest/function_ref.h"
 #include "palimpsest/index.h"
 #include "palimpsest/key.h"
 #include "palimpsest/outcome.h"
 #include "palimpsest/row.h"
+#include "palimpsest/row_functions.h"
 #include "palimpsest/schema.h"
 #include "palimpsest/transaction.h"
 
@@ -82,24 +80,6 @@ class Changes {
 };
 
 enum class Direction : unsigned char { forward = 1, backward };
-
-using ReadRow = FunctionRef<void(const RowView& row)>;
-/// Rows by the number of their key; returns nothing.
-using ReadRows = FunctionRef<void(std::size_t key, const RowView& row)>;
-/// Returns whether to go on.
-using VisitRow = FunctionRef<bool(const RowView& row)>;
-using EditRow = FunctionRef<void(RowEditor& row)>;
-/// Returns the bytes that the row is to have, RowView::bytes(), as a view that is valid until the
-/// call of the table returns: so not a std::string of its own.
-class RewriteRow : public FunctionRef<std::string_view(const RowView& row)> {
- public:
-  template <class Callable>
-    requires(!std::is_base_of_v<FunctionRef, std::remove_cvref_t<Callable>> &&
-             std::is_invocable_r_v<std::string_view, Callable&, const RowView&> &&
-             !std::is_same_v<std::invoke_result_t<Callable&, const RowView&>, std::string>)
-  // NOLINTNEXTLINE(google-explicit-constructor): as FunctionRef
-  RewriteRow(Callable&& rewrite) noexcept : FunctionRef(rewrite) {}
-};
 
 template <class Struct>
 class TableOf;
@@ -213,6 +193,12 @@ class Table {
   /// Done, absent or conflict.
   Outcome erase(const Key& key) const { return erase_in(nullptr, key); }
   Outcome erase(Transaction& in, const Key& key) const { return erase_in(&in, key); }
+  /// Erases the rows of a range, as the transaction sees it: all, or none if one is in conflict. A
+  /// bulk transaction does so a page at a time; one that throws half-way can only be rolled back.
+  ErasedRange erase_range(const Range& range) const { return erase_range_in(nullptr, range); }
+  ErasedRange erase_range(Transaction& in, const Range& range) const {
+    return erase_range_in(&in, range);
+  }
 
  private:
   friend class Place;
@@ -237,6 +223,7 @@ class Table {
   Outcome modify_in(Transaction* in, const Key& key, EditRow edit) const;
   Outcome rewrite_in(Transaction* in, const Key& key, RewriteRow rewrite) const;
   Outcome erase_in(Transaction* in, const Key& key) const;
+  ErasedRange erase_range_in(Transaction* in, const Range& range) const;
 
   std::shared_ptr<const detail::TableHandle> handle_;
 };

@@ -371,7 +371,6 @@ TEST(TreeRecordFaults, AreNamed) {
   TreeRecord record;
   EXPECT_EQ(parse_tree_record({}, kPageSize, record), "it is empty");
   EXPECT_EQ(reason(insert, 0, 0), "kind 0 is unknown");
-  EXPECT_EQ(reason(insert, 0, 15), "kind 15 is unknown");
   EXPECT_THAT(reason(insert, 0, kind_byte(TreeRecordKind::insert, kCompensation)),
               HasSubstr("flags"));
   EXPECT_THAT(reason(mark, 0, kind_byte(TreeRecordKind::mark, kHasFlags | 0x80)),
@@ -396,7 +395,23 @@ TEST(TreeRecordFaults, AreNamed) {
   EXPECT_THAT(reason(replace, kBody + 2, 9), HasSubstr("cut off"));
   EXPECT_THAT(reason(purge, offsetof(LeafChangeHeader, count), 3), HasSubstr("3 are announced"));
   EXPECT_THAT(reason(purge, sizeof(LeafChangeHeader), 1), HasSubstr("slot 1 behind slot 1"));
-  EXPECT_THAT(printed(Payload(3, std::byte{15})), HasSubstr("no record of a tree: kind 15"));
+  const Payload burial = [] {
+    const PageMemory page(kPageSize);
+    page.leaf().init(kPage, kTree, {}, std::nullopt);
+    const std::array<SlotRun, 2> runs{{{.first = 1, .count = 2}, {.first = 5, .count = 1}}};
+    return encoded(LoggedBurial{page.leaf(), runs});
+  }();
+  constexpr std::size_t kRuns = sizeof(LeafChangeHeader);
+  EXPECT_THAT(reason(burial, offsetof(LeafChangeHeader, count), 0), HasSubstr("nothing is buried"));
+  EXPECT_THAT(reason(burial, offsetof(LeafChangeHeader, count), 1), HasSubstr("1 are announced"));
+  EXPECT_THAT(reason(burial, offsetof(LeafChangeHeader, settling), 1), HasSubstr("settling 1"));
+  EXPECT_THAT(reason(burial, kRuns + 2, 0), HasSubstr("0 slots from slot 1"));
+  EXPECT_THAT(reason(burial, kRuns + 2, 5), HasSubstr("1 slots from slot 5 behind slot 5"));
+  EXPECT_THAT(reason(burial, kRuns + 7, 0xFF), HasSubstr("slots from slot 5"));
+  EXPECT_THAT(printed(burial), HasSubstr("bury tree 7 page 12 changed slots 1 2 5"));
+  EXPECT_THAT(reason(Payload(burial.begin(), burial.end() - 1), 0, kind_byte(TreeRecordKind::bury)),
+              HasSubstr("cut off"));
+  EXPECT_THAT(printed(Payload(3, std::byte{0})), HasSubstr("no record of a tree: kind 0"));
 }
 
 }  // namespace

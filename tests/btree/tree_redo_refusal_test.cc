@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,22 @@ TEST_F(RedoRefuses, WhatDoesNotSuitThePage) {
   const std::vector<SlotIndex> slots{1};
   EXPECT_THAT(reason(encoded(LoggedPurge{page_.leaf(), slots})),
               HasSubstr("slot 1 of 3 is no ghost"));
+}
+
+TEST_F(RedoRefuses, RecordsThatCannotBeDeletedTogether) {
+  const auto reason_of = [&](std::uint16_t first, std::uint16_t count) {
+    const std::array<SlotRun, 1> runs{{{.first = first, .count = count}}};
+    return reason(encoded(LoggedBurial{page_.leaf(), runs}));
+  };
+  EXPECT_THAT(reason_of(0, 1), HasSubstr("no bulk has changed it"));
+  page_.leaf().set_bulk_epoch(BulkEpoch{4});
+  EXPECT_THAT(reason_of(1, 3), HasSubstr("slot 3 of 3 cannot be deleted"));
+  page_.leaf().set_flags(1, kGhost);
+  EXPECT_THAT(reason_of(0, 3), HasSubstr("slot 1 of 3 cannot be deleted"));
+  page_.leaf().set_flags(1, kShadowed);
+  EXPECT_THAT(reason_of(0, 3), HasSubstr("slot 1 of 3 cannot be deleted"));
+  page_.leaf().set_flags(1, kCreated);
+  EXPECT_EQ(reason_of(0, 3), "applied");
 }
 
 TEST_F(RedoRefuses, WhatDoesNotFit) {

@@ -399,6 +399,10 @@ std::vector<Sample> samples() {
   add(encoded(LoggedMark{place(2, "key2"), kPlainRecord}));
   const std::vector<SlotIndex> ghosts{3, 5};
   add(encoded(LoggedPurge{leaf, ghosts}));
+  leaf.set_bulk_epoch(BulkEpoch{1});
+  const std::array<SlotRun, 2> runs{{{.first = 0, .count = 3}, {.first = 6, .count = 1}}};
+  add(encoded(LoggedBurial{leaf, runs}));
+  leaf.set_bulk_epoch(kNoEpoch);
   add(encoded(LoggedFormatRoot{kTree, kLeft}));
   add(inverse(encoded(LoggedInsert{place(0, "key4"), {"the value"}}), kPageSize, kLeft, 4));
   for (const std::uint32_t level : {0U, 1U}) {

@@ -106,6 +106,7 @@ TEST_F(ApiGuide, Writing) {
   accounts.upsert(transaction, {9, "Eve", Decimal::of(1, 2), 0, {}}).require();
   accounts.update(transaction, {9}, {{"owner", "Eva"}, {"visits", 3}}).require();
   accounts.erase(transaction, {9}).require();
+  accounts.erase_range(transaction, Range::from({100})).require();
   const Outcome outcome = accounts.insert(transaction, {7, "Mallory", Decimal(), 0, {}});
   if (outcome.kind() == OutcomeKind::exists) {
     std::cout << outcome.text() << '\n';  // table "account": key (7) exists

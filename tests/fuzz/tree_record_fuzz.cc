@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -163,6 +164,7 @@ std::string make_key(Choices& choices) {
 
 void fill_leaf(LeafNode leaf, Choices& choices) {
   leaf.init(kLeft, kTree, {}, std::nullopt);
+  leaf.set_bulk_epoch(BulkEpoch{choices.byte() % 2U});
   for (std::uint32_t left = 1 + choices.byte() % 40; left > 0; --left) {
     const std::string key = make_key(choices);
     const std::string value(choices.below(160), static_cast<char>(choices.byte()));
@@ -197,7 +199,7 @@ Payload leaf_change(const LeafView& leaf, Choices& choices) {
   leaf.copy_key(slot, key);
   const RecordPlace at{kTree, kLeft, slot, key.view()};
   const RecordState before{leaf.value(slot), leaf.flags(slot)};
-  switch (choices.byte() % 4) {
+  switch (choices.byte() % 5) {
     case 0: {
       const std::string fresh = make_key(choices);
       const std::string value(choices.below(300), 'v');
@@ -212,6 +214,10 @@ Payload leaf_change(const LeafView& leaf, Choices& choices) {
       return encoded(LoggedUpdate{at, before, {value, kPlainRecord}});
     }
     case 2: return encoded(LoggedMark{at, before.flags});
+    case 3: {
+      const std::array runs{SlotRun{.first = static_cast<std::uint16_t>(slot), .count = 1}};
+      return encoded(LoggedBurial{leaf, runs});
+    }
     default: break;
   }
   std::vector<SlotIndex> ghosts;

@@ -4,7 +4,7 @@ import dataclasses
 MIB = 1 << 20
 OFF, SNAPSHOT, ONE_TRANSACTION, BULK = "off", "snapshot", "snapshot, one a table", "bulk"
 NOTHING, TRANSACTIONS, BULKS = "nothing else", "transactions", "bulks"
-OURS = ("palimpsest_bulk", "palimpsest_cursor", "palimpsest_transactions")
+OURS = ("palimpsest_bulk", "palimpsest_keys", "palimpsest_transactions")
 PEERS = ("rocksdb", "wiredtiger", "lmdb")
 ENGINES = OURS + PEERS
 TITLES = {"load": "TPC-H's tables into an empty database",

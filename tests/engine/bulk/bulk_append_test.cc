@@ -62,13 +62,6 @@ class BulkAppend : public BulkRows {
     options.log_bytes_max = 200 * wal::kSegmentBytesMin;
     return options;
   }
-  /// A table without an index, so that all of a row lies in one tree.
-  void make_plain() {
-    const auto by = database_->begin(txn::Durability::synchronous, Isolation::read_committed);
-    EXPECT_TRUE(database_->tables().create_table(*by, people("plain")));
-    by->commit();
-    use("plain");
-  }
 
   [[nodiscard]] Outcome add(InBulk& bulk, int id, int variant = 0,
                             const std::string& body = kBody) {

@@ -89,6 +89,13 @@ class BulkRows : public ::testing::Test {
     table_name_ = name;
     table_ = database_->tables().find(name, nullptr);
   }
+  /// A table without an index, so that all of a row lies in one tree.
+  void make_plain() {
+    const auto by = database_->begin(txn::Durability::synchronous, txn::Isolation::read_committed);
+    EXPECT_TRUE(database_->tables().create_table(*by, people("plain")));
+    by->commit();
+    use("plain");
+  }
   [[nodiscard]] const TableState& table() const { return *table_; }
   [[nodiscard]] txn::TransactionPtr begin(txn::Isolation isolation = txn::Isolation::snapshot) {
     return database_->begin(txn::Durability::asynchronous, isolation);
@@ -117,6 +124,12 @@ class BulkRows : public ::testing::Test {
   }
   [[nodiscard]] Outcome erase(auto& by, int id) {
     return write(by, [&](const TableWrites& writes) { return writes.erase({id}); });
+  }
+  [[nodiscard]] ErasedRange erase_range(InBulk& bulk, const Range& range) {
+    return bulk.bulk->erase_range(table(), range);
+  }
+  [[nodiscard]] ErasedRange erase_range(txn::Transaction& by, const Range& range) {
+    return TableWrites(by, table()).erase_range(range);
   }
   [[nodiscard]] Outcome write(InBulk& bulk, FunctionRef<Outcome(const TableWrites&)> write) {
     return bulk.write(table(), write);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,9 +33,15 @@ DatabaseOptions model_options() {
   return options;
 }
 
-class BulkModel : public BulkRows {
+/// Of a table with an index, or of one without, whose rows lie in one tree.
+class BulkModel : public BulkRows, public ::testing::WithParamInterface<bool> {
  protected:
-  BulkModel() : BulkRows(model_options()), random_(palimpsest::test::seed()) {}
+  BulkModel() : BulkRows(model_options()), random_(palimpsest::test::seed()) {
+    if (!has_index()) {
+      make_plain();
+    }
+  }
+  [[nodiscard]] static bool has_index() { return GetParam(); }
 
   [[nodiscard]] int any(int below) {
     return static_cast<int>(random_() % static_cast<std::uint64_t>(below));
@@ -81,6 +88,26 @@ class BulkModel : public BulkRows {
     return true;
   }
 
+  /// The same of a range of rows.
+  template <class By>
+  [[nodiscard]] bool change_range(By& by, Rows& rows) {
+    const int lower = any(kIds);
+    const int upper = lower + any(one_in(4) ? kIds : 10);
+    const ErasedRange erased = erase_range(by, Range::between({lower}, {upper}));
+    if (erased.outcome.is_conflict()) {
+      EXPECT_EQ(erased.rows, 0U);
+      return false;
+    }
+    const auto gone = std::pair(rows.lower_bound(lower), rows.upper_bound(upper));
+    EXPECT_EQ(erased.rows, static_cast<std::uint64_t>(std::distance(gone.first, gone.second)));
+    rows.erase(gone.first, gone.second);
+    return true;
+  }
+  template <class By>
+  [[nodiscard]] bool change_some(By& by, Rows& rows) {
+    return one_in(20) ? change_range(by, rows) : change(by, rows);
+  }
+
   void begin_bulk() {
     bulk_.emplace(*database_, one_in(2) ? Isolation::snapshot : Isolation::read_committed);
     bulk_rows_ = now_;
@@ -88,7 +115,7 @@ class BulkModel : public BulkRows {
   }
   void change_in_bulk() {
     try {
-      has_table_ = change(*bulk_, bulk_rows_);
+      has_table_ = change_some(*bulk_, bulk_rows_);
       EXPECT_TRUE(has_table_) << "nobody else writes";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::gate_timeout) << error.what();
@@ -116,7 +143,7 @@ class BulkModel : public BulkRows {
     const auto by = begin(one_in(2) ? Isolation::snapshot : Isolation::read_committed);
     Rows rows = now_;
     for (int changes = 1 + any(4); changes > 0; --changes) {
-      if (!change(*by, rows)) {
+      if (!change_some(*by, rows)) {
         EXPECT_TRUE(bulk_ || !readers_.empty()) << "nobody is in the way";
         by->rollback();
         return;
@@ -141,9 +168,11 @@ class BulkModel : public BulkRows {
       ASSERT_EQ(row.has_value(), found != rows.end()) << id;
       if (row) {
         EXPECT_EQ(*row, found->second);
-        EXPECT_EQ(id_of(by, row->name), id);
       }
-      EXPECT_EQ(id_of(by, name_of(id, 1000)), std::nullopt);
+      if (has_index()) {
+        EXPECT_EQ(row ? id_of(by, row->name) : id, id);
+        EXPECT_EQ(id_of(by, name_of(id, 1000)), std::nullopt);
+      }
     }
   }
   void look_at_all() {
@@ -214,7 +243,7 @@ class BulkModel : public BulkRows {
   std::uint64_t spaced_ = 0;
 };
 
-TEST_F(BulkModel, EverybodySeesWhatHeShould) {
+TEST_P(BulkModel, EverybodySeesWhatHeShould) {
   for (palimpsest::test::Rounds rounds(4000, 2); rounds.next() && !HasFailure();) {
     step();
   }
@@ -228,6 +257,10 @@ TEST_F(BulkModel, EverybodySeesWhatHeShould) {
   database_->transactions().free_due();
   EXPECT_TRUE(sound(*database_));
 }
+
+INSTANTIATE_TEST_SUITE_P(Tables, BulkModel, ::testing::Bool(), [](const auto& test) {
+  return test.param ? "WithAnIndex" : "WithoutIndexes";
+});
 
 }  // namespace
 }  // namespace palimpsest::engine::test

@@ -176,6 +176,47 @@ TEST_F(TableWritesTest, OpenTransactionsAreInConflict) {
   EXPECT_EQ(table_.rows().size(), 4U);
 }
 
+TEST_F(TableWritesTest, ARangeIsErasedWholeOrNotAtAll) {
+  const auto transaction = table_.begin();
+  const TableWrites writes = table_.in(transaction);
+  {
+    const auto other = table_.begin();
+    ASSERT_TRUE(table_.in(other).update({3}, {{"age", 50}}));
+    const ErasedRange refused = writes.erase_range(Range::all());
+    EXPECT_TRUE(refused.outcome.is_conflict());
+    EXPECT_EQ(refused.outcome.place().key, "(3)");
+    EXPECT_EQ(refused.rows, 0U);
+    EXPECT_EQ(error_of([&] { return refused.require(); }), ErrorCode::conflict);
+    EXPECT_EQ(writes.erase_range(Range::up_to({2})).require(), 2U);
+    EXPECT_EQ(text(3).substr(0, 3), "(3,");
+    other->rollback();
+  }
+  EXPECT_EQ(writes.erase_range(Range::all()).require(), 1U);
+  EXPECT_EQ(writes.erase_range(Range::all()).require(), 0U);
+  transaction->rollback();
+  EXPECT_TRUE(is_as_before());
+}
+
+// More than are looked at together.
+TEST_F(TableWritesTest, ARangeOfManyRowsIsErased) {
+  table_.committed([](auto writes) {
+    for (int id = 10; id < 3'000; ++id) {
+      const std::string name = "name " + std::to_string(id);
+      writes.insert({id, std::string_view(name), "Rome", 1, kNoNote}).require();
+    }
+    return Outcome();
+  });
+  const auto before =
+      table_.database().begin(txn::Durability::asynchronous, txn::Isolation::snapshot);
+  table_.committed([](auto writes) { return writes.insert({5'000, "Zoe", "Rome", 1, kNoNote}); });
+  EXPECT_TRUE(table_.in(before).erase_range(Range::from({4'000})).rows == 0U)
+      << "it does not see that row";
+  EXPECT_EQ(table_.in(before).erase_range(Range::from({10})).require(), 2'990U);
+  before->commit();
+  EXPECT_EQ(table_.rows().size(), 4U);
+  EXPECT_TRUE(agree());
+}
+
 TEST_F(TableWritesTest, RowsThatDoNotFitAreRefused) {
   const auto transaction = table_.begin();
   const TableWrites writes = table_.in(transaction);
