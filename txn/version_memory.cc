@@ -9,6 +9,7 @@
 
 #include "palimpsest/error.h"
 
+#include "base/sync_point.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::txn {
@@ -43,6 +44,7 @@ void VersionMemory::require_room(const versioning::VersionBuffer& asking) {
     has_room = lock.owns_lock() ? make_room() : !is_full();
     is_done = lock.owns_lock() || has_room;
   }
+  PALIMPSEST_SYNC_POINT("txn.room.made");
   if (!has_room) {
     throw Error(ErrorCode::version_budget_exceeded,
                 fmt::format("{} transactions that have not ended have changed more than {} bytes "

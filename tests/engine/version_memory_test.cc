@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/sync_point.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/error_of.h"
 
@@ -155,6 +156,38 @@ TEST_F(VersionMemory, WhoWasCancelledNeverCommitsAWrite) {
 }
 
 // Rows come and go beside a reader that looks on: neither memory nor the tree grows.
+#ifdef PALIMPSEST_SYNC_POINTS
+
+TEST_F(VersionMemory, WhoHasMadeRoomGoesOnWhenOthersTakeIt) {
+  constexpr int kTheirs = kRecords / 2;
+  txn::TransactionPtr other;
+  int taken = 0;
+  const SyncHook made("txn.room.made", [&] {
+    if (other != nullptr) {
+      return;  // who takes it may have made some, too
+    }
+    other = begin();
+    for (; in_use() < kBudget && taken < kTheirs; ++taken) {
+      EXPECT_TRUE(is_done(other->update(*tree_, key_of(kTheirs + taken), std::string(200, 'o'))));
+    }
+  });
+  const auto old = begin(SnapshotUse::reads);  // is cancelled
+  for (int round = 1; other == nullptr; ++round) {
+    ASSERT_LT(round, 1000) << "it is never full";
+    const auto transaction = begin();
+    for (int i = 0; i < 100; ++i) {  // new keys: a version each that the old reader needs
+      ASSERT_FALSE(transaction->insert(*tree_, key_of(kRecords * round + i), "x").conflict);
+    }
+    transaction->commit();
+    database_->checkpointer().run();
+  }
+  EXPECT_LT(taken, kTheirs) << "there was more room than one can take";
+  EXPECT_GT(taken, 0);
+  other->rollback();
+}
+
+#endif
+
 TEST_F(VersionMemory, AQueueBesideAnOldReaderStaysFlat) {
   const auto old = begin(SnapshotUse::reads);
   ASSERT_EQ(read(old, 0), std::string(200, 'v'));
