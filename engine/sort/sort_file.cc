@@ -98,6 +98,14 @@ void SortFile::make() {
                           kSuffix, prefix_, kNumberMax, kSuffix));
 }
 
+/// What was to be removed, and was not, once more: else when the database is opened.
+void SortFile::remove_or_leave(const std::string& name) noexcept {
+  try {
+    device_.remove(name);
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): it is empty
+  }
+}
+
 /// False if there is one of that name.
 bool SortFile::make_as(const std::string& name) {
   try {
@@ -110,8 +118,9 @@ bool SortFile::make_as(const std::string& name) {
   }
   try {
     device_.remove(name);
-  } catch (...) {
+  } catch (const Error&) {
     file_.reset();
+    remove_or_leave(name);
     throw;
   }
   check(file_->alignment_bytes() <= kSortAlignmentBytes, "blocks of a sort suit the device");

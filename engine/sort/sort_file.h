@@ -45,6 +45,7 @@ class SortFile {
  private:
   void make();
   [[nodiscard]] bool make_as(const std::string& name);
+  void remove_or_leave(const std::string& name) noexcept;
 
   io::Device& device_;
   const std::string prefix_;

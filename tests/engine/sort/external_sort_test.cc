@@ -1,4 +1,5 @@
-// Sorts beside std::stable_sort: what fits into memory, what does not, and what takes many passes.
+// Sorts beside a stable one of the library: what fits into memory, what does not, and what takes
+// many passes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

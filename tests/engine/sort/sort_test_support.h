@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,12 +20,17 @@ namespace palimpsest::engine::test {
 using Record = std::pair<std::string, std::string>;
 using Records = std::vector<Record>;
 
-/// In the order of keys, equal ones as they are.
-inline Records sorted(Records records) {
-  std::stable_sort(records.begin(), records.end(), [](const Record& left, const Record& right) {
-    return left.first < right.first;
-  });
-  return records;
+/// In the order of keys, equal ones as they are: a stable sort.
+inline Records sorted(const Records& records) {
+  std::multimap<std::string_view, const Record*> ordered;
+  for (const Record& record : records) {
+    ordered.emplace(record.first, &record);
+  }
+  Records all;
+  for (const auto& [key, record] : ordered) {
+    all.push_back(*record);
+  }
+  return all;
 }
 
 /// All that the sort gives out from now on.
