@@ -26,7 +26,7 @@ struct Piece {
   std::size_t bytes;
 };
 
-[[maybe_unused]] void* allocate(std::size_t bytes, std::size_t alignment) {
+void* allocate(std::size_t bytes, std::size_t alignment) {
   const std::size_t before = std::max(alignment, sizeof(Piece));
   void* begin = nullptr;
   if (posix_memalign(&begin, before, before + bytes) != 0) {
@@ -41,7 +41,7 @@ struct Piece {
   return memory;
 }
 
-[[maybe_unused]] void release(void* memory) noexcept {
+void release(void* memory) noexcept {
   if (memory != nullptr) {
     const Piece piece = *reinterpret_cast<Piece*>(static_cast<std::byte*>(memory) - sizeof(Piece));
     in_use.fetch_sub(piece.bytes);
@@ -51,7 +51,6 @@ struct Piece {
 
 }  // namespace
 
-#ifndef PALIMPSEST_TSAN
 void* operator new(std::size_t bytes) {
   return allocate(bytes, alignof(std::max_align_t));
 }
@@ -110,4 +109,3 @@ TEST(SortMemory, IsWhatWasGiven) {
 
 }  // namespace
 }  // namespace palimpsest::engine
-#endif
