@@ -16,6 +16,7 @@
 #include "engine/recovery/analysis.h"
 #include "engine/recovery/redo.h"
 #include "engine/recovery/undo_losers.h"
+#include "engine/sort/sort_file.h"
 #include "engine/version_share.h"
 #include "wal/log_reader.h"
 #include "wal/transaction_record.h"
@@ -81,6 +82,7 @@ std::unique_ptr<Database> Database::open(io::Device& pages, io::Device& log,
                                          const DatabaseOptions& options) {
   std::unique_ptr<Database> database(new Database(pages, log, options));
   database->open_files();
+  remove_sort_files(pages);  // nobody else has the page file open
   database->start();
   database->opened_ = true;
   return database;
@@ -197,6 +199,17 @@ std::uint64_t Database::replay_bytes_max() const {
   return std::clamp<std::uint64_t>(seconds * kRedoBytesPerSecond,
                                    2 * store_->segments().segment_bytes(),
                                    log_->capacity_bytes() / 2);
+}
+
+SortSpace Database::sort_space() const {
+  constexpr std::uint64_t kShareOfMemory = 8;
+  constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20U;
+  constexpr std::uint64_t kBytesMax = std::uint64_t{256} << 20U;
+  const std::uint64_t share =
+      std::clamp(options_.memory_bytes / kShareOfMemory, kBytesMin, kBytesMax);
+  return {.device = page_device_,
+          .memory_bytes = options_.sort_bytes != 0 ? options_.sort_bytes : share,
+          .threads = options_.background_threads ? 1U : 0U};
 }
 
 // Opening
@@ -341,7 +354,7 @@ void Database::make_definitions() {
   bulk_ledger_->open();
   bulk_sweep_.emplace(*catalog_, *transactions_, *epochs_, *bulk_ledger_);
   table_catalog_.emplace(*catalog_, *transactions_, *tree_store_,
-                         TableCatalog::Bulks{*epochs_, *bulk_ledger_, *bulk_sweep_},
+                         TableCatalog::Bulks{*epochs_, *bulk_ledger_, *bulk_sweep_}, sort_space(),
                          options_.definition_patience);
   table_catalog_->open();
   start_background();

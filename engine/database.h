@@ -1,7 +1,8 @@
 // A database in a directory: opens it, recovering what a crash left behind, and keeps together what
 // all the other folders are for.
 //
-// Files: the page file (page_file.h) and the log's (log_store.h), in one directory or two.
+// Files: the page file (page_file.h) and the log's (log_store.h), in one directory or two; those of
+//   sorts (sort/sort_file.h) beside the pages, removed when it is opened if somebody has left any.
 // Opening: torn pages are restored; the log's end is found; unless everything was closed cleanly,
 //   the log is analysed and replayed (recovery/); a new incarnation of the log begins; what losers
 //   left is undone through it; pages that winners gave up are freed; a checkpoint ends it. A crash
@@ -59,6 +60,9 @@ struct DatabaseOptions {
   std::uint64_t memory_bytes = std::uint64_t{256} << 20U;
   /// For versions, of that; 0: a sixteenth.
   std::uint64_t version_bytes_max = 0;
+  /// For sorting the entries of an index that is made, beside that, while it is; 0: an eighth of
+  /// it, between 1 MiB and 256 MiB.
+  std::uint64_t sort_bytes = 0;
   /// Of a new database; one that exists keeps its own.
   buffer::PageFileOptions pages;
   /// Make the database if there is none.
@@ -160,6 +164,7 @@ class Database {
   [[nodiscard]] txn::TransactionOptions transaction_options() const;
   [[nodiscard]] std::uint64_t pool_bytes() const;
   [[nodiscard]] std::uint64_t replay_bytes_max() const;
+  [[nodiscard]] SortSpace sort_space() const;
 
   io::Device& page_device_;
   io::Device& log_device_;

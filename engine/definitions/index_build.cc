@@ -1,73 +1,146 @@
 #include "engine/definitions/index_build.h"
 
-#include <fmt/format.h>
-
-#include <vector>
-
-#include "palimpsest/error.h"
+#include <algorithm>
+#include <span>
 
 #include "base/check.h"
+#include "base/sync_point.h"
 #include "btree/cursor.h"
+#include "engine/rows/kept_records.h"
+#include "engine/sort/external_sort.h"
 #include "engine/tables/row_values.h"
 #include "engine/tables/value_text.h"
 
 namespace palimpsest::engine {
 namespace {
 
-constexpr std::size_t kEntriesAtATime = 1000;
+using btree::NewRecord;
+
+constexpr std::size_t kRowsAtATime = 1000;
+/// Where nothing can be appended before the last leaf was split.
+constexpr std::size_t kInsertedFirst = 16;
 
 class IndexBuild {
  public:
-  IndexBuild(const TableDefinition& table, std::size_t index)
-      : format_(*table.format),
+  IndexBuild(txn::Transactions& transactions, txn::Transaction& inside,
+             const TableDefinition& table, std::size_t index, const SortSpace& space)
+      : transactions_(transactions),
+        inside_(inside),
+        format_(*table.format),
         codec_(format_.indexes()[index].codec),
-        entries_(*table.indexes[index]) {}
+        rows_(*table.rows),
+        index_(*table.indexes[index]),
+        sort_(space.device, {.memory_bytes = space.memory_bytes, .threads = space.threads}) {}
 
-  /// Inserts the entry of one row; false if its key is there.
-  [[nodiscard]] bool insert(txn::Transaction& by, ByteView key, ByteView row) {
-    const std::span<const Value> values = values_.of(format_, key, row);
-    const IndexEntry entry = codec_.encode(values, key, memory_);
-    const btree::WriteOutcome outcome = by.insert(entries_, entry.key, entry.value);
-    check(!outcome.conflict, "nobody else knows of an index that is being made");
-    if (outcome.existed) {
-      key_.clear();
-      for (const std::size_t column : codec_.columns().columns()) {
-        key_.push_back(values[column]);
-      }
-    }
-    return !outcome.existed;
-  }
-  /// Of the row that insert() had last, and has found there.
-  [[nodiscard]] std::string key_text() const { return text_of_values(key_); }
+  void sort_entries();
+  /// The key that two rows have, if there is one that must not.
+  [[nodiscard]] std::optional<std::string> append_entries();
 
  private:
+  /// The maker holds no log back, and has not been told to give up.
+  void go_on() {
+    inside_.let_log_go();
+    inside_.require_view();
+  }
+  void keep(const NewRecord& entry);
+  void append_kept();
+  void append_some(std::span<const NewRecord> entries, std::size_t& done);
+
+  txn::Transactions& transactions_;
+  txn::Transaction& inside_;
   const TableFormat& format_;
   const IndexCodec& codec_;
-  btree::BTree& entries_;
-  RowValues values_;
-  KeyMemory memory_{};
-  std::vector<Value> key_;
+  const btree::BTree& rows_;
+  btree::BTree& index_;
+  ExternalSort sort_;
+  KeptRecords kept_;
 };
+
+void IndexBuild::sort_entries() {
+  RowValues values;
+  KeyMemory memory;
+  std::string row;
+  btree::Cursor rows(rows_, kRowsAtATime);
+  std::size_t count = 0;
+  for (rows.seek_first(); rows.valid(); rows.next()) {
+    if (count++ % kRowsAtATime == 0) {
+      go_on();
+    }
+    if (rows.read_value(row)) {
+      const IndexEntry entry =
+          codec_.encode(values.of(format_, rows.key(), row), rows.key(), memory);
+      sort_.add(entry.key, entry.value);
+    }
+  }
+  PALIMPSEST_SYNC_POINT("engine.index.added");
+  sort_.finish([this] { go_on(); });
+}
+
+// What is not unique has the primary key in its own: only entries of a unique index can be equal.
+std::optional<std::string> IndexBuild::append_entries() {
+  std::string last;
+  bool has_last = false;
+  while (sort_.next()) {
+    if (has_last && sort_.key() == last) {
+      return text_of_key(codec_.columns(), last);
+    }
+    last.assign(sort_.key());
+    has_last = true;
+    keep({.key = sort_.key(), .value = sort_.value()});
+  }
+  append_kept();
+  return std::nullopt;
+}
+
+void IndexBuild::keep(const NewRecord& entry) {
+  if (!kept_.has_room_for(entry.key.size() + entry.value.size())) {
+    append_kept();
+  }
+  kept_.expect(1);
+  kept_.add(entry);
+}
+
+void IndexBuild::append_kept() {
+  std::size_t done = 0;
+  while (done < kept_.records().size()) {
+    go_on();
+    append_some(kept_.records().subspan(done), done);
+  }
+  kept_.clear();
+}
+
+// What was appended is not undone if this fails: the tree is then emptied.
+void IndexBuild::append_some(std::span<const NewRecord> entries, std::size_t& done) {
+  const txn::TransactionPtr by =
+      transactions_.begin(txn::Durability::asynchronous, txn::Isolation::none);
+  by->work_for(inside_);
+  by->write_alone(nullptr);
+  by->write([&](const btree::WriteContext& context) {
+    const bool is_run = btree::is_worth_a_run(entries);
+    const std::size_t before = done;
+    if (is_run) {
+      index_.append(context, entries, done);
+    }
+    if (done == before) {
+      const std::size_t most = is_run ? kInsertedFirst : kRowsAtATime;
+      const std::span some = entries.first(std::min(entries.size(), most));
+      const btree::ManyWritten written = index_.insert_many(context, some);
+      check(written.done == some.size(), "nobody else knows of an index that is being made");
+      done += some.size();
+    }
+  });
+  by->commit();
+  PALIMPSEST_SYNC_POINT("engine.index.appended");
+}
 
 }  // namespace
 
 std::optional<std::string> build_index(txn::Transactions& transactions, txn::Transaction& inside,
-                                       const TableDefinition& table, std::size_t index) {
-  IndexBuild build(table, index);
-  btree::Cursor rows(*table.rows, kEntriesAtATime);
-  std::string row;
-  for (rows.seek_first(); rows.valid();) {
-    inside.let_log_go();
-    const txn::TransactionPtr by = transactions.begin(txn::Durability::asynchronous);
-    by->work_for(inside);
-    for (std::size_t i = 0; i < kEntriesAtATime && rows.valid(); ++i, rows.next()) {
-      if (rows.read_value(row) && !build.insert(*by, rows.key(), row)) {
-        return build.key_text();
-      }
-    }
-    by->commit();
-  }
-  return std::nullopt;
+                                       const TableDefinition& table, std::size_t index,
+                                       const SortSpace& space) {
+  IndexBuild build(transactions, inside, table, index, space);
+  build.sort_entries();
+  return build.append_entries();
 }
 
 }  // namespace palimpsest::engine

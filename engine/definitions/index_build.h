@@ -1,27 +1,39 @@
 // Fills a new index with entries for the rows that are there.
 //
 // The index is its maker's alone until he commits, and its tree goes back to be emptied if he does
-// not: so the entries need not be his changes. They are inserted by transactions of their own, a
-// thousand at a time: an index of any size takes neither log nor memory for itself. These commit
-// before the maker does, and so survive if he does.
+// not: so the entries need not be his changes. They are sorted (sort/external_sort.h) and appended
+// as leaves of their own (btree/leaf_run.h), some mebibytes at once, by transactions that commit
+// before the maker does and so survive if he does: an index of any size takes no log for itself but
+// the names of its pages, and memory as SortSpace says, with some mebibytes for what is appended.
+// Two rows with one key in a unique index stand next to each other then, and are found.
+//
 // Latching: none; the caller is the table's definer, and nobody else writes to it.
-// Failure: as transactions; what was inserted is then emptied with the tree.
+// Failure: as sorts, and as transactions; snapshot_too_old when the maker's snapshot was given up.
+//          What was appended is then emptied with the tree.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
 
+#include "base/io/device.h"
 #include "engine/definitions/table_state.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::engine {
+
+/// Where the entries of an index that is being made are sorted.
+struct SortSpace {
+  io::Device& device;        ///< for what does not fit into the memory
+  std::size_t memory_bytes;  ///< for each index that is being made
+  std::size_t threads;       ///< beside the maker's
+};
 
 /// Fills the index of that number, as part of a call of `inside`. The key, for people, that two
 /// rows have, if it is unique and they do; nothing if it is done.
 [[nodiscard]] std::optional<std::string> build_index(txn::Transactions& transactions,
                                                      txn::Transaction& inside,
                                                      const TableDefinition& table,
-                                                     std::size_t index);
+                                                     std::size_t index, const SortSpace& space);
 
 }  // namespace palimpsest::engine

@@ -10,7 +10,6 @@
 #include "base/check.h"
 #include "btree/cursor.h"
 #include "engine/definitions/definition_trees.h"
-#include "engine/definitions/index_build.h"
 #include "engine/tables/schema_format.h"
 
 namespace palimpsest::engine {
@@ -347,7 +346,8 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
     const std::string record = encode_table(stored);
     auto definition = definition_of(std::move(stored), before);
     definition->add_index(tree);
-    if (auto key = build_index(transactions_, by, *definition, definition->indexes.size() - 1)) {
+    if (auto key =
+            build_index(transactions_, by, *definition, definition->indexes.size() - 1, sorting_)) {
       give_tree_back(by, tree);
       return {OutcomeKind::exists,
               {.table = std::string(name), .index = schema.name, .key = *std::move(key)}};

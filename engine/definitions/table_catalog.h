@@ -41,6 +41,7 @@
 #include "palimpsest/schema.h"
 
 #include "engine/catalog.h"
+#include "engine/definitions/index_build.h"
 #include "engine/definitions/stored_definitions.h"
 #include "engine/definitions/table_state.h"
 #include "engine/definitions/tree_store.h"
@@ -62,13 +63,15 @@ class TableCatalog final : public txn::EndListener {
     BulkSweep& sweep;
   };
 
-  /// All outlive it. `patience`: how long a change waits for writers.
+  /// All outlive it. `sorting`: for indexes of tables with rows; `patience`: how long a change
+  /// waits for writers.
   TableCatalog(Catalog& trees, txn::Transactions& transactions, TreeStore& store,
-               const Bulks& bulks, std::chrono::milliseconds patience)
+               const Bulks& bulks, const SortSpace& sorting, std::chrono::milliseconds patience)
       : trees_(trees),
         transactions_(transactions),
         store_(store),
         bulks_(bulks),
+        sorting_(sorting),
         patience_(patience) {}
 
   /// Learns which tables there are, and tells the store which trees are theirs. Alone.
@@ -155,6 +158,7 @@ class TableCatalog final : public txn::EndListener {
   txn::Transactions& transactions_;
   TreeStore& store_;
   const Bulks bulks_;
+  const SortSpace sorting_;
   const std::chrono::milliseconds patience_;
   mutable std::mutex mutex_;
   // Protected by mutex_:

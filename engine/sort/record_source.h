@@ -1,0 +1,51 @@
+// Records in ascending order, one after the other: what is merged.
+//
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "base/bytes.h"
+
+namespace palimpsest::engine {
+
+/// A key's first eight bytes as a number, zeros behind a shorter one: keys whose heads differ are
+/// in the order of these; others are to be compared.
+[[nodiscard]] inline std::uint64_t head_of(ByteView key) noexcept {
+  std::uint64_t head = 0;
+  std::memcpy(&head, key.data(), std::min(key.size(), sizeof head));
+  return __builtin_bswap64(head);
+}
+
+class RecordSource {
+ public:
+  RecordSource() = default;
+  RecordSource(const RecordSource&) = delete;
+  RecordSource& operator=(const RecordSource&) = delete;
+  virtual ~RecordSource() = default;
+
+  /// To the first record, then to the next; false at the end.
+  [[nodiscard]] virtual bool next() = 0;
+
+  // Of the record, until next():
+
+  [[nodiscard]] std::uint64_t head() const noexcept { return head_; }
+  [[nodiscard]] ByteView key() const noexcept { return key_; }
+  [[nodiscard]] ByteView value() const noexcept { return value_; }
+
+ protected:
+  void show(ByteView key, ByteView value) noexcept {
+    head_ = head_of(key);
+    key_ = key;
+    value_ = value;
+  }
+
+ private:
+  std::uint64_t head_ = 0;
+  ByteView key_;
+  ByteView value_;
+};
+
+}  // namespace palimpsest::engine

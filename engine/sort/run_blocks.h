@@ -1,0 +1,75 @@
+// A sorted run in the temporary file: blocks of one size, one behind the other, read as they were
+// written or not at all.
+//
+// Records stand in the blocks' payload as in a stream: their lengths (sort_buffer.h), key, value,
+// over the ends of blocks. The last block is as long as it has to be.
+//
+//   | offset | size | of a block |
+//   |---|---|---|
+//   | 0 | 8 | checksum of all bytes behind it, up to the payload's end |
+//   | 8 | 8 | number of the run, from 1 on; no two of a sort have one |
+//   | 16 | 8 | number of the block in its run, from 0 on |
+//   | 24 | 4 | bytes of payload |
+//   | 28 | 4 | zero |
+//   | 32 | | payload, then zeros up to what the device can transfer |
+//
+// Numbers are as the machine has them: the file does not outlive the process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/bytes.h"
+
+namespace palimpsest::engine {
+
+struct BlockHeader {
+  std::uint64_t checksum;
+  std::uint64_t run;
+  std::uint64_t block;
+  std::uint32_t payload_bytes;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(BlockHeader) == 32 && offsetof(BlockHeader, payload_bytes) == 24);
+
+/// Where a run lies.
+struct Run {
+  std::uint64_t number = 0;
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t payload_bytes = 0;
+  std::uint64_t records = 0;
+};
+
+/// How the runs of a sort are cut into blocks.
+class RunBlocks {
+ public:
+  explicit RunBlocks(std::size_t block_bytes) noexcept : block_bytes_(block_bytes) {}
+
+  [[nodiscard]] std::size_t block_bytes() const noexcept { return block_bytes_; }
+  [[nodiscard]] std::size_t payload_max() const noexcept {
+    return block_bytes_ - sizeof(BlockHeader);
+  }
+  [[nodiscard]] std::uint64_t count(std::uint64_t payload_bytes) const noexcept {
+    return (payload_bytes + payload_max() - 1) / payload_max();
+  }
+  /// What a run takes in the file, in whole transfers.
+  [[nodiscard]] std::uint64_t file_bytes(std::uint64_t payload_bytes) const noexcept;
+  /// Of this block of a run.
+  [[nodiscard]] std::size_t transfer_bytes(std::uint64_t payload_bytes,
+                                           std::uint64_t block) const noexcept;
+
+ private:
+  std::size_t block_bytes_;
+};
+
+/// Makes the block whole: its payload stands behind the header's place.
+void seal_block(MutableBytes block, std::uint64_t run, std::uint64_t number,
+                std::size_t payload_bytes) noexcept;
+/// Why it is not this block with so much payload; nothing if it is.
+[[nodiscard]] std::optional<std::string_view> fault_of_block(ConstBytes block, std::uint64_t run,
+                                                             std::uint64_t number,
+                                                             std::size_t payload_bytes) noexcept;
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,51 @@
+// All memory of a sort: one piece, handed out in parts, and handed out anew for the next phase.
+//
+// It is not touched before it is used: a sort of few records takes few pages of the machine's.
+// Thread-safety: belongs to one thread; the parts to whoever got them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+
+#include "base/bytes.h"
+#include "base/check.h"
+
+namespace palimpsest::engine {
+
+/// What a storage device may ask of addresses, offsets and sizes at most.
+inline constexpr std::size_t kSortAlignmentBytes = 4096;
+
+class SortMemory {
+ public:
+  /// Throws std::bad_alloc.
+  explicit SortMemory(std::size_t size_bytes)
+      : memory_(static_cast<std::byte*>(
+            ::operator new(size_bytes, std::align_val_t{kSortAlignmentBytes}))),
+        size_bytes_(size_bytes) {}
+
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
+
+  /// A part that nobody else has; its content is anything.
+  [[nodiscard]] MutableBytes take(std::size_t bytes, std::size_t alignment_bytes = 1) noexcept {
+    const std::size_t begin = (used_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+    check(begin <= size_bytes_ && bytes <= size_bytes_ - begin, "a sort keeps to its memory");
+    used_ = begin + bytes;
+    return {memory_.get() + begin, bytes};
+  }
+  /// All parts come back.
+  void reset() noexcept { used_ = 0; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const noexcept {
+      ::operator delete(memory, std::align_val_t{kSortAlignmentBytes});
+    }
+  };
+
+  std::unique_ptr<std::byte, Free> memory_;
+  std::size_t size_bytes_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace palimpsest::engine

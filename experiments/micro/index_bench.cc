@@ -1,0 +1,135 @@
+// Measures making an index of a table with rows: seconds, log, bytes sent to the devices, memory.
+//
+// usage: index_bench <empty directory> [rows, default 2000000] [memory MiB, default 256]
+//        [column: shuffled, ascending or text, default shuffled] [unique: 0 or 1, default 0]
+// The rows have a number, a body of 50 bytes and the column: another number each, in no order or in
+// that of the rows, or a text of it behind twelve equal letters. They are loaded by a bulk and
+// checkpointed before.
+#include <fmt/core.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "palimpsest/database.h"
+
+namespace {
+
+using namespace palimpsest;
+using Clock = std::chrono::steady_clock;
+
+struct Workload {
+  std::int64_t rows = 2'000'000;
+  std::uint64_t memory_bytes = std::uint64_t{256} << 20U;
+  std::string column = "shuffled";
+  bool unique = false;
+};
+
+/// A permutation of [0, rows).
+std::int64_t shuffled(std::int64_t row, std::int64_t rows) {
+  constexpr std::int64_t kPrime = 1'000'000'007;
+  return (row * kPrime) % rows;
+}
+
+void load(Database& database, const Workload& workload) {
+  const bool is_text = workload.column == "text";
+  database.create_table({.name = "rows",
+                         .columns = {{"id", types::int64()},
+                                     {"column", is_text ? types::varchar(40) : types::int64()},
+                                     {"body", types::varchar(50)}},
+                         .key = {"id"}});
+  Transaction bulk = database.begin({.bulk = true});
+  const Table table = database.table("rows");
+  const std::string body(50, 'b');
+  for (std::int64_t row = 0; row < workload.rows; ++row) {
+    const std::int64_t number = workload.column == "ascending" ? row : shuffled(row, workload.rows);
+    const std::string text = is_text ? fmt::format("equal letter{:010}", number) : std::string();
+    const Value column = is_text ? Value(std::string_view(text)) : Value(number);
+    table.insert(bulk, {row, column, std::string_view(body)}).require();
+  }
+  bulk.commit();
+}
+
+/// By a process of its own, whose memory is not measured.
+void load_apart(const std::string& directory, const Options& options, const Workload& workload) {
+  const pid_t loader = ::fork();
+  if (loader == 0) {
+    Database database = Database::open(directory, options);
+    load(database, workload);
+    database.close();
+    std::_Exit(EXIT_SUCCESS);
+  }
+  int status = 0;
+  if (loader < 0 || ::waitpid(loader, &status, 0) != loader || status != 0) {
+    throw std::runtime_error("the rows could not be loaded");
+  }
+}
+
+std::uint64_t resident_bytes_max() {
+  rusage usage{};
+  static_cast<void>(::getrusage(RUSAGE_SELF, &usage));
+  return static_cast<std::uint64_t>(usage.ru_maxrss) << 10U;
+}
+
+double processor_seconds() {
+  rusage usage{};
+  static_cast<void>(::getrusage(RUSAGE_SELF, &usage));
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+void measure(const std::string& directory, const Workload& workload) {
+  Options options;
+  options.memory_bytes = workload.memory_bytes;
+  load_apart(directory, options, workload);
+  Database database = Database::open(directory, options);
+  const Statistics before = database.statistics();
+  const double processor_before = processor_seconds();
+  const auto begin = Clock::now();
+  database.create_index("rows",
+                        {.name = "by_column", .columns = {"column"}, .unique = workload.unique});
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double processor = processor_seconds() - processor_before;
+  const Statistics after = database.statistics();
+  constexpr double kMebibyte = 1 << 20;
+  const auto mebibytes = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMebibyte; };
+  fmt::print(
+      "{} {} rows: {:.2f} s, {:.2f} s of processors, {:.1f} MiB of log, {} pages written in "
+      "place, {:.0f} MiB resident at most\n",
+      workload.column, workload.rows, seconds, processor,
+      mebibytes(after.log_bytes - before.log_bytes), after.page_writes - before.page_writes,
+      mebibytes(resident_bytes_max()));
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 2) {
+    fmt::print(stderr,
+               "usage: index_bench <empty directory> [rows] [memory MiB] [column] [unique]\n");
+    return EXIT_FAILURE;
+  }
+  Workload workload;
+  workload.rows = count > 2 ? std::atoll(arguments[2]) : workload.rows;
+  if (count > 3) {
+    workload.memory_bytes = static_cast<std::uint64_t>(std::atoll(arguments[3])) << 20U;
+  }
+  workload.column = count > 4 ? arguments[4] : workload.column;
+  workload.unique = count > 5 && std::string_view(arguments[5]) == "1";
+  try {
+    measure(arguments[1], workload);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "index_bench: {}\n", error.what());
+    return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
+}
