@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "palimpsest/error.h"
@@ -274,6 +275,37 @@ TEST_F(BulkRange, ThatFailsHalfWayLeavesABulkThatCanOnlyBeRolledBack) {
 }
 
 #ifdef PALIMPSEST_SYNC_POINTS
+
+// One call deletes in many leaves, so that its records are far ahead of what the bulk has committed
+// before; and another writer stands in an append, which holds back what a round may state.
+TEST_F(BulkRange, IsDurableWithItsCommit) {
+  fill(1'500);
+  std::optional<palimpsest::test::SimDisk> crashed;
+  {
+    const auto in_append = begin(Isolation::none);
+    InBulk bulk(*database_);
+    ASSERT_EQ(erase_range(bulk, Range::from({10})).require(), 1'490U);
+    bulk.bulk->publish();
+    use("people");
+    for (int id = 0; id < 10; ++id) {
+      ASSERT_TRUE(insert(*in_append, id, 0));
+    }
+    const SyncHook published("wal.append.published", [&] {
+      if (!crashed) {
+        crashed.emplace(disk_);  // so that this comes but once
+        bulk.in->commit();
+        crashed = disk_.crash(1, palimpsest::test::CrashKeeps::nothing);
+      }
+    });
+    ASSERT_TRUE(insert(*in_append, 11, 0));
+    ASSERT_TRUE(crashed);
+    in_append->commit();
+    use("plain");
+  }
+  open_after_crash(*crashed);
+  EXPECT_EQ(rows_of(nullptr).size(), 10U);
+  EXPECT_TRUE(sound(*database_));
+}
 
 TEST_F(BulkRange, ACrashLeavesAllOfItOrNothing) {
   fill(300);

@@ -29,7 +29,8 @@ class Beside : public ::testing::Test {
             .readers = 2,
             .seconds = 0.1};
   }
-  /// A run that is long enough for each reader and writer to do something, however busy the machine.
+  /// A run that is long enough for each reader and writer to do something, however busy the
+  /// machine.
   [[nodiscard]] BesideResult run(BesideOptions options) const {
     for (int attempt = 0;; ++attempt) {
       options.directory = directory_.path("database " + std::to_string(attempt));
