@@ -139,6 +139,8 @@ class Database {
   [[nodiscard]] buffer::SpaceMap& space() noexcept { return *space_; }
   [[nodiscard]] buffer::PageFile& file() noexcept { return *file_; }
   [[nodiscard]] versioning::EntryMemory& entries() noexcept { return entries_; }
+  /// For sorting records of a table.
+  [[nodiscard]] SortSpace sort_space() const;
 
  private:
   /// What analysis leaves for after the log has begun.
@@ -164,7 +166,6 @@ class Database {
   [[nodiscard]] txn::TransactionOptions transaction_options() const;
   [[nodiscard]] std::uint64_t pool_bytes() const;
   [[nodiscard]] std::uint64_t replay_bytes_max() const;
-  [[nodiscard]] SortSpace sort_space() const;
 
   io::Device& page_device_;
   io::Device& log_device_;

@@ -202,6 +202,8 @@ class Table {
 
  private:
   friend class Place;
+  friend class RowEncoder;
+  friend class RowSort;
   template <class Struct>
   friend class TableOf;
 

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "palimpsest/database.h"
+#include "palimpsest/row_encoder.h"
+#include "palimpsest/row_sort.h"
 #include "palimpsest/table_of.h"
 
 #include "tests/support/error_of.h"
@@ -230,6 +232,15 @@ TEST_F(ApiGuide, Bulks) {
   const Table words = bulk.table("word");
   for (const char* word : {"ada", "bob", "cleo"}) {
     words.insert(bulk, {word, "1"}).require();
+  }
+  RowEncoder encode(words);
+  RowSort sort(words, {.memory_bytes = 64 << 20});
+  for (const char* word : {"eve", "dan"}) {
+    sort.add(encode({word, "1"}));
+  }
+  sort.finish();
+  while (sort.next()) {
+    words.insert(bulk, sort.row()).require();
   }
   bulk.commit();
   EXPECT_TRUE(database.table("word").get({"cleo"}));

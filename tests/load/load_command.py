@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import random
 import signal
 import subprocess
 import time
@@ -236,6 +237,72 @@ class LoadCommand(Command):
         done = self.run_tool(*arguments, "--on-duplicate", "skip", "--progress", "json")
         last = json.loads(done.stderr.decode().splitlines()[-1])
         self.assertEqual((last["errors"], last["percent"]), (1, 100))
+
+
+class UnsortedRows(Command):
+    """Rows that come in no order are sorted before they are put into the table."""
+    ROWS = 30_000
+
+    def setUp(self):
+        super().setUp()
+        numbers = random.Random(7).sample(range(self.ROWS), self.ROWS)
+        self.lines = [f"{number},n{number % 7},{number % 100}\n" for number in numbers]
+
+    def load_lines(self, *arguments, code=0):
+        return self.load("t", self.file("rows.csv", "".join(self.lines)), "--schema", SCHEMA,
+                         "--memory", "64M", *arguments, code=code)
+
+    def dumped(self):
+        return self.dump("t", "--header=off").decode().splitlines(keepends=True)
+
+    def in_order(self, lines):
+        return sorted(lines, key=lambda line: int(line.split(",")[0]))
+
+    def test_all_of_them(self):
+        self.load_lines()
+        self.assertEqual(self.dumped(), self.in_order(self.lines))
+        self.assertEqual([name for name in os.listdir(self.database) if "sort" in name], [])
+        self.run_tool("check", self.database)
+
+    def test_duplicates_are_told_with_their_places(self):
+        before = list(self.lines)
+        doubles = {20_000: 7, 25_000: 9_000}  # a line, and the one whose key it has
+        for line, other in doubles.items():
+            self.lines.insert(line, self.lines[other].split(",")[0] + ",again,1\n")
+        rejected = self.file("rejected.csv", "")
+        done = self.load_lines("--max-errors", "2", "--reject-file", rejected)
+        for line in doubles:
+            byte = sum(map(len, self.lines[:line]))
+            key = self.lines[line].split(",")[0]
+            self.assertIn(f'rows.csv:{line + 1}:1 (byte {byte}), column "id": duplicate error: a row '
+                          f'with this key is there: ({key})', done.stderr.decode())
+        self.assertEqual(self.dumped(), self.in_order(before))
+        with open(rejected, encoding="utf-8") as file:
+            self.assertEqual(sorted(file), sorted(self.lines[line] for line in doubles))
+        self.load_lines("--max-errors", "1", "--on-duplicate", "error", code=3)
+        self.assertEqual(self.dumped(), self.in_order(before))
+
+    def test_the_later_row_replaces(self):
+        for number in range(50):
+            self.lines.append(f"{number},last,1\n")
+        self.load_lines("--on-duplicate", "replace")
+        self.assertEqual(self.dumped()[:50], self.lines[-50:])
+        self.assertEqual(len(self.dumped()), self.ROWS)
+
+    def test_the_first_row_stays(self):
+        self.lines.append("17,last,1\n")
+        self.load_lines("--on-duplicate", "skip")
+        self.assertEqual(self.dumped()[17], "17,n3,17\n")
+
+    def test_rows_that_are_no_rows(self):
+        self.lines.insert(29_000, "x,a,1\n")
+        self.load_lines(code=3)
+        self.dump("t", code=1)
+        self.load_lines("--max-errors", "1")
+        self.assertEqual(len(self.dumped()), self.ROWS)
+
+    def test_too_little_memory(self):
+        self.load_lines("--memory", "1M", code=2)
 
 
 class Signals(Command):

@@ -11,6 +11,7 @@
 #include "palimpsest/database.h"
 #include "palimpsest/error.h"
 
+#include "tools/load/bulk_sink.h"
 #include "tools/load/byte_source.h"
 #include "tools/load/chunk_reader.h"
 #include "tools/load/interrupt.h"
@@ -18,25 +19,41 @@
 #include "tools/load/record_reader.h"
 #include "tools/load/schema_guess.h"
 #include "tools/load/schema_text.h"
-#include "tools/load/transaction_sink.h"
 #include "tools/load/usage_error.h"
 
 namespace palimpsest::load {
 namespace {
 
+/// Files of fewer bytes together are put into the table as they come: their faults, too, are told
+/// in that order.
+constexpr std::uint64_t kSortedBytesMin = std::uint64_t{64} << 10U;
 /// Rows between two looks at whether the process is to stop.
 constexpr std::uint64_t kInterruptRows = 1024;
 
 /// Takes every row: what a dry run writes to.
 class NoSink : public RowSink {
  public:
-  Put put(std::span<const Value>) override { return {.result = PutResult::added}; }
+  explicit NoSink(RowOutcomes& outcomes) : outcomes_(outcomes) {}
+
+  void put(std::span<const Value>, const RowOrigin&) override {
+    outcomes_.done(PutResult::added, 1);
+  }
+  void flush() override {}
+  void end() override {}
   void finish() override {}
+
+ private:
+  RowOutcomes& outcomes_;
 };
 
-std::optional<Database> open_if_there(const std::filesystem::path& path) {
+/// Half of the memory is the database's, a quarter is for sorting; parsing takes the rest.
+Options database_options(const LoadOptions& options, bool may_make) {
+  return {.memory_bytes = options.memory_bytes / 2, .create_if_missing = may_make};
+}
+
+std::optional<Database> open_if_there(const LoadOptions& options) {
   try {
-    return Database::open(path, {.create_if_missing = false});
+    return Database::open(options.database, database_options(options, false));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) {
       throw;
@@ -55,7 +72,7 @@ std::string header_text(ChunkReader& reader, const Dialect& dialect) {
              : std::string();
 }
 
-class Load {
+class Load : public RowOutcomes {
  public:
   Load(const LoadOptions& options, Counters& counters)
       : options_(options),
@@ -65,6 +82,7 @@ class Load {
 
   LoadResult run(const std::function<void(const std::string&)>& chosen) {
     const auto begin = std::chrono::steady_clock::now();
+    check_memory();
     check_files();
     find_table(chosen);
     const ColumnPlanner planner(definition_.table, options_.dialect, options_.header,
@@ -85,6 +103,13 @@ class Load {
   }
 
  private:
+  void check_memory() const {
+    if (options_.memory_bytes != 0 && options_.memory_bytes < LoadOptions::kMemoryBytesMin) {
+      throw UsageError(fmt::format("{} bytes of memory: at least {} are needed",
+                                   options_.memory_bytes, LoadOptions::kMemoryBytesMin));
+    }
+  }
+
   void check_files() {
     const auto inputs = std::ranges::count(options_.files, kStandardInput);
     if (inputs > 1) {
@@ -116,7 +141,7 @@ class Load {
     if (options_.schema) {
       definition_ = parse_schema(*options_.schema, options_.table);
     }
-    database_ = open_if_there(options_.database);
+    database_ = open_if_there(options_);
     const auto table = database_ ? database_->find_table(options_.table) : std::nullopt;
     if (table) {
       take_definition(*table);
@@ -137,7 +162,7 @@ class Load {
                       in_quotes(options_.table)));
     }
     if (!database_ && !options_.dry_run) {
-      database_ = Database::open(options_.database);
+      database_ = Database::open(options_.database, database_options(options_, true));
     }
   }
 
@@ -165,10 +190,14 @@ class Load {
 
   [[nodiscard]] std::unique_ptr<RowSink> make_sink() {
     if (options_.dry_run) {
-      return std::make_unique<NoSink>();
+      return std::make_unique<NoSink>(*this);
     }
-    return std::make_unique<TransactionSink>(*database_, definition_, result_.made_table,
-                                             options_.on_duplicate);
+    const BulkSinkOptions options{
+        .makes_table = result_.made_table,
+        .on_duplicate = options_.on_duplicate,
+        .may_sort = counters_.bytes_total == 0 || counters_.bytes_total > kSortedBytesMin,
+        .sort = {.memory_bytes = options_.memory_bytes / 4}};
+    return std::make_unique<BulkSink>(*database_, definition_, options, *this);
   }
 
   /// Leaves nothing behind if it throws, or if there are too many faults.
@@ -177,6 +206,10 @@ class Load {
     counters_.phase = Phase::rows;
     try {
       put_batches(planner, *sink);
+      if (!result_.too_many_faults) {
+        counters_.phase = Phase::sorted;
+        sink->end();
+      }
       result_.too_many_faults = result_.too_many_faults || report_->is_over(result_.records);
       if (!result_.too_many_faults) {
         stop_if_interrupted();
@@ -214,23 +247,35 @@ class Load {
 
   void put(const RowBatch& batch, const BatchRecord& record, RowSink& sink) {
     if (record.fault != BatchRecord::kNone) {
-      add(batch.faults[record.fault], batch, record);
+      sink.flush();  // the faults of the rows before it come first
+      Fault fault = batch.faults[record.fault];
+      fault.at.file = options_.files[batch.chunk.file];
+      add(fault, batch.text(record));
       return;
     }
-    Put put = sink.put(batch.row(record.row));
-    switch (put.result) {
-      case PutResult::added: ++result_.added; return;
-      case PutResult::replaced: ++result_.replaced; return;
-      case PutResult::skipped: ++result_.skipped; return;
-      case PutResult::refused: break;
-    }
-    put.fault.at = batch.position(record, record.begin);
-    add(std::move(put.fault), batch, record);
+    const bool keeps_record = !options_.faults.reject_file.empty();
+    sink.put(batch.row(record.row),
+             {.file = batch.chunk.file,
+              .line = record.line,
+              .byte = batch.chunk.byte + record.begin,
+              .record = keeps_record ? batch.text(record) : std::string_view()});
   }
 
-  void add(Fault fault, const RowBatch& batch, const BatchRecord& record) {
-    fault.at.file = options_.files[batch.chunk.file];
-    report_->add(fault, batch.text(record));
+  void done(PutResult result, std::uint64_t rows) override {
+    switch (result) {
+      case PutResult::added: result_.added += rows; return;
+      case PutResult::replaced: result_.replaced += rows; return;
+      case PutResult::skipped: result_.skipped += rows; return;
+    }
+  }
+  void refused(Fault fault, const RowOrigin& origin) override {
+    fault.at = {
+        .file = options_.files[origin.file], .line = origin.line, .column = 1, .byte = origin.byte};
+    add(fault, origin.record);
+  }
+  bool goes_on() const override { return !report_->is_over(); }
+  void add(const Fault& fault, std::string_view record) {
+    report_->add(fault, record);
     counters_.faults = report_->count();
   }
 

@@ -40,6 +40,10 @@ struct LoadOptions {
   OnDuplicate on_duplicate = OnDuplicate::error;
   bool dry_run = false;  ///< everything is read and judged but duplicates, and nothing is written
   std::size_t threads = 0;  ///< that parse; 0: one for each processor
+  /// About what the process takes, at least kMemoryBytesMin; 0: what databases take by default.
+  std::uint64_t memory_bytes = 0;
+
+  static constexpr std::uint64_t kMemoryBytesMin = std::uint64_t{64} << 20U;
 };
 
 struct LoadResult {

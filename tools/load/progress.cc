@@ -36,6 +36,7 @@ std::string_view name_of(Phase phase) noexcept {
   switch (phase) {
     case Phase::opening: return "opening";
     case Phase::rows: return "rows";
+    case Phase::sorted: return "sorted rows";
     case Phase::commit: return "commit";
     case Phase::undoing: return "undoing";
     case Phase::closing: return "closing";

@@ -16,7 +16,7 @@
 
 namespace palimpsest::load {
 
-enum class Phase : std::uint8_t { opening = 1, rows, commit, undoing, closing };
+enum class Phase : std::uint8_t { opening = 1, rows, sorted, commit, undoing, closing };
 
 [[nodiscard]] std::string_view name_of(Phase phase) noexcept;
 

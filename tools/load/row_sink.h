@@ -1,18 +1,19 @@
 // Where rows go: a table, by whatever way of writing it. What reads and judges the input knows
 // nothing else of the engine.
 //
-// Thread-safety: belongs to one thread. Failure: Error, after which the sink is given up: then, and
-// whenever finish() has not returned, the table is as it was.
+// Rows are put in the order of the input; what becomes of one may be known only later, and is told
+// with where it came from.
+// Thread-safety: belongs to one thread. Failure: Error, Interrupted, after which the sink is given
+// up: then, and whenever finish() has not returned, the table is as it was.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 
 #include "palimpsest/value.h"
 
 #include "tools/load/fault.h"
+#include "tools/load/row_origin.h"
 
 namespace palimpsest::load {
 
@@ -23,11 +24,23 @@ enum class OnDuplicate : std::uint8_t {
   replace,    ///< the row with that key goes; one in a unique index is a fault
 };
 
-enum class PutResult : std::uint8_t { added = 1, replaced, skipped, refused };
+enum class PutResult : std::uint8_t { added = 1, replaced, skipped };
 
-struct Put {
-  PutResult result{};
-  Fault fault{};  ///< if refused, without its position
+/// Is told what has become of rows.
+class RowOutcomes {
+ public:
+  virtual ~RowOutcomes() = default;
+  RowOutcomes(const RowOutcomes&) = delete;
+  RowOutcomes& operator=(const RowOutcomes&) = delete;
+
+  virtual void done(PutResult result, std::uint64_t rows) = 0;
+  /// The fault has no position yet.
+  virtual void refused(Fault fault, const RowOrigin& origin) = 0;
+  /// False: so much was refused that no row will count.
+  [[nodiscard]] virtual bool goes_on() const = 0;
+
+ protected:
+  RowOutcomes() = default;
 };
 
 class RowSink {
@@ -37,8 +50,12 @@ class RowSink {
   RowSink& operator=(const RowSink&) = delete;
 
   /// A row by the values of all its columns.
-  [[nodiscard]] virtual Put put(std::span<const Value> row) = 0;
-  /// All rows count, and survive any crash.
+  virtual void put(std::span<const Value> row, const RowOrigin& origin) = 0;
+  /// What became of the rows so far has been told, but of those that are sorted first.
+  virtual void flush() = 0;
+  /// There are no more rows: what became of all of them has been told.
+  virtual void end() = 0;
+  /// After end(): all rows count, and survive any crash.
   virtual void finish() = 0;
 
  protected:

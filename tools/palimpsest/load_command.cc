@@ -39,6 +39,7 @@ struct LoadFlags {
   std::string reject_log{};
   std::string on_duplicate = "error";
   std::size_t threads = 0;
+  std::uint64_t memory_bytes = 0;
   bool dry_run = false;
   bool quiet = false;
   std::string progress = "auto";
@@ -94,7 +95,8 @@ load::LoadOptions options_of(const LoadFlags& flags) {
                             .header = header_of(flags.header),
                             .on_duplicate = on_duplicate_of(flags.on_duplicate),
                             .dry_run = flags.dry_run,
-                            .threads = flags.threads};
+                            .threads = flags.threads,
+                            .memory_bytes = flags.memory_bytes};
   if (!flags.schema.empty()) {
     options.schema = flags.schema;
   } else if (!flags.schema_file.empty()) {
@@ -203,6 +205,10 @@ void add_outcome_flags(CLI::App& command, LoadFlags& flags) {
                    "read and judge everything but duplicates; write nothing");
   command.add_option("--threads", flags.threads, "that parse (default: one a processor)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{256}));
+  command
+      .add_option("--memory", flags.memory_bytes,
+                  "that the process takes, about: 512M, 4G (default: as any database)")
+      ->transform(CLI::AsSizeValue(false));
   command.add_flag("--quiet", flags.quiet,
                    "no progress, no messages about records, no summary unless --summary asks");
   command.add_option("--progress", flags.progress, "auto (default), bar, lines, json, none")

@@ -1,0 +1,130 @@
+// Rows encoded and sorted outside of their table.
+#include "palimpsest/row_sort.h"
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "palimpsest/row_encoder.h"
+
+#include "base/check.h"
+#include "engine/api/table_handle.h"
+#include "engine/rows/write_step.h"
+#include "engine/sort/external_sort.h"
+
+namespace palimpsest {
+
+// Encoding
+
+class RowEncoder::State {
+ public:
+  explicit State(std::shared_ptr<const detail::TableHandle> handle)
+      : handle_(std::move(handle)), definition_(handle_->require_definition()) {}
+
+  [[nodiscard]] EncodedRow encode(const Values& row) {
+    row_.emplace(definition_, row);
+    return EncodedRow::of(row_->key(), row_->bytes());
+  }
+
+ private:
+  std::shared_ptr<const detail::TableHandle> handle_;  ///< keeps the definition
+  const engine::TableDefinition& definition_;
+  std::optional<engine::NewRow> row_;
+};
+
+RowEncoder::RowEncoder(const Table& table) : state_(std::make_unique<State>(table.handle_)) {}
+RowEncoder::RowEncoder(RowEncoder&&) noexcept = default;
+RowEncoder& RowEncoder::operator=(RowEncoder&&) noexcept = default;
+RowEncoder::~RowEncoder() = default;
+
+EncodedRow RowEncoder::operator()(const Values& row) {
+  return state_->encode(row);
+}
+
+// Sorting
+
+namespace {
+
+/// The length of the note stands before it, and the row behind it.
+using NoteLength = std::uint32_t;
+
+engine::SortOptions sort_options(const engine::SortSpace& space, const RowSortOptions& options) {
+  return {.memory_bytes = options.memory_bytes != 0 ? options.memory_bytes : space.memory_bytes,
+          .threads = options.threads};
+}
+
+}  // namespace
+
+class RowSort::State {
+ public:
+  State(const engine::SortSpace& space, const RowSortOptions& options)
+      : sort_(space.device, sort_options(space, options)) {}
+
+  void add(const EncodedRow& row, std::string_view note) {
+    const auto note_len = static_cast<NoteLength>(note.size());
+    char length[sizeof note_len];
+    std::memcpy(length, &note_len, sizeof note_len);
+    value_.assign(length, sizeof length);
+    value_.append(note);
+    value_.append(row.bytes);
+    sort_.add(row.key, value_);
+  }
+
+  [[nodiscard]] bool next() {
+    if (!sort_.next()) {
+      return false;
+    }
+    NoteLength note_len = 0;
+    const std::string_view value = sort_.value();
+    std::memcpy(&note_len, value.data(), sizeof note_len);
+    note_ = value.substr(sizeof note_len, note_len);
+    bytes_ = value.substr(sizeof note_len + note_len);
+    return true;
+  }
+  [[nodiscard]] EncodedRow row() const noexcept { return EncodedRow::of(sort_.key(), bytes_); }
+  [[nodiscard]] std::string_view note() const noexcept { return note_; }
+
+  [[nodiscard]] std::size_t row_bytes_max() const noexcept {
+    return sort_.record_bytes_max() - sizeof(NoteLength);
+  }
+  void finish() { sort_.finish(); }
+
+ private:
+  engine::ExternalSort sort_;
+  std::string value_;
+  std::string_view note_;  ///< of what sort_ stands on, as the next
+  std::string_view bytes_;
+};
+
+RowSort::RowSort(const Table& table, const RowSortOptions& options)
+    : state_(std::make_unique<State>(table.handle_->database().engine->sort_space(), options)) {}
+RowSort::RowSort(RowSort&&) noexcept = default;
+RowSort& RowSort::operator=(RowSort&&) noexcept = default;
+RowSort::~RowSort() = default;
+
+std::size_t RowSort::row_bytes_max() const noexcept {
+  return state_->row_bytes_max();
+}
+
+void RowSort::add(const EncodedRow& row, std::string_view note) {
+  state_->add(row, note);
+}
+
+void RowSort::finish() {
+  state_->finish();
+}
+
+bool RowSort::next() {
+  return state_->next();
+}
+
+EncodedRow RowSort::row() const noexcept {
+  return state_->row();
+}
+
+std::string_view RowSort::note() const noexcept {
+  return state_->note();
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,66 @@
+// Sorts rows of a table by their keys, any number of them within a bound of memory: sorted rows are
+// inserted several times faster, above all by a bulk transaction into a table that is larger than
+// memory.
+//
+//   RowEncoder encode(words);
+//   RowSort sort(words);
+//   for (const Line& line : lines) {
+//     sort.add(encode({line.word, line.count}));
+//   }
+//   sort.finish();
+//   while (sort.next()) {
+//     words.insert(bulk, sort.row()).require();
+//   }
+//
+// What does not fit into the memory is written to a temporary file in the database's directory,
+// which goes with the object, or when the database is opened again. Rows with the same key stay in
+// the order in which they came.
+// Thread-safety: belongs to one thread. Must not outlive its database.
+// Failure: Error invalid_argument for a row that is longer than the memory allows
+//          (row_bytes_max()), the sort goes on; any other one ends it, and every later call throws
+//          failed: no_space, io_error, permission_denied, corruption, naming the file;
+//          out_of_memory.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "palimpsest/table.h"
+
+namespace palimpsest {
+
+struct RowSortOptions {
+  /// 0: as for indexes that are made (docs/tuning.md).
+  std::size_t memory_bytes = 0;
+  /// That sort and write beside the caller.
+  std::size_t threads = 1;
+};
+
+class RowSort {
+ public:
+  explicit RowSort(const Table& table, const RowSortOptions& options = {});
+  RowSort(RowSort&&) noexcept;
+  RowSort& operator=(RowSort&&) noexcept;
+  ~RowSort();
+
+  /// Bytes of key, row and note together that can be sorted.
+  [[nodiscard]] std::size_t row_bytes_max() const noexcept;
+  /// Takes a copy, with anything that the caller wants to know of the row later. Before finish().
+  void add(const EncodedRow& row, std::string_view note = {});
+  /// There are no more rows. Merges, where there are very many.
+  void finish();
+
+  /// After finish(): to the first row, then to the next; false at the end.
+  [[nodiscard]] bool next();
+  /// Of that row: views, valid until next().
+  [[nodiscard]] EncodedRow row() const noexcept;
+  [[nodiscard]] std::string_view note() const noexcept;
+
+ private:
+  class State;
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,85 @@
+// Rows of a load as inserts of one bulk transaction, of any size, which also makes the table if it
+// is new.
+//
+// Rows that come in the order of their keys go into the table at once, some hundred together. When
+// too many of these do not, they and all that follow are sorted first (palimpsest/row_sort.h), and
+// take a small part of the time. Rows that are too long to be sorted go into the table at once.
+//
+// Indexes of a new table are made before its rows: what a row has that an index does not take is
+// then noticed at that row.
+// Thread-safety and failure: row_sink.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "palimpsest/database.h"
+#include "palimpsest/row_encoder.h"
+#include "palimpsest/row_sort.h"
+
+#include "tools/load/row_sink.h"
+#include "tools/load/schema_text.h"
+
+namespace palimpsest::load {
+
+struct BulkSinkOptions {
+  bool makes_table = false;
+  OnDuplicate on_duplicate = OnDuplicate::error;
+  bool may_sort = true;
+  RowSortOptions sort{};
+};
+
+class BulkSink : public RowSink {
+ public:
+  /// All outlive the sink.
+  BulkSink(Database& database, const TableText& table, const BulkSinkOptions& options,
+           RowOutcomes& outcomes);
+
+  void put(std::span<const Value> row, const RowOrigin& origin) override;
+  void flush() override;
+  void end() override;
+  void finish() override;
+
+ private:
+  /// A row with its origin, one behind the other in bytes_.
+  struct Kept {
+    std::size_t key = 0;  ///< lengths
+    std::size_t bytes = 0;
+    std::size_t origin = 0;
+  };
+
+  void watch_order(const EncodedRow& row);
+  void keep(const EncodedRow& row, std::string_view origin);
+  void put_kept();
+  void sort_or_insert(const EncodedRow& row, std::string_view origin);
+  void insert_rows();
+  void insert_one(const EncodedRow& row, std::string_view origin);
+  void put_duplicate(const Outcome& outcome, const EncodedRow& row, std::string_view origin);
+  void refuse_duplicate(const Outcome& outcome, std::string_view origin);
+  void refuse_range(const Error& error, const RowOrigin& origin);
+
+  const TableText& definition_;
+  const BulkSinkOptions options_;
+  RowOutcomes& outcomes_;
+  Transaction transaction_;
+  Table table_;
+  RowEncoder encode_;
+  std::optional<RowSort> sort_{};  ///< once rows are sorted
+
+  bool is_decided_;               ///< whether rows are sorted
+  std::string last_key_{};        ///< the largest so far
+  std::uint64_t looked_at_ = 0;   ///< rows of a window
+  std::uint64_t disordered_ = 0;  ///< of these
+
+  std::string origin_{};
+  std::string bytes_{};
+  std::vector<Kept> kept_{};
+  std::vector<EncodedRow> rows_{};           ///< in bytes_, as the next
+  std::vector<std::string_view> origins_{};  ///< of these
+};
+
+}  // namespace palimpsest::load
