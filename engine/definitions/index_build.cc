@@ -17,6 +17,8 @@ namespace {
 using btree::NewRecord;
 
 constexpr std::size_t kRowsAtATime = 1000;
+/// That are kept to be appended together, however short: each takes a view beside its bytes.
+constexpr std::size_t kEntriesKept = std::size_t{1} << 17U;
 /// Where nothing can be appended before the last leaf was split.
 constexpr std::size_t kInsertedFirst = 16;
 
@@ -93,7 +95,8 @@ std::optional<std::string> IndexBuild::append_entries() {
 }
 
 void IndexBuild::keep(const NewRecord& entry) {
-  if (!kept_.has_room_for(entry.key.size() + entry.value.size())) {
+  if (!kept_.has_room_for(entry.key.size() + entry.value.size()) ||
+      kept_.records().size() == kEntriesKept) {
     append_kept();
   }
   kept_.expect(1);
