@@ -17,19 +17,23 @@ namespace {
 using btree::NewRecord;
 
 constexpr std::size_t kRowsAtATime = 1000;
+/// That are kept to be appended together, however short: each takes a view beside its bytes.
+constexpr std::size_t kEntriesKept = std::size_t{1} << 17U;
 /// Where nothing can be appended before the last leaf was split.
 constexpr std::size_t kInsertedFirst = 16;
 
 class IndexBuild {
  public:
   IndexBuild(txn::Transactions& transactions, txn::Transaction& inside,
-             const TableDefinition& table, std::size_t index, const SortSpace& space)
+             const TableDefinition& table, std::size_t index, const versioning::Viewer* viewer,
+             const SortSpace& space)
       : transactions_(transactions),
         inside_(inside),
         format_(*table.format),
         codec_(format_.indexes()[index].codec),
         rows_(*table.rows),
         index_(*table.indexes[index]),
+        viewer_(viewer),
         sort_(space.device, {.memory_bytes = space.memory_bytes, .threads = space.threads}) {}
 
   void sort_entries();
@@ -52,6 +56,7 @@ class IndexBuild {
   const IndexCodec& codec_;
   const btree::BTree& rows_;
   btree::BTree& index_;
+  const versioning::Viewer* viewer_;
   ExternalSort sort_;
   KeptRecords kept_;
 };
@@ -60,7 +65,7 @@ void IndexBuild::sort_entries() {
   RowValues values;
   KeyMemory memory;
   std::string row;
-  btree::Cursor rows(rows_, kRowsAtATime);
+  btree::Cursor rows(rows_, kRowsAtATime, viewer_);
   std::size_t count = 0;
   for (rows.seek_first(); rows.valid(); rows.next()) {
     if (count++ % kRowsAtATime == 0) {
@@ -93,7 +98,8 @@ std::optional<std::string> IndexBuild::append_entries() {
 }
 
 void IndexBuild::keep(const NewRecord& entry) {
-  if (!kept_.has_room_for(entry.key.size() + entry.value.size())) {
+  if (!kept_.has_room_for(entry.key.size() + entry.value.size()) ||
+      kept_.records().size() == kEntriesKept) {
     append_kept();
   }
   kept_.expect(1);
@@ -137,8 +143,8 @@ void IndexBuild::append_some(std::span<const NewRecord> entries, std::size_t& do
 
 std::optional<std::string> build_index(txn::Transactions& transactions, txn::Transaction& inside,
                                        const TableDefinition& table, std::size_t index,
-                                       const SortSpace& space) {
-  IndexBuild build(transactions, inside, table, index, space);
+                                       const versioning::Viewer* viewer, const SortSpace& space) {
+  IndexBuild build(transactions, inside, table, index, viewer, space);
   build.sort_entries();
   return build.append_entries();
 }

@@ -29,11 +29,11 @@ struct SortSpace {
   std::size_t threads;       ///< beside the maker's
 };
 
-/// Fills the index of that number, as part of a call of `inside`. The key, for people, that two
-/// rows have, if it is unique and they do; nothing if it is done.
-[[nodiscard]] std::optional<std::string> build_index(txn::Transactions& transactions,
-                                                     txn::Transaction& inside,
-                                                     const TableDefinition& table,
-                                                     std::size_t index, const SortSpace& space);
+/// Fills the index of that number, as part of a call of `inside`, with the rows that `viewer` sees,
+/// null: the newest. The key, for people, that two rows have, if it is unique and they do; nothing
+/// if it is done.
+[[nodiscard]] std::optional<std::string> build_index(
+    txn::Transactions& transactions, txn::Transaction& inside, const TableDefinition& table,
+    std::size_t index, const versioning::Viewer* viewer, const SortSpace& space);
 
 }  // namespace palimpsest::engine

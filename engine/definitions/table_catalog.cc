@@ -323,20 +323,15 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
   if (!claimed.outcome) {
     return claimed.outcome;
   }
-  if (claimed.table->bulk_view(&by) != nullptr) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("table \"{}\" has rows: a bulk transaction makes indexes of tables that "
-                    "it fills",
-                    name));
-  }
   const TableDefinition& before = *claimed.table->visible_to(&by);
   schema.validate(before.format->schema());
   if (before.format->find_index(schema.name)) {
     return outcome_at(OutcomeKind::exists, name, schema.name);
   }
-  // The index will say what rows are now, and its maker see them as they were.
-  if (!sees_newest(by, *claimed.table)) {
+  // The index will say what rows are now, and its maker see them as they were. A bulk that changes
+  // them was asked before it began to.
+  const versioning::Viewer* const bulk_view = claimed.table->bulk_view(&by);
+  if (bulk_view == nullptr && !sees_newest(by, *claimed.table)) {
     return outcome_at(OutcomeKind::conflict, name);
   }
   BTree& tree = take_tree(by);
@@ -345,9 +340,12 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
     stored.indexes.push_back({.schema = schema, .tree = tree.id()});
     const std::string record = encode_table(stored);
     auto definition = definition_of(std::move(stored), before);
+    if (bulk_view != nullptr) {
+      definition->begin_indexes_of(bulk_view->bulk);
+    }
     definition->add_index(tree);
-    if (auto key =
-            build_index(transactions_, by, *definition, definition->indexes.size() - 1, sorting_)) {
+    if (auto key = build_index(transactions_, by, *definition, definition->indexes.size() - 1,
+                               bulk_view, sorting_)) {
       give_tree_back(by, tree);
       return {OutcomeKind::exists,
               {.table = std::string(name), .index = schema.name, .key = *std::move(key)}};

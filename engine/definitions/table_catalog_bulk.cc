@@ -168,7 +168,9 @@ Outcome TableCatalog::publish(Transaction& by) {
       return {};
     }
     tables = changes->second.tables;
-    std::erase_if(tables, [&](const TablePtr& table) { return table->bulk_view(&by) != nullptr; });
+    std::erase_if(tables, [&](const TablePtr& table) {
+      return table->bulk_view(&by) != nullptr && !table->is_changed_by(by);
+    });
     epoch = changes->second.epoch.epoch;
   }
   Outcome outcome = by.statement([&](const btree::WriteContext& context) -> Outcome {
@@ -189,7 +191,9 @@ Outcome TableCatalog::publish(Transaction& by) {
     const std::lock_guard lock(mutex_);
     changes_[&by].is_published = true;
     for (const TablePtr& table : tables) {
-      table->publish();
+      if (table->bulk_view(&by) == nullptr) {  // else it counts when the bulk has ended
+        table->publish();
+      }
     }
   }
   return outcome;

@@ -21,6 +21,9 @@
 // Publishing comes before the announcement: a snapshot that is to see the rows was taken after the
 // date was drawn, so it finds the new definition, and a fate that is announced at least (I-7). One
 // that is not to see them, finds the old one by either. No answer changes while a snapshot lives.
+// Indexes that a bulk makes of a table that it changes where it lies are trees of its own as well,
+// in a definition without a fate of its own: it counts when the bulk has ended, as an ordinary
+// change does, and for snapshots from then on (index_since).
 // Invariants: (1) while a writer that is not D changes the table's trees, there is no D, or D
 // waits.
 //   A writer publishes that it changes something (Transactions::oldest()) before it reads definer_,
@@ -61,7 +64,23 @@ struct TableDefinition {
   std::shared_ptr<versioning::Fate> fate;
   /// What older snapshots see; null if the table was not there. Kept by the table.
   const TableDefinition* replaced = nullptr;
+  /// Not none: this bulk, which changes the rows where they lie, has made the indexes from that
+  /// number on. Until it has committed nobody else finds these: it leaves no virtual versions
+  /// there.
+  BulkEpoch made_by = kNoEpoch;
+  std::size_t made_from = 0;
 
+  /// Whether an index is a tree of this bulk's own.
+  [[nodiscard]] bool is_made_by(BulkEpoch bulk, std::size_t number) const noexcept {
+    return bulk != kNoEpoch && bulk == made_by && number >= made_from;
+  }
+  /// The indexes that come now are this bulk's.
+  void begin_indexes_of(BulkEpoch bulk) noexcept {
+    if (made_by != bulk) {
+      made_by = bulk;
+      made_from = indexes.size();
+    }
+  }
   void add_index(btree::BTree& tree) {
     indexes.push_back(&tree);
     index_since.push_back(std::make_shared<std::atomic<Gsn>>());
@@ -149,6 +168,10 @@ class TableState {
 
   // For TableCatalog:
 
+  /// Whether its definer has made another definition.
+  [[nodiscard]] bool is_changed_by(const txn::Transaction& definer) const noexcept {
+    return visible_to(&definer) != current_.load(std::memory_order_acquire);
+  }
   /// The definer changes rows as this bulk from now on. Everything that others have done has been
   /// committed.
   void begin_bulk(BulkEpoch epoch, Gsn now) noexcept {

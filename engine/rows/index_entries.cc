@@ -53,10 +53,23 @@ IndexEntry IndexEntries::encode(std::size_t index, std::span<const Value> values
   return entry;
 }
 
+// The trees of indexes that a bulk has made are its own: changed as anybody changes trees.
+template <class Write>
+btree::WriteOutcome IndexEntries::change(std::size_t index, const Write& write) const {
+  btree::BTree& tree = *definition_->indexes[index];
+  if (definition_->is_made_by(by_->viewer.bulk, index)) [[unlikely]] {
+    btree::WriteContext alone = *by_;
+    alone.viewer = {};
+    return write(alone, tree);
+  }
+  return write(*by_, tree);
+}
+
 Outcome IndexEntries::put(std::size_t index, const IndexEntry& entry,
                           std::span<const Value> values) const {
-  btree::BTree& tree = *definition_->indexes[index];
-  const btree::WriteOutcome written = tree.insert(*by_, entry.key, entry.value);
+  const btree::WriteOutcome written = change(index, [&](const auto& by, btree::BTree& tree) {
+    return tree.insert(by, entry.key, entry.value);
+  });
   if (written.conflict) {
     return refused(OutcomeKind::conflict, format(), index, values);
   }
@@ -65,7 +78,7 @@ Outcome IndexEntries::put(std::size_t index, const IndexEntry& entry,
   }
   bool is_of_this_row = !format().indexes()[index].codec.is_unique();
   if (!is_of_this_row) {
-    static_cast<void>(tree.lookup_with(
+    static_cast<void>(definition_->indexes[index]->lookup_with(
         entry.key, [&](ByteView primary_key) { is_of_this_row = primary_key == primary_key_; },
         nullptr, by_->newest()));
   }
@@ -79,7 +92,8 @@ Outcome IndexEntries::put(std::size_t index, const IndexEntry& entry,
 
 Outcome IndexEntries::take(std::size_t index, const IndexEntry& entry,
                            std::span<const Value> values) const {
-  const btree::WriteOutcome written = definition_->indexes[index]->remove(*by_, entry.key);
+  const btree::WriteOutcome written =
+      change(index, [&](const auto& by, btree::BTree& tree) { return tree.remove(by, entry.key); });
   if (written.conflict) {
     return refused(OutcomeKind::conflict, format(), index, values);
   }

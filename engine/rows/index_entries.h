@@ -50,6 +50,10 @@ class IndexEntries {
   [[nodiscard]] Outcome take(std::size_t index, const IndexEntry& entry,
                              std::span<const Value> values) const;
 
+  /// Calls write(const WriteContext&, BTree&) for an index, on whose behalf that is changed.
+  template <class Write>
+  [[nodiscard]] btree::WriteOutcome change(std::size_t index, const Write& write) const;
+
   const btree::WriteContext* by_;
   const TableDefinition* definition_;
   ByteView primary_key_;

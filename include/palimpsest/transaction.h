@@ -68,10 +68,9 @@ struct TransactionOptions {
   /// instant. Others see its tables as they were before until it has committed; their writes to
   /// these are conflicts. Its first write to a table waits until others that have written have
   /// ended (else a conflict), and, if the table has rows, until nobody reads what was there before
-  /// the last bulk of that table (else Error gate_timeout). It drops nothing, and makes indexes of
-  /// tables that it fills only (invalid_argument). Its isolation, unless it is said, is
-  /// read_committed: a snapshot would have others' versions kept for as long. It takes one of
-  /// Options::max_transactions more while a call writes. Umbra-MVCC 3.2.
+  /// the last bulk of that table (else Error gate_timeout). It drops nothing. Its isolation, unless
+  /// it is said, is read_committed: a snapshot would have others' versions kept for as long. It
+  /// takes one of Options::max_transactions more while a call writes. Umbra-MVCC 3.2.
   bool bulk = false;
 };
 

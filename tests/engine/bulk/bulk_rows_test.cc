@@ -239,10 +239,6 @@ TEST_F(BulkRowsTest, ARefusedCallLeavesWhatWasThere) {
   EXPECT_TRUE(write(bulk, [&](const TableWrites& writes) {
     return writes.insert({70, std::string_view(name_of(7, 0)), "x"});
   }));
-  EXPECT_EQ(error_of([&] {
-              return bulk.bulk->create_index("people", {.name = "by_body", .columns = {"body"}});
-            }),
-            ErrorCode::invalid_argument);
   bulk.commit();
   EXPECT_EQ(rows_of(nullptr).size(), 10U);
   EXPECT_TRUE(sound(*database_));

@@ -25,7 +25,6 @@ using palimpsest::test::CrashImages;
 using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
 using palimpsest::test::SimFault;
-using palimpsest::test::SimKind;
 using palimpsest::test::SimOperation;
 using ::testing::HasSubstr;
 

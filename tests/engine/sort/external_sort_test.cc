@@ -20,7 +20,6 @@ namespace palimpsest::engine {
 namespace {
 
 using palimpsest::test::error_of;
-using palimpsest::test::SimKind;
 using palimpsest::test::SimOperation;
 using palimpsest::test::SimRandom;
 using test::Disk;
@@ -104,13 +103,14 @@ TEST_P(SortOf, WhatFitsIntoMemoryIsNotWritten) {
   std::uint64_t operations = 0;
   disk_.disk.set_hook([&](const SimOperation&) { ++operations; });
   Records records;
-  // 40 bytes each in memory, a million at most of it in blocks.
-  const std::size_t fit =
-      ((std::size_t{1} << 20U) - 2 * 5 * (std::size_t{1} << 14U) - 5 * 4096) / 40;
-  for (std::size_t i = 0; i < fit; ++i) {
-    records.emplace_back(fmt::format("{:016}", (i * 7919) % fit), "");
+  // 40 bytes each in memory, of which five pairs of blocks and the rest of pages are taken.
+  constexpr std::size_t kMemory = std::size_t{1} << 20U;
+  constexpr std::size_t kOther = (std::size_t{10} << 14U) + 5 * kSortAlignmentBytes;
+  constexpr std::size_t kFit = (kMemory - kOther) / 40;
+  for (std::size_t i = 0; i < kFit; ++i) {
+    records.emplace_back(fmt::format("{:016}", (i * 7919) % kFit), "");
   }
-  EXPECT_EQ(expect_sorted(records, std::size_t{1} << 20U).runs, 0U);
+  EXPECT_EQ(expect_sorted(records, kMemory).runs, 0U);
   EXPECT_EQ(operations, 0U);
 }
 

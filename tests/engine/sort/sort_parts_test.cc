@@ -32,6 +32,7 @@ TEST(SortBuffer, SortsByHeadThenKeyThenArrival) {
   ASSERT_TRUE(buffer.add(std::string("b\0", 2), "7"));
   buffer.sort();
   std::vector<std::string> values;
+  values.reserve(buffer.records());
   for (std::size_t i = 0; i < buffer.records(); ++i) {
     values.emplace_back(buffer.record(i).value);
   }
@@ -79,6 +80,7 @@ TEST(LoserTree, MergesAnyNumberOfSources) {
     }
     std::vector<std::unique_ptr<BufferSource>> sources;
     std::vector<RecordSource*> pointers;
+    pointers.reserve(count);
     for (const SortBuffer& buffer : buffers) {
       pointers.push_back(sources.emplace_back(std::make_unique<BufferSource>(buffer)).get());
     }
