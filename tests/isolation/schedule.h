@@ -19,6 +19,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,11 @@ class ItemTable {
     }
     const std::uint64_t reads = database_.statistics().page_reads;
     auto result = call();
+    if constexpr (std::is_same_v<decltype(result), OutcomeKind>) {
+      if (result == conflict) {
+        return result;  // a bulk refuses without reading anything
+      }
+    }
     ++steps_;
     steps_with_reads_ += database_.statistics().page_reads != reads ? 1U : 0U;
     return result;
