@@ -20,7 +20,7 @@ using txn::Isolation;
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{2} << 20U;  // the least
 constexpr int kRows = 40'000;
 constexpr std::size_t kBodyBytes = 500;
-constexpr int kLargeOneIn = 400;
+constexpr int kLargeOneIn = 399;
 constexpr std::size_t kLargeBytes = 3900;  // beyond what its leaf takes
 /// Fewer than what a tenth of the rows fill.
 constexpr std::uint64_t kAddedPages = kRows / 10 * kBodyBytes / 4096;
