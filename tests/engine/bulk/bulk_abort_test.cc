@@ -15,8 +15,6 @@
 namespace palimpsest::engine::test {
 namespace {
 
-using txn::Isolation;
-
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{2} << 20U;  // the least
 constexpr int kRows = 40'000;
 constexpr std::size_t kBodyBytes = 500;
