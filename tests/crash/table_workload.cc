@@ -110,7 +110,18 @@ bool TableWorkload::sweep() {
   }
 }
 
+// A call may be too much for a log as small as the campaign's: then nothing of it is there.
 void TableWorkload::step(bool is_watched, FunctionRef<void()> end_others) {
+  try {
+    try_step(is_watched, end_others);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::transaction_too_old) {
+      throw;
+    }
+  }
+}
+
+void TableWorkload::try_step(bool is_watched, FunctionRef<void()> end_others) {
   if (table_ == nullptr) {
     end_others();
     make_table();
@@ -161,12 +172,12 @@ void TableWorkload::begin_bulk() {
   open.bulk =
       std::make_unique<engine::Bulk>(database_->transactions(), database_->tables(), *open.by);
   open.rows = table_now();
-  open_ = std::move(open);
   // There is no such row; but from now on nobody else writes to the table.
   const auto erase = [](const TableWrites& writes) { return writes.erase({-1}); };
-  if (open_->bulk->write(*table_, erase).kind() != OutcomeKind::absent) {
+  if (open.bulk->write(*table_, erase).kind() != OutcomeKind::absent) {
     mismatch("a bulk does not get the table that nobody else has");
   }
+  open_ = std::move(open);
   change_in_bulk();
 }
 
@@ -191,14 +202,14 @@ void TableWorkload::erase_some() {
   for (std::uint64_t count = 1 + random_.below(60); count > 0 && row != open_->rows.end();
        --count) {
     const int id = id_of(row->first);
+    make_room_();
     open_->bulk->write(*table_, [&](const TableWrites& writes) { return writes.erase({id}); })
         .require();
     row = open_->rows.erase(row);
   }
 }
 
-/// In ascending order, behind all. Where a bulk that was undone has left ghosts they are inserted,
-/// which may be too much for a log as small as the campaign's: then nothing of the call is there.
+/// In ascending order, behind all. Where a bulk that was undone has left ghosts they are inserted.
 void TableWorkload::append() {
   Content appended = open_->rows;
   const auto definition = table_->visible_to(open_->by.get());
@@ -218,14 +229,9 @@ void TableWorkload::append() {
   for (const auto& [key, value] : bytes) {
     rows.push_back(EncodedRow::of(key, value));
   }
-  try {
-    open_->bulk->insert_many(*table_, rows).require();
-    open_->rows = std::move(appended);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::transaction_too_old) {
-      throw;
-    }
-  }
+  make_room_();
+  open_->bulk->insert_many(*table_, rows).require();
+  open_->rows = std::move(appended);
 }
 
 void TableWorkload::end_bulk() {
@@ -233,6 +239,8 @@ void TableWorkload::end_bulk() {
   if (random_.one_in(3)) {
     random_.one_in(2) ? open.by->rollback() : open.by.reset();
   } else {
+    open.bulk->append_kept();
+    make_room_();
     commit(open.rows, open.synchronous, [&] {
       open.bulk->publish();
       open.by->commit();
@@ -244,6 +252,8 @@ void TableWorkload::end_bulk() {
 // Others
 
 void TableWorkload::write_rows(bool is_watched) {
+  // Where a bulk has replaced a large value, others wait until it is known that everybody sees it.
+  database_->bulk_epochs().settle(database_->transactions().horizon());
   const bool synchronous = !random_.one_in(3);
   const auto by = database_->begin(durability_of(synchronous), Isolation::read_committed);
   const auto write = [&](Write call) { return call(TableWrites(*by, *table_)); };
@@ -279,6 +289,7 @@ void TableWorkload::look() {
 
 /// False: a conflict.
 bool TableWorkload::change_one(Content& rows, FunctionRef<Outcome(Write)> write) {
+  make_room_();
   const int id = static_cast<int>(random_.below(ids_));
   const std::string name = name_of(id, random_.below(100));
   const std::string body = some_body();
@@ -322,7 +333,11 @@ void TableWorkload::commit(const Content& rows, bool synchronous, FunctionRef<vo
   if (is_changed) {
     history_->committing(std::move(changes));
   }
-  commit();
+  try {
+    commit();
+  } catch (const Error& error) {
+    mismatch(std::string("a commit is refused: ") + error.what());  // and the history has it
+  }
   if (is_changed && synchronous) {
     history_->acknowledge();
   }

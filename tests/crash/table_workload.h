@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "palimpsest/function_ref.h"
@@ -24,10 +26,16 @@ namespace palimpsest::crash {
 
 class TableWorkload {
  public:
-  /// `appended_bytes`: of the rows that a bulk appends at once, most. All outlive it.
+  /// `appended_bytes`: of the rows that a bulk appends at once, most. `make_room` in the log,
+  /// before each call. All outlive it.
   TableWorkload(Random& random, State& now, std::shared_ptr<History>& history, std::size_t ids,
-                std::size_t appended_bytes)
-      : random_(random), now_(now), history_(history), ids_(ids), appended_bytes_(appended_bytes) {}
+                std::size_t appended_bytes, std::function<void()> make_room)
+      : random_(random),
+        now_(now),
+        history_(history),
+        ids_(ids),
+        appended_bytes_(appended_bytes),
+        make_room_(std::move(make_room)) {}
 
   /// Of this database, from now on. It does not sweep by itself: Options of the campaign.
   void open(engine::Database& database);
@@ -49,6 +57,7 @@ class TableWorkload {
   };
   using Write = FunctionRef<Outcome(const engine::TableWrites&)>;
 
+  void try_step(bool is_watched, FunctionRef<void()> end_others);
   void make_table();
   void begin_bulk();
   void change_in_bulk();
@@ -68,6 +77,7 @@ class TableWorkload {
   std::shared_ptr<History>& history_;
   const std::size_t ids_;
   const std::size_t appended_bytes_;
+  const std::function<void()> make_room_;
   engine::Database* database_ = nullptr;
   engine::TablePtr table_;  ///< null: there is none
   std::optional<Open> open_;

@@ -115,7 +115,7 @@ Workload::Workload(test::SimDisk& disk, const Profile& profile, std::uint64_t se
       device_(disk.device()),
       images_(disk, kPageBytes),
       history_(std::make_shared<History>(State())),
-      table_(random_, now_, history_, profile.keys, profile.appended) {}
+      table_(random_, now_, history_, profile.keys, profile.appended, [this] { make_room(); }) {}
 
 Workload::~Workload() {
   abandon();
