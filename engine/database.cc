@@ -361,7 +361,7 @@ void Database::make_definitions() {
 }
 
 void Database::start_background() {
-  if (options_.background_threads) {
+  if (options_.background_threads && options_.background_sweeps) {
     tree_store_->start();
     bulk_sweep_->start();
   }

@@ -79,6 +79,8 @@ struct DatabaseOptions {
   /// Checkpoints, emptying of dropped tables, and sweeping after bulks, by threads of their own;
   /// else by whoever calls checkpointer(), tree_store() and bulk_sweep().
   bool background_threads = true;
+  /// Of these, emptying and sweeping: what aborted bulks have left is undone from the opening on.
+  bool background_sweeps = true;
   /// How long a change of a table's definition waits for those who have written something.
   std::chrono::milliseconds definition_patience{10'000};
   ProgressCallback progress;

@@ -15,6 +15,7 @@ DEFINE_double(seconds, 10, "of the workload, all lives together");
 DEFINE_int64(transactions, 0, "at most so many in a life that is not killed; 0: as time allows");
 DEFINE_int64(keys, 40, "in use at a time");
 DEFINE_int64(writes_per_key, 8, "then the key is replaced by a new one");
+DEFINE_int64(bulk_percent, 0, "of transactions that are bulks");
 DEFINE_string(isolation, "snapshot", "none, read_committed or snapshot");
 DEFINE_string(mode, "list_append", "list_append or register");
 DEFINE_string(durability, "synchronous", "synchronous or asynchronous");
@@ -75,6 +76,8 @@ history::LivesOptions options_of_flags() {
   workload.keys = at_least("keys", FLAGS_keys, 1);
   workload.writes_max =
       static_cast<std::uint32_t>(in_range("writes_per_key", FLAGS_writes_per_key, 1, 1000));
+  workload.bulk_percent =
+      static_cast<std::uint32_t>(in_range("bulk_percent", FLAGS_bulk_percent, 0, 100));
   workload.seconds = seconds_in_range("seconds", FLAGS_seconds, false);
   if (FLAGS_transactions != 0) {
     workload.transactions = at_least("transactions", FLAGS_transactions, 1);

@@ -8,6 +8,7 @@ namespace {
 
 /// Most of a transaction.
 constexpr std::uint64_t kStepsMax = 8;
+constexpr std::uint64_t kBulkStepsMax = 24;
 constexpr std::int64_t kNeighboursMax = 4;
 /// Before one of so many steps others may do thousands of transactions: a snapshot grows old.
 constexpr std::uint64_t kLongPause = 10'000;
@@ -92,6 +93,9 @@ std::int64_t ActiveKeys::to_write(Random& random) noexcept {
 }
 
 Plan Planner::next() {
+  if (random_.below(100) < bulk_percent_) {
+    return bulk();
+  }
   Plan plan;
   const bool reads_only = random_.one_in(4);
   plan.read_only = reads_only && random_.one_in(2);
@@ -99,6 +103,15 @@ Plan Planner::next() {
   const std::uint64_t steps = 1 + std::min(random_.below(kStepsMax), random_.below(kStepsMax));
   for (std::uint64_t i = 0; i < steps; ++i) {
     plan.steps.push_back(step(!reads_only && random_.one_in(2)));
+  }
+  return plan;
+}
+
+Plan Planner::bulk() {
+  Plan plan{
+      .rolls_back = random_.one_in(5), .is_bulk = true, .is_bulk_at_level = random_.one_in(4)};
+  for (std::uint64_t i = 1 + random_.below(kBulkStepsMax); i > 0; --i) {
+    plan.steps.push_back(step(plan.steps.empty() || !random_.one_in(3)));
   }
   return plan;
 }

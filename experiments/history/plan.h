@@ -50,6 +50,9 @@ struct Step {
 struct Plan {
   bool read_only = false;
   bool rolls_back = false;
+  /// A bulk transaction; its first step writes, so that what it reads is of one state at any level.
+  bool is_bulk = false;
+  bool is_bulk_at_level = false;  ///< of the workload; else at the one that bulks have
   std::vector<Step> steps{};
 };
 
@@ -85,16 +88,19 @@ class ActiveKeys {
 
 class Planner {
  public:
-  Planner(ActiveKeys& keys, std::uint64_t seed) : keys_(keys), random_(seed) {}
+  Planner(ActiveKeys& keys, std::uint64_t seed, std::uint32_t bulk_percent)
+      : keys_(keys), random_(seed), bulk_percent_(bulk_percent) {}
 
   [[nodiscard]] Plan next();
 
  private:
+  [[nodiscard]] Plan bulk();
   [[nodiscard]] Step step(bool writes);
   [[nodiscard]] std::uint32_t pause();
 
   ActiveKeys& keys_;
   Random random_;
+  std::uint32_t bulk_percent_;
 };
 
 }  // namespace palimpsest::experiments::history

@@ -32,6 +32,7 @@ bool is_expected(ErrorCode code) noexcept {
     case ErrorCode::conflict:
     case ErrorCode::snapshot_too_old:
     case ErrorCode::transaction_too_old:
+    case ErrorCode::gate_timeout:
     case ErrorCode::too_many_transactions:
     case ErrorCode::version_budget_exceeded:
     case ErrorCode::out_of_memory:
@@ -65,7 +66,7 @@ class Worker {
     const End end = attempt(plan);
     recorder_.record(end.type, process_,
                      end.type == EventType::ok ? found_ : operations_of(plan, options_.mode));
-    count(end);
+    count(plan, end);
     if (end.type == EventType::info) {
       process_ = recorder_.new_process();
     }
@@ -78,8 +79,11 @@ class Worker {
   End attempt(const Plan& plan) {
     bool sure = true;
     try {
-      Transaction transaction =
-          database_.begin({.isolation = options_.isolation, .read_only = plan.read_only});
+      Transaction transaction = database_.begin({.isolation = plan.is_bulk && !plan.is_bulk_at_level
+                                                                  ? Isolation::by_default
+                                                                  : options_.isolation,
+                                                 .read_only = plan.read_only,
+                                                 .bulk = plan.is_bulk});
       for (const Step& step : plan.steps) {
         wait(step.pause_us);
         if (const Outcome outcome = perform(transaction, step); !outcome) {
@@ -116,12 +120,13 @@ class Worker {
     return items_.write(transaction, step);
   }
 
-  void count(const End& end) {
+  void count(const Plan& plan, const End& end) {
     if (end.is_wrong && options_.isolation != Isolation::none) {
       tally_.wrong.push_back(fmt::format("process {}: {}", process_, end.reason));
     }
     if (end.type == EventType::ok) {
       ++tally_.ok;
+      tally_.bulks += plan.is_bulk ? 1U : 0U;
     } else if (end.type == EventType::info) {
       ++tally_.unknown;
     } else if (end.reason.empty()) {
@@ -152,6 +157,7 @@ std::uint64_t Tally::total() const {
 
 void Tally::add(const Tally& other) {
   ok += other.ok;
+  bulks += other.bulks;
   rolled_back += other.rolled_back;
   unknown += other.unknown;
   for (const auto& [reason, count] : other.failed) {
@@ -166,8 +172,8 @@ void Tally::add(const Tally& other) {
 }
 
 std::string Tally::text() const {
-  std::string text =
-      fmt::format("{} transactions: {} committed, {} rolled back", total(), ok, rolled_back);
+  std::string text = fmt::format("{} transactions: {} committed, {} of them bulks, {} rolled back",
+                                 total(), ok, bulks, rolled_back);
   for (const auto& [reason, count] : failed) {
     text += fmt::format(", {} {}", count, reason);
   }
@@ -188,7 +194,7 @@ Tally run_workload(Database& database, Recorder& recorder, const Continuation& c
     try {
       Worker worker(database, items, recorder, options);
       std::uint64_t mixed = options.seed + number * 1'000'003;
-      Planner planner(keys, splitmix64(mixed));
+      Planner planner(keys, splitmix64(mixed), options.bulk_percent);
       while (SteadyClock::now() < end && begun.fetch_add(1) < options.transactions &&
              (worker.run(planner.next()) || options.isolation == Isolation::none)) {
       }

@@ -21,9 +21,10 @@ struct WorkloadOptions {
   Mode mode = Mode::list_append;
   Isolation isolation = Isolation::snapshot;
   std::uint32_t threads = 4;
-  std::uint64_t keys = 40;       ///< in use at a time
-  std::uint32_t writes_max = 8;  ///< of a key, more or less
-  double seconds = 1;            ///< whatever ends first
+  std::uint64_t keys = 40;         ///< in use at a time
+  std::uint32_t writes_max = 8;    ///< of a key, more or less
+  std::uint32_t bulk_percent = 0;  ///< of transactions: bulks, which have the table to themselves
+  double seconds = 1;              ///< whatever ends first
   std::uint64_t transactions = ~std::uint64_t{0};
   std::uint64_t seed = 1;
 };
@@ -31,6 +32,7 @@ struct WorkloadOptions {
 /// How transactions came out.
 struct Tally {
   std::uint64_t ok = 0;
+  std::uint64_t bulks = 0;                        ///< of those
   std::uint64_t rolled_back = 0;                  ///< on purpose
   std::map<std::string, std::uint64_t> failed{};  ///< by the reason
   std::uint64_t unknown = 0;

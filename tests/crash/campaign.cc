@@ -116,11 +116,16 @@ void Campaign::note(const SimDisk& disk, engine::Database& database) {
 
 std::string Campaign::judge_all(const Profile& profile, std::uint64_t seed, const History& history,
                                 const std::vector<Point>& points) {
-  for (std::size_t i = 0; i < points.size(); ++i) {
+  // In any order: what the time allows is of all parts of the workload.
+  std::vector<std::size_t> order(points.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::shuffle(order, Random(seed));
+  for (std::size_t judged = 0; judged < order.size(); ++judged) {
     if (is_over()) {
-      totals_.points_left += points.size() - i;
+      totals_.points_left += order.size() - judged;
       break;
     }
+    const std::size_t i = order[judged];
     for (unsigned n = 0; n < options_.damages; ++n) {
       const auto damage = static_cast<Damage>(std::min(n + 1, 4U));
       const std::uint64_t point_seed = seed * 1'000'003 + i * 101 + n;

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/random.h"
+#include "engine/definitions/stored_definitions.h"
+#include "tests/crash/table_workload.h"
 
 namespace palimpsest::crash {
 namespace {
@@ -120,9 +122,15 @@ std::string History::explain(const State& found, Window window) const {
 State state_of(engine::Database& database) {
   State state;
   for (const engine::Catalog::Entry& entry : database.catalog().entries()) {
-    if (entry.id != engine::kCatalogTree) {
+    const bool is_of_tables = entry.name == engine::kTablesTree ||
+                              entry.name == engine::kBulksTree ||
+                              engine::TreeStore::is_name(entry.name);
+    if (entry.id != engine::kCatalogTree && !is_of_tables) {
       state.emplace(entry.name, engine::test::content_of(database.catalog().tree(entry.id)));
     }
+  }
+  if (std::optional<Content> rows = rows_of(database, nullptr)) {
+    state.emplace(kStateOfTable, std::move(*rows));
   }
   return state;
 }

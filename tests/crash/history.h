@@ -20,10 +20,11 @@
 namespace palimpsest::crash {
 
 using engine::test::Content;
-/// Of all trees, by name.
+/// Of all trees, by name, and of a table (table_workload.h).
 using State = std::map<std::string, Content>;
 
-/// The record has this value, or is absent, afterwards. An empty key: the tree has been made.
+/// The record has this value, or is absent, afterwards. An empty key: the tree or the table has
+/// been made.
 struct Change {
   std::string tree;
   std::string key;

@@ -66,6 +66,14 @@ constexpr std::array kProfiles{
             .changes_most = 40},
     Profile{.name = "reopened", .keys = 80, .value_bytes = 300, .large = 5, .reopens = 3},
     Profile{.name = "contended", .keys = 8, .value_bytes = 300, .open_most = 6, .removals = 40},
+    Profile{.name = "bulks", .keys = 150, .value_bytes = 200, .open_most = 2, .table = 60},
+    Profile{.name = "appends",
+            .keys = 60,
+            .value_bytes = 200,
+            .open_most = 2,
+            .table = 85,
+            .appended = 350'000,
+            .steps = 20},
     Profile{.name = "everything",
             .keys = 200,
             .value_bytes = 600,
@@ -76,6 +84,7 @@ constexpr std::array kProfiles{
             .rollbacks = 35,
             .asynchronous = 30,
             .reopens = 1,
+            .table = 15,
             .changes_most = 15},
 };
 
@@ -93,6 +102,7 @@ engine::DatabaseOptions campaign_options() {
   engine::DatabaseOptions options = engine::test::small_options();
   options.max_transactions = 8;
   options.background_threads = true;  // who waits for log space waits for them
+  options.background_sweeps = false;  // they change trees beside whoever judges them
   options.log_bytes_max = kLogSegments * options.log_segment_bytes;
   options.transactions.asynchronous_interval = std::chrono::milliseconds(1);
   return options;
@@ -104,7 +114,8 @@ Workload::Workload(test::SimDisk& disk, const Profile& profile, std::uint64_t se
       random_(seed),
       device_(disk.device()),
       images_(disk, kPageBytes),
-      history_(std::make_shared<History>(State())) {}
+      history_(std::make_shared<History>(State())),
+      table_(random_, now_, history_, profile.keys, profile.appended, [this] { make_room(); }) {}
 
 Workload::~Workload() {
   abandon();
@@ -113,6 +124,7 @@ Workload::~Workload() {
 void Workload::open() {
   database_ = engine::Database::open(*device_, *device_, campaign_options());
   images_.watch(database_.get());
+  table_.open(*database_);
 }
 
 void Workload::go_on_from(State state) {
@@ -125,12 +137,14 @@ void Workload::abandon() noexcept {
   disk_.power_off();
   images_.watch(nullptr);
   open_.clear();
+  table_.close();
   old_reader_.reset();
   database_.reset();
 }
 
 void Workload::close() {
   end_all();
+  table_.close();
   old_reader_.reset();
   database_->close();
   images_.watch(nullptr);
@@ -157,7 +171,7 @@ void Workload::step() {
   if (percent(10)) {
     look_on();
   }
-  if (now_.empty() || (now_.size() < profile_.trees_most && percent(5))) {
+  if (trees() == 0 || (trees() < profile_.trees_most && percent(5))) {
     make_tree();
     return;
   }
@@ -171,6 +185,8 @@ void Workload::step() {
     checkpoint();
   } else if (falls_into(profile_.reopens)) {
     reopen();
+  } else if (falls_into(profile_.table)) {
+    change_table();
   } else if (falls_into(profile_.ends) && !open_.empty()) {
     end_one();
   } else if (open_.empty() || (open_.size() < profile_.open_most && percent(30))) {
@@ -178,6 +194,19 @@ void Workload::step() {
   } else {
     change_some();
   }
+}
+
+// Writers of anything are in the way of a bulk that begins, and so is who sees what was before the
+// last one.
+void Workload::change_table() {
+  if (random_.one_in(4)) {
+    static_cast<void>(table_.sweep());
+    make_room();
+  }
+  table_.step(old_reader_ != nullptr, [this] {
+    end_all();
+    old_reader_.reset();
+  });
 }
 
 void Workload::begin() {
@@ -383,7 +412,7 @@ void Workload::make_room() {
 }
 
 void Workload::make_tree() {
-  const std::string name = fmt::format("tree{}", now_.size());
+  const std::string name = fmt::format("tree{}", trees());
   history_->committing({{.tree = name, .key = "", .value = std::nullopt}});
   if (database_->make_tree(name) == nullptr) {
     mismatch("a tree that was never made exists");
@@ -396,7 +425,10 @@ void Workload::make_tree() {
 // older.
 void Workload::finish() {
   end_all();
+  table_.close();
   old_reader_.reset();
+  table_.open(*database_);
+  sweep_all();
   const Gsn now = database_->begin()->commit();
   database_->log().wait_durable(now);
   history_->acknowledge();
@@ -412,6 +444,16 @@ void Workload::finish() {
   }
 }
 
+// Log space may be short for some of it.
+void Workload::sweep_all() {
+  for (int i = 0; table_.sweep() || !database_->bulk_epochs().is_empty(); ++i) {
+    if (i == 10'000) {
+      mismatch("what bulks have left is never swept");
+    }
+    make_room();
+  }
+}
+
 btree::BTree& Workload::tree_of(const std::string& name) {
   btree::BTree* tree = database_->find_tree(name);
   if (tree == nullptr) {
@@ -421,8 +463,11 @@ btree::BTree& Workload::tree_of(const std::string& name) {
 }
 
 std::string Workload::some_tree() {
+  const std::uint64_t which = random_.below(trees());
   auto tree = now_.begin();
-  std::advance(tree, random_.below(now_.size()));
+  for (std::uint64_t i = 0; tree->first == kStateOfTable || i++ != which;) {
+    ++tree;
+  }
   return tree->first;
 }
 

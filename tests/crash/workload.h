@@ -20,6 +20,7 @@
 #include "base/random.h"
 #include "tests/crash/history.h"
 #include "tests/crash/image_checker.h"
+#include "tests/crash/table_workload.h"
 #include "tests/support/sim_disk.h"
 
 namespace palimpsest::crash {
@@ -31,17 +32,19 @@ struct Profile {
   std::size_t value_bytes = 60;  ///< most, as a rule
   unsigned open_most = 3;        ///< transactions at once
   unsigned trees_most = 1;
-  unsigned changes = 70;         ///< of steps: a change of an open transaction
-  unsigned removals = 25;        ///< of changes
-  unsigned large = 0;            ///< of changes that store: a value of several pages
-  unsigned ends = 20;            ///< of steps: an open transaction ends
-  unsigned rollbacks = 20;       ///< of ends
-  unsigned asynchronous = 0;     ///< of transactions
-  unsigned checkpoints = 5;      ///< of steps
-  unsigned reopens = 0;          ///< of steps: clean close and opening
-  std::size_t changes_most = 8;  ///< in one step, of one transaction
-  int steps = 40;                ///< of the scripted workload; random ones are longer by half
-  int warm_up = 0;               ///< steps before those, at which nothing is crashed
+  unsigned changes = 70;          ///< of steps: a change of an open transaction
+  unsigned removals = 25;         ///< of changes
+  unsigned large = 0;             ///< of changes that store: a value of several pages
+  unsigned ends = 20;             ///< of steps: an open transaction ends
+  unsigned rollbacks = 20;        ///< of ends
+  unsigned asynchronous = 0;      ///< of transactions
+  unsigned checkpoints = 5;       ///< of steps
+  unsigned reopens = 0;           ///< of steps: clean close and opening
+  unsigned table = 0;             ///< of steps: something is done to a table, most of it in bulk
+  std::size_t appended = 20'000;  ///< bytes of rows, most, that a bulk appends in one call
+  std::size_t changes_most = 8;   ///< in one step, of one transaction
+  int steps = 40;                 ///< of the scripted workload; random ones are longer by half
+  int warm_up = 0;                ///< steps before those, at which nothing is crashed
 };
 
 /// Profiles that between them do everything the engine can do.
@@ -106,9 +109,12 @@ class Workload {
   void make_tree();
   void reopen();
   void end_all();
+  void change_table();
+  void sweep_all();
 
   [[nodiscard]] bool percent(unsigned share) { return random_.below(100) < share; }
   [[nodiscard]] btree::BTree& tree_of(const std::string& name);
+  [[nodiscard]] std::size_t trees() const { return now_.size() - now_.count(kStateOfTable); }
   [[nodiscard]] std::string some_tree();
   [[nodiscard]] std::string some_key();
   [[nodiscard]] std::string some_value(const std::string* old);
@@ -129,6 +135,7 @@ class Workload {
   State now_;  ///< as transactions see it
   std::vector<Open> open_;
   std::map<Place, const txn::Transaction*> owners_;
+  TableWorkload table_;
 };
 
 }  // namespace palimpsest::crash

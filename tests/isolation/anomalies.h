@@ -1,4 +1,4 @@
-// What concurrent transactions can do to each other, and at which levels: the table of
+// What concurrent transactions can do to each other, and at which levels: the tables of
 // docs/guarantees.md, which the schedules of this folder hold true line by line.
 //
 // The names are those of Adya's thesis and of the public Hermitage tests.
@@ -14,31 +14,32 @@ namespace palimpsest::test {
 
 struct Anomaly {
   std::string_view name;
-  /// At how many levels it can happen, from the weakest: 0 at none of them, 3 at all.
-  std::size_t possible_levels;
+  /// At how many levels it can happen, from the weakest: 0 at none of them, 3 at all. Of two
+  /// ordinary transactions; if the one that writes first is a bulk; if the other one is.
+  std::array<std::size_t, 3> possible_levels;
 };
 
 inline constexpr std::array kLevels{Isolation::none, Isolation::read_committed,
                                     Isolation::snapshot};
 
-inline constexpr Anomaly kDirtyWrite{"dirty write (G0)", 0};
-inline constexpr Anomaly kAbortedRead{"aborted read (G1a)", 1};
-inline constexpr Anomaly kIntermediateRead{"intermediate read (G1b)", 1};
-inline constexpr Anomaly kCircularFlow{"circular information flow (G1c)", 1};
-inline constexpr Anomaly kVanishingTransaction{"observed transaction vanishes (OTV)", 1};
-inline constexpr Anomaly kTornRead{"one call sees half of a transaction", 1};
-inline constexpr Anomaly kPredicateRead{"predicate-many-preceders (PMP)", 2};
-inline constexpr Anomaly kPredicateWrite{"PMP for writes", 2};
-inline constexpr Anomaly kFuzzyRead{"non-repeatable read (P2)", 2};
-inline constexpr Anomaly kPhantom{"phantom (P3)", 2};
-inline constexpr Anomaly kLostUpdate{"lost update (P4)", 2};
-inline constexpr Anomaly kReadSkew{"read skew (G-single)", 2};
-inline constexpr Anomaly kReadSkewPredicate{"read skew on predicates", 2};
-inline constexpr Anomaly kReadSkewWrite{"read skew on predicates of writes", 2};
-inline constexpr Anomaly kLongFork{"long fork", 2};
-inline constexpr Anomaly kWriteSkew{"write skew (G2-item)", 3};
-inline constexpr Anomaly kWriteSkewPredicate{"write skew on predicates (G2)", 3};
-inline constexpr Anomaly kReadOnly{"read-only anomaly", 3};
+inline constexpr Anomaly kDirtyWrite{"dirty write (G0)", {0, 0, 0}};
+inline constexpr Anomaly kAbortedRead{"aborted read (G1a)", {1, 0, 1}};
+inline constexpr Anomaly kIntermediateRead{"intermediate read (G1b)", {1, 0, 1}};
+inline constexpr Anomaly kCircularFlow{"circular information flow (G1c)", {1, 0, 0}};
+inline constexpr Anomaly kVanishingTransaction{"observed transaction vanishes (OTV)", {1, 0, 1}};
+inline constexpr Anomaly kTornRead{"one call sees half of a transaction", {1, 0, 1}};
+inline constexpr Anomaly kPredicateRead{"predicate-many-preceders (PMP)", {2, 2, 2}};
+inline constexpr Anomaly kPredicateWrite{"PMP for writes", {2, 2, 2}};
+inline constexpr Anomaly kFuzzyRead{"non-repeatable read (P2)", {2, 2, 2}};
+inline constexpr Anomaly kPhantom{"phantom (P3)", {2, 2, 2}};
+inline constexpr Anomaly kLostUpdate{"lost update (P4)", {2, 2, 2}};
+inline constexpr Anomaly kReadSkew{"read skew (G-single)", {2, 2, 2}};
+inline constexpr Anomaly kReadSkewPredicate{"read skew on predicates", {2, 2, 2}};
+inline constexpr Anomaly kReadSkewWrite{"read skew on predicates of writes", {2, 2, 2}};
+inline constexpr Anomaly kLongFork{"long fork", {2, 2, 2}};
+inline constexpr Anomaly kWriteSkew{"write skew (G2-item)", {3, 3, 2}};
+inline constexpr Anomaly kWriteSkewPredicate{"write skew on predicates (G2)", {3, 3, 2}};
+inline constexpr Anomaly kReadOnly{"read-only anomaly", {3, 3, 2}};
 
 /// In the order of the document.
 inline constexpr std::array kAnomalies{

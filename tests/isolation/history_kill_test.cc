@@ -28,10 +28,12 @@ void live_and_die(Mode mode, std::uint64_t seed) {
   options.crashes = static_cast<std::uint32_t>(3 + random.below(8));
   options.database.memory_bytes = std::uint64_t{6} << 20U;
   options.database.durability = Durability::synchronous;
+  options.database.definition_patience = std::chrono::milliseconds(20);
   options.workload = {.mode = mode,
                       .isolation = Isolation::snapshot,
                       .threads = static_cast<std::uint32_t>(3 + random.below(6)),
                       .keys = 5 + random.below(100),
+                      .bulk_percent = static_cast<std::uint32_t>(random.below(6)),
                       .seconds = 2,
                       .seed = random()};
   fmt::print("{}\n", run_lives(options));

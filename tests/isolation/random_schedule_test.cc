@@ -1,6 +1,6 @@
-// Schedules at random: some transactions at mixed levels take turns on few keys and names, and a
-// model that is told of everything says what each of them must see, which of its writes may be
-// done, and which conflicts have a reason.
+// Schedules at random: some transactions at mixed levels, bulks among them, take turns on few keys
+// and names, and a model that is told of everything says what each of them must see, which of its
+// writes may be done, and which conflicts have a reason.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 #include <vector>
+
+#include "palimpsest/error.h"
 
 #include "base/random.h"
 #include "tests/isolation/schedule.h"
@@ -51,8 +53,10 @@ void add_name(Places& places, const std::optional<Item>& item) {
 struct Open {
   Actor actor;
   Isolation level{};
-  int begun = 0;  ///< by the clock of commits
-  State first{};  ///< what was committed then
+  bool is_bulk = false;
+  bool has_table = false;  ///< a bulk: it has written
+  int begun = 0;           ///< by the clock of commits
+  State first{};           ///< what was committed then
   std::map<std::int64_t, std::optional<Item>> own{};
   Places tried{};  ///< all that it has written to, or has failed to
 };
@@ -126,6 +130,7 @@ class RandomScheduleTest : public Schedule {
         open_rival_perhaps = open_rival_perhaps || meet(other->tried, one.tried);
       }
     }
+    judge_bulks(one, outcome);
     switch (outcome) {
       case OutcomeKind::done:
         EXPECT_EQ(before.has_value(), !write.is_insert);
@@ -139,13 +144,58 @@ class RandomScheduleTest : public Schedule {
         break;
       case OutcomeKind::absent: EXPECT_TRUE(!before && !write.is_insert); break;
       case OutcomeKind::conflict:
-        EXPECT_TRUE(open_rival_perhaps || since(one, one.tried, tried_at_)) << "without a rival";
+        EXPECT_TRUE(open_rival_perhaps || one.is_bulk || bulk_with_table() != nullptr ||
+                    since(one, one.tried, tried_at_))
+            << "without a rival";
         break;
     }
   }
 
+  // A bulk has all of the table or nothing of it.
+
+  [[nodiscard]] const Open* bulk_with_table() const {
+    const auto found =
+        std::ranges::find_if(open_, [](const auto& one) { return one && one->has_table; });
+    return found == open_.end() ? nullptr : &**found;
+  }
+  [[nodiscard]] bool any_other(const Open& one, FunctionRef<bool(const Open&)> is) const {
+    return std::ranges::any_of(
+        open_, [&](const auto& other) { return other && &*other != &one && is(*other); });
+  }
+  /// Whether `when` has something that this snapshot does not see.
+  [[nodiscard]] static bool any_since(const Open& one, const std::map<std::string, int>& when) {
+    return one.level == Isolation::snapshot &&
+           std::ranges::any_of(when, [&](const auto& place) { return place.second > one.begun; });
+  }
+
+  void judge_bulks(Open& one, OutcomeKind outcome) {
+    const Open* const bulk = bulk_with_table();
+    if (bulk == &one) {
+      EXPECT_NE(outcome, OutcomeKind::conflict) << "it has the table to itself";
+    } else if (bulk != nullptr) {
+      EXPECT_EQ(outcome, OutcomeKind::conflict) << "a bulk has the table";
+    } else if (one.is_bulk && outcome == OutcomeKind::conflict) {
+      EXPECT_TRUE(any_other(one, [](const Open& other) { return !other.tried.empty(); }) ||
+                  any_since(one, tried_at_))
+          << "a bulk that nobody is in the way of";
+    } else if (one.is_bulk) {
+      EXPECT_FALSE(any_other(one, [](const Open& other) { return !other.own.empty(); }))
+          << "others have written";
+      EXPECT_FALSE(any_since(one, changed_at_)) << "it does not see the whole table";
+      one.has_table = true;
+    }
+  }
+  /// A bulk that was kept from beginning by somebody who reads what was before the last one.
+  void judge_gate(const Open& one) {
+    EXPECT_TRUE(one.is_bulk && !one.has_table);
+    EXPECT_TRUE(any_other(one, [&](const Open& other) {
+      return other.level == Isolation::snapshot && other.begun < last_bulk_;
+    })) << "everybody sees the last bulk";
+  }
+
   void commit(Open& one) {
     ++clock_;
+    last_bulk_ = one.has_table ? clock_ : last_bulk_;
     for (const std::string& place : changed_by(one)) {
       changed_at_[place] = clock_;
     }
@@ -190,8 +240,15 @@ class RandomScheduleTest : public Schedule {
     std::optional<Open>& one = open_[random.below(kOpen)];
     if (!one) {
       const Isolation level = random.one_in(3) ? Isolation::read_committed : Isolation::snapshot;
-      one.emplace(
-          Open{.actor = begin(level), .level = level, .begun = clock_, .first = committed_});
+      const bool is_bulk = random.one_in(4);
+      one.emplace(Open{.actor = begin(level, is_bulk),
+                       .level = level,
+                       .is_bulk = is_bulk,
+                       .begun = clock_,
+                       .first = committed_});
+      if (is_bulk) {
+        write_or_wait(one, random);  // later others are in its way
+      }
       return;
     }
     switch (random.below(10)) {
@@ -205,7 +262,16 @@ class RandomScheduleTest : public Schedule {
         break;
       case 2:
       case 3: look(*one); break;
-      default: write(*one, random); break;
+      default: write_or_wait(one, random); break;
+    }
+  }
+  void write_or_wait(std::optional<Open>& one, Random& random) {
+    try {
+      write(*one, random);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::gate_timeout) << error.what();
+      judge_gate(*one);
+      one.reset();
     }
   }
   void run(Random& random) {
@@ -224,6 +290,7 @@ class RandomScheduleTest : public Schedule {
 
   State committed_{{1, {1, "n1", 10}}, {2, {2, "n2", 20}}};
   int clock_ = 0;
+  int last_bulk_ = -1;                       ///< when it committed
   std::map<std::string, int> changed_at_{};  ///< by what has changed
   std::map<std::string, int> tried_at_{};    ///< the same, and by what was tried
   std::vector<std::optional<Open>> open_ = std::vector<std::optional<Open>>(kOpen);

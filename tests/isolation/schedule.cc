@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <thread>
 
 namespace palimpsest::test {
 namespace {
@@ -42,10 +44,10 @@ Options options_of(const Setting& setting) {
   return options;
 }
 
-Table make_table(Database& database) {
+Table make_table(Database& database, const std::string& name) {
   Transaction transaction = database.begin();
   transaction
-      .create_table({.name = "item",
+      .create_table({.name = name,
                      .columns = {{"id", int64()},
                                  {"name", varchar(40)},
                                  {"value", int64()},
@@ -53,11 +55,28 @@ Table make_table(Database& database) {
                                  {"touched", int64()}},
                      .key = {"id"}})
       .require();
-  transaction.create_index("item", {.name = "by_name", .columns = {"name"}, .unique = true})
+  transaction.create_index(name, {.name = "by_name", .columns = {"name"}, .unique = true})
       .require();
-  transaction.create_index("item", {.name = "by_value", .columns = {"value"}}).require();
+  transaction.create_index(name, {.name = "by_value", .columns = {"value"}}).require();
   transaction.commit();
-  return database.table("item");
+  return database.table(name);
+}
+
+void insert_others(Transaction& transaction, const Table& table) {
+  const std::string note(kOtherNoteBytes, 'o');
+  for (std::int64_t id = ItemTable::kOthers; id < ItemTable::kOthers + kOthersCount; ++id) {
+    const std::string name = fmt::format("z{}", id);
+    table.insert(transaction, {id, name, id, note, 0}).require();
+  }
+}
+
+std::string_view text_of(Bulk bulk) {
+  switch (bulk) {
+    case Bulk::first: return "_first_is_bulk";
+    case Bulk::second: return "_second_is_bulk";
+    case Bulk::neither: break;
+  }
+  return "";
 }
 
 Item item_of(const RowView& row) {
@@ -77,9 +96,9 @@ Range items_range() {
 }  // namespace
 
 std::string name_of(const Setting& setting) {
-  return fmt::format("{}_{}{}", text_of(setting.level),
+  return fmt::format("{}_{}{}{}", text_of(setting.level),
                      setting.pages == Pages::evicted ? "evicted" : "in_memory",
-                     setting.exchanged ? "_exchanged" : "");
+                     setting.exchanged ? "_exchanged" : "", text_of(setting.bulk));
 }
 
 void PrintTo(const Setting& setting, std::ostream* out) {
@@ -98,21 +117,34 @@ std::vector<Setting> all_settings() {
   return settings;
 }
 
+std::vector<Setting> all_settings_and_bulks() {
+  std::vector<Setting> settings = all_settings();
+  for (const Bulk bulk : {Bulk::first, Bulk::second}) {
+    for (Setting setting : all_settings()) {
+      setting.bulk = bulk;
+      if (setting.pages == Pages::in_memory || !setting.exchanged) {
+        settings.push_back(setting);
+      }
+    }
+  }
+  return settings;
+}
+
 // The table
 
 ItemTable::ItemTable(const Setting& setting)
     : setting_(setting),
       database_(Database::open(directory_.path(), options_of(setting))),
-      table_(make_table(database_)),
+      table_(make_table(database_, "item")),
+      others_(setting.pages == Pages::evicted ? make_table(database_, "other") : table_),
       by_name_(table_.index("by_name")),
       by_value_(table_.index("by_value")) {
-  const std::string note(kOtherNoteBytes, 'o');
   Transaction transaction = database_.begin();
   table_.insert(transaction, {1, "n1", 10, "", 0}).require();
   table_.insert(transaction, {2, "n2", 20, "", 0}).require();
-  for (std::int64_t id = kOthers; id < kOthers + kOthersCount; ++id) {
-    const std::string name = fmt::format("z{}", id);
-    table_.insert(transaction, {id, name, id, note, 0}).require();
+  insert_others(transaction, table_);
+  if (setting_.pages == Pages::evicted) {
+    insert_others(transaction, others_);
   }
   transaction.commit();
 }
@@ -125,14 +157,15 @@ ItemTable::~ItemTable() {
 }
 
 /// The roots of trees stay in memory; what the items lie in is below them. The others are
-/// changed, not read: clean pages go before dirty ones; in `none`, which leaves no versions.
+/// changed, not read: clean pages go before dirty ones; in `none`, which leaves no versions. They
+/// are those of the other table: a bulk has its own to itself.
 void ItemTable::evict() {
   Transaction transaction = database_.begin({.isolation = Isolation::none});
-  const Column<std::int64_t> touched = table_.column<std::int64_t>("touched");
+  const Column<std::int64_t> touched = others_.column<std::int64_t>("touched");
   const auto touch = [&](RowEditor& row) { row.set(touched, row.get(touched) + 1); };
   for (int round = 0; round < 2; ++round) {
     for (std::int64_t id = kOthers + 20; id < kOthers + kOthersCount; id += 4) {
-      table_.modify(transaction, {id}, touch).require();
+      others_.modify(transaction, {id}, touch).require();
     }
   }
   transaction.commit();
@@ -310,23 +343,33 @@ Items rest_of(Cursor& cursor) {
 
 // Schedules
 
-Actor Schedule::begin(Isolation level) {
-  return {items_, items_.database().begin({.isolation = level})};
+Actor Schedule::begin(Isolation level, bool is_bulk) {
+  return {items_, items_.database().begin({.isolation = level, .bulk = is_bulk})};
 }
 
 std::pair<Actor, Actor> Schedule::begin_two() {
   if (!GetParam().exchanged) {
-    Actor older = begin();
-    return {std::move(older), begin()};
+    Actor older = begin_first();
+    return {std::move(older), begin_second()};
   }
-  Actor older = begin();
-  return {begin(), std::move(older)};
+  Actor older = begin_second();
+  return {begin_first(), std::move(older)};
+}
+
+OutcomeKind Schedule::over_the_first(FunctionRef<OutcomeKind()> write) const {
+  OutcomeKind outcome = write();
+  const bool is_awaited = GetParam().bulk == Bulk::first && is(Isolation::none);
+  for (int i = 0; i < 1000 && is_awaited && outcome == conflict; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    outcome = write();
+  }
+  return outcome;
 }
 
 void Schedule::documented(const Anomaly& anomaly, bool happened) const {
   const auto number =
       static_cast<std::size_t>(std::ranges::find(kLevels, level()) - kLevels.begin());
-  EXPECT_EQ(happened, number < anomaly.possible_levels)
+  EXPECT_EQ(happened, number < anomaly.possible_levels[static_cast<std::size_t>(GetParam().bulk)])
       << anomaly.name << (happened ? " has happened" : " has not happened");
 }
 

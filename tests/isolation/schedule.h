@@ -7,8 +7,9 @@
 //   documented(kAbortedRead, happened);
 //
 // Every schedule runs at each level, with all pages in memory and with none (every step begins with
-// changes of so many other rows that no page of the items is left in memory; that pages are read
-// again is counted), and with the parts of both items and both transactions exchanged.
+// changes of so many rows of another table that no page of the items is left in memory; that pages
+// are read again is counted), and with the parts of both items and both transactions exchanged.
+// Some run with one of the two transactions being a bulk, at the same level.
 // Whatever is read is read in every way there is, and all must agree.
 #pragma once
 
@@ -18,10 +19,12 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "palimpsest/database.h"
+#include "palimpsest/function_ref.h"
 
 #include "tests/isolation/anomalies.h"
 #include "tests/support/temporary_directory.h"
@@ -31,16 +34,22 @@ namespace palimpsest::test {
 using enum OutcomeKind;
 
 enum class Pages : std::uint8_t { in_memory = 1, evicted };
+/// Which of begin_two() is a bulk transaction.
+enum class Bulk : std::uint8_t { neither = 0, first, second };
 
 struct Setting {
   Isolation level{};
   Pages pages{};
   bool exchanged = false;
+  Bulk bulk = Bulk::neither;
 };
-/// "read_committed_evicted_exchanged"
+/// "read_committed_evicted_exchanged_first_is_bulk"
 [[nodiscard]] std::string name_of(const Setting& setting);
 void PrintTo(const Setting& setting, std::ostream* out);
+/// Without bulks.
 [[nodiscard]] std::vector<Setting> all_settings();
+/// And with them, but for those both exchanged and evicted.
+[[nodiscard]] std::vector<Setting> all_settings_and_bulks();
 
 struct Item {
   std::int64_t id = 0;
@@ -55,7 +64,7 @@ struct Item {
 using Items = std::vector<Item>;
 
 /// The table: "by_name" is unique, "by_value" is not. At first it has (1, "n1", 10), (2, "n2", 20),
-/// and behind them rows that no schedule speaks of.
+/// and behind them rows that no schedule speaks of. Another one is like it, but for the first two.
 class ItemTable {
  public:
   static constexpr std::int64_t kOthers = 1000;  ///< first id, and first value, of those rows
@@ -79,6 +88,11 @@ class ItemTable {
     }
     const std::uint64_t reads = database_.statistics().page_reads;
     auto result = call();
+    if constexpr (std::is_same_v<decltype(result), OutcomeKind>) {
+      if (result == conflict) {
+        return result;  // a bulk refuses without reading anything
+      }
+    }
     ++steps_;
     steps_with_reads_ += database_.statistics().page_reads != reads ? 1U : 0U;
     return result;
@@ -93,6 +107,7 @@ class ItemTable {
   TemporaryDirectory directory_{memory_file_system()};
   Database database_;
   Table table_;
+  Table others_;
   Index by_name_;
   Index by_value_;
 };
@@ -156,11 +171,22 @@ class Schedule : public ::testing::TestWithParam<Setting> {
   [[nodiscard]] std::int64_t y_before() const { return 10 * y(); }
 
   [[nodiscard]] Actor begin() { return begin(level()); }
-  [[nodiscard]] Actor begin(Isolation level);
-  /// Either may be the older one.
+  [[nodiscard]] Actor begin(Isolation level, bool is_bulk = false);
+  /// The first is the one that writes first. Either may be the older one, and either a bulk.
   [[nodiscard]] std::pair<Actor, Actor> begin_two();
+  [[nodiscard]] Actor begin_first() { return begin(level(), GetParam().bulk == Bulk::first); }
+  [[nodiscard]] Actor begin_second() { return begin(level(), GetParam().bulk == Bulk::second); }
+  [[nodiscard]] bool is_any_bulk() const { return GetParam().bulk != Bulk::neither; }
+  /// Of the second one's write to anything of the table after the first one has committed: a bulk
+  /// has the whole table, or nothing of it.
+  [[nodiscard]] bool is_too_late_for_bulk() const {
+    return GetParam().bulk == Bulk::second && is(Isolation::snapshot);
+  }
   [[nodiscard]] Actor nobody() { return Actor(items_); }
 
+  /// Of a write to what the first one has changed and committed. If that was a bulk, the engine has
+  /// to notice that everybody sees it before `none`, which leaves no versions, can write there.
+  [[nodiscard]] OutcomeKind over_the_first(FunctionRef<OutcomeKind()> write) const;
   /// Whether it has happened must be what the documents say of this level.
   void documented(const Anomaly& anomaly, bool happened) const;
 

@@ -1,0 +1,92 @@
+// The part of a workload that is about one table with an index: ordinary transactions of a step
+// each, and bulks, one at a time, that stay open while the rest of the workload goes on.
+//
+// A bulk is one transaction of the history, whatever its calls have written before it commits: it
+// is all there or not at all. While it is open, others' writes to the table are conflicts, and
+// everybody but itself sees the table as it was.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "palimpsest/function_ref.h"
+
+#include "base/random.h"
+#include "engine/bulk/bulk.h"
+#include "engine/rows/table_writes.h"
+#include "tests/crash/history.h"
+
+namespace palimpsest::crash {
+
+class TableWorkload {
+ public:
+  /// `appended_bytes`: of the rows that a bulk appends at once, most. `make_room` in the log,
+  /// before each call. All outlive it.
+  TableWorkload(Random& random, State& now, std::shared_ptr<History>& history, std::size_t ids,
+                std::size_t appended_bytes, std::function<void()> make_room)
+      : random_(random),
+        now_(now),
+        history_(history),
+        ids_(ids),
+        appended_bytes_(appended_bytes),
+        make_room_(std::move(make_room)) {}
+
+  /// Of this database, from now on. It does not sweep by itself: Options of the campaign.
+  void open(engine::Database& database);
+  /// Before the database is closed: a bulk that is open is rolled back.
+  void close() noexcept;
+
+  /// Throws what the engine throws, and Mismatch. `is_watched`: some transaction may see what was
+  /// before the last bulk. `end_others` ends all transactions, that one as well.
+  void step(bool is_watched, FunctionRef<void()> end_others);
+  /// Some of what is otherwise done in the background; false if there is nothing to do.
+  bool sweep();
+
+ private:
+  struct Open {
+    txn::TransactionPtr by;
+    std::unique_ptr<engine::Bulk> bulk;
+    bool synchronous = true;
+    Content rows{};  ///< as it sees them
+  };
+  using Write = FunctionRef<Outcome(const engine::TableWrites&)>;
+
+  void try_step(bool is_watched, FunctionRef<void()> end_others);
+  void make_table();
+  void begin_bulk();
+  void change_in_bulk();
+  void erase_some();
+  void append();
+  void end_bulk();
+  void write_rows(bool is_watched);
+  void look();
+  [[nodiscard]] bool change_one(Content& rows, FunctionRef<Outcome(Write)> write);
+  void commit(const Content& rows, bool synchronous, FunctionRef<void()> commit);
+
+  [[nodiscard]] Content& table_now();
+  [[nodiscard]] std::string some_body();
+
+  Random& random_;
+  State& now_;
+  std::shared_ptr<History>& history_;
+  const std::size_t ids_;
+  const std::size_t appended_bytes_;
+  const std::function<void()> make_room_;
+  engine::Database* database_ = nullptr;
+  engine::TablePtr table_;  ///< null: there is none
+  std::optional<Open> open_;
+};
+
+/// The name of the table in a State.
+inline constexpr const char* kStateOfTable = "table rows";
+
+/// The rows that somebody sees, null: what is committed; nothing if there is no such table.
+[[nodiscard]] std::optional<Content> rows_of(engine::Database& database, txn::Transaction* by);
+
+}  // namespace palimpsest::crash
