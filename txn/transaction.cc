@@ -40,6 +40,7 @@ void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse 
   context_.viewer = keeps ? *viewer : versioning::Viewer();
   context_.is_alone = false;
   pruner_.begin();
+  log_.begin();
   log_.begin_changes(kNoChange);  // nobody asks this one to end for what the last one has done
   has_read_ = false;
   alone_.store(false, std::memory_order_relaxed);

@@ -28,7 +28,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <mutex>
 #include <type_traits>
 #include <utility>
@@ -42,7 +41,6 @@
 #include "btree/write_context.h"
 #include "txn/end_listener.h"
 #include "txn/isolation.h"
-#include "txn/pending_frees.h"
 #include "txn/transaction_ptr.h"
 #include "txn/tree_calls.h"
 #include "txn/view.h"
@@ -163,6 +161,8 @@ class Transaction : public TreeCalls<Transaction> {
     return state_.load(std::memory_order_acquire) == State::active;
   }
   [[nodiscard]] SlotId slot() const noexcept { return slot_; }
+  /// Whether it has left anything in the log.
+  [[nodiscard]] bool has_logged() const noexcept { return log_.has_appended(); }
   /// Which of the slot's transactions it is.
   [[nodiscard]] std::uint64_t life() const noexcept {
     return life_.load(std::memory_order_relaxed);

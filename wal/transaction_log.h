@@ -88,6 +88,10 @@ class TransactionLog {
   /// where no page says so.
   void cover(Gsn gsn) noexcept { clock_.raise(gsn); }
 
+  /// It begins: nothing of it is in the log.
+  void begin() noexcept { has_appended_ = false; }
+  /// Whether it has appended anything since, also what nobody would have to undo.
+  [[nodiscard]] bool has_appended() const noexcept { return has_appended_; }
   /// Before its first change: no record of it will have a GSN up to `oldest`.
   void begin_changes(Gsn oldest) noexcept { oldest_ = oldest; }
   /// Asks the transaction to end if it is one that may have records up to `newest`, because they
@@ -108,6 +112,7 @@ class TransactionLog {
   /// Log::append(). Returns its GSN.
   template <class Encode>
   Gsn append_system(Gsn at_least, BodyKind kind, std::size_t body_bytes, Encode&& encode) noexcept {
+    has_appended_ = true;
     return log_
         .append(slot_, above(at_least), record_type(RecordRole::system, kind), body_bytes, encode)
         .gsn;
@@ -127,6 +132,7 @@ class TransactionLog {
                     });
     first_ = last_ == kNoLsn ? lsn : first_;
     last_ = lsn;
+    has_appended_ = true;
     owed_bytes_ += compensation_bytes_max(body_bytes);
     return appended.gsn;
   }
@@ -207,6 +213,7 @@ class TransactionLog {
   Lsn last_{kNoLsn};            ///< newest change that is not undone
   std::size_t owed_bytes_ = 0;  ///< compensation of the changes so far
   bool goes_first_ = false;
+  bool has_appended_ = false;
   Gsn oldest_{std::numeric_limits<std::uint64_t>::max()};
   const TransactionLog* works_for_ = nullptr;
   std::atomic<Gsn> cancelled_up_to_{Gsn{0}};

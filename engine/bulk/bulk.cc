@@ -197,15 +197,30 @@ ErasedRange Bulk::erase_range(const TableState& table, const Range& range) {
 // the bulk's, for nobody else knows of these trees.
 Outcome Bulk::call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
   require_whole();
+  constexpr int kAttempts = 100;
   return by_.hold([&] {
-    const txn::TransactionPtr call =
-        transactions_.begin(txn::Durability::asynchronous, txn::Isolation::none);
-    call->work_for(by_);
-    call->write_alone(table.bulk_view(&by_));
-    Outcome outcome = write(TableWrites(*call, table, by_));
-    call->commit();
-    return outcome;
+    for (int attempt = 1;; ++attempt) {
+      const txn::TransactionPtr call =
+          transactions_.begin(txn::Durability::asynchronous, txn::Isolation::none);
+      try {
+        return call_once(table, write, *call);
+      } catch (const Error& error) {
+        const bool gave_way = error.code() == ErrorCode::transaction_too_old && !call->has_logged();
+        if (!gave_way || attempt == kAttempts) {
+          throw;
+        }
+      }
+    }
   });
+}
+
+Outcome Bulk::call_once(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write,
+                        txn::Transaction& by) {
+  by.work_for(by_);
+  by.write_alone(table.bulk_view(&by_));
+  Outcome outcome = write(TableWrites(by, table, by_));
+  by.commit();
+  return outcome;
 }
 
 void Bulk::require_whole() const {

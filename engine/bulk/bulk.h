@@ -18,6 +18,9 @@
 // erased: a call with more rows than are ever kept, or with a range of many leaves, that fails
 // half-way leaves a bulk that can only be rolled back.
 //
+// A call that waits for space in the log for its first record may be the oldest transaction, and be
+// told to give way. Nothing of it is there then, and it begins again.
+//
 // Writers of these tables are in conflict until the bulk has ended; readers wait for nothing.
 // Latching: the bulk's owner latch, held across the call: it cannot end in the middle. A call
 //           begins a transaction: it takes one of the worker slots more.
@@ -88,6 +91,8 @@ class Bulk {
   void append_kept_of(const TableState& table);
   void append_kept(const TableState& table, AscendingRows& rows);
   Outcome call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
+  Outcome call_once(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write,
+                    txn::Transaction& by);
   void require_whole() const;
 
   txn::Transactions& transactions_;
