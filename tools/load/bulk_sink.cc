@@ -56,21 +56,31 @@ BulkSink::BulkSink(Database& database, const TableText& table, const BulkSinkOpt
       is_decided_(!options.may_sort) {}
 
 void BulkSink::put(std::span<const Value> values, const RowOrigin& origin) {
+  const std::optional<EncodedRow> row = encode(values, origin);
+  if (!row) {
+    return;
+  }
+  origin_.clear();
+  origin.encode(origin_);
+  if (!sort_) {
+    watch_order(*row);
+    keep(*row, origin_);
+  } else {
+    sort_or_insert(*row, origin_);
+  }
+}
+
+/// Nothing if the values do not make a row, of which is told.
+std::optional<EncodedRow> BulkSink::encode(std::span<const Value> values, const RowOrigin& origin) {
   try {
-    const EncodedRow row = encode_(Values(values));
-    origin_.clear();
-    origin.encode(origin_);
-    if (!sort_) {
-      watch_order(row);
-      keep(row, origin_);
-    } else {
-      sort_or_insert(row, origin_);
-    }
+    return encode_(Values(values));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument) {
       throw;
     }
-    refuse_range(error, origin);  // the values do not make a row
+    flush();
+    refuse_range(error, origin);
+    return std::nullopt;
   }
 }
 

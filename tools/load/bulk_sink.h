@@ -52,6 +52,8 @@ class BulkSink : public RowSink {
     std::size_t origin = 0;
   };
 
+  [[nodiscard]] std::optional<EncodedRow> encode(std::span<const Value> values,
+                                                 const RowOrigin& origin);
   void watch_order(const EncodedRow& row);
   void keep(const EncodedRow& row, std::string_view origin);
   void put_kept();
