@@ -106,6 +106,7 @@ void Transaction::let_log_go() noexcept {
   if (!log_.has_changes() && oldest_.load(std::memory_order_relaxed) != kNoChange) {
     WorkerSlot& slot = owner_.parts_.slots[slot_];
     slot.merge(owner_.parts_.clock.now());
+    slot.merge(Gsn{raw(log_.cancelled_up_to()) + 1});  // what it was asked to let go, it does
     const Gsn oldest = slot.gsn();
     log_.begin_changes(oldest);
     oldest_.store(oldest);

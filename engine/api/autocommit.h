@@ -12,12 +12,13 @@ namespace palimpsest::detail {
 
 /// Calls write(txn::Transaction&) and commits what is done; what is in conflict is tried again
 /// until the time is over. Returns the last outcome.
+/// `wanted`: read_committed for one write onto the newest committed state, since there is no older
+/// one that it could have seen.
 template <class Write>
-Outcome autocommit(const DatabaseState& database, Write&& write) {
-  // One write onto the newest committed state: there is no older one that it could have seen.
-  const txn::Isolation isolation = database.isolation == txn::Isolation::none
-                                       ? txn::Isolation::none
-                                       : txn::Isolation::read_committed;
+Outcome autocommit(const DatabaseState& database, Write&& write,
+                   txn::Isolation wanted = txn::Isolation::read_committed) {
+  const txn::Isolation isolation =
+      database.isolation == txn::Isolation::none ? txn::Isolation::none : wanted;
   const auto until = std::chrono::steady_clock::now() + database.autocommit_patience;
   for (Backoff backoff(0);; backoff.wait()) {
     const txn::TransactionPtr transaction = database.begin(Durability::by_default, isolation);

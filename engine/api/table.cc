@@ -171,16 +171,21 @@ Outcome Table::erase_in(Transaction* in, const Key& key) const {
 
 ErasedRange Table::erase_range_in(Transaction* in, const Range& range) const {
   ErasedRange erased;
-  erased.outcome = write_in(
-      in, *handle_,
-      [&](const engine::TableWrites& writes) {
-        erased = writes.erase_range(range);
-        return erased.outcome;
-      },
-      [&](engine::Bulk& bulk) {
-        erased = bulk.erase_range(handle_->table(), range);
-        return erased.outcome;
-      });
+  const auto erase = [&](const engine::TableWrites& writes) {
+    erased = writes.erase_range(range);
+    return erased.outcome;
+  };
+  if (in == nullptr) {  // it looks at many rows, all of one moment
+    erased.outcome = detail::autocommit(
+        handle_->database(),
+        [&](txn::Transaction& by) { return erase(engine::TableWrites(by, handle_->table())); },
+        txn::Isolation::snapshot);
+    return erased;
+  }
+  erased.outcome = write_in(in, *handle_, erase, [&](engine::Bulk& bulk) {
+    erased = bulk.erase_range(handle_->table(), range);
+    return erased.outcome;
+  });
   return erased;
 }
 

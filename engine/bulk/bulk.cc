@@ -14,6 +14,9 @@
 namespace palimpsest::engine {
 namespace {
 
+/// Of a call that is told to give way to others before it has done anything.
+constexpr int kAttempts = 100;
+
 std::size_t bytes_of(std::span<const btree::NewRecord> records) noexcept {
   std::size_t bytes = 0;
   for (const btree::NewRecord& record : records) {
@@ -175,14 +178,15 @@ ErasedRange Bulk::erase_range(const TableState& table, const Range& range) {
   append_kept_of(table);
   const TableDefinition& definition = *table.visible_to(&by_);
   const EncodedRange encoded({*definition.format, *definition.rows}, range);
-  std::string next(encoded.keys().lower);
+  std::string from(encoded.keys().lower);
   try {
-    do {
-      const std::string from = std::exchange(next, {});
-      erased.outcome = call(table, [&](const TableWrites& writes) {
-        return writes.erase_some({.lower = from, .upper = encoded.keys().upper}, erased.rows, next);
-      });
-    } while (erased.outcome && !next.empty());
+    for (bool is_done = false; !is_done;) {
+      std::string next;
+      erased.outcome =
+          erase_part(table, {.lower = from, .upper = encoded.keys().upper}, erased.rows, next);
+      is_done = !erased.outcome || next.empty();
+      from = std::move(next);
+    }
   } catch (...) {
     is_broken_ = is_broken_ || erased.rows != 0;
     throw;
@@ -193,11 +197,34 @@ ErasedRange Bulk::erase_range(const TableState& table, const Range& range) {
   return erased;
 }
 
+// What was deleted a leaf at a time stays deleted, also if the call is told to give way to others;
+// the rest is begun again.
+Outcome Bulk::erase_part(const TableState& table, const btree::KeyRange& range, std::uint64_t& rows,
+                         std::string& next) {
+  for (int attempt = 1;; ++attempt) {
+    std::uint64_t part = 0;
+    try {
+      Outcome outcome = call(
+          table, [&](const TableWrites& writes) { return writes.erase_some(range, part, next); });
+      rows += part;
+      return outcome;
+    } catch (const Error& error) {
+      const bool is_left =
+          table.bulk_view(&by_) != nullptr && table.visible_to(&by_)->indexes.empty();
+      const bool has_gone_on = is_left && part != 0;
+      rows += has_gone_on ? part : 0;
+      attempt = has_gone_on ? 0 : attempt;
+      if (error.code() != ErrorCode::transaction_too_old || attempt == kAttempts) {
+        throw;
+      }
+    }
+  }
+}
+
 // What the call's own transaction has changed stays if it is done, and is undone if not: either is
 // the bulk's, for nobody else knows of these trees.
 Outcome Bulk::call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
   require_whole();
-  constexpr int kAttempts = 100;
   return by_.hold([&] {
     for (int attempt = 1;; ++attempt) {
       const txn::TransactionPtr call =

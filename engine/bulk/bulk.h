@@ -30,9 +30,11 @@
 // Source: Umbra-MVCC 3.2, for what a bulk promises.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "palimpsest/function_ref.h"
 #include "palimpsest/outcome.h"
@@ -90,6 +92,8 @@ class Bulk {
   void append_at_once(const TableState& table, std::span<const btree::NewRecord> records);
   void append_kept_of(const TableState& table);
   void append_kept(const TableState& table, AscendingRows& rows);
+  Outcome erase_part(const TableState& table, const btree::KeyRange& range, std::uint64_t& rows,
+                     std::string& next);
   Outcome call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
   Outcome call_once(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write,
                     txn::Transaction& by);

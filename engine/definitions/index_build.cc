@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "palimpsest/error.h"
+
 #include "base/check.h"
 #include "base/sync_point.h"
 #include "btree/cursor.h"
@@ -17,6 +19,8 @@ namespace {
 using btree::NewRecord;
 
 constexpr std::size_t kRowsAtATime = 1000;
+/// Of appending, which others may hold up who need space in the log.
+constexpr int kAttempts = 20;
 /// That are kept to be appended together, however short: each takes a view beside its bytes.
 constexpr std::size_t kEntriesKept = std::size_t{1} << 17U;
 /// Where nothing can be appended before the last leaf was split.
@@ -108,9 +112,16 @@ void IndexBuild::keep(const NewRecord& entry) {
 
 void IndexBuild::append_kept() {
   std::size_t done = 0;
-  while (done < kept_.records().size()) {
+  for (int attempt = 1; done < kept_.records().size(); ++attempt) {
     go_on();
-    append_some(kept_.records().subspan(done), done);
+    try {
+      append_some(kept_.records().subspan(done), done);
+      attempt = 0;
+    } catch (const Error& error) {  // told to give way: what `done` counts stays
+      if (error.code() != ErrorCode::transaction_too_old || attempt == kAttempts) {
+        throw;
+      }
+    }
   }
   kept_.clear();
 }

@@ -193,8 +193,9 @@ class Table {
   /// Done, absent or conflict.
   Outcome erase(const Key& key) const { return erase_in(nullptr, key); }
   Outcome erase(Transaction& in, const Key& key) const { return erase_in(&in, key); }
-  /// Erases the rows of a range, as the transaction sees it: all, or none if one is in conflict. A
-  /// bulk transaction does so a page at a time; one that throws half-way can only be rolled back.
+  /// Erases the rows of a range, as the transaction sees it: all, or none if one is in conflict. At
+  /// read_committed it sees each page as it is by then. A bulk transaction erases a page at a time;
+  /// one that throws half-way can only be rolled back.
   ErasedRange erase_range(const Range& range) const { return erase_range_in(nullptr, range); }
   ErasedRange erase_range(Transaction& in, const Range& range) const {
     return erase_range_in(&in, range);

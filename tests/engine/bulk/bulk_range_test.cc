@@ -307,6 +307,26 @@ TEST_F(BulkRange, IsDurableWithItsCommit) {
   EXPECT_TRUE(sound(*database_));
 }
 
+// Somebody needs the log, and asks all who have anything in it to end.
+TEST_F(BulkRange, GivesWayAndGoesOn) {
+  fill(1'500);
+  InBulk bulk(*database_);
+  ASSERT_TRUE(update(bulk, 1'400, 1));
+  int asked = 0;
+  {
+    const SyncHook buried("btree.range.buried", [&] {
+      if (++asked % 10 == 0) {
+        database_->transactions().cancel_older_than(database_->transactions().now());
+      }
+    });
+    EXPECT_EQ(erase_range(bulk, Range::from({10})).require(), 1'490U);
+  }
+  EXPECT_GT(asked, 100);
+  ASSERT_TRUE(insert(bulk, 20, 1));
+  bulk.commit();
+  EXPECT_EQ(rows_of(nullptr).size(), 11U);
+}
+
 TEST_F(BulkRange, ACrashLeavesAllOfItOrNothing) {
   fill(300);
   const Rows old = rows_of(nullptr);

@@ -234,6 +234,23 @@ TEST_F(IndexBuildTest, HoldsNoLogBackWhileItSorts) {
   expect_clean();
 }
 
+// Somebody needs the log while leaves are written, and asks all who have anything in it to end.
+TEST_F(IndexBuildTest, GivesWayAndGoesOn) {
+  make(3'000);
+  bool has_asked = false;
+  {
+    const SyncHook written("btree.append.written", [&] {
+      if (!std::exchange(has_asked, true)) {
+        database_->transactions().cancel_older_than(database_->transactions().now());
+      }
+    });
+    EXPECT_TRUE(create_index(kByName));
+  }
+  EXPECT_TRUE(has_asked);
+  EXPECT_EQ(indexes(), 1U);
+  expect_clean();
+}
+
 TEST_F(IndexBuildTest, EndsWhenItsSnapshotWasGivenUp) {
   make(20'000);
   btree::BTree* const other = database_->make_tree("other");
