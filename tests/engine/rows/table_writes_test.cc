@@ -1,12 +1,14 @@
 // Writes one by one: what comes of them, what they say, and that what is refused leaves no trace.
 #include "engine/rows/table_writes.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "btree/leaf_walk.h"
 #include "tests/engine/rows/table_fixture.h"
