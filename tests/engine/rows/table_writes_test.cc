@@ -113,6 +113,7 @@ TEST_F(TableWritesTest, ManyRowsAreInsertedOrNone) {
     }
     ASSERT_EQ(rows.size(), 40U);
     std::vector<EncodedRow> records;
+    records.reserve(rows.size());
     for (const Row& row : rows) {
       records.push_back(encoded(row));
     }
