@@ -298,9 +298,7 @@ TEST_F(BulkAppend, WhateverComesBetween) {
       committed = rows;
     }
     ASSERT_EQ(rows_of(nullptr), committed);
-    make_log_space();
-    database_->log().write_pending();  // so that all that was freed is free
-    database_->space().complete_frees();
+    free_all();
     ASSERT_TRUE(sound(*database_));
   }
 }

@@ -174,6 +174,14 @@ class BulkRows : public ::testing::Test {
       make_log_space();
     }
   }
+  /// Pages that nobody needs any more can be handed out again.
+  void free_all() {
+    make_log_space();
+    database_->log().write_pending();
+    database_->transactions().free_due();
+    database_->log().write_pending();  // of large values, which commits have given up
+    database_->space().complete_frees();
+  }
   void make_log_space() {
     while (database_->checkpointer().step()) {
     }

@@ -67,14 +67,6 @@ class BulkRange : public BulkRows {
     EXPECT_EQ(erase_range(by, Range::between({lower}, {upper})).require(), count);
     rows.erase(first, last);
   }
-  void sweep_and_free() {
-    sweep();
-    make_log_space();
-    database_->log().write_pending();
-    database_->transactions().free_due();
-    database_->log().write_pending();
-    database_->space().complete_frees();
-  }
   [[nodiscard]] std::uint64_t pages_in_use() { return database_->space().counts().allocated; }
 };
 
@@ -146,7 +138,8 @@ TEST_F(BulkRange, GivesItsSpaceBack) {
   EXPECT_EQ(erase_range(bulk, Range::from({100})).require(), 2'900U);
   bulk.commit();
   const std::uint64_t before = pages_in_use();
-  sweep_and_free();
+  sweep();
+  free_all();
   EXPECT_LT(pages_in_use() - empty, (before - empty) / 5);
   EXPECT_EQ(rows_of(nullptr).size(), 100U);
   EXPECT_TRUE(sound(*database_));
@@ -220,7 +213,8 @@ TEST_F(BulkRange, OfLargeRows) {
     erase_rows(bulk, rows, 10, 200);
     commits ? bulk.commit() : bulk.in->rollback();
     EXPECT_EQ(rows_of(nullptr), commits ? rows : old);
-    sweep_and_free();
+    sweep();
+    free_all();
     EXPECT_TRUE(sound(*database_));
   }
   EXPECT_LT(pages_in_use(), full / 2);
