@@ -207,8 +207,8 @@ TEST_F(BulkRowsTest, TakesNoMemoryForVersionsAndHoldsBackNoLog) {
        ++round) {
     for (int id = 0; id < 500; ++id) {
       ASSERT_TRUE(update(bulk, id, round));
+      make_log_space();
     }
-    make_log_space();
     ASSERT_LE(database_->transactions().version_bytes(), versions);
   }
   EXPECT_EQ(rows_of(reader.get()), old);
