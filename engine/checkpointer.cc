@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <span>
 
 #include "palimpsest/error.h"
@@ -60,6 +61,7 @@ void Checkpointer::stop() noexcept {
 // that, are no smaller than those of these records (invariant 2).
 void Checkpointer::begin_cycle() {
   const wal::LogStart start = log_.current_start();
+  std::ranges::copy(log_.take_marks(start), std::back_inserter(marks_));
   PALIMPSEST_SYNC_POINT("engine.checkpoint.started");
   const Gsn newest = newest_gsn();
   log_.wait_durable(newest);  // invariant 4
@@ -115,14 +117,14 @@ bool Checkpointer::move_start() {
   if (usable == 0) {
     return false;
   }
-  const Mark mark = marks_[usable - 1];
+  const wal::LogMark mark = marks_[usable - 1];
   marks_.erase(marks_.begin(), marks_.begin() + static_cast<std::ptrdiff_t>(usable - 1));
   return log_.move_start(
       mark.start, encode_checkpoint_note({.clock = clock_.now(), .replayed_up_to = mark.newest}),
       false);
 }
 
-std::uint64_t Checkpointer::grown_since(const Mark& mark) const noexcept {
+std::uint64_t Checkpointer::grown_since(const wal::LogMark& mark) const noexcept {
   return log_.end_position() - raw(mark.start.position);
 }
 
@@ -151,7 +153,7 @@ std::size_t Checkpointer::pages_due() const noexcept {
 void Checkpointer::cancel_old() {
   const std::uint64_t allowed = log_.capacity_bytes() / 2;
   Gsn newest{0};
-  for (const Mark& mark : marks_) {
+  for (const wal::LogMark& mark : marks_) {
     if (grown_since(mark) > allowed) {
       newest = mark.newest;
     }

@@ -5,7 +5,8 @@
 // them a slice at a time in step with the growth of the log, writes the space map and hardens it
 // all. Then everything that the records before the mark say is on disk. Replay may start there
 // unless a transaction that has not ended, or pages that are pending to be freed, have records
-// before it; then it starts at an older mark.
+// before it; then it starts at an older mark: that of a cycle before, or one of those that the log
+// has set since, one a segment. Whatever a cycle writes is all that was dirty at these.
 //
 // Invariants: (1) a record before a mark was appended, and its pages marked dirty, before the mark
 //                 was taken: it is on a page that the cycle writes (BufferPool::unwritten_frames),
@@ -92,11 +93,6 @@ class Checkpointer {
   [[nodiscard]] std::string last_error() const;
 
  private:
-  struct Mark {
-    wal::LogStart start;
-    Gsn newest{};
-  };
-
   // cycle_mutex_ held:
   void require_working();
   void begin_cycle();
@@ -107,7 +103,7 @@ class Checkpointer {
   void cancel_oldest();
   [[nodiscard]] std::size_t pages_due() const noexcept;
   [[nodiscard]] bool cycle_is_due() const noexcept;
-  [[nodiscard]] std::uint64_t grown_since(const Mark& mark) const noexcept;
+  [[nodiscard]] std::uint64_t grown_since(const wal::LogMark& mark) const noexcept;
   [[nodiscard]] Gsn newest_gsn() noexcept;
 
   void work();
@@ -123,7 +119,7 @@ class Checkpointer {
   std::mutex cycle_mutex_;
   // Protected by cycle_mutex_:
   bool in_cycle_ = false;
-  std::deque<Mark> marks_;          ///< ascending; while in a cycle, the last one is its own
+  std::deque<wal::LogMark> marks_;  ///< ascending; while in a cycle, the last one is its own
   std::vector<FrameIndex> frames_;  ///< of the cycle
   std::size_t next_frame_ = 0;
   bool waited_for_ = false;  ///< somebody waited for log space when the cycle began

@@ -118,6 +118,7 @@ Log::Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clo
       start_position_(raw(store.control().state().start.position)),
       end_position_(raw(end.position)) {
   pending_.reserve(slots.slots_max());
+  marks_.reserve(segments_.segments_max());
   const std::uint64_t segment_bytes = segments_.segment_bytes();
   const std::uint64_t used = raw(end.position) - start_position_ / segment_bytes * segment_bytes;
   budget_.add(signed_bytes((segments_.files() - kMarginSegments) * segment_bytes) -
@@ -502,6 +503,23 @@ void Log::account(StreamPosition before, std::uint64_t record_bytes) noexcept {
   end_position_.store(raw(after), std::memory_order_relaxed);
   record_bytes_.fetch_add(record_bytes, std::memory_order_relaxed);
   stream_bytes_.fetch_add(stream_bytes, std::memory_order_relaxed);
+  if (segments_.number_of(before) != segments_.number_of(after)) {
+    mark_passed();
+  }
+}
+
+// What lies before it was appended before the slots' GSNs are read. A segment that was not begun
+// yet is no place to start from.
+void Log::mark_passed() noexcept {
+  const LogStart start = stream_.next();
+  if (!segments_.has(segments_.number_of(start.position))) {
+    return;
+  }
+  if (marks_.size() == marks_.capacity()) {
+    marks_.erase(marks_.begin());
+  }
+  clock_.raise(slots_.newest_gsn());
+  marks_.push_back({.start = start, .newest = clock_.now()});
 }
 
 // Bounds
@@ -510,6 +528,15 @@ LogStart Log::current_start() {
   const Turn turn(*this, std::unique_lock(turn_));
   run_or_fail([&] { stream_.settle(); });
   return stream_.next();
+}
+
+std::vector<LogMark> Log::take_marks(const LogStart& end) {
+  const Turn turn(*this, std::unique_lock(turn_));
+  const auto behind = std::ranges::upper_bound(
+      marks_, end.position, {}, [](const LogMark& mark) { return mark.start.position; });
+  std::vector<LogMark> taken(marks_.begin(), behind);
+  marks_.erase(marks_.begin(), behind);
+  return taken;
 }
 
 bool Log::move_start(const LogStart& start, const std::string& note, bool clean) {

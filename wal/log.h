@@ -140,8 +140,11 @@ class Log {
 
   /// A place from which everything appended later will be replayed. Waits for the turn.
   [[nodiscard]] LogStart current_start();
-  /// Says durably that replay starts at `start`, which current_start() returned, with this note,
-  /// and gives segments before it back; nothing if it starts later already. Whether there
+  /// Marks that the stream has passed since the last call, one a segment, none behind `end`;
+  /// ascending. The clock has been raised to what they say. Waits for the turn.
+  [[nodiscard]] std::vector<LogMark> take_marks(const LogStart& end);
+  /// Says durably that replay starts at `start`, which is current_start()'s or a mark's, with this
+  /// note, and gives segments before it back; nothing if it starts later already. Whether there
   /// were any. Throws failed.
   bool move_start(const LogStart& start, const std::string& note, bool clean);
   /// Behind what has been written of the stream.
@@ -202,6 +205,7 @@ class Log {
   [[nodiscard]] std::size_t fill_batch() noexcept;
   void take_written(std::size_t end) noexcept;
   void account(StreamPosition before, std::uint64_t record_bytes) noexcept;
+  void mark_passed() noexcept;
 
   LogStore& store_;
   Segments& segments_;
@@ -223,6 +227,7 @@ class Log {
   StreamWriter stream_;
   std::vector<Pending> pending_;
   std::size_t first_pending_ = 0;  ///< those before are written
+  std::vector<LogMark> marks_;     ///< not taken yet; as many as it has memory for
 
   std::mutex starting_;  ///< move_start() runs one at a time
   std::atomic<std::uint64_t> start_position_{0};

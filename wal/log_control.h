@@ -40,6 +40,12 @@ struct LogStart {
   friend bool operator==(const LogStart&, const LogStart&) = default;
 };
 
+/// A place in the stream, and a GSN that none of the records before it is above.
+struct LogMark {
+  LogStart start;
+  Gsn newest{};
+};
+
 struct ControlState {
   Uuid uuid{};
   std::uint64_t segment_bytes = 0;

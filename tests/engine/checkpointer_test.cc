@@ -1,0 +1,109 @@
+// How much of the log a checkpoint lets go while transactions are open.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/engine/database_fixture.h"
+#include "tests/support/sim_disk.h"
+
+namespace palimpsest::engine::test {
+namespace {
+
+using palimpsest::test::CrashKeeps;
+using palimpsest::test::SimDisk;
+
+constexpr int kRecords = 200;
+constexpr int kOpen = 3;
+/// An open transaction's first record may lie anywhere in its segment, and so may the log's end.
+constexpr std::uint64_t kHeldBack = 2 * wal::kSegmentBytesMin;
+
+std::string key_of(int number) {
+  return fmt::format("key{:06}", number);
+}
+
+class Checkpoints : public ::testing::Test {
+ protected:
+  Checkpoints() {
+    open();
+    const auto by = database_->begin();
+    for (int i = 0; i < kOpen + kRecords; ++i) {
+      EXPECT_FALSE(by->insert(records(), key_of(i), std::string(200, 'v')).existed);
+    }
+    by->commit();
+  }
+  void open() {
+    device_ = disk_.device();
+    database_ = Database::open(*device_, *device_, small_options());
+  }
+  [[nodiscard]] btree::BTree& records() {
+    btree::BTree* const tree = database_->find_tree("records");
+    return tree != nullptr ? *tree : *database_->make_tree("records");
+  }
+  /// Each has changed a record of its own, in a slot of its own.
+  [[nodiscard]] std::vector<txn::TransactionPtr> begin_changes(char value) {
+    std::vector<txn::TransactionPtr> open;
+    for (int i = 0; i < kOpen; ++i) {
+      open.push_back(database_->begin());
+      EXPECT_TRUE(open.back()->update(records(), key_of(i), std::string(200, value)).existed);
+    }
+    return open;
+  }
+  /// Commits until so much would have to be replayed. Nobody makes checkpoints meanwhile.
+  void write_up_to(std::uint64_t replay_bytes) {
+    for (char value = 'a'; database_->log().replay_bytes() < replay_bytes; ++value) {
+      const auto by = database_->begin();
+      for (int i = kOpen; i < kOpen + kRecords; ++i) {
+        ASSERT_TRUE(by->update(records(), key_of(i), std::string(200, value)).existed);
+      }
+      by->commit();
+    }
+  }
+
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<Database> database_;
+};
+
+// Nobody had made a checkpoint since the log was nearly empty, and each of the transactions may
+// stand in the middle of a call that waits for space: what lies before them is given back, and none
+// is asked to end.
+TEST_F(Checkpoints, OpenTransactionsHoldBackNoLogFromBeforeThem) {
+  write_up_to(database_->log().capacity_bytes() * 2 / 3);
+  const auto late = begin_changes('l');
+  database_->checkpointer().run();
+  EXPECT_LE(database_->log().replay_bytes(), kHeldBack);
+  EXPECT_EQ(database_->checkpointer().statistics().cancelled, 0U);
+  for (const auto& transaction : late) {
+    transaction->commit();
+  }
+}
+
+// Replay starts at a place that no cycle began with.
+TEST_F(Checkpoints, WhatIsReplayedBeginsBeforeThoseThatAreUndone) {
+  write_up_to(database_->log().capacity_bytes() / 3);
+  const Content before = content_of(records());
+  auto losers = begin_changes('l');
+  write_up_to(database_->log().capacity_bytes() * 2 / 3);
+  Content after = content_of(records());
+  for (int i = 0; i < kOpen; ++i) {
+    after[key_of(i)] = before.at(key_of(i));
+  }
+  const std::uint64_t replay_bytes = database_->log().replay_bytes();
+  database_->checkpointer().run();
+  EXPECT_LT(database_->log().replay_bytes(), replay_bytes * 3 / 4);
+  const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
+  disk_.power_off();
+  losers.clear();
+  database_.reset();
+  disk_ = crashed;
+  open();
+  EXPECT_EQ(database_->recovery().losers, static_cast<std::size_t>(kOpen));
+  EXPECT_EQ(content_of(records()), after);
+  EXPECT_TRUE(sound(*database_));
+}
+
+}  // namespace
+}  // namespace palimpsest::engine::test
