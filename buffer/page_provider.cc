@@ -6,6 +6,8 @@
 
 #include "palimpsest/error.h"
 
+#include "base/start_thread.h"
+
 namespace palimpsest::buffer {
 
 namespace {
@@ -23,7 +25,7 @@ PageProvider::PageProvider(PageReclaimer& reclaimer, FreeFrames& free_frames,
       free_frames_(free_frames),
       low_mark_(std::clamp(frame_count / 64, 4U, 1024U)),
       high_mark_(low_mark_ * 2),
-      thread_([this] { run(); }) {}
+      thread_(start_thread("that evicts pages", [this] { run(); })) {}
 
 PageProvider::~PageProvider() {
   {

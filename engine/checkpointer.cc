@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/futex.h"
+#include "base/start_thread.h"
 #include "base/sync_point.h"
 #include "engine/checkpoint_note.h"
 
@@ -38,7 +39,7 @@ Checkpointer::Checkpointer(wal::Log& log, Clock& clock, WorkerSlots& slots,
       transactions_(transactions),
       options_(options) {
   if (options.background) {
-    thread_ = std::thread([this] { work(); });
+    thread_ = start_thread("that makes checkpoints", [this] { work(); });
   }
 }
 

@@ -3,11 +3,14 @@
 #include <exception>
 
 #include "base/futex.h"
+#include "base/start_thread.h"
 
 namespace palimpsest::wal {
 
 BackgroundCommitter::BackgroundCommitter(Log& log, std::chrono::milliseconds interval)
-    : log_(log), interval_(interval), thread_([this] { run(); }) {}
+    : log_(log),
+      interval_(interval),
+      thread_(start_thread("that writes the log", [this] { run(); })) {}
 
 BackgroundCommitter::~BackgroundCommitter() {
   wake(kStopping);

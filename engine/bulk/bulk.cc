@@ -27,8 +27,33 @@ std::size_t bytes_of(std::span<const btree::NewRecord> records) noexcept {
 
 }  // namespace
 
+Outcome Bulk::create_table(const TableSchema& schema) {
+  require_open();
+  return tables_.create_table(by_, schema, fate_);
+}
+
+Outcome Bulk::create_index(std::string_view table, const IndexSchema& schema) {
+  require_open();
+  append_kept();
+  return tables_.create_index(by_, table, schema, fate_);
+}
+
+Outcome Bulk::make_own(const TableState& table) {
+  require_open();
+  return tables_.make_own(by_, table, fate_);
+}
+
+void Bulk::publish() {
+  require_whole();
+  if (!is_published_) {
+    append_kept();
+    tables_.publish(by_).require();
+    is_published_ = true;
+  }
+}
+
 Outcome Bulk::write(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
-  if (Outcome own = tables_.make_own(by_, table, fate_); !own) {
+  if (Outcome own = make_own(table); !own) {
     return own;
   }
   append_kept_of(table);
@@ -45,7 +70,7 @@ Outcome Bulk::insert(const TableState& table, const EncodedRow& row) {
 
 template <class Row>
 Outcome Bulk::insert_row(const TableState& table, const Row& row) {
-  if (Outcome own = tables_.make_own(by_, table, fate_); !own) {
+  if (Outcome own = make_own(table); !own) {
     return own;
   }
   const NewRow made(*table.visible_to(&by_), row);
@@ -57,7 +82,7 @@ Outcome Bulk::insert_row(const TableState& table, const Row& row) {
 }
 
 Outcome Bulk::insert_many(const TableState& table, std::span<const EncodedRow> rows) {
-  if (Outcome own = tables_.make_own(by_, table, fate_); !own || rows.empty()) {
+  if (Outcome own = make_own(table); !own || rows.empty()) {
     return own;
   }
   std::vector<btree::NewRecord> records;
@@ -89,7 +114,6 @@ bool Bulk::can_keep(const TableState& table, AscendingRows& rows,
 // part of them, they must not stay.
 Outcome Bulk::keep(const TableState& table, AscendingRows& rows,
                    std::span<const btree::NewRecord> records) {
-  require_whole();
   const std::size_t bytes = bytes_of(records);
   if (!rows.has_room_for(bytes)) {
     append_kept(table, rows);
@@ -172,7 +196,7 @@ void Bulk::append(const TableState& table, std::span<const btree::NewRecord> rec
 
 ErasedRange Bulk::erase_range(const TableState& table, const Range& range) {
   ErasedRange erased;
-  if (erased.outcome = tables_.make_own(by_, table, fate_); !erased.outcome) {
+  if (erased.outcome = make_own(table); !erased.outcome) {
     return erased;
   }
   append_kept_of(table);
@@ -254,6 +278,15 @@ void Bulk::require_whole() const {
   if (is_broken_) {
     throw Error(ErrorCode::failed,
                 "a bulk of which a call has failed half-way can only be rolled back");
+  }
+}
+
+// Its definitions say already what will count.
+void Bulk::require_open() const {
+  require_whole();
+  if (is_published_) {
+    throw Error(ErrorCode::failed,
+                "a bulk whose commit has failed can only be committed again, or rolled back");
   }
 }
 

@@ -66,19 +66,11 @@ class Bulk {
   /// Before the bulk reads: what it was given is in its trees.
   void append_kept();
 
-  Outcome create_table(const TableSchema& schema) {
-    return tables_.create_table(by_, schema, fate_);
-  }
-  Outcome create_index(std::string_view table, const IndexSchema& schema) {
-    append_kept();
-    return tables_.create_index(by_, table, schema, fate_);
-  }
-  /// Before by_ commits. Throws conflict if another transaction has changed the same definitions.
-  void publish() {
-    append_kept();
-    require_whole();
-    tables_.publish(by_).require();
-  }
+  Outcome create_table(const TableSchema& schema);
+  Outcome create_index(std::string_view table, const IndexSchema& schema);
+  /// Before by_ commits, which may be tried again; nothing can be changed in between. Throws
+  /// conflict if another transaction has changed the same definitions.
+  void publish();
 
  private:
   template <class Row>
@@ -97,7 +89,9 @@ class Bulk {
   Outcome call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
   Outcome call_once(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write,
                     txn::Transaction& by);
+  [[nodiscard]] Outcome make_own(const TableState& table);
   void require_whole() const;
+  void require_open() const;
 
   txn::Transactions& transactions_;
   TableCatalog& tables_;
@@ -105,6 +99,7 @@ class Bulk {
   FatePtr fate_;
   std::map<const TableState*, AscendingRows> kept_;  ///< the catalog keeps the tables of a definer
   bool is_broken_ = false;                           ///< a call was done half-way
+  bool is_published_ = false;
 };
 
 }  // namespace palimpsest::engine

@@ -113,7 +113,6 @@ class TableCatalog final : public txn::EndListener {
   struct Changes {
     std::vector<TablePtr> tables;        ///< made, changed or dropped by it
     FatePtr fate;                        ///< a bulk's: kept until it is decided
-    bool is_published = false;           ///< a bulk's
     BulkLedger::Begun epoch;             ///< a bulk's of tables with rows
     std::vector<btree::BTree*> taken;    ///< given back unless it commits
     std::vector<btree::BTree*> dropped;  ///< given back if it commits

@@ -25,7 +25,6 @@ Outcome TableCatalog::change_in_bulk(Transaction& by, const FatePtr& bulk,
     {
       const std::lock_guard lock(mutex_);
       changes_[&by].fate = bulk;
-      changes_[&by].is_published = false;
     }
     by.tell_end_to(*this);
     by.decide_too(*bulk);
@@ -163,8 +162,7 @@ Outcome TableCatalog::publish(Transaction& by) {
   {
     const std::lock_guard lock(mutex_);
     const auto changes = changes_.find(&by);
-    if (changes == changes_.end() || changes->second.is_published ||
-        changes->second.tables.empty()) {
+    if (changes == changes_.end() || changes->second.tables.empty()) {
       return {};
     }
     tables = changes->second.tables;
@@ -189,7 +187,6 @@ Outcome TableCatalog::publish(Transaction& by) {
   });
   if (outcome) {
     const std::lock_guard lock(mutex_);
-    changes_[&by].is_published = true;
     for (const TablePtr& table : tables) {
       if (table->bulk_view(&by) == nullptr) {  // else it counts when the bulk has ended
         table->publish();

@@ -11,6 +11,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/start_thread.h"
 #include "btree/cursor.h"
 #include "btree/leaf_walk.h"
 
@@ -133,7 +134,7 @@ void TreeStore::give_back(std::span<BTree* const> trees) noexcept {
 
 void TreeStore::start() {
   stopping_ = false;
-  thread_ = std::thread([this] { work(); });
+  thread_ = start_thread("that empties dropped tables", [this] { work(); });
 }
 
 void TreeStore::stop() noexcept {

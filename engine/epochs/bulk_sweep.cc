@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/start_thread.h"
 #include "base/sync_point.h"
 #include "btree/leaf_walk.h"
 
@@ -53,7 +54,7 @@ BulkSweep::~BulkSweep() {
 
 void BulkSweep::start() {
   stopping_ = false;
-  thread_ = std::thread([this] { work(); });
+  thread_ = start_thread("that undoes bulks", [this] { work(); });
 }
 
 void BulkSweep::stop() noexcept {

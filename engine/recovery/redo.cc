@@ -12,6 +12,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/start_thread.h"
 #include "btree/tree_record.h"
 #include "engine/recovery/redo_worker.h"
 #include "engine/recovery/replay_window.h"
@@ -154,21 +155,28 @@ void LogFeeder::add_tree(const LoggedRecord& logged, ConstBytes body) {
 class Workers {
  public:
   Workers(WindowQueue& queue, std::vector<std::unique_ptr<RedoWorker>>& workers) : queue_(queue) {
-    for (std::size_t number = 0; number < workers.size(); ++number) {
-      threads_.emplace_back(
-          [&queue, number, worker = workers[number].get()] { run(queue, number, *worker); });
+    try {
+      for (std::size_t number = 0; number < workers.size(); ++number) {
+        threads_.push_back(start_thread(
+            "that replays the log",
+            [&queue, number, worker = workers[number].get()] { run(queue, number, *worker); }));
+      }
+    } catch (...) {
+      stop();
+      throw;
     }
   }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
-  ~Workers() {
+  ~Workers() { stop(); }
+
+ private:
+  void stop() noexcept {
     queue_.close();
     for (std::thread& thread : threads_) {
       thread.join();
     }
   }
-
- private:
   static void run(WindowQueue& queue, std::size_t number, RedoWorker& worker) noexcept {
     try {
       while (const ReplayWindow* window = queue.next(number)) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/start_thread.h"
 #include "txn/undo.h"
 
 namespace palimpsest::engine {
@@ -93,7 +94,8 @@ void undo_losers(std::span<const LoserTransaction> losers, const UndoParts& part
     const std::size_t wanted = std::min<std::size_t>(parts.threads, parts.slots.slots_max());
     const std::size_t others = std::min(std::max<std::size_t>(wanted, 1), losers.size()) - 1;
     for (std::size_t i = 0; i < others; ++i) {
-      threads.emplace_back([&] { undo.work(); });
+      threads.push_back(
+          start_thread<std::jthread>("that undoes transactions", [&] { undo.work(); }));
     }
     undo.work();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/start_thread.h"
 #include "base/sync_point.h"
 #include "engine/sort/run_writer.h"
 #include "engine/sort/transfer_queue.h"
@@ -121,7 +122,7 @@ RunMaker::Slot* RunMaker::oldest(State state) noexcept {
 void RunMaker::start_threads() {
   threads_.reserve(shape_.threads);
   for (const MutableBytes blocks : write_memory_) {
-    threads_.emplace_back([this, blocks] { work(blocks); });
+    threads_.push_back(start_thread("that sorts", [this, blocks] { work(blocks); }));
   }
 }
 

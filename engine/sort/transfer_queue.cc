@@ -1,5 +1,7 @@
 #include "engine/sort/transfer_queue.h"
 
+#include "base/start_thread.h"
+
 namespace palimpsest::engine {
 
 TransferQueue::TransferQueue(io::File& file, bool has_thread, std::size_t entries_max)
@@ -8,7 +10,7 @@ TransferQueue::TransferQueue(io::File& file, bool has_thread, std::size_t entrie
     waiting_.reserve(entries_max);
     batch_.reserve(entries_max);
     transfers_.reserve(entries_max);
-    thread_ = std::thread([this] { work(); });
+    thread_ = start_thread("that transfers what is sorted", [this] { work(); });
   }
 }
 

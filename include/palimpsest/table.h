@@ -174,15 +174,16 @@ class Table {
 
   /// Reads and changes a row in one step: edit(row) sets columns of fixed width, which are in no
   /// index, in place. The row's page is latched: `edit` must neither block, nor throw, nor use the
-  /// engine. Done, absent or conflict. A value too large for its page is refused: invalid_argument.
+  /// engine; it may be called again, for the row as it is then. Done, absent or conflict. A value
+  /// too large for its page is refused: invalid_argument.
   Outcome modify(const Key& key, EditRow edit) const { return modify_in(nullptr, key, edit); }
   Outcome modify(Transaction& in, const Key& key, EditRow edit) const {
     return modify_in(&in, key, edit);
   }
 
   /// Reads and replaces a row in one step, of any length: rewrite(row) returns the new bytes; it
-  /// must neither block, nor throw, nor use the engine. Nobody else changes the row in between.
-  /// Outcomes as update().
+  /// must neither block, nor throw, nor use the engine, and may be called again. Nobody else
+  /// changes the row in between. Outcomes as update().
   Outcome rewrite(const Key& key, RewriteRow rewrite) const {
     return rewrite_in(nullptr, key, rewrite);
   }

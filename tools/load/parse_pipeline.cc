@@ -20,12 +20,21 @@ ParsePipeline::ParsePipeline(ChunkReader& reader, const ColumnPlanner& planner,
   for (std::size_t i = 0; i < threads; ++i) {
     parsers_.push_back(RowParser::make(table, dialect));
   }
-  for (const auto& parser : parsers_) {
-    threads_.emplace_back([this, &parser] { work(*parser); });
+  try {
+    for (const auto& parser : parsers_) {
+      threads_.emplace_back([this, &parser] { work(*parser); });
+    }
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
 ParsePipeline::~ParsePipeline() {
+  stop();
+}
+
+void ParsePipeline::stop() noexcept {
   {
     const std::lock_guard turn(turn_);
     stopped_ = true;

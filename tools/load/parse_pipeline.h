@@ -43,6 +43,7 @@ class ParsePipeline {
   };
 
   void work(RowParser& parser);
+  void stop() noexcept;
   [[nodiscard]] bool may_go_on();
   [[nodiscard]] std::optional<Numbered> take();
   void end_at(std::uint64_t number, std::exception_ptr failure);

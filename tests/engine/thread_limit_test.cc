@@ -1,0 +1,95 @@
+// A system that starts no more threads: whoever needs one is told, and nothing is lost.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "palimpsest/error.h"
+#include "palimpsest/function_ref.h"
+
+#include "engine/sort/external_sort.h"
+#include "tests/engine/database_fixture.h"
+#include "tests/support/child_process.h"
+#include "tests/support/sim_disk.h"
+#include "tests/support/system_call_filter.h"
+
+namespace palimpsest::engine::test {
+namespace {
+
+using palimpsest::test::CrashKeeps;
+using palimpsest::test::forbid_calls;
+using palimpsest::test::run_in_child;
+using palimpsest::test::SimDisk;
+
+constexpr int kToldSo = 0;
+constexpr int kNoFilter = 1;
+constexpr int kDone = 2;
+constexpr int kOther = 3;
+
+/// What comes of it in a process that starts no threads.
+int without_threads(FunctionRef<void()> call) {
+  return run_in_child([&] {
+    if (!forbid_calls({SCMP_SYS(clone), SCMP_SYS(clone3)}, EAGAIN)) {
+      return kNoFilter;
+    }
+    try {
+      call();
+    } catch (const Error& error) {
+      const bool says_why =
+          std::string_view(error.what()).starts_with("cannot start a thread that ");
+      return error.code() == ErrorCode::out_of_memory && says_why ? kToldSo : kOther;
+    }
+    return kDone;
+  });
+}
+
+void open_once(io::Device& device) {
+  static_cast<void>(Database::open(device, device, small_options()));
+}
+
+TEST(ThreadLimit, ADatabaseIsNotOpenedWithoutItsThreads) {
+  SimDisk disk;
+  const auto device = disk.device();
+  EXPECT_EQ(without_threads([&] { open_once(*device); }), kToldSo);
+}
+
+TEST(ThreadLimit, RecoveryComesLater) {
+  SimDisk disk;
+  {
+    const auto device = disk.device();
+    const auto database = Database::open(*device, *device, small_options());
+    btree::BTree* const tree = database->make_tree("records");
+    const auto by = database->begin();
+    for (int i = 0; i < 1000; ++i) {
+      ASSERT_FALSE(by->insert(*tree, fmt::format("key{:06}", i), std::string(100, 'v')).existed);
+    }
+    by->commit();
+    disk = disk.crash(1, CrashKeeps::nothing);
+  }
+  const auto device = disk.device();
+  EXPECT_EQ(without_threads([&] { open_once(*device); }), kToldSo);
+  const auto database = Database::open(*device, *device, small_options());
+  EXPECT_TRUE(database->recovery().was_needed);
+  EXPECT_EQ(content_of(*database->find_tree("records")).size(), 1000U);
+}
+
+TEST(ThreadLimit, ASortSaysSoOnceItNeedsThem) {
+  SimDisk disk;
+  const auto device = disk.device();
+  const auto sort_some = [&](std::size_t threads) {
+    ExternalSort sort(*device, {.memory_bytes = std::size_t{1} << 20U, .threads = threads});
+    for (int i = 0; i < 100'000; ++i) {
+      sort.add(fmt::format("key{:06}", i), "value");
+    }
+    sort.finish();
+  };
+  EXPECT_EQ(without_threads([&] { sort_some(2); }), kToldSo);
+  EXPECT_EQ(without_threads([&] { sort_some(0); }), kDone);
+}
+
+}  // namespace
+}  // namespace palimpsest::engine::test
