@@ -31,7 +31,8 @@ void VersionMemory::require_room(const versioning::VersionBuffer& asking) {
   if (asking.new_bytes() > bytes_max_ / 2) {
     throw Error(ErrorCode::version_budget_exceeded,
                 fmt::format("the changes of one transaction take {} bytes of versions, more than "
-                            "half of the {} that there are for all (version_bytes_max)",
+                            "half of the {} that there are for all (version_bytes_max); a bulk "
+                            "transaction takes none",
                             asking.new_bytes(), bytes_max_));
   }
   if (!is_full()) [[likely]] {

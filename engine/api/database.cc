@@ -118,12 +118,46 @@ void Database::close() {
 
 // Transactions
 
+namespace {
+
+/// Of a transaction whose rows nobody knows. An update of some columns takes less, one of a long
+/// row more.
+constexpr std::uint64_t kVersionBytesOfRow = 200;
+
+/// Whether the versions of so many rows would exceed what one transaction may have.
+bool is_too_large(engine::Database& engine, std::uint64_t changes) noexcept {
+  const std::uint64_t most = engine.transactions().version_memory().bytes_max() / 2;
+  return changes > most / kVersionBytesOfRow;
+}
+
+Isolation level_of(txn::Isolation isolation) noexcept {
+  switch (isolation) {
+    case txn::Isolation::none: return Isolation::none;
+    case txn::Isolation::read_committed: return Isolation::read_committed;
+    case txn::Isolation::snapshot: break;
+  }
+  return Isolation::snapshot;
+}
+
+}  // namespace
+
+// It is isolated as it was, however long it takes.
+bool Database::makes_bulk_after(const Error& error, TransactionOptions& options) const {
+  if (error.code() != ErrorCode::version_budget_exceeded || options.bulk || options.read_only) {
+    return false;
+  }
+  options.isolation = level_of(engine::isolation_of(options.isolation, state_->isolation));
+  options.bulk = true;
+  return true;
+}
+
 Transaction Database::begin(const TransactionOptions& options) {
-  if (options.bulk && options.read_only) {
+  if (options.read_only && (options.bulk || options.expected_changes != 0)) {
     throw Error(ErrorCode::invalid_argument, "a bulk transaction writes: it cannot be read-only");
   }
+  const bool is_bulk = options.bulk || is_too_large(*state_->engine, options.expected_changes);
   // A snapshot of a transaction that takes hours would be given up.
-  const Isolation wanted = options.bulk && options.isolation == Isolation::by_default
+  const Isolation wanted = is_bulk && options.isolation == Isolation::by_default
                                ? Isolation::read_committed
                                : options.isolation;
   auto state = std::make_unique<detail::TransactionState>();
@@ -132,7 +166,7 @@ Transaction Database::begin(const TransactionOptions& options) {
   state->transaction = state_->begin(
       options.durability, engine::isolation_of(wanted, state_->isolation),
       options.read_only ? txn::SnapshotUse::reads : txn::SnapshotUse::reads_and_writes);
-  if (options.bulk) {
+  if (is_bulk) {
     state->bulk = std::make_unique<engine::Bulk>(state_->engine->transactions(),
                                                  state_->engine->tables(), *state->transaction);
   }

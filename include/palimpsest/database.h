@@ -63,6 +63,9 @@ struct RunOptions {
   TransactionOptions transaction{};
   /// After so many conflicts the last one is thrown.
   unsigned attempts_max = 100;
+  /// After version_budget_exceeded the body is called again in a bulk transaction of the same
+  /// isolation (TransactionOptions::bulk says what that means for others).
+  bool restart_as_bulk = true;
 };
 
 class Database {
@@ -82,14 +85,15 @@ class Database {
 
   /// Calls body(Transaction&) and commits; returns what the body returns. If the body or the commit
   /// throws an Error conflict, transaction_too_old, snapshot_too_old or too_many_transactions,
-  /// everything is rolled back and the body is called again, after a while; any other exception
-  /// rolls back and goes on.
-  /// A body that wants nothing to happen calls rollback() itself.
+  /// everything is rolled back and the body is called again, after a while; after
+  /// version_budget_exceeded once, in a bulk transaction; any other exception rolls back and goes
+  /// on. A body that wants nothing to happen calls rollback() itself.
   template <class Body>
   std::invoke_result_t<Body&, Transaction&> run(Body&& body, const RunOptions& options = {}) {
+    TransactionOptions wanted = options.transaction;
     for (detail::Backoff backoff(options.attempts_max);;) {
       try {
-        Transaction transaction = begin(options.transaction);
+        Transaction transaction = begin(wanted);
         if constexpr (std::is_void_v<std::invoke_result_t<Body&, Transaction&>>) {
           body(transaction);
           commit_if_active(transaction);
@@ -100,7 +104,8 @@ class Database {
           return result;
         }
       } catch (const Error& error) {
-        if (!backoff.wait_after(error)) {
+        if (!(options.restart_as_bulk && makes_bulk_after(error, wanted)) &&
+            !backoff.wait_after(error)) {
           throw;
         }
       }
@@ -141,6 +146,7 @@ class Database {
 
  private:
   explicit Database(std::unique_ptr<detail::DatabaseState> state) noexcept;
+  [[nodiscard]] bool makes_bulk_after(const Error& error, TransactionOptions& options) const;
   static void commit_if_active(Transaction& transaction) {
     if (transaction.is_active()) {
       transaction.commit();

@@ -72,6 +72,9 @@ struct TransactionOptions {
   /// it is said, is read_committed: a snapshot would have others' versions kept for as long. It
   /// takes one of Options::max_transactions more while a call writes. Umbra-MVCC 3.2.
   bool bulk = false;
+  /// Rows that it will change, about: if the versions of so many do not fit into the memory that
+  /// there is for one transaction's (Options::version_bytes_max), it begins as a bulk.
+  std::uint64_t expected_changes = 0;
 };
 
 class Transaction {
