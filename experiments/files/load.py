@@ -9,7 +9,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from loaders import ENGINES  # noqa: E402
+from loaders import ENGINES, missing  # noqa: E402
 from loaders.children import Failed  # noqa: E402
 
 MIB = 1 << 20
@@ -37,6 +37,8 @@ def parse_arguments():
 
 def result_of(arguments):
     os.makedirs(arguments.path, exist_ok=True)
+    if reason := missing(arguments.engine, arguments.path):
+        raise Failed(reason)
     input_file, path = (os.path.abspath(each) for each in (arguments.input, arguments.path))
     loaded = ENGINES[arguments.engine](input_file, path, arguments.memory_mib * MIB, arguments.build)
     input_bytes = os.path.getsize(input_file)

@@ -18,8 +18,8 @@ ENGINES = {
 }
 
 
-def missing(engine):
-    """Why an engine cannot be measured here, or None."""
+def missing(engine, directory):
+    """Why an engine cannot be measured on data below a directory that is there, or None."""
     if engine == "sqlite":
         return sqlite.missing()
-    return postgresql.missing() if engine.startswith("postgresql") else None
+    return postgresql.missing(directory) if engine.startswith("postgresql") else None

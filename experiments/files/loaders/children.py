@@ -31,13 +31,18 @@ def unprivileged_user():
 
 def entering(user=None, at_our_death=signal.SIGKILL):
     """For a child before it becomes its program: it is that user, and gets that signal should this
-    process die. In this order: a change of users forgets the signal."""
+    process die. In this order: a change of users forgets the signal. If this process is dead already,
+    none will come."""
+    parent = os.getpid()
+
     def enter():
         if user:
             os.setgroups([])
             os.setgid(user.pw_gid)
             os.setuid(user.pw_uid)
         LIBC.prctl(PR_SET_PDEATHSIG, int(at_our_death), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
     return enter
 
 

@@ -21,10 +21,15 @@ START_SECONDS = 60
 STOP_SECONDS = 60
 
 
-def missing():
-    if os.access(os.path.join(PROGRAMS, "initdb"), os.X_OK):
-        return None
-    return f"PostgreSQL {VERSION} is not installed (tools/setup bench)"
+def missing(directory):
+    """Why there can be no cluster below a directory that is there, or None."""
+    if not os.access(os.path.join(PROGRAMS, "initdb"), os.X_OK):
+        return f"PostgreSQL {VERSION} is not installed (tools/setup bench)"
+    user = unprivileged_user()
+    reached = subprocess.run(["test", "-x", directory], check=False, preexec_fn=entering(user))
+    if reached.returncode != 0:
+        return f"user {user.pw_name}, who the server runs as, cannot reach {directory}"
+    return None
 
 
 class Cluster:
