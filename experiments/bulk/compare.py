@@ -54,6 +54,8 @@ class Comparison:
         """Says what will happen and whether it can."""
         os.makedirs(self.arguments.data, exist_ok=True)
         self.leave_out_missing()
+        if not any(map(self.variants, self.parts)):
+            raise Failure("none of these engines is in these parts")
         needed = {step.binary for part in self.parts for variant in self.variants(part)
                   for step in variant.steps}
         if "files" in self.parts:

@@ -138,6 +138,7 @@ def window(results):
 
 FILES = (("s until durable", "seconds"), ("MB/s", "mb_per_s"), ("rows/s", rows_per_second),
          ("s until settled", "settled_seconds"), ("resident, MB", scaled("resident_bytes_max", MB)),
+         ("of it mapped files", scaled("resident_file_bytes_max", MB)),
          ("data, MB", scaled("data_bytes", MB)))
 
 

@@ -2,7 +2,10 @@
 import json
 import os
 import sys
+import tempfile
+import types
 import unittest
+import unittest.mock
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(TOP, "experiments", "bulk"))
@@ -74,6 +77,35 @@ class Plan(unittest.TestCase):
         each = [plan.disk_bytes([part], NORMAL) for part in plan.PARTS]
         self.assertEqual(plan.disk_bytes(plan.PARTS, NORMAL), max(each))
         self.assertGreater(min(each), 1 << 30)
+
+
+class Engines(unittest.TestCase):
+    def comparison(self, folder, parts, engines):
+        return compare.Comparison(types.SimpleNamespace(
+            scale="quick", scale_factor=None, parts=parts, engines=engines, minutes=None, data=folder,
+            build=folder, results=folder))
+
+    def test_what_is_not_installed_is_left_out(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                unittest.mock.patch.object(files, "missing", lambda engine, directory:
+                                           "not installed" if engine == "sqlite" else None):
+            comparison = self.comparison(folder, ["files"], ["sqlite", "lmdb"])
+            comparison.leave_out_missing()
+            self.assertEqual([each.name for each in comparison.variants("files")], ["lmdb", "lmdb"])
+
+    def test_parts_without_their_engines_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                self.assertRaisesRegex(compare.Failure, "none of these engines"):
+            self.comparison(folder, ["range"], ["parser"]).check()
+
+    def test_content_is_compared_with_the_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            comparison = self.comparison(folder, ["files"], ["lmdb"])
+        comparison.contents = {files.SORTED: {"rows": 7, "order_keys": 30}}
+        self.assertIsNone(comparison.difference(files.SORTED, {"content": {"rows": 7}}))
+        self.assertEqual(
+            comparison.difference(files.SORTED, {"content": {"rows": 7, "order_keys": 29}}),
+            "order_keys: 29 in the database, 30 in the file")
 
 
 class Tables(unittest.TestCase):
