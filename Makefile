@@ -32,10 +32,11 @@ bench-oltp:  ## TPC-C here and on RocksDB, WiredTiger, LMDB: a table (BENCH=--qu
 	@cmake --build --preset release --target tpcc tpcc_peers
 	@python3 experiments/oltp/compare.py $(if $(FULL),--full) $(BENCH)
 
-bench-bulk:  ## bulks: loads, readers beside them, ranges in and out, other engines: tables (BENCH=--quick: 2 minutes)
+bench-bulk:  ## bulks: loads, files, readers beside them, ranges in and out, other engines: tables (BENCH=--quick: 4 minutes)
 	@tools/setup bench
 	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
-	@cmake --build --preset release --target tpch_load bulk_bench range_bench range_bench_peers palimpsest
+	@cmake --build --preset release --target \
+	  tpch_gen tpch_load lineitem_csv csv_load_peers bulk_bench range_bench range_bench_peers palimpsest
 	@python3 experiments/bulk/compare.py $(BENCH)
 
 test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 2 cores)

@@ -15,7 +15,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from comparison import plan, table  # noqa: E402
+from comparison import files, plan, table  # noqa: E402
 from common import comparisons  # noqa: E402
 from common.comparisons import Failure, say  # noqa: E402
 from common.databases import check_free, own_directory  # noqa: E402
@@ -23,6 +23,7 @@ from common.processes import reason_of, run_process  # noqa: E402
 
 TIMEOUT_SECONDS = 300  # a process that takes this long, and long beyond its estimate, hangs
 TIMEOUT_FACTOR = 5
+GRACE_SECONDS = 20  # for a process that is interrupted to stop a server, and remove what it has made
 
 
 def free_bytes(text):
@@ -43,23 +44,37 @@ class Comparison:
         stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
         self.results_directory = os.path.join(arguments.results, f"{stamp}-bulk-{arguments.scale}")
         self.data = own_directory(arguments.data, "bulk-bench")
+        self.inputs = own_directory(arguments.data, "bulk-inputs")
+        self.contents = {}  # of files that are loaded, by their names
         self.results = table.Results()
 
     # Before anything is run
 
     def check(self):
         """Says what will happen and whether it can."""
+        os.makedirs(self.arguments.data, exist_ok=True)
+        self.leave_out_missing()
+        if not any(map(self.variants, self.parts)):
+            raise Failure("none of these engines is in these parts")
         needed = {step.binary for part in self.parts for variant in self.variants(part)
                   for step in variant.steps}
+        if "files" in self.parts:
+            needed |= {"lineitem_csv", "tpch_gen", "palimpsest"}
         for binary in sorted(needed):
             if not os.access(self.binary(binary), os.X_OK):
                 raise Failure(f"{self.binary(binary)} is not there; build it with "
                               "PALIMPSEST_BENCH_PEERS=ON")
         self.check_memory()
-        os.makedirs(self.arguments.data, exist_ok=True)
         check_free(self.arguments.data, plan.disk_bytes(self.parts, self.scale), "the comparison")
         say(f"about {sum(map(self.estimate, self.parts)) / 60:.0f} minutes; no run starts that would "
             f"end after {self.minutes:.0f}")
+
+    def leave_out_missing(self):
+        """Programs that are not installed are no reason to measure nothing."""
+        for engine in self.engines if "files" in self.parts else ():
+            if reason := files.missing(engine, self.arguments.data):
+                say(f"files, {engine}: left out: {reason}")
+                self.engines = [each for each in self.engines if each != engine]
 
     def check_memory(self):
         """Loads have memory for versions of a whole table."""
@@ -88,6 +103,8 @@ class Comparison:
         done, whole = 0, sum(map(self.estimate, self.parts))
         for part in self.parts:  # each gets its share of the time, and what others left
             done += self.estimate(part)
+            if part == "files":
+                self.make_inputs()
             self.run_part(part, begin + self.minutes * 60 * done / whole)
 
     def run_part(self, part, end):
@@ -96,6 +113,21 @@ class Comparison:
                 say(f"{part}: its time is up; the tables show what was measured")
                 return
             self.measure(run)
+
+    def make_inputs(self):
+        """The files that are loaded, those that some variant reads."""
+        os.makedirs(self.inputs, exist_ok=True)
+        for name in dict.fromkeys(variant.row for variant in self.variants("files")):
+            json_file = self.result_file("last-run.json")
+            try:
+                run_process([self.binary("lineitem_csv"), f"--path={self.input_file(name)}",
+                             f"--json={json_file}", *files.input_flags(self.scale.files, name)],
+                            TIMEOUT_SECONDS)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+                raise Failure(f"lineitem_csv: {reason_of(error)}") from error
+            made = self.taken(json_file)
+            self.contents[name] = made["content"]
+            say(f"files: {made['bytes'] / 1e6:.0f} MB, {name}")
 
     def measure(self, run):
         begin = time.monotonic()
@@ -128,12 +160,16 @@ class Comparison:
         json_file = self.result_file("last-run.json")
         command = [self.binary(step.binary), *step.flags]
         command += [self.data] if checks else [f"--path={self.data}", f"--json={json_file}"]
+        if step.input:
+            command.append(f"--input={self.input_file(step.input)}")
+        if step.binary == "load.py":
+            command.append(f"--build={self.arguments.build}")
         timeout = max(TIMEOUT_SECONDS, TIMEOUT_FACTOR * run.variant.seconds)
         failed = None
         output = ""
         with open(self.result_file(run.file_stem(step) + ".log"), "a", encoding="utf-8") as errors:
             try:
-                output = run_process(command, timeout, errors=errors)
+                output = run_process(command, timeout, errors=errors, grace_seconds=GRACE_SECONDS)
             except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
                 failed = reason_of(error)
         if checks:
@@ -142,8 +178,17 @@ class Comparison:
             result = self.taken(json_file)
         if failed:  # a load that was too large says so in its result, too
             result["failed"] = result.get("error") or failed
+        elif step.input and (differs := self.difference(step.input, result)):
+            result["failed"] = differs
         result["command"] = command
         return result
+
+    def difference(self, name, result):
+        """What of a file's content is not what was found in the database; None if all is."""
+        for field, found in result["content"].items():
+            if found != self.contents[name][field]:
+                return f"{field}: {found} in the database, {self.contents[name][field]} in the file"
+        return None
 
     @staticmethod
     def taken(json_file):
@@ -160,14 +205,20 @@ class Comparison:
     def binary(self, name):
         if name == "palimpsest":
             return os.path.join(self.arguments.build, os.pardir, "tools", "palimpsest", name)
+        if name == "load.py":
+            return os.path.join(files.FILES, name)
         return os.path.join(self.arguments.build, name)
+
+    def input_file(self, name):
+        return os.path.join(self.inputs, files.file_name(name))
 
     def result_file(self, name):
         return os.path.join(self.results_directory, name)
 
     def finish(self):
         """The tables, of what there is."""
-        shutil.rmtree(self.data, ignore_errors=True)
+        for directory in (self.data, self.inputs):
+            shutil.rmtree(directory, ignore_errors=True)
         if not self.results.found:
             return
         text = table.report(self.results)
@@ -182,10 +233,11 @@ def parse_arguments():
     parser.add_argument("--quick", dest="scale", action="store_const", const="quick",
                         default="normal", help="at most 5 minutes: shows that everything works")
     parser.add_argument("--parts", nargs="+", choices=plan.PARTS, default=plan.PARTS,
-                        help="range: rows into an empty store, and half of them out again")
+                        help="files: CSV files into an empty database; range: rows into an empty "
+                             "store, and half of them out again")
     parser.add_argument("--engines", nargs="+", choices=plan.ENGINES, default=plan.ENGINES,
-                        help="of the part range")
-    parser.add_argument("--scale_factor", type=float, help="of TPC-H; 1, and 0.05 with --quick")
+                        help="of the parts files and range")
+    parser.add_argument("--scale_factor", type=float, help="of TPC-H; 0.5, and 0.05 with --quick")
     parser.add_argument("--minutes", type=float, help="start no run that would end later")
     comparisons.add_places(parser, "bench-data")
     arguments = parser.parse_args()

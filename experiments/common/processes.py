@@ -3,9 +3,10 @@ import signal
 import subprocess
 
 
-def run_process(command, timeout, cap=None, errors=None):
+def run_process(command, timeout, cap=None, errors=None, grace_seconds=0):
     """Runs a command to its end, capped if asked, and returns its standard output. However this
-    function is left, the process has ended."""
+    function is left, the process has ended; before it is killed it may have so many seconds to end by
+    itself."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors or subprocess.DEVNULL,
                                text=True, start_new_session=True,
                                preexec_fn=cap.enter if cap else None)
@@ -13,11 +14,22 @@ def run_process(command, timeout, cap=None, errors=None):
         output, _ = process.communicate(timeout=timeout)
     finally:
         if process.poll() is None:
-            process.kill()
-            process.wait()
+            end(process, grace_seconds)
     if process.returncode != 0:
         raise subprocess.CalledProcessError(process.returncode, command, output)
     return output
+
+
+def end(process, grace_seconds):
+    try:
+        if grace_seconds:
+            process.terminate()
+            process.wait(grace_seconds)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        process.kill()
+        process.wait()
 
 
 def reason_of(error):

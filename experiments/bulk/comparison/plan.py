@@ -1,24 +1,29 @@
 """What a comparison runs: variants of each part, rounds, how long that takes and how much disk."""
 import dataclasses
 
+from comparison import files
+from comparison.steps import Run, Step, Variant
+
 MIB = 1 << 20
 OFF, SNAPSHOT, ONE_TRANSACTION, BULK = "off", "snapshot", "snapshot, one a table", "bulk"
 NOTHING, TRANSACTIONS, BULKS = "nothing else", "transactions", "bulks"
 OURS = ("palimpsest_bulk", "palimpsest_keys", "palimpsest_transactions")
 PEERS = ("rocksdb", "wiredtiger", "lmdb")
-ENGINES = OURS + PEERS
+RANGE_ENGINES = OURS + PEERS
+ENGINES = tuple(dict.fromkeys(RANGE_ENGINES + files.ENGINES))
 TITLES = {"load": "TPC-H's tables into an empty database",
           "beside": "Reading a table while all of it is updated, over and over",
           "window": "Before, during and after one update of all rows of a table",
-          "ingest": "Sorted rows into an empty store",
+          "files": "A CSV file into an empty database",
+         "ingest": "Sorted rows into an empty store",
           "erase": "The lower half of the rows out again"}
-PARTS = ("load", "beside", "window", "range")  # as they are run: range is ingest, then erase
+PARTS = ("load", "files", "beside", "window", "range")  # as they are run: range is ingest, then erase
 
 # For the estimate of time, at the slow end.
 TPCH_ROWS = 8_660_000  # at scale factor 1
 LOAD_ROWS_PER_S = 220_000
 UPDATE_ROWS_PER_S = 50_000  # in a bulk, beside others
-RANGE_ROWS_PER_S = {engine: 250_000 if engine in OURS else 700_000 for engine in ENGINES}
+RANGE_ROWS_PER_S = {engine: 250_000 if engine in OURS else 700_000 for engine in RANGE_ENGINES}
 OVERHEAD_SECONDS = 2  # of a process: opening, closing, verifying, removing
 # For the estimate of disk.
 LOAD_BYTES = 3 << 30  # at scale factor 1, without the log
@@ -36,6 +41,7 @@ class Scale:
     warmup: float
     range_records: int  # that are ingested; of these half is erased
     minutes: float  # no run starts that would end later
+    files: files.FilesScale
 
     @property
     def load_memory_mib(self):
@@ -43,45 +49,9 @@ class Scale:
 
 
 SCALES = {
-    "quick": Scale(1, 0.05, 200_000, 2, 0.5, 400_000, 5),
-    "normal": Scale(3, 1, 1_000_000, 6, 2, 3_000_000, 30),
+    "quick": Scale(1, 0.05, 200_000, 2, 0.5, 400_000, 5, files.QUICK),
+    "normal": Scale(3, 0.5, 1_000_000, 6, 2, 3_000_000, 30, files.NORMAL),
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Step:
-    """One process of a run."""
-    name: str
-    binary: str
-    flags: tuple
-
-
-@dataclasses.dataclass(frozen=True)
-class Variant:
-    part: str
-    name: str  # what the tables call it, together with `row`
-    row: str
-    steps: tuple
-    seconds: float  # that one run takes, estimated
-
-    @property
-    def label(self):
-        return f"{self.part}, {self.row}, {self.name}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """One variant, in one round: its steps, one after the other on the same directory."""
-    variant: Variant
-    repetition: int
-
-    @property
-    def label(self):
-        return f"{self.variant.label}, round {self.repetition}"
-
-    def file_stem(self, step):
-        name = f"{step.name}-{self.variant.row}-{self.variant.name}-{self.repetition}"
-        return name.replace(",", "").replace(" ", "-")
 
 
 def load_variant(scale, name, threads, flags):
@@ -143,19 +113,22 @@ def range_variant(scale, engine):
 
 def variants_of(part, scale, engines):
     if part == "range":
-        return [range_variant(scale, engine) for engine in ENGINES if engine in engines]
+        return [range_variant(scale, engine) for engine in RANGE_ENGINES if engine in engines]
+    if part == "files":
+        return files.variants(scale.files, engines)
     return {"load": load_variants, "beside": beside_variants, "window": window_variants}[part](scale)
 
 
 def runs_of(part, scale, engines):
     """All runs of a part, interleaved: A B C A B C, so that drift of the machine hits all."""
     return [Run(variant, repetition) for repetition in range(1, scale.rounds + 1)
-            for variant in variants_of(part, scale, engines)]
+            for variant in variants_of(part, scale, engines) if repetition <= variant.rounds_max]
 
 
 def seconds_of(part, scale, engines):
     """An estimate of the time a part takes."""
-    return sum(run.variant.seconds for run in runs_of(part, scale, engines))
+    before = files.seconds_of_inputs(scale.files) if part == "files" else 0
+    return before + sum(run.variant.seconds for run in runs_of(part, scale, engines))
 
 
 def memory_bytes(scale):
@@ -168,6 +141,7 @@ def disk_bytes(parts, scale):
     log = max(256 * MIB, 2 * scale.load_memory_mib * MIB)
     needed = {"load": LOAD_BYTES * scale.scale_factor + log,
               "beside": BESIDE_FACTOR * scale.records * ROW_BYTES + 1024 * MIB,
+              "files": files.disk_bytes(scale.files),
               "range": RANGE_FACTOR * scale.range_records * ROW_BYTES + 1024 * MIB}
     needed["window"] = needed["beside"]
     return int(max(needed[part] for part in parts))

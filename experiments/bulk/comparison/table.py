@@ -2,7 +2,7 @@
 from common.measures import field_of
 from common.samples import Samples
 from common.tables import markdown, ratio, with_spread
-from comparison import plan
+from comparison import files, plan
 
 MB = 1e6
 WITHIN = 0.10  # of loads without versions: what bulks are to stay within
@@ -52,6 +52,10 @@ def scaled(path, unit):
         found = field_of(result, path)
         return None if found is None else found / unit
     return value
+
+
+def rows_per_second(result):
+    return result["rows"] / result["seconds"] if result.get("rows") else None
 
 
 def table(results, step, columns, head):
@@ -132,6 +136,21 @@ def window(results):
     return [markdown(["update in", *[name for name, _ in columns]], lines)]
 
 
+FILES = (("s until durable", "seconds"), ("MB/s", "mb_per_s"), ("rows/s", rows_per_second),
+         ("s until settled", "settled_seconds"), ("resident, MB", scaled("resident_bytes_max", MB)),
+         ("of it mapped files", scaled("resident_file_bytes_max", MB)),
+         ("data, MB", scaled("data_bytes", MB)))
+
+
+def files_ratios(results):
+    """How many times the others' MB/s Palimpsest's loader makes."""
+    lines = []
+    for row in dict.fromkeys(row for row, _ in results.variants("files")):
+        rates = [results.median("files", (row, name), "mb_per_s") for name in files.ENGINES]
+        lines.append([row, *[ratio(rates[0], rate) for rate in rates[1:]]])
+    return markdown(["times the MB/s of", *files.ENGINES[1:]], lines)
+
+
 INGEST = (("s until durable", "seconds"), ("rows/s", "rows_per_s"), ("MB/s", "mb_per_s"),
           ("closed, s", "close_seconds"), ("resident, MB", scaled("resident_bytes_max", MB)),
           ("of it mapped files", scaled("resident_file_bytes_max", MB)),
@@ -147,7 +166,10 @@ ERASE = (("s until durable", "seconds"), ("rows/s", "rows_per_s"),
          ("when space is back, MB", scaled("data_bytes_reclaimed", MB)),
          ("of it free, MB", scaled("reusable_bytes_reclaimed", MB)),
          ("all files, MB", scaled("disk_bytes", MB)))
-PARTS = {"load": load, "beside": beside, "window": window,
+PARTS = {"load": load,
+         "files": lambda results: [files_ratios(results),
+                                   table(results, "files", FILES, "lines: engine")],
+         "beside": beside, "window": window,
          "ingest": lambda results: [table(results, "ingest", INGEST, "engine")],
          "erase": lambda results: [table(results, "erase", ERASE, "engine")]}
 

@@ -1,6 +1,6 @@
 """Checks bulk_bench, range_bench and their comparison as people meet them: refusals, a small run of
 each part, interruptions. The arguments: bulk_bench, range_bench, tpch_load, palimpsest, and
-range_bench_peers if it is built."""
+range_bench_peers if the binaries with peers are built."""
 import contextlib
 import dataclasses
 import io
@@ -18,12 +18,14 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.ab
 sys.path.insert(0, os.path.join(TOP, "experiments", "bulk"))
 import compare  # noqa: E402
 from common.comparisons import Failure  # noqa: E402
-from comparison import plan  # noqa: E402
+from comparison import files, plan  # noqa: E402
 
 BULK, RANGE, LOAD, TOOL = sys.argv[1:5]
 PEERS = sys.argv[5] if len(sys.argv) > 5 else None
 TINY = dataclasses.replace(plan.SCALES["quick"], scale_factor=0.01, records=2000, seconds=0.1,
-                           warmup=0, range_records=2000)
+                           warmup=0, range_records=2000,
+                           files=files.FilesScale(1, 0.01, 64, 0.01, 64, (files.PALIMPSEST,)))
+WITHOUT_PEERS = [engine for engine in plan.ENGINES if engine not in plan.PEERS]
 ALL_LOADS = plan.load_variants
 
 
@@ -76,7 +78,7 @@ def check_erased_twice(folder):
 
 def arguments(folder, parts):
     return types.SimpleNamespace(scale="quick", scale_factor=None, parts=parts, minutes=None,
-                                 engines=plan.ENGINES if PEERS else plan.OURS,
+                                 engines=plan.ENGINES if PEERS else WITHOUT_PEERS,
                                  build=os.path.dirname(BULK), data=os.path.join(folder, "data"),
                                  results=os.path.join(folder, "results"))
 
@@ -111,6 +113,20 @@ def expect_ranges(ingested, erased):
             sys.exit(f"pages of erased rows are free: {half}")
 
 
+def expect_files(results, contents):
+    if set(contents) != set(files.INPUTS) or len({each["rows"] for each in contents.values()}) != 1:
+        sys.exit(f"the same lines in three orders: {contents}")
+    for (row, name), (got,) in results.items():
+        if not (got["engine"] == name and got["seconds"] > 0 and
+                got["settled_seconds"] >= got["seconds"] and got["mb_per_s"] > 0 and
+                (name == files.DEVICE or got["rows"] == contents[row]["rows"]) and
+                (name == files.DEVICE or got["resident_bytes_max"] > 1 << 20) and
+                (name == files.PARSER or got["data_bytes"] > 1 << 20)):
+            sys.exit(f"a result of the part files: {row}, {name}: {got}")
+    if results.keys() < {(row, files.PALIMPSEST) for row in files.INPUTS}:
+        sys.exit(f"every file is loaded: {results.keys()}")
+
+
 def check_comparison(folder):
     """Every part once, of few rows."""
     comparison = compare.Comparison(arguments(folder, plan.PARTS))
@@ -128,6 +144,7 @@ def check_comparison(folder):
     expect_beside(found["beside"])
     expect_window(found["window"])
     expect_ranges(found["ingest"], found["erase"])
+    expect_files(found["files"], comparison.contents)
     if os.listdir(os.path.join(folder, "data")):
         sys.exit("a comparison leaves no data")
     for built in (LOAD, TOOL):
@@ -144,6 +161,8 @@ def few_loads(scale):
 def check_space(folder):
     for part, scale, said in (
             ("range", dataclasses.replace(TINY, range_records=10**13), "GiB of disk"),
+            ("files", dataclasses.replace(TINY, files=dataclasses.replace(TINY.files, factor=1e6)),
+             "GiB of disk"),
             ("load", dataclasses.replace(TINY, scale_factor=1e6), "GiB of memory")):
         comparison = compare.Comparison(arguments(folder, [part]))
         comparison.scale = scale
@@ -170,6 +189,7 @@ def check_interruption(folder):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
+        os.chmod(temporary, 0o755)  # a server of another user gets there
         check_refusals(temporary)
         check_erased_twice(temporary)
         check_comparison(temporary)

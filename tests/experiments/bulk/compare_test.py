@@ -2,12 +2,15 @@
 import json
 import os
 import sys
+import tempfile
+import types
 import unittest
+import unittest.mock
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(TOP, "experiments", "bulk"))
 import compare  # noqa: E402
-from comparison import plan, table  # noqa: E402
+from comparison import files, plan, table  # noqa: E402
 
 NORMAL, QUICK = plan.SCALES["normal"], plan.SCALES["quick"]
 
@@ -28,9 +31,13 @@ class Plan(unittest.TestCase):
         for part in plan.PARTS:
             variants = plan.variants_of(part, NORMAL, plan.ENGINES)
             runs = plan.runs_of(part, NORMAL, plan.ENGINES)
-            self.assertEqual([run.variant for run in runs], variants * NORMAL.rounds)
-            self.assertEqual(len({run.file_stem(step) for run in runs for step in run.variant.steps}),
-                             NORMAL.rounds * sum(len(each.steps) for each in variants))
+            self.assertEqual([run.variant for run in runs],
+                             [variant for done in range(NORMAL.rounds) for variant in variants
+                              if done < variant.rounds_max])
+            steps = [(run, step) for run in runs for step in run.variant.steps]
+            self.assertEqual(len({run.file_stem(step) for run, step in steps}), len(steps))
+            self.assertEqual([run for run in runs if run.repetition == 1],
+                             [plan.Run(variant, 1) for variant in variants])
 
     def test_it_ends_in_time(self):
         for scale in plan.SCALES.values():
@@ -41,7 +48,7 @@ class Plan(unittest.TestCase):
         flags = [step.flags for variant in plan.variants_of("load", NORMAL, ())
                  for step in variant.steps]
         self.assertEqual({flag for each in flags for flag in each if flag.startswith("--memory")},
-                         {"--memory_mib=4096"})
+                         {"--memory_mib=2048"})
 
     def test_only_engines_asked_for(self):
         variants = plan.variants_of("range", QUICK, ["lmdb", "palimpsest_bulk"])
@@ -50,10 +57,55 @@ class Plan(unittest.TestCase):
                          ["ingest", "check_ingest", "erase", "check_erase"])
         self.assertEqual([step.name for step in variants[1].steps], ["ingest", "erase"])
 
+    def test_ten_times_the_memory_from_unsorted_input(self):
+        for scale in plan.SCALES.values():
+            name = files.TENFOLD
+            memory = scale.files.memory_mib_of(name) * files.MIB
+            self.assertGreater(scale.files.csv_mb(name) * 1e6, 10 * memory)
+            self.assertIn("--order=shuffled", files.input_flags(scale.files, name))
+            runs = [run for run in plan.runs_of("files", scale, plan.ENGINES)
+                    if run.variant.row == name]
+            self.assertEqual([run.variant.name for run in runs], list(scale.files.tenfold_engines))
+
+    def test_everyone_reads_the_same_file_with_the_same_memory(self):
+        for variant in plan.variants_of("files", NORMAL, plan.ENGINES):
+            step, = variant.steps
+            self.assertEqual(step.input, variant.row)
+            self.assertIn(f"--memory_mib={NORMAL.files.memory_mib_of(variant.row)}", step.flags)
+
     def test_space_for_the_largest_part(self):
         each = [plan.disk_bytes([part], NORMAL) for part in plan.PARTS]
         self.assertEqual(plan.disk_bytes(plan.PARTS, NORMAL), max(each))
         self.assertGreater(min(each), 1 << 30)
+
+
+class Engines(unittest.TestCase):
+    def comparison(self, folder, parts, engines):
+        return compare.Comparison(types.SimpleNamespace(
+            scale="quick", scale_factor=None, parts=parts, engines=engines, minutes=None, data=folder,
+            build=folder, results=folder))
+
+    def test_what_is_not_installed_is_left_out(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                unittest.mock.patch.object(files, "missing", lambda engine, directory:
+                                           "not installed" if engine == "sqlite" else None):
+            comparison = self.comparison(folder, ["files"], ["sqlite", "lmdb"])
+            comparison.leave_out_missing()
+            self.assertEqual([each.name for each in comparison.variants("files")], ["lmdb", "lmdb"])
+
+    def test_parts_without_their_engines_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                self.assertRaisesRegex(compare.Failure, "none of these engines"):
+            self.comparison(folder, ["range"], ["parser"]).check()
+
+    def test_content_is_compared_with_the_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            comparison = self.comparison(folder, ["files"], ["lmdb"])
+        comparison.contents = {files.SORTED: {"rows": 7, "order_keys": 30}}
+        self.assertIsNone(comparison.difference(files.SORTED, {"content": {"rows": 7}}))
+        self.assertEqual(
+            comparison.difference(files.SORTED, {"content": {"rows": 7, "order_keys": 29}}),
+            "order_keys: 29 in the database, 30 in the file")
 
 
 class Tables(unittest.TestCase):
@@ -82,6 +134,18 @@ class Tables(unittest.TestCase):
         self.load(plan.BULK, 12, 5)
         self.assertIn("1.20 of the seconds of a load without versions, NOT within", table.report(
             self.results))
+
+    def test_files_by_their_speed(self):
+        for name, rate in ((files.PALIMPSEST, 90), ("rocksdb", 60), ("postgresql_logged", 30)):
+            self.add(run_of("files", name, files.SHUFFLED),
+                     {"mb_per_s": rate, "seconds": 2, "settled_seconds": 3, "rows": 1000})
+        header, _, line = cells(table.files_ratios(self.results))
+        by_name = dict(zip(header, line))
+        self.assertEqual(by_name["times the MB/s of"], files.SHUFFLED)
+        self.assertEqual(by_name["rocksdb"], "1.50")
+        self.assertEqual(by_name["postgresql_logged"], "3.00")
+        self.assertEqual(by_name["sqlite"], "–")
+        self.assertIn(" 500 |", table.report(self.results))
 
     def test_a_failed_run_is_named_and_left_out(self):
         self.load(plan.SNAPSHOT, 10, 0)

@@ -1,0 +1,20 @@
+// What a table of lines holds, as sums that every engine can be asked for: the same before a load,
+// from the rows that were made, and after it, from the rows that are there.
+//
+// Thread-safety: plain values.
+#pragma once
+
+#include <cstdint>
+
+namespace palimpsest::experiments::files {
+
+struct Content {
+  std::uint64_t rows = 0;
+  std::uint64_t order_keys = 0;     ///< the sum of l_orderkey
+  std::uint64_t price_cents = 0;    ///< of l_extendedprice
+  std::uint64_t comment_bytes = 0;  ///< of l_comment, one for each character
+
+  friend bool operator==(const Content&, const Content&) = default;
+};
+
+}  // namespace palimpsest::experiments::files

@@ -1,0 +1,36 @@
+"""Palimpsest: `palimpsest load` into a new database, as its users run it.
+
+Measured until the process has ended: rows are durable then, all pages in their places, the database
+closed. What it says of rows is what it has added; that they are the right ones is left to its tests and
+to `palimpsest check`."""
+import json
+import os
+import subprocess
+
+from loaders.children import Failed, run_measured
+
+
+def binary(build):
+    return os.path.join(build, os.pardir, "tools", "palimpsest", "palimpsest")
+
+
+def schema(build):
+    done = subprocess.run([os.path.join(build, "tpch_gen"), "--print_schema=lineitem"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Failed(f"tpch_gen: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def command(input_file, database, memory_bytes, build):
+    return [binary(build), "load", database, "lineitem", input_file, "--schema", schema(build),
+            "--memory", str(memory_bytes), "--quiet", "--summary", "json"]
+
+
+def load(input_file, path, memory_bytes, build):
+    database = os.path.join(path, "database")
+    said, seconds, resident_bytes = run_measured(command(input_file, database, memory_bytes, build))
+    return {"description": "palimpsest load: one bulk, sorted by the loader if it must be",
+            "content": {"rows": json.loads(said)["rows_added"]}, "rows": json.loads(said)["rows_added"],
+            "seconds": seconds, "settled_seconds": seconds, "resident_bytes_max": resident_bytes,
+            "data_bytes": os.path.getsize(os.path.join(database, "pages"))}

@@ -1,0 +1,41 @@
+// Rows of lineitem as keys and values of bytes, for engines that know bytes only.
+//
+//   key    l_orderkey, l_linenumber: 8 and 4 bytes, big-endian, so that their order is that of
+//   bytes
+//   value  the other columns in their order, little-endian: integers and dates in 4 bytes, decimals
+//          as cents in 8, texts with their length in front, in 1
+//
+// So a row takes what its fields need, as it does in Palimpsest.
+// Thread-safety: belongs to one thread. Failure: DamagedRecord for bytes that are no line.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "palimpsest/value.h"
+
+#include "base/bytes.h"
+#include "experiments/files/content.h"
+
+namespace palimpsest::experiments::files {
+
+/// A line as it is stored; used again for the next one.
+class StoredLine {
+ public:
+  /// A row by the values of all its columns.
+  void set(std::span<const Value> row);
+
+  [[nodiscard]] ByteView key() const noexcept { return key_; }
+  [[nodiscard]] ByteView value() const noexcept { return value_; }
+
+ private:
+  std::string key_;
+  std::string value_;
+};
+
+/// Adds a line that is stored, or a row that will be.
+void see(Content& content, ByteView key, ByteView value);
+void see(Content& content, std::span<const Value> row);
+
+}  // namespace palimpsest::experiments::files
