@@ -61,6 +61,9 @@ void Checkpointer::stop() noexcept {
 // A mark's start lies behind every record appended before it was taken; the slots' GSNs, read after
 // that, are no smaller than those of these records (invariant 2).
 void Checkpointer::begin_cycle() {
+  if (log_.is_waited_for()) {
+    log_.wait_durable(newest_gsn());  // what is not in the stream yet would lie behind the mark
+  }
   const wal::LogStart start = log_.current_start();
   std::ranges::copy(log_.take_marks(start), std::back_inserter(marks_));
   PALIMPSEST_SYNC_POINT("engine.checkpoint.started");
@@ -69,7 +72,7 @@ void Checkpointer::begin_cycle() {
   marks_.push_back({.start = start, .newest = newest});
   frames_ = pool_.unwritten_frames();
   next_frame_ = 0;
-  waited_for_ = log_.is_waited_for();
+  in_the_way_ = log_.is_waited_for() ? transactions_.oldest() : txn::PendingFrees::kNone;
   in_cycle_ = true;
 }
 
@@ -92,16 +95,17 @@ void Checkpointer::finish_cycle() {
   cycles_.fetch_add(1, std::memory_order_relaxed);
   transactions_.free_due();
   const bool gave_space = move_start();
-  if (waited_for_ && !gave_space && log_.is_waited_for()) {
+  if (!gave_space && log_.is_waited_for()) {
     cancel_oldest();
   }
 }
 
+// If it has been in the way for a whole cycle. One of several that are as old may be enough.
 void Checkpointer::cancel_oldest() {
   const Gsn oldest = transactions_.oldest();
-  if (oldest != txn::PendingFrees::kNone) {
+  if (in_the_way_ != txn::PendingFrees::kNone && oldest <= in_the_way_) {
     cancelled_.fetch_add(
-        transactions_.cancel_older_than(oldest) + transactions_.cancel_snapshots_for(oldest),
+        transactions_.cancel_older_than(oldest, 1) + transactions_.cancel_snapshots_for(oldest),
         std::memory_order_relaxed);
   }
 }

@@ -25,9 +25,9 @@
 //                 comes before a record that freed it and lies before the mark.
 // Pace: with a bound of R bytes to be replayed, a cycle begins every R/3 bytes of log and is over
 //       when the log has grown by another R/3. A full log makes it write without pause.
-//       Transactions whose records lie half the log back are cancelled, and the oldest one if a
-//       whole cycle has not helped who waits for space: what transactions may still have to append
-//       counts as well.
+//       Transactions whose records lie half the log back are cancelled, and the oldest one if it
+//       has been there for a whole cycle that has not helped who waits for space: what transactions
+//       may still have to append counts as well.
 // Latching: one mutex over the cycle, held across I/O; taken before all others. No page latch.
 // Thread-safety: all functions, from any thread.
 // Failure: io_error, no_space, failed from run(); in the background they are kept for last_error()
@@ -119,10 +119,11 @@ class Checkpointer {
   std::mutex cycle_mutex_;
   // Protected by cycle_mutex_:
   bool in_cycle_ = false;
-  std::deque<wal::LogMark> marks_;  ///< ascending; while in a cycle, the last one is its own
+  std::deque<wal::LogMark> marks_;  ///< by position; in a cycle, the last one is its own
   std::vector<FrameIndex> frames_;  ///< of the cycle
   std::size_t next_frame_ = 0;
-  bool waited_for_ = false;  ///< somebody waited for log space when the cycle began
+  /// The oldest transaction when the cycle began, if somebody waited for log space then.
+  Gsn in_the_way_ = txn::PendingFrees::kNone;
 
   std::atomic<std::uint64_t> cycles_{0};
   std::atomic<std::uint64_t> pages_{0};

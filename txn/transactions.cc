@@ -153,8 +153,11 @@ bool Transactions::wait_for_writers(const Transaction& except,
     if (transaction == nullptr || transaction == &except) {
       continue;
     }
-    const Gsn oldest = transaction->oldest();
-    while (oldest != Transaction::kNoChange && transaction->oldest() == oldest) {
+    if (transaction->oldest() == Transaction::kNoChange) {
+      continue;
+    }
+    const std::uint64_t life = transaction->life();  // that one's, or a later one's
+    while (transaction->oldest() != Transaction::kNoChange && transaction->life() == life) {
       if (std::chrono::steady_clock::now() >= until) {
         return false;
       }
@@ -164,9 +167,9 @@ bool Transactions::wait_for_writers(const Transaction& except,
   return true;
 }
 
-std::size_t Transactions::cancel_older_than(Gsn gsn) noexcept {
+std::size_t Transactions::cancel_older_than(Gsn gsn, std::size_t most) noexcept {
   std::size_t found = 0;
-  for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
+  for (std::uint32_t slot = 0; slot < parts_.slots.count() && found < most; ++slot) {
     Transaction* transaction = by_slot_[slot].load(std::memory_order_acquire);
     if (transaction != nullptr && transaction->oldest() <= gsn) {
       ++found;

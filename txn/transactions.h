@@ -10,6 +10,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -91,8 +92,9 @@ class Transactions {
   /// larger one than the clock's reading before.
   [[nodiscard]] Gsn oldest() const;
   /// Asks transactions whose changes may begin at or below `gsn` to end, and ends those that are
-  /// idle. Returns how many there were.
-  std::size_t cancel_older_than(Gsn gsn) noexcept;
+  /// idle, `most` of them. Returns how many there were.
+  std::size_t cancel_older_than(
+      Gsn gsn, std::size_t most = std::numeric_limits<std::size_t>::max()) noexcept;
   /// Cancels the snapshots that keep pages from being freed whose records are not above `gsn`.
   /// Returns how many.
   std::size_t cancel_snapshots_for(Gsn gsn) noexcept;

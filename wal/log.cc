@@ -115,6 +115,7 @@ Log::Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clo
           usable_bytes() / (kIdleCreditDivisor * slots.slots_max())))),
       states_(std::make_unique<std::atomic<SlotState*>[]>(slots.slots_max())),
       stream_(segments_, end, incarnation, options_.batch_bytes_max, options_.record_bytes_max),
+      marked_segment_(segments_.number_of(end.position)),
       start_position_(raw(store.control().state().start.position)),
       end_position_(raw(end.position)) {
   pending_.reserve(slots.slots_max());
@@ -398,7 +399,9 @@ bool Log::run_round() {
     if (bytes == 0 && gsn == stated) {
       return false;
     }
+    const Gsn newest = slots_.newest_gsn();  // no record that was captured is above it
     write_batches(bytes, gsn);
+    mark_segment(newest);
     stream_.sync();
     PALIMPSEST_SYNC_POINT("wal.round.synced");
     durable_gsn_.store(raw(gsn), std::memory_order_release);
@@ -503,23 +506,21 @@ void Log::account(StreamPosition before, std::uint64_t record_bytes) noexcept {
   end_position_.store(raw(after), std::memory_order_relaxed);
   record_bytes_.fetch_add(record_bytes, std::memory_order_relaxed);
   stream_bytes_.fetch_add(stream_bytes, std::memory_order_relaxed);
-  if (segments_.number_of(before) != segments_.number_of(after)) {
-    mark_passed();
-  }
 }
 
-// What lies before it was appended before the slots' GSNs are read. A segment that was not begun
-// yet is no place to start from.
-void Log::mark_passed() noexcept {
+// `newest`: of what has been captured. A segment that was not begun yet is no place to start from.
+void Log::mark_segment(Gsn newest) noexcept {
   const LogStart start = stream_.next();
-  if (!segments_.has(segments_.number_of(start.position))) {
+  const std::uint64_t segment = segments_.number_of(start.position);
+  if (segment == marked_segment_ || !segments_.has(segment)) {
     return;
   }
+  marked_segment_ = segment;
   if (marks_.size() == marks_.capacity()) {
     marks_.erase(marks_.begin());
   }
-  clock_.raise(slots_.newest_gsn());
-  marks_.push_back({.start = start, .newest = clock_.now()});
+  clock_.raise(newest);
+  marks_.push_back({.start = start, .newest = newest});
 }
 
 // Bounds

@@ -205,7 +205,7 @@ class Log {
   [[nodiscard]] std::size_t fill_batch() noexcept;
   void take_written(std::size_t end) noexcept;
   void account(StreamPosition before, std::uint64_t record_bytes) noexcept;
-  void mark_passed() noexcept;
+  void mark_segment(Gsn newest) noexcept;
 
   LogStore& store_;
   Segments& segments_;
@@ -228,6 +228,7 @@ class Log {
   std::vector<Pending> pending_;
   std::size_t first_pending_ = 0;  ///< those before are written
   std::vector<LogMark> marks_;     ///< not taken yet; as many as it has memory for
+  std::uint64_t marked_segment_;   ///< has one
 
   std::mutex starting_;  ///< move_start() runs one at a time
   std::atomic<std::uint64_t> start_position_{0};

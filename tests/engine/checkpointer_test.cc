@@ -51,11 +51,12 @@ class Checkpoints : public ::testing::Test {
     }
     return open;
   }
-  /// Commits until so much would have to be replayed. Nobody makes checkpoints meanwhile.
-  void write_up_to(std::uint64_t replay_bytes) {
+  /// Commits of so many records each until so much would have to be replayed. Nobody makes
+  /// checkpoints meanwhile.
+  void write_up_to(std::uint64_t replay_bytes, int records_each = kRecords) {
     for (char value = 'a'; database_->log().replay_bytes() < replay_bytes; ++value) {
       const auto by = database_->begin();
-      for (int i = kOpen; i < kOpen + kRecords; ++i) {
+      for (int i = kOpen; i < kOpen + records_each; ++i) {
         ASSERT_TRUE(by->update(records(), key_of(i), std::string(200, value)).existed);
       }
       by->commit();
@@ -79,6 +80,14 @@ TEST_F(Checkpoints, OpenTransactionsHoldBackNoLogFromBeforeThem) {
   for (const auto& transaction : late) {
     transaction->commit();
   }
+}
+
+// Each commit is a block of the log's file, and segments are full to the last one.
+TEST_F(Checkpoints, SmallCommitsFillTheLogLikewise) {
+  write_up_to(database_->log().capacity_bytes() * 2 / 3, 1);
+  const auto late = begin_changes('l');
+  database_->checkpointer().run();
+  EXPECT_LE(database_->log().replay_bytes(), kHeldBack);
 }
 
 // Replay starts at a place that no cycle began with.
