@@ -73,6 +73,17 @@ Int128 stored_integer_of(ColumnType type, ByteView key) noexcept {
   return static_cast<Int128>(bits ^ sign);
 }
 
+/// Not for floating-point numbers, some of which have another form in keys.
+bool is_plain_number(const DataType& type, ByteView stored) {
+  switch (type.type) {
+    case ColumnType::float32:
+    case ColumnType::float64: return false;
+    case ColumnType::boolean:
+    case ColumnType::decimal: return !fault_of_integer(type, stored_integer_of(type.type, stored));
+    default: return true;
+  }
+}
+
 }  // namespace
 
 KeyCodec::KeyCodec(const TableSchema& table, std::span<const std::string> columns, KeyEnd end)
@@ -251,6 +262,31 @@ std::optional<std::string> KeyCodec::decode_column(std::size_t column, ByteView&
     return std::nullopt;
   }
   return decode_value(column, taken->substr(nullable ? 1 : 0), decoded);
+}
+
+bool KeyCodec::is_surely_valid(ByteView key) const {
+  for (std::size_t column = 0; column < columns_.size(); ++column) {
+    const DataType& type = columns_[column].type;
+    const auto taken = take(column, key);
+    if (!taken) {
+      return false;
+    }
+    if (type.nullable && (*taken)[0] == kNullMark) {
+      continue;
+    }
+    const ByteView stored = taken->substr(type.nullable ? 1 : 0);
+    if (!(is_text(type.type) ? is_plain_text(column, stored) : is_plain_number(type, stored))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Whether it has no zeros, which are written in another way, and is not too long.
+bool KeyCodec::is_plain_text(std::size_t column, ByteView stored) const noexcept {
+  const ByteView text = is_open(column) ? stored : stored.substr(0, stored.size() - 2);
+  return text.size() <= columns_[column].type.length &&
+         (is_open(column) || text.find(kEscape) == ByteView::npos);
 }
 
 std::optional<std::string> KeyCodec::decode(ByteView key, DecodedKey& decoded) const {

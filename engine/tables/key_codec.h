@@ -80,6 +80,8 @@ class KeyCodec {
   [[nodiscard]] std::optional<ByteView> encode_above(std::span<const Value> first_values,
                                                      std::span<char> into) const;
 
+  /// Whether decode() would find no fault: quickly. If not, it may still find none.
+  [[nodiscard]] bool is_surely_valid(ByteView key) const;
   /// Why the bytes do not begin with these columns; nothing if they do and are taken apart.
   [[nodiscard]] std::optional<std::string> decode(ByteView key, DecodedKey& decoded) const;
   /// The bytes that the columns take at the beginning of a key; nothing if they are not there.
@@ -91,6 +93,7 @@ class KeyCodec {
   }
   void put(KeyWriter& writer, std::size_t column, const Value& value) const;
   [[nodiscard]] ByteView finish(const KeyWriter& writer, std::size_t room) const;
+  [[nodiscard]] bool is_plain_text(std::size_t column, ByteView stored) const noexcept;
   [[nodiscard]] std::optional<ByteView> take(std::size_t column, ByteView& rest) const noexcept;
   [[nodiscard]] std::optional<std::string> decode_column(std::size_t column, ByteView& rest,
                                                          DecodedKey& decoded) const;

@@ -35,6 +35,11 @@ ByteView bytes_or_none(const Value& value) {
   return value.is_null() ? "" : value.as_bytes();
 }
 
+/// Whether a fixed column of this type may have any bytes.
+bool takes_any_bytes(const DataType& type) noexcept {
+  return !type.nullable && type.type != ColumnType::boolean && type.type != ColumnType::decimal;
+}
+
 }  // namespace
 
 RowLayout::RowLayout(const TableSchema& schema)
@@ -59,6 +64,9 @@ RowLayout::RowLayout(const TableSchema& schema)
     if (place.kind == PlaceKind::fixed) {
       place.offset = fixed_bytes_sum;
       fixed_bytes_sum += place.width;
+      if (!takes_any_bytes(column.type)) {
+        judged_.push_back(number);
+      }
     } else {
       place.offset = static_cast<std::uint32_t>(variable_.size());
       variable_.push_back(number);
@@ -271,11 +279,9 @@ std::optional<std::string> RowLayout::validate(ByteView row) const {
   if (has_unused_bits(row)) {
     return "bits of the nulls that no column has are set";
   }
-  for (std::size_t number = 0; number < columns_.size(); ++number) {
-    if (places_[number].kind == PlaceKind::fixed) {
-      if (const auto fault = fault_of_fixed(row, number)) {
-        return fmt::format("column \"{}\": {}", columns_[number].name, *fault);
-      }
+  for (const std::size_t number : judged_) {
+    if (const auto fault = fault_of_fixed(row, number)) {
+      return fmt::format("column \"{}\": {}", columns_[number].name, *fault);
     }
   }
   return fault_of_variable(row);

@@ -162,6 +162,7 @@ class RowLayout {
   std::vector<ColumnPlace> places_;    ///< one for each column
   std::vector<std::size_t> in_row_;    ///< the numbers of the columns that are not the key's
   std::vector<std::size_t> variable_;  ///< the numbers of the variable columns
+  std::vector<std::size_t> judged_;    ///< fixed ones that do not take any bytes
   std::uint32_t nullable_count_ = 0;   ///< of columns in the row
   std::uint32_t offsets_begin_ = 0;    ///< where the array of ends begins
   std::uint32_t offset_bytes_ = 2;     ///< of each of its elements

@@ -226,8 +226,11 @@ TEST(KeyCodec, KeysBeyondTheMemoryAreRefused) {
 TEST(KeyCodec, HostileKeysAreRefused) {
   const auto fault = [](const DataType& type, const std::string& key, KeyEnd end) {
     const TableSchema table{.name = "t", .columns = {{"c", type}}, .key = {"c"}};
+    const KeyCodec codec(table, table.key, end);
     DecodedKey decoded;
-    return KeyCodec(table, table.key, end).decode(key, decoded).value_or("a key");
+    const auto found = codec.decode(key, decoded);
+    EXPECT_EQ(codec.is_surely_valid(key), !found.has_value());
+    return found.value_or("a key");
   };
   const auto closed = KeyEnd::closed;
   const std::string cut_off = "column \"c\" of a key: its bytes are cut off, or have no form of it";
@@ -253,6 +256,20 @@ TEST(KeyCodec, HostileKeysAreRefused) {
   EXPECT_THAT(fault(float64(), "\0\x01\0\0\0\0\0\0"s, closed), ::testing::HasSubstr(other));
 }
 
+TEST(KeyCodec, PlainKeysAreSurelyValid) {
+  const TableSchema table{.name = "t",
+                          .columns = {{"a", int64()},
+                                      {"b", nullable(varchar(5))},
+                                      {"c", character(3)},
+                                      {"d", varchar(2)}},
+                          .key = {"a", "b", "c", "d"}};
+  const KeyCodec codec(table);
+  EXPECT_TRUE(codec.is_surely_valid(encoded(codec, {7, "text", "ab", "de"})));
+  EXPECT_TRUE(codec.is_surely_valid(encoded(codec, {-7, {}, "", ""})));
+  EXPECT_FALSE(codec.is_surely_valid(encoded(codec, {7, "te\0t"sv, "ab", "de"})))
+      << "asks decode()";
+}
+
 TEST(KeyCodec, WhatDecodesEncodesToTheSameBytes) {
   Random random(test::seed());
   std::vector<char> memory(300'000);
@@ -267,7 +284,9 @@ TEST(KeyCodec, WhatDecodesEncodesToTheSameBytes) {
     }
     key.resize(random.one_in(4) ? random.below(key.size() + 1) : key.size());
     key.shrink_to_fit();
-    const bool is_key = !codec.decode(key, decoded) && decoded.rest().empty();
+    const bool decodes = !codec.decode(key, decoded);
+    ASSERT_TRUE(decodes || !codec.is_surely_valid(key));
+    const bool is_key = decodes && decoded.rest().empty();
     if (is_key) {
       ++accepted;
       ASSERT_EQ(codec.encode(decoded.values(), memory), key);
