@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "palimpsest/error.h"
@@ -18,6 +19,9 @@ namespace {
 using engine::ColumnChange;
 using engine::PlaceKind;
 using engine::RowLayout;
+
+/// Columns of most tables: their values need no heap.
+constexpr std::size_t kValuesInPlace = 16;
 
 /// Bytes that are copied between row and struct.
 struct Piece {
@@ -169,7 +173,13 @@ void StructShape::encode(const void* from, StructBytes& into) const {
     refuse(layout, layout.column(*state_->missing).name,
            "the struct has no member for it, as a whole row must");
   }
-  std::vector<Value> values(layout.column_count());
+  std::array<Value, kValuesInPlace> in_place{};
+  std::vector<Value> others;
+  if (layout.column_count() > kValuesInPlace) {
+    others.resize(layout.column_count());
+  }
+  const std::span<Value> values =
+      others.empty() ? std::span(in_place).first(layout.column_count()) : std::span(others);
   const auto take = [&](const Converted& one) {
     values[one.column] = one.value_of(at(from, one.in_struct));
   };

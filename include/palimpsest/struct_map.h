@@ -117,6 +117,8 @@ class StructMap {
     shape_.encode(&from, bytes);
     return bytes;
   }
+  /// Keeps the capacity of `into`.
+  void encode(const Struct& from, StructBytes& into) const { shape_.encode(&from, into); }
   void change(const RowView& row, const Struct& from, std::string& bytes) const {
     shape_.change(row, &from, bytes);
   }

@@ -30,6 +30,7 @@
 //          values that a column cannot hold. Otherwise as table.h.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <initializer_list>
 #include <optional>
@@ -136,13 +137,23 @@ class TableOf {
 
   template <class Use>
   [[nodiscard]] Outcome with_bytes_of(std::span<const Struct> rows, const Use& use) const {
-    std::vector<detail::StructBytes> bytes;
-    std::vector<EncodedRow> views;
-    bytes.reserve(rows.size());
-    views.reserve(rows.size());
+    detail::StructBytes one;
+    std::string bytes;  // of all, each behind its key
+    std::vector<std::pair<std::size_t, std::size_t>> ends;
+    ends.reserve(rows.size());
     for (const Struct& row : rows) {
-      const detail::StructBytes& made = bytes.emplace_back(map_.encode(row));
-      views.push_back(EncodedRow::of(made.key, made.bytes));
+      map_.encode(row, one);
+      const std::size_t end_of_key = bytes.append(one.key).size();
+      ends.emplace_back(end_of_key, bytes.append(one.bytes).size());
+    }
+    std::vector<EncodedRow> views;
+    views.reserve(rows.size());
+    std::size_t begin = 0;
+    for (const auto& [end_of_key, end] : ends) {
+      const std::string_view row = std::string_view(bytes).substr(begin, end - begin);
+      views.push_back(
+          EncodedRow::of(row.substr(0, end_of_key - begin), row.substr(end_of_key - begin)));
+      begin = end;
     }
     return use(views);
   }
