@@ -88,6 +88,9 @@ class RowSort::State {
   [[nodiscard]] std::size_t row_bytes_max() const noexcept {
     return sort_.record_bytes_max() - sizeof(NoteLength);
   }
+  [[nodiscard]] std::uint64_t file_bytes(std::uint64_t rows, std::uint64_t bytes) const noexcept {
+    return sort_.file_bytes(rows, bytes + rows * sizeof(NoteLength));
+  }
   void finish() { sort_.finish(); }
 
  private:
@@ -105,6 +108,10 @@ RowSort::~RowSort() = default;
 
 std::size_t RowSort::row_bytes_max() const noexcept {
   return state_->row_bytes_max();
+}
+
+std::uint64_t RowSort::file_bytes(std::uint64_t rows, std::uint64_t bytes) const noexcept {
+  return state_->file_bytes(rows, bytes);
 }
 
 void RowSort::add(const EncodedRow& row, std::string_view note) {

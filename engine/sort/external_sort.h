@@ -76,6 +76,13 @@ class ExternalSort {
   /// Bytes of key and value that a record can have.
   [[nodiscard]] std::size_t record_bytes_max() const noexcept { return shape_.record_bytes_max; }
 
+  /// About what the temporary file takes when so many records have been added, whose keys and
+  /// values have `bytes` together: 0 if they fit into the memory.
+  [[nodiscard]] std::uint64_t file_bytes(std::uint64_t records,
+                                         std::uint64_t bytes) const noexcept {
+    return shape_.file_bytes(records, bytes, record_bytes_);
+  }
+
   /// Before finish().
   void add(ByteView key, ByteView value);
   /// There are no more. Calls meanwhile(), which may throw, now and then while it merges.

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -46,6 +47,9 @@ class RowSort {
 
   /// Bytes of key, row and note together that can be sorted.
   [[nodiscard]] std::size_t row_bytes_max() const noexcept;
+  /// About what the temporary file takes when so many rows have been added, with `bytes` of keys,
+  /// rows and notes together: 0 if they fit into the memory.
+  [[nodiscard]] std::uint64_t file_bytes(std::uint64_t rows, std::uint64_t bytes) const noexcept;
   /// Takes a copy, with anything that the caller wants to know of the row later. Before finish().
   void add(const EncodedRow& row, std::string_view note = {});
   /// There are no more rows. Merges, where there are very many.

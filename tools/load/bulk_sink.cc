@@ -128,7 +128,7 @@ void BulkSink::put_kept() {
     origins_.push_back(take(kept.origin));
   }
   if (!sort_ && options_.may_sort && disordered_ * kOrderedMin > looked_at_) {
-    sort_.emplace(table_, options_.sort);
+    begin_sort();
     for (std::size_t number = 0; number < rows_.size(); ++number) {
       sort_or_insert(rows_[number], origins_[number]);
     }
@@ -139,9 +139,19 @@ void BulkSink::put_kept() {
   bytes_.clear();
 }
 
+void BulkSink::begin_sort() {
+  sort_.emplace(table_, options_.sort);
+  if (options_.space) {
+    space_.emplace(*options_.space);
+  }
+}
+
 void BulkSink::sort_or_insert(const EncodedRow& row, std::string_view origin) {
   if (row.key.size() + row.bytes.size() + origin.size() <= sort_->row_bytes_max()) {
     sort_->add(row, origin);
+    if (space_) {
+      space_->added(*sort_, row, origin.size(), RowOrigin::decode(origin));
+    }
   } else {
     insert_one(row, origin);
   }
@@ -229,6 +239,9 @@ void BulkSink::end() {
   put_kept();
   if (!sort_) {
     return;
+  }
+  if (space_) {
+    space_->ended(*sort_);
   }
   sort_->finish();
   while (outcomes_.goes_on() && sort_->next()) {

@@ -23,6 +23,7 @@
 
 #include "tools/load/row_sink.h"
 #include "tools/load/schema_text.h"
+#include "tools/load/space_check.h"
 
 namespace palimpsest::load {
 
@@ -31,6 +32,7 @@ struct BulkSinkOptions {
   OnDuplicate on_duplicate = OnDuplicate::error;
   bool may_sort = true;
   RowSortOptions sort{};
+  std::optional<SpaceCheckOptions> space{};  ///< nothing: nobody asks before sorting
 };
 
 class BulkSink : public RowSink {
@@ -57,6 +59,7 @@ class BulkSink : public RowSink {
   void watch_order(const EncodedRow& row);
   void keep(const EncodedRow& row, std::string_view origin);
   void put_kept();
+  void begin_sort();
   void sort_or_insert(const EncodedRow& row, std::string_view origin);
   void insert_rows();
   void insert_one(const EncodedRow& row, std::string_view origin);
@@ -70,7 +73,8 @@ class BulkSink : public RowSink {
   Transaction transaction_;
   Table table_;
   RowEncoder encode_;
-  std::optional<RowSort> sort_{};  ///< once rows are sorted
+  std::optional<RowSort> sort_{};      ///< once rows are sorted
+  std::optional<SpaceCheck> space_{};  ///< of that
 
   bool is_decided_;               ///< whether rows are sorted
   std::string last_key_{};        ///< the largest so far

@@ -88,6 +88,7 @@ void ChunkReader::fill(Chunk& chunk, std::size_t bytes) {
   const std::size_t read = source_->read({memory.get() + chunk.bytes, room});
   chunk.memory = std::move(memory);
   chunk.bytes += read;
+  text_bytes_ += read;
   chunk.is_last = read < room;
   if (is_begin_of_file) {
     skip_mark(chunk);

@@ -59,6 +59,8 @@ class ChunkReader {
   /// The first chunk, which next() returns as well; nothing after that.
   [[nodiscard]] const Chunk* look_ahead();
 
+  /// What the files that were read have so far, decompressed. From any thread.
+  [[nodiscard]] std::uint64_t text_bytes() const noexcept { return text_bytes_; }
   [[nodiscard]] const std::vector<std::string>& paths() const noexcept { return paths_; }
 
  private:
@@ -72,6 +74,7 @@ class ChunkReader {
   std::vector<std::string> paths_;
   Dialect dialect_;
   std::atomic<std::uint64_t>& taken_;
+  std::atomic<std::uint64_t> text_bytes_ = 0;
   std::size_t chunk_bytes_;
   std::optional<Chunk> ahead_{};
   std::unique_ptr<ByteSource> source_{};

@@ -116,6 +116,7 @@ class Load : public RowOutcomes {
       throw UsageError("standard input is named twice");
     }
     std::uint64_t total = 0;
+    bool is_known = true;
     for (const std::string& file : options_.files) {
       check_not_written(file);
       const auto bytes = file_bytes(file);
@@ -123,8 +124,9 @@ class Load : public RowOutcomes {
         throw Error(ErrorCode::not_found, fmt::format("{}: there is no such file", file));
       }
       total += bytes.value_or(0);
+      is_known = is_known && bytes;
     }
-    counters_.bytes_total = inputs == 0 ? total : 0;
+    counters_.bytes_total = is_known ? total : 0;
     static_cast<void>(reader_.look_ahead());  // the first file can be read
   }
 
@@ -196,8 +198,26 @@ class Load : public RowOutcomes {
         .makes_table = result_.made_table,
         .on_duplicate = options_.on_duplicate,
         .may_sort = counters_.bytes_total == 0 || counters_.bytes_total > kSortedBytesMin,
-        .sort = {.memory_bytes = options_.memory_bytes / 4}};
+        .sort = {.memory_bytes = options_.memory_bytes / 4},
+        .space = options_.checks_space ? std::optional(space_check()) : std::nullopt};
     return std::make_unique<BulkSink>(*database_, definition_, options, *this);
+  }
+
+  [[nodiscard]] SpaceCheckOptions space_check() const {
+    return {.directory = options_.database,
+            .input_bytes = [this] { return input_bytes(); },
+            .adds_all = options_.on_duplicate == OnDuplicate::error,
+            .data_bytes = database_->statistics().data_bytes};
+  }
+  /// Decompressed; what has been read tells how much smaller the files are.
+  [[nodiscard]] std::optional<std::uint64_t> input_bytes() const {
+    const std::uint64_t taken = counters_.bytes_taken;
+    if (counters_.bytes_total == 0 || taken == 0) {
+      return std::nullopt;
+    }
+    return static_cast<std::uint64_t>(static_cast<double>(reader_.text_bytes()) *
+                                      static_cast<double>(counters_.bytes_total) /
+                                      static_cast<double>(taken));
   }
 
   /// Leaves nothing behind if it throws, or if there are too many faults.

@@ -39,7 +39,8 @@ struct LoadOptions {
   FaultReportOptions faults{};
   OnDuplicate on_duplicate = OnDuplicate::error;
   bool dry_run = false;  ///< everything is read and judged but duplicates, and nothing is written
-  std::size_t threads = 0;  ///< that parse; 0: one for each processor
+  bool checks_space = true;  ///< refuses what the disk has no room for before much of it is sorted
+  std::size_t threads = 0;   ///< that parse; 0: one for each processor
   /// About what the process takes, at least kMemoryBytesMin; 0: what databases take by default.
   std::uint64_t memory_bytes = 0;
 

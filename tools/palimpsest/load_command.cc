@@ -41,6 +41,7 @@ struct LoadFlags {
   std::size_t threads = 0;
   std::uint64_t memory_bytes = 0;
   bool dry_run = false;
+  bool no_space_check = false;
   bool quiet = false;
   std::string progress = "auto";
   std::string summary{};
@@ -95,6 +96,7 @@ load::LoadOptions options_of(const LoadFlags& flags) {
                             .header = header_of(flags.header),
                             .on_duplicate = on_duplicate_of(flags.on_duplicate),
                             .dry_run = flags.dry_run,
+                            .checks_space = !flags.no_space_check,
                             .threads = flags.threads,
                             .memory_bytes = flags.memory_bytes};
   if (!flags.schema.empty()) {
@@ -203,6 +205,8 @@ void add_outcome_flags(CLI::App& command, LoadFlags& flags) {
       ->check(CLI::IsMember({"error", "skip", "replace"}));
   command.add_flag("--dry-run", flags.dry_run,
                    "read and judge everything but duplicates; write nothing");
+  command.add_flag("--no-space-check", flags.no_space_check,
+                   "begin to sort rows even if the disk seems to have no room for them");
   command.add_option("--threads", flags.threads, "that parse (default: one a processor)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{256}));
   command
