@@ -158,7 +158,7 @@ class LoadCommand(Command):
                           ["--schema", SCHEMA, "--format", "jsonl", "--header"],
                           ["--schema", SCHEMA, "--format", "tsv", "--quote", "'"],
                           ["--on-duplicate", "merge"], ["--nonsense"], ["--primary-key", "id"],
-                          ["--memory", "1G"], ["--resume"],
+                          ["--memory", "1G"],
                           ["--schema", SCHEMA, "--reject-file", file]):
             done = self.load("t", file, *arguments, code=2)
             self.assertNotEqual(done.stderr, b"", arguments)
