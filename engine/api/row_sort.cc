@@ -1,11 +1,14 @@
 // Rows encoded and sorted outside of their table.
 #include "palimpsest/row_sort.h"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string>
 
+#include "palimpsest/error.h"
 #include "palimpsest/row_encoder.h"
 
 #include "base/check.h"
@@ -49,9 +52,31 @@ namespace {
 /// The length of the note stands before it, and the row behind it.
 using NoteLength = std::uint32_t;
 
-engine::SortOptions sort_options(const engine::SortSpace& space, const RowSortOptions& options) {
+constexpr std::string_view kKeptSuffix = ".runs";
+
+/// A name that no other file of the database has.
+void check_kept_name(std::string_view name) {
+  if (!name.empty() && (!name.ends_with(kKeptSuffix) || name.size() == kKeptSuffix.size() ||
+                        name.find('/') != std::string_view::npos)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("rows are kept as \"{}\": a name ends with \"{}\", and has no slash",
+                            name, kKeptSuffix));
+  }
+}
+
+std::optional<engine::SavedSort> saved_of(const RowSortOptions& options) {
+  check_kept_name(options.kept_as);
+  return options.kept_as.empty() || options.saved.empty()
+             ? std::nullopt
+             : std::optional(engine::SavedSort::parse(options.saved));
+}
+
+engine::SortOptions sort_options(const engine::SortSpace& space, const RowSortOptions& options,
+                                 const std::optional<engine::SavedSort>& saved) {
   return {.memory_bytes = options.memory_bytes != 0 ? options.memory_bytes : space.memory_bytes,
-          .threads = options.threads};
+          .threads = options.threads,
+          .kept_name = options.kept_as,
+          .saved = saved ? &*saved : nullptr};
 }
 
 }  // namespace
@@ -59,7 +84,8 @@ engine::SortOptions sort_options(const engine::SortSpace& space, const RowSortOp
 class RowSort::State {
  public:
   State(const engine::SortSpace& space, const RowSortOptions& options)
-      : sort_(space.device, sort_options(space, options)) {}
+      : keeps_(!options.kept_as.empty()),
+        sort_(space.device, sort_options(space, options, saved_of(options))) {}
 
   void add(const EncodedRow& row, std::string_view note) {
     const auto note_len = static_cast<NoteLength>(note.size());
@@ -88,9 +114,17 @@ class RowSort::State {
   [[nodiscard]] std::size_t row_bytes_max() const noexcept {
     return sort_.record_bytes_max() - sizeof(NoteLength);
   }
+  [[nodiscard]] std::uint64_t file_bytes(std::uint64_t rows, std::uint64_t bytes) const noexcept {
+    return sort_.file_bytes(rows, bytes + rows * sizeof(NoteLength));
+  }
+  [[nodiscard]] std::string save() {
+    check(keeps_, "rows are saved by a sort that keeps them");
+    return sort_.save().text();
+  }
   void finish() { sort_.finish(); }
 
  private:
+  const bool keeps_;
   engine::ExternalSort sort_;
   std::string value_;
   std::string_view note_;  ///< of what sort_ stands on, as the next
@@ -107,8 +141,16 @@ std::size_t RowSort::row_bytes_max() const noexcept {
   return state_->row_bytes_max();
 }
 
+std::uint64_t RowSort::file_bytes(std::uint64_t rows, std::uint64_t bytes) const noexcept {
+  return state_->file_bytes(rows, bytes);
+}
+
 void RowSort::add(const EncodedRow& row, std::string_view note) {
   state_->add(row, note);
+}
+
+std::string RowSort::save() {
+  return state_->save();
 }
 
 void RowSort::finish() {

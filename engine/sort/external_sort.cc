@@ -13,8 +13,31 @@ namespace palimpsest::engine {
 ExternalSort::ExternalSort(io::Device& device, const SortOptions& options)
     : shape_(SortShape::of(options.memory_bytes, options.threads)) {
   memory_.emplace(shape_.memory_bytes);
-  file_.emplace(device, options.name_prefix);
-  maker_.emplace(shape_, *memory_, *file_);
+  open_file(device, options);
+  maker_.emplace(shape_, *memory_, *file_,
+                 options.saved != nullptr ? std::span<const Run>(options.saved->runs)
+                                          : std::span<const Run>());
+}
+
+void ExternalSort::open_file(io::Device& device, const SortOptions& options) {
+  if (options.kept_name.empty()) {
+    file_.emplace(device, options.name_prefix);
+    return;
+  }
+  if (options.saved == nullptr) {
+    file_.emplace(device, options.kept_name, 0);
+    return;
+  }
+  if (options.saved->block_bytes != shape_.block_bytes) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: its runs have blocks of {} bytes, this sort has blocks of {}",
+                            options.kept_name, options.saved->block_bytes, shape_.block_bytes));
+  }
+  file_.emplace(device, options.kept_name, options.saved->file_bytes);
+  record_bytes_ = options.saved->record_bytes;
+  for (const Run& run : options.saved->runs) {
+    statistics_.records += run.records;
+  }
 }
 
 ExternalSort::~ExternalSort() {
@@ -45,6 +68,17 @@ void ExternalSort::add(ByteView key, ByteView value) {
   guarded(State::adding, [&] { maker_->add(key, value); });
   record_bytes_ = std::max(record_bytes_, key.size() + value.size());
   ++statistics_.records;
+}
+
+SavedSort ExternalSort::save() {
+  return guarded(State::adding, [&] {
+    maker_->write_all();
+    file_->sync();
+    return SavedSort{.block_bytes = shape_.block_bytes,
+                     .record_bytes = record_bytes_,
+                     .file_bytes = file_->size_bytes(),
+                     .runs = {maker_->runs().begin(), maker_->runs().end()}};
+  });
 }
 
 void ExternalSort::finish(FunctionRef<void()> meanwhile) {

@@ -40,6 +40,7 @@
 #include "engine/sort/loser_tree.h"
 #include "engine/sort/run_maker.h"
 #include "engine/sort/run_merger.h"
+#include "engine/sort/saved_sort.h"
 #include "engine/sort/sort_buffer.h"
 #include "engine/sort/sort_file.h"
 #include "engine/sort/sort_memory.h"
@@ -55,6 +56,10 @@ struct SortOptions {
   std::size_t threads = 1;
   /// Of the temporary file: "<prefix><number>.tmp".
   std::string_view name_prefix = kSortFilePrefix;
+  /// Of a file that stays, in place of a temporary one; empty: none. See save().
+  std::string_view kept_name{};
+  /// With kept_name: the runs to begin with. Null: none, and what that file has is given up.
+  const SavedSort* saved = nullptr;
 };
 
 struct SortStatistics {
@@ -67,7 +72,8 @@ struct SortStatistics {
 
 class ExternalSort {
  public:
-  /// The device outlives it. Throws bad_alloc.
+  /// The device outlives it. Throws bad_alloc; for runs to begin with: invalid_argument if the
+  /// memory cuts blocks of another size, not_found, corruption.
   ExternalSort(io::Device& device, const SortOptions& options);
   ExternalSort(const ExternalSort&) = delete;
   ExternalSort& operator=(const ExternalSort&) = delete;
@@ -76,8 +82,18 @@ class ExternalSort {
   /// Bytes of key and value that a record can have.
   [[nodiscard]] std::size_t record_bytes_max() const noexcept { return shape_.record_bytes_max; }
 
+  /// About what the temporary file takes when so many records have been added, whose keys and
+  /// values have `bytes` together: 0 if they fit into the memory.
+  [[nodiscard]] std::uint64_t file_bytes(std::uint64_t records,
+                                         std::uint64_t bytes) const noexcept {
+    return shape_.file_bytes(records, bytes, record_bytes_);
+  }
+
   /// Before finish().
   void add(ByteView key, ByteView value);
+  /// With kept_name, before finish(): all records so far are in the file, and survive any crash.
+  /// What it returns is for another sort with as much memory, once this one has gone.
+  [[nodiscard]] SavedSort save();
   /// There are no more. Calls meanwhile(), which may throw, now and then while it merges.
   void finish(FunctionRef<void()> meanwhile = [] {});
 
@@ -92,6 +108,7 @@ class ExternalSort {
  private:
   enum class State : std::uint8_t { adding = 1, reading, ended, failed };
 
+  void open_file(io::Device& device, const SortOptions& options);
   template <class Work>
   auto guarded(State expected, Work&& work);
   [[noreturn]] void refuse_record(ByteView key, ByteView value) const;

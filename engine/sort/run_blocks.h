@@ -13,7 +13,8 @@
 //   | 28 | 4 | zero |
 //   | 32 | | payload, then zeros up to what the device can transfer |
 //
-// Numbers are as the machine has them: the file does not outlive the process.
+// Numbers are as the machine has them: the file does not outlive the process, or stays for another
+// one on this machine (saved_sort.h).
 #pragma once
 
 #include <cstddef>

@@ -10,8 +10,14 @@
 
 namespace palimpsest::engine {
 
-RunMaker::RunMaker(const SortShape& shape, SortMemory& memory, SortFile& file)
-    : shape_(shape), blocks_(shape.block_bytes), file_(file) {
+RunMaker::RunMaker(const SortShape& shape, SortMemory& memory, SortFile& file,
+                   std::span<const Run> runs)
+    : shape_(shape),
+      blocks_(shape.block_bytes),
+      file_(file),
+      numbers_(runs.size()),
+      writes_(!runs.empty()),
+      runs_(runs.begin(), runs.end()) {
   for (std::size_t writer = 0; writer < std::max<std::size_t>(shape.threads, 1); ++writer) {
     write_memory_.push_back(memory.take(2 * shape.block_bytes, kSortAlignmentBytes));
   }
@@ -73,9 +79,24 @@ void RunMaker::fill_next() {
   }
 }
 
-void RunMaker::finish() {
-  if (filled_->buffer.records() != 0) {
-    hand_over();
+void RunMaker::write_all() {
+  if (filled_->buffer.records() == 0) {
+    settle();
+    return;
+  }
+  hand_over();
+  {
+    const std::lock_guard lock(mutex_);
+    writes_ = true;
+  }
+  settle();
+  fill_next();
+}
+
+/// All that was handed over is sorted, and written if anything is.
+void RunMaker::settle() {
+  if (writes_ && threads_.empty() && shape_.threads != 0) {  // which the caller alone sets
+    start_threads();
   }
   // The caller sorts as well; blocks to write belong to the threads, if there are any.
   const MutableBytes blocks = shape_.threads == 0 ? write_memory_.front() : MutableBytes();
@@ -88,7 +109,13 @@ void RunMaker::finish() {
   if (error_ != nullptr) {
     std::rethrow_exception(error_);
   }
-  lock.unlock();
+}
+
+void RunMaker::finish() {
+  if (filled_->buffer.records() != 0) {
+    hand_over();
+  }
+  settle();
   stop_threads();
   if (!writes_) {
     std::ranges::sort(slots_, {}, &Slot::number);

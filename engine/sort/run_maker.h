@@ -31,18 +31,21 @@ namespace palimpsest::engine {
 
 class RunMaker {
  public:
-  /// All outlive it.
-  RunMaker(const SortShape& shape, SortMemory& memory, SortFile& file);
+  /// All outlive it. `runs`: those that are in the file already, before all that come.
+  RunMaker(const SortShape& shape, SortMemory& memory, SortFile& file,
+           std::span<const Run> runs = {});
   RunMaker(const RunMaker&) = delete;
   RunMaker& operator=(const RunMaker&) = delete;
   ~RunMaker();
 
   /// A record of shape.record_bytes_max at most.
   void add(ByteView key, ByteView value);
+  /// All that have come are in runs(), written; more may come.
+  void write_all();
   /// All have come: they are in runs(), or in buffers() if they fit into these.
   void finish();
 
-  /// After finish(), in the order of their records. The runs are the caller's.
+  /// After finish() or write_all(), in the order of their records. The runs are the caller's.
   [[nodiscard]] std::span<const Run> runs() const noexcept { return runs_; }
   [[nodiscard]] std::span<const SortBuffer* const> buffers() const noexcept { return sorted_; }
 
@@ -57,6 +60,7 @@ class RunMaker {
 
   void hand_over();
   void fill_next();
+  void settle();
   [[nodiscard]] Slot* oldest(State state) noexcept;
   void start_threads();
   void stop_threads() noexcept;
@@ -75,7 +79,7 @@ class RunMaker {
   std::condition_variable changed_;
   // Protected by mutex_, but for the buffers, which are those of who fills, sorts or writes them:
   std::vector<Slot> slots_;
-  std::uint64_t numbers_ = 0;  ///< buffers that were filled
+  std::uint64_t numbers_ = 0;  ///< buffers that were filled, those of other sorts' runs included
   bool writes_ = false;        ///< some did not find room in memory
   bool ends_ = false;
   std::exception_ptr error_;

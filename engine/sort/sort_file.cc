@@ -36,6 +36,20 @@ void remove_sort_files(io::Device& device, std::string_view prefix) {
   }
 }
 
+SortFile::SortFile(io::Device& device, std::string_view name, std::uint64_t used_bytes)
+    : device_(device), stays_(true), end_(used_bytes) {
+  if (used_bytes == 0 && device_.exists(name)) {
+    device_.remove(name);
+  }
+  file_ = device_.open(name, used_bytes == 0 ? io::OpenMode::create_new : io::OpenMode::read_write,
+                       false);
+  if (const std::uint64_t bytes = file_->size_bytes(); bytes < used_bytes) {
+    throw Error(ErrorCode::corruption, fmt::format("\"{}\" has {} bytes, its runs take {}",
+                                                   file_->name(), bytes, used_bytes));
+  }
+  check(file_->alignment_bytes() <= kSortAlignmentBytes, "blocks of a sort suit the device");
+}
+
 std::uint64_t SortFile::take(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   for (auto part = vacant_.begin(); part != vacant_.end(); ++part) {
@@ -64,6 +78,9 @@ std::uint64_t SortFile::take(std::uint64_t bytes) {
 }
 
 void SortFile::give_back(std::uint64_t offset_bytes, std::uint64_t bytes) {
+  if (stays_) {
+    return;
+  }
   const std::lock_guard lock(mutex_);
   auto part = vacant_.emplace(offset_bytes, bytes).first;
   if (const auto next = std::next(part);
@@ -77,6 +94,13 @@ void SortFile::give_back(std::uint64_t offset_bytes, std::uint64_t bytes) {
       before->second += part->second;
       vacant_.erase(part);
     }
+  }
+}
+
+void SortFile::sync() {
+  if (file_ != nullptr) {
+    file_->sync();
+    device_.sync_directory();
   }
 }
 

@@ -45,6 +45,22 @@ struct SortShape {
   [[nodiscard]] std::size_t fan_in(std::size_t record_bytes) const noexcept {
     return (memory_bytes - 2 * block_bytes) / (2 * block_bytes + record_bytes);
   }
+
+  /// About what the temporary file takes, for records whose keys and values have `bytes` together
+  /// and the longest of which has `record_bytes`; 0: they fit into the memory.
+  [[nodiscard]] std::uint64_t file_bytes(std::uint64_t records, std::uint64_t bytes,
+                                         std::size_t record_bytes) const noexcept {
+    const std::uint64_t buffered = bytes + records * SortBuffer::kOverheadBytes;
+    if (buffered <= (threads + 1) * buffer_bytes) {
+      return 0;
+    }
+    const std::uint64_t runs = buffered / buffer_bytes + 1;
+    const std::uint64_t payload = bytes + records * sizeof(RecordLengths);
+    const std::uint64_t all =
+        RunBlocks(block_bytes).file_bytes(payload) + runs * kSortAlignmentBytes;
+    const std::size_t merged = fan_in(record_bytes);
+    return runs <= merged ? all : all + all / runs * merged;  // what one merge makes, on top
+  }
 };
 
 }  // namespace palimpsest::engine

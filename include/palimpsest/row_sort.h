@@ -19,11 +19,14 @@
 // Failure: Error invalid_argument for a row that is longer than the memory allows
 //          (row_bytes_max()), the sort goes on; any other one ends it, and every later call throws
 //          failed: no_space, io_error, permission_denied, corruption, naming the file;
-//          out_of_memory.
+//          out_of_memory. The constructor: also invalid_argument for a name that is none, or runs
+//          that were saved with another memory; not_found.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "palimpsest/table.h"
@@ -35,6 +38,12 @@ struct RowSortOptions {
   std::size_t memory_bytes = 0;
   /// That sort and write beside the caller.
   std::size_t threads = 1;
+  /// A name, "<any>.runs", in the database's directory: of a file that stays with the rows of the
+  /// last save(), until whoever gave the name removes it. Empty: a temporary file, and no save().
+  std::string kept_as{};
+  /// With kept_as: what save() has returned. The sort begins with the rows of then. Empty: it
+  /// begins with none, and what a file of that name has is given up.
+  std::string saved{};
 };
 
 class RowSort {
@@ -46,8 +55,15 @@ class RowSort {
 
   /// Bytes of key, row and note together that can be sorted.
   [[nodiscard]] std::size_t row_bytes_max() const noexcept;
+  /// About what the temporary file takes when so many rows have been added, with `bytes` of keys,
+  /// rows and notes together: 0 if they fit into the memory.
+  [[nodiscard]] std::uint64_t file_bytes(std::uint64_t rows, std::uint64_t bytes) const noexcept;
   /// Takes a copy, with anything that the caller wants to know of the row later. Before finish().
   void add(const EncodedRow& row, std::string_view note = {});
+  /// With kept_as, before finish(): all rows so far are in the file, and survive any crash. What it
+  /// returns, a line of text, is for another sort of a table with the same schema, with the same
+  /// memory, once this one has gone. Waits for the disk: to be called after many rows.
+  [[nodiscard]] std::string save();
   /// There are no more rows. Merges, where there are very many.
   void finish();
 

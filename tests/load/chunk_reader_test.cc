@@ -66,6 +66,44 @@ std::string many_lines() {
   return text;
 }
 
+TEST(ChunkReaderTest, GoesOnBehindAnyChunk) {
+  const TextFile first("\xEF\xBB\xBF" + many_lines().substr(0, 3'000));
+  const TextFile empty("");
+  const TextFile second(gzip(many_lines().substr(0, 2'000)));
+  const std::vector<std::string> paths{first.path(), empty.path(), second.path()};
+  std::vector<InputPosition> positions{{}};
+  std::vector<std::string> texts;
+  std::atomic<std::uint64_t> taken = 0;
+  ChunkReader whole(paths, Dialect::of(Format::csv), taken, 300);
+  while (const auto chunk = whole.next()) {
+    positions.push_back(chunk->end());
+    texts.emplace_back(chunk->text());
+  }
+  ASSERT_GT(texts.size(), 12U);
+  EXPECT_EQ(positions.back().file, paths.size());
+  for (std::size_t from = 0; from < positions.size(); ++from) {
+    std::atomic<std::uint64_t> again = 0;
+    ChunkReader reader(paths, Dialect::of(Format::csv), again, 300);
+    reader.go_on_at(positions[from]);
+    if (positions[from].byte != 0) {
+      const auto header = reader.next();
+      ASSERT_TRUE(header);
+      EXPECT_TRUE(header->is_first);
+      EXPECT_EQ(header->file, positions[from].file);
+    }
+    std::size_t number = from;
+    for (; const auto chunk = reader.next(); ++number) {
+      EXPECT_EQ(chunk->text(), texts[number]);
+      EXPECT_EQ(chunk->byte, positions[number].file == chunk->file && positions[number].byte != 0
+                                 ? positions[number].byte
+                                 : chunk->byte);
+      EXPECT_EQ(chunk->end().line, positions[number + 1].line);
+    }
+    EXPECT_EQ(number, texts.size());
+    EXPECT_EQ(again, taken) << "what is left out counts as read";
+  }
+}
+
 TEST(ChunkReaderTest, FilesInOrder) {
   const TextFile first("a,b\nc,d");
   const TextFile empty("");

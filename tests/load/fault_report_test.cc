@@ -71,6 +71,33 @@ TEST(FaultReportTest, CountsAndWrites) {
   EXPECT_EQ(report.count(FaultKind::range), 0U);
 }
 
+TEST(FaultReportTest, GoesOnWhereAnotherWasSaved) {
+  const palimpsest::test::TemporaryDirectory directory;
+  const FaultReportOptions options{.limit = {.count = 9},
+                                   .reject_file = directory.path("rows"),
+                                   .reject_log = directory.path("log"),
+                                   .header = "h\n",
+                                   .shown_max = 0};
+  SavedFaults saved;
+  {
+    FaultReport report(options);
+    report.add(fault(FaultKind::type), "a,b\n");
+    saved = report.save();
+    report.add(fault(FaultKind::null), "not saved\n");
+  }
+  FaultReport report(options, &saved);
+  EXPECT_EQ(report.count(), 1U);
+  report.add(fault(FaultKind::range), "c,d\n");
+  report.finish();
+  EXPECT_EQ(text_of(options.reject_file), "h\na,b\nc,d\n");
+  EXPECT_EQ(text_of(options.reject_log),
+            fault(FaultKind::type).text() + "\n" + fault(FaultKind::range).text() + "\n");
+  EXPECT_EQ(report.count(FaultKind::null), 0U);
+  saved.file_bytes = 1'000;
+  EXPECT_EQ(palimpsest::test::error_of([&] { const FaultReport shorter(options, &saved); }),
+            ErrorCode::corruption);
+}
+
 TEST(FaultReportTest, PercentIsJudgedAtTheEnd) {
   FaultReport report({.limit = {.percent = 1}, .shown_max = 0});
   report.add(fault(FaultKind::parse), "x");

@@ -3,6 +3,8 @@ import gzip
 import json
 import os
 import random
+import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -156,7 +158,7 @@ class LoadCommand(Command):
                           ["--schema", SCHEMA, "--format", "jsonl", "--header"],
                           ["--schema", SCHEMA, "--format", "tsv", "--quote", "'"],
                           ["--on-duplicate", "merge"], ["--nonsense"], ["--primary-key", "id"],
-                          ["--memory", "1G"], ["--resume"],
+                          ["--memory", "1G"],
                           ["--schema", SCHEMA, "--reject-file", file]):
             done = self.load("t", file, *arguments, code=2)
             self.assertNotEqual(done.stderr, b"", arguments)
@@ -303,6 +305,36 @@ class UnsortedRows(Command):
 
     def test_too_little_memory(self):
         self.load_lines("--memory", "1M", code=2)
+
+
+class SmallDisk(Command):
+    """A database on a disk of its own, which goes with the process that has mounted it."""
+
+    def script(self, text):
+        alone = ["unshare", "--user", "--map-root-user", "--mount"]
+        mount = ["mount", "-t", "tmpfs", "-o", "size=110m", "none", self.database]
+        if shutil.which("unshare") is None or subprocess.run(
+                [*alone, *mount], capture_output=True, timeout=60, check=False).returncode != 0:
+            self.skipTest("nothing can be mounted here")
+        script = shlex.join(mount) + f'; load="{TOOL} load {self.database} t --progress none"\n' + text
+        return subprocess.run([*alone, "sh", "-e", "-c", script], capture_output=True, timeout=120,
+                              check=False)
+
+    def test_room_is_asked_for_beforehand(self):
+        os.mkdir(self.database)
+        rows = random.Random(7).sample(range(400_000), 400_000)
+        file = self.file("rows.csv", "".join(f"{row},{row:0100}\n" for row in rows))
+        load = f"$load --schema 'id int32 primary key, name varchar(100)' --memory 64M {file}"
+        code = '|| echo "code $?" >&2; '
+        done = self.script(f"{load} {code}"
+                           f"{load} --no-space-check {code} ls {self.database}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        refused, first, full, second = done.stderr.decode().splitlines()
+        self.assertIn(f"no_space: {self.database}: about ", refused)
+        self.assertIn("--no-space-check", refused)
+        self.assertIn("No space left on device; nothing was loaded", full)
+        self.assertEqual((first, second), ("code 1", "code 1"))
+        self.assertNotIn(b"tmp", done.stdout)
 
 
 class Signals(Command):

@@ -2,7 +2,7 @@
 machine lacks. usage: loading_guide.py PALIMPSEST DOCUMENT"""
 import os
 import re
-import shlex
+import shutil
 import subprocess
 import sys
 
@@ -12,17 +12,13 @@ DOCUMENT = sys.argv[2]
 WORDS = "/usr/share/dict/american-english"
 CHARACTERS = "/usr/share/unicode/UnicodeData.txt"
 ZONES = "/usr/share/zoneinfo/zone1970.tab"
+PACKAGES = "/var/lib/dpkg/status"
 
 
-def commands():
-    """The arguments of each command in the document's sh blocks."""
+def blocks():
+    """The document's sh blocks."""
     with open(DOCUMENT, encoding="utf-8") as file:
-        blocks = re.findall(r"^```sh\n(.*?)^```", file.read(), re.M | re.S)
-    found = []
-    for words in (shlex.split(block.replace("\\\n", " ")) for block in blocks):
-        starts = [i for i, word in enumerate(words) if word == "palimpsest"] + [len(words)]
-        found += [words[begin + 1:end] for begin, end in zip(starts, starts[1:])]
-    return found
+        return re.findall(r"^```sh\n(.*?)^```", file.read(), re.M | re.S)
 
 
 def records(path):
@@ -35,12 +31,13 @@ class LoadingGuide(Command):
         if not os.path.exists(source):
             self.skipTest(f"there is no {source}")
         outputs = []
-        chosen = [words for words in commands() if words[2] == table]
+        chosen = [block for block in blocks() if f" load lexicon {table} " in block]
         self.assertNotEqual(chosen, [])
-        for words in chosen:
-            done = subprocess.run([TOOL, *words], cwd=self.folder, capture_output=True, timeout=120,
-                                  check=False)
-            self.assertEqual(done.returncode, 0, (words, done.stderr))
+        path = os.pathsep.join([os.path.dirname(os.path.abspath(TOOL)), os.environ["PATH"]])
+        for block in chosen:
+            done = subprocess.run(["sh", "-e", "-c", block], cwd=self.folder, capture_output=True,
+                                  timeout=120, check=False, env={**os.environ, "PATH": path})
+            self.assertEqual(done.returncode, 0, (block, done.stderr))
             outputs.append(done.stdout.decode())
         self.database = self.path("lexicon")
         self.run_tool("check", self.database)
@@ -71,6 +68,19 @@ class LoadingGuide(Command):
         rest = [line for line in records(ZONES) if line.count(b"\t") == 2]
         self.assertEqual(records(self.path("rest.tab")), rest)
         self.assertEqual(len(self.content("rest.log").splitlines()), len(rest))
+
+    def test_packages(self):
+        if shutil.which("dpkg-query") is None:
+            self.skipTest("there is no dpkg-query")
+        outputs = self.run_guide("packages", PACKAGES)
+        fields = "${Package}\\t${Architecture}\\t${Version}\\t${Installed-Size}\\t${Section}\\n"
+        expected = subprocess.run(["dpkg-query", "-W", "-f", fields], capture_output=True, timeout=60,
+                                  check=True).stdout.splitlines()
+        self.assertIn(f'{len(expected)} rows into table "packages" (new)', outputs[0])
+        expected = sorted(expected, key=lambda line: line.split(b"\t")[:2])
+        self.assertEqual(self.dump("packages", "--format", "tsv", "--null", "", "--header=off")
+                         .splitlines(), expected)
+        self.assertEqual(len(self.content("packages.csv").splitlines()), len(expected) + 1)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ _palimpsest() {
       load)
         words="$records --schema --schema-file --infer --primary-key --comment --skip-blank --header
           --header=match --columns --max-errors --reject-file --reject-log --on-duplicate --dry-run
-          --threads --memory --quiet --progress --summary --help"
+          --resume --no-space-check --threads --memory --quiet --progress --summary --help"
         ;;
       dump) words="$records --output --header=off --header --columns --schema --help" ;;
       check) words="--json --memory-mib --help" ;;

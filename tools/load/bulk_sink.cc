@@ -8,6 +8,7 @@
 #include "palimpsest/error.h"
 
 #include "tools/load/interrupt.h"
+#include "tools/load/usage_error.h"
 
 namespace palimpsest::load {
 namespace {
@@ -53,7 +54,12 @@ BulkSink::BulkSink(Database& database, const TableText& table, const BulkSinkOpt
       transaction_(begin_bulk(database)),
       table_(table_in(transaction_, table, options.makes_table)),
       encode_(table_),
-      is_decided_(!options.may_sort) {}
+      is_decided_(!options.may_sort) {
+  if (keeps_rows()) {
+    is_decided_ = true;
+    begin_sort();
+  }
+}
 
 void BulkSink::put(std::span<const Value> values, const RowOrigin& origin) {
   const std::optional<EncodedRow> row = encode(values, origin);
@@ -128,7 +134,7 @@ void BulkSink::put_kept() {
     origins_.push_back(take(kept.origin));
   }
   if (!sort_ && options_.may_sort && disordered_ * kOrderedMin > looked_at_) {
-    sort_.emplace(table_, options_.sort);
+    begin_sort();
     for (std::size_t number = 0; number < rows_.size(); ++number) {
       sort_or_insert(rows_[number], origins_[number]);
     }
@@ -139,12 +145,32 @@ void BulkSink::put_kept() {
   bytes_.clear();
 }
 
+void BulkSink::begin_sort() {
+  sort_.emplace(table_, options_.sort);
+  if (options_.space) {
+    space_.emplace(*options_.space);
+  }
+}
+
 void BulkSink::sort_or_insert(const EncodedRow& row, std::string_view origin) {
   if (row.key.size() + row.bytes.size() + origin.size() <= sort_->row_bytes_max()) {
     sort_->add(row, origin);
+    unsaved_bytes_ += keeps_rows() ? row.key.size() + row.bytes.size() + origin.size() : 0;
+    if (space_) {
+      space_->added(*sort_, row, origin.size(), RowOrigin::decode(origin));
+    }
+  } else if (keeps_rows()) {
+    throw UsageError(
+        fmt::format("a row of {} bytes is too long for --resume with so little --memory",
+                    row.key.size() + row.bytes.size()));
   } else {
     insert_one(row, origin);
   }
+}
+
+std::string BulkSink::save() {
+  unsaved_bytes_ = 0;
+  return sort_->save();
 }
 
 // All of them, or one after the other to see which cannot be inserted.
@@ -229,6 +255,9 @@ void BulkSink::end() {
   put_kept();
   if (!sort_) {
     return;
+  }
+  if (space_) {
+    space_->ended(*sort_);
   }
   sort_->finish();
   while (outcomes_.goes_on() && sort_->next()) {

@@ -5,6 +5,9 @@
 // too many of these do not, they and all that follow are sorted first (palimpsest/row_sort.h), and
 // take a small part of the time. Rows that are too long to be sorted go into the table at once.
 //
+// With `sort.kept_as` all rows are sorted, whatever their order, and save() keeps them; one that is
+// too long for that is a UsageError.
+//
 // Indexes of a new table are made before its rows: what a row has that an index does not take is
 // then noticed at that row.
 // Thread-safety and failure: row_sink.h.
@@ -23,6 +26,7 @@
 
 #include "tools/load/row_sink.h"
 #include "tools/load/schema_text.h"
+#include "tools/load/space_check.h"
 
 namespace palimpsest::load {
 
@@ -31,6 +35,7 @@ struct BulkSinkOptions {
   OnDuplicate on_duplicate = OnDuplicate::error;
   bool may_sort = true;
   RowSortOptions sort{};
+  std::optional<SpaceCheckOptions> space{};  ///< nothing: nobody asks before sorting
 };
 
 class BulkSink : public RowSink {
@@ -41,6 +46,8 @@ class BulkSink : public RowSink {
 
   void put(std::span<const Value> row, const RowOrigin& origin) override;
   void flush() override;
+  [[nodiscard]] std::uint64_t unsaved_bytes() const noexcept override { return unsaved_bytes_; }
+  [[nodiscard]] std::string save() override;
   void end() override;
   void finish() override;
 
@@ -57,6 +64,8 @@ class BulkSink : public RowSink {
   void watch_order(const EncodedRow& row);
   void keep(const EncodedRow& row, std::string_view origin);
   void put_kept();
+  [[nodiscard]] bool keeps_rows() const noexcept { return !options_.sort.kept_as.empty(); }
+  void begin_sort();
   void sort_or_insert(const EncodedRow& row, std::string_view origin);
   void insert_rows();
   void insert_one(const EncodedRow& row, std::string_view origin);
@@ -70,12 +79,15 @@ class BulkSink : public RowSink {
   Transaction transaction_;
   Table table_;
   RowEncoder encode_;
-  std::optional<RowSort> sort_{};  ///< once rows are sorted
+  std::optional<RowSort> sort_{};      ///< once rows are sorted
+  std::optional<SpaceCheck> space_{};  ///< of that
 
   bool is_decided_;               ///< whether rows are sorted
   std::string last_key_{};        ///< the largest so far
   std::uint64_t looked_at_ = 0;   ///< rows of a window
   std::uint64_t disordered_ = 0;  ///< of these
+
+  std::uint64_t unsaved_bytes_ = 0;  ///< if rows are kept
 
   std::string origin_{};
   std::string bytes_{};

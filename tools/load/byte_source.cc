@@ -77,6 +77,15 @@ class File {
     }
     return done;
   }
+  /// Of a regular file, as ByteSource::skip().
+  void skip(std::uint64_t bytes) {
+    const std::size_t known = std::min<std::uint64_t>(bytes, ahead_.size());
+    ahead_.erase(0, known);
+    if (::lseek(descriptor_, static_cast<off_t>(bytes - known), SEEK_CUR) < 0) {
+      refuse(path_, "it cannot be read from its middle", errno);
+    }
+    taken_ += bytes - known;
+  }
   /// The first bytes, which read() returns as well.
   std::string_view look_ahead(std::size_t bytes) {
     std::string first(bytes, '\0');
@@ -115,6 +124,13 @@ class PlainSource : public ByteSource {
  public:
   explicit PlainSource(std::unique_ptr<File> file) : file_(std::move(file)) {}
   std::size_t read(std::span<char> into) override { return file_->read(into); }
+  void skip(std::uint64_t bytes) override {
+    if (file_bytes(file_->path())) {
+      file_->skip(bytes);
+    } else {
+      ByteSource::skip(bytes);
+    }
+  }
 
  private:
   std::unique_ptr<File> file_;
@@ -239,6 +255,17 @@ class ZstdSource : public ByteSource {
 };
 
 }  // namespace
+
+void ByteSource::skip(std::uint64_t bytes) {
+  std::vector<char> piece(std::size_t{64} << 10U);
+  while (bytes != 0) {
+    const std::size_t wanted = std::min<std::uint64_t>(bytes, piece.size());
+    if (read(std::span(piece).first(wanted)) < wanted) {
+      return;
+    }
+    bytes -= wanted;
+  }
+}
 
 std::unique_ptr<ByteSource> ByteSource::open(const std::string& path,
                                              std::atomic<std::uint64_t>& taken) {

@@ -30,6 +30,8 @@ class ByteSource {
 
   /// Fills all of `into`, or less at the end of the file; 0 behind it.
   [[nodiscard]] virtual std::size_t read(std::span<char> into) = 0;
+  /// As if so many bytes were read, or all if there are fewer.
+  virtual void skip(std::uint64_t bytes);
 
  protected:
   ByteSource() = default;

@@ -34,6 +34,48 @@ std::optional<Chunk> ChunkReader::next() {
   return ahead_ ? std::exchange(ahead_, std::nullopt) : read_next();
 }
 
+InputPosition Chunk::end() const {
+  if (is_last) {
+    return {.file = file + 1};
+  }
+  return {.file = file,
+          .byte = byte + bytes,
+          .line = line + static_cast<std::uint64_t>(std::ranges::count(text(), '\n'))};
+}
+
+void ChunkReader::go_on_at(const InputPosition& position) {
+  if (position.file != 0) {
+    ahead_.reset();
+    source_.reset();
+    left_over_.clear();
+    text_bytes_ = 0;
+    taken_ = 0;
+    for (file_ = 0; file_ < std::min<std::uint64_t>(position.file, paths_.size()); ++file_) {
+      taken_ += file_bytes(paths_[file_]).value_or(0);
+    }
+  }
+  if (position.byte != 0) {
+    static_cast<void>(look_ahead());
+    skip_to(position);
+  }
+}
+
+/// From behind the first chunk of its file.
+void ChunkReader::skip_to(const InputPosition& position) {
+  if (position.byte < byte_ || source_ == nullptr) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the load cannot go on at byte {} of file {}", position.byte,
+                            position.file + 1));
+  }
+  const std::uint64_t bytes = position.byte - byte_;
+  const std::size_t known = std::min<std::uint64_t>(bytes, left_over_.size());
+  left_over_.erase(0, known);
+  source_->skip(bytes - known);
+  text_bytes_ += bytes - known;
+  byte_ = position.byte;
+  line_ = position.line;
+}
+
 Chunk ChunkReader::begin_file() {
   source_ = ByteSource::open(paths_[file_], taken_);
   ++file_;
@@ -88,6 +130,7 @@ void ChunkReader::fill(Chunk& chunk, std::size_t bytes) {
   const std::size_t read = source_->read({memory.get() + chunk.bytes, room});
   chunk.memory = std::move(memory);
   chunk.bytes += read;
+  text_bytes_ += read;
   chunk.is_last = read < room;
   if (is_begin_of_file) {
     skip_mark(chunk);

@@ -26,6 +26,13 @@ namespace palimpsest::load {
 /// The longest row there is has 1 GiB; in hexadecimal digits it has twice as much.
 inline constexpr std::size_t kRecordBytesMax = std::size_t{5} << 29U;
 
+/// Between two records of the input.
+struct InputPosition {
+  std::uint64_t file = 0;  ///< its number, from 0
+  std::uint64_t byte = 0;  ///< of the next record's first byte in its file, from 0
+  std::uint64_t line = 1;  ///< of that byte
+};
+
 struct Chunk {
   /// Behind the text there are as many zeros as simdjson wants to read there.
   static constexpr std::size_t kPaddingBytes = 64;
@@ -39,6 +46,8 @@ struct Chunk {
   bool is_last = false;    ///< of its file
 
   [[nodiscard]] std::string_view text() const noexcept { return {memory.get(), bytes}; }
+  /// What comes behind it.
+  [[nodiscard]] InputPosition end() const;
 };
 
 class ChunkReader {
@@ -58,12 +67,19 @@ class ChunkReader {
   [[nodiscard]] std::optional<Chunk> next();
   /// The first chunk, which next() returns as well; nothing after that.
   [[nodiscard]] const Chunk* look_ahead();
+  /// Leaves out what stands before the position, but for the first chunk of its file, if it is not
+  /// at the beginning of that: whoever reads a header finds it. The position is the end() of a
+  /// chunk of the same files; before next(). Error invalid_argument if it cannot be.
+  void go_on_at(const InputPosition& position);
 
+  /// What the files that were read have so far, decompressed. From any thread.
+  [[nodiscard]] std::uint64_t text_bytes() const noexcept { return text_bytes_; }
   [[nodiscard]] const std::vector<std::string>& paths() const noexcept { return paths_; }
 
  private:
   [[nodiscard]] Chunk begin_file();
   [[nodiscard]] std::optional<Chunk> read_next();
+  void skip_to(const InputPosition& position);
   void fill(Chunk& chunk, std::size_t bytes);
   void skip_mark(Chunk& chunk);
   /// Bytes of the whole records that a text begins with.
@@ -72,6 +88,7 @@ class ChunkReader {
   std::vector<std::string> paths_;
   Dialect dialect_;
   std::atomic<std::uint64_t>& taken_;
+  std::atomic<std::uint64_t> text_bytes_ = 0;
   std::size_t chunk_bytes_;
   std::optional<Chunk> ahead_{};
   std::unique_ptr<ByteSource> source_{};

@@ -1,9 +1,11 @@
 #include "tools/load/fault_report.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -42,10 +44,17 @@ std::optional<FaultLimit> FaultLimit::parse(std::string_view text) {
   return count ? std::optional(FaultLimit{.count = *count}) : std::nullopt;
 }
 
-FaultReport::FaultReport(FaultReportOptions options)
+FaultReport::FaultReport(FaultReportOptions options, const SavedFaults* saved)
     : options_(std::move(options)),
-      reject_file_(make_file(options_.reject_file)),
-      reject_log_(make_file(options_.reject_log)) {}
+      reject_file_(saved != nullptr ? open_file(options_.reject_file, saved->file_bytes)
+                                    : make_file(options_.reject_file)),
+      reject_log_(saved != nullptr ? open_file(options_.reject_log, saved->log_bytes)
+                                   : make_file(options_.reject_log)) {
+  if (saved != nullptr) {
+    by_kind_ = saved->by_kind;
+    count_ = std::accumulate(by_kind_.begin(), by_kind_.end(), std::uint64_t{0});
+  }
+}
 
 FaultReport::File FaultReport::make_file(const std::string& path) {
   File file(path.empty() ? nullptr : std::fopen(path.c_str(), "wbe"), std::fclose);
@@ -53,6 +62,43 @@ FaultReport::File FaultReport::make_file(const std::string& path) {
     refuse(path, errno);
   }
   return file;
+}
+
+/// One that is there, cut to so many bytes.
+FaultReport::File FaultReport::open_file(const std::string& path, std::uint64_t bytes) {
+  File file(path.empty() ? nullptr : std::fopen(path.c_str(), "r+be"), std::fclose);
+  if (path.empty()) {
+    return file;
+  }
+  if (file == nullptr || std::fseek(file.get(), 0, SEEK_END) != 0) {
+    refuse(path, errno);
+  }
+  if (static_cast<std::uint64_t>(std::ftell(file.get())) < bytes) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("{}: it is shorter than the load that is resumed has left it", path));
+  }
+  if (::ftruncate(::fileno(file.get()), static_cast<off_t>(bytes)) != 0 ||
+      std::fseek(file.get(), 0, SEEK_END) != 0) {
+    refuse(path, errno);
+  }
+  return file;
+}
+
+/// Its length.
+std::uint64_t FaultReport::sync(const File& file, const std::string& path) {
+  if (file == nullptr) {
+    return 0;
+  }
+  if (std::fflush(file.get()) != 0 || ::fsync(::fileno(file.get())) != 0) {
+    refuse(path, errno);
+  }
+  return static_cast<std::uint64_t>(std::ftell(file.get()));
+}
+
+SavedFaults FaultReport::save() {
+  return {.by_kind = by_kind_,
+          .file_bytes = sync(reject_file_, options_.reject_file),
+          .log_bytes = sync(reject_log_, options_.reject_log)};
 }
 
 void FaultReport::write(const File& file, std::string_view text, const std::string& path) {

@@ -33,10 +33,18 @@ struct FaultReportOptions {
   std::uint64_t shown_max = 20;  ///< messages on stderr
 };
 
+/// What another load has told, so that this one goes on with it.
+struct SavedFaults {
+  std::array<std::uint64_t, kFaultKinds.size()> by_kind{};
+  std::uint64_t file_bytes = 0;  ///< of the file for records
+  std::uint64_t log_bytes = 0;   ///< of the file for messages
+};
+
 class FaultReport {
  public:
-  /// Makes the files, empty ones.
-  explicit FaultReport(FaultReportOptions options);
+  /// Makes the files, empty ones; or, with `saved`, goes on where they were so long: Error
+  /// corruption if they are shorter.
+  explicit FaultReport(FaultReportOptions options, const SavedFaults* saved = nullptr);
 
   /// `record` as it stands in its file.
   void add(const Fault& fault, std::string_view record);
@@ -49,6 +57,8 @@ class FaultReport {
   [[nodiscard]] std::uint64_t count(FaultKind kind) const noexcept {
     return by_kind_[static_cast<std::size_t>(kind) - 1];
   }
+  /// What has been told, and is in the files after any crash.
+  [[nodiscard]] SavedFaults save();
   /// Everything is in the files.
   void finish();
 
@@ -56,6 +66,8 @@ class FaultReport {
   using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
   [[nodiscard]] static File make_file(const std::string& path);
+  [[nodiscard]] static File open_file(const std::string& path, std::uint64_t bytes);
+  [[nodiscard]] static std::uint64_t sync(const File& file, const std::string& path);
   static void write(const File& file, std::string_view text, const std::string& path);
   static void close(File& file, const std::string& path);
   void reject(std::string_view record);

@@ -15,8 +15,10 @@
 #include "tools/load/byte_source.h"
 #include "tools/load/chunk_reader.h"
 #include "tools/load/interrupt.h"
+#include "tools/load/load_conditions.h"
 #include "tools/load/parse_pipeline.h"
 #include "tools/load/record_reader.h"
+#include "tools/load/resume_files.h"
 #include "tools/load/schema_guess.h"
 #include "tools/load/schema_text.h"
 #include "tools/load/usage_error.h"
@@ -29,6 +31,9 @@ namespace {
 constexpr std::uint64_t kSortedBytesMin = std::uint64_t{64} << 10U;
 /// Rows between two looks at whether the process is to stop.
 constexpr std::uint64_t kInterruptRows = 1024;
+/// Rows that are kept for another load are synced when there are so many bytes of them, or as many
+/// as the memory for sorting has.
+constexpr std::uint64_t kKeptBytes = std::uint64_t{64} << 20U;
 
 /// Takes every row: what a dry run writes to.
 class NoSink : public RowSink {
@@ -85,6 +90,7 @@ class Load : public RowOutcomes {
     check_memory();
     check_files();
     find_table(chosen);
+    find_kept();
     const ColumnPlanner planner(definition_.table, options_.dialect, options_.header,
                                 options_.columns);
     if (options_.header == Header::off) {
@@ -92,7 +98,8 @@ class Load : public RowOutcomes {
     }
     FaultReportOptions faults = options_.faults;
     faults.header = options_.header == Header::off ? "" : header_text(reader_, options_.dialect);
-    report_ = std::make_unique<FaultReport>(std::move(faults));
+    report_ = std::make_unique<FaultReport>(std::move(faults), saved_ ? &saved_->faults : nullptr);
+    go_on();
     put_rows(planner);
     report_->finish();
     close();
@@ -116,15 +123,20 @@ class Load : public RowOutcomes {
       throw UsageError("standard input is named twice");
     }
     std::uint64_t total = 0;
+    bool is_known = true;
     for (const std::string& file : options_.files) {
       check_not_written(file);
       const auto bytes = file_bytes(file);
       if (!bytes && file != kStandardInput && !std::filesystem::exists(file)) {
         throw Error(ErrorCode::not_found, fmt::format("{}: there is no such file", file));
       }
+      if (!bytes && options_.resume) {
+        throw UsageError(fmt::format("--resume is for files, {} is none", file));
+      }
       total += bytes.value_or(0);
+      is_known = is_known && bytes;
     }
-    counters_.bytes_total = inputs == 0 ? total : 0;
+    counters_.bytes_total = is_known ? total : 0;
     static_cast<void>(reader_.look_ahead());  // the first file can be read
   }
 
@@ -188,6 +200,72 @@ class Load : public RowOutcomes {
     return given.table == own.table && (given.indexes.empty() || given.indexes == own.indexes);
   }
 
+  /// What another load has kept is gone on with, or given up.
+  void find_kept() {
+    if (options_.dry_run) {
+      return;
+    }
+    kept_.emplace(options_.database, options_.table);
+    if (options_.resume) {
+      conditions_ = conditions_of(options_, text_of(definition_), result_.made_table);
+      saved_ = kept_->find();
+    }
+    if (!saved_) {
+      kept_->remove();
+    } else if (const auto what = difference(saved_->conditions, conditions_)) {
+      throw UsageError(
+          fmt::format("the load that is to be resumed was another one: {}; a load "
+                      "without --resume begins anew",
+                      *what));
+    }
+  }
+
+  void go_on() {
+    if (!saved_) {
+      return;
+    }
+    result_.records = saved_->records;
+    result_.skipped_lines = saved_->skipped_lines;
+    result_.resumed = saved_->rows;
+    counters_.rows = saved_->records;
+    counters_.rows_kept = saved_->rows;
+    counters_.faults = report_->count();
+    reader_.go_on_at(saved_->position);
+    for (std::size_t file = 0; file < saved_->position.file; ++file) {
+      left_out_bytes_ += file_bytes(options_.files[file]).value_or(0);
+    }
+  }
+
+  /// All before the position survives any crash.
+  void save(const InputPosition& position, RowSink& sink) {
+    const std::uint64_t rows = result_.records - report_->count();
+    std::string runs = sink.save();
+    kept_->save({.conditions = conditions_,
+                 .position = position,
+                 .records = result_.records,
+                 .skipped_lines = result_.skipped_lines,
+                 .rows = rows,
+                 .faults = report_->save(),
+                 .runs = std::move(runs)});
+    counters_.rows_kept = rows;
+  }
+
+  void remove_kept() {
+    if (kept_) {
+      kept_->remove();
+      counters_.rows_kept = 0;
+    }
+  }
+
+  [[nodiscard]] RowSortOptions sort_options() const {
+    RowSortOptions sort{.memory_bytes = options_.memory_bytes / 4};
+    if (options_.resume) {
+      sort.kept_as = kept_->runs_name();
+      sort.saved = saved_ ? saved_->runs : "";
+    }
+    return sort;
+  }
+
   [[nodiscard]] std::unique_ptr<RowSink> make_sink() {
     if (options_.dry_run) {
       return std::make_unique<NoSink>(*this);
@@ -196,11 +274,30 @@ class Load : public RowOutcomes {
         .makes_table = result_.made_table,
         .on_duplicate = options_.on_duplicate,
         .may_sort = counters_.bytes_total == 0 || counters_.bytes_total > kSortedBytesMin,
-        .sort = {.memory_bytes = options_.memory_bytes / 4}};
+        .sort = sort_options(),
+        .space = options_.checks_space ? std::optional(space_check()) : std::nullopt};
     return std::make_unique<BulkSink>(*database_, definition_, options, *this);
   }
 
-  /// Leaves nothing behind if it throws, or if there are too many faults.
+  [[nodiscard]] SpaceCheckOptions space_check() const {
+    return {.directory = options_.database,
+            .input_bytes = [this] { return input_bytes(); },
+            .adds_all = options_.on_duplicate == OnDuplicate::error,
+            .data_bytes = database_->statistics().data_bytes};
+  }
+  /// Decompressed; what has been read tells how much smaller the files are.
+  [[nodiscard]] std::optional<std::uint64_t> input_bytes() const {
+    const std::uint64_t taken = counters_.bytes_taken - left_out_bytes_;
+    if (counters_.bytes_total == 0 || taken == 0) {
+      return std::nullopt;
+    }
+    return static_cast<std::uint64_t>(static_cast<double>(reader_.text_bytes()) *
+                                      static_cast<double>(counters_.bytes_total - left_out_bytes_) /
+                                      static_cast<double>(taken));
+  }
+
+  /// Leaves nothing behind if it throws, or if there are too many faults, but what is kept for
+  /// another load: until that has ended, or the input is bad.
   void put_rows(const ColumnPlanner& planner) {
     std::unique_ptr<RowSink> sink = make_sink();
     counters_.phase = Phase::rows;
@@ -215,21 +312,38 @@ class Load : public RowOutcomes {
         stop_if_interrupted();
         counters_.phase = Phase::commit;
         sink->finish();
+        sink.reset();
+        remove_kept();
         return;
       }
+    } catch (const UsageError&) {
+      undo(std::move(sink), true);
+      throw;
     } catch (...) {
-      counters_.phase = Phase::undoing;
-      sink.reset();
+      undo(std::move(sink), input_is_bad_);
       throw;
     }
+    undo(std::move(sink), true);
+  }
+
+  void undo(std::unique_ptr<RowSink> sink, bool is_over) {
     counters_.phase = Phase::undoing;
+    sink.reset();
+    if (is_over || counters_.rows_kept == 0) {
+      remove_kept();
+    }
   }
 
   void put_batches(const ColumnPlanner& planner, RowSink& sink) {
     const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
     ParsePipeline pipeline(reader_, planner, definition_.table, options_.dialect,
                            options_.threads != 0 ? options_.threads : processors);
-    while (const std::optional<RowBatch> batch = pipeline.next()) {
+    const std::uint64_t kept_bytes =
+        options_.memory_bytes != 0 ? options_.memory_bytes / 4 : kKeptBytes;
+    while (const std::optional<RowBatch> batch = next_of(pipeline)) {
+      if (was_put(*batch)) {
+        continue;
+      }
       result_.skipped_lines += batch->skipped_lines;
       for (const BatchRecord& record : batch->records) {
         if (++result_.records % kInterruptRows == 0) {
@@ -242,7 +356,29 @@ class Load : public RowOutcomes {
         }
       }
       counters_.rows = result_.records;
+      if (sink.unsaved_bytes() >= kept_bytes) {
+        save(batch->chunk.end(), sink);
+      }
     }
+    if (options_.resume) {
+      save({.file = options_.files.size()}, sink);
+    }
+  }
+
+  [[nodiscard]] std::optional<RowBatch> next_of(ParsePipeline& pipeline) {
+    try {
+      return pipeline.next();
+    } catch (const Error& error) {
+      input_is_bad_ =
+          error.code() == ErrorCode::corruption || error.code() == ErrorCode::invalid_argument;
+      throw;
+    }
+  }
+
+  /// By the load that is gone on with: of the first chunk only the header was wanted.
+  [[nodiscard]] bool was_put(const RowBatch& batch) const {
+    return saved_ && batch.chunk.is_first && batch.chunk.file == saved_->position.file &&
+           saved_->position.byte != 0;
   }
 
   void put(const RowBatch& batch, const BatchRecord& record, RowSink& sink) {
@@ -305,6 +441,11 @@ class Load : public RowOutcomes {
   std::optional<Database> database_{};
   TableText definition_{};
   std::unique_ptr<FaultReport> report_{};
+  std::optional<ResumeFiles> kept_{};        ///< unless it is a dry run
+  std::vector<LoadCondition> conditions_{};  ///< if rows are kept
+  std::optional<SavedLoad> saved_{};         ///< what is gone on with
+  std::uint64_t left_out_bytes_ = 0;         ///< of files that are all in there
+  bool input_is_bad_ = false;
   LoadResult result_{};
 };
 

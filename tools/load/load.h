@@ -2,7 +2,8 @@
 //
 // The input is read and judged in parallel (parse_pipeline.h), put into the table in its own order
 // (row_sink.h), and its bad records are reported (fault_report.h). Whatever ends a load before its
-// commit leaves the table, its indexes and the list of tables as they were.
+// commit leaves the table, its indexes and the list of tables as they were. With `resume` its
+// sorted rows are kept until a load has ended (resume_files.h).
 // Failure: UsageError before anything has been touched, or for a header that does not fit; Error;
 //          Interrupted. Too many bad records are a result.
 // Thread-safety: a load is one call; its counters may be read meanwhile.
@@ -39,7 +40,9 @@ struct LoadOptions {
   FaultReportOptions faults{};
   OnDuplicate on_duplicate = OnDuplicate::error;
   bool dry_run = false;  ///< everything is read and judged but duplicates, and nothing is written
-  std::size_t threads = 0;  ///< that parse; 0: one for each processor
+  bool resume = false;   ///< goes on where such a load was killed, and lets another one do so
+  bool checks_space = true;  ///< refuses what the disk has no room for before much of it is sorted
+  std::size_t threads = 0;   ///< that parse; 0: one for each processor
   /// About what the process takes, at least kMemoryBytesMin; 0: what databases take by default.
   std::uint64_t memory_bytes = 0;
 
@@ -52,6 +55,7 @@ struct LoadResult {
   bool made_table = false;
   std::string schema{};  ///< of the table; palimpsest load and parse_schema() read it
   std::uint64_t records = 0;
+  std::uint64_t resumed = 0;  ///< of these: rows that another load has sorted
   std::uint64_t added = 0;
   std::uint64_t replaced = 0;
   std::uint64_t skipped = 0;        ///< duplicates, as asked for

@@ -25,6 +25,7 @@ struct Counters {
   std::atomic<std::uint64_t> bytes_taken = 0;  ///< of the files, compressed or not
   std::atomic<std::uint64_t> bytes_total = 0;  ///< of the files; 0: not known
   std::atomic<std::uint64_t> rows = 0;
+  std::atomic<std::uint64_t> rows_kept = 0;  ///< sorted, for another load to go on with
   std::atomic<std::uint64_t> faults = 0;
   std::atomic<Phase> phase = Phase::opening;
 };

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "palimpsest/value.h"
 
@@ -53,6 +54,10 @@ class RowSink {
   virtual void put(std::span<const Value> row, const RowOrigin& origin) = 0;
   /// What became of the rows so far has been told, but of those that are sorted first.
   virtual void flush() = 0;
+  /// Bytes of rows that were put since save(); 0: it keeps none for another load.
+  [[nodiscard]] virtual std::uint64_t unsaved_bytes() const noexcept { return 0; }
+  /// All rows so far survive any crash, as sorted rows: RowSortOptions::saved for another load.
+  [[nodiscard]] virtual std::string save() { return {}; }
   /// There are no more rows: what became of all of them has been told.
   virtual void end() = 0;
   /// After end(): all rows count, and survive any crash.

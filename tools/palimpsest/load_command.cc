@@ -41,6 +41,8 @@ struct LoadFlags {
   std::size_t threads = 0;
   std::uint64_t memory_bytes = 0;
   bool dry_run = false;
+  bool resume = false;
+  bool no_space_check = false;
   bool quiet = false;
   std::string progress = "auto";
   std::string summary{};
@@ -95,6 +97,8 @@ load::LoadOptions options_of(const LoadFlags& flags) {
                             .header = header_of(flags.header),
                             .on_duplicate = on_duplicate_of(flags.on_duplicate),
                             .dry_run = flags.dry_run,
+                            .resume = flags.resume,
+                            .checks_space = !flags.no_space_check,
                             .threads = flags.threads,
                             .memory_bytes = flags.memory_bytes};
   if (!flags.schema.empty()) {
@@ -119,11 +123,10 @@ load::LoadOptions options_of(const LoadFlags& flags) {
   return options;
 }
 
-int load_rows(const LoadFlags& flags) {
+int load_rows(const LoadFlags& flags, load::Counters& counters) {
   const load::LoadOptions options = options_of(flags);
   const bool is_json = flags.summary == "json";
   const bool is_shown = !flags.quiet || !flags.summary.empty();
-  load::Counters counters;
   load::LoadResult result;
   {
     const load::Progress progress(progress_of(flags), counters);
@@ -144,19 +147,30 @@ int load_rows(const LoadFlags& flags) {
   return kOk;
 }
 
+/// What a load has come to that has failed, at the end of a message.
+std::string end_of(const load::Counters& counters) {
+  const std::uint64_t kept = counters.rows_kept;
+  return kept == 0 ? "nothing was loaded"
+                   : fmt::format(
+                         "nothing was loaded, {} sorted rows are kept: --resume goes on with "
+                         "them, a load without it removes them",
+                         kept);
+}
+
 int run(const LoadFlags& flags) {
   const load::InterruptGuard guard;
+  load::Counters counters;
   try {
-    return load_rows(flags);
+    return load_rows(flags, counters);
   } catch (const load::UsageError& error) {
     fmt::print(stderr, "palimpsest load: {}\n", error.what());
     return kUsage;
   } catch (const load::Interrupted&) {
-    fmt::print(stderr, "palimpsest load: interrupted; nothing was loaded\n");
+    fmt::print(stderr, "palimpsest load: interrupted; {}\n", end_of(counters));
     return kInterrupted;
   } catch (const Error& error) {
-    fmt::print(stderr, "palimpsest load: {}: {}; nothing was loaded\n", name_of(error.code()),
-               error.what());
+    fmt::print(stderr, "palimpsest load: {}: {}; {}\n", name_of(error.code()), error.what(),
+               end_of(counters));
     return kFailed;
   }
 }
@@ -201,8 +215,15 @@ void add_outcome_flags(CLI::App& command, LoadFlags& flags) {
       .add_option("--on-duplicate", flags.on_duplicate,
                   "a row whose key is there: error (default), skip, or replace the one there")
       ->check(CLI::IsMember({"error", "skip", "replace"}));
-  command.add_flag("--dry-run", flags.dry_run,
-                   "read and judge everything but duplicates; write nothing");
+  auto* const dry_run = command.add_flag("--dry-run", flags.dry_run,
+                                         "read and judge everything but duplicates; write nothing");
+  command
+      .add_flag("--resume", flags.resume,
+                "sort all rows, and keep them sorted while the load runs; go on with those of the\n"
+                "same load if it was killed")
+      ->excludes(dry_run);
+  command.add_flag("--no-space-check", flags.no_space_check,
+                   "begin to sort rows even if the disk seems to have no room for them");
   command.add_option("--threads", flags.threads, "that parse (default: one a processor)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{256}));
   command

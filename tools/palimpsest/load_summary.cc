@@ -45,6 +45,9 @@ std::string text_summary(const load::LoadOptions& options, const load::LoadResul
   if (result.skipped != 0) {
     text += fmt::format(", {} duplicates skipped", result.skipped);
   }
+  if (result.resumed != 0) {
+    text += fmt::format(", {} rows were sorted already", result.resumed);
+  }
   if (result.skipped_lines != 0) {
     text += fmt::format(", {} comments and blank lines skipped", result.skipped_lines);
   }
@@ -68,6 +71,7 @@ std::string json_summary(const load::LoadOptions& options, const load::LoadResul
                         {"new_table", result.made_table},
                         {"schema", result.schema},
                         {"records", result.records},
+                        {"rows_resumed", result.resumed},
                         {"rows_added", result.added},
                         {"rows_replaced", result.replaced},
                         {"duplicates_skipped", result.skipped},

@@ -120,6 +120,36 @@ TEST_F(RowSortTest, OfATableThatTheTransactionMakes) {
   EXPECT_THAT(ids, testing::ElementsAre(1, 2, 3));
 }
 
+TEST_F(RowSortTest, RowsAreKeptForAnotherSort) {
+  RowEncoder encode(words());
+  const RowSortOptions options{.memory_bytes = kMemory, .kept_as = "words.runs"};
+  std::string saved;
+  {
+    RowSort sort(words(), options);
+    for (const int id : {3, 1, 2}) {
+      sort.add(encode({id, "x"}), std::to_string(id));
+    }
+    saved = sort.save();
+    sort.add(encode({0, "not saved"}));
+  }
+  EXPECT_EQ(saved.find('\n'), std::string::npos);
+  RowSortOptions with_saved = options;
+  with_saved.saved = saved;
+  RowSort sort(words(), with_saved);
+  sort.add(encode({2, "later"}), "4");
+  sort.finish();
+  std::string notes;
+  while (sort.next()) {
+    notes += sort.note();
+  }
+  EXPECT_EQ(notes, "1243");
+  EXPECT_TRUE(std::filesystem::exists(directory_.path("database/words.runs")));
+  for (const std::string name : {"pages", ".runs", "a/b.runs"}) {
+    EXPECT_EQ(error_of([&] { return RowSort(words(), {.kept_as = name}); }, name),
+              ErrorCode::invalid_argument);
+  }
+}
+
 TEST_F(RowSortTest, WhatIsRefusedDoesNotEndIt) {
   RowEncoder encode(words());
   RowSort sort(words(), {.memory_bytes = kMemory});

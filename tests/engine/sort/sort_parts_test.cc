@@ -64,6 +64,19 @@ TEST(SortShape, KeepsToItsMemoryAndMergesTwoAtLeast) {
   }
 }
 
+TEST(SortShape, TellsWhatTheFileTakes) {
+  const SortShape shape = SortShape::of(std::size_t{1} << 20U, 1);
+  const std::uint64_t record = 100;
+  EXPECT_EQ(shape.file_bytes(1000, 1000 * record, record), 0U);
+  for (const std::uint64_t records : {std::uint64_t{20'000}, std::uint64_t{100'000}}) {
+    const std::uint64_t payload = records * (record + sizeof(RecordLengths));
+    EXPECT_GE(shape.file_bytes(records, records * record, record), payload);
+    EXPECT_LE(shape.file_bytes(records, records * record, record), payload + payload / 10);
+  }
+  const std::uint64_t many = 1'000'000;  // more than are merged at once
+  EXPECT_GT(shape.file_bytes(many, many * record, record), many * (record + 16));
+}
+
 TEST(LoserTree, MergesAnyNumberOfSources) {
   palimpsest::test::SimRandom random(1);
   for (std::size_t count = 1; count < 20; ++count) {
