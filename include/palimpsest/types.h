@@ -147,10 +147,13 @@ class Decimal {
   [[nodiscard]] constexpr unsigned scale() const noexcept { return scale_; }
   /// The same number with another scale: nothing if it would lose digits or have more than 38.
   [[nodiscard]] constexpr std::optional<Decimal> with_scale(unsigned scale) const noexcept {
+    if (scale == scale_) {
+      return *this;
+    }
     if (scale > kDecimalDigitsMax) {
       return std::nullopt;
     }
-    if (scale <= scale_) {
+    if (scale < scale_) {
       const Int128 power = detail::kPowersOfTen[scale_ - scale];
       return unscaled_ % power == 0 ? std::optional(Decimal(unscaled_ / power, scale))
                                     : std::nullopt;
