@@ -26,7 +26,10 @@ std::string key_of(int number) {
 
 class Checkpoints : public ::testing::Test {
  protected:
-  Checkpoints() {
+  Checkpoints() { make(); }
+  void make() {
+    database_.reset();
+    disk_ = SimDisk();
     open();
     const auto by = database_->begin();
     for (int i = 0; i < kOpen + kRecords; ++i) {
@@ -55,12 +58,15 @@ class Checkpoints : public ::testing::Test {
   /// checkpoints meanwhile.
   void write_up_to(std::uint64_t replay_bytes, int records_each = kRecords) {
     for (char value = 'a'; database_->log().replay_bytes() < replay_bytes; ++value) {
-      const auto by = database_->begin();
-      for (int i = kOpen; i < kOpen + records_each; ++i) {
-        ASSERT_TRUE(by->update(records(), key_of(i), std::string(200, value)).existed);
-      }
-      by->commit();
+      commit(records_each, value);
     }
+  }
+  void commit(int records, char value) {
+    const auto by = database_->begin();
+    for (int i = kOpen; i < kOpen + records; ++i) {
+      ASSERT_TRUE(by->update(this->records(), key_of(i), std::string(200, value)).existed);
+    }
+    by->commit();
   }
 
   SimDisk disk_;
@@ -88,6 +94,26 @@ TEST_F(Checkpoints, SmallCommitsFillTheLogLikewise) {
   const auto late = begin_changes('l');
   database_->checkpointer().run();
   EXPECT_LE(database_->log().replay_bytes(), kHeldBack);
+}
+
+// The round that brings their records into the stream is the one that sets the mark, wherever in
+// its segment it begins.
+TEST_F(Checkpoints, RecordsOfTheRoundThatSetsAMarkLieBeforeIt) {
+  for (int before = 1; before <= kRecords; before += 8) {
+    make();
+    commit(before, 'b');
+    auto losers = begin_changes('l');
+    commit(kRecords, 'w');
+    database_->checkpointer().run();
+    commit(1, 'x');  // the ends of those who had ended are durable
+    const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
+    disk_.power_off();
+    losers.clear();
+    database_.reset();
+    disk_ = crashed;
+    open();
+    ASSERT_EQ(content_of(records()).at(key_of(0)), std::string(200, 'v')) << before;
+  }
 }
 
 // Replay starts at a place that no cycle began with.
