@@ -107,12 +107,11 @@ std::optional<std::string> misfit(const DataType& type, const Value& value) {
   return std::nullopt;
 }
 
-void require_fit(const std::string& table, const ColumnDefinition& column, const Value& value) {
-  if (const auto fault = misfit(column.type, value)) [[unlikely]] {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\", column \"{}\" of type {}: {}", table, column.name,
-                            text_of(column.type), *fault));
-  }
+void refuse_misfit(const std::string& table, const ColumnDefinition& column,
+                   const std::string& fault) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("table \"{}\", column \"{}\" of type {}: {}", table, column.name,
+                          text_of(column.type), fault));
 }
 
 Int128 stored_integer(const DataType& type, const Value& value) noexcept {

@@ -52,8 +52,37 @@ inline constexpr std::uint32_t kDigitsOfEightBytes = 18;
 
 /// Why the value cannot be one of this type; nothing if it can.
 [[nodiscard]] std::optional<std::string> misfit(const DataType& type, const Value& value);
+/// Whether misfit() would find nothing wrong: quickly. If not, it may still find nothing.
+[[nodiscard]] inline bool surely_fits(const DataType& type, const Value& value) noexcept {
+  switch (type.type) {
+    case ColumnType::int32:
+      return value.kind() == ValueKind::integer &&
+             value.as_integer() == static_cast<std::int32_t>(value.as_integer());
+    case ColumnType::int64: return value.kind() == ValueKind::integer;
+    case ColumnType::date: return value.kind() == ValueKind::date;
+    case ColumnType::timestamp: return value.kind() == ValueKind::timestamp;
+    case ColumnType::decimal:
+      return value.kind() == ValueKind::decimal && value.as_decimal().scale() == type.scale &&
+             value.as_decimal().fits(type.precision);
+    case ColumnType::character:
+    case ColumnType::varchar:
+    case ColumnType::bytes:
+      return value.kind() == ValueKind::bytes && value.as_bytes().size() <= type.length;
+    default: return false;
+  }
+}
+/// Throws invalid_argument, which names table and column.
+[[noreturn]] void refuse_misfit(const std::string& table, const ColumnDefinition& column,
+                                const std::string& fault);
 /// Throws invalid_argument, which names table and column, for a misfit.
-void require_fit(const std::string& table, const ColumnDefinition& column, const Value& value);
+inline void require_fit(const std::string& table, const ColumnDefinition& column,
+                        const Value& value) {
+  if (!surely_fits(column.type, value)) {
+    if (const auto fault = misfit(column.type, value)) [[unlikely]] {
+      refuse_misfit(table, column, *fault);
+    }
+  }
+}
 
 /// The integer of a value that is not null, of a type that has one. Nothing stands above the bytes
 /// of its width, for types without a sign; the sign for others.

@@ -237,7 +237,7 @@ def parse_arguments():
                              "store, and half of them out again")
     parser.add_argument("--engines", nargs="+", choices=plan.ENGINES, default=plan.ENGINES,
                         help="of the parts files and range")
-    parser.add_argument("--scale_factor", type=float, help="of TPC-H; 0.5, and 0.05 with --quick")
+    parser.add_argument("--scale_factor", type=float, help="of TPC-H; 1, and 0.05 with --quick")
     parser.add_argument("--minutes", type=float, help="start no run that would end later")
     comparisons.add_places(parser, "bench-data")
     arguments = parser.parse_args()

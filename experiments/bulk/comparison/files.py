@@ -21,7 +21,7 @@ ENGINES = (PALIMPSEST, *PEERS, "sqlite", *POSTGRESQL, PARSER, DEVICE)
 CSV_BYTES = 743e6  # at scale factor 1
 DISK_FACTOR = 6  # of the file: itself, its rows, what sorts and compactions and a log of all take
 # For the estimate of time, at the slow end: MB/s of each input.
-MB_PER_S = {PALIMPSEST: (35, 25, 40), "rocksdb": (50, 35, 30), "wiredtiger": (45, 15, 5),
+MB_PER_S = {PALIMPSEST: (80, 50, 50), "rocksdb": (50, 35, 30), "wiredtiger": (45, 15, 5),
             "lmdb": (50, 20, 5), "sqlite": (25, 10, 3), "postgresql_unlogged": (30, 25, 18),
             "postgresql_logged": (30, 25, 12), "postgresql_key_last": (30, 25, 20),
             PARSER: (120, 120, 120), DEVICE: (150, 150, 150)}

@@ -21,9 +21,9 @@ PARTS = ("load", "files", "beside", "window", "range")  # as they are run: range
 
 # For the estimate of time, at the slow end.
 TPCH_ROWS = 8_660_000  # at scale factor 1
-LOAD_ROWS_PER_S = 220_000
-UPDATE_ROWS_PER_S = 50_000  # in a bulk, beside others
-RANGE_ROWS_PER_S = {engine: 250_000 if engine in OURS else 700_000 for engine in RANGE_ENGINES}
+LOAD_ROWS_PER_S = 330_000
+UPDATE_ROWS_PER_S = 150_000  # in a bulk, beside others
+RANGE_ROWS_PER_S = {engine: 300_000 if engine in OURS else 700_000 for engine in RANGE_ENGINES}
 OVERHEAD_SECONDS = 2  # of a process: opening, closing, verifying, removing
 # For the estimate of disk.
 LOAD_BYTES = 3 << 30  # at scale factor 1, without the log
@@ -50,7 +50,7 @@ class Scale:
 
 SCALES = {
     "quick": Scale(1, 0.05, 200_000, 2, 0.5, 400_000, 5, files.QUICK),
-    "normal": Scale(3, 0.5, 1_000_000, 6, 2, 3_000_000, 30, files.NORMAL),
+    "normal": Scale(3, 1, 1_000_000, 6, 2, 3_000_000, 30, files.NORMAL),
 }
 
 

@@ -48,7 +48,7 @@ class Plan(unittest.TestCase):
         flags = [step.flags for variant in plan.variants_of("load", NORMAL, ())
                  for step in variant.steps]
         self.assertEqual({flag for each in flags for flag in each if flag.startswith("--memory")},
-                         {"--memory_mib=2048"})
+                         {"--memory_mib=4096"})
 
     def test_only_engines_asked_for(self):
         variants = plan.variants_of("range", QUICK, ["lmdb", "palimpsest_bulk"])
