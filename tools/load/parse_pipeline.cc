@@ -15,10 +15,11 @@ constexpr std::chrono::milliseconds kInterruptInterval{100};
 }  // namespace
 
 ParsePipeline::ParsePipeline(ChunkReader& reader, const ColumnPlanner& planner,
-                             const TableSchema& table, const Dialect& dialect, std::size_t threads)
+                             const TableSchema& table, const Dialect& dialect, std::size_t threads,
+                             const RowCoders& coders)
     : reader_(reader), planner_(planner), ahead_max_(kChunksPerThread * threads) {
   for (std::size_t i = 0; i < threads; ++i) {
-    parsers_.push_back(RowParser::make(table, dialect));
+    parsers_.push_back(RowParser::make(table, dialect, coders()));
   }
   try {
     for (const auto& parser : parsers_) {

@@ -25,9 +25,9 @@ namespace palimpsest::load {
 
 class ParsePipeline {
  public:
-  /// All of them outlive the pipeline; `threads` is at least 1.
+  /// All of them outlive the pipeline, but for `coders`; `threads` is at least 1.
   ParsePipeline(ChunkReader& reader, const ColumnPlanner& planner, const TableSchema& table,
-                const Dialect& dialect, std::size_t threads);
+                const Dialect& dialect, std::size_t threads, const RowCoders& coders);
   /// Waits for the threads, which stop behind their chunks.
   ~ParsePipeline();
   ParsePipeline(const ParsePipeline&) = delete;
