@@ -231,5 +231,22 @@ TEST_F(VersionMemory, IdleSlotsGiveTheirsBack) {
   EXPECT_EQ(database_->entries().entries(), entries - 1);
 }
 
+// What has been changed is read as fast as before, soon after: nothing hangs off its pages.
+TEST_F(VersionMemory, TablesGoOnceNothingIsChanged) {
+  {
+    const auto writer = begin();
+    for (int i = 0; i < kRecords; ++i) {
+      ASSERT_TRUE(is_done(writer->update(*tree_, key_of(i), "new")));
+    }
+    writer->commit();
+  }
+  ASSERT_GE(database_->entries().entries(), static_cast<std::uint64_t>(kRecords));
+  const std::uint32_t frames = database_->pool().frame_count();
+  for (std::uint32_t passed = 0; passed <= 2 * frames; passed += 1024) {
+    static_cast<void>(database_->checkpointer().step());
+  }
+  EXPECT_EQ(database_->entries().entries(), 0U);
+}
+
 }  // namespace
 }  // namespace palimpsest::engine::test
