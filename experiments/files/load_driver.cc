@@ -60,9 +60,10 @@ Content put_rows(const std::filesystem::path& input, LoadEngine& engine) {
   load::ChunkReader reader({input.string()}, dialect, taken);
   const load::ColumnPlanner planner(table, dialect, load::Header::off, {});
   std::deque<Content> contents;  // one for each thread
-  load::ParsePipeline pipeline(
-      reader, planner, table, dialect, std::max(1U, std::thread::hardware_concurrency()),
-      [&] { return std::make_unique<LineCoder>(contents.emplace_back()); });
+  load::ParsePipeline pipeline(reader, planner, table, dialect,
+                               {.threads = std::max(1U, std::thread::hardware_concurrency())}, [&] {
+                                 return std::make_unique<LineCoder>(contents.emplace_back());
+                               });
   while (const std::optional<load::RowBatch> batch = pipeline.next()) {
     for (const load::BatchRecord& record : batch->records) {
       if (record.fault != load::BatchRecord::kNone) {
@@ -97,6 +98,7 @@ void verify(const Content& expected, LoadEngine& engine) {
 LoadResult run_load(const LoadOptions& options, const LoadEngineEntry& entry) {
   check_paths(options);
   std::filesystem::create_directories(options.path);
+  load::keep_freed_memory();
   const LoadSettings settings{
       .directory = options.path, .memory_bytes = options.memory_bytes, .sorted = options.sorted};
   LoadResult result;

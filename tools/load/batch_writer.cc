@@ -1,6 +1,5 @@
 #include "tools/load/batch_writer.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "palimpsest/error.h"
@@ -24,11 +23,9 @@ RowBatch BatchWriter::end(std::uint64_t skipped_lines) {
   return std::move(batch_);
 }
 
-std::span<Value> BatchWriter::begin_record(std::size_t begin, std::size_t end, std::uint64_t line) {
+void BatchWriter::begin_record(std::size_t begin, std::size_t end, std::uint64_t line) {
   record_ = {.begin = begin, .end = end, .line = line};
-  std::ranges::fill(values_, Value());
   arena_.clear();
-  return values_;
 }
 
 void BatchWriter::end_row() {

@@ -30,9 +30,10 @@ class BatchWriter {
   /// The batch has all its records.
   [[nodiscard]] RowBatch end(std::uint64_t skipped_lines);
 
-  /// Begins a record, with values of its row, all null. Offsets are those in the chunk.
-  [[nodiscard]] std::span<Value> begin_record(std::size_t begin, std::size_t end,
-                                              std::uint64_t line);
+  /// Begins a record. Offsets are those in the chunk.
+  void begin_record(std::size_t begin, std::size_t end, std::uint64_t line);
+  /// Of its row, to be set: they are those of the record before.
+  [[nodiscard]] std::span<Value> values() noexcept { return values_; }
   /// The record is a row, if its values make one.
   void end_row();
   /// The record is none. `column` is its number, or kNone.

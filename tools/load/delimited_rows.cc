@@ -27,6 +27,9 @@ class DelimitedRows : public RowParser {
 
   RowBatch parse(PlannedChunk input) override {
     writer_.begin(std::move(input.chunk));
+    for (const std::size_t column : input.plan->absent) {
+      writer_.values()[column] = Value();
+    }
     RecordReader records(dialect_, writer_.chunk().text(), writer_.chunk().is_last,
                          RecordReader::Reads::fields);
     while (records.next(record_)) {
@@ -37,8 +40,7 @@ class DelimitedRows : public RowParser {
 
  private:
   void add_record(const ColumnPlan& plan) {
-    const std::span<Value> values = writer_.begin_record(
-        record_.begin, record_.end, writer_.chunk().line + record_.lines_before);
+    writer_.begin_record(record_.begin, record_.end, writer_.chunk().line + record_.lines_before);
     if (record_.fault) {
       writer_.end_fault(FaultKind::parse, record_.fault->at, BatchRecord::kNone,
                         record_.fault->reason, shown());
@@ -55,7 +57,7 @@ class DelimitedRows : public RowParser {
         continue;
       }
       const RawField& field = record_.fields[i];
-      if (const auto fault = set_value(column, field, values[column])) {
+      if (const auto fault = set_value(column, field, writer_.values()[column])) {
         const auto at = static_cast<std::size_t>(field.text.data() - writer_.chunk().text().data());
         writer_.end_fault(fault->kind, at - (field.quoted ? 1 : 0), column, fault->reason,
                           field.text);
@@ -99,6 +101,7 @@ class DelimitedRows : public RowParser {
   std::optional<ValueFault> set_value(std::size_t column, const RawField& field, Value& value) {
     const DataType& type = table_.columns[column].type;
     if (is_null(field, type)) {
+      value = Value();
       return type.nullable ? std::nullopt : std::optional(null_fault());
     }
     std::string_view text = field.text;

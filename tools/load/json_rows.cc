@@ -91,10 +91,9 @@ class JsonRows : public RowParser {
     RecordReader lines(dialect_, chunk.text(), chunk.is_last, RecordReader::Reads::ends);
     RawRecord record;
     while (lines.next(record)) {
-      const std::span<Value> values =
-          writer_.begin_record(record.begin, record.end, chunk.line + record.lines_before);
+      writer_.begin_record(record.begin, record.end, chunk.line + record.lines_before);
       at_ = record.begin;
-      if (const Fault fault = add_object(record, values)) {
+      if (const Fault fault = add_object(record, writer_.values())) {
         const std::string_view line = chunk.text().substr(record.begin, record.end - record.begin);
         const std::string_view shown = fault->column == BatchRecord::kNone && fault->value.empty()
                                            ? without_space(line)
@@ -135,16 +134,20 @@ class JsonRows : public RowParser {
     if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
       return parse_fault("something follows the object");
     }
-    return absent_columns();
+    return set_absent(values);
   }
 
-  Fault absent_columns() const {
+  Fault set_absent(std::span<Value> values) const {
     for (std::size_t column = 0; column < is_set_.size(); ++column) {
-      if (!is_set_[column] && !table_.columns[column].type.nullable) {
+      if (is_set_[column]) {
+        continue;
+      }
+      if (!table_.columns[column].type.nullable) {
         return JsonFault{.kind = FaultKind::null,
                          .reason = "the object has no such member, and the column is never null",
                          .column = column};
       }
+      values[column] = Value();
     }
     return std::nullopt;
   }
@@ -191,7 +194,7 @@ class JsonRows : public RowParser {
       return parse_fault(error);
     }
     switch (kind) {
-      case ondemand::json_type::null: return set_null(type, value);
+      case ondemand::json_type::null: return set_null(type, value, into);
       case ondemand::json_type::boolean: return set_boolean(type, value, into);
       case ondemand::json_type::number: return set_number(column, value, into);
       case ondemand::json_type::string: return set_string(column, value, into);
@@ -201,7 +204,7 @@ class JsonRows : public RowParser {
     return type_fault("an array or an object is no value of a column");
   }
 
-  static Fault set_null(const DataType& type, ondemand::value& value) {
+  static Fault set_null(const DataType& type, ondemand::value& value, Value& into) {
     bool is_null = false;
     if (const auto error = value.is_null().get(is_null)) {
       return parse_fault(error);
@@ -213,6 +216,7 @@ class JsonRows : public RowParser {
       ValueFault fault = null_fault();
       return JsonFault{.kind = fault.kind, .reason = std::move(fault.reason)};
     }
+    into = Value();
     return std::nullopt;
   }
 

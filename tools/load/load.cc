@@ -336,7 +336,8 @@ class Load : public RowOutcomes {
   void put_batches(const ColumnPlanner& planner, RowSink& sink) {
     const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
     ParsePipeline pipeline(reader_, planner, definition_.table, options_.dialect,
-                           options_.threads != 0 ? options_.threads : processors,
+                           {.threads = options_.threads != 0 ? options_.threads : processors,
+                            .memory_bytes = options_.memory_bytes / 4},
                            [&sink] { return sink.coder(); });
     const std::uint64_t kept_bytes =
         options_.memory_bytes != 0 ? options_.memory_bytes / 4 : kKeptBytes;
