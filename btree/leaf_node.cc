@@ -198,7 +198,17 @@ bool LeafNode::append(ByteView key, ByteView value, std::uint16_t flags) noexcep
     const KeyBuffer lower(lower_fence());
     editor.rebuild(lower.view(), std::nullopt, prefix_len);
   }
-  return insert(count(), key, value, flags);
+  const ByteView suffix = key.substr(header().prefix_len);
+  std::byte* rest = editor.push({.head = 0,
+                                 .offset = 0,
+                                 .key_len = static_cast<std::uint16_t>(suffix.size()),
+                                 .value_len = static_cast<std::uint16_t>(value.size()),
+                                 .flags = flags},
+                                suffix);
+  if (!value.empty()) {
+    std::memcpy(rest, value.data(), value.size());
+  }
+  return true;
 }
 
 bool LeafNode::seal(std::optional<ByteView> next, KeyBuffer& upper) noexcept {

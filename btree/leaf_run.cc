@@ -22,7 +22,7 @@ LeafRun::LeafRun(buffer::BufferPool& pool, const Of& of, std::uint64_t bytes)
       page_size_(pool.page_size_bytes()),
       lower_(of.lower),
       pages_(pool.space(), pages_for(bytes, page_size_)),
-      memory_(std::size_t{pages_for(bytes, page_size_)} * page_size_, page_size_) {}
+      transfers_{Transfer{{std::size_t{pages_for(bytes, page_size_)} * page_size_, page_size_}}} {}
 
 void LeafRun::add(ByteView key, ByteView value) {
   const std::uint16_t flags = epoch_ == kNoEpoch ? kPlainRecord : kCreated;
@@ -45,7 +45,7 @@ void LeafRun::finish() {
   KeyBuffer next;
   next.assign_clamped(last_key_.view(), {"\0", 1});
   end_leaf(next.view());
-  write();
+  write_rest();
   fresh_.reserve(built_.size());
   pages_.expect_back(built_.size());
   for (std::size_t leaf = 0; leaf < built_.size(); ++leaf) {
@@ -71,11 +71,12 @@ ByteView LeafRun::lower_of(std::size_t leaf) const noexcept {
 }
 
 void LeafRun::begin_leaf() {
-  if ((images_.size() + 1) * page_size_ > memory_.size_bytes()) {
-    write();
+  if ((filling().images.size() + 1) * page_size_ > filling().memory.size_bytes()) {
+    begin_write();
   }
   const PageId page = pages_.take();
-  images_.push_back({page, memory_.bytes().subspan(images_.size() * page_size_, page_size_)});
+  auto& [memory, images] = filling();
+  images.push_back({page, memory.bytes().subspan(images.size() * page_size_, page_size_)});
   leaf().begin_build(page, tree_, lower_of(built_.size()));
   is_open_ = true;
 }
@@ -87,13 +88,27 @@ void LeafRun::end_leaf(ByteView next) {
   leaf().set_bulk_epoch(epoch_);
   uppers_.append(upper.view());
   built_.push_back(
-      {.page = images_.back().id, .records_end = records_, .upper_end = uppers_.size()});
+      {.page = filling().images.back().id, .records_end = records_, .upper_end = uppers_.size()});
   is_open_ = false;
 }
 
-void LeafRun::write() {
-  pool_.writer().write_fresh(images_);
-  images_.clear();
+void LeafRun::begin_write() {
+  if (!writer_) {
+    transfers_[1].memory = AlignedMemory(transfers_[0].memory.size_bytes(), page_size_);
+    writer_.emplace(pool_.writer());
+  }
+  writer_->begin(filling().images);
+  filling_ = 1 - filling_;
+  filling().images.clear();
+}
+
+void LeafRun::write_rest() {
+  if (writer_) {
+    writer_->begin(filling().images);
+    writer_->end();
+  } else {
+    pool_.writer().write_fresh(filling().images);
+  }
 }
 
 }  // namespace palimpsest::btree

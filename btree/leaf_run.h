@@ -7,7 +7,8 @@
 //
 // Why not insert(): a page is filled once, as full as it can be, and written once, in long
 // transfers, without a place in the buffer pool and without the double-write ring: nothing refers
-// to it before it is durable. In memory is one transfer, and where each leaf ends.
+// to it before it is durable. In memory are two transfers, of which one is filled while the other
+// one is written, and where each leaf ends.
 //
 // Latching: none held, none taken; add() and finish() do I/O.
 // Failure: add() and finish() throw Error no_space, io_error, failed. Pages that are not kept are
@@ -16,8 +17,10 @@
 // Thread-safety: belongs to one thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +32,7 @@
 #include "btree/leaf_node.h"
 #include "btree/page_supply.h"
 #include "buffer/buffer_pool.h"
+#include "buffer/fresh_writer.h"
 #include "buffer/page_writer.h"
 
 namespace palimpsest::btree {
@@ -78,11 +82,22 @@ class LeafRun {
     std::size_t upper_end;    ///< of its upper fence in uppers_
   };
 
-  [[nodiscard]] LeafNode leaf() const noexcept { return {images_.back().bytes.data(), page_size_}; }
+  /// Pages that are written together.
+  struct Transfer {
+    AlignedMemory memory;
+    std::vector<buffer::PageImage> images{};  ///< in memory, so far
+  };
+
+  [[nodiscard]] LeafNode leaf() const noexcept {
+    return {filling().images.back().bytes.data(), page_size_};
+  }
+  [[nodiscard]] Transfer& filling() noexcept { return transfers_[filling_]; }
+  [[nodiscard]] const Transfer& filling() const noexcept { return transfers_[filling_]; }
   [[nodiscard]] ByteView lower_of(std::size_t leaf) const noexcept;
   void begin_leaf();
   void end_leaf(ByteView next);
-  void write();
+  void begin_write();
+  void write_rest();
 
   buffer::BufferPool& pool_;
   const TreeId tree_;
@@ -90,15 +105,16 @@ class LeafRun {
   const std::uint32_t page_size_;
   const KeyBuffer lower_;
   PageSupply pages_;
-  AlignedMemory memory_;
-  /// What stands in memory_, to be written together; the last one is being filled, if is_open_.
-  std::vector<buffer::PageImage> images_;
+  std::array<Transfer, 2> transfers_;
+  std::size_t filling_ = 0;  ///< the one that is filled: its last leaf, if is_open_
   bool is_open_ = false;
   std::vector<Built> built_;
   std::string uppers_;  ///< one behind the other
   std::vector<FreshLeaf> fresh_;
   KeyBuffer last_key_;
   std::size_t records_ = 0;
+  std::optional<buffer::FreshWriter>
+      writer_;  ///< if there is more than one; last: it uses the rest
 };
 
 }  // namespace palimpsest::btree

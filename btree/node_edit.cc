@@ -157,6 +157,22 @@ std::byte* NodeEditor<Slot>::open(SlotIndex i, Slot slot, ByteView suffix) const
 }
 
 template <class Slot>
+std::byte* NodeEditor<Slot>::push(Slot slot, ByteView suffix) const noexcept {
+  PALIMPSEST_DEBUG_CHECK(gap_bytes() >= sizeof(Slot) + record_bytes(slot),
+                         "an appended record fits the gap");
+  PALIMPSEST_DEBUG_CHECK(!is_ghost(slot) && !is_shadowed(slot), "nothing is appended to be hidden");
+  NodeHeader& h = header();
+  const std::uint32_t offset = take_heap(record_bytes(slot));
+  slot.offset = static_cast<std::uint16_t>(offset);
+  if (!suffix.empty()) {
+    std::memcpy(page_ + offset, suffix.data(), suffix.size());
+  }
+  set_slot(h.count++, slot);
+  note_insert(static_cast<SlotIndex>(h.count - 1));
+  return page_ + offset + suffix.size();
+}
+
+template <class Slot>
 void NodeEditor<Slot>::close(SlotIndex i) const noexcept {
   NodeHeader& h = header();
   PALIMPSEST_DEBUG_CHECK(i < h.count, "a removed slot exists");

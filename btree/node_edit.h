@@ -122,6 +122,9 @@ class NodeEditor {
   /// and this fills in head and offset. The caller has checked that it fits, and writes what
   /// follows the suffix to the address returned.
   [[nodiscard]] std::byte* open(SlotIndex i, Slot slot, ByteView suffix) const noexcept;
+  /// As open() behind the last slot, in a node under construction: nobody searches it, and only
+  /// rebuild() sets heads and hints.
+  [[nodiscard]] std::byte* push(Slot slot, ByteView suffix) const noexcept;
   /// Removes slot `i` and zeroes what it occupied.
   void close(SlotIndex i) const noexcept;
   /// Takes `bytes` off the gap; returns their page offset.

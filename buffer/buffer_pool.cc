@@ -280,6 +280,14 @@ void BufferPool::adopt_children(const ExclusivePage& parent) noexcept {
   });
 }
 
+std::uint32_t BufferPool::prune_attached(std::uint32_t frames,
+                                         FunctionRef<bool()> is_enough) noexcept {
+  if (frames >= frame_count()) {
+    orphans_.prune_all(is_enough);
+  }
+  return reclaimer_.prune_attached(frames, is_enough);
+}
+
 void BufferPool::flush() {
   const std::vector<FrameIndex> frames = reclaimer_.unwritten_frames();
   PALIMPSEST_SYNC_POINT("buffer.flush.collected");

@@ -47,15 +47,17 @@ PageReclaimer::~PageReclaimer() {
 }
 
 // Nothing of the page changes.
-void PageReclaimer::prune_attached(FunctionRef<bool()> is_enough) noexcept {
-  for (std::uint32_t left = frames_.count(); left > 0; --left) {
+std::uint32_t PageReclaimer::prune_attached(std::uint32_t frames,
+                                            FunctionRef<bool()> is_enough) noexcept {
+  const std::uint32_t most = std::min(frames, frames_.count());
+  for (std::uint32_t passed = 0; passed < most; ++passed) {
     const std::uint32_t next = prune_next_.fetch_add(1, std::memory_order_relaxed);
     Frame& frame = frames_[FrameIndex{next % frames_.count()}];
     if (frame.attached.load(std::memory_order_relaxed) == nullptr) {
       continue;
     }
     if (is_enough()) {
-      return;
+      return passed;
     }
     if (!frame.latch.try_lock_exclusive()) {
       continue;
@@ -66,6 +68,7 @@ void PageReclaimer::prune_attached(FunctionRef<bool()> is_enough) noexcept {
     }
     frame.latch.unlock_exclusive_unchanged();
   }
+  return most;
 }
 
 // A write that fails is reported unless there are frames already: the caller, who may only want to

@@ -85,10 +85,10 @@ class PageReclaimer {
   /// Gives frame and page id of a page back that the caller has taken out of its tree (7).
   void free_page(ExclusivePage page) noexcept;
 
-  /// Drops what nobody needs of what hangs off pages, passing over pages whose latch cannot be had,
-  /// until it is enough, which is asked before each page where something hangs; the next time from
-  /// there on.
-  void prune_attached(FunctionRef<bool()> is_enough) noexcept;
+  /// Drops what nobody needs of what hangs off the pages of so many frames, passing over those
+  /// whose latch cannot be had, until it is enough, which is asked before each page where something
+  /// hangs; the next time from there on. Returns how many frames it has passed.
+  std::uint32_t prune_attached(std::uint32_t frames, FunctionRef<bool()> is_enough) noexcept;
 
  private:
   enum class Patience : bool { try_only, wait };

@@ -20,8 +20,14 @@ constexpr auto kPatience = std::chrono::milliseconds(1);
 /// Before somebody is refused: snapshots that are being taken hold versions back and cannot be
 /// cancelled, and the oldest one may have ended just when it was to be.
 constexpr auto kPatienceWithSnapshots = std::chrono::milliseconds(20);
-/// Mapping tables that are looked at in the background at a time.
+/// Mapping tables that are looked at in the background at a time, and pages for them.
 constexpr std::size_t kTablesAtATime = 2048;
+constexpr std::uint32_t kPagesAtATime = 16384;
+/// While much is changed: who changes it prunes what he comes upon.
+constexpr std::size_t kTablesWhileChanging = 64;
+constexpr std::uint32_t kPagesWhileChanging = 1024;
+/// That is when the clock goes on by so much.
+constexpr std::uint64_t kManyChanges = 1024;
 /// And by somebody who waits for room: all of them would take longer than others should wait.
 constexpr std::size_t kTablesBeforeCancelling = 16384;
 
@@ -87,9 +93,23 @@ bool VersionMemory::make_room() {
 }
 
 void VersionMemory::keep_room() noexcept {
-  std::size_t tables = 0;
   if (memory_.bytes_in_use() > bytes_max_ / 2) {
+    std::size_t tables = 0;
     transactions_.prune_tables([&] { return ++tables > kTablesAtATime; });
+    return;
+  }
+  const Gsn clock = transactions_.now();
+  const Gsn horizon = transactions_.horizon();
+  const bool many_changes = raw(clock) - raw(clock_seen_) > kManyChanges;
+  if (clock != clock_seen_ || horizon != horizon_seen_) {
+    clock_seen_ = clock;
+    horizon_seen_ = horizon;
+    looked_at_ = 0;
+  }
+  if (looked_at_ < transactions_.pages_max()) {
+    looked_at_ +=
+        transactions_.prune_some_tables(many_changes ? kPagesWhileChanging : kPagesAtATime,
+                                        many_changes ? kTablesWhileChanging : kTablesAtATime);
   }
 }
 

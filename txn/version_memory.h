@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/ids.h"
 #include "versioning/entry_memory.h"
 #include "versioning/version_buffer.h"
 
@@ -36,8 +37,9 @@ class VersionMemory final : public versioning::VersionBudget {
 
   void require_room(const versioning::VersionBuffer& asking) override;
 
-  /// Now and then, in the background: what nobody needs any more of mapping tables goes before it
-  /// fills half of the memory. A few each time.
+  /// Now and then, in the background, by one thread at a time: what nobody needs any more of
+  /// mapping tables goes, some each time; more when it fills half of the memory, or when little is
+  /// changed, and what has been changed before would slow down who reads it.
   void keep_room() noexcept;
 
   [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }
@@ -55,6 +57,10 @@ class VersionMemory final : public versioning::VersionBudget {
   const std::uint64_t bytes_max_;
   std::timed_mutex mutex_;
   std::atomic<std::uint64_t> cancelled_{0};
+  // Of keep_room():
+  Gsn clock_seen_{0};
+  Gsn horizon_seen_{0};
+  std::uint64_t looked_at_ = 0;  ///< pages, since either was another
 };
 
 }  // namespace palimpsest::txn

@@ -87,7 +87,9 @@ const LogEnd& LogReader::find_end() {
     }
     at = segments_.first_position(next);
   }
-  refuse_damaged_middle(window);
+  if (control_.incarnation != Incarnation{0}) {  // else nobody has written yet
+    refuse_damaged_middle(window);
+  }
   end_.next_sequence = expected_.sequence;
   end_.previous_checksum = expected_.previous_checksum;
   return end_;

@@ -29,7 +29,7 @@ constexpr std::size_t kOwnRecoveryThreadsMax = 16;
 // Limits that are not another folder's.
 constexpr std::uint64_t kVersionsShareMost = 2;
 constexpr std::uint64_t kLogBytesMax = 1024 * kGiB;
-constexpr std::uint64_t kSegmentBytes = 16 * kMiB;
+constexpr std::uint64_t kSegmentBytes = 8 * kMiB;
 constexpr std::uint64_t kSegmentsOfSmallLogs = 16;
 constexpr std::uint32_t kTransactionsMin = 4;
 constexpr std::uint32_t kTransactionsMax = 65'535;

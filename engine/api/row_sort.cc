@@ -26,14 +26,15 @@ class RowEncoder::State {
       : handle_(std::move(handle)), definition_(handle_->require_definition()) {}
 
   [[nodiscard]] EncodedRow encode(const Values& row) {
-    row_.emplace(definition_, row);
-    return EncodedRow::of(row_->key(), row_->bytes());
+    const auto& [key, bytes] = engine::record_of(definition_, row.span(), key_memory_, row_memory_);
+    return EncodedRow::of(key, bytes);
   }
 
  private:
   std::shared_ptr<const detail::TableHandle> handle_;  ///< keeps the definition
   const engine::TableDefinition& definition_;
-  std::optional<engine::NewRow> row_;
+  engine::KeyMemory key_memory_;
+  std::string row_memory_;
 };
 
 RowEncoder::RowEncoder(const Table& table) : state_(std::make_unique<State>(table.handle_)) {}

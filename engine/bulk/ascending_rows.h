@@ -21,11 +21,15 @@ class AscendingRows : public KeptRecords {
   /// that is long enough.
   [[nodiscard]] bool ascend(std::span<const btree::NewRecord> rows) {
     bool all = true;
+    ByteView last = last_key_;
     for (const btree::NewRecord& row : rows) {
-      const bool ascends = last_key_ < row.key;
+      const bool ascends = last < row.key;
       all = all && ascends;
       run_ = ascends ? run_ + 1 : 1;
-      last_key_.assign(row.key);
+      last = row.key;
+    }
+    if (!rows.empty()) {
+      last_key_.assign(last);
     }
     return all && run_ >= kRunMin;
   }

@@ -52,7 +52,7 @@ class KeptRecords {
  private:
   [[nodiscard]] ByteView copy_of(ByteView bytes) noexcept {
     char* const at = bytes_.get() + used_;
-    std::ranges::copy(bytes, at);
+    bytes.copy(at, bytes.size());
     used_ += bytes.size();
     return {at, bytes.size()};
   }

@@ -35,22 +35,28 @@ std::span<const Value> values_of(const TableFormat& format, ByteView key, ByteVi
 
 // Rows to be written
 
-NewRow::NewRow(const TableDefinition& definition, const Values& row) : values_(row.span()) {
+btree::NewRecord record_of(const TableDefinition& definition, std::span<const Value> values,
+                           KeyMemory& key_memory, std::string& row_memory) {
   const TableFormat& format = *definition.format;
   const TableSchema& schema = format.schema();
-  if (values_.size() != schema.columns.size()) [[unlikely]] {
-    refuse_row(format, fmt::format("a row of {} values, it has {} columns", values_.size(),
+  if (values.size() != schema.columns.size()) [[unlikely]] {
+    refuse_row(format, fmt::format("a row of {} values, it has {} columns", values.size(),
                                    schema.columns.size()));
   }
-  key_ = KeySpace(format, *definition.rows).whole_of_row(values_, key_memory_);
+  const ByteView key = KeySpace(format, *definition.rows).whole_of_row(values, key_memory);
   if (format.is_key_value()) {
     const std::size_t column = 1 - format.keys().columns()[0];
-    require_fit(schema.name, schema.columns[column], values_[column]);
-    bytes_ = values_[column].as_bytes();
-    return;
+    require_fit(schema.name, schema.columns[column], values[column]);
+    return {key, values[column].as_bytes()};
   }
-  format.rows().encode(values_, encoded_);
-  bytes_ = encoded_;
+  format.rows().encode(values, row_memory);
+  return {key, row_memory};
+}
+
+NewRow::NewRow(const TableDefinition& definition, const Values& row) : values_(row.span()) {
+  const auto& [key, bytes] = record_of(definition, values_, key_memory_, encoded_);
+  key_ = key;
+  bytes_ = bytes;
 }
 
 NewRow::NewRow(const TableDefinition& definition, const EncodedRow& row) {

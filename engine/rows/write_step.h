@@ -23,6 +23,12 @@
 
 namespace palimpsest::engine {
 
+/// The record of a row by the values of all its columns; views of these and of the memory. Throws
+/// invalid_argument for what is no row of the table.
+[[nodiscard]] btree::NewRecord record_of(const TableDefinition& definition,
+                                         std::span<const Value> values, KeyMemory& key_memory,
+                                         std::string& row_memory);
+
 /// A row to be written, with the memory that it may need.
 class NewRow {
  public:

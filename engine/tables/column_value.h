@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -68,6 +69,35 @@ inline constexpr std::uint32_t kDigitsOfEightBytes = 18;
     case ColumnType::varchar:
     case ColumnType::bytes:
       return value.kind() == ValueKind::bytes && value.as_bytes().size() <= type.length;
+    default: return false;
+  }
+}
+/// Stores a value as rows have it, in the bytes of its type, if that is of the common fixed ones
+/// and the value surely fits: quickly. If not, nothing is written.
+[[nodiscard]] inline bool store_surely(const DataType& type, const Value& value,
+                                       char* into) noexcept {
+  if (!surely_fits(type, value)) {
+    return false;
+  }
+  const auto store = [into](auto number) { std::memcpy(into, &number, sizeof number); };
+  switch (type.type) {
+    case ColumnType::int32: store(static_cast<std::int32_t>(value.as_integer())); return true;
+    case ColumnType::int64: store(value.as_integer()); return true;
+    case ColumnType::date: store(value.as_date().days_since_1970()); return true;
+    case ColumnType::timestamp: store(value.as_timestamp().microseconds_since_1970()); return true;
+    case ColumnType::decimal:
+      if (const Int128 unscaled = value.as_decimal().unscaled(); fixed_bytes(type) == 8) {
+        store(static_cast<std::int64_t>(unscaled));
+      } else {
+        store(unscaled);
+      }
+      return true;
+    case ColumnType::character: {
+      const ByteView text = without_padding(value.as_bytes());
+      text.copy(into, text.size());
+      std::memset(into + text.size(), ' ', type.length - text.size());
+      return true;
+    }
     default: return false;
   }
 }

@@ -112,8 +112,9 @@ void RowLayout::store(char* row, std::size_t column, const Value& value) const n
   }
 }
 
-/// Asked before anything is written.
-void RowLayout::require_room(FunctionRef<ByteView(std::size_t column)> bytes_of) const {
+/// Of the variable columns: bytes_of(column) is what each is to have.
+template <class BytesOf>
+void RowLayout::require_room(const BytesOf& bytes_of) const {
   std::uint64_t size = variable_begin_;
   for (const std::size_t column : variable_) {
     size += bytes_of(column).size();
@@ -126,8 +127,8 @@ void RowLayout::require_room(FunctionRef<ByteView(std::size_t column)> bytes_of)
 }
 
 /// Appends what is behind the fixed columns.
-void RowLayout::append_variable(std::string& row,
-                                FunctionRef<ByteView(std::size_t column)> bytes_of) const {
+template <class BytesOf>
+void RowLayout::append_variable(std::string& row, const BytesOf& bytes_of) const {
   row.resize(variable_begin_);
   for (std::size_t number = 0; number < variable_.size(); ++number) {
     row.append(bytes_of(variable_[number]));
@@ -141,15 +142,19 @@ void RowLayout::append_variable(std::string& row,
 void RowLayout::encode(std::span<const Value> values, std::span<const std::size_t> columns,
                        std::string& row) const {
   check(values.size() == columns_.size(), "a row has a value for each column");
+  row.assign(offsets_begin_, '\0');
   for (const std::size_t column : columns) {
-    require_fit(table_, columns_[column], values[column]);
+    const ColumnPlace& place = places_[column];
+    const ColumnDefinition& definition = columns_[column];
+    const bool is_stored = place.kind == PlaceKind::fixed &&
+                           store_surely(definition.type, values[column], row.data() + place.offset);
+    if (!is_stored) {
+      require_fit(table_, definition, values[column]);
+      store(row.data(), column, values[column]);
+    }
   }
   const auto bytes_of = [&](std::size_t column) { return bytes_or_none(values[column]); };
   require_room(bytes_of);
-  row.assign(offsets_begin_, '\0');
-  for (const std::size_t column : columns) {
-    store(row.data(), column, values[column]);
-  }
   append_variable(row, bytes_of);
 }
 

@@ -25,9 +25,9 @@
 // Invariants: (1) the fixed columns of a row that fits() are within it;
 //             (2) variable columns are cut to the row, whatever its offsets say.
 // Failure: values that do not fit their columns, and rows of more than kRowBytesMax, throw Error
-//          invalid_argument, which names table and column, before anything is written. Rows from
-//          disk that may be damaged: fits() makes all reading safe, validate() also says whether
-//          the row is one of this table.
+//          invalid_argument, which names table and column, before any row is changed; what is being
+//          encoded is then no row. Rows from disk that may be damaged: fits() makes all reading
+//          safe, validate() also says whether the row is one of this table.
 // Thread-safety: immutable.
 #pragma once
 
@@ -40,7 +40,6 @@
 #include <string_view>
 #include <vector>
 
-#include "palimpsest/function_ref.h"
 #include "palimpsest/schema.h"
 #include "palimpsest/value.h"
 
@@ -150,8 +149,10 @@ class RowLayout {
   }
   void require_changes(std::span<const ColumnChange> changes) const;
   void store(char* row, std::size_t column, const Value& value) const noexcept;
-  void require_room(FunctionRef<ByteView(std::size_t column)> bytes_of) const;
-  void append_variable(std::string& row, FunctionRef<ByteView(std::size_t column)> bytes_of) const;
+  template <class BytesOf>
+  void require_room(const BytesOf& bytes_of) const;
+  template <class BytesOf>
+  void append_variable(std::string& row, const BytesOf& bytes_of) const;
   [[nodiscard]] std::size_t end_of(ByteView row, std::size_t variable) const noexcept;
   [[nodiscard]] std::optional<std::string> fault_of_fixed(ByteView row, std::size_t column) const;
   [[nodiscard]] std::optional<std::string> fault_of_variable(ByteView row) const;

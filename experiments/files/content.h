@@ -15,6 +15,12 @@ struct Content {
   std::uint64_t comment_bytes = 0;  ///< of l_comment, one for each character
 
   friend bool operator==(const Content&, const Content&) = default;
+  friend Content operator+(const Content& some, const Content& others) noexcept {
+    return {.rows = some.rows + others.rows,
+            .order_keys = some.order_keys + others.order_keys,
+            .price_cents = some.price_cents + others.price_cents,
+            .comment_bytes = some.comment_bytes + others.comment_bytes};
+  }
 };
 
 }  // namespace palimpsest::experiments::files

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
+#include <numeric>
 #include <thread>
 
 #include "experiments/common/flag_checks.h"
@@ -34,6 +36,22 @@ void check_paths(const LoadOptions& options) {
   }
 }
 
+/// Makes lines as they are stored, and adds them up.
+class LineCoder : public load::RowCoder {
+ public:
+  explicit LineCoder(Content& content) : content_(content) {}
+
+  EncodedRow row_of(std::span<const Value> values) override {
+    see(content_, values);
+    line_.set(values);
+    return EncodedRow::of(line_.key(), line_.value());
+  }
+
+ private:
+  Content& content_;
+  StoredLine line_;
+};
+
 /// Puts the rows of the file into the engine; returns what they come to.
 Content put_rows(const std::filesystem::path& input, LoadEngine& engine) {
   const TableSchema table = tpch::schema_of(tpch::TableId::lineitem);
@@ -41,22 +59,22 @@ Content put_rows(const std::filesystem::path& input, LoadEngine& engine) {
   std::atomic<std::uint64_t> taken = 0;
   load::ChunkReader reader({input.string()}, dialect, taken);
   const load::ColumnPlanner planner(table, dialect, load::Header::off, {});
+  std::deque<Content> contents;  // one for each thread
   load::ParsePipeline pipeline(reader, planner, table, dialect,
-                               std::max(1U, std::thread::hardware_concurrency()));
-  Content content;
-  StoredLine line;
+                               {.threads = std::max(1U, std::thread::hardware_concurrency())}, [&] {
+                                 return std::make_unique<LineCoder>(contents.emplace_back());
+                               });
   while (const std::optional<load::RowBatch> batch = pipeline.next()) {
     for (const load::BatchRecord& record : batch->records) {
-      if (record.row == load::BatchRecord::kNone) {
+      if (record.fault != load::BatchRecord::kNone) {
         throw DamagedRecord(fmt::format("{}:{}: {}", input.string(), record.line,
                                         batch->faults[record.fault].reason));
       }
-      see(content, batch->row(record.row));
-      line.set(batch->row(record.row));
-      engine.put(line.key(), line.value());
+      const EncodedRow row = batch->row(record);
+      engine.put(row.key, row.bytes);
     }
   }
-  return content;
+  return std::accumulate(contents.begin(), contents.end(), Content());
 }
 
 void verify(const Content& expected, LoadEngine& engine) {
@@ -80,6 +98,7 @@ void verify(const Content& expected, LoadEngine& engine) {
 LoadResult run_load(const LoadOptions& options, const LoadEngineEntry& entry) {
   check_paths(options);
   std::filesystem::create_directories(options.path);
+  load::keep_freed_memory();
   const LoadSettings settings{
       .directory = options.path, .memory_bytes = options.memory_bytes, .sorted = options.sorted};
   LoadResult result;

@@ -4,15 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "palimpsest/error.h"
 
 #include "base/aligned_memory.h"
+#include "buffer/fresh_writer.h"
 #include "buffer/space_map.h"
 #include "tests/buffer/page_workload.h"
+#include "tests/support/error_of.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/thread_group.h"
 
@@ -157,6 +161,51 @@ TEST_F(PageWriterTest, FreshPagesGoInPlaceInLongTransfers) {
   writer_->write_fresh(images);
   EXPECT_THAT(trace_, testing::UnorderedElementsAre(page(0) + " x4", page(14) + " x2"));
   EXPECT_EQ(version(pages_[15]), 5U);
+}
+
+/// Fresh pages in memory that is used again and again, as FreshWriter's owners do it.
+class FreshPages {
+ public:
+  [[nodiscard]] std::span<const PageImage> of(PageId id, std::uint64_t version) {
+    turn_ = 1 - turn_;
+    const MutableBytes image = memory_.bytes().subspan(turn_ * kPageSize, kPageSize);
+    fill_image(image, id, version);
+    images_[turn_] = {id, image};
+    return {&images_[turn_], 1};
+  }
+
+ private:
+  AlignedMemory memory_{2 * kPageSize, kPageSize};
+  std::array<PageImage, 2> images_{};
+  std::size_t turn_ = 0;
+};
+
+TEST_F(PageWriterTest, FreshPagesAreWrittenBesideTheirOwner) {
+  FreshPages pages;
+  {
+    buffer::FreshWriter beside(*writer_);
+    for (std::size_t i = 0; i < 50; ++i) {
+      beside.begin(pages.of(pages_[i], i + 1));
+    }
+    beside.end();
+    for (std::size_t i = 0; i < 50; ++i) {
+      EXPECT_EQ(version(pages_[i]), i + 1);
+    }
+    beside.begin(pages.of(pages_[50], 51));
+  }  // waits, too: the memory is its owner's
+  EXPECT_EQ(version(pages_[50]), 51U);
+  EXPECT_EQ(writer_->statistics().pages_fresh, 51U);
+}
+
+TEST_F(PageWriterTest, FreshPagesThatCannotBeWrittenAreToldByTheNextCall) {
+  FreshPages pages;
+  buffer::FreshWriter beside(*writer_);
+  disk_.inject({.kinds = static_cast<unsigned>(SimKind::write), .nth = 2, .for_good = true});
+  beside.begin(pages.of(pages_[0], 1));
+  beside.begin(pages.of(pages_[1], 1));
+  EXPECT_EQ(error_of([&] { beside.begin(pages.of(pages_[2], 1)); }), ErrorCode::io_error);
+  EXPECT_EQ(version(pages_[0]), 1U);
+  EXPECT_EQ(version(pages_[1]), std::nullopt);
 }
 
 TEST_F(PageWriterTest, AFailedCopyChangesNothingAndIsFollowedByASync) {

@@ -231,5 +231,22 @@ TEST_F(VersionMemory, IdleSlotsGiveTheirsBack) {
   EXPECT_EQ(database_->entries().entries(), entries - 1);
 }
 
+// What has been changed is read as fast as before, soon after: nothing hangs off its pages.
+TEST_F(VersionMemory, TablesGoOnceNothingIsChanged) {
+  for (int i = 0; i < kRecords; i += 100) {
+    const auto writer = begin();
+    for (int j = i; j < i + 100; ++j) {
+      ASSERT_TRUE(is_done(writer->update(*tree_, key_of(j), "new")));
+    }
+    writer->commit();
+  }
+  ASSERT_GE(database_->entries().entries(), static_cast<std::uint64_t>(kRecords) / 2);
+  const std::uint32_t frames = database_->pool().frame_count();
+  for (std::uint32_t passed = 0; passed <= 2 * frames; passed += 1024) {
+    static_cast<void>(database_->checkpointer().step());
+  }
+  EXPECT_LE(database_->entries().entries(), 32U);  // a writer has some ready for the next records
+}
+
 }  // namespace
 }  // namespace palimpsest::engine::test

@@ -55,7 +55,7 @@ void exercise(const std::string& text) {
   const RowBatch batch =
       RowParser::make(table.table, dialect)->parse({.chunk = std::move(chunk), .plan = plan});
   for (const BatchRecord& record : batch.records) {
-    if (record.row != BatchRecord::kNone) {
+    if (record.fault == BatchRecord::kNone) {
       require(nlohmann::json::accept(batch.text(record)), batch.text(record));
     } else {
       const Fault& fault = batch.faults[record.fault];

@@ -1,6 +1,7 @@
 // Parsing with threads: the order of the input, errors in their turn, stopping early.
 #include "tools/load/parse_pipeline.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <string>
@@ -29,6 +30,7 @@ class ParsePipelineTest : public ::testing::Test {
   TableText table_ = parse_schema("n int64 primary key", "t");
   Dialect dialect_ = Dialect::of(Format::csv);
   ColumnPlanner planner_{table_.table, dialect_, Header::off, {}};
+  RowCoders coders_ = [] { return std::make_unique<test::RowTexts>(); };
   std::atomic<std::uint64_t> taken_ = 0;
 };
 
@@ -36,11 +38,11 @@ TEST_F(ParsePipelineTest, InOrder) {
   const TextFile file(numbers());
   for (const std::size_t threads : {1U, 2U, 5U}) {
     ChunkReader reader({file.path(), file.path()}, dialect_, taken_, 500);
-    ParsePipeline pipeline(reader, planner_, table_.table, dialect_, threads);
+    ParsePipeline pipeline(reader, planner_, table_.table, dialect_, {.threads = threads}, coders_);
     std::int64_t next = 0;
     while (const auto batch = pipeline.next()) {
       for (const BatchRecord& record : batch->records) {
-        ASSERT_EQ(batch->row(record.row)[0].as_integer(), next % kRecords);
+        ASSERT_EQ(batch->row(record).bytes, fmt::format("({})", next % kRecords));
         ASSERT_EQ(record.line, static_cast<std::uint64_t>(next % kRecords) + 1);
         ++next;
       }
@@ -50,10 +52,22 @@ TEST_F(ParsePipelineTest, InOrder) {
   }
 }
 
+TEST_F(ParsePipelineTest, LittleMemoryIsEnough) {
+  const TextFile file(numbers());
+  ChunkReader reader({file.path()}, dialect_, taken_, 500);
+  ParsePipeline pipeline(reader, planner_, table_.table, dialect_,
+                         {.threads = 4, .memory_bytes = 1}, coders_);
+  std::int64_t records = 0;
+  while (const auto batch = pipeline.next()) {
+    records += static_cast<std::int64_t>(batch->records.size());
+  }
+  EXPECT_EQ(records, kRecords);
+}
+
 TEST_F(ParsePipelineTest, ErrorsComeInTheirTurn) {
   const TextFile file(numbers());
   ChunkReader reader({file.path(), "/nowhere/at/all"}, dialect_, taken_, 500);
-  ParsePipeline pipeline(reader, planner_, table_.table, dialect_, 3);
+  ParsePipeline pipeline(reader, planner_, table_.table, dialect_, {.threads = 3}, coders_);
   std::int64_t records = 0;
   EXPECT_EQ(error_of([&] {
               while (const auto batch = pipeline.next()) {
@@ -68,7 +82,7 @@ TEST_F(ParsePipelineTest, MayBeLeftEarly) {
   const TextFile file(numbers());
   for (int batches = 0; batches < 20; ++batches) {
     ChunkReader reader({file.path()}, dialect_, taken_, 500);
-    ParsePipeline pipeline(reader, planner_, table_.table, dialect_, 3);
+    ParsePipeline pipeline(reader, planner_, table_.table, dialect_, {.threads = 3}, coders_);
     for (int i = 0; i < batches; ++i) {
       EXPECT_TRUE(pipeline.next());
     }

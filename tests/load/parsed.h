@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,24 @@ class TextFile {
   std::string path_;
 };
 
+/// Rows as "(1, \"Ada\", null)", without a key.
+class RowTexts : public RowCoder {
+ public:
+  EncodedRow row_of(std::span<const Value> values) override {
+    text_ = "(";
+    for (const Value& value : values) {
+      text_ += text_.size() == 1 ? "" : ", ";
+      const bool is_bytes = value.kind() == ValueKind::bytes;
+      text_ += is_bytes ? in_quotes(value.as_bytes()) : value.text();
+    }
+    text_ += ")";
+    return EncodedRow::of("", text_);
+  }
+
+ private:
+  std::string text_{};
+};
+
 /// What a file came to: a line for each record, "(1, \"Ada\", null)" or the fault's text.
 inline std::vector<std::string> parsed(const TableText& table, const Dialect& dialect,
                                        std::string_view text,
@@ -40,7 +60,7 @@ inline std::vector<std::string> parsed(const TableText& table, const Dialect& di
   std::atomic<std::uint64_t> taken = 0;
   ChunkReader reader({file.path()}, dialect, taken, chunk_bytes);
   const ColumnPlanner planner(table.table, dialect, header, {});
-  const auto parser = RowParser::make(table.table, dialect);
+  const auto parser = RowParser::make(table.table, dialect, std::make_unique<RowTexts>());
   std::shared_ptr<const ColumnPlan> plan;
   std::vector<std::string> lines;
   while (auto chunk = reader.next()) {
@@ -53,15 +73,9 @@ inline std::vector<std::string> parsed(const TableText& table, const Dialect& di
         Fault fault = batch.faults[record.fault];
         fault.at.file = "f";
         lines.push_back(fault.text());
-        continue;
+      } else {
+        lines.emplace_back(batch.row(record).bytes);
       }
-      std::string line = "(";
-      for (const Value& value : batch.row(record.row)) {
-        line += line.size() == 1 ? "" : ", ";
-        const bool is_bytes = value.kind() == ValueKind::bytes;
-        line += is_bytes ? in_quotes(value.as_bytes()) : value.text();
-      }
-      lines.push_back(line + ")");
     }
   }
   return lines;

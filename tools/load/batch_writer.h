@@ -1,52 +1,65 @@
 // What parsers of all formats do with a batch: rows, faults and their places are added to it.
 //
-// Thread-safety: belongs to one thread.
+// Thread-safety: belongs to one thread. Failure: what the coder throws, but for values that make no
+// row, which are a fault; then begin() begins anew.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
+#include <vector>
+
+#include "palimpsest/value.h"
 
 #include "tools/load/row_parser.h"
+#include "tools/load/text_arena.h"
 #include "tools/load/value_text.h"
 
 namespace palimpsest::load {
 
-/// How much batches hold, so that the next one need not grow.
-struct BatchSize {
-  std::size_t values = 0;
-  std::size_t records = 0;
-};
-
 class BatchWriter {
  public:
-  /// `size` is that of the batch before, and becomes that of this one when it ends.
-  BatchWriter(const TableSchema& table, RowBatch& batch, BatchSize& size);
-  void end() { size_ = {.values = batch_.values.size(), .records = batch_.records.size()}; }
+  BatchWriter(const TableSchema& table, std::unique_ptr<RowCoder> coder);
 
-  /// Begins a record, with values of its row, all null. Offsets are those in the chunk.
-  std::span<Value> begin(std::size_t begin, std::size_t end, std::uint64_t line);
-  /// The record is a row.
+  /// Begins a batch.
+  void begin(Chunk chunk);
+  [[nodiscard]] const Chunk& chunk() const noexcept { return batch_.chunk; }
+  /// The batch has all its records.
+  [[nodiscard]] RowBatch end(std::uint64_t skipped_lines);
+
+  /// Begins a record. Offsets are those in the chunk.
+  void begin_record(std::size_t begin, std::size_t end, std::uint64_t line);
+  /// Of its row, to be set: they are those of the record before.
+  [[nodiscard]] std::span<Value> values() noexcept { return values_; }
+  /// The record is a row, if its values make one.
   void end_row();
-  /// The record is none: its values are given up. `column` is its number, or kNone.
+  /// The record is none. `column` is its number, or kNone.
   void end_fault(FaultKind kind, std::size_t at, std::size_t column, std::string_view reason,
                  std::string_view value);
 
-  /// What a text, which lives as long as the batch, is in a column.
+  /// What a text is in a column; it lives as long as the record.
   [[nodiscard]] std::optional<ValueFault> parse(std::size_t column, std::string_view text,
                                                 BytesText bytes, Value& value) {
-    return parse_value(table_.columns[column].type, text, bytes, batch_.arena, value);
+    return parse_value(table_.columns[column].type, text, bytes, arena_, value);
   }
+  /// Memory for such a text.
+  [[nodiscard]] std::span<char> take(std::size_t bytes) { return arena_.take(bytes); }
 
  private:
+  void add_row(const EncodedRow& row);
+  void add_fault(Fault fault);
+
   const TableSchema& table_;
-  RowBatch& batch_;
-  BatchSize& size_;
-  BatchRecord record_{};
-  std::size_t rows_ = 0;
+  const std::unique_ptr<RowCoder> coder_;
+  RowBatch batch_{};
+  std::size_t rows_size_ = 0;  ///< of the batch before, as the next: this one need not grow
+  std::size_t records_size_ = 0;
+  BatchRecord record_{};         ///< that has begun, as the next
+  std::vector<Value> values_{};  ///< of its row
+  TextArena arena_{};            ///< with texts of these
 };
 
 /// That a column gets no value which is never null.

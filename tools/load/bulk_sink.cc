@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "palimpsest/error.h"
+#include "palimpsest/row_encoder.h"
 
 #include "tools/load/interrupt.h"
 #include "tools/load/usage_error.h"
@@ -28,6 +30,16 @@ std::string text_of(std::span<const std::string> names) {
   }
   return text;
 }
+
+class TableRows : public RowCoder {
+ public:
+  explicit TableRows(const Table& table) : encode_(table) {}
+
+  EncodedRow row_of(std::span<const Value> values) override { return encode_(Values(values)); }
+
+ private:
+  RowEncoder encode_;
+};
 
 Transaction begin_bulk(Database& database) {
   return database.begin(
@@ -53,7 +65,6 @@ BulkSink::BulkSink(Database& database, const TableText& table, const BulkSinkOpt
       outcomes_(outcomes),
       transaction_(begin_bulk(database)),
       table_(table_in(transaction_, table, options.makes_table)),
-      encode_(table_),
       is_decided_(!options.may_sort) {
   if (keeps_rows()) {
     is_decided_ = true;
@@ -61,32 +72,18 @@ BulkSink::BulkSink(Database& database, const TableText& table, const BulkSinkOpt
   }
 }
 
-void BulkSink::put(std::span<const Value> values, const RowOrigin& origin) {
-  const std::optional<EncodedRow> row = encode(values, origin);
-  if (!row) {
-    return;
-  }
+std::unique_ptr<RowCoder> BulkSink::coder() {
+  return std::make_unique<TableRows>(table_);
+}
+
+void BulkSink::put(const EncodedRow& row, const RowOrigin& origin) {
   origin_.clear();
   origin.encode(origin_);
   if (!sort_) {
-    watch_order(*row);
-    keep(*row, origin_);
+    watch_order(row);
+    keep(row, origin_);
   } else {
-    sort_or_insert(*row, origin_);
-  }
-}
-
-/// Nothing if the values do not make a row, of which is told.
-std::optional<EncodedRow> BulkSink::encode(std::span<const Value> values, const RowOrigin& origin) {
-  try {
-    return encode_(Values(values));
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::invalid_argument) {
-      throw;
-    }
-    flush();
-    refuse_range(error, origin);
-    return std::nullopt;
+    sort_or_insert(row, origin_);
   }
 }
 

@@ -15,13 +15,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "palimpsest/database.h"
-#include "palimpsest/row_encoder.h"
 #include "palimpsest/row_sort.h"
 
 #include "tools/load/row_sink.h"
@@ -44,7 +43,8 @@ class BulkSink : public RowSink {
   BulkSink(Database& database, const TableText& table, const BulkSinkOptions& options,
            RowOutcomes& outcomes);
 
-  void put(std::span<const Value> row, const RowOrigin& origin) override;
+  [[nodiscard]] std::unique_ptr<RowCoder> coder() override;
+  void put(const EncodedRow& row, const RowOrigin& origin) override;
   void flush() override;
   [[nodiscard]] std::uint64_t unsaved_bytes() const noexcept override { return unsaved_bytes_; }
   [[nodiscard]] std::string save() override;
@@ -59,8 +59,6 @@ class BulkSink : public RowSink {
     std::size_t origin = 0;
   };
 
-  [[nodiscard]] std::optional<EncodedRow> encode(std::span<const Value> values,
-                                                 const RowOrigin& origin);
   void watch_order(const EncodedRow& row);
   void keep(const EncodedRow& row, std::string_view origin);
   void put_kept();
@@ -78,7 +76,6 @@ class BulkSink : public RowSink {
   RowOutcomes& outcomes_;
   Transaction transaction_;
   Table table_;
-  RowEncoder encode_;
   std::optional<RowSort> sort_{};      ///< once rows are sorted
   std::optional<SpaceCheck> space_{};  ///< of that
 

@@ -9,6 +9,7 @@
 #include "palimpsest/error.h"
 
 #include "tools/load/record_reader.h"
+#include "tools/load/special_bytes.h"
 
 namespace palimpsest::load {
 namespace {
@@ -38,9 +39,7 @@ InputPosition Chunk::end() const {
   if (is_last) {
     return {.file = file + 1};
   }
-  return {.file = file,
-          .byte = byte + bytes,
-          .line = line + static_cast<std::uint64_t>(std::ranges::count(text(), '\n'))};
+  return {.file = file, .byte = byte + bytes, .line = line + count_of(text(), '\n')};
 }
 
 void ChunkReader::go_on_at(const InputPosition& position) {
@@ -110,7 +109,7 @@ std::optional<Chunk> ChunkReader::read_next() {
   chunk.byte = byte_;
   chunk.line = line_;
   byte_ += whole;
-  line_ += static_cast<std::uint64_t>(std::ranges::count(chunk.text(), '\n'));
+  line_ += count_of(chunk.text(), '\n');
   if (chunk.is_last) {
     source_.reset();
   }

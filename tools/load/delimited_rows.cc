@@ -22,35 +22,33 @@ std::string text_of_counts(std::size_t fields, std::size_t expected) {
 
 class DelimitedRows : public RowParser {
  public:
-  DelimitedRows(const TableSchema& table, const Dialect& dialect)
-      : table_(table), dialect_(dialect) {}
+  DelimitedRows(const TableSchema& table, const Dialect& dialect, std::unique_ptr<RowCoder> coder)
+      : table_(table), dialect_(dialect), writer_(table, std::move(coder)) {}
 
   RowBatch parse(PlannedChunk input) override {
-    RowBatch batch;
-    batch.chunk = std::move(input.chunk);
-    BatchWriter writer(table_, batch, size_);
-    RecordReader records(dialect_, batch.chunk.text(), batch.chunk.is_last,
+    writer_.begin(std::move(input.chunk));
+    for (const std::size_t column : input.plan->absent) {
+      writer_.values()[column] = Value();
+    }
+    RecordReader records(dialect_, writer_.chunk().text(), writer_.chunk().is_last,
                          RecordReader::Reads::fields);
     while (records.next(record_)) {
-      add_record(*input.plan, batch, writer);
+      add_record(*input.plan);
     }
-    batch.skipped_lines = records.skipped_lines();
-    writer.end();
-    return batch;
+    return writer_.end(records.skipped_lines());
   }
 
  private:
-  void add_record(const ColumnPlan& plan, RowBatch& batch, BatchWriter& writer) {
-    const std::span<Value> values =
-        writer.begin(record_.begin, record_.end, batch.chunk.line + record_.lines_before);
+  void add_record(const ColumnPlan& plan) {
+    writer_.begin_record(record_.begin, record_.end, writer_.chunk().line + record_.lines_before);
     if (record_.fault) {
-      writer.end_fault(FaultKind::parse, record_.fault->at, BatchRecord::kNone,
-                       record_.fault->reason, shown(batch));
+      writer_.end_fault(FaultKind::parse, record_.fault->at, BatchRecord::kNone,
+                        record_.fault->reason, shown());
       return;
     }
     if (!has_as_many_fields(plan.columns.size())) {
-      writer.end_fault(FaultKind::parse, record_.begin, BatchRecord::kNone,
-                       text_of_counts(record_.fields.size(), plan.columns.size()), shown(batch));
+      writer_.end_fault(FaultKind::parse, record_.begin, BatchRecord::kNone,
+                        text_of_counts(record_.fields.size(), plan.columns.size()), shown());
       return;
     }
     for (std::size_t i = 0; i < plan.columns.size(); ++i) {
@@ -59,14 +57,14 @@ class DelimitedRows : public RowParser {
         continue;
       }
       const RawField& field = record_.fields[i];
-      if (const auto fault = set_value(column, field, batch, writer, values[column])) {
-        const auto at = static_cast<std::size_t>(field.text.data() - batch.chunk.text().data());
-        writer.end_fault(fault->kind, at - (field.quoted ? 1 : 0), column, fault->reason,
-                         field.text);
+      if (const auto fault = set_value(column, field, writer_.values()[column])) {
+        const auto at = static_cast<std::size_t>(field.text.data() - writer_.chunk().text().data());
+        writer_.end_fault(fault->kind, at - (field.quoted ? 1 : 0), column, fault->reason,
+                          field.text);
         return;
       }
     }
-    writer.end_row();
+    writer_.end_row();
   }
 
   /// In tbl a delimiter may also stand behind the last field.
@@ -78,8 +76,9 @@ class DelimitedRows : public RowParser {
     return record_.fields.size() == expected;
   }
 
-  [[nodiscard]] std::string_view shown(const RowBatch& batch) const {
-    std::string_view text = batch.chunk.text().substr(record_.begin, record_.end - record_.begin);
+  [[nodiscard]] std::string_view shown() const {
+    std::string_view text =
+        writer_.chunk().text().substr(record_.begin, record_.end - record_.begin);
     for (const char end : {'\n', '\r'}) {
       text.remove_suffix(text.ends_with(end) ? 1 : 0);
     }
@@ -99,15 +98,15 @@ class DelimitedRows : public RowParser {
     return field.text == kEscapedNull || (field.text.empty() && !is_text(type.type));
   }
 
-  std::optional<ValueFault> set_value(std::size_t column, const RawField& field, RowBatch& batch,
-                                      BatchWriter& writer, Value& value) const {
+  std::optional<ValueFault> set_value(std::size_t column, const RawField& field, Value& value) {
     const DataType& type = table_.columns[column].type;
     if (is_null(field, type)) {
+      value = Value();
       return type.nullable ? std::nullopt : std::optional(null_fault());
     }
     std::string_view text = field.text;
     if (field.escaped) {
-      const Unescaped meant = unescape(dialect_, field, batch.arena.take(field.text.size()).data());
+      const Unescaped meant = unescape(dialect_, field, writer_.take(field.text.size()).data());
       if (!meant.reason.empty()) {
         return ValueFault{.kind = FaultKind::parse, .reason = std::string(meant.reason)};
       }
@@ -115,19 +114,20 @@ class DelimitedRows : public RowParser {
     }
     // Empty bytes, where they are no NULL, need no \x.
     const bool is_raw = type.type == ColumnType::bytes && text.empty() && !field.quoted;
-    return writer.parse(column, text, is_raw ? BytesText::raw : dialect_.bytes, value);
+    return writer_.parse(column, text, is_raw ? BytesText::raw : dialect_.bytes, value);
   }
 
   const TableSchema& table_;
   const Dialect& dialect_;
+  BatchWriter writer_;
   RawRecord record_{};
-  BatchSize size_{};
 };
 
 }  // namespace
 
-std::unique_ptr<RowParser> make_delimited_rows(const TableSchema& table, const Dialect& dialect) {
-  return std::make_unique<DelimitedRows>(table, dialect);
+std::unique_ptr<RowParser> make_delimited_rows(const TableSchema& table, const Dialect& dialect,
+                                               std::unique_ptr<RowCoder> coder) {
+  return std::make_unique<DelimitedRows>(table, dialect, std::move(coder));
 }
 
 }  // namespace palimpsest::load

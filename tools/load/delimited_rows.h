@@ -8,6 +8,7 @@
 namespace palimpsest::load {
 
 [[nodiscard]] std::unique_ptr<RowParser> make_delimited_rows(const TableSchema& table,
-                                                             const Dialect& dialect);
+                                                             const Dialect& dialect,
+                                                             std::unique_ptr<RowCoder> coder);
 
 }  // namespace palimpsest::load

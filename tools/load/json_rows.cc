@@ -79,43 +79,39 @@ Fault type_fault(std::string reason) {
 
 class JsonRows : public RowParser {
  public:
-  JsonRows(const TableSchema& table, const Dialect& dialect)
-      : table_(table), dialect_(dialect), is_set_(table.columns.size()) {}
+  JsonRows(const TableSchema& table, const Dialect& dialect, std::unique_ptr<RowCoder> coder)
+      : table_(table),
+        dialect_(dialect),
+        writer_(table, std::move(coder)),
+        is_set_(table.columns.size()) {}
 
   RowBatch parse(PlannedChunk input) override {
-    RowBatch batch;
-    batch.chunk = std::move(input.chunk);
-    BatchWriter writer(table_, batch, size_);
-    RecordReader lines(dialect_, batch.chunk.text(), batch.chunk.is_last,
-                       RecordReader::Reads::ends);
+    writer_.begin(std::move(input.chunk));
+    const Chunk& chunk = writer_.chunk();
+    RecordReader lines(dialect_, chunk.text(), chunk.is_last, RecordReader::Reads::ends);
     RawRecord record;
     while (lines.next(record)) {
-      const std::span<Value> values =
-          writer.begin(record.begin, record.end, batch.chunk.line + record.lines_before);
+      writer_.begin_record(record.begin, record.end, chunk.line + record.lines_before);
       at_ = record.begin;
-      if (const Fault fault = add_object(record, batch, writer, values)) {
-        const std::string_view line =
-            batch.chunk.text().substr(record.begin, record.end - record.begin);
+      if (const Fault fault = add_object(record, writer_.values())) {
+        const std::string_view line = chunk.text().substr(record.begin, record.end - record.begin);
         const std::string_view shown = fault->column == BatchRecord::kNone && fault->value.empty()
                                            ? without_space(line)
                                            : std::string_view(fault->value);
-        writer.end_fault(fault->kind, std::clamp(at_, record.begin, record.end - 1), fault->column,
-                         fault->reason, shown);
+        writer_.end_fault(fault->kind, std::clamp(at_, record.begin, record.end - 1), fault->column,
+                          fault->reason, shown);
       } else {
-        writer.end_row();
+        writer_.end_row();
       }
     }
-    batch.skipped_lines = lines.skipped_lines();
-    writer.end();
-    return batch;
+    return writer_.end(lines.skipped_lines());
   }
 
  private:
-  Fault add_object(const RawRecord& record, RowBatch& batch, BatchWriter& writer,
-                   std::span<Value> values) {
-    const char* const text = batch.chunk.memory.get();
+  Fault add_object(const RawRecord& record, std::span<Value> values) {
+    const char* const text = writer_.chunk().memory.get();
     const std::size_t bytes = record.end - record.begin;
-    const std::size_t readable = batch.chunk.bytes - record.begin + Chunk::kPaddingBytes;
+    const std::size_t readable = writer_.chunk().bytes - record.begin + Chunk::kPaddingBytes;
     ondemand::document document;
     if (const auto error = parser_.iterate(text + record.begin, bytes, readable).get(document)) {
       return parse_fault(error);
@@ -131,23 +127,27 @@ class JsonRows : public RowParser {
       if (const auto error = std::move(member).get(field)) {
         return parse_fault(error);
       }
-      if (Fault fault = add_member(field, batch, writer, values)) {
+      if (Fault fault = add_member(field, values)) {
         return fault;
       }
     }
     if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
       return parse_fault("something follows the object");
     }
-    return absent_columns();
+    return set_absent(values);
   }
 
-  Fault absent_columns() const {
+  Fault set_absent(std::span<Value> values) const {
     for (std::size_t column = 0; column < is_set_.size(); ++column) {
-      if (!is_set_[column] && !table_.columns[column].type.nullable) {
+      if (is_set_[column]) {
+        continue;
+      }
+      if (!table_.columns[column].type.nullable) {
         return JsonFault{.kind = FaultKind::null,
                          .reason = "the object has no such member, and the column is never null",
                          .column = column};
       }
+      values[column] = Value();
     }
     return std::nullopt;
   }
@@ -162,10 +162,9 @@ class JsonRows : public RowParser {
     return found;
   }
 
-  Fault add_member(ondemand::field& field, RowBatch& batch, BatchWriter& writer,
-                   std::span<Value> values) {
+  Fault add_member(ondemand::field& field, std::span<Value> values) {
     const std::string_view token = field.value().raw_json_token();
-    at_ = static_cast<std::size_t>(token.data() - batch.chunk.memory.get());
+    at_ = static_cast<std::size_t>(token.data() - writer_.chunk().memory.get());
     std::string_view name;
     if (const auto error = field.unescaped_key().get(name)) {
       return parse_fault(error);
@@ -180,7 +179,7 @@ class JsonRows : public RowParser {
       return JsonFault{.reason = "the member is there twice", .value = std::string(name)};
     }
     is_set_[*column] = true;
-    Fault fault = set_value(*column, field.value(), batch, writer, values[*column]);
+    Fault fault = set_value(*column, field.value(), values[*column]);
     if (fault) {
       fault->column = *column;
       fault->value = fault->value.empty() ? std::string(without_space(token)) : fault->value;
@@ -188,25 +187,24 @@ class JsonRows : public RowParser {
     return fault;
   }
 
-  Fault set_value(std::size_t column, ondemand::value& value, RowBatch& batch, BatchWriter& writer,
-                  Value& into) {
+  Fault set_value(std::size_t column, ondemand::value& value, Value& into) {
     const DataType& type = table_.columns[column].type;
     ondemand::json_type kind{};
     if (const auto error = value.type().get(kind)) {
       return parse_fault(error);
     }
     switch (kind) {
-      case ondemand::json_type::null: return set_null(type, value);
+      case ondemand::json_type::null: return set_null(type, value, into);
       case ondemand::json_type::boolean: return set_boolean(type, value, into);
-      case ondemand::json_type::number: return set_number(column, value, writer, into);
-      case ondemand::json_type::string: return set_string(column, value, batch, writer, into);
+      case ondemand::json_type::number: return set_number(column, value, into);
+      case ondemand::json_type::string: return set_string(column, value, into);
       case ondemand::json_type::array:
       case ondemand::json_type::object: break;
     }
     return type_fault("an array or an object is no value of a column");
   }
 
-  static Fault set_null(const DataType& type, ondemand::value& value) {
+  static Fault set_null(const DataType& type, ondemand::value& value, Value& into) {
     bool is_null = false;
     if (const auto error = value.is_null().get(is_null)) {
       return parse_fault(error);
@@ -218,6 +216,7 @@ class JsonRows : public RowParser {
       ValueFault fault = null_fault();
       return JsonFault{.kind = fault.kind, .reason = std::move(fault.reason)};
     }
+    into = Value();
     return std::nullopt;
   }
 
@@ -233,8 +232,7 @@ class JsonRows : public RowParser {
     return std::nullopt;
   }
 
-  Fault set_number(std::size_t column, ondemand::value& value, BatchWriter& writer,
-                   Value& into) const {
+  Fault set_number(std::size_t column, ondemand::value& value, Value& into) {
     const std::string_view number = without_space(value.raw_json_token());
     if (!is_number(number)) {
       return parse_fault("no JSON object: a number that is none");
@@ -242,17 +240,16 @@ class JsonRows : public RowParser {
     if (!holds_numbers(table_.columns[column].type.type)) {
       return type_fault("a number in a column that holds none");
     }
-    return of(writer.parse(column, number, dialect_.bytes, into));
+    return of(writer_.parse(column, number, dialect_.bytes, into));
   }
 
-  Fault set_string(std::size_t column, ondemand::value& value, RowBatch& batch, BatchWriter& writer,
-                   Value& into) const {
+  /// The string lies in the parser's memory, until the next record.
+  Fault set_string(std::size_t column, ondemand::value& value, Value& into) {
     std::string_view string;
     if (const auto error = value.get_string().get(string)) {
       return parse_fault(error);
     }
-    // The parser's memory is used again for the next line.
-    Fault fault = of(writer.parse(column, batch.arena.copy(string), dialect_.bytes, into));
+    Fault fault = of(writer_.parse(column, string, dialect_.bytes, into));
     if (fault) {
       fault->value = string;
     }
@@ -266,8 +263,8 @@ class JsonRows : public RowParser {
 
   const TableSchema& table_;
   const Dialect& dialect_;
+  BatchWriter writer_;
   ondemand::parser parser_{};
-  BatchSize size_{};
   std::vector<bool> is_set_;
   std::size_t next_ = 0;  ///< the column that the next member is expected to be
   std::size_t at_ = 0;    ///< in the chunk, of what is looked at
@@ -275,8 +272,9 @@ class JsonRows : public RowParser {
 
 }  // namespace
 
-std::unique_ptr<RowParser> make_json_rows(const TableSchema& table, const Dialect& dialect) {
-  return std::make_unique<JsonRows>(table, dialect);
+std::unique_ptr<RowParser> make_json_rows(const TableSchema& table, const Dialect& dialect,
+                                          std::unique_ptr<RowCoder> coder) {
+  return std::make_unique<JsonRows>(table, dialect, std::move(coder));
 }
 
 }  // namespace palimpsest::load

@@ -13,6 +13,7 @@
 namespace palimpsest::load {
 
 [[nodiscard]] std::unique_ptr<RowParser> make_json_rows(const TableSchema& table,
-                                                        const Dialect& dialect);
+                                                        const Dialect& dialect,
+                                                        std::unique_ptr<RowCoder> coder);
 
 }  // namespace palimpsest::load

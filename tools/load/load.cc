@@ -40,9 +40,8 @@ class NoSink : public RowSink {
  public:
   explicit NoSink(RowOutcomes& outcomes) : outcomes_(outcomes) {}
 
-  void put(std::span<const Value>, const RowOrigin&) override {
-    outcomes_.done(PutResult::added, 1);
-  }
+  std::unique_ptr<RowCoder> coder() override { return nullptr; }
+  void put(const EncodedRow&, const RowOrigin&) override { outcomes_.done(PutResult::added, 1); }
   void flush() override {}
   void end() override {}
   void finish() override {}
@@ -337,7 +336,9 @@ class Load : public RowOutcomes {
   void put_batches(const ColumnPlanner& planner, RowSink& sink) {
     const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
     ParsePipeline pipeline(reader_, planner, definition_.table, options_.dialect,
-                           options_.threads != 0 ? options_.threads : processors);
+                           {.threads = options_.threads != 0 ? options_.threads : processors,
+                            .memory_bytes = options_.memory_bytes / 4},
+                           [&sink] { return sink.coder(); });
     const std::uint64_t kept_bytes =
         options_.memory_bytes != 0 ? options_.memory_bytes / 4 : kKeptBytes;
     while (const std::optional<RowBatch> batch = next_of(pipeline)) {
@@ -390,11 +391,10 @@ class Load : public RowOutcomes {
       return;
     }
     const bool keeps_record = !options_.faults.reject_file.empty();
-    sink.put(batch.row(record.row),
-             {.file = batch.chunk.file,
-              .line = record.line,
-              .byte = batch.chunk.byte + record.begin,
-              .record = keeps_record ? batch.text(record) : std::string_view()});
+    sink.put(batch.row(record), {.file = batch.chunk.file,
+                                 .line = record.line,
+                                 .byte = batch.chunk.byte + record.begin,
+                                 .record = keeps_record ? batch.text(record) : std::string_view()});
   }
 
   void done(PutResult result, std::uint64_t rows) override {

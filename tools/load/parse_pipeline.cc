@@ -1,5 +1,8 @@
 #include "tools/load/parse_pipeline.h"
 
+#include <malloc.h>
+
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -10,15 +13,32 @@ namespace {
 
 /// Chunks in memory for each thread.
 constexpr std::uint64_t kChunksPerThread = 6;
+/// What a chunk takes with its rows, in its own size.
+constexpr std::uint64_t kMemoryOfChunk = 3;
 constexpr std::chrono::milliseconds kInterruptInterval{100};
+/// Less free memory than this stays with the process.
+constexpr int kKeptBytes = 16 << 20U;
+
+/// That may be in memory at once.
+std::uint64_t chunks_of(const ParseLimits& limits) noexcept {
+  const std::uint64_t wanted = kChunksPerThread * limits.threads;
+  const std::uint64_t fitting = limits.memory_bytes / (kMemoryOfChunk * ChunkReader::kChunkBytes);
+  return limits.memory_bytes == 0 ? wanted : std::clamp<std::uint64_t>(fitting, 1, wanted);
+}
 
 }  // namespace
 
+void keep_freed_memory() noexcept {
+  mallopt(M_MMAP_THRESHOLD, kKeptBytes);
+  mallopt(M_TRIM_THRESHOLD, kKeptBytes);
+}
+
 ParsePipeline::ParsePipeline(ChunkReader& reader, const ColumnPlanner& planner,
-                             const TableSchema& table, const Dialect& dialect, std::size_t threads)
-    : reader_(reader), planner_(planner), ahead_max_(kChunksPerThread * threads) {
-  for (std::size_t i = 0; i < threads; ++i) {
-    parsers_.push_back(RowParser::make(table, dialect));
+                             const TableSchema& table, const Dialect& dialect,
+                             const ParseLimits& limits, const RowCoders& coders)
+    : reader_(reader), planner_(planner), ahead_max_(chunks_of(limits)) {
+  for (std::size_t i = 0; i < std::min<std::uint64_t>(limits.threads, ahead_max_); ++i) {
+    parsers_.push_back(RowParser::make(table, dialect, coders()));
   }
   try {
     for (const auto& parser : parsers_) {
@@ -39,7 +59,7 @@ void ParsePipeline::stop() noexcept {
     const std::lock_guard turn(turn_);
     stopped_ = true;
   }
-  changed_.notify_all();
+  room_.notify_all();
   for (std::thread& thread : threads_) {
     thread.join();
   }
@@ -53,7 +73,7 @@ std::optional<RowBatch> ParsePipeline::next() {
       RowBatch batch = std::move(found->second);
       parsed_.erase(found);
       ++handed_out_;
-      changed_.notify_all();
+      room_.notify_one();
       return batch;
     }
     if (end_ == handed_out_) {
@@ -62,7 +82,7 @@ std::optional<RowBatch> ParsePipeline::next() {
       }
       return std::nullopt;
     }
-    changed_.wait_for(turn, kInterruptInterval);
+    ready_.wait_for(turn, kInterruptInterval);
   }
 }
 
@@ -74,19 +94,25 @@ void ParsePipeline::work(RowParser& parser) {
     }
     try {
       RowBatch batch = parser.parse(std::move(taken->input));
-      const std::lock_guard turn(turn_);
-      parsed_.emplace(taken->number, std::move(batch));
+      put(taken->number, std::move(batch));
     } catch (...) {  // memory has run out
       end_at(taken->number, std::current_exception());
     }
-    changed_.notify_all();
+  }
+}
+
+void ParsePipeline::put(std::uint64_t number, RowBatch batch) {
+  const std::lock_guard turn(turn_);
+  parsed_.emplace(number, std::move(batch));
+  if (number == handed_out_) {
+    ready_.notify_one();
   }
 }
 
 /// Waits until the caller is not too far behind; false if there is nothing more to do.
 bool ParsePipeline::may_go_on() {
   std::unique_lock turn(turn_);
-  changed_.wait(turn, [&] { return stopped_ || end_.has_value() || parsed_.size() < ahead_max_; });
+  room_.wait(turn, [&] { return stopped_ || end_.has_value() || parsed_.size() < ahead_max_; });
   return !stopped_ && !end_.has_value();
 }
 
@@ -119,7 +145,8 @@ void ParsePipeline::end_at(std::uint64_t number, std::exception_ptr failure) {
       failure_ = std::move(failure);
     }
   }
-  changed_.notify_all();
+  ready_.notify_one();
+  room_.notify_all();
 }
 
 }  // namespace palimpsest::load

@@ -1,7 +1,7 @@
 // Parses the chunks of a load in parallel, and hands out their rows in the order of the input.
 //
 // Each thread reads a chunk, alone, and parses it beside the others. No more than a few chunks a
-// thread are ahead of the caller.
+// thread are ahead of the caller, and no more than fit into the memory.
 // Thread-safety: next() belongs to one thread. Failure: what reading throws comes out of next()
 // when its turn has come, so that the rows before it have been seen; Interrupted at once.
 #pragma once
@@ -23,11 +23,20 @@
 
 namespace palimpsest::load {
 
+/// Has the allocator keep what pipelines free, for their next chunks, rather than give it back to
+/// the system each time. For a process that does little else.
+void keep_freed_memory() noexcept;
+
+struct ParseLimits {
+  std::size_t threads = 1;         ///< at least 1
+  std::uint64_t memory_bytes = 0;  ///< about, for chunks and their rows; 0: what the threads take
+};
+
 class ParsePipeline {
  public:
-  /// All of them outlive the pipeline; `threads` is at least 1.
+  /// All of them outlive the pipeline, but for `coders`.
   ParsePipeline(ChunkReader& reader, const ColumnPlanner& planner, const TableSchema& table,
-                const Dialect& dialect, std::size_t threads);
+                const Dialect& dialect, const ParseLimits& limits, const RowCoders& coders);
   /// Waits for the threads, which stop behind their chunks.
   ~ParsePipeline();
   ParsePipeline(const ParsePipeline&) = delete;
@@ -46,6 +55,7 @@ class ParsePipeline {
   void stop() noexcept;
   [[nodiscard]] bool may_go_on();
   [[nodiscard]] std::optional<Numbered> take();
+  void put(std::uint64_t number, RowBatch batch);
   void end_at(std::uint64_t number, std::exception_ptr failure);
 
   ChunkReader& reader_;
@@ -56,8 +66,9 @@ class ParsePipeline {
   std::uint64_t taken_ = 0;                   ///< chunks
   bool at_end_ = false;
 
-  std::mutex turn_{};  ///< of all that follows
-  std::condition_variable changed_{};
+  std::mutex turn_{};                ///< of all that follows
+  std::condition_variable ready_{};  ///< the caller waits for the next chunk
+  std::condition_variable room_{};   ///< threads wait until it is less far behind
   std::map<std::uint64_t, RowBatch> parsed_{};
   std::uint64_t handed_out_ = 0;
   std::optional<std::uint64_t> end_{};  ///< the number of the chunk that there is not

@@ -161,7 +161,11 @@ bool RecordReader::end_at_last(RawRecord& record, Progress& now) {
 }
 
 void RecordReader::end_field(std::size_t end, RawRecord& record, Progress& now) const {
-  if (reads_fields_) {
+  if (reads_fields_ && !now.quoted && !dialect_.letter_escapes) [[likely]] {
+    record.fields.push_back({.text = {text_.data() + now.field_begin, end - now.field_begin},
+                             .quoted = false,
+                             .escaped = now.escaped});
+  } else if (reads_fields_) {
     RawField field{.quoted = now.quoted, .escaped = now.escaped};
     if (now.quoted) {
       field.text = text_.substr(now.field_begin + 1, now.closed_at - now.field_begin - 1);

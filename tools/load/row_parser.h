@@ -1,28 +1,28 @@
-// Chunks of a file become rows: the values of all columns of the table, and what is wrong with the
-// records that are none.
+// Chunks of a file become rows, as a RowCoder makes them, and what is wrong with the records that
+// are none.
 //
-// Values view the chunk, or the batch's arena. The order of the input is kept, so that whoever puts
-// rows into the table can tell of each where it came from.
-// Failure: none; faults are in the batch. Thread-safety: a parser belongs to one thread at a time.
+// The order of the input is kept, so that whoever puts rows into the table can tell of each where
+// it came from.
+// Failure: what the coder throws; faults are in the batch. Thread-safety: a parser belongs to one
+// thread at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "palimpsest/schema.h"
-#include "palimpsest/value.h"
+#include "palimpsest/table.h"
 
 #include "tools/load/chunk_reader.h"
 #include "tools/load/column_plan.h"
 #include "tools/load/dialect.h"
 #include "tools/load/fault.h"
-#include "tools/load/text_arena.h"
+#include "tools/load/row_coder.h"
 
 namespace palimpsest::load {
 
@@ -39,21 +39,24 @@ struct BatchRecord {
   std::size_t begin = 0;  ///< in the chunk
   std::size_t end = 0;    ///< behind its \n
   std::uint64_t line = 0;
-  std::size_t row = kNone;    ///< its number, from 0
   std::size_t fault = kNone;  ///< its number, from 0
+  std::size_t row = 0;        ///< where it begins among the bytes of the batch's rows, as the next
+  std::size_t key_bytes = 0;
+  std::size_t row_bytes = 0;  ///< behind those of the key
 };
 
 struct RowBatch {
   Chunk chunk{};
-  TextArena arena{};
-  std::size_t column_count = 0;
-  std::vector<Value> values{};  ///< row by row
+  std::string rows{};  ///< their keys and bytes, one behind the other
   std::vector<BatchRecord> records{};
   std::vector<Fault> faults{};  ///< without the name of the file
   std::uint64_t skipped_lines = 0;
 
-  [[nodiscard]] std::span<const Value> row(std::size_t number) const {
-    return std::span(values).subspan(number * column_count, column_count);
+  /// Of a record that is a row: a view of the batch.
+  [[nodiscard]] EncodedRow row(const BatchRecord& record) const {
+    const std::string_view all = std::string_view(rows).substr(record.row);
+    return EncodedRow::of(all.substr(0, record.key_bytes),
+                          all.substr(record.key_bytes, record.row_bytes));
   }
   [[nodiscard]] std::string_view text(const BatchRecord& record) const {
     return chunk.text().substr(record.begin, record.end - record.begin);
@@ -64,9 +67,10 @@ struct RowBatch {
 
 class RowParser {
  public:
-  /// For records of a dialect. Both outlive the parser.
+  /// For records of a dialect. Both outlive the parser. Without a coder rows have no bytes.
   [[nodiscard]] static std::unique_ptr<RowParser> make(const TableSchema& table,
-                                                       const Dialect& dialect);
+                                                       const Dialect& dialect,
+                                                       std::unique_ptr<RowCoder> coder = nullptr);
   virtual ~RowParser() = default;
   RowParser(const RowParser&) = delete;
   RowParser& operator=(const RowParser&) = delete;

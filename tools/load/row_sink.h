@@ -8,12 +8,13 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <string>
 
-#include "palimpsest/value.h"
+#include "palimpsest/table.h"
 
 #include "tools/load/fault.h"
+#include "tools/load/row_coder.h"
 #include "tools/load/row_origin.h"
 
 namespace palimpsest::load {
@@ -50,8 +51,9 @@ class RowSink {
   RowSink(const RowSink&) = delete;
   RowSink& operator=(const RowSink&) = delete;
 
-  /// A row by the values of all its columns.
-  virtual void put(std::span<const Value> row, const RowOrigin& origin) = 0;
+  /// What makes the rows that are put, for a thread of its own; null: their bytes do not matter.
+  [[nodiscard]] virtual std::unique_ptr<RowCoder> coder() = 0;
+  virtual void put(const EncodedRow& row, const RowOrigin& origin) = 0;
   /// What became of the rows so far has been told, but of those that are sorted first.
   virtual void flush() = 0;
   /// Bytes of rows that were put since save(); 0: it keeps none for another load.

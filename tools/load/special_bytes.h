@@ -7,6 +7,7 @@
 
 #include <emmintrin.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -86,5 +87,19 @@ class SpecialBytes {
   std::size_t block_ = ~std::size_t{0};  ///< none yet
   std::uint64_t mask_ = 0;
 };
+
+/// How often a byte is there.
+[[nodiscard]] inline std::uint64_t count_of(std::string_view text, char byte) noexcept {
+  constexpr std::size_t kBlock = 16;
+  const __m128i needle = _mm_set1_epi8(byte);
+  std::uint64_t count = 0;
+  for (; text.size() >= kBlock; text.remove_prefix(kBlock)) {
+    const __m128i loaded =
+        _mm_loadu_si128(static_cast<const __m128i*>(static_cast<const void*>(text.data())));
+    const auto found = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(loaded, needle)));
+    count += static_cast<std::uint64_t>(std::popcount(found));
+  }
+  return count + static_cast<std::uint64_t>(std::ranges::count(text, byte));
+}
 
 }  // namespace palimpsest::load

@@ -1,25 +1,22 @@
-// Memory for texts that live as long as the rows that view them, given back all at once.
+// Memory for texts that live as long as the row that views them, given back all at once.
 //
 // Thread-safety: belongs to one thread at a time.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace palimpsest::load {
 
 class TextArena {
  public:
-  /// Bytes that nobody else gets, at the same place until the arena goes; moving it does not move
-  /// them.
+  /// Bytes that nobody else gets before clear().
   [[nodiscard]] std::span<char> take(std::size_t bytes) {
     if (bytes > left_) {
-      left_ = std::max(bytes, kBlockBytes);
+      left_ = block_bytes_ = std::max(bytes, kBlockBytes);
       blocks_.push_back(std::make_unique_for_overwrite<char[]>(left_));
       next_ = blocks_.back().get();
     }
@@ -29,18 +26,23 @@ class TextArena {
     return taken;
   }
 
-  [[nodiscard]] std::string_view copy(std::string_view text) {
-    const std::span<char> into = take(text.size());
-    if (!text.empty()) {
-      std::memcpy(into.data(), text.data(), text.size());
+  /// All bytes are free again. One block of the usual size stays.
+  void clear() {
+    if (blocks_.size() == 1 && block_bytes_ == kBlockBytes) {
+      next_ = blocks_.back().get();
+      left_ = kBlockBytes;
+    } else {
+      blocks_.clear();
+      next_ = nullptr;
+      left_ = 0;
     }
-    return {into.data(), text.size()};
   }
 
  private:
   static constexpr std::size_t kBlockBytes = std::size_t{64} << 10U;
 
   std::vector<std::unique_ptr<char[]>> blocks_{};
+  std::size_t block_bytes_ = 0;  ///< of the last one
   char* next_ = nullptr;
   std::size_t left_ = 0;
 };

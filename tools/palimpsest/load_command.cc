@@ -14,6 +14,7 @@
 #include "tools/load/byte_source.h"
 #include "tools/load/interrupt.h"
 #include "tools/load/load.h"
+#include "tools/load/parse_pipeline.h"
 #include "tools/load/schema_text.h"
 #include "tools/load/usage_error.h"
 #include "tools/palimpsest/command.h"
@@ -159,6 +160,7 @@ std::string end_of(const load::Counters& counters) {
 
 int run(const LoadFlags& flags) {
   const load::InterruptGuard guard;
+  load::keep_freed_memory();
   load::Counters counters;
   try {
     return load_rows(flags, counters);

@@ -374,6 +374,29 @@ TEST_F(BulkTest, ReadersWaitWhileItIsDecided) {
   EXPECT_EQ(rows_seen(people, reader.get()), 10);
 }
 
+// What it writes in the end is all that it may hold of the log, however long ago it has begun.
+TEST_F(BulkTest, HoldsNoLogOfTheTimeBeforeItsCommit) {
+  const TablePtr people = make("people");
+  const TablePtr others = make("others");
+  InBulk bulk(*database_);
+  fill(*bulk.bulk, people, 10);
+  for (int i = 0; i < 10; ++i) {
+    const auto other = begin();
+    ASSERT_TRUE(TableWrites(*other, *others).insert({i, name_of(i), i}));
+    other->commit();
+  }
+  const Gsn before = database_->transactions().now();
+  Gsn oldest{0};
+  {
+    const SyncHook appended("wal.append.published", [&] {
+      oldest = raw(oldest) == 0 ? database_->transactions().oldest() : oldest;
+    });
+    bulk.commit();
+    EXPECT_GT(appended.hits(), 0U);
+  }
+  EXPECT_GE(raw(oldest), raw(before));
+}
+
 // A crash whenever something goes to disk, and at the steps of the commit.
 TEST_F(BulkTest, ACrashLeavesAllOfItOrNothing) {
   static_cast<void>(make("people"));

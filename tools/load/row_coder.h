@@ -1,0 +1,34 @@
+// Makes rows of the values of their columns, as whoever takes them stores them: beside each other,
+// by the threads that parse.
+//
+// Thread-safety: belongs to one thread at a time. Failure: Error invalid_argument for values that
+// make no row, of which the message says why; any other one ends the load.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "palimpsest/table.h"
+#include "palimpsest/value.h"
+
+namespace palimpsest::load {
+
+class RowCoder {
+ public:
+  virtual ~RowCoder() = default;
+  RowCoder(const RowCoder&) = delete;
+  RowCoder& operator=(const RowCoder&) = delete;
+
+  /// The row by the values of all columns. A view, valid until the next call and as long as the
+  /// values are.
+  [[nodiscard]] virtual EncodedRow row_of(std::span<const Value> values) = 0;
+
+ protected:
+  RowCoder() = default;
+};
+
+/// One for each thread that parses; null: nobody wants the rows.
+using RowCoders = std::function<std::unique_ptr<RowCoder>()>;
+
+}  // namespace palimpsest::load
