@@ -382,7 +382,8 @@ TEST_F(BulkTest, HoldsNoLogOfTheTimeBeforeItsCommit) {
   fill(*bulk.bulk, people, 10);
   for (int i = 0; i < 10; ++i) {
     const auto other = begin();
-    ASSERT_TRUE(TableWrites(*other, *others).insert({i, name_of(i), i}));
+    const std::string name = name_of(i);
+    ASSERT_TRUE(TableWrites(*other, *others).insert({i, name, i}));
     other->commit();
   }
   const Gsn before = database_->transactions().now();
