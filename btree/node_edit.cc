@@ -160,15 +160,15 @@ template <class Slot>
 std::byte* NodeEditor<Slot>::push(Slot slot, ByteView suffix) const noexcept {
   PALIMPSEST_DEBUG_CHECK(gap_bytes() >= sizeof(Slot) + record_bytes(slot),
                          "an appended record fits the gap");
-  PALIMPSEST_DEBUG_CHECK(!is_ghost(slot) && !is_shadowed(slot), "nothing is appended to be hidden");
   NodeHeader& h = header();
   const std::uint32_t offset = take_heap(record_bytes(slot));
   slot.offset = static_cast<std::uint16_t>(offset);
   if (!suffix.empty()) {
     std::memcpy(page_ + offset, suffix.data(), suffix.size());
   }
-  set_slot(h.count++, slot);
-  note_insert(static_cast<SlotIndex>(h.count - 1));
+  set_slot(h.count, slot);
+  note_insert(h.count);
+  ++h.count;
   return page_ + offset + suffix.size();
 }
 

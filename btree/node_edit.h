@@ -123,7 +123,7 @@ class NodeEditor {
   /// follows the suffix to the address returned.
   [[nodiscard]] std::byte* open(SlotIndex i, Slot slot, ByteView suffix) const noexcept;
   /// As open() behind the last slot, in a node under construction: nobody searches it, and only
-  /// rebuild() sets heads and hints.
+  /// rebuild() sets heads and hints, and counts what is hidden.
   [[nodiscard]] std::byte* push(Slot slot, ByteView suffix) const noexcept;
   /// Removes slot `i` and zeroes what it occupied.
   void close(SlotIndex i) const noexcept;

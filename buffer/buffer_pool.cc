@@ -280,11 +280,13 @@ void BufferPool::adopt_children(const ExclusivePage& parent) noexcept {
   });
 }
 
-std::uint32_t BufferPool::prune_attached(std::uint32_t frames,
-                                         FunctionRef<bool()> is_enough) noexcept {
-  if (frames >= frame_count()) {
-    orphans_.prune_all(is_enough);
-  }
+void BufferPool::prune_attached(FunctionRef<bool()> is_enough) noexcept {
+  orphans_.prune_all(is_enough);
+  static_cast<void>(prune_some_attached(frame_count(), is_enough));
+}
+
+std::uint32_t BufferPool::prune_some_attached(std::uint32_t frames,
+                                              FunctionRef<bool()> is_enough) noexcept {
   return reclaimer_.prune_attached(frames, is_enough);
 }
 

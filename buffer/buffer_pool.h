@@ -188,10 +188,10 @@ class BufferPool {
 
   // The whole
 
-  /// Drops what nobody needs of what hangs off the pages of so many frames, the next ones each
-  /// time, but for those in use now, until it is enough. With all frames: also of pages that are in
-  /// none. Returns how many frames it has passed.
-  std::uint32_t prune_attached(std::uint32_t frames, FunctionRef<bool()> is_enough) noexcept;
+  /// Drops what nobody needs of what hangs off pages, but for those in use now, until it is enough.
+  void prune_attached(FunctionRef<bool()> is_enough) noexcept;
+  /// The same for the next so many frames; off how many of their pages nothing hangs any more.
+  std::uint32_t prune_some_attached(std::uint32_t frames, FunctionRef<bool()> is_enough) noexcept;
   /// Writes every page that is dirty now. Does I/O; throws what PageWriter throws.
   void flush();
   /// The same in two steps, for a checkpoint in slices: what it may conclude stands above.

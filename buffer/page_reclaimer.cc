@@ -49,26 +49,26 @@ PageReclaimer::~PageReclaimer() {
 // Nothing of the page changes.
 std::uint32_t PageReclaimer::prune_attached(std::uint32_t frames,
                                             FunctionRef<bool()> is_enough) noexcept {
-  const std::uint32_t most = std::min(frames, frames_.count());
-  for (std::uint32_t passed = 0; passed < most; ++passed) {
-    const std::uint32_t next = prune_next_.fetch_add(1, std::memory_order_relaxed);
-    Frame& frame = frames_[FrameIndex{next % frames_.count()}];
-    if (frame.attached.load(std::memory_order_relaxed) == nullptr) {
-      continue;
+  std::uint32_t pruned = 0;
+  for (std::uint32_t left = std::min(frames, frames_.count()); left > 0; --left) {
+    const std::uint32_t next = prune_next_.load(std::memory_order_relaxed) % frames_.count();
+    Frame& frame = frames_[FrameIndex{next}];
+    const bool has_some = frame.attached.load(std::memory_order_relaxed) != nullptr;
+    if (has_some && is_enough()) {
+      return pruned;
     }
-    if (is_enough()) {
-      return passed;
-    }
-    if (!frame.latch.try_lock_exclusive()) {
+    prune_next_.fetch_add(1, std::memory_order_relaxed);
+    if (!has_some || !frame.latch.try_lock_exclusive()) {
       continue;
     }
     Attached* const attached = frame.attached.load(std::memory_order_relaxed);
     if (attached != nullptr && !orphans_.attachment()->prune(*attached)) {
       frame.attached.store(nullptr, std::memory_order_relaxed);
+      ++pruned;
     }
     frame.latch.unlock_exclusive_unchanged();
   }
-  return most;
+  return pruned;
 }
 
 // A write that fails is reported unless there are frames already: the caller, who may only want to

@@ -113,15 +113,12 @@ class Transactions {
   /// Frees what nobody needs of mapping tables, of pages in memory that are not in use, and of all
   /// others, until it is enough.
   void prune_tables(FunctionRef<bool()> is_enough) noexcept {
-    parts_.pool.prune_attached(pages_max(), is_enough);
+    parts_.pool.prune_attached(is_enough);
   }
-  /// The same for `pages` pages in memory, the next ones each time, and at most `most` tables.
-  /// Returns how many pages it has passed.
-  std::uint32_t prune_some_tables(std::uint32_t pages, std::size_t most) noexcept {
-    return parts_.pool.prune_attached(pages, [&] { return most-- == 0; });
+  /// The same for the next `pages` pages in memory; how many of them have lost their table.
+  std::uint32_t prune_some_tables(std::uint32_t pages, FunctionRef<bool()> is_enough) noexcept {
+    return parts_.pool.prune_some_attached(pages, is_enough);
   }
-  /// Pages that there may be in memory.
-  [[nodiscard]] std::uint32_t pages_max() const noexcept { return parts_.pool.frame_count(); }
   /// False if that would free nothing.
   [[nodiscard]] bool cancel_oldest_snapshot() noexcept;
   /// Of versions, in whole pieces.

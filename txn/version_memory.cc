@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <mutex>
@@ -20,16 +21,16 @@ constexpr auto kPatience = std::chrono::milliseconds(1);
 /// Before somebody is refused: snapshots that are being taken hold versions back and cannot be
 /// cancelled, and the oldest one may have ended just when it was to be.
 constexpr auto kPatienceWithSnapshots = std::chrono::milliseconds(20);
-/// Mapping tables that are looked at in the background at a time, and pages for them.
+/// Mapping tables that are looked at in the background at a time when there are many.
 constexpr std::size_t kTablesAtATime = 2048;
-constexpr std::uint32_t kPagesAtATime = 16384;
-/// While much is changed: who changes it prunes what he comes upon.
-constexpr std::size_t kTablesWhileChanging = 64;
-constexpr std::uint32_t kPagesWhileChanging = 1024;
-/// That is when the clock goes on by so much.
-constexpr std::uint64_t kManyChanges = 1024;
 /// And by somebody who waits for room: all of them would take longer than others should wait.
 constexpr std::size_t kTablesBeforeCancelling = 16384;
+/// Looking for tables that can go, in the background: for so long, or at so many pages, with pauses
+/// between these.
+constexpr auto kLook = std::chrono::milliseconds(2);
+constexpr std::uint32_t kPagesAtALook = 16384;
+constexpr auto kPauseMin = std::chrono::milliseconds(50);
+constexpr auto kPauseMax = std::chrono::milliseconds(1000);
 
 }  // namespace
 
@@ -98,19 +99,14 @@ void VersionMemory::keep_room() noexcept {
     transactions_.prune_tables([&] { return ++tables > kTablesAtATime; });
     return;
   }
-  const Gsn clock = transactions_.now();
-  const Gsn horizon = transactions_.horizon();
-  const bool many_changes = raw(clock) - raw(clock_seen_) > kManyChanges;
-  if (clock != clock_seen_ || horizon != horizon_seen_) {
-    clock_seen_ = clock;
-    horizon_seen_ = horizon;
-    looked_at_ = 0;
+  const auto now = std::chrono::steady_clock::now();
+  if (memory_.tables() == 0 || now < next_look_) {
+    return;
   }
-  if (looked_at_ < transactions_.pages_max()) {
-    looked_at_ +=
-        transactions_.prune_some_tables(many_changes ? kPagesWhileChanging : kPagesAtATime,
-                                        many_changes ? kTablesWhileChanging : kTablesAtATime);
-  }
+  const std::uint32_t pruned = transactions_.prune_some_tables(
+      kPagesAtALook, [&] { return std::chrono::steady_clock::now() > now + kLook; });
+  pause_ = pruned != 0 ? kPauseMin : std::clamp(2 * pause_, kPauseMin, kPauseMax);
+  next_look_ = now + pause_;
 }
 
 }  // namespace palimpsest::txn

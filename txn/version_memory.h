@@ -17,10 +17,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 
-#include "base/ids.h"
 #include "versioning/entry_memory.h"
 #include "versioning/version_buffer.h"
 
@@ -38,8 +38,8 @@ class VersionMemory final : public versioning::VersionBudget {
   void require_room(const versioning::VersionBuffer& asking) override;
 
   /// Now and then, in the background, by one thread at a time: what nobody needs any more of
-  /// mapping tables goes, some each time; more when it fills half of the memory, or when little is
-  /// changed, and what has been changed before would slow down who reads it.
+  /// mapping tables goes, a little each time, because what has been changed before is read more
+  /// slowly as long as its table is there; more when they fill half of the memory.
   void keep_room() noexcept;
 
   [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }
@@ -58,9 +58,8 @@ class VersionMemory final : public versioning::VersionBudget {
   std::timed_mutex mutex_;
   std::atomic<std::uint64_t> cancelled_{0};
   // Of keep_room():
-  Gsn clock_seen_{0};
-  Gsn horizon_seen_{0};
-  std::uint64_t looked_at_ = 0;  ///< pages, since either was another
+  std::chrono::steady_clock::time_point next_look_{};
+  std::chrono::milliseconds pause_{0};  ///< before that: longer and longer while it finds nothing
 };
 
 }  // namespace palimpsest::txn

@@ -87,7 +87,7 @@ const LogEnd& LogReader::find_end() {
     }
     at = segments_.first_position(next);
   }
-  if (control_.incarnation != Incarnation{0}) {  // else nobody has written yet
+  if (control_.incarnation != Incarnation{0} || end_.batches != 0) {  // else nobody has written
     refuse_damaged_middle(window);
   }
   end_.next_sequence = expected_.sequence;

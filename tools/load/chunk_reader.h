@@ -62,6 +62,8 @@ class ChunkReader {
   ChunkReader(std::vector<std::string> paths, const Dialect& dialect,
               std::atomic<std::uint64_t>& taken, std::size_t chunk_bytes = kChunkBytes);
 
+  /// Of chunks from the next one on that has not been looked at.
+  void set_chunk_bytes(std::size_t bytes) noexcept { chunk_bytes_ = bytes; }
   /// The next chunk, at least one of each file; nothing behind the last one.
   [[nodiscard]] std::optional<Chunk> next();
   /// The first chunk, which next() returns as well; nothing after that.

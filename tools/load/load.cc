@@ -66,6 +66,17 @@ std::optional<Database> open_if_there(const LoadOptions& options) {
   }
 }
 
+/// Rows of long char(n) are longer than the text they come from: there are fewer in a chunk.
+std::size_t chunk_bytes_for(const TableSchema& table) {
+  constexpr std::size_t kUsualBytes = 512;
+  constexpr std::size_t kChunkBytesMin = std::size_t{4} << 10U;
+  std::size_t padded_bytes = 0;
+  for (const ColumnDefinition& column : table.columns) {
+    padded_bytes += column.type.type == ColumnType::character ? column.type.length : 0;
+  }
+  return std::max(ChunkReader::kChunkBytes / (1 + padded_bytes / kUsualBytes), kChunkBytesMin);
+}
+
 /// The first line of the first file as it stands there.
 std::string header_text(ChunkReader& reader, const Dialect& dialect) {
   const Chunk* const first = reader.look_ahead();
@@ -89,6 +100,7 @@ class Load : public RowOutcomes {
     check_memory();
     check_files();
     find_table(chosen);
+    reader_.set_chunk_bytes(chunk_bytes_for(definition_.table));
     find_kept();
     const ColumnPlanner planner(definition_.table, options_.dialect, options_.header,
                                 options_.columns);

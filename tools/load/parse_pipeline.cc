@@ -11,19 +11,24 @@
 namespace palimpsest::load {
 namespace {
 
-/// Chunks in memory for each thread.
+/// What a chunk takes with its rows, mostly, and while it is parsed.
+constexpr std::uint64_t kBytesOfChunk = 3 * ChunkReader::kChunkBytes;
+/// Chunks that wait for the caller for each thread, if there is memory.
 constexpr std::uint64_t kChunksPerThread = 6;
-/// What a chunk takes with its rows, in its own size.
-constexpr std::uint64_t kMemoryOfChunk = 3;
 constexpr std::chrono::milliseconds kInterruptInterval{100};
 /// Less free memory than this stays with the process.
 constexpr int kKeptBytes = 16 << 20U;
 
-/// That may be in memory at once.
-std::uint64_t chunks_of(const ParseLimits& limits) noexcept {
-  const std::uint64_t wanted = kChunksPerThread * limits.threads;
-  const std::uint64_t fitting = limits.memory_bytes / (kMemoryOfChunk * ChunkReader::kChunkBytes);
-  return limits.memory_bytes == 0 ? wanted : std::clamp<std::uint64_t>(fitting, 1, wanted);
+/// Half of the memory is for those that are being parsed.
+std::uint64_t threads_of(const ParseLimits& limits) noexcept {
+  return limits.memory_bytes == 0 ? limits.threads
+                                  : std::clamp<std::uint64_t>(
+                                        limits.memory_bytes / 2 / kBytesOfChunk, 1, limits.threads);
+}
+
+std::uint64_t ahead_of(const ParseLimits& limits) noexcept {
+  const std::uint64_t wanted = kChunksPerThread * limits.threads * kBytesOfChunk;
+  return limits.memory_bytes == 0 ? wanted : std::min(limits.memory_bytes / 2, wanted);
 }
 
 }  // namespace
@@ -36,8 +41,8 @@ void keep_freed_memory() noexcept {
 ParsePipeline::ParsePipeline(ChunkReader& reader, const ColumnPlanner& planner,
                              const TableSchema& table, const Dialect& dialect,
                              const ParseLimits& limits, const RowCoders& coders)
-    : reader_(reader), planner_(planner), ahead_max_(chunks_of(limits)) {
-  for (std::size_t i = 0; i < std::min<std::uint64_t>(limits.threads, ahead_max_); ++i) {
+    : reader_(reader), planner_(planner), ahead_bytes_max_(ahead_of(limits)) {
+  for (std::uint64_t i = 0; i < threads_of(limits); ++i) {
     parsers_.push_back(RowParser::make(table, dialect, coders()));
   }
   try {
@@ -72,8 +77,9 @@ std::optional<RowBatch> ParsePipeline::next() {
     if (const auto found = parsed_.find(handed_out_); found != parsed_.end()) {
       RowBatch batch = std::move(found->second);
       parsed_.erase(found);
+      ahead_bytes_ -= batch.bytes();
       ++handed_out_;
-      room_.notify_one();
+      room_.notify_all();  // a large one may make room for several
       return batch;
     }
     if (end_ == handed_out_) {
@@ -103,6 +109,7 @@ void ParsePipeline::work(RowParser& parser) {
 
 void ParsePipeline::put(std::uint64_t number, RowBatch batch) {
   const std::lock_guard turn(turn_);
+  ahead_bytes_ += batch.bytes();
   parsed_.emplace(number, std::move(batch));
   if (number == handed_out_) {
     ready_.notify_one();
@@ -112,7 +119,9 @@ void ParsePipeline::put(std::uint64_t number, RowBatch batch) {
 /// Waits until the caller is not too far behind; false if there is nothing more to do.
 bool ParsePipeline::may_go_on() {
   std::unique_lock turn(turn_);
-  room_.wait(turn, [&] { return stopped_ || end_.has_value() || parsed_.size() < ahead_max_; });
+  room_.wait(turn, [&] {
+    return stopped_ || end_.has_value() || ahead_bytes_ < ahead_bytes_max_ || parsed_.empty();
+  });
   return !stopped_ && !end_.has_value();
 }
 

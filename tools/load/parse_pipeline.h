@@ -1,7 +1,7 @@
 // Parses the chunks of a load in parallel, and hands out their rows in the order of the input.
 //
-// Each thread reads a chunk, alone, and parses it beside the others. No more than a few chunks a
-// thread are ahead of the caller, and no more than fit into the memory.
+// Each thread reads a chunk, alone, and parses it beside the others. They wait when the chunks
+// ahead of the caller, with their rows, fill the memory that is allowed.
 // Thread-safety: next() belongs to one thread. Failure: what reading throws comes out of next()
 // when its turn has come, so that the rows before it have been seen; Interrupted at once.
 #pragma once
@@ -29,7 +29,7 @@ void keep_freed_memory() noexcept;
 
 struct ParseLimits {
   std::size_t threads = 1;         ///< at least 1
-  std::uint64_t memory_bytes = 0;  ///< about, for chunks and their rows; 0: what the threads take
+  std::uint64_t memory_bytes = 0;  ///< about, for chunks and their rows; 0: some for each thread
 };
 
 class ParsePipeline {
@@ -60,7 +60,7 @@ class ParsePipeline {
 
   ChunkReader& reader_;
   const ColumnPlanner& planner_;
-  const std::uint64_t ahead_max_;
+  const std::uint64_t ahead_bytes_max_;
   std::mutex reading_{};                      ///< of the reader, and these:
   std::shared_ptr<const ColumnPlan> plan_{};  ///< of the file that is being read
   std::uint64_t taken_ = 0;                   ///< chunks
@@ -70,6 +70,7 @@ class ParsePipeline {
   std::condition_variable ready_{};  ///< the caller waits for the next chunk
   std::condition_variable room_{};   ///< threads wait until it is less far behind
   std::map<std::uint64_t, RowBatch> parsed_{};
+  std::uint64_t ahead_bytes_ = 0;  ///< of these
   std::uint64_t handed_out_ = 0;
   std::optional<std::uint64_t> end_{};  ///< the number of the chunk that there is not
   std::exception_ptr failure_{};        ///< why there is not

@@ -52,6 +52,10 @@ struct RowBatch {
   std::vector<Fault> faults{};  ///< without the name of the file
   std::uint64_t skipped_lines = 0;
 
+  /// Of memory, about.
+  [[nodiscard]] std::uint64_t bytes() const noexcept {
+    return chunk.bytes + rows.capacity() + records.capacity() * sizeof(BatchRecord);
+  }
   /// Of a record that is a row: a view of the batch.
   [[nodiscard]] EncodedRow row(const BatchRecord& record) const {
     const std::string_view all = std::string_view(rows).substr(record.row);
