@@ -64,6 +64,32 @@ TEST_F(ParsePipelineTest, LittleMemoryIsEnough) {
   EXPECT_EQ(records, kRecords);
 }
 
+/// Rows that take far more than their text.
+class LongRows : public RowCoder {
+ public:
+  EncodedRow row_of(std::span<const Value>) override { return EncodedRow::of("", row_); }
+
+ private:
+  const std::string row_ = std::string(1000, 'x');
+};
+
+TEST_F(ParsePipelineTest, RowsThatAreLongMakeSmallerChunks) {
+  const TextFile file(numbers());
+  ChunkReader reader({file.path()}, dialect_, taken_, ChunkReader::kFirstBytes);
+  reader.set_chunk_bytes(ChunkReader::kChunkBytes);
+  ParsePipeline pipeline(reader, planner_, table_.table, dialect_, {.threads = 1},
+                         [] { return std::make_unique<LongRows>(); });
+  auto batch = pipeline.next();
+  ASSERT_TRUE(batch);
+  std::size_t records = batch->records.size();
+  EXPECT_GT(batch->rows.size(), std::size_t{4} << 20U);
+  while ((batch = pipeline.next())) {
+    records += batch->records.size();
+    EXPECT_LT(batch->rows.size(), std::size_t{2} << 20U);
+  }
+  EXPECT_EQ(records, static_cast<std::size_t>(kRecords));
+}
+
 TEST_F(ParsePipelineTest, ErrorsComeInTheirTurn) {
   const TextFile file(numbers());
   ChunkReader reader({file.path(), "/nowhere/at/all"}, dialect_, taken_, 500);

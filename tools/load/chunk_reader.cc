@@ -22,7 +22,11 @@ constexpr std::string_view kBigEndianMark = "\xFE\xFF";
 
 ChunkReader::ChunkReader(std::vector<std::string> paths, const Dialect& dialect,
                          std::atomic<std::uint64_t>& taken, std::size_t chunk_bytes)
-    : paths_(std::move(paths)), dialect_(dialect), taken_(taken), chunk_bytes_(chunk_bytes) {}
+    : paths_(std::move(paths)),
+      dialect_(dialect),
+      taken_(taken),
+      chunk_bytes_(chunk_bytes),
+      chunk_bytes_max_(chunk_bytes) {}
 
 const Chunk* ChunkReader::look_ahead() {
   if (!ahead_) {
@@ -90,7 +94,8 @@ std::optional<Chunk> ChunkReader::read_next() {
   Chunk chunk = source_ == nullptr ? begin_file() : Chunk();
   chunk.file = file_ - 1;
   std::size_t whole = 0;
-  for (std::size_t wanted = chunk_bytes_; whole == 0; wanted *= 2) {
+  for (std::size_t wanted = std::min(chunk_bytes_, chunk_bytes_max_.load()); whole == 0;
+       wanted *= 2) {
     fill(chunk, wanted);
     if (chunk.is_last) {
       whole = chunk.bytes;

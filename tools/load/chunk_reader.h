@@ -54,6 +54,8 @@ class ChunkReader {
  public:
   /// Text and rows stay in a processor's cache, and threads wait for each other seldom.
   static constexpr std::size_t kChunkBytes = std::size_t{512} << 10U;
+  /// Of a first chunk, before it is known how long its rows become.
+  static constexpr std::size_t kFirstBytes = std::size_t{32} << 10U;
   /// When the first chunk is to say what the schema is.
   static constexpr std::size_t kSampleBytes = std::size_t{2} << 20U;
 
@@ -62,8 +64,11 @@ class ChunkReader {
   ChunkReader(std::vector<std::string> paths, const Dialect& dialect,
               std::atomic<std::uint64_t>& taken, std::size_t chunk_bytes = kChunkBytes);
 
-  /// Of chunks from the next one on that has not been looked at.
+  /// Of chunks that are read once limit_chunk_bytes() allows it; before next().
   void set_chunk_bytes(std::size_t bytes) noexcept { chunk_bytes_ = bytes; }
+  /// Those that are read from now on have no more. At first: what the constructor was told. From
+  /// any thread.
+  void limit_chunk_bytes(std::size_t bytes) noexcept { chunk_bytes_max_ = bytes; }
   /// The next chunk, at least one of each file; nothing behind the last one.
   [[nodiscard]] std::optional<Chunk> next();
   /// The first chunk, which next() returns as well; nothing after that.
@@ -91,6 +96,7 @@ class ChunkReader {
   std::atomic<std::uint64_t>& taken_;
   std::atomic<std::uint64_t> text_bytes_ = 0;
   std::size_t chunk_bytes_;
+  std::atomic<std::size_t> chunk_bytes_max_;
   std::optional<Chunk> ahead_{};
   std::unique_ptr<ByteSource> source_{};
   std::size_t file_ = 0;     ///< the next to be opened

@@ -66,17 +66,6 @@ std::optional<Database> open_if_there(const LoadOptions& options) {
   }
 }
 
-/// Rows of long char(n) are longer than the text they come from: there are fewer in a chunk.
-std::size_t chunk_bytes_for(const TableSchema& table) {
-  constexpr std::size_t kUsualBytes = 512;
-  constexpr std::size_t kChunkBytesMin = std::size_t{4} << 10U;
-  std::size_t padded_bytes = 0;
-  for (const ColumnDefinition& column : table.columns) {
-    padded_bytes += column.type.type == ColumnType::character ? column.type.length : 0;
-  }
-  return std::max(ChunkReader::kChunkBytes / (1 + padded_bytes / kUsualBytes), kChunkBytesMin);
-}
-
 /// The first line of the first file as it stands there.
 std::string header_text(ChunkReader& reader, const Dialect& dialect) {
   const Chunk* const first = reader.look_ahead();
@@ -93,14 +82,14 @@ class Load : public RowOutcomes {
       : options_(options),
         counters_(counters),
         reader_(options.files, options.dialect, counters.bytes_taken,
-                options.infer ? ChunkReader::kSampleBytes : ChunkReader::kChunkBytes) {}
+                options.infer ? ChunkReader::kSampleBytes : ChunkReader::kFirstBytes) {}
 
   LoadResult run(const std::function<void(const std::string&)>& chosen) {
     const auto begin = std::chrono::steady_clock::now();
     check_memory();
     check_files();
     find_table(chosen);
-    reader_.set_chunk_bytes(chunk_bytes_for(definition_.table));
+    reader_.set_chunk_bytes(ChunkReader::kChunkBytes);
     find_kept();
     const ColumnPlanner planner(definition_.table, options_.dialect, options_.header,
                                 options_.columns);

@@ -19,6 +19,13 @@ constexpr std::chrono::milliseconds kInterruptInterval{100};
 /// Less free memory than this stays with the process.
 constexpr int kKeptBytes = 16 << 20U;
 
+/// Rows of long char(n) take more than their text: there are fewer in the next chunks then.
+std::size_t chunk_bytes_after(const RowBatch& batch) noexcept {
+  constexpr std::size_t kChunkBytesMin = std::size_t{4} << 10U;
+  const std::size_t growth = batch.rows.size() / std::max<std::size_t>(batch.chunk.bytes, 1);
+  return std::max(ChunkReader::kChunkBytes / std::max<std::size_t>(growth, 1), kChunkBytesMin);
+}
+
 /// Half of the memory is for those that are being parsed.
 std::uint64_t threads_of(const ParseLimits& limits) noexcept {
   return limits.memory_bytes == 0 ? limits.threads
@@ -100,6 +107,7 @@ void ParsePipeline::work(RowParser& parser) {
     }
     try {
       RowBatch batch = parser.parse(std::move(taken->input));
+      reader_.limit_chunk_bytes(chunk_bytes_after(batch));
       put(taken->number, std::move(batch));
     } catch (...) {  // memory has run out
       end_at(taken->number, std::current_exception());
