@@ -41,8 +41,8 @@ std::uint64_t ahead_of(const ParseLimits& limits) noexcept {
 }  // namespace
 
 void keep_freed_memory() noexcept {
-  mallopt(M_MMAP_THRESHOLD, kKeptBytes);
-  mallopt(M_TRIM_THRESHOLD, kKeptBytes);
+  mallopt(M_MMAP_THRESHOLD, kKeptBytes);  // NOLINT(concurrency-mt-unsafe): one thread, as is said
+  mallopt(M_TRIM_THRESHOLD, kKeptBytes);  // NOLINT(concurrency-mt-unsafe)
 }
 
 ParsePipeline::ParsePipeline(ChunkReader& reader, const ColumnPlanner& planner,
