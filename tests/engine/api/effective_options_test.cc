@@ -123,8 +123,8 @@ TEST(EffectiveOptions, SmallLogsHaveSmallSegments) {
   const auto segment = [](std::uint64_t log, std::uint32_t page = 4096) {
     return effective({.page_bytes = page, .log_bytes_max = log}).database.log_segment_bytes;
   };
-  EXPECT_EQ(segment(100 * kGiB), 16 * kMiB);
-  EXPECT_EQ(segment(256 * kMiB), 16 * kMiB);
+  EXPECT_EQ(segment(100 * kGiB), 8 * kMiB);
+  EXPECT_EQ(segment(256 * kMiB), 8 * kMiB);
   EXPECT_EQ(segment(255 * kMiB), 8 * kMiB);
   EXPECT_EQ(segment(16 * kMiB), kMiB);
   EXPECT_EQ(segment(std::uint64_t{4} * 65536), 65536U);
