@@ -124,8 +124,8 @@ TEST(EffectiveOptions, SmallLogsHaveSmallSegments) {
     return effective({.page_bytes = page, .log_bytes_max = log}).database.log_segment_bytes;
   };
   EXPECT_EQ(segment(100 * kGiB), 8 * kMiB);
-  EXPECT_EQ(segment(256 * kMiB), 8 * kMiB);
-  EXPECT_EQ(segment(255 * kMiB), 8 * kMiB);
+  EXPECT_EQ(segment(128 * kMiB), 8 * kMiB);
+  EXPECT_EQ(segment(127 * kMiB), 4 * kMiB);
   EXPECT_EQ(segment(16 * kMiB), kMiB);
   EXPECT_EQ(segment(std::uint64_t{4} * 65536), 65536U);
   for (std::uint32_t page = 4096; page <= 65536; page *= 2) {
