@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -300,6 +301,94 @@ TEST_F(BulkTest, CommitsWithAFullLog) {
   }
   bulk.commit();
   EXPECT_EQ(rows_seen(people, nullptr), id);
+}
+
+// Bulks of different tables do not meet, whoever ends first, and however.
+TEST_F(BulkTest, TwoAtOnceOfDifferentTables) {
+  const std::array tables{make("people"), make("others")};
+  for (const bool first_commits : {true, false}) {
+    const auto old_reader = begin();
+    const std::array before{rows_seen(tables[0], old_reader.get()),
+                            rows_seen(tables[1], old_reader.get())};
+    InBulk first(*database_);
+    InBulk second(*database_);
+    const int begin_id = first_commits ? 0 : 1000;
+    for (int id = begin_id; id < begin_id + 300; ++id) {  // by turns
+      ASSERT_TRUE(insert(*first.bulk, tables[0], id));
+      ASSERT_TRUE(insert(*second.bulk, tables[1], id));
+      if (id % 3 == 0) {
+        ASSERT_TRUE(first.bulk->write(
+            *tables[0], [&](const TableWrites& writes) { return writes.erase({id}); }));
+      }
+    }
+    EXPECT_EQ(rows_seen(tables[0], first.in.get()), before[0] + 200);
+    EXPECT_EQ(rows_seen(tables[1], first.in.get()), before[1]);
+    EXPECT_EQ(rows_seen(tables[1], second.in.get()), before[1] + 300);
+    EXPECT_TRUE(insert(*second.bulk, tables[0], 5000).is_conflict());
+    second.commit();
+    EXPECT_EQ(rows_seen(tables[0], begin().get()), before[0]);
+    EXPECT_EQ(rows_seen(tables[1], begin().get()), before[1] + 300);
+    ASSERT_TRUE(insert(*first.bulk, tables[0], 6000 + begin_id));
+    first_commits ? first.commit() : first.in->rollback();
+    EXPECT_EQ(rows_seen(tables[0], begin().get()), before[0] + (first_commits ? 201 : 0));
+    EXPECT_EQ(rows_seen(tables[0], old_reader.get()), before[0]);
+    EXPECT_EQ(rows_seen(tables[1], old_reader.get()), before[1]);
+  }
+  crash();
+  EXPECT_EQ(rows_seen(table("people"), nullptr), 201);
+  EXPECT_EQ(rows_seen(table("others"), nullptr), 600);
+}
+
+// Each thread has a table and fills and empties it in bulks, with the engine's own threads: what a
+// reader sees of a table is always a whole number of fillings.
+TEST_F(BulkTest, ManyAtOnceOfDifferentTablesByThreads) {
+  open(true);
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 15;
+  constexpr int kRowsEach = 100;
+  std::vector<TablePtr> tables;
+  for (int i = 0; i < kThreads; ++i) {
+    tables.push_back(make(fmt::format("t{}", i)));
+  }
+  std::atomic<bool> ends{false};
+  std::thread reader([&] {
+    while (!ends.load()) {
+      const auto by = begin();
+      for (const TablePtr& table : tables) {
+        EXPECT_EQ(rows_seen(table, by.get()) % kRowsEach, 0);
+      }
+    }
+  });
+  std::vector<std::thread> fillers;
+  fillers.reserve(kThreads);
+  std::array<int, kThreads> rows{};
+  for (int i = 0; i < kThreads; ++i) {
+    fillers.emplace_back([&, i] {
+      const auto number = static_cast<std::size_t>(i);
+      for (int round = 0; round < kRounds; ++round) {
+        InBulk bulk(*database_);
+        bool is_done = true;  // not if a reader stays too long that does not see the last one
+        for (int id = 0; is_done && id < kRowsEach; ++id) {
+          is_done = insert(*bulk.bulk, tables[number], round * kRowsEach + id).is_done();
+        }
+        if (!is_done || (round + i) % 3 == 0) {
+          bulk.in->rollback();
+        } else {
+          bulk.commit();
+          rows.at(number) += kRowsEach;
+        }
+      }
+    });
+  }
+  for (std::thread& filler : fillers) {
+    filler.join();
+  }
+  ends = true;
+  reader.join();
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    EXPECT_EQ(rows_seen(tables[i], begin().get()), rows.at(i));
+    EXPECT_GT(rows.at(i), 0);
+  }
 }
 
 TEST_F(BulkTest, IsInConflictAtOnceWithDefinitionsItDoesNotSee) {
