@@ -347,6 +347,7 @@ TEST_F(BulkTest, ManyAtOnceOfDifferentTablesByThreads) {
   constexpr int kRounds = 15;
   constexpr int kRowsEach = 100;
   std::vector<TablePtr> tables;
+  tables.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     tables.push_back(make(fmt::format("t{}", i)));
   }
