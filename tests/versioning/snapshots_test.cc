@@ -7,6 +7,7 @@
 #include <chrono>
 #include <iostream>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/random.h"
@@ -147,7 +148,12 @@ TEST(SnapshotsStress, HorizonNeverPassesOneInUse) {
   const auto until =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(test::test_seconds(4));
   const auto use = [&](std::size_t user, Random& random) {
-    const SlotId slot = slots.claim(SlotId{static_cast<std::uint32_t>(user)}).value();
+    // A search that others' claims and releases run past finds none now and then.
+    std::optional<SlotId> claimed;
+    while (!(claimed = slots.claim(SlotId{static_cast<std::uint32_t>(user)}))) {
+      std::this_thread::yield();
+    }
+    const SlotId slot = *claimed;
     for (int i = 0; i < 50; ++i) {
       const std::uint64_t snapshot = raw(snapshots.take(slot));
       for (std::uint64_t look = random.below(4); look > 0; --look) {
