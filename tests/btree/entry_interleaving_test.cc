@@ -14,6 +14,7 @@
 #include "btree/btree.h"
 #include "btree/leaf_entries.h"
 #include "tests/buffer/interleaving_support.h"
+#include "tests/support/eventually.h"
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
@@ -144,7 +145,10 @@ TEST_F(EntryInterleaving, PageThatIsReadyGetsItsTableWhenItIsAttached) {
   Writer first(memory(), kFirst);
   ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
   std::vector<buffer::BufferPool::Load> loads;
-  tree().descent().begin_load(Target{key_of(kRecord)}, loads);
+  ASSERT_TRUE(palimpsest::test::eventually([&] {  // the pool's threads may hold a latch
+    tree().descent().begin_load(Target{key_of(kRecord)}, loads);
+    return !loads.empty();
+  }));
   ASSERT_EQ(loads.size(), 1U);
   for (std::uint64_t i = 0; i < 10; ++i) {  // into other leaves of the same inner node
     ASSERT_TRUE(tree().insert(key_of(200) + std::to_string(i), std::string(900, 'x')));

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <string>
 
 #include "base/sync_point.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -242,11 +242,10 @@ TEST_F(VersionMemory, TablesGoOnceNothingIsChanged) {
     writer->commit();
   }
   ASSERT_GE(database_->entries().entries(), static_cast<std::uint64_t>(kRecords) / 2);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (database_->entries().tables() != 0 && std::chrono::steady_clock::now() < until) {
+  EXPECT_TRUE(palimpsest::test::eventually([&] {
     static_cast<void>(database_->checkpointer().step());
-  }
-  EXPECT_EQ(database_->entries().tables(), 0U);
+    return database_->entries().tables() == 0;
+  }));
 }
 
 }  // namespace

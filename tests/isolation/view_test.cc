@@ -2,12 +2,11 @@
 // change, of large values that are replaced, of indexes that are new; and of the own changes.
 #include <gmock/gmock.h>
 
-#include <chrono>
 #include <string>
-#include <thread>
 
 #include "tests/isolation/schedule.h"
 #include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 
 namespace palimpsest::test {
 namespace {
@@ -194,13 +193,7 @@ TEST_P(ViewTest, LargeValuesReplacedUnderASnapshot) {
   }
   // Rows whose large values a bulk has replaced are in conflict until the engine has looked at
   // them.
-  auto erased = nobody().erase(x());
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (erased != done && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    erased = nobody().erase(x());
-  }
-  ASSERT_EQ(erased, done);
+  ASSERT_TRUE(eventually([&] { return nobody().erase(x()) == done; }));
   EXPECT_EQ(old.note(x()).value_or(""), is(Isolation::snapshot) ? first : "");
   old.commit();
   EXPECT_FALSE(nobody().note(x()).has_value());

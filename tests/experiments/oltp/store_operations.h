@@ -5,14 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "experiments/oltp/store.h"
 #include "tests/experiments/oltp/store_fixture.h"
+#include "tests/support/eventually.h"
 
 namespace palimpsest::experiments::oltp::test {
 
@@ -226,12 +225,8 @@ TYPED_TEST_P(StoreOperations, CountsWhatItKnows) {
   }
   if (before.log_bytes) {  // asynchronous ones are counted when they are written
     const std::uint64_t enough = *before.log_bytes + kCommits * value.size();
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (*this->store_->counts().log_bytes < enough &&
-           std::chrono::steady_clock::now() < patience) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    EXPECT_GE(*this->store_->counts().log_bytes, enough);
+    EXPECT_TRUE(
+        palimpsest::test::eventually([&] { return *this->store_->counts().log_bytes >= enough; }));
   }
   EXPECT_FALSE(this->store_->description().empty());
   EXPECT_FALSE(this->store_->effective_options().empty());
