@@ -25,6 +25,21 @@ std::size_t incrementable_byte(ByteView key, std::size_t from) noexcept {
   return from;
 }
 
+LeafSlot slot_of(ByteView suffix, ByteView value, std::uint16_t flags) noexcept {
+  return {.head = 0,
+          .offset = 0,
+          .key_len = static_cast<std::uint16_t>(suffix.size()),
+          .value_len = static_cast<std::uint16_t>(value.size()),
+          .flags = flags};
+}
+
+/// Where the record has room for it.
+void put_value(std::byte* place, ByteView value) noexcept {
+  if (!value.empty()) {
+    std::memcpy(place, value.data(), value.size());
+  }
+}
+
 }  // namespace
 
 std::uint64_t LeafView::search(ByteView key) const noexcept {
@@ -70,16 +85,7 @@ bool LeafNode::insert(SlotIndex slot, ByteView key, ByteView value, std::uint16_
   if (editor.gap_bytes() < sizeof(LeafSlot) + suffix.size() + value.size()) {
     editor.compact();
   }
-  std::byte* rest = editor.open(slot,
-                                {.head = 0,
-                                 .offset = 0,
-                                 .key_len = static_cast<std::uint16_t>(suffix.size()),
-                                 .value_len = static_cast<std::uint16_t>(value.size()),
-                                 .flags = flags},
-                                suffix);
-  if (!value.empty()) {
-    std::memcpy(rest, value.data(), value.size());
-  }
+  put_value(editor.open(slot, slot_of(suffix, value, flags), suffix), value);
   return true;
 }
 
@@ -98,9 +104,7 @@ bool LeafNode::replace_value(SlotIndex slot, ByteView value) noexcept {
   const Editor editor(mutable_page(), page_size_);
   LeafSlot changed = editor.slot(slot);
   if (value.size() == changed.value_len) {
-    if (!value.empty()) {
-      std::memcpy(mutable_page() + changed.offset + changed.key_len, value.data(), value.size());
-    }
+    put_value(mutable_page() + changed.offset + changed.key_len, value);
     return true;
   }
   if (!can_replace(slot, value.size())) {
@@ -114,10 +118,7 @@ bool LeafNode::replace_value(SlotIndex slot, ByteView value) noexcept {
   if (editor.gap_bytes() < sizeof(LeafSlot) + record_bytes(changed)) {
     editor.compact();
   }
-  std::byte* rest = editor.open(slot, changed, suffix.view());
-  if (!value.empty()) {
-    std::memcpy(rest, value.data(), value.size());
-  }
+  put_value(editor.open(slot, changed, suffix.view()), value);
   editor.header().last_insert = before.last_insert;
   editor.header().run = before.run;
   return true;
@@ -199,15 +200,7 @@ bool LeafNode::append(ByteView key, ByteView value, std::uint16_t flags) noexcep
     editor.rebuild(lower.view(), std::nullopt, prefix_len);
   }
   const ByteView suffix = key.substr(header().prefix_len);
-  std::byte* rest = editor.push({.head = 0,
-                                 .offset = 0,
-                                 .key_len = static_cast<std::uint16_t>(suffix.size()),
-                                 .value_len = static_cast<std::uint16_t>(value.size()),
-                                 .flags = flags},
-                                suffix);
-  if (!value.empty()) {
-    std::memcpy(rest, value.data(), value.size());
-  }
+  put_value(editor.push(slot_of(suffix, value, flags), suffix), value);
   return true;
 }
 

@@ -24,12 +24,12 @@ FreshWriter::~FreshWriter() {
 }
 
 void FreshWriter::begin(std::span<const PageImage> pages) {
-  std::unique_lock lock(mutex_);
-  await(lock);
   if (!thread_.joinable()) {
     writer_.write_fresh(pages);
     return;
   }
+  std::unique_lock lock(mutex_);
+  await(lock);
   pages_ = pages;
   changed_.notify_all();
 }
