@@ -284,6 +284,32 @@ class UnsortedRows(Command):
         self.load_lines("--max-errors", "1", "--on-duplicate", "error", code=3)
         self.assertEqual(self.dumped(), self.in_order(before))
 
+    def test_an_order_that_ends(self):
+        ordered = self.in_order(self.lines)[:10_000]
+        wanted = self.in_order(self.lines)
+        rest = [line for line in self.lines if int(line.split(",")[0]) >= 10_000]
+        for bad in (10_001, 10_100, 10_300):
+            self.lines = ordered + rest
+            self.lines.insert(bad, "x,a,1\n")
+            done = self.load_lines("--max-errors", "1", "--on-duplicate", "replace")
+            self.assertIn(f"rows.csv:{bad + 1}:1 ", done.stderr.decode())
+            self.assertEqual(self.dumped(), wanted)
+            shutil.rmtree(self.database)
+
+    def test_duplicates_in_order_are_told_with_their_places(self):
+        wanted = self.in_order(self.lines)
+        self.lines = list(wanted)
+        self.lines.insert(20_000, "7,again,1\n")
+        self.lines.insert(20_001, "x,a,1\n")
+        rejected = self.file("rejected.csv", "")
+        done = self.load_lines("--max-errors", "2", "--reject-file", rejected)
+        byte = sum(map(len, self.lines[:20_000]))
+        self.assertIn(f'rows.csv:20001:1 (byte {byte}), column "id": duplicate error: a row with '
+                      f'this key is there: (7)', done.stderr.decode())
+        self.assertEqual(self.dumped(), wanted)
+        with open(rejected, encoding="utf-8") as file:
+            self.assertEqual(file.readlines(), self.lines[20_000:20_002])
+
     def test_the_later_row_replaces(self):
         for number in range(50):
             self.lines.append(f"{number},last,1\n")

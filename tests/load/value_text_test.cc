@@ -60,7 +60,10 @@ TEST(ValueTextTest, Integers) {
   expect_same(int16(), "-32768");
   expect_same(int32(), "2147483647");
   expect_same(int64(), "-9223372036854775808");
+  expect_same(int64(), "999999999999999999");
+  expect_same(int64(), "1000000000000000000");
   expect_as(int64(), "+007", "7");
+  expect_as(int64(), "007", "7");
   expect_fault(int8(), "128", FaultKind::range);
   expect_fault(int16(), "-32769", FaultKind::range);
   expect_fault(int64(), "9223372036854775808", FaultKind::range);
@@ -112,6 +115,12 @@ TEST(ValueTextTest, Decimals) {
   expect_as(decimal(12, 2), "1", "1.00");
   expect_as(decimal(12, 2), "+0001.5000", "1.50");
   expect_as(decimal(2, 2), "-.05", "-0.05");
+  expect_same(decimal(18), std::string(18, '9'));
+  expect_same(decimal(18, 2), "9999999999999999.99");
+  expect_same(decimal(18, 17), "9.99999999999999999");
+  expect_as(decimal(4, 2), "099.9", "99.90");
+  expect_fault(decimal(4, 2), "100.0", FaultKind::range);
+  expect_fault(decimal(18), "1" + std::string(18, '0'), FaultKind::range);
   expect_fault(decimal(12, 2), "1.005", FaultKind::range);
   expect_fault(decimal(4, 2), "100", FaultKind::range);
   expect_fault(decimal(38), "1" + nines, FaultKind::range);

@@ -77,14 +77,27 @@ std::unique_ptr<RowCoder> BulkSink::coder() {
 }
 
 void BulkSink::put(const EncodedRow& row, const RowOrigin& origin) {
+  if (sort_) {
+    sort_or_insert(row, encoded(origin));
+    return;
+  }
+  watch_order(row);
+  if (!is_decided_) {
+    keep(row, encoded(origin));
+    return;
+  }
+  rows_.push_back(row);
+  views_.push_back(origin);
+  bytes_in_views_ += row.key.size() + row.bytes.size();
+  if (rows_.size() == kRowsAtATime || bytes_in_views_ >= kBytesAtATime) {
+    put_views();
+  }
+}
+
+std::string_view BulkSink::encoded(const RowOrigin& origin) {
   origin_.clear();
   origin.encode(origin_);
-  if (!sort_) {
-    watch_order(row);
-    keep(row, origin_);
-  } else {
-    sort_or_insert(row, origin_);
-  }
+  return origin_;
 }
 
 void BulkSink::watch_order(const EncodedRow& row) {
@@ -113,14 +126,48 @@ void BulkSink::keep(const EncodedRow& row, std::string_view origin) {
 void BulkSink::flush() {
   if (is_decided_) {
     put_kept();
+    put_views();
   }
+}
+
+void BulkSink::let_go() {
+  put_views();
+}
+
+// Rows in order are inserted from where their batch has them, and not copied.
+void BulkSink::put_views() {
+  if (views_.empty()) {
+    return;
+  }
+  stop_if_interrupted();
+  if (!begins_to_sort()) {
+    insert_rows();
+  } else {
+    for (std::size_t number = 0; number < rows_.size(); ++number) {
+      sort_or_insert(rows_[number], encoded(views_[number]));
+    }
+  }
+  rows_.clear();
+  views_.clear();
+  bytes_in_views_ = 0;
+}
+
+/// Whether too many of the rows so far were in no order, so that these and all that follow are
+/// sorted.
+bool BulkSink::begins_to_sort() {
+  if (sort_ || !options_.may_sort || disordered_ * kOrderedMin <= looked_at_) {
+    return false;
+  }
+  begin_sort();
+  return true;
 }
 
 void BulkSink::put_kept() {
   stop_if_interrupted();
   is_decided_ = true;
-  rows_.clear();
-  origins_.clear();
+  if (kept_.empty()) {
+    return;
+  }
   std::string_view rest = bytes_;
   const auto take = [&](std::size_t size) {
     return std::exchange(rest, rest.substr(size)).substr(0, size);
@@ -130,14 +177,15 @@ void BulkSink::put_kept() {
     rows_.push_back(EncodedRow::of(key, take(kept.bytes)));
     origins_.push_back(take(kept.origin));
   }
-  if (!sort_ && options_.may_sort && disordered_ * kOrderedMin > looked_at_) {
-    begin_sort();
+  if (begins_to_sort()) {
     for (std::size_t number = 0; number < rows_.size(); ++number) {
       sort_or_insert(rows_[number], origins_[number]);
     }
   } else {
     insert_rows();
   }
+  rows_.clear();
+  origins_.clear();
   kept_.clear();
   bytes_.clear();
 }
@@ -161,7 +209,7 @@ void BulkSink::sort_or_insert(const EncodedRow& row, std::string_view origin) {
         fmt::format("a row of {} bytes is too long for --resume with so little --memory",
                     row.key.size() + row.bytes.size()));
   } else {
-    insert_one(row, origin);
+    insert_one(row, RowOrigin::decode(origin));
   }
 }
 
@@ -186,12 +234,13 @@ void BulkSink::insert_rows() {
     outcomes_.done(PutResult::added, rows_.size());
   } else {
     for (std::size_t number = 0; number < rows_.size(); ++number) {
-      insert_one(rows_[number], origins_[number]);
+      insert_one(rows_[number],
+                 views_.empty() ? RowOrigin::decode(origins_[number]) : views_[number]);
     }
   }
 }
 
-void BulkSink::insert_one(const EncodedRow& row, std::string_view origin) {
+void BulkSink::insert_one(const EncodedRow& row, const RowOrigin& origin) {
   try {
     const Outcome outcome = table_.insert(transaction_, row);
     if (outcome.kind() == OutcomeKind::exists) {
@@ -204,12 +253,12 @@ void BulkSink::insert_one(const EncodedRow& row, std::string_view origin) {
     if (error.code() != ErrorCode::invalid_argument) {
       throw;
     }
-    refuse_range(error, RowOrigin::decode(origin));  // an index does not take it
+    refuse_range(error, origin);  // an index does not take it
   }
 }
 
 void BulkSink::put_duplicate(const Outcome& outcome, const EncodedRow& row,
-                             std::string_view origin) {
+                             const RowOrigin& origin) {
   switch (options_.on_duplicate) {
     case OnDuplicate::skip: outcomes_.done(PutResult::skipped, 1); return;
     case OnDuplicate::error: refuse_duplicate(outcome, origin); return;
@@ -224,7 +273,7 @@ void BulkSink::put_duplicate(const Outcome& outcome, const EncodedRow& row,
   outcomes_.done(PutResult::replaced, 1);
 }
 
-void BulkSink::refuse_duplicate(const Outcome& outcome, std::string_view origin) {
+void BulkSink::refuse_duplicate(const Outcome& outcome, const RowOrigin& origin) {
   const Outcome::Place& place = outcome.place();
   Fault fault;
   fault.kind = FaultKind::duplicate;
@@ -238,7 +287,7 @@ void BulkSink::refuse_duplicate(const Outcome& outcome, std::string_view origin)
     fault.reason =
         fmt::format("a row with these values is in the unique index {}", in_quotes(place.index));
   }
-  outcomes_.refused(std::move(fault), RowOrigin::decode(origin));
+  outcomes_.refused(std::move(fault), origin);
 }
 
 void BulkSink::refuse_range(const Error& error, const RowOrigin& origin) {

@@ -45,6 +45,7 @@ class BulkSink : public RowSink {
 
   [[nodiscard]] std::unique_ptr<RowCoder> coder() override;
   void put(const EncodedRow& row, const RowOrigin& origin) override;
+  void let_go() override;
   void flush() override;
   [[nodiscard]] std::uint64_t unsaved_bytes() const noexcept override { return unsaved_bytes_; }
   [[nodiscard]] std::string save() override;
@@ -62,13 +63,16 @@ class BulkSink : public RowSink {
   void watch_order(const EncodedRow& row);
   void keep(const EncodedRow& row, std::string_view origin);
   void put_kept();
+  void put_views();
+  [[nodiscard]] bool begins_to_sort();
+  [[nodiscard]] std::string_view encoded(const RowOrigin& origin);
   [[nodiscard]] bool keeps_rows() const noexcept { return !options_.sort.kept_as.empty(); }
   void begin_sort();
   void sort_or_insert(const EncodedRow& row, std::string_view origin);
   void insert_rows();
-  void insert_one(const EncodedRow& row, std::string_view origin);
-  void put_duplicate(const Outcome& outcome, const EncodedRow& row, std::string_view origin);
-  void refuse_duplicate(const Outcome& outcome, std::string_view origin);
+  void insert_one(const EncodedRow& row, const RowOrigin& origin);
+  void put_duplicate(const Outcome& outcome, const EncodedRow& row, const RowOrigin& origin);
+  void refuse_duplicate(const Outcome& outcome, const RowOrigin& origin);
   void refuse_range(const Error& error, const RowOrigin& origin);
 
   const TableText& definition_;
@@ -89,8 +93,10 @@ class BulkSink : public RowSink {
   std::string origin_{};
   std::string bytes_{};
   std::vector<Kept> kept_{};
-  std::vector<EncodedRow> rows_{};           ///< in bytes_, as the next
-  std::vector<std::string_view> origins_{};  ///< of these
+  std::vector<EncodedRow> rows_{};           ///< in bytes_, or views of what was put
+  std::vector<std::string_view> origins_{};  ///< of these, in bytes_
+  std::vector<RowOrigin> views_{};           ///< or as they were put
+  std::size_t bytes_in_views_ = 0;           ///< of these rows
 };
 
 }  // namespace palimpsest::load

@@ -357,6 +357,7 @@ class Load : public RowOutcomes {
           return;
         }
       }
+      sink.let_go();
       counters_.rows = result_.records;
       if (sink.unsaved_bytes() >= kept_bytes) {
         save(batch->chunk.end(), sink);

@@ -1,6 +1,8 @@
 #include "tools/load/parse_pipeline.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -24,6 +26,13 @@ std::size_t chunk_bytes_after(const RowBatch& batch) noexcept {
   constexpr std::size_t kChunkBytesMin = std::size_t{4} << 10U;
   const std::size_t growth = batch.rows.size() / std::max<std::size_t>(batch.chunk.bytes, 1);
   return std::max(ChunkReader::kChunkBytes / std::max<std::size_t>(growth, 1), kChunkBytesMin);
+}
+
+/// Parsers give way to the one thread that puts their rows into the table, and to what writes for
+/// it: they have what these leave of the processors.
+void give_way() noexcept {
+  constexpr int kNiceness = 5;
+  static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness));
 }
 
 /// Half of the memory is for those that are being parsed.
@@ -100,6 +109,7 @@ std::optional<RowBatch> ParsePipeline::next() {
 }
 
 void ParsePipeline::work(RowParser& parser) {
+  give_way();
   while (may_go_on()) {
     std::optional<Numbered> taken = take();
     if (!taken) {

@@ -53,7 +53,10 @@ class RowSink {
 
   /// What makes the rows that are put, for a thread of its own; null: their bytes do not matter.
   [[nodiscard]] virtual std::unique_ptr<RowCoder> coder() = 0;
+  /// The sink may keep views of the row and of the origin's record: until let_go().
   virtual void put(const EncodedRow& row, const RowOrigin& origin) = 0;
+  /// What was put will be gone: the sink keeps no views of it. Says nothing of what became of it.
+  virtual void let_go() {}
   /// What became of the rows so far has been told, but of those that are sorted first.
   virtual void flush() = 0;
   /// Bytes of rows that were put since save(); 0: it keeps none for another load.

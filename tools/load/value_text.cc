@@ -10,6 +10,7 @@
 #include <iterator>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace palimpsest::load {
 namespace {
@@ -44,8 +45,50 @@ bool equal_in_any_case(std::string_view text, std::string_view lower) noexcept {
 
 // Integers and floating point
 
+/// What most numbers are: a few digits, of which the last ones may be behind a point.
+struct PlainNumber {
+  /// With so many characters the digits fit into 64 bits.
+  static constexpr std::size_t kSizeMax = 18;
+
+  std::int64_t digits = 0;
+  std::size_t before = 0;  ///< digits before the point, or all
+  std::size_t behind = 0;
+};
+
+std::optional<PlainNumber> plain_number(std::string_view text) noexcept {
+  if (text.empty() || text.size() > PlainNumber::kSizeMax) {
+    return std::nullopt;
+  }
+  PlainNumber number;
+  std::size_t at = 0;
+  for (; at < text.size() && is_digit(text[at]); ++at) {
+    number.digits = number.digits * 10 + (text[at] - '0');
+  }
+  number.before = at;
+  if (at == text.size()) {
+    return number;
+  }
+  if (at == 0 || text[at] != '.' || at + 1 == text.size()) {
+    return std::nullopt;
+  }
+  ++at;
+  number.behind = text.size() - at;
+  for (; at < text.size(); ++at) {
+    if (!is_digit(text[at])) {
+      return std::nullopt;
+    }
+    number.digits = number.digits * 10 + (text[at] - '0');
+  }
+  return number;
+}
+
 template <class Integer>
 Fault parse_integer(std::string_view text, Value& value) {
+  if (const auto plain = plain_number(text);
+      plain && plain->behind == 0 && std::in_range<Integer>(plain->digits)) {
+    value = static_cast<Integer>(plain->digits);
+    return std::nullopt;
+  }
   const std::string_view digits = without_plus(text);
   Integer number = 0;
   const char* const end = digits.data() + digits.size();
@@ -144,6 +187,14 @@ Int128 number_of(std::string_view digits, Int128 number) noexcept {
 }
 
 Fault parse_decimal(const DataType& type, std::string_view text, Value& value) {
+  if (const auto plain = plain_number(text); plain && type.precision <= PlainNumber::kSizeMax &&
+                                             plain->behind <= type.scale &&
+                                             plain->before <= type.precision - type.scale) {
+    const auto shift = static_cast<std::int64_t>(detail::kPowersOfTen[type.scale - plain->behind]);
+    const std::int64_t digits = plain->digits * shift;
+    value = Decimal::of(digits, type.scale);
+    return std::nullopt;
+  }
   const auto parts = take_apart(text);
   if (!parts) {
     return type_fault("not a decimal number");
