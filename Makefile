@@ -26,10 +26,10 @@ bench-log:  ## durable commits here and on four other engines: tables (BENCH=--q
 	@cmake --build --preset release
 	@python3 experiments/log_bench/compare.py $(BENCH)
 
-bench-oltp:  ## TPC-C here and on RocksDB, WiredTiger, LMDB: a table (BENCH=--quick: 5 minutes; FULL=1: hours)
+bench-oltp:  ## what snapshot isolation costs: TPC-C, TATP, scans, here and on others (BENCH=--quick: 5 minutes; FULL=1: hours)
 	@tools/setup bench
 	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
-	@cmake --build --preset release --target tpcc tpcc_peers
+	@cmake --build --preset release --target tpcc tpcc_peers tatp tatp_peers queue scan_bench
 	@python3 experiments/oltp/compare.py $(if $(FULL),--full) $(BENCH)
 
 bench-bulk:  ## bulks: loads, files, readers beside them, ranges in and out, other engines: tables (BENCH=--quick: 4 minutes)

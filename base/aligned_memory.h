@@ -11,18 +11,27 @@
 
 namespace palimpsest {
 
-/// An owned, zero-filled, aligned block of bytes. Throws std::bad_alloc when there is no memory.
+/// An owned, aligned block of bytes. Throws std::bad_alloc when there is no memory.
 class AlignedMemory {
  public:
   AlignedMemory() = default;
-  AlignedMemory(std::size_t size_bytes, std::size_t alignment_bytes) : size_bytes_(size_bytes) {
+  /// Filled with zeros.
+  AlignedMemory(std::size_t size_bytes, std::size_t alignment_bytes)
+      : AlignedMemory(for_overwrite(size_bytes, alignment_bytes)) {
+    std::fill_n(memory_.get(), size_bytes_, std::byte{0});
+  }
+  /// Filled with anything, by whoever writes every byte before it is read.
+  [[nodiscard]] static AlignedMemory for_overwrite(std::size_t size_bytes,
+                                                   std::size_t alignment_bytes) {
+    AlignedMemory made;
+    made.size_bytes_ = size_bytes;
     const std::size_t rounded =
         (size_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment_bytes, rounded)));
-    if (memory_ == nullptr) {
+    made.memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment_bytes, rounded)));
+    if (made.memory_ == nullptr) {
       throw std::bad_alloc();
     }
-    std::fill_n(memory_.get(), rounded, std::byte{0});
+    return made;
   }
 
   [[nodiscard]] std::byte* data() const noexcept { return memory_.get(); }

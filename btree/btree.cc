@@ -16,7 +16,6 @@
 namespace palimpsest::btree {
 
 using buffer::ExclusivePage;
-using buffer::OptimisticPage;
 using buffer::PageType;
 using versioning::kNoWriter;
 
@@ -39,11 +38,22 @@ constexpr std::uint32_t kPurgeEvery = 8;
 
 }  // namespace
 
+BTree::BTree(const Descent& descent, std::unique_ptr<Shortcuts> shortcuts,
+             LargeValueStore& large_values, TreeId id, PageId root) noexcept
+    : shortcuts_(std::move(shortcuts)),
+      descent_(descent),
+      structure_(descent_, id),
+      settler_(descent_),
+      large_values_(&large_values),
+      id_(id),
+      root_page_(root) {}
+
 BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id,
                     const WriteContext& by, versioning::BulkEpochs* epochs) {
   if (by.log != nullptr) {
     by.log->reserve({.change_bytes = LoggedFormatRoot::encoded_bytes(), .system_bytes = 0});
   }
+  auto shortcuts = std::make_unique<Shortcuts>();
   auto reservation = pool.reserve(1);
   ExclusivePage root = pool.new_root(reservation, PageType::tree_leaf);
   const PageId page = root.frame().page_id.load(std::memory_order_relaxed);
@@ -52,209 +62,21 @@ BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, Tre
     auto space = pool.space().change();
     space.take({page, 1}, log_change(by, root, LoggedFormatRoot{id, page}));
   }
-  return BTree({pool, pool.index_of(root.frame()), epochs}, large_values, id, page);
+  const Descent descent(pool, pool.index_of(root.frame()), id, epochs, shortcuts.get());
+  return BTree(descent, std::move(shortcuts), large_values, id, page);
 }
 
 BTree BTree::open(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id, PageId root,
                   versioning::BulkEpochs* epochs) {
-  return BTree({pool, pool.pin_root(root, id), epochs}, large_values, id, root);
+  auto shortcuts = std::make_unique<Shortcuts>();
+  const Descent descent(pool, pool.pin_root(root, id), id, epochs, shortcuts.get());
+  return BTree(descent, std::move(shortcuts), large_values, id, root);
 }
 
 void BTree::refuse_key(ByteView key) const {
   throw Error(ErrorCode::invalid_argument,
               fmt::format("a key of {} bytes: keys have 1 to {} bytes with pages of {} bytes",
                           key.size(), key_bytes_max(page_size()), page_size()));
-}
-
-// Reading
-
-// Its version alone says nothing of whose leaf it is.
-Attempt<OptimisticPage> BTree::remembered(const LastLeaf& last) const {
-  auto leaf = descent_.pool().remembered(last.frame(), last.version());
-  if (leaf) {
-    const auto is_ours = leaf->read(
-        [&](const std::byte* page) { return LeafView(page, page_size()).tree_id() == id_; });
-    if (!is_ours || !*is_ours) {
-      return restart;
-    }
-  }
-  return leaf;
-}
-
-Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last, const Look& look) const {
-  check_key(key);
-  if (last != nullptr && last->covers(key)) {
-    auto leaf = remembered(*last);
-    if (leaf) {
-      buffer::Frame& frame = leaf->frame();
-      const auto found = find_in(*std::move(leaf), key, value, look);
-      if (found) {
-        frame.touch();
-        last->count_hit();
-        return *found;
-      }
-    }
-  }
-  for (;;) {
-    auto leaf = descent_.try_node<OptimisticPage>(Target{key}, 0);
-    if (!leaf || (last != nullptr && !remember(*leaf, *last))) {
-      continue;
-    }
-    const auto found = find_in(*std::move(leaf), key, value, look);
-    if (found) {
-      return *found;
-    }
-  }
-}
-
-// The record as it is, unless it may have versions: those are looked at under the latch.
-Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, ValueBuffer& value,
-                              const Look& look) const {
-  SlotIndex slot = 0;
-  bool is_undecided = false;
-  const auto found = leaf.read([&](const std::byte* page) {
-    const LeafView view(page, page_size());
-    const SearchResult at = view.find(key);
-    if (!at.found) {
-      return Found{};
-    }
-    const std::uint16_t flags = view.flags(at.slot);
-    if ((flags & look.minded_flags) != 0) {
-      slot = at.slot;
-      if ((flags & kVirtual) == 0) [[likely]] {
-        return Found{.has_versions = true};
-      }
-      const auto seen = seen_virtual(descent_, view, slot, look, value);
-      is_undecided = !seen;
-      return seen ? *seen : Found{};
-    }
-    if ((flags & kGhost) != 0) [[unlikely]] {
-      return Found{};
-    }
-    value.assign_clamped(view.value(at.slot));
-    return Found{.exists = true, .flags = flags};
-  });
-  if (is_undecided) [[unlikely]] {
-    return restart;
-  }
-  if (!found || !found->has_versions || look.viewer == nullptr) {
-    return found;
-  }
-  const auto latched = std::move(leaf).to_shared();
-  if (!latched) {
-    return restart;  // otherwise it is what was searched
-  }
-  const RecordImage seen =
-      seen_record(descent_, LeafView(latched->page(), page_size()), slot,
-                  entry_with_versions(latched->frame(), key, *look.viewer), look.viewer, value);
-  return Found{.exists = seen.exists(), .flags = seen.flags()};
-}
-
-// False if the leaf has changed meanwhile.
-bool BTree::remember(const OptimisticPage& leaf, LastLeaf& last) const {
-  KeyBuffer lower;
-  KeyBuffer upper;
-  const auto infinite = leaf.read([&](const std::byte* page) {
-    const LeafView view(page, page_size());
-    lower.assign_clamped(view.lower_fence(), ByteView());
-    upper.assign_clamped(view.upper_fence(), ByteView());
-    return view.upper_is_infinite();
-  });
-  if (infinite) {
-    last.remember(descent_.pool().index_of(leaf.frame()), leaf.version(), lower.view(),
-                  *infinite ? std::nullopt : std::optional(upper.view()));
-  }
-  return static_cast<bool>(infinite);
-}
-
-bool BTree::lookup(ByteView key, std::string& value, LastLeaf* last,
-                   const versioning::Viewer* viewer) const {
-  return lookup_with(key, [&](ByteView found) { value.assign(found); }, last, viewer);
-}
-
-// Calls read(descriptor) until it is complete; the value may be replaced meanwhile, and then the
-// key is looked up again. False if the key, or a large value of it, is gone; `read` then says what
-// to do.
-template <class Read>
-bool BTree::with_large(ByteView key, ByteView descriptor, Read&& read,
-                       const versioning::Viewer* viewer) const {
-  LargeValueDescriptor value = large_values_->decode(descriptor);
-  for (;;) {
-    if (read(value) == ReadOutcome::complete) {
-      return true;
-    }
-    ValueBuffer now;
-    const Found found = find(key, now, nullptr, viewer);
-    if (!found.exists || (found.flags & kLargeValue) == 0) {
-      return false;
-    }
-    const LargeValueDescriptor current = large_values_->decode(now.view());
-    if (current == value) {
-      large_values_->verify(value);  // nobody freed its pages: names what is corrupt, or passes
-    }
-    value = current;
-  }
-}
-
-bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
-                       const versioning::Viewer* viewer) const {
-  if (with_large(
-          key, descriptor,
-          [&](const LargeValueDescriptor& large) { return large_values_->read_all(large, value); },
-          viewer)) {
-    return true;
-  }
-  return lookup(key, value, nullptr, viewer);  // a small value by now, or none
-}
-
-std::optional<std::uint64_t> BTree::value_bytes(ByteView key,
-                                                const versioning::Viewer* viewer) const {
-  ValueBuffer value;
-  const Found found = find(key, value, nullptr, viewer);
-  if (!found.exists) {
-    return std::nullopt;
-  }
-  return (found.flags & kLargeValue) == 0 ? value.view().size()
-                                          : large_values_->decode(value.view()).size_bytes();
-}
-
-bool BTree::read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes out,
-                       const versioning::Viewer* viewer) const {
-  for (;;) {
-    ValueBuffer value;
-    const Found found = find(key, value, nullptr, viewer);
-    if (!found.exists) {
-      return false;
-    }
-    if ((found.flags & kLargeValue) == 0) {
-      const ByteView bytes = value.view();
-      if (offset_bytes > bytes.size() || out.size() > bytes.size() - offset_bytes) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} bytes from offset {} of a value of {} bytes", out.size(),
-                                offset_bytes, bytes.size()));
-      }
-      std::ranges::copy(std::as_bytes(std::span(bytes)).subspan(offset_bytes, out.size()),
-                        out.begin());
-      return true;
-    }
-    if (with_large(
-            key, value.view(),
-            [&](const LargeValueDescriptor& large) {
-              return large_values_->read(large, offset_bytes, out);
-            },
-            viewer)) {
-      return true;
-    }
-  }
-}
-
-void BTree::prefetch(std::span<const ByteView> keys) const {
-  std::vector<Sought> leaves;
-  leaves.reserve(keys.size());
-  for (const ByteView key : keys) {
-    leaves.push_back({.tree = &descent_, .key = key});
-  }
-  btree::prefetch(leaves);
 }
 
 // Writing

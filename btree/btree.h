@@ -24,14 +24,18 @@
 // Thread-safety: all functions, from any thread. Each call is atomic by itself.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "palimpsest/function_ref.h"
 
 #include "base/bytes.h"
 #include "btree/descent.h"
+#include "btree/key_places.h"
 #include "btree/large_value_store.h"
 #include "btree/last_leaf.h"
 #include "btree/leaf_node.h"
@@ -88,6 +92,11 @@ class BTree {
     return is_there;
   }
 
+  /// The same for several keys, whose searches overlap (key_places.h): sink(number, value) for each
+  /// that is there, in their order.
+  void lookup_many(std::span<const ByteView> keys, FunctionRef<void(std::size_t, ByteView)> sink,
+                   const versioning::Viewer* viewer = nullptr) const;
+
   /// The same of the newest state, if that is known to be committed: nobody has changed the record
   /// for long, and its value is not large. Otherwise nothing, and nothing was called.
   template <class Sink>
@@ -133,7 +142,7 @@ class BTree {
   /// Makes the ghost the record that it was. False if there is no ghost of that key.
   [[nodiscard]] bool unmark_deleted(ByteView key, LastLeaf* last = nullptr);
   /// Removes the ghosts of the leaf that covers `key` for which may_purge(leaf, slot), under its
-  /// exclusive latch, is true; frees their large values, and merges a thin leaf. How many.
+  /// exclusive latch, is true; frees their large values, and merges a thin or empty leaf. How many.
   std::size_t purge_ghosts(const WriteContext& by, ByteView key,
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
   /// Settles the virtual versions of the leaf that covers `key`, if all can be. False: nothing was
@@ -177,19 +186,20 @@ class BTree {
     return outcome_of(modify_for(by, key, change, last), key);
   }
 
+  /// The same for several keys, whose searches overlap (key_places.h), up to the first that cannot
+  /// be: change(number, MutableBytes) in their order. Those that follow each other in one leaf are
+  /// changed by one visit.
+  [[nodiscard]] ManyWritten modify_many(const WriteContext& by, std::span<const ByteView> keys,
+                                        FunctionRef<void(std::size_t, MutableBytes)> change);
+
   /// Undoes a change as its transaction left it: append(at_least, body) logs the compensation,
   /// under the leaf's latch, and returns its GSN. Needs no space. Throws io_error, out_of_memory,
   /// corruption; nothing has changed then. A tree whose making was undone is not used any more.
   void undo(const TreeRecord& record, FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
  private:
-  BTree(const Descent& descent, LargeValueStore& large_values, TreeId id, PageId root) noexcept
-      : descent_(descent),
-        structure_(descent_, id),
-        settler_(descent_),
-        large_values_(&large_values),
-        id_(id),
-        root_page_(root) {}
+  BTree(const Descent& descent, std::unique_ptr<Shortcuts> shortcuts, LargeValueStore& large_values,
+        TreeId id, PageId root) noexcept;
 
   [[nodiscard]] std::uint32_t page_size() const noexcept { return descent_.page_size(); }
   void check_key(ByteView key) const {
@@ -201,8 +211,12 @@ class BTree {
   [[noreturn]] static void refuse_in_place(ByteView key);
   [[nodiscard]] Found find(ByteView key, ValueBuffer& value, LastLeaf* last,
                            const Look& look) const;
+  [[nodiscard]] Found find_at(const KeyPlace& place, ByteView key, ValueBuffer& value,
+                              const Look& look) const;
+  template <class Search>
   [[nodiscard]] Attempt<Found> find_in(buffer::OptimisticPage leaf, ByteView key,
-                                       ValueBuffer& value, const Look& look) const;
+                                       const Search& search, ValueBuffer& value,
+                                       const Look& look) const;
   [[nodiscard]] bool remember(const buffer::OptimisticPage& leaf, LastLeaf& last) const;
   [[nodiscard]] bool read_large(ByteView key, ByteView descriptor, std::string& value,
                                 const versioning::Viewer* viewer) const;
@@ -230,15 +244,27 @@ class BTree {
   void bury(const WriteContext& by, buffer::ExclusivePage& leaf, RecordChange& change, ByteView key,
             LastLeaf* last);
   void take_out(buffer::ExclusivePage& leaf, RecordChange& change, ByteView key, LastLeaf* last);
-  static bool claim_to_modify(RecordChange& record, const Written& written, ByteView key);
   [[nodiscard]] Written modify_for(const WriteContext& by, ByteView key,
                                    FunctionRef<void(MutableBytes)> change, LastLeaf* last);
+  [[nodiscard]] std::size_t modify_in_one_leaf(const WriteContext& by,
+                                               std::span<const ByteView> keys,
+                                               std::span<const KeyPlace> places,
+                                               FunctionRef<void(std::size_t, MutableBytes)> change,
+                                               Written& refused);
+  [[nodiscard]] ManyWritten modify_many_in_bulk(
+      const WriteContext& by, std::span<const ByteView> keys,
+      FunctionRef<void(std::size_t, MutableBytes)> change);
+  [[nodiscard]] buffer::ExclusivePage leaf_at(const WriteContext& by, const KeyPlace& place,
+                                              ByteView key, std::optional<SearchResult>& at);
+  static void modify_in(const WriteContext& by, RecordChange& record,
+                        FunctionRef<void(MutableBytes)> change);
   [[nodiscard]] WriteOutcome outcome_of(const Written& written, ByteView key);
   [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);
   void finish(const Written& written);
   void undo_creation(const TreeRecord& record,
                      FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
+  std::unique_ptr<Shortcuts> shortcuts_;  ///< where they are is known to all descents
   Descent descent_;
   Structure structure_;
   Settler settler_;

@@ -77,9 +77,17 @@ std::size_t BTree::purge_ghosts(const WriteContext& by, ByteView key,
     }
   }
   if (slots.empty()) {
+    const bool is_empty = view.count() == 0;  // its neighbours may have been full when it got so
+    if (view.ghost_count() != 0) {
+      entries.count_purge(true);
+    }
     entries.release_unwritten();
+    if (is_empty) {
+      structure_.merge_leaf(by, key);
+    }
     return 0;
   }
+  entries.count_purge(false);
   const Gsn gsn = log_purge(by, leaf, descent_.pool(), slots, large_values);
   LeafNode(leaf.modify(), page_size()).purge_ghosts(slots);
   entries.finish();

@@ -1,6 +1,11 @@
 // Changes of a value by a function of the caller (btree.h).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
 #include "palimpsest/error.h"
 
 #include "btree/btree.h"
@@ -9,6 +14,14 @@ namespace palimpsest::btree {
 
 using buffer::ExclusivePage;
 using versioning::kNoWriter;
+
+namespace {
+
+bool may_modify(const Written& record) noexcept {
+  return record.existed && record.rival == kNoWriter;
+}
+
+}  // namespace
 
 void BTree::refuse_in_place(ByteView key) {
   throw Error(ErrorCode::invalid_argument,
@@ -25,20 +38,122 @@ Written BTree::modify_for(const WriteContext& by, ByteView key,
   }
   ExclusivePage leaf = leaf_to_write(by, key, last);
   RecordChange record(by, leaf, descent_.pool().space(), key, page_size());
-  Written written{.existed = record.exists(), .rival = record.rival()};
-  if (claim_to_modify(record, written, key)) {
-    const MutableBytes value = record.value_bytes();
-    ValueBuffer before;
-    if (by.log != nullptr) {
-      before.assign_clamped(as_view(value.data(), value.size()));
-    }
-    change_whole(change, value, before.view());
-    if (by.log != nullptr) {
-      record.log_modified(before.view());
-    }
+  const Written written{.existed = record.exists(), .rival = record.rival()};
+  if (!may_modify(written)) {
+    record.release_unwritten();
+  } else if (record.is_large()) {
+    record.release_unwritten();
+    refuse_in_place(key);
+  } else {
+    modify_in(by, record, change);
     let_go(by, std::move(leaf), key, record.slot(), last);
   }
   return written;
+}
+
+/// In its leaf: the record that is there, has no rival, and is not large.
+void BTree::modify_in(const WriteContext& by, RecordChange& record,
+                      FunctionRef<void(MutableBytes)> change) {
+  record.claim();
+  const MutableBytes value = record.value_bytes();
+  ValueBuffer before;
+  if (by.log != nullptr) {
+    before.assign_clamped(as_view(value.data(), value.size()));
+  }
+  change_whole(change, value, before.view());
+  if (by.log != nullptr) {
+    record.log_modified(before.view());
+  }
+}
+
+ManyWritten BTree::modify_many(const WriteContext& by, std::span<const ByteView> keys,
+                               FunctionRef<void(std::size_t, MutableBytes)> change) {
+  std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
+  if (by.is_bulk()) [[unlikely]] {
+    return modify_many_in_bulk(by, keys, change);
+  }
+  std::array<KeyPlace, kKeysTogether> memory;
+  std::span<KeyPlace> places;
+  for (std::size_t done = 0; done < keys.size();) {
+    if (places.empty()) {
+      places = std::span(memory).first(std::min(kKeysTogether, keys.size() - done));
+      find_places(descent_, keys.subspan(done, places.size()), places);
+    }
+    Written one;
+    const std::size_t changed = modify_in_one_leaf(
+        by, keys.subspan(done), places,
+        [&](std::size_t number, MutableBytes value) { change(done + number, value); }, one);
+    if (changed == 0) {
+      return {.done = done, .refused = outcome_of(one, keys[done])};
+    }
+    done += changed;
+    places = places.subspan(changed);
+  }
+  return {.done = keys.size(), .refused = {}};
+}
+
+// How many; of none, `refused` says why. All but the first of them change only if that takes
+// nothing that is not at hand: the leaf is latched.
+std::size_t BTree::modify_in_one_leaf(const WriteContext& by, std::span<const ByteView> keys,
+                                      std::span<const KeyPlace> places,
+                                      FunctionRef<void(std::size_t, MutableBytes)> change,
+                                      Written& refused) {
+  std::size_t beside = 1;
+  while (beside < places.size() && places[beside].is_known() &&
+         places[beside].is_beside(places.front())) {
+    ++beside;
+  }
+  by.prepare_some(keys.first(beside), page_size());
+  std::optional<SearchResult> at;
+  ExclusivePage leaf = leaf_at(by, places.front(), keys.front(), at);
+  std::size_t done = 0;
+  SlotIndex slot = 0;
+  bool is_large = false;
+  do {
+    const ByteView key = keys[done];
+    if (!at) {
+      at = LeafView(leaf.page(), page_size()).find(key);
+    }
+    RecordChange record(by, leaf, descent_.pool().space(), key, page_size(),
+                        *std::exchange(at, {}));
+    refused = {.existed = record.exists(), .rival = record.rival()};
+    is_large = may_modify(refused) && record.is_large();
+    if (!may_modify(refused) || is_large) {
+      break;
+    }
+    modify_in(by, record, [&](MutableBytes value) { change(done, value); });
+    slot = record.slot();
+    ++done;
+  } while (done < beside && LeafView(leaf.page(), page_size()).covers(keys[done]) &&
+           by.has_at_hand(keys[done], page_size()));
+  if (done != 0) {
+    let_go(by, std::move(leaf), keys[done - 1], slot, nullptr);
+    return done;
+  }
+  LeafEntries(leaf, page_size()).release_unwritten();
+  if (is_large) {
+    refuse_in_place(keys.front());
+  }
+  return 0;
+}
+
+// Prepared, as leaf_to_write(). If its place has not passed, that is where the key lies in it.
+ExclusivePage BTree::leaf_at(const WriteContext& by, const KeyPlace& place, ByteView key,
+                             std::optional<SearchResult>& at) {
+  if (place.is_known()) [[likely]] {
+    auto known = descent_.pool().remembered(place.frame, place.version);
+    if (known) [[likely]] {
+      auto leaf = (*std::move(known)).to_exclusive();
+      if (leaf && !settler_.is_in_the_way(by, *leaf, key)) [[likely]] {
+        at = place.at;
+        return *std::move(leaf);
+      }
+      if (leaf) {
+        LeafEntries(*leaf, page_size()).release_unwritten();
+      }
+    }
+  }
+  return leaf_to_write(by, key, nullptr);
 }
 
 // Out of place: the value that was there becomes the shadow. Nobody else changes the record between
@@ -57,18 +172,16 @@ Written BTree::modify_in_bulk(const WriteContext& by, ByteView key,
   return write_stored(by, key, {.value = value.view()}, WriteMode::update, last);
 }
 
-// False if it must not be changed: the leaf has been let go.
-bool BTree::claim_to_modify(RecordChange& record, const Written& written, ByteView key) {
-  if (!written.existed || written.rival != kNoWriter) {
-    record.release_unwritten();
-    return false;
+ManyWritten BTree::modify_many_in_bulk(const WriteContext& by, std::span<const ByteView> keys,
+                                       FunctionRef<void(std::size_t, MutableBytes)> change) {
+  for (std::size_t done = 0; done < keys.size(); ++done) {
+    const auto change_one = [&](MutableBytes value) { change(done, value); };
+    const Written one = modify_in_bulk(by, keys[done], change_one, nullptr);
+    if (!may_modify(one)) {
+      return {.done = done, .refused = outcome_of(one, keys[done])};
+    }
   }
-  if (record.is_large()) {
-    record.release_unwritten();
-    refuse_in_place(key);
-  }
-  record.claim();
-  return true;
+  return {.done = keys.size(), .refused = {}};
 }
 
 }  // namespace palimpsest::btree

@@ -1,6 +1,32 @@
 #include "btree/descent.h"
 
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <span>
+
 namespace palimpsest::btree {
+
+Attempt<Descent::LeafEdge> Descent::try_edge(ByteView key) const {
+  const Target target{key};
+  Start start = shortcuts_ != nullptr ? shortcut(key) : Start{};
+  if (!start.node.holds()) [[unlikely]] {
+    start = at_root();
+  }
+  for (std::uint32_t at = start.level; at > 1; --at) {
+    if (!pool_->descend(start.node, child_of(start.node, target))) {
+      return restart;
+    }
+  }
+  if (start.level == 0) {
+    return restart;
+  }
+  const buffer::SwipRef child = child_of(start.node, target);
+  if (!start.node.unchanged()) {
+    return restart;
+  }
+  return LeafEdge{std::move(start.node), child};
+}
 
 bool Descent::begin_load(const Target& target, std::vector<buffer::BufferPool::Load>& loads) const {
   auto root =
@@ -26,6 +52,80 @@ bool Descent::begin_load(const Target& target, std::vector<buffer::BufferPool::L
       return false;
     }
     node = *std::move(child);
+  }
+}
+
+Descent::Start Descent::start_covering(ByteView key, FrameIndex frame) const noexcept {
+  auto node = buffer::resident_in(pool_->frames(), frame);
+  if (!node) {
+    return {};
+  }
+  const InnerView view(node->page(), page_size());
+  if (view.type() != buffer::PageType::tree_inner || view.tree_id() != tree_ ||
+      !view.mostly_covers(key)) {
+    return {};
+  }
+  return {.node = *std::move(node), .level = view.level()};
+}
+
+// From the root down, a level at a time, as long as there is a list for it. A node that is not in
+// memory, or is being changed, remains without a frame, and so does all that is below it.
+void Descent::renew_shortcuts() const noexcept {
+  std::vector<Shortcuts::Node> nodes;
+  shortcuts_->renew([&]() noexcept -> std::span<const Shortcuts::Node> {
+    try {
+      nodes.push_back({.frame = root_});
+      for (std::uint32_t level = root_level(); level > 1; --level) {
+        std::vector<Shortcuts::Node> below;
+        for (const Shortcuts::Node& node : nodes) {
+          collect_children(node, level, below);
+          if (below.size() > Shortcuts::kNodesMax) {
+            return nodes;
+          }
+        }
+        nodes = std::move(below);
+      }
+      return nodes;
+    } catch (const std::bad_alloc&) {
+      return {};
+    }
+  });
+}
+
+// A child's version is taken before its parent is validated, as on a walk; the parent's level is
+// read with it, as the root may have grown. No children: the parent is not what it was.
+void Descent::collect_children(const Shortcuts::Node& parent, std::uint32_t level,
+                               std::vector<Shortcuts::Node>& into) const {
+  const std::size_t before = into.size();
+  into.resize(before + page_size() / sizeof(InnerSlot) + 1);
+  const auto collect = [&](const std::byte* page) {
+    const InnerView view(page, page_size());
+    const std::size_t children =
+        view.level() == level ? std::min<std::size_t>(view.child_count(), into.size() - before) : 0;
+    const auto count = static_cast<SlotIndex>(children);
+    for (SlotIndex child = 0; child < count; ++child) {
+      Shortcuts::Node& found = into[before + child];
+      found.set_fence(child == 0 ? parent.fence() : view.prefix(),
+                      child == 0 ? ByteView() : view.suffix(child - 1));
+      const auto swip = buffer::Swip::of_word(view.swip_at(child));
+      const auto version =
+          swip.swizzled() ? buffer::version_of(pool_->frames(), swip.frame()) : std::nullopt;
+      found.frame = version ? swip.frame() : kNoFrame;
+      found.version = version.value_or(0);
+    }
+    return before + children;
+  };
+  Attempt<buffer::OptimisticPage> node = restart;
+  if (parent.frame == root_) {
+    node = pool_->optimistic(root_);
+  } else if (parent.frame != kNoFrame) {
+    node = pool_->remembered(parent.frame, parent.version);
+  }
+  const auto end = node ? node->read(collect) : Attempt<std::size_t>(restart);
+  into.resize(end ? *end : before);
+  if (into.size() == before) {
+    into.push_back(parent);
+    into.back().frame = kNoFrame;
   }
 }
 

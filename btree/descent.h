@@ -15,6 +15,7 @@
 
 #include "base/attempt.h"
 #include "btree/inner_node.h"
+#include "btree/shortcuts.h"
 #include "buffer/buffer_pool.h"
 #include "versioning/bulk_epochs.h"
 
@@ -37,16 +38,17 @@ struct Target {
       case Side::last: return node.count();
       case Side::at: break;
     }
-    return node.route(key);
+    return node.route_within(key);
   }
 };
 
 class Descent {
  public:
-  /// `epochs`: of its leaves; null: all bulks are settled. All outlive it.
-  Descent(buffer::BufferPool& pool, FrameIndex root,
-          versioning::BulkEpochs* epochs = nullptr) noexcept
-      : pool_(&pool), epochs_(epochs), root_(root) {}
+  /// `epochs`: of its leaves; null: all bulks are settled. `shortcuts`: of this tree alone; null:
+  /// every walk begins at the root. All outlive it.
+  Descent(buffer::BufferPool& pool, FrameIndex root, TreeId tree,
+          versioning::BulkEpochs* epochs = nullptr, Shortcuts* shortcuts = nullptr) noexcept
+      : pool_(&pool), epochs_(epochs), shortcuts_(shortcuts), root_(root), tree_(tree) {}
 
   /// A step from an inner node: where it leads, and the level it was taken at.
   struct Step {
@@ -64,27 +66,31 @@ class Descent {
   /// The node of `level` on the way to `target`; restart also if the root is not that high.
   template <class Guard>
   [[nodiscard]] Attempt<Guard> try_node(const Target& target, std::uint32_t level) const {
-    buffer::OptimisticPage node = pool_->optimistic(root_);
-    auto step = route(node, target);
-    if (!step || step->level < level) {
-      return restart;
-    }
-    if (step->level == level) {
-      return convert<Guard>(std::move(node));
-    }
-    while (step->level > level + 1) {
-      auto child = pool_->follow(node, step->child);
-      if (!child) {
-        return restart;
+    const bool may_guess = level == 0 && shortcuts_ != nullptr && target.side == Target::Side::at;
+    Start start = may_guess ? shortcut(target.key) : Start{};
+    if (!start.node.holds()) [[unlikely]] {
+      start = at_root();
+      if (start.level <= level) [[unlikely]] {
+        return start.level == level && start.node.unchanged()
+                   ? convert<Guard>(std::move(start.node))
+                   : restart;
       }
-      node = *std::move(child);
-      step = route(node, target);
-      if (!step) {
+      if (may_guess && start.level > 1 && shortcuts_->is_due()) [[unlikely]] {
+        start.node.release();
+        renew_shortcuts();
         return restart;
       }
     }
-    return follow<Guard>(node, step->child);
+    return walk<Guard>(std::move(start), target, level);
   }
+
+  /// The edge to a leaf: where it leads, of a node that is as it was.
+  struct LeafEdge {
+    buffer::OptimisticPage parent;
+    buffer::SwipRef child;
+  };
+  /// That on the way to a key; restart as try_node(), and if the root is a leaf.
+  [[nodiscard]] Attempt<LeafEdge> try_edge(ByteView key) const;
 
   /// As try_node for a level the tree has, repeated until it succeeds.
   template <class Guard>
@@ -137,7 +143,67 @@ class Descent {
   [[nodiscard]] std::uint32_t page_size() const noexcept { return pool_->page_size_bytes(); }
 
  private:
-  // Optimistic-safe: bounded by the views.
+  /// Where a walk begins. Neither what made it the right node nor its level has been validated.
+  struct Start {
+    buffer::OptimisticPage node;
+    std::uint32_t level = 0;
+  };
+
+  [[nodiscard]] Start at_root() const noexcept {
+    Start start{.node = pool_->optimistic(root_)};
+    start.level = InnerView(start.node.page(), page_size()).level();
+    return start;
+  }
+
+  // To a lower level. What was read of a node is validated with the edge to its child.
+  template <class Guard>
+  [[nodiscard, gnu::always_inline]] Attempt<Guard> walk(Start start, const Target& target,
+                                                        std::uint32_t level) const {
+    buffer::OptimisticPage& node = start.node;
+    for (std::uint32_t at = start.level; at > level + 1; --at) {
+      if (!pool_->descend(node, child_of(node, target))) {
+        return restart;
+      }
+    }
+    const buffer::SwipRef child = child_of(node, target);
+    if constexpr (std::same_as<Guard, buffer::OptimisticPage>) {
+      return pool_->descend(node, child) ? Attempt<Guard>(std::move(node)) : restart;
+    } else if (!node.unchanged()) {
+      return restart;
+    } else if constexpr (std::same_as<Guard, buffer::SharedPage>) {
+      return pool_->follow_shared(node, child);
+    } else {
+      return pool_->follow_exclusive(node, child);
+    }
+  }
+
+  // The inner node that was guessed, if it is on the key's way; or none.
+  [[nodiscard]] Start shortcut(ByteView key) const noexcept {
+    const Shortcuts::Guess guess = shortcuts_->guess(key);
+    if (guess.is_proven && pool_->frames().contains(guess.frame)) [[likely]] {
+      auto node = buffer::searched_at(pool_->frames(), guess.frame, guess.version);
+      if (node) [[likely]] {
+        const std::uint32_t level = InnerView(node->page(), page_size()).level();
+        return {.node = *std::move(node), .level = level};
+      }
+    }
+    return guess.frame == kNoFrame ? Start{} : start_covering(key, guess.frame);
+  }
+  // The same by its fences. A resident inner node of this tree that covers the key is on its way.
+  [[nodiscard]] Start start_covering(ByteView key, FrameIndex frame) const noexcept;
+
+  void renew_shortcuts() const noexcept;
+  void collect_children(const Shortcuts::Node& parent, std::uint32_t level,
+                        std::vector<Shortcuts::Node>& into) const;
+
+  // Optimistic-safe: bounded by the views. A leaf, which a torn level makes an inner node, has
+  // bytes where that has swips.
+  [[nodiscard]] buffer::SwipRef child_of(const buffer::OptimisticPage& page,
+                                         const Target& target) const noexcept {
+    const InnerView node(page.page(), page_size());
+    const SlotIndex index = target.child_of(node);
+    return {buffer::Swip::of_word(node.swip_at(index)), node.swip_offset(index)};
+  }
   [[nodiscard]] Step route_in(const std::byte* page, const Target& target) const noexcept {
     const InnerView node(page, pool_->page_size_bytes());
     Step step;
@@ -160,20 +226,11 @@ class Descent {
     }
   }
 
-  template <class Guard>
-  [[nodiscard]] Attempt<Guard> follow(buffer::OptimisticPage& parent, buffer::SwipRef child) const {
-    if constexpr (std::same_as<Guard, buffer::OptimisticPage>) {
-      return pool_->follow(parent, child);
-    } else if constexpr (std::same_as<Guard, buffer::SharedPage>) {
-      return pool_->follow_shared(parent, child);
-    } else {
-      return pool_->follow_exclusive(parent, child);
-    }
-  }
-
   buffer::BufferPool* pool_;
   versioning::BulkEpochs* epochs_;
+  Shortcuts* shortcuts_;
   FrameIndex root_;
+  TreeId tree_;
 };
 
 }  // namespace palimpsest::btree

@@ -15,6 +15,10 @@ std::uint64_t InnerView::search(ByteView key) const noexcept {
   return search_node<InnerSlot>(*this, count(), key);
 }
 
+std::uint64_t InnerView::search_within(ByteView key) const noexcept {
+  return btree::search_within<InnerSlot>(*this, count(), key);
+}
+
 ByteView InnerView::suffix(SlotIndex slot) const noexcept {
   if (slot >= count()) {
     return as_view(page_, 0);

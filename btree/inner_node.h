@@ -35,6 +35,11 @@ class InnerView : public NodeView {
     const SearchResult at = find(key);
     return at.slot + (at.found ? 1 : 0);
   }
+  /// [optimistic] The same for a key within the node's fences.
+  [[nodiscard]] SlotIndex route_within(ByteView key) const noexcept {
+    const SearchResult at = SearchResult::unpacked(search_within(key));
+    return at.slot + (at.found ? 1 : 0);
+  }
   /// [optimistic] Index of the child that holds the largest keys < key: number of separators < key.
   [[nodiscard]] SlotIndex route_before(ByteView key) const noexcept { return find(key).slot; }
   /// [optimistic] Where `key` is as a separator, or would be inserted.
@@ -77,6 +82,7 @@ class InnerView : public NodeView {
  private:
   /// A packed SearchResult.
   [[nodiscard]] std::uint64_t search(ByteView key) const noexcept;
+  [[nodiscard]] std::uint64_t search_within(ByteView key) const noexcept;
 };
 
 class InnerNode : public InnerView {

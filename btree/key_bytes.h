@@ -1,9 +1,9 @@
 // Small arithmetic on key bytes: common prefixes, separators, heads, and a buffer for one key.
 //
 // Keys are byte strings in memcmp order. A *head* is the first four bytes of a key suffix as a
-// big-endian number, padded with zeros: comparing heads as integers agrees with memcmp order except
-// that a padded head cannot tell "a" from "a\0"; equal heads are therefore always decided by
-// compare_after_head().
+// big-endian number, padded with zeros, a *word* the first eight: comparing either as integers
+// agrees with memcmp order except that they cannot tell "a" from "a\0", so that equal ones are
+// always decided by the lengths and by what follows.
 // Every function here tolerates bytes that change while it runs (the result is then meaningless),
 // never allocates and never throws.
 #pragma once
@@ -128,14 +128,39 @@ class KeyBuffer {
   return head_of(suffix.data(), suffix.size());
 }
 
+inline constexpr std::size_t kWordBytes = 8;
+
+/// The first eight bytes of `size` as a big-endian number, padded with zeros: a head twice as long.
+[[nodiscard]] inline std::uint64_t word_of(const char* bytes, std::size_t size) noexcept {
+  if (size >= kWordBytes) [[likely]] {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, kWordBytes);
+    return __builtin_bswap64(word);
+  }
+  const std::uint64_t high = std::uint64_t{head_of(bytes, size)} << 32;
+  if (size <= kHeadBytes) {
+    return high;
+  }
+  // The last four bytes, without those that are in the upper half.
+  const std::uint64_t last = head_of(bytes + size - kHeadBytes, kHeadBytes);
+  return high | static_cast<std::uint32_t>(last << 8 * (kWordBytes - size));
+}
+
+/// The word of what is left of `key` after `skipped` bytes (at most all of them).
+[[nodiscard]] inline std::uint64_t word_after(ByteView key, std::size_t skipped) noexcept {
+  const std::size_t size = key.size() - skipped;
+  if (size >= kWordBytes || key.size() < kWordBytes) {
+    return word_of(key.data() + skipped, size);
+  }
+  // The key's last bytes end with the suffix: shifting drops the prefix and pads with zeros.
+  const std::uint64_t last = word_of(key.data() + key.size() - kWordBytes, kWordBytes);
+  return size == 0 ? 0 : last << 8 * (kWordBytes - size);
+}
+
 /// Order of `length` bytes, inlined because what is left to compare is mostly short.
 [[nodiscard]] inline int compare_bytes(const char* a, const char* b, std::size_t length) noexcept {
   const auto order = [](auto x, auto y) { return x < y ? -1 : (x == y ? 0 : 1); };
-  const auto word8 = [](const char* from) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, from, 8);
-    return __builtin_bswap64(word);
-  };
+  const auto word8 = [](const char* from) { return word_of(from, kWordBytes); };
   if (length < 8) {
     if (length < 4) {
       return order(head_of(a, length), head_of(b, length));
@@ -171,12 +196,10 @@ class KeyBuffer {
   if (length >= 4) {
     return (differ(std::uint32_t{}, 0) | differ(std::uint32_t{}, length - 4)) == 0;
   }
-  for (std::size_t i = 0; i < length; ++i) {
-    if (a[i] != b[i]) {
-      return false;
-    }
+  if (length >= 2) {
+    return (differ(std::uint16_t{}, 0) | differ(std::uint16_t{}, length - 2)) == 0;
   }
-  return true;
+  return length == 0 || a[0] == b[0];
 }
 
 /// The head of what is left of `key` after `skipped` bytes (at most all of them).
@@ -190,19 +213,38 @@ class KeyBuffer {
   return static_cast<std::uint32_t>(last << 8 * (kHeadBytes - size));
 }
 
-/// Order of two suffixes whose heads are equal: negative, 0 or positive. When one of them has no
-/// byte beyond its head, the other equals it, padded with zeros, up to there: the shorter is the
+/// Order of two suffixes whose words are equal: negative, 0 or positive. When one of them has no
+/// byte beyond its word, the other equals it, padded with zeros, up to there: the shorter is the
 /// smaller.
-[[nodiscard]] inline int compare_after_head(ByteView a, ByteView b) noexcept {
+[[nodiscard]] inline int compare_after_word(ByteView a, ByteView b) noexcept {
   const std::size_t shorter = std::min(a.size(), b.size());
-  if (shorter > kHeadBytes) {
+  if (shorter > kWordBytes) {
     const int order =
-        compare_bytes(a.data() + kHeadBytes, b.data() + kHeadBytes, shorter - kHeadBytes);
+        compare_bytes(a.data() + kWordBytes, b.data() + kWordBytes, shorter - kWordBytes);
     if (order != 0) {
       return order;
     }
   }
   return a.size() == b.size() ? 0 : (a.size() < b.size() ? -1 : 1);
+}
+
+/// Order of two suffixes: negative, 0 or positive.
+[[nodiscard]] inline int compare_suffixes(ByteView a, ByteView b) noexcept {
+  const std::uint64_t x = word_of(a.data(), a.size());
+  const std::uint64_t y = word_of(b.data(), b.size());
+  return x != y ? (x < y ? -1 : 1) : compare_after_word(a, b);
+}
+
+/// Whether two suffixes of `size` bytes whose heads are equal are the same.
+[[nodiscard]] inline bool equal_after_head(const char* a, const char* b,
+                                           std::size_t size) noexcept {
+  if (size <= kHeadBytes) {
+    return true;
+  }
+  if (size <= kWordBytes) {
+    return head_of(a + size - kHeadBytes, kHeadBytes) == head_of(b + size - kHeadBytes, kHeadBytes);
+  }
+  return equal_bytes(a + kHeadBytes, b + kHeadBytes, size - kHeadBytes);
 }
 
 }  // namespace palimpsest::btree

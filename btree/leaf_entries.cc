@@ -67,6 +67,7 @@ Claim LeafEntries::claim(Entry* entry, const SearchResult& at, ByteView key,
     set_table(leaf_, table_);
   } else {
     if (versioning::EntryPtr empty = table_->take_empty()) {
+      unmark(empty->key());
       writer.recycle(std::move(empty));  // the next claim will find it in the cache
     }
     table_->reserve(1);
@@ -80,6 +81,15 @@ Claim LeafEntries::claim(Entry* entry, const SearchResult& at, ByteView key,
     leaf.set_flags(at.slot, leaf.flags(at.slot) | kHasEntry);
   }
   return {.result = Claim::Result::claimed, .entry = &made};
+}
+
+// Of a record whose entry has gone, if it is still there: who reads it need not latch its leaf.
+void LeafEntries::unmark(ByteView key) noexcept {
+  const LeafView view(leaf_.page(), page_size_);
+  if (const SearchResult at = view.find(key); at.found) {
+    LeafNode(leaf_.modify(), page_size_)
+        .set_flags(at.slot, static_cast<std::uint16_t>(view.flags(at.slot) & ~kHasEntry));
+  }
 }
 
 // What is reserved for this record is its writer's own, or nobody's if that has ended. Who writes

@@ -7,8 +7,10 @@
 // entry is not, so an insertion of that key must ask the table, if the page has one.)
 //
 // A mark is set with the entry and outlives it: taking it back would cost every commit a look at
-// the record that the page's last writer changed. It costs a search of a small table, and nothing
-// once the table has gone. Marks are never written; a page that comes back has those it needs.
+// the record that the page's last writer changed. It costs who reads the record the shared latch
+// and a search of a small table, and nothing once the table has gone. A claim that takes the place
+// of an empty entry in a small table takes that one's mark back, since the leaf is at hand then.
+// Marks are never written; a page that comes back has those it needs.
 //
 // Invariants: (1) the table has an entry of a slot's key => the slot has kHasEntry;
 //             (2) used bytes + reserved bytes <= capacity: whoever adds bytes to a leaf leaves free
@@ -108,6 +110,13 @@ class LeafEntries {
   /// otherwise nothing is reserved for it any more. `pruner` may be null.
   [[nodiscard]] bool give_up_if_idle(SlotIndex slot, versioning::Pruner* pruner) noexcept;
 
+  /// Ghosts were to be purged; whether none could.
+  void count_purge(bool in_vain) noexcept {
+    if (table_ != nullptr) {
+      table_->count_purge(in_vain);
+    }
+  }
+
   /// Frees the entries whose writers have ended, now. Whether that freed space.
   [[nodiscard]] bool settle() noexcept;
   /// To be called at the end of every operation: prunes if it is time to, and drops an empty table.
@@ -118,6 +127,7 @@ class LeafEntries {
 
  private:
   void prune(versioning::Writer* writer) noexcept;
+  void unmark(ByteView key) noexcept;
 
   buffer::ExclusivePage& leaf_;
   std::uint32_t page_size_;

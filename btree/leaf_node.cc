@@ -46,6 +46,10 @@ std::uint64_t LeafView::search(ByteView key) const noexcept {
   return search_node<LeafSlot>(*this, count(), key);
 }
 
+std::uint64_t LeafView::search_within(ByteView key) const noexcept {
+  return btree::search_within<LeafSlot>(*this, count(), key);
+}
+
 ByteView LeafView::suffix(SlotIndex slot) const noexcept {
   if (slot >= count()) {
     return as_view(page_, 0);

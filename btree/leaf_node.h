@@ -40,6 +40,10 @@ class LeafView : public NodeView {
   [[nodiscard]] SearchResult find(ByteView key) const noexcept {
     return SearchResult::unpacked(search(key));
   }
+  /// [optimistic] The same for a key within the leaf's fences.
+  [[nodiscard]] SearchResult find_within(ByteView key) const noexcept {
+    return SearchResult::unpacked(search_within(key));
+  }
   /// [optimistic] The first record whose key is >= `key`; count() if there is none.
   [[nodiscard]] SlotIndex lower_bound(ByteView key) const noexcept { return find(key).slot; }
 
@@ -108,6 +112,7 @@ class LeafView : public NodeView {
   }
   /// A packed SearchResult.
   [[nodiscard]] std::uint64_t search(ByteView key) const noexcept;
+  [[nodiscard]] std::uint64_t search_within(ByteView key) const noexcept;
 };
 
 class LeafNode : public LeafView {
@@ -167,12 +172,15 @@ class LeafNode : public LeafView {
 
 /// Calls use(first, last) for each run of records of [first, last) without ghosts between them, in
 /// ascending order of the runs or descending, until it returns false; whether it never did. A leaf
-/// without ghosts is one run, and none of its records is looked at.
+/// without ghosts is one run; of that and of a leaf with nothing else no record is looked at.
 template <class Use>
 bool for_each_live_run(const LeafView& leaf, SlotIndex first, SlotIndex last, bool descending,
                        Use&& use) {
   if (leaf.ghost_count() == 0) [[likely]] {
     return use(first, last);
+  }
+  if (leaf.ghost_count() == leaf.count()) {
+    return true;
   }
   while (first < last) {
     SlotIndex begin = descending ? last : first;

@@ -22,7 +22,8 @@ LeafRun::LeafRun(buffer::BufferPool& pool, const Of& of, std::uint64_t bytes)
       page_size_(pool.page_size_bytes()),
       lower_(of.lower),
       pages_(pool.space(), pages_for(bytes, page_size_)),
-      transfers_{Transfer{{std::size_t{pages_for(bytes, page_size_)} * page_size_, page_size_}}} {}
+      transfers_{Transfer{AlignedMemory::for_overwrite(
+          std::size_t{pages_for(bytes, page_size_)} * page_size_, page_size_)}} {}
 
 void LeafRun::add(ByteView key, ByteView value) {
   const std::uint16_t flags = epoch_ == kNoEpoch ? kPlainRecord : kCreated;
@@ -34,7 +35,6 @@ void LeafRun::add(ByteView key, ByteView value) {
     const bool fits = leaf().append(key, value, flags);
     check(fits, "an empty leaf takes any record");
   }
-  last_key_.assign(key);
   ++records_;
 }
 
@@ -43,7 +43,9 @@ void LeafRun::finish() {
     return;
   }
   KeyBuffer next;
-  next.assign_clamped(last_key_.view(), {"\0", 1});
+  KeyBuffer last;
+  leaf().copy_key(leaf().count() - 1, last);
+  next.assign_clamped(last.view(), {"\0", 1});
   end_leaf(next.view());
   write_rest();
   fresh_.reserve(built_.size());
@@ -94,7 +96,8 @@ void LeafRun::end_leaf(ByteView next) {
 
 void LeafRun::begin_write() {
   if (!writer_) {
-    transfers_[1].memory = AlignedMemory(transfers_[0].memory.size_bytes(), page_size_);
+    transfers_[1].memory =
+        AlignedMemory::for_overwrite(transfers_[0].memory.size_bytes(), page_size_);
     writer_.emplace(pool_.writer());
   }
   writer_->begin(filling().images);

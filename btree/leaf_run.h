@@ -111,7 +111,6 @@ class LeafRun {
   std::vector<Built> built_;
   std::string uppers_;  ///< one behind the other
   std::vector<FreshLeaf> fresh_;
-  KeyBuffer last_key_;
   std::size_t records_ = 0;
   std::optional<buffer::FreshWriter>
       writer_;  ///< if there is more than one; last: it uses the rest

@@ -47,6 +47,9 @@ class LeafFinder {
   /// which the scan leaves the leaf found before.
   [[nodiscard]] buffer::SharedPage leaf(const Target& target);
 
+  /// Which child of its parent the leaf found last is; 0 if there is no parent.
+  [[nodiscard]] SlotIndex index() const noexcept { return parent_ == kNoFrame ? 0 : index_; }
+
   /// Asks the processor for the leaf beside the one found last, if it is resident: it comes while
   /// that one is read.
   void prefetch_beside() const noexcept;
@@ -97,6 +100,8 @@ class LeafWalk {
     return {leaf_.page(), descent_->page_size()};
   }
   [[nodiscard]] const buffer::Frame& frame() const noexcept { return leaf_.frame(); }
+  /// Whether a leaf to the left of it may hang below the same parent.
+  [[nodiscard]] bool has_left() const noexcept { return finder_.index() != 0; }
   [[nodiscard]] SlotIndex first() const noexcept { return first_; }
   [[nodiscard]] SlotIndex last() const noexcept { return last_; }
 

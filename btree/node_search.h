@@ -2,11 +2,17 @@
 //
 // Three steps: the hint array (16 heads, compared at once) leaves a sixteenth of the slots; a
 // binary search without unpredictable branches over their heads; and, only if a head equals the
-// key's, the comparison of whole suffixes. With 8-byte keys nearly every search touches the heap
-// once, at the record it is after. Heads and hint array follow LeanStore (ICDE 2018).
+// key's, the comparison of whole suffixes, eight bytes at a time. With 8-byte keys nearly every
+// search touches the heap once, at its record. Heads and hint array follow LeanStore (ICDE 2018).
+//
+// Whoever knows that a key lies within the fences (he came by way of the parent, or has compared
+// them) searches *within*: such a key starts with the prefix, which is not compared then, so that
+// the fences, on a cache line of their own, are not read.
 //
 // Optimistic: hints, heads, offsets and lengths may be torn. The hints yield a number in [0, 16],
 // which with the bounded count yields a range of slots within the count whatever the bytes were.
+// That a key lies within the fences may have ceased to be true as well: all that follows is that
+// other bytes of it are compared, which are bounded by its length.
 #pragma once
 
 #ifdef __SSE4_1__
@@ -15,6 +21,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -72,13 +79,13 @@ class SlotReader {
         page_size_(node.page_size()),
         head_skip_(head_skip) {}
 
-  /// Asks the processor for slots [first, last), or the first lines of them, in one go: the binary
-  /// search would wait for their cache lines one after the other.
-  [[gnu::always_inline]] void prefetch(std::size_t first, std::size_t last) const noexcept {
-    constexpr std::size_t kBytesMax = 4 * kCacheLineBytes;
-    const std::size_t bytes = std::min((last - first) * sizeof(Slot), kBytesMax);
+  /// Asks the processor for three lines of slots from `first` on, in one go: the binary search
+  /// would wait for them one after the other.
+  [[gnu::always_inline]] void prefetch(std::size_t first) const noexcept {
     const std::byte* const begin = heads_ + first * sizeof(Slot);
-    palimpsest::prefetch(begin, begin + bytes);
+    prefetch_line(begin);
+    prefetch_line(begin + kCacheLineBytes);
+    prefetch_line(begin + 2 * kCacheLineBytes);
   }
   [[nodiscard]] std::uint32_t head(std::size_t slot) const noexcept {
     return load_once<std::uint32_t>(heads_ + slot * sizeof(Slot));
@@ -93,15 +100,27 @@ class SlotReader {
   /// What follows head_skip in the suffix; the head is that of these bytes.
   [[nodiscard]] ByteView rest(std::size_t slot) const noexcept {
     const ByteView all = suffix(slot);
-    return {all.data() + std::min<std::size_t>(head_skip_, all.size()),
-            all.size() - std::min<std::size_t>(head_skip_, all.size())};
+    const std::size_t skipped = std::min<std::size_t>(head_skip_, all.size());
+    return {all.data() + skipped, all.size() - skipped};
   }
-  /// Order of `rest` and the rest of a slot with the same head.
-  [[nodiscard]] int compare_equal_head(ByteView other, SlotIndex slot) const noexcept {
-    return compare_after_head(other, rest(slot));
+  /// Order of `other` and the rest of a slot. `word` is that of `other`.
+  [[nodiscard]] int compare(std::uint64_t word, ByteView other, std::size_t slot) const noexcept {
+    const ByteView rest = this->rest(slot);
+    const std::uint64_t here = word_in_page(rest);
+    return word != here ? (word < here ? -1 : 1) : compare_after_word(other, rest);
   }
 
  private:
+  /// Reads beyond a short rest, but not beyond the page.
+  [[nodiscard]] std::uint64_t word_in_page(ByteView rest) const noexcept {
+    const auto* begin = static_cast<const std::byte*>(static_cast<const void*>(rest.data()));
+    if (rest.size() >= kWordBytes || begin + kWordBytes > page_ + page_size_) {
+      return word_of(rest.data(), rest.size());
+    }
+    const std::uint64_t wanted = ~(~std::uint64_t{0} >> 8 * rest.size());
+    return word_of(rest.data(), kWordBytes) & wanted;
+  }
+
   const std::byte* heads_;
   const std::byte* page_;
   std::uint32_t page_size_;
@@ -109,21 +128,21 @@ class SlotReader {
 };
 
 /// The search among slots with the head of `rest`: `first` is the first of them. Few enough
-/// arguments for registers, so that search_node() can leave by a jump and saves none for itself.
+/// arguments for registers, so that a search can leave by a jump and saves none for itself.
 template <class Slot>
 [[nodiscard, gnu::noinline]] std::uint64_t search_equal_heads(const NodeView& node, SlotIndex count,
                                                               ByteView rest,
                                                               SlotIndex first) noexcept {
   const SlotReader<Slot> slots(node, node.head_skip());
-  const std::uint32_t head = head_of(rest);
+  const std::uint64_t word = word_of(rest.data(), rest.size());
+  const auto head = static_cast<std::uint32_t>(word >> 32);
   SlotIndex low = first;
   // The first slot hinted above the head ends the range.
   SlotIndex high = std::max(low, hinted_slot(count_hints<true>(node.page(), head), count));
   while (low < high) {
     const SlotIndex middle = low + (high - low) / 2;
     const std::uint32_t other = slots.head(middle);
-    const int order =
-        head != other ? (head < other ? -1 : 1) : slots.compare_equal_head(rest, middle);
+    const int order = head != other ? (head < other ? -1 : 1) : slots.compare(word, rest, middle);
     if (order == 0) {
       return SearchResult::packed(middle, true);
     }
@@ -136,11 +155,35 @@ template <class Slot>
   return SearchResult::packed(low, false);
 }
 
-/// The result for a key that does not start with `prefix`, as all keys of the node do.
+/// The result for a key that does not start as all keys of the node do.
 [[nodiscard, gnu::noinline]] inline std::uint64_t search_outside_prefix(ByteView prefix,
                                                                         SlotIndex count,
                                                                         ByteView key) noexcept {
   return SearchResult::packed(key < prefix ? 0 : count, false);
+}
+
+/// The first slot among `count` whose head is not below `head`.
+template <class Slot>
+[[nodiscard, gnu::always_inline]] inline SlotIndex search_heads(const SlotReader<Slot>& slots,
+                                                                const std::byte* page,
+                                                                SlotIndex count,
+                                                                std::uint32_t head) noexcept {
+  const std::uint32_t hints_below = count_hints<false>(page, head);
+  // Slot hinted_slot(hints_below - 1) is below the head, slot hinted_slot(hints_below) is not.
+  // Without a hint below, the subtraction wraps, and the minimum is 0.
+  const std::uint32_t scaled = hints_below * count;
+  const std::size_t end = scaled / kHintCount;
+  std::size_t slot = std::min<std::size_t>((scaled - count) / kHintCount + 1, end);
+  std::size_t length = end - slot;
+  if (length * sizeof(Slot) > kCacheLineBytes) {
+    slots.prefetch(slot);
+  }
+  while (length > 0) {
+    const std::size_t half = (length + 1) / 2;
+    slot += slots.head(slot + half - 1) < head ? half : 0;
+    length -= half;
+  }
+  return static_cast<SlotIndex>(slot);
 }
 
 /// The search once `skipped` bytes of the key are known to be those that all keys of the node start
@@ -151,54 +194,39 @@ template <class Slot>
     std::uint32_t head_skip) noexcept {
   const SlotReader<Slot> slots(node, head_skip);
   const std::uint32_t head = head_after(key, skipped);
+  const SlotIndex slot = search_heads(slots, node.page(), count, head);
+  if (slot >= count || slots.head(slot) != head) {
+    return SearchResult::packed(slot, false);
+  }
   const ByteView rest(key.data() + skipped, key.size() - skipped);
-  const std::uint32_t hints_below = count_hints<false>(node.page(), head);
-  // Slot hinted_slot(hints_below - 1) is below the key, slot hinted_slot(hints_below) is not.
-  // Without a hint below, the subtraction wraps, and the minimum is 0.
-  const std::uint32_t scaled = hints_below * count;
-  const std::size_t end = scaled / kHintCount;
-  std::size_t slot = std::min<std::size_t>((scaled - count) / kHintCount + 1, end);
-  std::size_t length = end - slot;
-  if (length * sizeof(Slot) > kCacheLineBytes) {
-    slots.prefetch(slot, end);
-  }
-  while (length > 0) {
-    const std::size_t half = (length + 1) / 2;
-    slot += slots.head(slot + half - 1) < head ? half : 0;
-    length -= half;
-  }
-  bool found = false;
-  if (slot < count && slots.head(slot) == head) {
+  if constexpr (std::same_as<Slot, LeafSlot>) {  // it is mostly this record
     const ByteView other = slots.rest(slot);
-    found = other.size() == rest.size() &&
-            (rest.size() <= kHeadBytes ||
-             equal_bytes(rest.data() + kHeadBytes, other.data() + kHeadBytes,
-                         rest.size() - kHeadBytes));
-    if (!found) {
-      return search_equal_heads<Slot>(node, count, rest, static_cast<SlotIndex>(slot));
+    if (other.size() == rest.size() && equal_after_head(rest.data(), other.data(), rest.size())) {
+      return SearchResult::packed(slot, true);
     }
   }
-  return SearchResult::packed(slot, found);
+  return search_equal_heads<Slot>(node, count, rest, slot);
 }
 
-/// The search in a node whose heads leave out head_skip bytes; `prefix_len` bytes of the key are
-/// the node's prefix.
+/// The search once `prefix_len` bytes of the key are known to be the node's prefix.
 template <class Slot>
-[[nodiscard, gnu::noinline]] std::uint64_t search_skipping(const NodeView& node, SlotIndex count,
-                                                           ByteView key,
-                                                           std::size_t prefix_len) noexcept {
+[[nodiscard, gnu::always_inline]] inline std::uint64_t search_behind_prefix(
+    const NodeView& node, SlotIndex count, ByteView key, std::size_t prefix_len) noexcept {
   const std::uint32_t head_skip = node.head_skip();
-  // All suffixes start as the first one does.
-  const ByteView common = SlotReader<Slot>(node, 0).suffix(0).substr(0, head_skip);
-  const ByteView suffix(key.data() + prefix_len, key.size() - prefix_len);
-  if (suffix.size() < common.size() || !equal_bytes(suffix.data(), common.data(), common.size())) {
-    return search_outside_prefix(common, count, suffix);
+  if (head_skip != 0) {
+    // All suffixes start as the first one does.
+    const ByteView common = SlotReader<Slot>(node, 0).suffix(0).substr(0, head_skip);
+    const ByteView suffix(key.data() + prefix_len, key.size() - prefix_len);
+    if (suffix.size() < common.size() || !equal_bytes(suffix.data(), common.data(), common.size()))
+        [[unlikely]] {
+      return search_outside_prefix(common, count, suffix);
+    }
+    prefix_len += common.size();
   }
-  return search_behind<Slot>(node, count, key, prefix_len + common.size(), head_skip);
+  return search_behind<Slot>(node, count, key, prefix_len, head_skip);
 }
 
-/// [optimistic] Where `key` is among the `count` (bounded) slots of a node, or would be inserted; a
-/// packed SearchResult.
+/// [optimistic] Where `key` is among `count` (bounded) slots, or belongs; a packed SearchResult.
 template <class Slot>
 [[nodiscard]] inline std::uint64_t search_node(const NodeView& node, SlotIndex count,
                                                ByteView key) noexcept {
@@ -207,10 +235,16 @@ template <class Slot>
       [[unlikely]] {
     return search_outside_prefix(prefix, count, key);
   }
-  if (node.head_skip() != 0) {
-    return search_skipping<Slot>(node, count, key, prefix.size());
-  }
-  return search_behind<Slot>(node, count, key, prefix.size(), 0);
+  return search_behind_prefix<Slot>(node, count, key, prefix.size());
+}
+
+/// [optimistic] The same for a key within the node's fences.
+template <class Slot>
+[[nodiscard, gnu::always_inline]] inline std::uint64_t search_within(const NodeView& node,
+                                                                     SlotIndex count,
+                                                                     ByteView key) noexcept {
+  return search_behind_prefix<Slot>(node, count, key,
+                                    std::min<std::size_t>(node.prefix_length(), key.size()));
 }
 
 }  // namespace palimpsest::btree

@@ -221,7 +221,7 @@ class NodeCheck {
         return "the first key is below the lower fence";
       }
     } else if (last_head_ > head ||
-               (last_head_ == head && compare_after_head(last_rest_, rest) >= 0)) {
+               (last_head_ == head && compare_suffixes(last_rest_, rest) >= 0)) {
       return fmt::format("slot {}: not above the one before", i);
     }
     if (i + 1 == h_.count && !node_.upper_is_infinite() &&

@@ -93,6 +93,10 @@ class NodeView {
     const std::uint32_t len = field<std::uint16_t>(offsetof(NodeHeader, prefix_len));
     return as_view(page_ + page_size_ - lower, std::min(len, lower));
   }
+  /// [optimistic] Its length; not bounded.
+  [[nodiscard]] std::uint32_t prefix_length() const noexcept {
+    return field<std::uint16_t>(offsetof(NodeHeader, prefix_len));
+  }
   /// [optimistic] How many bytes of every suffix the heads leave out; not bounded.
   [[nodiscard]] std::uint32_t head_skip() const noexcept {
     return field<std::uint16_t>(offsetof(NodeHeader, head_skip));
@@ -101,6 +105,8 @@ class NodeView {
   [[nodiscard]] bool covers(ByteView key) const noexcept {
     return lower_fence() <= key && (upper_is_infinite() || key < upper_fence());
   }
+  /// [optimistic] The same, cheaper for a key that does lie within.
+  [[nodiscard]] bool mostly_covers(ByteView key) const noexcept;
 
   /// Bytes for slots, records and fences in a page of this size.
   [[nodiscard]] std::uint32_t capacity_bytes() const noexcept {
@@ -119,6 +125,15 @@ class NodeView {
   }
 
  protected:
+  /// The word of a fence behind its first bytes: what lies before it in the page is shifted out.
+  [[nodiscard]] static std::uint64_t fence_word(ByteView fence, std::size_t skipped) noexcept {
+    const std::size_t size = fence.size() - skipped;
+    if (size >= kWordBytes) {
+      return word_of(fence.data() + skipped, kWordBytes);
+    }
+    const std::uint64_t last = word_of(fence.data() + fence.size() - kWordBytes, kWordBytes);
+    return size == 0 ? 0 : last << 8 * (kWordBytes - size);
+  }
   template <class T>
   [[nodiscard]] T field(std::size_t offset) const noexcept {
     return load_once<T>(page_ + kNodeHeaderOffset + offset);
@@ -144,5 +159,20 @@ class NodeView {
   const std::byte* page_;
   std::uint32_t page_size_;
 };
+
+inline bool NodeView::mostly_covers(ByteView key) const noexcept {
+  const ByteView lower = lower_fence();
+  const ByteView upper = upper_fence();
+  const bool is_infinite = upper_is_infinite();
+  const std::size_t common = std::min<std::size_t>(prefix().size(), upper.size());
+  if (key.size() >= common && equal_bytes(key.data(), lower.data(), common)) [[likely]] {
+    const std::uint64_t word = word_after(key, common);
+    if (word > fence_word(lower, common) && (is_infinite || word < fence_word(upper, common)))
+        [[likely]] {
+      return true;
+    }
+  }
+  return lower <= key && (is_infinite || key < upper);
+}
 
 }  // namespace palimpsest::btree

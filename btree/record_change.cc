@@ -32,7 +32,7 @@ SearchResult search(const ExclusivePage& leaf, std::uint32_t page_size, ByteView
     table->prefetch();
   }
   const LeafView view(leaf.page(), page_size);
-  const SearchResult at = view.find(key);
+  const SearchResult at = view.find_within(key);
   if (at.found) {
     const ByteView value = view.record(at.slot).value;
     const auto* begin = reinterpret_cast<const std::byte*>(value.data());
@@ -45,13 +45,17 @@ SearchResult search(const ExclusivePage& leaf, std::uint32_t page_size, ByteView
 
 RecordChange::RecordChange(const WriteContext& by, ExclusivePage& leaf, buffer::SpaceMap& space,
                            ByteView key, std::uint32_t page_size) noexcept
+    : RecordChange(by, leaf, space, key, page_size, search(leaf, page_size, key)) {}
+
+RecordChange::RecordChange(const WriteContext& by, ExclusivePage& leaf, buffer::SpaceMap& space,
+                           ByteView key, std::uint32_t page_size, const SearchResult& at) noexcept
     : by_(by),
       leaf_(leaf),
       space_(space),
       key_(key),
       page_size_(page_size),
       entries_(leaf, page_size),
-      at_(search(leaf, page_size, key)) {
+      at_(at) {
   entries_.prefetch_entries();
 }
 

@@ -31,6 +31,9 @@ class RecordChange {
   /// `by` was prepared for this key. All references outlive it.
   RecordChange(const WriteContext& by, buffer::ExclusivePage& leaf, buffer::SpaceMap& space,
                ByteView key, std::uint32_t page_size) noexcept;
+  /// The same where it is known where the key lies.
+  RecordChange(const WriteContext& by, buffer::ExclusivePage& leaf, buffer::SpaceMap& space,
+               ByteView key, std::uint32_t page_size, const SearchResult& at) noexcept;
 
   /// LeafEntries::settle(), finish() and release_unwritten().
   [[nodiscard]] bool settle() noexcept {

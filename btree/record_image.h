@@ -17,7 +17,7 @@ class RecordImage {
       : is_there_(record.has_value()),
         flags_(record ? record->flags : std::uint16_t{kPlainRecord}),
         value_(value) {
-    value_.assign_clamped(record ? record->value : ByteView("", 0));
+    value_.assign_clamped(record ? record->value : ByteView());
   }
 
   /// Whether there is a record: neither none nor a ghost.

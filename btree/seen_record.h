@@ -92,9 +92,11 @@ bool for_each_seen(const Descent& descent, const buffer::Frame& frame, const Lea
 
 /// As visit_leaves(), as the viewer sees the records: visit(leaf, first, last) for runs of them
 /// that are as they lie there, visit_one(leaf, record) for each that may have versions, in order.
-template <class Visit, class VisitOne>
+/// `passed(walk)` is told of each leaf that has been gone through, still latched.
+template <class Visit, class VisitOne, class Passed>
 void visit_seen(const Descent& descent, const KeyRange& range, Direction direction,
-                const versioning::Viewer* viewer, Visit&& visit, VisitOne&& visit_one) {
+                const versioning::Viewer* viewer, Visit&& visit, VisitOne&& visit_one,
+                Passed&& passed) {
   const bool descending = direction == Direction::backward;
   LeafWalk walk(descent, range, direction);
   while (walk.next()) {
@@ -110,7 +112,13 @@ void visit_seen(const Descent& descent, const KeyRange& range, Direction directi
     if (!goes_on) {
       return;
     }
+    passed(walk);
   }
+}
+template <class Visit, class VisitOne>
+void visit_seen(const Descent& descent, const KeyRange& range, Direction direction,
+                const versioning::Viewer* viewer, Visit&& visit, VisitOne&& visit_one) {
+  visit_seen(descent, range, direction, viewer, visit, visit_one, [](const LeafWalk&) {});
 }
 
 }  // namespace palimpsest::btree

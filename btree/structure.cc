@@ -107,7 +107,7 @@ void Structure::bring_in_child(ByteView key, std::uint32_t parent_level, SlotInd
                : Child();
   });
   if (swip && *swip) {
-    static_cast<void>(descent_.pool().follow(*parent, **swip));
+    static_cast<void>(descent_.pool().descend(*parent, **swip));
   }
 }
 
@@ -306,8 +306,8 @@ Attempt<Structure::MergeOutcome> Structure::try_merge(const WriteContext& by, By
       return restart;
     }
   }
-  const bool merged = (index < last && merge_children(by, parent, index)) ||
-                      (index > 0 && merge_children(by, parent, index - 1));
+  const bool merged = (index > 0 && merge_children(by, parent, index - 1)) ||
+                      (index < last && merge_children(by, parent, index));
   if (!merged) {
     parent.release_unchanged();
     return MergeOutcome::not_possible;
@@ -357,7 +357,8 @@ bool Structure::merge_children(const WriteContext& by, ExclusivePage& parent,
 }
 
 // The merged node keeps a tenth of the page free, or the next insertions would split it again. What
-// is reserved on either side counts as used.
+// is reserved on either side counts as used. A right leaf without records brings none: the left one
+// may be as full as it is, or empty leaves would stay behind a front that moves on.
 bool Structure::worth_merging(const ExclusivePage& left, const ExclusivePage& right) const {
   const std::uint32_t page_size = descent_.page_size();
   const auto reserved_on = [](const ExclusivePage& page) {
@@ -372,10 +373,13 @@ bool Structure::worth_merging(const ExclusivePage& left, const ExclusivePage& ri
   const auto thin = [&](const auto& node, std::uint32_t reserved) {
     return thinly_filled(node.free_bytes() - std::min(node.free_bytes(), reserved), page_size);
   };
+  const bool takes_nothing =
+      type_of(left) == PageType::tree_leaf && LeafView(right.page(), page_size).count() == 0;
+  const std::uint32_t capacity = node_capacity_bytes(page_size);
+  const std::uint32_t bytes_max = takes_nothing ? capacity : capacity / 10 * 9;
   const auto judge = [&](const auto& a, const auto& b) {
     return (thin(a, reserved_left) || thin(b, reserved_right)) && can_merge(a, b) &&
-           merged_bytes(a, b) + reserved_left + reserved_right <=
-               node_capacity_bytes(page_size) / 10 * 9;
+           merged_bytes(a, b) + reserved_left + reserved_right <= bytes_max;
   };
   return type_of(left) == PageType::tree_leaf
              ? judge(LeafView(left.page(), page_size), LeafView(right.page(), page_size))

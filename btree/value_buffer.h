@@ -26,8 +26,10 @@ class ValueBuffer {
   /// Cut off likewise.
   void append(ByteView bytes) noexcept {
     const ByteView fits = bytes.substr(0, bytes_.size() - size_);
-    std::ranges::copy(fits, bytes_.data() + size_);
-    size_ += fits.size();
+    if (!fits.empty()) {
+      std::memcpy(bytes_.data() + size_, fits.data(), fits.size());
+      size_ += fits.size();
+    }
   }
   /// Bytes within the value.
   void patch(std::size_t offset, ByteView bytes) noexcept {

@@ -7,7 +7,11 @@
 // Thread-safety: belongs to one thread at a time.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "base/ids.h"
@@ -72,6 +76,33 @@ struct WriteContext {
       log->reserve({.change_bytes = change_bytes_max(page_size), .system_bytes = 0});
     }
   }
+  /// The same for changes of several records, of which the first can surely be made: what the
+  /// others need is at hand, or is not.
+  void prepare_some(std::span<const ByteView> keys, std::uint32_t page_size) const {
+    prepare(keys.front(), page_size);
+    if (keys.size() == 1) {
+      return;
+    }
+    if (writer != nullptr) {
+      writer->prepare_many(keys.size(), longest_of(keys));
+    }
+    const std::size_t changes =
+        std::clamp<std::size_t>(kTogetherBytesMax / change_bytes_max(page_size), 1, keys.size());
+    if (log != nullptr) {
+      log->reserve({.change_bytes = change_bytes_max(page_size), .changes = changes});
+    }
+  }
+  /// Whether one more change takes nothing that is not at hand. Waits for nothing; under latches.
+  [[nodiscard]] bool has_at_hand(ByteView key, std::uint32_t page_size) const noexcept {
+    if (writer != nullptr && !writer->has_at_hand(key)) {
+      return false;
+    }
+    if (versions != nullptr && !versions->has_room(record_bytes_max(page_size))) {
+      return false;
+    }
+    return log == nullptr || (large_values->given_up.size() < large_values->given_up.capacity() &&
+                              log->has_at_hand({.change_bytes = change_bytes_max(page_size)}));
+  }
   /// The same for insertions of several records, none of which is a ghost's; of the longest.
   void prepare_inserts(std::size_t count, std::size_t key_bytes, std::size_t record_bytes) const {
     if (writer != nullptr) {
@@ -113,6 +144,11 @@ struct WriteContext {
   [[nodiscard]] std::size_t change_bytes_max(std::uint32_t page_size) const noexcept {
     return is_bulk() ? max_bulk_change_bytes(page_size) : max_record_change_bytes(page_size);
   }
+  [[nodiscard]] static std::size_t longest_of(std::span<const ByteView> keys) noexcept {
+    return std::ranges::max(keys, {}, &ByteView::size).size();
+  }
+  /// Of log, for changes that are prepared together.
+  static constexpr std::size_t kTogetherBytesMax = std::size_t{1} << 16U;
 
   /// Whether a removal must be able to come back: the record becomes a ghost then.
   [[nodiscard]] bool can_be_undone() const noexcept { return writer != nullptr || log != nullptr; }

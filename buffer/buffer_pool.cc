@@ -119,7 +119,7 @@ Attempt<SharedPage> BufferPool::follow_shared(OptimisticPage& parent,
     bring_in(parent, child);
     return restart;
   }
-  prefetch_for_search(child.swip.frame());
+  prefetch_for_search(frames_, child.swip.frame());
   Frame& frame = frames_[child.swip.frame()];
   frame.latch.lock_shared();
   SharedPage page(frame, frames_.page(child.swip.frame()));
@@ -136,7 +136,7 @@ Attempt<ExclusivePage> BufferPool::follow_exclusive(OptimisticPage& parent,
     bring_in(parent, child);
     return restart;
   }
-  prefetch_for_search(child.swip.frame());
+  prefetch_for_search(frames_, child.swip.frame());
   Frame& frame = frames_[child.swip.frame()];
   prefetch_line(frame.attached.load(std::memory_order_relaxed));  // whoever writes will look there
   const Waited waited = frame.latch.lock_exclusive();

@@ -2,7 +2,7 @@
 //
 // How a page is reached: the root of a tree is pinned in a frame; every other page is reached from
 // the swip in its parent, which names its frame if it is resident (two loads and a compare, no hash
-// table; LeanStore, ICDE 2018) and its page id if it is not. `follow` turns a parent's guard and a
+// table; LeanStore, ICDE 2018) and its page id if it is not. `descend` turns a parent's guard and a
 // swip into the child's guard, or brings the page in and asks for a restart.
 //
 // Parts: frame_table.h (memory), free_frames.h, fault_table.h and page_loader.h (bringing pages
@@ -49,6 +49,7 @@
 #include "base/prefetch.h"
 #include "buffer/frame_table.h"
 #include "buffer/free_frames.h"
+#include "buffer/known_frame.h"
 #include "buffer/orphan_registry.h"
 #include "buffer/page_file.h"
 #include "buffer/page_guard.h"
@@ -102,31 +103,34 @@ class BufferPool {
     return OptimisticPage(frames_[root], frames_.page(root));
   }
 
-  /// The page behind a swip that was read (and validated) from `parent`. If it is resident: its
-  /// guard, and `parent` stays as it was; its edge has been validated after the child's version was
-  /// taken. Otherwise the page is brought in (I/O; `parent` is released), then restart. Throws
-  /// io_error, corruption, out_of_memory, and failed or no_space if no frame is to be had without
-  /// writing a page that cannot be written.
-  [[nodiscard]] Attempt<OptimisticPage> follow(OptimisticPage& parent, SwipRef child) {
+  /// From a page to a child, whose swip was read from it and need not have been validated: `node`
+  /// becomes the child, and the edge has been validated after the child's version was taken
+  /// (nothing else of the child was read before). False: restart. If the child is not resident it
+  /// is brought in (I/O; `node` is released). Throws io_error, corruption, out_of_memory, and
+  /// failed or no_space if no frame is to be had without writing a page that cannot be written.
+  [[nodiscard]] bool descend(OptimisticPage& node, SwipRef child) {
     if (child.swip.swizzled() && frames_.contains(child.swip.frame())) [[likely]] {
-      prefetch_for_search(child.swip.frame());
+      prefetch_for_search(frames_, child.swip.frame());
       Frame& frame = frames_[child.swip.frame()];
       OptimisticPage page(frame, frames_.page(child.swip.frame()));
-      if (!parent.unchanged()) {
-        return restart;
+      if (!node.unchanged()) {
+        return false;
       }
       frame.touch();
-      return page;
+      node = std::move(page);
+      return true;
     }
-    bring_in(parent, child);
-    return restart;
+    if (node.unchanged()) {
+      bring_in(node, child);
+    }
+    return false;
   }
 
-  /// As follow(), with the child latched; waits for its latch.
+  /// To a child that is latched: waits for that, so that the swip was validated. `parent` stays.
   [[nodiscard]] Attempt<SharedPage> follow_shared(OptimisticPage& parent, SwipRef child);
   [[nodiscard]] Attempt<ExclusivePage> follow_exclusive(OptimisticPage& parent, SwipRef child);
 
-  /// As follow(), but waits for nothing and brings nothing in: restart if the page is not resident
+  /// To a child, but waits for nothing and brings nothing in: restart if the page is not resident
   /// or latched.
   [[nodiscard]] Attempt<OptimisticPage> follow_resident(const OptimisticPage& parent,
                                                         SwipRef child) noexcept;
@@ -214,14 +218,6 @@ class BufferPool {
  private:
   friend class PageReservation;
 
-  /// A search begins in what follows the page header, and looks at the fences at the page's end.
-  [[gnu::always_inline]] void prefetch_for_search(FrameIndex frame) const noexcept {
-    const std::byte* page = frames_.page(frame);
-    const std::byte* end = page + page_size_bytes();
-    palimpsest::prefetch(page + sizeof(PageHeader), page + kSearchedBytes);
-    palimpsest::prefetch(end - 1, end);
-  }
-  static constexpr std::size_t kSearchedBytes = 320;
   /// More would push out what was prefetched first before it is read.
   static constexpr std::uint32_t kPrefetchedBytesMax = 16384;
 

@@ -191,6 +191,7 @@ class OptimisticPage {
     return result;
   }
 
+  [[nodiscard]] bool holds() const noexcept { return frame_ != nullptr; }
   [[nodiscard]] bool unchanged() const noexcept { return frame_->latch.validate(version_); }
   [[nodiscard]] Frame& frame() const noexcept { return *frame_; }
   [[nodiscard]] std::byte* page() const noexcept { return page_; }

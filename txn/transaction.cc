@@ -35,7 +35,8 @@ void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse 
   const versioning::Fate* const mine = has_leftovers_ ? nullptr : &versions_.fate();
   view_.begin(isolation, use, mine);
   const versioning::Viewer* const viewer = view_.viewer();
-  const bool keeps = viewer != nullptr && mine != nullptr && context_.writer != nullptr;
+  const bool keeps = viewer != nullptr && mine != nullptr && context_.writer != nullptr &&
+                     owner_.experimental_.versions;
   context_.versions = keeps ? &versions_ : nullptr;
   context_.viewer = keeps ? *viewer : versioning::Viewer();
   context_.is_alone = false;

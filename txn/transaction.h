@@ -37,6 +37,7 @@
 #include "base/ids.h"
 #include "base/turn_latch.h"
 #include "btree/btree.h"
+#include "btree/dead_run.h"
 #include "btree/leaf_memory.h"
 #include "btree/write_context.h"
 #include "txn/end_listener.h"
@@ -134,6 +135,11 @@ class Transaction : public TreeCalls<Transaction> {
   void let_log_go() noexcept;
   /// Within write() or statement(): the leaf of this tree that the slot used last, or null.
   [[nodiscard]] btree::LastLeaf* last_leaf(TreeId tree) noexcept { return leaves_.of(tree); }
+  /// Within read(): a walk has met leaves of this tree without records; the slot's next change of
+  /// that tree tries to clear away the one with this key.
+  void note_dead_leaf(TreeId tree, ByteView key) noexcept { versions_.note_dead(tree, key); }
+  /// Within read(): what the slot remembers of leaves that its own walks came through in vain.
+  [[nodiscard]] btree::DeadRun& dead_run() noexcept { return dead_run_; }
   /// Within a call: tells this listener, and no other, when it ends.
   void tell_end_to(EndListener& listener) noexcept { end_listener_ = &listener; }
   /// Within a call: this one, which lives until it is told to have ended, is decided with its own.
@@ -235,6 +241,7 @@ class Transaction : public TreeCalls<Transaction> {
   btree::WriteContext context_;
   View view_;
   btree::LeafMemory leaves_;
+  btree::DeadRun dead_run_;
   Durability durability_ = Durability::synchronous;
   bool has_read_ = false;
   bool has_leftovers_ = false;  ///< of one that could not be undone: claims, versions

@@ -77,9 +77,9 @@ TransactionPtr Transactions::begin(Durability durability, Isolation isolation, S
   if (!experimental_.write_conflicts && isolation != Isolation::none) {
     throw Error(ErrorCode::invalid_argument, "without write conflicts there is no isolation");
   }
-  if (!experimental_.write_conflicts && active() != 0) {
+  if (!(experimental_.write_conflicts && experimental_.versions) && active() != 0) {
     throw Error(ErrorCode::invalid_argument,
-                "without write conflicts there is one transaction at a time");
+                "without write conflicts or versions there is one transaction at a time");
   }
   const SlotId slot = claim_slot();
   try {

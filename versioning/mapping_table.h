@@ -118,6 +118,14 @@ class MappingTable final : public buffer::Attached {
   /// Takes one empty entry out, as prune() does, or null. Of a large table: null.
   [[nodiscard]] EntryPtr take_empty() noexcept;
 
+  /// How often in a row who wanted to purge the page's ghosts found that somebody may need them
+  /// all, at most kPurgesMax; for who only reads the page.
+  [[nodiscard]] std::uint8_t purges_in_vain() const noexcept { return purges_in_vain_; }
+  void count_purge(bool in_vain) noexcept {
+    purges_in_vain_ = in_vain ? std::min<std::uint8_t>(purges_in_vain_ + 1, kPurgesMax) : 0;
+  }
+  static constexpr std::uint8_t kPurgesMax = 10;
+
   /// Gives room back that is not needed now; what reserve() made may go, too.
   void trim() noexcept;
 
@@ -180,6 +188,7 @@ class MappingTable final : public buffer::Attached {
   std::uint32_t counter_seen_ = 0;  ///< the counter's value at the last prune
   std::uint16_t looks_ = 0;         ///< calls of worth_pruning() since then
   std::uint8_t vain_ = 0;           ///< prunes, up to the last one, that found little
+  std::uint8_t purges_in_vain_ = 0;
 };
 
 }  // namespace palimpsest::versioning

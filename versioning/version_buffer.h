@@ -86,6 +86,11 @@ class VersionBuffer {
   /// Room for one more version with such a payload. No latch is held. Throws std::bad_alloc, and
   /// what the budget throws.
   void prepare(std::size_t payload_bytes_max);
+  /// Whether there is that room without prepare().
+  [[nodiscard]] bool has_room(std::size_t payload_bytes_max) const noexcept {
+    return last_ != nullptr &&
+           last_->capacity - last_->used >= Version::size_bytes(payload_bytes_max);
+  }
   /// Before the record is changed: what it was. fill(MutableBytes) writes the payload. Whether the
   /// chain has got long: two versions or more lie below it.
   template <class Fill>
@@ -120,14 +125,20 @@ class VersionBuffer {
     static_cast<void>(collect_some(horizon, kAtATime + 2 * last_count_));
   }
   /// The owner: a key of this tree where ghosts may lie that nobody needs any more, of those that
-  /// collect() came upon.
+  /// collect() came upon; before them, the one noted last.
   [[nodiscard]] std::optional<std::string> take_grave(TreeId tree) noexcept {
+    if (dead_tree_ == tree) [[unlikely]] {
+      dead_tree_ = kNoTree;
+      return std::move(dead_key_);
+    }
     if (!graves_.may_have(tree)) [[likely]] {
       return std::nullopt;
     }
     const std::lock_guard latch(latch_);
     return graves_.take(tree);
   }
+  /// The owner: the key of a leaf of this tree without records, which was in the way of a walk.
+  void note_dead(TreeId tree, ByteView key) noexcept;
   /// Anybody who holds the latch of the committed version's chain: the latch of its buffer, only to
   /// be tried.
   [[nodiscard]] static TurnLatch& latch_of(Version& version) noexcept;
@@ -201,6 +212,8 @@ class VersionBuffer {
   std::size_t new_count_ = 0;
   std::size_t new_bytes_ = 0;
   std::size_t last_count_ = 0;  ///< of versions of the last transaction
+  TreeId dead_tree_ = kNoTree;  ///< of note_dead(); of no tree: none
+  std::string dead_key_;
 
   TurnLatch latch_;
   Place first_;  ///< the oldest version; protected by latch_, as are chunks before new_first_'s

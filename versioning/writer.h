@@ -8,6 +8,7 @@
 // Thread-safety: belongs to one thread of control, its owner; others see its id only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -46,6 +47,15 @@ class Writer {
   /// The same for so many records with keys up to that length; at most kManyMax.
   void prepare_many(std::size_t count, std::size_t key_bytes);
   static constexpr std::size_t kManyMax = 32;
+
+  /// Whether this record can be claimed with what was set aside.
+  [[nodiscard]] bool has_at_hand(ByteView key) const noexcept {
+    const auto fits = [&](const EntryPtr& entry) {
+      return entry != nullptr && entry->has_room_for(key.size());
+    };
+    return claims_.size() < claims_.capacity() &&
+           (prepared_ != nullptr ? fits(prepared_) : std::ranges::any_of(spares_, fits));
+  }
 
   /// Gives all its records up. It may go on to claim others, as if it were new.
   void end() noexcept;

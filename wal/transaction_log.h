@@ -68,6 +68,11 @@ class TransactionLog {
       wait_for(need);
     }
   }
+  /// Whether these records, after those that were reserved and appended, need nothing to be waited
+  /// for.
+  [[nodiscard]] bool has_at_hand(const OperationNeed& need) const noexcept {
+    return log_.has_at_hand(slot_, need_of(need));
+  }
   /// The same, but false where it would wait for space.
   [[nodiscard]] bool try_reserve(const OperationNeed& need, FunctionRef<bool()> give_up) {
     return log_.try_reserve(slot_, need_of(need), give_up);

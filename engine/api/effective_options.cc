@@ -284,6 +284,8 @@ void Reckoning::devices() {
   show_as_it_is("use_io_uring", options_.use_io_uring, default_.use_io_uring);
   show_as_it_is("experimental.write_conflicts", options_.experimental.write_conflicts,
                 default_.experimental.write_conflicts);
+  show_as_it_is("experimental.versions", options_.experimental.versions,
+                default_.experimental.versions);
 }
 
 static_assert(static_cast<int>(palimpsest::RecoveryPhase::analysis) ==

@@ -159,6 +159,12 @@ Outcome Table::modify_in(Transaction* in, const Key& key, EditRow edit) const {
                   [&](const engine::TableWrites& writes) { return writes.modify(key, edit); });
 }
 
+Outcome Table::modify_many_in(Transaction* in, std::span<const Key> keys, EditRows edit) const {
+  return write_in(in, *handle_, [&](const engine::TableWrites& writes) {
+    return writes.modify_many(keys, edit);
+  });
+}
+
 Outcome Table::rewrite_in(Transaction* in, const Key& key, RewriteRow rewrite) const {
   return write_in(in, *handle_,
                   [&](const engine::TableWrites& writes) { return writes.rewrite(key, rewrite); });

@@ -39,6 +39,8 @@ class KeySpace {
 
   /// Throws unless these bytes are a key with all its columns.
   void require_whole(ByteView encoded) const;
+  /// Throws for bytes that are too many, or none.
+  void require_length(std::size_t bytes) const;
   /// A key with all its columns: lies in `into`, or is what the caller gave.
   [[nodiscard]] ByteView whole(const Key& key, KeyMemory& into) const;
   /// The primary key of a row by the values of all columns of the table, in declared order.
@@ -53,7 +55,6 @@ class KeySpace {
  private:
   [[nodiscard]] bool is_whole(ByteView encoded) const noexcept;
   void require_encodable(const Key& key) const;
-  void require_length(std::size_t bytes) const;
   [[noreturn]] void refuse(const std::string& why) const;
 
   const TableFormat* format_;

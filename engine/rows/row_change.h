@@ -28,6 +28,8 @@ namespace palimpsest::engine {
 class RowInPlace {
  public:
   [[nodiscard]] bool was_called() const noexcept { return called_; }
+  /// The next call is for another row.
+  void turn_to(ByteView key) noexcept { key_ = key; }
 
  protected:
   RowInPlace(const TableFormat& format, ByteView key) noexcept : format_(&format), key_(key) {}
@@ -36,6 +38,7 @@ class RowInPlace {
   [[nodiscard]] ByteView key() const noexcept { return key_; }
   /// Whether the row can be read at all.
   [[nodiscard]] bool begin(ByteView row) noexcept;
+  [[nodiscard]] bool is_damaged() const noexcept { return damaged_; }
   /// Throws corruption if a row was damaged.
   void require_undamaged() const;
   void mark_damaged() noexcept { damaged_ = true; }
@@ -68,6 +71,7 @@ class EditInPlace : public RowInPlace {
       : RowInPlace(format, key), edit_(edit) {}
 
   void operator()(MutableBytes value);
+  [[nodiscard]] bool is_sound() const noexcept { return !is_damaged() && !refused_; }
   /// Throws what went wrong.
   void require_done() const;
 

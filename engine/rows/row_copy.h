@@ -1,9 +1,11 @@
-// Memory for one row of any length, on the stack: only a row that no page holds is allocated.
+// Memory for one row of any length, on the stack: only a row that no page holds is allocated. And
+// for several rows, on the heap.
 // Thread-safety: belongs to one thread.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "btree/key_bytes.h"
@@ -37,6 +39,36 @@ class RowCopy {
   btree::ValueBuffer small_;
   std::string large_;
   ByteView view_;
+};
+
+/// Copies of some rows, by the numbers of their keys. It may be cleared and used again.
+class RowCopies {
+ public:
+  void clear() noexcept {
+    bytes_.clear();
+    rows_.clear();
+  }
+  void add(std::size_t number, ByteView row) {
+    bytes_.append(row);
+    rows_.push_back({.number = number, .end = bytes_.size()});
+  }
+  /// Calls use(number, row) in the order in which they were added.
+  template <class Use>
+  void for_each(Use&& use) const {
+    for (std::size_t begin = 0; const Copied& row : rows_) {
+      use(row.number, ByteView(bytes_).substr(begin, row.end - begin));
+      begin = row.end;
+    }
+  }
+
+ private:
+  struct Copied {
+    std::size_t number;
+    std::size_t end;  ///< in bytes_
+  };
+
+  std::string bytes_;
+  std::vector<Copied> rows_;
 };
 
 }  // namespace palimpsest::engine

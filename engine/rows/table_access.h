@@ -52,6 +52,11 @@ class TableAccess {
     return {format(), number, index(number)};
   }
 
+  /// Within read(): of the transaction that reads by its own view; else null.
+  [[nodiscard]] btree::DeadRun* run() const noexcept {
+    return in_ != nullptr && view_ == nullptr && bulk_ == nullptr ? &in_->dead_run() : nullptr;
+  }
+
   /// Calls call(), which looks at trees, within the transaction, if there is one.
   template <class Call>
   decltype(auto) read(Call&& call) const {

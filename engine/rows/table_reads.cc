@@ -10,8 +10,10 @@
 #include "palimpsest/error.h"
 
 #include "btree/key_bytes.h"
+#include "btree/key_places.h"
 #include "btree/leaf_walk.h"
 #include "btree/seen_record.h"
+#include "engine/rows/key_list.h"
 #include "engine/rows/row_copy.h"
 #include "engine/rows/row_messages.h"
 
@@ -25,15 +27,54 @@ class RowVisit {
       : access_(access),
         visit_(visit),
         direction_(direction == Direction::forward ? btree::Direction::forward
-                                                   : btree::Direction::backward) {}
+                                                   : btree::Direction::backward),
+        run_(access.run()),
+        dead_(seed_of(access.viewer())) {}
 
-  void run(btree::KeyRange range) {
+  void run(const btree::KeyRange& range) {
+    walk(range);
+    if (const auto dead = dead_.key()) [[unlikely]] {
+      if (txn::Transaction* const in = access_.transaction()) {
+        in->note_dead_leaf(access_.rows().id(), *dead);
+      }
+    }
+  }
+
+ private:
+  /// By whose view rows are read in a walk that leaves of its run may be spared.
+  [[nodiscard]] const versioning::Viewer* sparing() const noexcept {
+    const bool is_plain = run_ != nullptr && direction_ == btree::Direction::forward;
+    return is_plain ? access_.viewer() : nullptr;
+  }
+  [[nodiscard]] btree::KeyRange spared(const btree::KeyRange& range) noexcept {
+    const versioning::Viewer* const viewer = sparing();
+    if (viewer == nullptr) {
+      return range;
+    }
+    const btree::BTree& rows = access_.rows();
+    const auto beyond = run_->beyond(rows.descent().pool(), rows.id(), range.lower, *viewer);
+    const bool fits = beyond && (!range.upper || *beyond < *range.upper);
+    return fits ? btree::KeyRange{*beyond, range.upper} : range;
+  }
+  /// Under the latch of a leaf in which nothing has stopped it.
+  void pass(const btree::LeafWalk& walk, ByteView lower) noexcept {
+    const btree::LeafView leaf = walk.leaf();
+    if (const versioning::Viewer* const viewer = sparing()) {
+      const btree::BTree& rows = access_.rows();
+      run_->take_in(rows.descent().pool(), rows.id(), lower, walk.frame(), leaf, *viewer);
+    }
+    if (btree::DeadLeaves::is_dead(leaf)) [[unlikely]] {
+      dead_.meet(walk.frame(), leaf, walk.has_left());
+    }
+  }
+
+  void walk(btree::KeyRange range) {
     const KeySpace space = access_.key_space();
     KeyMemory resumed;
     for (;;) {
       stopped_at_large_ = false;
       btree::visit_seen(
-          access_.rows().descent(), range, direction_, access_.viewer(),
+          access_.rows().descent(), spared(range), direction_, access_.viewer(),
           [this](const btree::LeafView& leaf, btree::SlotIndex first, btree::SlotIndex last) {
             return visit_leaf(leaf, first, last);
           },
@@ -41,7 +82,8 @@ class RowVisit {
             access_.confirm_rows();
             access_.confirm_view();
             return visit_record(leaf.prefix(), record);
-          });
+          },
+          [&](const btree::LeafWalk& walk) { pass(walk, range.lower); });
       if (!stopped_at_large_) {
         if (!stopped_) {
           access_.confirm_rows();  // of a table that is gone, there was nothing to be shown
@@ -63,7 +105,6 @@ class RowVisit {
     }
   }
 
- private:
   /// Under the leaf's latch. Whether to go on.
   [[nodiscard]] bool visit_leaf(const btree::LeafView& leaf, btree::SlotIndex first,
                                 btree::SlotIndex last) {
@@ -107,40 +148,20 @@ class RowVisit {
     return visit_(RowView(key_.view(), row, access_.format(), parts_));
   }
 
+  /// Snapshots are taken at other times.
+  [[nodiscard]] static std::uint64_t seed_of(const versioning::Viewer* viewer) noexcept {
+    return viewer == nullptr ? 0 : raw(viewer->snapshot);
+  }
+
   const TableAccess& access_;
   VisitRow visit_;
   const btree::Direction direction_;
   btree::KeyBuffer key_;  ///< of the row visited last
   KeyParts parts_;
+  btree::DeadRun* const run_;  ///< of who reads by his own view
+  btree::DeadLeaves dead_;
   bool stopped_at_large_ = false;
   bool stopped_ = false;  ///< by the visitor
-};
-
-/// Whole keys, encoded. Throws invalid_argument for one that is none.
-class EncodedKeys {
- public:
-  EncodedKeys(const KeySpace& space, std::span<const Key> keys) {
-    std::vector<std::size_t> ends;
-    ends.reserve(keys.size());
-    for (const Key& key : keys) {
-      KeyMemory memory;
-      bytes_.append(space.whole(key, memory));
-      ends.push_back(bytes_.size());
-    }
-    keys_.reserve(keys.size());
-    for (std::size_t begin = 0; const std::size_t end : ends) {
-      keys_.push_back(ByteView(bytes_).substr(begin, end - begin));
-      begin = end;
-    }
-  }
-  EncodedKeys(const EncodedKeys&) = delete;
-  EncodedKeys& operator=(const EncodedKeys&) = delete;
-
-  [[nodiscard]] std::span<const ByteView> keys() const noexcept { return keys_; }
-
- private:
-  std::string bytes_;
-  std::vector<ByteView> keys_;  ///< of bytes_
 };
 
 bool has_null(const Key& key) noexcept {
@@ -203,11 +224,23 @@ std::optional<bool> TableReads::read_settled(const Key& key, ReadRow use) const 
   return found;
 }
 
+// A group of rows is copied in one call of the transaction, and shown when nothing is held.
 void TableReads::read_many(std::span<const Key> keys, ReadRows use) const {
-  const EncodedKeys encoded(access_.key_space(), keys);
-  access_.read([&] { access_.rows().prefetch(encoded.keys()); });
-  for (std::size_t number = 0; number < keys.size(); ++number) {
-    read_encoded(encoded.keys()[number], [&](const RowView& row) { use(number, row); }, nullptr);
+  const KeyList encoded(access_.key_space(), keys);
+  RowCopies rows;
+  for (std::size_t first = 0; first < keys.size(); first += btree::kKeysTogether) {
+    const auto group =
+        encoded.keys().subspan(first, std::min(btree::kKeysTogether, keys.size() - first));
+    rows.clear();
+    access_.read([&] {
+      access_.rows().lookup_many(
+          group, [&](std::size_t number, ByteView bytes) { rows.add(number, bytes); },
+          access_.viewer());
+      access_.confirm_rows();
+    });
+    rows.for_each([&](std::size_t number, ByteView bytes) {
+      show(group[number], bytes, [&](const RowView& row) { use(first + number, row); });
+    });
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "palimpsest/error.h"
 
+#include "engine/rows/key_list.h"
 #include "engine/rows/table_access.h"
 #include "engine/rows/write_step.h"
 #include "engine/tables/column_value.h"
@@ -150,6 +151,13 @@ Outcome TableWrites::modify(const Key& key, EditRow edit) const {
   return statement([&](const WriteStep& step) {
     KeyMemory memory;
     return step.modify(step.key_space().whole(key, memory), edit);
+  });
+}
+
+Outcome TableWrites::modify_many(std::span<const Key> keys, EditRows edit) const {
+  return statement([&](const WriteStep& step) {
+    const KeyList encoded(step.key_space(), keys);
+    return step.modify_many(encoded.keys(), edit);
   });
 }
 

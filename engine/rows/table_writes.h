@@ -79,6 +79,7 @@ class TableWrites {
   Outcome upsert(const EncodedRow& row) const;
   Outcome update(const Key& key, const Changes& changes) const;
   Outcome modify(const Key& key, EditRow edit) const;
+  Outcome modify_many(std::span<const Key> keys, EditRows edit) const;
   Outcome rewrite(const Key& key, RewriteRow rewrite) const;
   Outcome erase(const Key& key) const;
   ErasedRange erase_range(const Range& range) const;

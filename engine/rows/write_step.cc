@@ -22,6 +22,12 @@ namespace {
               fmt::format("table \"{}\": {}", format.schema().name, why));
 }
 
+[[noreturn]] void refuse_large_row(const TableFormat& format, ByteView key) {
+  refuse_row(format,
+             fmt::format("the row {} is too large for its page and cannot be edited in place",
+                         text_of_key(format.keys(), key)));
+}
+
 /// All values of a row that was read, which must be one of the table.
 std::span<const Value> values_of(const TableFormat& format, ByteView key, ByteView row,
                                  RowValues& memory) {
@@ -67,15 +73,19 @@ NewRow::NewRow(const TableDefinition& definition, const EncodedRow& row) {
 
 btree::NewRecord record_of(const TableDefinition& definition, const EncodedRow& row) {
   const TableFormat& format = *definition.format;
-  KeySpace(format, *definition.rows).require_whole(row.key);
+  const KeySpace keys(format, *definition.rows);
   if (format.is_key_value()) {
+    keys.require_whole(row.key);
     if (row.bytes.size() > kRowBytesMax) [[unlikely]] {
       refuse_row(format, fmt::format("a row of {} bytes beside its key, it has at most {}",
                                      row.bytes.size(), kRowBytesMax));
     }
     return {row.key, row.bytes};
   }
-  if (!format.keys().is_surely_valid(row.key)) {
+  if (format.keys().is_surely_valid(row.key)) [[likely]] {
+    keys.require_length(row.key.size());
+  } else {
+    keys.require_whole(row.key);
     DecodedKey decoded;
     if (const auto fault = format.keys().decode(row.key, decoded)) {
       refuse_row(format, *fault);
@@ -267,12 +277,35 @@ Outcome WriteStep::modify(ByteView key, EditRow edit) const {
   EditInPlace change(format(), key, edit);
   const auto written = modify_in_leaf(key, change);
   if (!written) {
-    refuse_row(format(), fmt::format("the row {} is too large for its page and cannot be edited in "
-                                     "place",
-                                     text_of_key(format().keys(), key)));
+    refuse_large_row(format(), key);
   }
   change.require_done();
   return outcome_of(*written, key);
+}
+
+// After an edit that is refused, no other one is made.
+Outcome WriteStep::modify_many(std::span<const ByteView> keys, EditRows edit) const {
+  std::size_t next = 0;  // whose turn it is
+  const auto edit_next = [&](RowEditor& row) { edit(next, row); };
+  EditInPlace change(format(), {}, edit_next);
+  btree::ManyWritten written;
+  try {
+    written = rows().modify_many(*by_, keys, [&](std::size_t number, MutableBytes value) {
+      if (change.is_sound()) {
+        next = number;
+        change.turn_to(keys[number]);
+        change(value);
+        next = number + 1;
+      }
+    });
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::invalid_argument && next < keys.size()) {
+      refuse_large_row(format(), keys[next]);
+    }
+    throw;
+  }
+  change.require_done();
+  return written.done == keys.size() ? Outcome() : outcome_of(written.refused, keys[written.done]);
 }
 
 Outcome WriteStep::rewrite(ByteView key, RewriteRow rewrite) const {

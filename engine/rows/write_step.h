@@ -73,6 +73,7 @@ class WriteStep {
   [[nodiscard]] Outcome upsert(NewRow& row) const;
   [[nodiscard]] Outcome update(ByteView key, std::span<const ColumnChange> changes) const;
   [[nodiscard]] Outcome modify(ByteView key, EditRow edit) const;
+  [[nodiscard]] Outcome modify_many(std::span<const ByteView> keys, EditRows edit) const;
   [[nodiscard]] Outcome rewrite(ByteView key, RewriteRow rewrite) const;
   [[nodiscard]] Outcome erase(ByteView key) const;
   /// Erases some rows of the range, from its lower end on, and counts them in `rows`. Where it goes

@@ -279,7 +279,7 @@ bool KeyCodec::is_surely_valid(ByteView key) const {
       return false;
     }
   }
-  return true;
+  return key.empty();
 }
 
 /// Whether it has no zeros, which are written in another way, and is not too long.

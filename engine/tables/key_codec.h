@@ -80,7 +80,8 @@ class KeyCodec {
   [[nodiscard]] std::optional<ByteView> encode_above(std::span<const Value> first_values,
                                                      std::span<char> into) const;
 
-  /// Whether decode() would find no fault: quickly. If not, it may still find none.
+  /// Whether these are the bytes of a whole key, and decode() would find no fault: quickly. If not,
+  /// it may still find none.
   [[nodiscard]] bool is_surely_valid(ByteView key) const;
   /// Why the bytes do not begin with these columns; nothing if they do and are taken apart.
   [[nodiscard]] std::optional<std::string> decode(ByteView key, DecodedKey& decoded) const;

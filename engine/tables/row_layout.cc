@@ -241,6 +241,20 @@ bool RowLayout::has_unused_bits(ByteView row) const noexcept {
          static_cast<unsigned char>(row[nullable_count_ / 8]) >> nullable_count_ % 8 != 0;
 }
 
+/// Whether a fixed column is a decimal of eight bytes that has no fault: quickly. If not, it may
+/// still have none.
+bool RowLayout::is_plain_decimal(ByteView row, std::size_t column) const noexcept {
+  const ColumnPlace& place = places_[column];
+  if (place.type != ColumnType::decimal || place.width != sizeof(std::int64_t) ||
+      is_null(row, place)) {
+    return false;
+  }
+  std::int64_t number = 0;
+  std::memcpy(&number, row.data() + place.offset, sizeof number);
+  const auto end = static_cast<std::int64_t>(detail::kPowersOfTen[columns_[column].type.precision]);
+  return -end < number && number < end;
+}
+
 std::optional<std::string> RowLayout::fault_of_fixed(ByteView row, std::size_t column) const {
   const ColumnPlace& place = places_[column];
   const ByteView bytes = row.substr(place.offset, place.width);
@@ -285,6 +299,9 @@ std::optional<std::string> RowLayout::validate(ByteView row) const {
     return "bits of the nulls that no column has are set";
   }
   for (const std::size_t number : judged_) {
+    if (is_plain_decimal(row, number)) [[likely]] {
+      continue;
+    }
     if (const auto fault = fault_of_fixed(row, number)) {
       return fmt::format("column \"{}\": {}", columns_[number].name, *fault);
     }

@@ -154,6 +154,7 @@ class RowLayout {
   template <class BytesOf>
   void append_variable(std::string& row, const BytesOf& bytes_of) const;
   [[nodiscard]] std::size_t end_of(ByteView row, std::size_t variable) const noexcept;
+  [[nodiscard]] bool is_plain_decimal(ByteView row, std::size_t column) const noexcept;
   [[nodiscard]] std::optional<std::string> fault_of_fixed(ByteView row, std::size_t column) const;
   [[nodiscard]] std::optional<std::string> fault_of_variable(ByteView row) const;
   [[nodiscard]] bool has_unused_bits(ByteView row) const noexcept;

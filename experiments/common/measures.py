@@ -73,7 +73,13 @@ OF_TATP = (
     ("update_location_p50_us", "UPDATE_LOCATION p50, us", at("latency_us.update_location.p50")),
     ("update_location_p99_us", "p99, us", at("latency_us.update_location.p99")),
 )
-ALL = MEASURES + OF_TATP
+OF_QUEUE = (
+    ("put_p50_us", "put p50, us", at("latency_us.put.p50")),
+    ("put_p99_us", "p99, us", at("latency_us.put.p99")),
+    ("take_p50_us", "take p50, us", at("latency_us.take.p50")),
+    ("take_p99_us", "p99, us", at("latency_us.take.p99")),
+)
+ALL = MEASURES + OF_TATP + OF_QUEUE
 NAMES = tuple(name for name, _, _ in ALL)
 
 

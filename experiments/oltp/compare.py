@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Compares Palimpsest with RocksDB, WiredTiger and LMDB at TPC-C: `make bench-oltp`.
+"""What snapshot isolation costs, beside RocksDB, WiredTiger and LMDB and beside itself without it:
+`make bench-oltp`.
 
-Loads each engine once for each size, runs all of them in turns on copies of that, prints one table, and
-removes the data. Results stay in one directory per comparison, a JSON file and a series a run;
---resume goes on with one that was interrupted. docs/benchmarks.md explains.
+Loads each engine once for each size, runs all of them in turns on copies of that, prints tables and
+whether they show what they should, and removes the data. Results stay in one directory per comparison,
+a JSON file and a series a run; --resume goes on with one that was interrupted. docs/benchmarks.md
+explains.
 """
 import argparse
 import contextlib
@@ -17,14 +19,16 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from comparison import plan, table  # noqa: E402
+from comparison import goals, plan, plot, table  # noqa: E402
+from comparison.scenarios import SCALES  # noqa: E402
 from common import cgroup, comparisons  # noqa: E402
 from common.comparisons import Failure, say  # noqa: E402
 from common.databases import Databases, check_free, own_directory  # noqa: E402
 from common.processes import reason_of, run_process  # noqa: E402
 from common.source import commit_of_source  # noqa: E402
+from common.tables import number  # noqa: E402
 
-CONFIG_SCHEMA_VERSION = 1
+CONFIG_SCHEMA_VERSION = 2
 TIMEOUT_BEYOND_SECONDS = 180  # a run that takes this much longer than planned hangs
 LOAD_TIMEOUT_SECONDS = 3600
 
@@ -44,10 +48,11 @@ def config_of(directory):
 class Comparison:
     def __init__(self, arguments):
         self.arguments = arguments
-        self.scale = plan.SCALES[arguments.scale]
+        self.scale = SCALES[arguments.scale]
         self.engines = [engine for engine in plan.ENGINES if engine in arguments.engines]
-        self.scenarios = [scenario for scenario in self.scale.scenarios
-                          if arguments.scenario in (None, scenario.name)]
+        self.scenarios = [self.as_long_as_asked(scenario)
+                          for scenario in self.scale.chosen(arguments.scenario)
+                          if scenario.engines(self.engines)]
         stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
         self.results_directory = arguments.resume or os.path.join(
             arguments.results, f"{stamp}-oltp-{arguments.scale}")
@@ -55,14 +60,20 @@ class Comparison:
         self.results = table.Results()
         self.databases = None
 
+    def as_long_as_asked(self, scenario):
+        minutes = self.arguments.run_minutes
+        if not scenario.flat or not minutes:
+            return scenario
+        return dataclasses.replace(scenario, seconds=60 * minutes)
+
     # Before anything is run
 
     def check(self):
         """Says what will happen and whether it can; leaves out what cannot."""
-        for engine in self.engines:
-            if not os.access(self.binary(engine), os.X_OK):
-                raise Failure(f"{self.binary(engine)} is not there; build it with "
-                              "PALIMPSEST_BENCH_PEERS=ON")
+        for binary in sorted({self.binary(scenario, engine) for scenario in self.scenarios
+                              for engine in scenario.engines(self.engines)}):
+            if not os.access(binary, os.X_OK):
+                raise Failure(f"{binary} is not there; build it with PALIMPSEST_BENCH_PEERS=ON")
         obstacle = cgroup.obstacle()
         if obstacle:
             skipped = [scenario.name for scenario in self.scenarios if scenario.capped]
@@ -75,25 +86,25 @@ class Comparison:
         check_free(self.arguments.data,
                    max(plan.disk_bytes(scenario, self.engines) for scenario in self.scenarios),
                    "the comparison")
-        say(f"about {sum(map(self.estimate, self.scenarios)) / 60:.0f} minutes" +
+        say(f"about {sum(self.estimates()) / 60:.0f} minutes" +
             (f"; no run starts that would end after {self.minutes:.0f}" if self.minutes else ""))
 
     @property
     def minutes(self):
-        return self.arguments.minutes or self.scale.minutes
+        """There is no limit for what was named."""
+        return self.arguments.minutes or (None if self.arguments.scenario else self.scale.minutes)
 
-    def estimate(self, scenario):
-        return plan.seconds_of(scenario, self.scale.repetitions, self.engines)
+    def estimates(self):
+        return plan.estimates_of(self.scenarios, self.scale.repetitions, self.engines)
 
     def config(self):
         """What makes two parts of a comparison one."""
         return json.loads(json.dumps({
             "schema_version": CONFIG_SCHEMA_VERSION, "scale": self.arguments.scale,
             "commit": commit_of_source(), "engines": self.engines,
-            "scenario": self.arguments.scenario,
+            "scenario": self.arguments.scenario, "run_minutes": self.arguments.run_minutes,
             "repetitions": self.scale.repetitions,
             "scenarios": [dataclasses.asdict(scenario) for scenario in self.scenarios],
-            "configs": [dataclasses.asdict(config) for config in plan.CONFIGS],
             "cap_allowance": cgroup.ALLOWANCE}))
 
     def check_resumed(self):
@@ -123,16 +134,20 @@ class Comparison:
         with open(self.result_file("config.json"), "w", encoding="utf-8") as file:
             json.dump(self.config(), file, indent=2)
         begin = time.monotonic()
-        done, whole = 0, sum(map(self.estimate, self.scenarios))
-        for scenario in self.scenarios:  # each gets its share of the time, and what others left
-            done += self.estimate(scenario)
-            end = begin + self.minutes * 60 * done / whole if self.minutes else None
-            os.makedirs(self.result_file(scenario.name), exist_ok=True)
-            self.databases = Databases(self.data)
-            try:
+        estimates, done, there = self.estimates(), 0, None
+        self.databases = Databases(self.data)
+        try:
+            for scenario, estimate in zip(self.scenarios, estimates):
+                done += estimate  # each gets its share of the time, and what others left
+                end = begin + self.minutes * 60 * done / sum(estimates) if self.minutes else None
+                os.makedirs(self.result_file(scenario.name), exist_ok=True)
+                if there not in (None, scenario.database):
+                    self.databases.remove_all()
+                    self.databases = Databases(self.data)
+                there = scenario.database
                 self.run_scenario(scenario, end)
-            finally:
-                self.databases.remove_all()
+        finally:
+            self.databases.remove_all()
 
     def run_scenario(self, scenario, end):
         say(scenario.title)
@@ -140,11 +155,12 @@ class Comparison:
         for run in plan.runs_of(scenario, self.scale.repetitions, self.engines):
             earlier = self.earlier_result(run) if self.arguments.resume else None
             if earlier:
-                self.results.add(run, earlier)
+                self.keep(run, earlier)
             else:
                 left.append(run)
-        for engine in self.engines:
-            if any(run.config.engine == engine for run in left):
+        for engine in self.engines if scenario.workload.is_loaded else ():
+            needed = any(run.config.engine == engine for run in left)
+            if needed and not os.path.exists(self.databases.path(engine)):
                 self.load(scenario, engine)
         for run in left:
             if end and time.monotonic() + plan.run_seconds(run) > end:
@@ -154,9 +170,11 @@ class Comparison:
 
     def load(self, scenario, engine):
         begin = time.monotonic()
-        command = [self.binary(engine), f"--engine={engine}",
-                   f"--path={self.databases.path(engine)}", f"--warehouses={scenario.warehouses}",
-                   f"--memory_mib={scenario.memory_mib}", "--threads=2", "--seconds=0"]
+        command = [self.binary(scenario, engine), f"--engine={engine}",
+                   f"--path={self.databases.path(engine)}",
+                   f"--{scenario.workload.scale_flag}={scenario.scale}",
+                   f"--memory_mib={scenario.load_memory_mib or scenario.memory_mib}", "--threads=2",
+                   "--seconds=0"]
         with self.log(f"{scenario.name}/load-{engine}") as errors:
             try:
                 run_process(command, LOAD_TIMEOUT_SECONDS, errors=errors)
@@ -167,19 +185,41 @@ class Comparison:
 
     def measure(self, run):
         begin = time.monotonic()
-        with self.databases.copy_of(run.config.engine) as path:
+        with self.database_of(run) as path:
             result = self.result_of(run, path)
         with open(self.result_file(run.file_stem + ".json"), "w", encoding="utf-8") as file:
             json.dump(result, file, indent=2)
+        self.keep(run, result)
+        rate = f"{number(result['tps'])} transactions/s" if "tps" in result else "done"
+        say(f"{run.label}: {result.get('failed') or rate} ({time.monotonic() - begin:.1f} s)")
+
+    def keep(self, run, result):
+        """For the tables; with its series, and drawn, if that is what counts."""
+        if run.scenario.flat and "failed" not in result:
+            series = goals.read_series(self.series_file(run))
+            result = {**result, "series": series}
+            if plot.available() and series:
+                plot.draw(series, run.scenario.title, self.result_file(run.file_stem + ".png"))
         self.results.add(run, result)
-        outcome = result.get("failed") or f"{table.number(result['tps'])} transactions/s"
-        say(f"{run.label}: {outcome} ({time.monotonic() - begin:.1f} s)")
+
+    @contextlib.contextmanager
+    def database_of(self, run):
+        """The path of a copy, or of nothing, for a driver that makes what it needs."""
+        if run.scenario.workload.is_loaded:
+            with self.databases.copy_of(run.config.engine) as path:
+                yield path
+        else:
+            try:
+                yield self.databases.path("made")
+            finally:
+                self.databases.remove("made")
 
     def result_of(self, run, path):
         scenario, json_file = run.scenario, os.path.join(self.data, "result.json")
-        command = [self.binary(run.config.engine), f"--path={path}", *run.flags,
-                   f"--json={json_file}",
-                   f"--series={self.result_file(run.file_stem + '.csv')}"]
+        command = [self.binary(scenario, run.config.engine), f"--path={path}", *run.flags,
+                   f"--json={json_file}"]
+        if scenario.workload.is_loaded:
+            command.append(f"--series={self.series_file(run)}")
         timeout = scenario.seconds + scenario.warmup + TIMEOUT_BEYOND_SECONDS
         with self.log(run.file_stem) as errors, contextlib.ExitStack() as stack:
             cap = None
@@ -200,9 +240,12 @@ class Comparison:
 
     # Names and files
 
-    def binary(self, engine):
-        name = "tpcc" if engine == "palimpsest" else "tpcc_peers"
-        return os.path.join(self.arguments.build, name)
+    def binary(self, scenario, engine):
+        peers = "" if engine == "palimpsest" else "_peers"
+        return os.path.join(self.arguments.build, scenario.workload.name + peers)
+
+    def series_file(self, run):
+        return self.result_file(run.file_stem + ".csv")
 
     def result_file(self, name):
         return os.path.join(self.results_directory, name)
@@ -212,17 +255,15 @@ class Comparison:
         return open(self.result_file(stem + ".log"), "a", encoding="utf-8")
 
     def finish(self):
-        """The table, of what there is."""
+        """The tables, of what there is."""
         shutil.rmtree(self.data, ignore_errors=True)
         if not self.results.rows:
             return
-        scenarios = {scenario.name: scenario for scenario in self.scenarios}
-        text = table.report(self.results,
-                            {name: scenario.title for name, scenario in scenarios.items()})
+        text = table.report(self.results, self.scenarios)
         with open(self.result_file("report.md"), "w", encoding="utf-8") as file:
             file.write(text)
         with open(self.result_file("report.json"), "w", encoding="utf-8") as file:
-            json.dump(table.to_json(self.results, scenarios), file, indent=2)
+            json.dump(table.to_json(self.results, self.scenarios), file, indent=2)
         print("\n" + text, flush=True)
         say(f"report and results: {self.results_directory}; if something is missing: "
             f"--resume {self.results_directory}")
@@ -231,31 +272,37 @@ class Comparison:
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     scale = parser.add_mutually_exclusive_group()
-    for name, text in (("quick", "2 warehouses, about 4 minutes: shows that everything works"),
-                       ("normal", "10 warehouses, at most 40 minutes; the default"),
-                       ("full", "30 warehouses, more threads, synchronous commits too: hours")):
+    for name, text in (("quick", "2 warehouses, about 5 minutes: shows that everything works"),
+                       ("normal", "10 warehouses, at most 40 minutes, without the runs of minutes; "
+                                  "the default"),
+                       ("full", "30 warehouses, more threads, synchronous commits too, everything: "
+                                "hours")):
         scale.add_argument(f"--{name}", dest="scale", action="store_const", const=name, help=text)
     parser.set_defaults(scale="normal")
-    names = sorted({scenario.name for scale in plan.SCALES.values() for scenario in scale.scenarios})
-    parser.add_argument("--scenario", choices=names, help="only this one")
+    names = dict.fromkeys(scenario.name for scale in SCALES.values() for scenario in scale.scenarios)
+    parser.add_argument("--scenario", nargs="+", choices=list(names), help="only these, in full length")
+    parser.add_argument("--run_minutes", type=float,
+                        help="length of version-memory and queue, which watch one long run; else 10")
     parser.add_argument("--engines", nargs="+", choices=plan.ENGINES, default=plan.ENGINES)
     parser.add_argument("--minutes", type=float, help="start no run that would end later")
     parser.add_argument("--resume", metavar="DIRECTORY",
                         help="of an earlier comparison: make the runs that it lacks, as it was begun")
     comparisons.add_places(parser, "bench-data")
     arguments = parser.parse_args()
-    if arguments.minutes is not None and arguments.minutes <= 0:
-        parser.error("--minutes must be above 0")
+    for name in ("minutes", "run_minutes"):
+        if getattr(arguments, name) is not None and getattr(arguments, name) <= 0:
+            parser.error(f"--{name} must be above 0")
     if arguments.resume:
         try:
             begun = config_of(arguments.resume)
         except Failure as failure:
             parser.error(str(failure))
         arguments.scale, arguments.engines = begun["scale"], begun["engines"]
-        arguments.scenario = begun["scenario"]
-    if arguments.scenario and arguments.scenario not in [
-            scenario.name for scenario in plan.SCALES[arguments.scale].scenarios]:
-        parser.error(f"--scenario={arguments.scenario}: not of --{arguments.scale}")
+        arguments.scenario, arguments.run_minutes = begun["scenario"], begun["run_minutes"]
+    there = [scenario.name for scenario in SCALES[arguments.scale].scenarios]
+    for name in arguments.scenario or ():
+        if name not in there:
+            parser.error(f"--scenario={name}: not of --{arguments.scale}, which has {', '.join(there)}")
     return arguments
 
 

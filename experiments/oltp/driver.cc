@@ -86,7 +86,8 @@ class Run {
                            .sessions_max = options_.threads + 2,  // a long reader, the check
                            .isolation = options_.isolation,
                            .durability = options_.durability,
-                           .write_conflicts = options_.write_conflicts.value_or(true)};
+                           .write_conflicts = options_.write_conflicts.value_or(true),
+                           .versions = options_.versions.value_or(true)};
     result_.asynchronous_interval = settings.asynchronous_interval;
     fits_in_memory_ = settings.fits_in_memory();
     bench_ = engine_.open(options_, settings);

@@ -35,6 +35,8 @@ DEFINE_string(durability, kDefaults.durability,
 DEFINE_string(write_conflicts, kDefaults.write_conflicts,
               "palimpsest: notice two transactions that change the same row: on, or off with one "
               "thread");
+DEFINE_string(versions, kDefaults.versions,
+              "palimpsest at isolation snapshot: keep versions: on, or off with one thread");
 DEFINE_double(rate, kDefaults.rate,
               "transactions that arrive each second, of all threads, latency counting from their "
               "arrival; by default a thread starts its next when its last has ended");
@@ -59,6 +61,7 @@ FlagValues read_flags(std::int64_t scale, const WorkloadOptions& of_workload) {
           .isolation = FLAGS_isolation,
           .durability = FLAGS_durability,
           .write_conflicts = FLAGS_write_conflicts,
+          .versions = FLAGS_versions,
           .rate = FLAGS_rate,
           .long_reader = FLAGS_long_reader,
           .sample_ms = FLAGS_sample_ms,

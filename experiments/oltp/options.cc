@@ -55,18 +55,19 @@ std::optional<double> rate(const FlagValues& flags) {
   return flags.rate;
 }
 
-std::optional<bool> write_conflicts(const FlagValues& flags, const StoreTraits& engine) {
-  const bool look = parse_switch("write_conflicts", flags.write_conflicts);
-  if (!engine.may_ignore_conflicts) {
-    MeaningCheck(flags.given)
-        .require(false, {"write_conflicts"}, fmt::format("to engine {}", engine.name));
+/// On or off, for one thread; nothing where the engine has no such switch.
+std::optional<bool> measuring_switch(const char* flag, const std::string& text,
+                                     const FlagValues& flags, const StoreTraits& engine) {
+  const bool is_on = parse_switch(flag, text);
+  if (!engine.has_measuring_switches) {
+    MeaningCheck(flags.given).require(false, {flag}, fmt::format("to engine {}", engine.name));
     return std::nullopt;
   }
-  if (!look && flags.threads > 1) {
+  if (!is_on && flags.threads > 1) {
     throw UsageError(
-        fmt::format("--write_conflicts=off: for one thread only; --threads={}", flags.threads));
+        fmt::format("--{}=off: for one thread only; --threads={}", flag, flags.threads));
   }
-  return look;
+  return is_on;
 }
 
 /// The value that was typed for this flag, or its default.
@@ -111,6 +112,11 @@ void check_sense(const FlagValues& flags, const WorkloadTraits& workload, const 
                     "database; --threads={}",
                     name_of(options.isolation), options.threads));
   }
+  MeaningCheck(flags.given)
+      .require(options.isolation == Isolation::snapshot, {"versions"}, "without snapshots");
+  if (options.long_reader && !options.versions.value_or(true)) {
+    throw UsageError("--long_reader: with --versions=off there is one transaction at a time");
+  }
   if (options.long_reader && is_weak) {
     throw UsageError(
         fmt::format("--long_reader: under isolation {} no transaction keeps seeing "
@@ -141,7 +147,9 @@ Options make_options(const FlagValues& flags, const WorkloadTraits& workload,
   options.durability =
       choose("durability", flags.durability, std::array{Durability::async, Durability::sync},
              engine.durabilities, engine.name);
-  options.write_conflicts = write_conflicts(flags, engine);
+  options.write_conflicts =
+      measuring_switch("write_conflicts", flags.write_conflicts, flags, engine);
+  options.versions = measuring_switch("versions", flags.versions, flags, engine);
   options.rate = rate(flags);
   options.long_reader = flags.long_reader;
   options.sample =

@@ -47,6 +47,7 @@ struct FlagValues {
   std::string isolation;
   std::string durability;
   std::string write_conflicts = "on";
+  std::string versions = "on";
   double rate = 0;
   bool long_reader = false;
   std::int64_t sample_ms = 100;
@@ -70,6 +71,7 @@ struct Options {
   Isolation isolation = Isolation::none;
   Durability durability = Durability::async;
   std::optional<bool> write_conflicts;  ///< nothing: the engine has no choice
+  std::optional<bool> versions;         ///< likewise
   std::optional<double> rate;  ///< transactions that arrive each second; nothing: closed loop
   bool long_reader = false;    ///< a transaction that reads is open all the time (long_reader.h)
   std::chrono::milliseconds sample{};  ///< length of an interval of the series

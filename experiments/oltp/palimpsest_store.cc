@@ -21,6 +21,7 @@ Options options_of(const StoreSettings& settings) {
   options.asynchronous_interval = settings.asynchronous_interval;
   options.isolation = isolation_of(settings.isolation);
   options.experimental.write_conflicts = settings.write_conflicts;
+  options.experimental.versions = settings.versions;
   return options;
 }
 
@@ -61,6 +62,14 @@ Access PalimpsestSession::insert_many(TableId table, std::span<const RowBytes> r
     inserted_.push_back(palimpsest::EncodedRow::of(row.key, row.bytes));
   }
   return attempt([&] { return access_of(at(table).insert_many(*transaction_, inserted_)); });
+}
+
+std::span<const Key> PalimpsestSession::keys_of(std::span<const ByteView> keys) {
+  keys_.clear();
+  for (const ByteView key : keys) {
+    keys_.push_back(Key::encoded(key));
+  }
+  return keys_;
 }
 
 Access PalimpsestSession::access_of(const palimpsest::Outcome& outcome) noexcept {
@@ -144,7 +153,7 @@ StoreEntry<PalimpsestStore> palimpsest_store() {
                  .isolations = {Isolation::snapshot, Isolation::read_committed, Isolation::none},
                  .durabilities = {Durability::async, Durability::sync},
                  .memory_mib_min = 8,
-                 .may_ignore_conflicts = true},
+                 .has_measuring_switches = true},
       .open = [](const StoreSettings& settings) {
         return std::make_unique<PalimpsestStore>(settings);
       }};

@@ -67,6 +67,28 @@ class PalimpsestSession {
     });
   }
 
+  template <class Use>
+  Access get_many(TableId table, std::span<const ByteView> keys, Use&& use) {
+    return attempt([&] {
+      std::size_t found = 0;
+      at(table).read_many(*transaction_, keys_of(keys),
+                          [&](std::size_t number, const RowView& row) {
+                            ++found;
+                            use(number, row.bytes());
+                          });
+      return found == keys.size() ? Access::done : Access::missing;
+    });
+  }
+
+  template <class Change>
+  Access patch_many(TableId table, std::span<const ByteView> keys, Change&& change) {
+    return attempt([&] {
+      return access_of(at(table).modify_many(
+          *transaction_, keys_of(keys),
+          [&](std::size_t number, RowEditor& row) { change(number, row.bytes()); }));
+    });
+  }
+
   /// Not if all is in memory anyway.
   [[nodiscard]] bool prefetches() const noexcept { return prefetches_; }
   void prefetch(std::span<const TablePlace> places);
@@ -114,6 +136,8 @@ class PalimpsestSession {
   }
 
   [[nodiscard]] Access access_of(const palimpsest::Outcome& outcome) noexcept;
+  /// In memory that is used again.
+  [[nodiscard]] std::span<const Key> keys_of(std::span<const ByteView> keys);
   /// Throws the error again if it is none.
   Access conflict_of(const Error& error);
 
@@ -121,6 +145,7 @@ class PalimpsestSession {
   const std::vector<palimpsest::Table>& tables_;
   palimpsest::Durability durability_;
   bool prefetches_;
+  std::vector<Key> keys_;                         ///< memory of keys_of()
   std::vector<palimpsest::Place> prefetched_;     ///< memory of prefetch()
   std::vector<palimpsest::EncodedRow> inserted_;  ///< of insert_many()
   std::optional<Transaction> transaction_;

@@ -60,6 +60,7 @@ json workload_json(const Options& options, const Workload& workload, const RunRe
                                        ? json(result.asynchronous_interval.count())
                                        : json(nullptr)},
       {"write_conflicts", options.write_conflicts ? json(*options.write_conflicts) : json(nullptr)},
+      {"versions", options.versions ? json(*options.versions) : json(nullptr)},
       {"rate", options.rate ? json(*options.rate) : json(nullptr)},
       {"warmup_seconds", options.warmup_seconds},
       {"seed", options.seed},

@@ -17,6 +17,7 @@ RocksdbSession::RocksdbSession(const RocksdbStore& store, SessionUse use)
 
 RocksdbSession::~RocksdbSession() {
   value_.Reset();
+  values_.clear();
   rollback();
 }
 
@@ -57,6 +58,7 @@ Access RocksdbSession::commit() {
 void RocksdbSession::rollback() noexcept {
   batch_.Clear();
   value_.Reset();
+  values_.clear();
   if (writes_) {
     static_cast<void>(transaction_->Rollback());
     writes_ = false;
@@ -93,6 +95,23 @@ Access RocksdbSession::fetch(TableId table, ByteView key) {
       writes_ ? transaction_->Get(read_, family(table), slice_of(key), &value_)
               : store_.db().Get(read_, family(table), slice_of(key), &value_);
   return judge(status, "get", ConflictReason::too_old);
+}
+
+void RocksdbSession::fetch_many(TableId table, std::span<const ByteView> keys) {
+  keys_.clear();
+  for (const ByteView key : keys) {
+    keys_.push_back(slice_of(key));
+  }
+  values_.clear();
+  values_.resize(keys.size());
+  statuses_.resize(keys.size());
+  if (writes_) {
+    transaction_->MultiGet(read_, family(table), keys_.size(), keys_.data(), values_.data(),
+                           statuses_.data());
+  } else {
+    store_.db().MultiGet(read_, family(table), keys_.size(), keys_.data(), values_.data(),
+                         statuses_.data());
+  }
 }
 
 Access RocksdbSession::fetch_for_update(TableId table, ByteView key) {

@@ -9,8 +9,11 @@
 #include <rocksdb/utilities/transaction.h>
 #include <rocksdb/write_batch.h>
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "experiments/oltp/store.h"
@@ -40,6 +43,22 @@ class RocksdbSession {
       use(view_of(value_));
     }
     return found;
+  }
+
+  /// By RocksDB's own call for many keys.
+  template <class Use>
+  [[nodiscard]] Access get_many(TableId table, std::span<const ByteView> keys, Use&& use) {
+    fetch_many(table, keys);
+    Access all = Access::done;
+    for (std::size_t i = 0; i < keys.size() && all != Access::conflict; ++i) {
+      const Access one = judge(statuses_[i], "multi-get", ConflictReason::too_old);
+      if (one == Access::done) {
+        use(i, view_of(values_[i]));
+      } else {
+        all = one;
+      }
+    }
+    return all;
   }
 
   template <class Change>
@@ -80,6 +99,8 @@ class RocksdbSession {
 
   /// Both leave the value in value_.
   [[nodiscard]] Access fetch(TableId table, ByteView key);
+  /// Leaves values and statuses in values_ and statuses_.
+  void fetch_many(TableId table, std::span<const ByteView> keys);
   [[nodiscard]] Access fetch_for_update(TableId table, ByteView key);
   /// Of a key that fetch_for_update() was called for.
   [[nodiscard]] Access put_locked(TableId table, ByteView key, ByteView value);
@@ -102,6 +123,9 @@ class RocksdbSession {
   rocksdb::Slice lower_bound_;
   rocksdb::Slice upper_bound_;
   rocksdb::PinnableSlice value_;
+  std::vector<rocksdb::Slice> keys_;  ///< of fetch_many(), as the next two
+  std::vector<rocksdb::PinnableSlice> values_;
+  std::vector<rocksdb::Status> statuses_;
   ConflictReason reason_ = ConflictReason::other;
 };
 

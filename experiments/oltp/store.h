@@ -5,34 +5,7 @@
 // transactions. All engines store the same bytes (tables/encoded_key.h, tables/encoded_row.h) in
 // the same tables; an index is a table whose values are empty, kept by the workload.
 //
-// A Session is one thread's transactions, one at a time. But for begin(), all within one:
-//   begin(intent)                  no transaction is open. May wait for others to end
-//   commit()                       done or conflict; the transaction has ended either way. Waits
-//                                  for durability as StoreSettings say
-//   rollback() noexcept            undoes everything
-//   get(table, key, use)           calls use(ByteView value), or finds the key missing
-//   rewrite(table, key, change)    calls change(ByteView value) on the newest value and stores what
-//                                  it returns, or finds the key missing. From here to the end of
-//                                  the transaction nobody else changes that value, or else commit()
-//                                  is a conflict. What is returned is valid until rewrite()
-//                                  returns, and may be longer or shorter
-//   insert(table, key, value)      done, or finds that the key exists
-//   erase(table, key)              done or missing
-//   scan(table, first, last, direction, visit)
-//                                  calls visit(ByteView key, ByteView value) for the keys in
-//                                  [first, last], both included, ascending, or descending from
-//                                  last, until it returns false; done even if there is none. Most
-//                                  scans want one key, or a few: nothing is to be fetched ahead
-//   prefetch(places)               optional: these keys will be read, rewritten or inserted soon,
-//                                  one after the other; an engine that can read their pages at
-//                                  once does so now. prefetches(): whether to call it
-//   conflict_reason() noexcept     why the last operation that was a conflict was one
-// A transaction sees its own changes. Each operation but rollback() may come to Access::conflict:
-// the caller then calls rollback(), except after commit(), and may run the transaction again. Views
-// given to callbacks are valid during the call; callbacks neither throw, nor block, nor call a
-// session.
-// Those of get and rewrite may be called again by an engine that begins the operation anew: the
-// last call counts. visit() is called once for each key.
+// What a Session is says store_session.h.
 //
 // A Store is an open database:
 //   Session                        the type of its sessions
@@ -65,18 +38,10 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "experiments/oltp/store_session.h"
 #include "experiments/tables/session.h"
 
 namespace palimpsest::experiments::oltp {
-
-/// A table, by its position in StoreSettings::tables.
-enum class TableId : std::uint8_t {};
-
-[[nodiscard]] constexpr std::size_t index_of(TableId table) noexcept {
-  return static_cast<std::size_t>(table);
-}
-
-enum class Direction : std::uint8_t { forward = 1, backward };
 
 /// What a session is for, so that an adapter can prepare the fastest honest way to do it.
 enum class SessionUse : std::uint8_t {
@@ -102,18 +67,6 @@ enum class Durability : std::uint8_t {
 };
 [[nodiscard]] std::string_view name_of(Durability durability) noexcept;
 
-/// Why a transaction was rolled back that was not to be.
-enum class ConflictReason : std::uint8_t {
-  write_conflict = 1,  ///< another has changed the row, and has not ended or has committed since
-  validation,          ///< at commit: what it has read has changed
-  deadlock,
-  lock_timeout,
-  too_old,  ///< the engine has ended it: it held back something for too long
-  other,
-};
-inline constexpr std::size_t kConflictReasons = 6;
-[[nodiscard]] std::string_view name_of(ConflictReason reason) noexcept;
-
 struct StoreSettings {
   std::filesystem::path directory;  ///< exists; empty, or as this engine left it
   std::vector<std::string> tables;  ///< made if they are not there; names of letters and '_'
@@ -122,7 +75,8 @@ struct StoreSettings {
   std::uint32_t sessions_max = 0;   ///< most sessions open at once
   Isolation isolation = Isolation::none;
   Durability durability = Durability::async;
-  bool write_conflicts = true;  ///< off: see StoreTraits::may_ignore_conflicts
+  bool write_conflicts = true;  ///< off: see StoreTraits::has_measuring_switches
+  bool versions = true;         ///< likewise
   /// Asynchronous commits are on their way to disk after this long: an engine without such a thread
   /// has its log flushed so often (common/periodic_task.h).
   std::chrono::milliseconds asynchronous_interval{10};
@@ -153,65 +107,6 @@ struct EngineOption {
 };
 using EngineOptions = std::vector<EngineOption>;
 
-namespace detail {
-
-struct Use {
-  void operator()(ByteView value) const noexcept;
-};
-struct Replace {
-  ByteView operator()(ByteView value) const noexcept;
-};
-struct Visit {
-  bool operator()(ByteView key, ByteView value) const noexcept;
-};
-
-}  // namespace detail
-
-template <class S>
-concept StoreSession =
-    Begins<S> &&
-    requires(S& session, TableId table, ByteView bytes, Direction direction, const detail::Use& use,
-             const detail::Replace& replace, const detail::Visit& visit) {
-      { session.get(table, bytes, use) } -> std::same_as<Access>;
-      { session.rewrite(table, bytes, replace) } -> std::same_as<Access>;
-      { session.insert(table, bytes, bytes) } -> std::same_as<Access>;
-      { session.erase(table, bytes) } -> std::same_as<Access>;
-      { session.scan(table, bytes, bytes, direction, visit) } -> std::same_as<Access>;
-      { session.conflict_reason() } noexcept -> std::same_as<ConflictReason>;
-    };
-
-/// A key of a table.
-struct TablePlace {
-  TableId table{};
-  ByteView key;
-};
-
-/// A row as it is stored.
-struct RowBytes {
-  ByteView key;
-  ByteView bytes;
-};
-
-/// Whether it has patch(): change(std::span<char>) on the value where it is stored.
-template <class S>
-concept Patches =
-    requires(S& session, TableId table, ByteView key, void (&change)(std::span<char> bytes)) {
-      { session.patch(table, key, change) } -> std::same_as<Access>;
-    };
-
-/// Whether it has insert_many(): all of the rows, or the first that is not done.
-template <class S>
-concept InsertsMany = requires(S& session, TableId table, std::span<const RowBytes> rows) {
-  { session.insert_many(table, rows) } -> std::same_as<Access>;
-};
-
-/// Whether it has prefetch().
-template <class S>
-concept Prefetches = requires(S& session, std::span<const TablePlace> places) {
-  { session.prefetches() } noexcept -> std::same_as<bool>;
-  { session.prefetch(places) } -> std::same_as<void>;
-};
-
 template <class S>
 concept Store =
     StoreSession<typename S::Session> && requires(S& store, const S& constant, SessionUse use) {
@@ -230,9 +125,9 @@ struct StoreTraits {
   std::vector<Durability> durabilities;  ///< likewise
   std::uint32_t memory_mib_min = 1;
   std::uint32_t load_threads_max = 0;  ///< 0: loads gain from any number of threads
-  /// Whether it can run without looking for conflicts, one transaction at a time; for measuring
-  /// what looking costs.
-  bool may_ignore_conflicts = false;
+  /// Whether it can run without looking for conflicts, and without keeping versions, one
+  /// transaction at a time; for measuring what these cost.
+  bool has_measuring_switches = false;
 };
 
 /// An engine as drivers are given it.

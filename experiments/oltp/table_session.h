@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "experiments/common/record_key.h"
+#include "experiments/oltp/row_batches.h"
 #include "experiments/oltp/store.h"
 #include "experiments/tables/encoded_key.h"
 #include "experiments/tables/encoded_row.h"
@@ -24,15 +25,6 @@
 #include "experiments/tables/stored_row.h"
 
 namespace palimpsest::experiments::oltp {
-
-/// The table of a workload's key; the workload's enumeration begins with 1.
-template <class Key>
-inline constexpr TableId kTableOf{static_cast<std::uint8_t>(Key::kTable) - 1};
-
-/// Throws DamagedRecord.
-[[noreturn]] inline void report_damaged_bytes(const std::string& what) {
-  throw DamagedRecord("damaged: the bytes of " + what);
-}
 
 template <StoreSession S>
 class TableSession {
@@ -80,20 +72,6 @@ class TableSession {
       report_damaged_bytes(describe(key));
     }
     return access;
-  }
-
-  template <class... Keys>
-  void prefetch(std::span<const Keys>... keys) {
-    if constexpr (oltp::Prefetches<S>) {
-      if (!session_->prefetches()) {
-        return;
-      }
-      prefetched_bytes_.clear();
-      prefetched_bytes_.reserve(((keys.size() * kKeyBytesOf<Keys>)+...));
-      prefetched_.clear();
-      (add_prefetched(keys), ...);
-      session_->prefetch(prefetched_);
-    }
   }
 
   template <class Key, class Change>
@@ -151,28 +129,33 @@ class TableSession {
   }
 
   template <class Key>
-  Access insert_many(std::span<const Key> keys, std::span<const RowOf<Key>> rows) {
-    if constexpr (InsertsMany<S>) {
-      inserted_bytes_.clear();
-      inserted_bytes_.reserve(keys.size() * (kKeyBytesOf<Key> + kRowBytesMax<RowOf<Key>>));
-      inserted_.clear();
-      for (std::size_t i = 0; i < keys.size(); ++i) {
-        const ByteView key = kept(EncodedKey(keys[i]).view());
-        inserted_.push_back({.key = key, .bytes = kept(EncodedRow(rows[i]).view())});
-      }
-      return session_->insert_many(kTableOf<Key>, inserted_);
-    } else {
-      Access access = Access::done;
-      for (std::size_t i = 0; i < keys.size() && access == Access::done; ++i) {
-        access = insert(keys[i], rows[i]);
-      }
-      return access;
-    }
-  }
-
-  template <class Key>
   Access erase(const Key& key) {
     return session_->erase(kTableOf<Key>, EncodedKey(key).view());
+  }
+
+  // Several rows of a table by one call (row_batches.h).
+
+  template <class Key, class Use>
+  Access read_many(std::span<const Key> keys, Use&& use) {
+    return batches_.read_many(*session_, keys, use);
+  }
+  template <class Key, class Use>
+  Access look_many(std::span<const Key> keys, Use&& use) {
+    return batches_.look_many(*session_, keys, use);
+  }
+  template <class Key, class Change>
+  Access patch_many(std::span<const Key> keys, Change&& change) {
+    return batches_.patch_many(*session_, keys, change, [this](const Key& key, auto&& change_one) {
+      return patch(key, change_one);
+    });
+  }
+  template <class Key>
+  Access insert_many(std::span<const Key> keys, std::span<const RowOf<Key>> rows) {
+    return batches_.insert_many(*session_, keys, rows);
+  }
+  template <class... Keys>
+  void prefetch(std::span<const Keys>... keys) {
+    batches_.prefetch(*session_, keys...);
   }
 
   // Beside those: entries of indexes, and scans of [first, last].
@@ -200,24 +183,6 @@ class TableSession {
   }
 
  private:
-  /// There is memory for them.
-  template <class Key>
-  void add_prefetched(std::span<const Key> keys) {
-    for (const Key& key : keys) {
-      const std::size_t begin = prefetched_bytes_.size();
-      prefetched_bytes_.append(EncodedKey(key).view());
-      prefetched_.push_back(
-          {.table = kTableOf<Key>, .key = ByteView(prefetched_bytes_).substr(begin)});
-    }
-  }
-
-  /// A copy, for which there is memory.
-  [[nodiscard]] ByteView kept(ByteView bytes) {
-    const std::size_t begin = inserted_bytes_.size();
-    inserted_bytes_.append(bytes);
-    return ByteView(inserted_bytes_).substr(begin);
-  }
-
   template <class Key, class Visit>
   Access scan(const Key& first, const Key& last, Direction direction, Visit visit) {
     bool whole = true;
@@ -236,11 +201,8 @@ class TableSession {
   }
 
   std::unique_ptr<S> session_;
-  std::vector<TablePlace> prefetched_;  ///< memory of prefetch(), used again and again
-  std::string prefetched_bytes_;        ///< of their keys
-  std::vector<RowBytes> inserted_;      ///< memory of insert_many(), likewise
-  std::string inserted_bytes_;
-  std::string patched_;  ///< memory of patch(), likewise
+  RowBatches<S> batches_;
+  std::string patched_;  ///< memory of patch(), used again and again
 };
 
 }  // namespace palimpsest::experiments::oltp

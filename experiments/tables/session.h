@@ -16,8 +16,14 @@
 //                         does so, others do nothing.
 //   update(key, change)   calls change(Row&) on the newest row and stores it, or finds it missing.
 //                         From here to the end of the transaction nobody else changes the row
-//   patch(key, change)    the same by change(const StoredRow<Row>&), which sets columns of fixed
-//   width
+//   read_many(keys, use), look_many(keys, use)
+//                         the same for several rows of one table: use(number, row) for each that
+//                         there is, in order; missing if one is not there
+//   patch(key, change)    as update(), by change(const StoredRow<Row>&), which sets columns of
+//                         fixed width
+//   patch_many(keys, change)
+//                         the same for several rows of one table, change(number, row): all, or up
+//                         to the first that is not done
 //   insert(key, row)      done, or finds that the key exists
 //   insert_many(keys, rows)   as insert, of rows of one table: all, or up to the first that is not
 //                         done
@@ -33,6 +39,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -68,6 +75,16 @@ concept Looks =
     requires(S& session, const Key& key, void (&use)(const StoredRow<const RowOf<Key>>&)) {
       { session.look(key, use) } -> std::same_as<Access>;
     };
+template <class S, class Key>
+concept ReadsMany = requires(S& session, std::span<const Key> keys,
+                             void (&use)(std::size_t number, const RowOf<Key>&)) {
+  { session.read_many(keys, use) } -> std::same_as<Access>;
+};
+template <class S, class Key>
+concept LooksMany = requires(S& session, std::span<const Key> keys,
+                             void (&use)(std::size_t number, const StoredRow<const RowOf<Key>>&)) {
+  { session.look_many(keys, use) } -> std::same_as<Access>;
+};
 template <class S, class... Keys>
 concept Prefetches = requires(S& session, std::span<const Keys>... keys) {
   { session.prefetch(keys...) } -> std::same_as<void>;
@@ -86,6 +103,11 @@ concept Patches =
     requires(S& session, const Key& key, void (&change)(const StoredRow<RowOf<Key>>&)) {
       { session.patch(key, change) } -> std::same_as<Access>;
     };
+template <class S, class Key>
+concept PatchesMany = requires(S& session, std::span<const Key> keys,
+                               void (&change)(std::size_t number, const StoredRow<RowOf<Key>>&)) {
+  { session.patch_many(keys, change) } -> std::same_as<Access>;
+};
 template <class S, class Key>
 concept Inserts = requires(S& session, const Key& key, const RowOf<Key>& row) {
   { session.insert(key, row) } -> std::same_as<Access>;

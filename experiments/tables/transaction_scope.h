@@ -55,6 +55,16 @@ class TransactionScope {
     return is_done(session_.patch(key, std::forward<Change>(change)), key);
   }
 
+  template <class Key, class Use>
+  [[nodiscard]] bool look_many(std::span<const Key> keys, Use&& use) {
+    return is_done(session_.look_many(keys, std::forward<Use>(use)), first_of(keys));
+  }
+
+  template <class Key, class Change>
+  [[nodiscard]] bool patch_many(std::span<const Key> keys, Change&& change) {
+    return is_done(session_.patch_many(keys, std::forward<Change>(change)), first_of(keys));
+  }
+
   template <class Key>
   [[nodiscard]] bool insert(const Key& key, const RowOf<Key>& row) {
     return is_done(session_.insert(key, row), key);
@@ -62,7 +72,7 @@ class TransactionScope {
 
   template <class Key>
   [[nodiscard]] bool insert_many(std::span<const Key> keys, std::span<const RowOf<Key>> rows) {
-    return is_done(session_.insert_many(keys, rows), keys.empty() ? Key{} : keys.front());
+    return is_done(session_.insert_many(keys, rows), first_of(keys));
   }
 
   [[nodiscard]] Outcome commit() {
@@ -71,6 +81,11 @@ class TransactionScope {
   }
 
  private:
+  /// What a message names of them.
+  template <class Key>
+  [[nodiscard]] static Key first_of(std::span<const Key> keys) noexcept {
+    return keys.empty() ? Key{} : keys.front();
+  }
   template <class Key>
   [[nodiscard]] static bool is_done(Access access, const Key& key) {
     if (access == Access::done) [[likely]] {

@@ -5,7 +5,7 @@ The data fits memory and is read before; instructions are counted once the run i
 within transactions: choosing their inputs is not among them. Instructions are no time, but they are
 the same on every machine, and nothing disturbs them.
 
-    experiments/tpcc/callgrind_transactions.py [--isolation none] [--seconds 30]
+    experiments/tpcc/callgrind_transactions.py [--isolation none] [--without versions] [--seconds 30]
 """
 import argparse
 import collections
@@ -22,7 +22,8 @@ GROUPS = (
     ("claims of records, versions", r"versioning::|LeafEntries|seen_record"),
     ("log records", r"Logged|log_change|put_place|next_difference|wal::|log_modified|WorkerSlot"),
     ("searches: descents, and within nodes", r"search|BTree::exclusive_leaf|BTree::find|follow|"
-                                             r"LeafFinder|Descent|LeafWalk|visit_leaves"),
+                                             r"LeafFinder|Descent|LeafWalk|visit_leaves|Shortcuts|"
+                                             r"mostly_covers"),
     ("changes of leaves", r"btree::"),
     ("copies and comparisons of bytes", r"memcpy|memmove|memcmp|memset|basic_string_view"),
     ("heap", r"malloc|free|operator new|operator delete|_int_|unlink_chunk"),
@@ -83,11 +84,13 @@ def measure(binary, data, out, options):
     """Runs the transactions, counting for some seconds once they are warm."""
     flags = [f"--path={data}", "--warehouses=2", "--memory_mib=2048", "--threads=1",
              f"--isolation={options.isolation}"]
+    switches = [f"--{name}=off" for name in options.without]
     subprocess.run([binary, *flags, "--seconds=0"], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
     run = subprocess.Popen(
         ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}",
-         "--toggle-collect=*tpcc::run<*", binary, *flags, f"--warmup={options.warmup}",
+         "--toggle-collect=*tpcc::run<*", binary, *flags, *switches,
+         f"--warmup={options.warmup}",
          f"--seconds={options.seconds}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for line in run.stdout:  # the warm-up is over with the first line of the run itself
         if line.startswith("run "):
@@ -120,6 +123,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"))
     parser.add_argument("--isolation", default="snapshot")
+    parser.add_argument("--without", nargs="+", choices=("write_conflicts", "versions"), default=[],
+                        help="with tpcc's measuring switches off")
     parser.add_argument("--warmup", type=int, default=30, help="seconds, not counted")
     parser.add_argument("--seconds", type=int, default=30, help="counted; time passes slowly")
     options = parser.parse_args()

@@ -5,8 +5,10 @@
 // it begins, and can be fetched together.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numeric>
 #include <span>
 
 #include "experiments/tables/transaction_scope.h"
@@ -26,6 +28,7 @@ struct Delivered {
   OrderKey order;
   CustomerKey customer;
   Number lines = 0;
+  Cents amount = 0;  ///< of all lines
 };
 
 /// All orders that a delivery takes with it: at most one of each district.
@@ -96,37 +99,53 @@ template <Session S>
   return true;
 }
 
-/// The order itself goes out. False: a conflict.
+/// The orders themselves go out. False: a conflict.
 template <Session S>
-[[nodiscard]] bool send(TransactionScope<S>& scope, const DeliveryInput& input, Delivered& one) {
-  return scope.patch(one.order, [&](const StoredRow<OrderRow>& row) {
-    row.set<&OrderRow::carrier>(input.carrier);
-    one.lines = row.get<&OrderRow::line_count>();
-    one.customer.customer = row.get<&OrderRow::customer>();
-  });
+[[nodiscard]] bool send(TransactionScope<S>& scope, const DeliveryInput& input,
+                        Deliveries& deliveries) {
+  const std::span<Delivered> all = deliveries.all();
+  std::array<OrderKey, kDistricts> orders;
+  std::ranges::transform(all, orders.begin(), &Delivered::order);
+  return scope.patch_many(std::span<const OrderKey>(orders).first(all.size()),
+                          [&](std::size_t i, const StoredRow<OrderRow>& row) {
+                            row.set<&OrderRow::carrier>(input.carrier);
+                            all[i].lines = row.get<&OrderRow::line_count>();
+                            all[i].customer.customer = row.get<&OrderRow::customer>();
+                          });
 }
 
-/// Its lines are dated, and the customer is charged. False: a conflict.
+/// The lines of an order are dated. False: a conflict.
 template <Session S>
-[[nodiscard]] bool charge(TransactionScope<S>& scope, const DeliveryInput& input,
-                          const Delivered& one) {
-  Cents amounts = 0;
-  for (Number line = 1; line <= one.lines; ++line) {
-    Cents amount = 0;
-    const OrderLineKey key{one.order.warehouse, one.order.district, one.order.order, line};
-    const bool dated = scope.patch(key, [&](const StoredRow<OrderLineRow>& row) {
-      row.set<&OrderLineRow::delivery_date>(input.date);
-      amount = row.get<&OrderLineRow::amount>();
-    });
-    if (!dated) {
-      return false;
-    }
-    amounts += amount;
+[[nodiscard]] bool date_lines(TransactionScope<S>& scope, const DeliveryInput& input,
+                              Delivered& one) {
+  std::array<OrderLineKey, kOrderLinesMax> lines;
+  std::array<Cents, kOrderLinesMax> amounts{};
+  const auto count = static_cast<std::size_t>(one.lines);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& [warehouse, district, order] = one.order;
+    lines[i] = {warehouse, district, order, static_cast<Number>(i + 1)};
   }
-  return scope.patch(one.customer, [&](const StoredRow<CustomerRow>& row) {
-    row.set<&CustomerRow::balance>(row.get<&CustomerRow::balance>() + amounts);
-    row.set<&CustomerRow::delivery_count>(row.get<&CustomerRow::delivery_count>() + 1);
-  });
+  const bool dated = scope.patch_many(std::span<const OrderLineKey>(lines).first(count),
+                                      [&](std::size_t i, const StoredRow<OrderLineRow>& row) {
+                                        row.set<&OrderLineRow::delivery_date>(input.date);
+                                        amounts[i] = row.get<&OrderLineRow::amount>();
+                                      });
+  one.amount = std::accumulate(amounts.begin(), amounts.end(), Cents{0});
+  return dated;
+}
+
+/// The customers are charged. False: a conflict.
+template <Session S>
+[[nodiscard]] bool charge(TransactionScope<S>& scope, Deliveries& deliveries) {
+  const std::span<const Delivered> all = deliveries.all();
+  std::array<CustomerKey, kDistricts> customers;
+  std::ranges::transform(all, customers.begin(), &Delivered::customer);
+  return scope.patch_many(
+      std::span<const CustomerKey>(customers).first(all.size()),
+      [&](std::size_t i, const StoredRow<CustomerRow>& row) {
+        row.set<&CustomerRow::balance>(row.get<&CustomerRow::balance>() + all[i].amount);
+        row.set<&CustomerRow::delivery_count>(row.get<&CustomerRow::delivery_count>() + 1);
+      });
 }
 
 }  // namespace detail
@@ -140,18 +159,16 @@ Outcome run(S& session, const DeliveryInput& input, DeliveryOutput& output) {
     return Outcome::conflict;
   }
   deliveries.prefetch_orders(session);
-  for (detail::Delivered& one : deliveries.all()) {
-    if (!detail::send(scope, input, one)) {
-      return Outcome::conflict;
-    }
+  if (!detail::send(scope, input, deliveries)) {
+    return Outcome::conflict;
   }
   deliveries.prefetch_charges(session);
-  for (const detail::Delivered& one : deliveries.all()) {
-    if (!detail::charge(scope, input, one)) {
+  for (detail::Delivered& one : deliveries.all()) {
+    if (!detail::date_lines(scope, input, one)) {
       return Outcome::conflict;
     }
   }
-  return scope.commit();
+  return detail::charge(scope, deliveries) ? scope.commit() : Outcome::conflict;
 }
 
 }  // namespace palimpsest::experiments::tpcc

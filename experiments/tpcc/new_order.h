@@ -4,9 +4,11 @@
 // entered (clause 2.4.2.3).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "experiments/tables/transaction_scope.h"
 #include "experiments/tpcc/input.h"
@@ -87,60 +89,109 @@ void prefetch(S& session, const NewOrderInput& input) {
                    only(OrderCustomerKey{warehouse, district, customer, kBehindAll}));
 }
 
-/// Rows of ORDER-LINE, which are inserted together.
-class NewLines {
+/// What an order's lines come to, step by step for all of them.
+template <Session S>
+class Lines {
  public:
-  void add(const OrderLineKey& key, const OrderLineRow& row) noexcept {
-    keys_[count_] = key;
-    rows_[count_] = row;
-    ++count_;
+  Lines(TransactionScope<S>& scope, const NewOrderInput& input, NewOrderOutput& output) noexcept
+      : scope_(scope), input_(input), output_(output) {}
+
+  /// Finds the items, but for one that does not exist, if the last line names it. False: a
+  /// conflict.
+  [[nodiscard]] bool price();
+  [[nodiscard]] bool has_unused() const noexcept { return count_ != line_count(); }
+  /// Takes what the lines say from the stock. False: a conflict.
+  [[nodiscard]] bool take();
+  /// Enters them. False: a conflict.
+  [[nodiscard]] bool enter() {
+    std::array<OrderLineKey, kOrderLinesMax> keys;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const auto& [warehouse, district, customer] = input_.customer;
+      keys[i] = {warehouse, district, output_.order, static_cast<Number>(i) + 1};
+    }
+    return scope_.insert_many(std::span<const OrderLineKey>(keys).first(count_),
+                              std::span<const OrderLineRow>(rows_).first(count_));
   }
-  template <Session S>
-  [[nodiscard]] bool enter(TransactionScope<S>& scope) const {
-    return scope.insert_many(std::span(keys_).first(count_), std::span(rows_).first(count_));
+  [[nodiscard]] Cents amounts() const noexcept {
+    Cents sum = 0;
+    for (const NewOrderOutput::Line& line : std::span(output_.lines).first(count_)) {
+      sum += line.amount;
+    }
+    return sum;
   }
 
  private:
-  std::array<OrderLineKey, kOrderLinesMax> keys_;
+  [[nodiscard]] std::size_t line_count() const noexcept {
+    return static_cast<std::size_t>(input_.line_count);
+  }
+  void take_line(std::size_t number, const StoredRow<StockRow>& stock) noexcept;
+
+  TransactionScope<S>& scope_;
+  const NewOrderInput& input_;
+  NewOrderOutput& output_;
+  std::size_t count_ = 0;  ///< of lines whose item exists
+  std::array<bool, kOrderLinesMax> original_{};
   std::array<OrderLineRow, kOrderLinesMax> rows_;
-  std::size_t count_ = 0;
 };
 
-/// The line with index `index`, of an item that exists: takes it from the stock.
 template <Session S>
-[[nodiscard]] bool take_line(TransactionScope<S>& scope, const NewOrderInput& input,
-                             std::size_t index, bool original, NewOrderOutput& output,
-                             NewLines& lines) {
-  const NewOrderInput::Line& line = input.lines[index];
-  NewOrderOutput::Line& shown = output.lines[index];
-  const auto& [warehouse, district, customer] = input.customer;
+bool Lines<S>::price() {
+  std::array<ItemKey, kOrderLinesMax> items;
+  for (std::size_t i = 0; i < line_count(); ++i) {
+    items[i] = ItemKey{input_.lines[i].item};
+  }
+  std::size_t found = 0;
+  const Access access = scope_.session().read_many(
+      std::span<const ItemKey>(items).first(line_count()), [&](std::size_t i, const ItemRow& row) {
+        output_.lines[i].price = row.price;
+        output_.lines[i].item_name = row.name;
+        original_[i] = row.data.view().find(kOriginal) != std::string_view::npos;
+        found = i + 1;
+      });
+  count_ = line_count();
+  if (access == Access::missing && items[count_ - 1].item == kUnusedItem && found == count_ - 1) {
+    --count_;
+    return true;
+  }
+  if (access == Access::missing) {
+    report_damage(access, describe(items[std::min(found, count_ - 1)]));
+  }
+  return access == Access::done;
+}
+
+template <Session S>
+bool Lines<S>::take() {
+  std::array<StockKey, kOrderLinesMax> stock;
+  for (std::size_t i = 0; i < count_; ++i) {
+    stock[i] = {input_.lines[i].supply_warehouse, input_.lines[i].item};
+  }
+  return scope_.patch_many(
+      std::span<const StockKey>(stock).first(count_),
+      [&](std::size_t i, const StoredRow<StockRow>& row) { take_line(i, row); });
+}
+
+template <Session S>
+void Lines<S>::take_line(std::size_t number, const StoredRow<StockRow>& stock) noexcept {
+  const NewOrderInput::Line& line = input_.lines[number];
+  NewOrderOutput::Line& shown = output_.lines[number];
   shown.amount = shown.price * line.quantity;
-  OrderLineRow row{.amount = shown.amount,
+  shown.stock = stock_after(stock.get<&StockRow::quantity>(), line.quantity);
+  stock.set<&StockRow::quantity>(shown.stock);
+  stock.set<&StockRow::ytd>(stock.get<&StockRow::ytd>() + line.quantity);
+  stock.set<&StockRow::order_count>(stock.get<&StockRow::order_count>() + 1);
+  if (line.supply_warehouse != input_.customer.warehouse) {
+    stock.set<&StockRow::remote_count>(stock.get<&StockRow::remote_count>() + 1);
+  }
+  const bool both = original_[number] && stock.variable_text<&StockRow::data>().find(kOriginal) !=
+                                             std::string_view::npos;
+  shown.brand = both ? 'B' : 'G';
+  rows_[number] = {.amount = shown.amount,
                    .delivery_date = kNoDate,
                    .item = line.item,
                    .supply_warehouse = line.supply_warehouse,
                    .quantity = line.quantity,
-                   .district_info = {}};
-  const auto take = [&](const StoredRow<StockRow>& stock) {
-    shown.stock = stock_after(stock.get<&StockRow::quantity>(), line.quantity);
-    stock.set<&StockRow::quantity>(shown.stock);
-    stock.set<&StockRow::ytd>(stock.get<&StockRow::ytd>() + line.quantity);
-    stock.set<&StockRow::order_count>(stock.get<&StockRow::order_count>() + 1);
-    if (line.supply_warehouse != warehouse) {
-      stock.set<&StockRow::remote_count>(stock.get<&StockRow::remote_count>() + 1);
-    }
-    row.district_info =
-        stock.text<&StockRow::district_info>(static_cast<std::size_t>(district - 1));
-    const bool both = original && stock.variable_text<&StockRow::data>().find(kOriginal) !=
-                                      std::string_view::npos;
-    shown.brand = both ? 'B' : 'G';
-  };
-  if (!scope.patch(StockKey{line.supply_warehouse, line.item}, take)) {
-    return false;
-  }
-  const auto number = static_cast<Number>(index) + 1;
-  lines.add(OrderLineKey{warehouse, district, output.order, number}, row);
-  return true;
+                   .district_info = stock.text<&StockRow::district_info>(
+                       static_cast<std::size_t>(input_.customer.district - 1))};
 }
 
 }  // namespace detail
@@ -152,32 +203,15 @@ Outcome run(S& session, const NewOrderInput& input, NewOrderOutput& output) {
   if (!detail::enter_order(scope, input, output)) {
     return Outcome::conflict;
   }
-  Cents amounts = 0;
-  detail::NewLines lines;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(input.line_count); ++i) {
-    NewOrderOutput::Line& shown = output.lines[i];
-    const ItemKey item{input.lines[i].item};
-    bool original = false;
-    const Access found = session.read(item, [&](const ItemRow& row) {
-      shown.price = row.price;
-      shown.item_name = row.name;
-      original = row.data.view().find(kOriginal) != std::string_view::npos;
-    });
-    if (found == Access::missing && item.item == kUnusedItem) {
-      return lines.enter(scope) ? Outcome::rolled_back : Outcome::conflict;
-    }
-    if (found == Access::missing) {
-      report_damage(found, describe(item));
-    }
-    if (found != Access::done || !detail::take_line(scope, input, i, original, output, lines)) {
-      return Outcome::conflict;
-    }
-    amounts += shown.amount;
-  }
-  if (!lines.enter(scope)) {
+  detail::Lines<S> lines(scope, input, output);
+  if (!lines.price() || !lines.take() || !lines.enter()) {
     return Outcome::conflict;
   }
-  output.total = order_total(amounts, output.discount, output.warehouse_tax, output.district_tax);
+  if (lines.has_unused()) {
+    return Outcome::rolled_back;
+  }
+  output.total =
+      order_total(lines.amounts(), output.discount, output.warehouse_tax, output.district_tax);
   return scope.commit();
 }
 

@@ -49,10 +49,11 @@ concept Visits =
 template <class S>
 concept Session =
     Begins<S> && detail::Visits<S> && Reads<S, ItemKey> && Reads<S, WarehouseKey> &&
-    Reads<S, DistrictKey> && Reads<S, CustomerKey> && Reads<S, OrderKey> && Looks<S, StockKey> &&
-    Looks<S, WarehouseKey> && Updates<S, WarehouseKey> && Updates<S, DistrictKey> &&
-    Updates<S, CustomerKey> && Patches<S, DistrictKey> && Patches<S, CustomerKey> &&
-    Patches<S, OrderKey> && Patches<S, OrderLineKey> && Patches<S, StockKey> &&
+    Reads<S, DistrictKey> && Reads<S, CustomerKey> && Reads<S, OrderKey> &&
+    LooksMany<S, StockKey> && ReadsMany<S, ItemKey> && Looks<S, WarehouseKey> &&
+    Updates<S, WarehouseKey> && Updates<S, DistrictKey> && Updates<S, CustomerKey> &&
+    Patches<S, DistrictKey> && Patches<S, CustomerKey> && PatchesMany<S, CustomerKey> &&
+    PatchesMany<S, OrderKey> && PatchesMany<S, OrderLineKey> && PatchesMany<S, StockKey> &&
     Inserts<S, HistoryKey> && Inserts<S, NewOrderKey> && Inserts<S, OrderKey> &&
     InsertsMany<S, OrderLineKey> && Erases<S, NewOrderKey> && Prefetches<S, NewOrderKey> &&
     Prefetches<S, OrderKey> && Prefetches<S, StockKey> && Prefetches<S, OrderKey, OrderLineKey> &&

@@ -47,14 +47,10 @@ Outcome run(S& session, const StockLevelInput& input, StockLevelOutput& output) 
   const std::span<const StockKey> looked_at(stock.data(), last);
   session.prefetch(looked_at);
   output.low_stock = 0;
-  for (const StockKey& key : looked_at) {
-    bool low = false;
-    if (!scope.look(key, [&](const StoredRow<const StockRow>& row) {
-          low = row.get<&StockRow::quantity>() < input.threshold;
-        })) {
-      return Outcome::conflict;
-    }
-    output.low_stock += low ? 1 : 0;
+  if (!scope.look_many(looked_at, [&](std::size_t, const StoredRow<const StockRow>& row) {
+        output.low_stock += row.get<&StockRow::quantity>() < input.threshold ? 1 : 0;
+      })) {
+    return Outcome::conflict;
   }
   return scope.commit();
 }

@@ -22,6 +22,8 @@ using ReadRows = FunctionRef<void(std::size_t key, const RowView& row)>;
 /// Returns whether to go on.
 using VisitRow = FunctionRef<bool(const RowView& row)>;
 using EditRow = FunctionRef<void(RowEditor& row)>;
+/// Rows by the number of their key.
+using EditRows = FunctionRef<void(std::size_t key, RowEditor& row)>;
 /// Returns the bytes that the row is to have, RowView::bytes(), as a view that is valid until the
 /// call of the table returns: so not a std::string of its own.
 class RewriteRow : public FunctionRef<std::string_view(const RowView& row)> {

@@ -113,8 +113,9 @@ class Table {
   bool read(const Transaction& in, const Key& key, ReadRow use) const {
     return read_in(&in, key, use);
   }
-  /// Reads many rows, whose pages are brought into memory together: use(number of the key, row) for
-  /// each that there is, in the order of the keys.
+  /// Reads many rows, which are looked for together, so that waits for pages, and for memory,
+  /// overlap: use(number of the key, row) for each that there is, in the order of the keys. Much
+  /// faster than one by one.
   void read_many(std::span<const Key> keys, ReadRows use) const {
     read_many_in(nullptr, keys, use);
   }
@@ -181,6 +182,17 @@ class Table {
     return modify_in(&in, key, edit);
   }
 
+  /// The same for many rows, which are looked for together, as by read_many(): edit(number of the
+  /// key, row) in the order of the keys. All of these rows, or none: the outcome is that of the
+  /// first that cannot be changed. Rows that follow each other, as the lines of an order, cost
+  /// least.
+  Outcome modify_many(std::span<const Key> keys, EditRows edit) const {
+    return modify_many_in(nullptr, keys, edit);
+  }
+  Outcome modify_many(Transaction& in, std::span<const Key> keys, EditRows edit) const {
+    return modify_many_in(&in, keys, edit);
+  }
+
   /// Reads and replaces a row in one step, of any length: rewrite(row) returns the new bytes; it
   /// must neither block, nor throw, nor use the engine, and may be called again. Nobody else
   /// changes the row in between. Outcomes as update().
@@ -225,6 +237,7 @@ class Table {
   Outcome upsert_in(Transaction* in, const EncodedRow& row) const;
   Outcome update_in(Transaction* in, const Key& key, const Changes& changes) const;
   Outcome modify_in(Transaction* in, const Key& key, EditRow edit) const;
+  Outcome modify_many_in(Transaction* in, std::span<const Key> keys, EditRows edit) const;
   Outcome rewrite_in(Transaction* in, const Key& key, RewriteRow rewrite) const;
   Outcome erase_in(Transaction* in, const Key& key) const;
   ErasedRange erase_range_in(Transaction* in, const Range& range) const;

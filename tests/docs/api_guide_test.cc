@@ -117,8 +117,14 @@ TEST_F(ApiGuide, Writing) {
   const Column<std::int32_t> visits = accounts.column<std::int32_t>("visits");
   accounts.modify(transaction, {7}, [&](RowEditor& row) { row.set(visits, row.get(visits) + 1); })
       .require();
+  EXPECT_EQ(accounts.get(transaction, {7})->get(visits), 1);
+  const std::vector<Value> ids{7, 8};
+  const std::vector<Key> both{std::span(ids).first(1), std::span(ids).last(1)};
+  accounts.modify_many(transaction, both, [&](std::size_t, RowEditor& row) { row.set(visits, 0); })
+      .require();
   transaction.commit();
-  EXPECT_EQ(accounts.get({7})->get(visits), 1);
+  EXPECT_EQ(accounts.get({7})->get(visits), 0);
+  EXPECT_EQ(accounts.get({8})->get(visits), 0);
   EXPECT_FALSE(accounts.get({9}).has_value());
 }
 

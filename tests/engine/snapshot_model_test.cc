@@ -161,10 +161,10 @@ class ModelRun {
       case 4:
       case 5:
       case 6:
-      case 7:
-      case 8: read(one); break;
+      case 7: read(one); break;
+      case 8: read_many(one); break;
       case 9: database_->checkpointer().run(); break;
-      default: write(one); break;
+      default: random_.one_in(4) ? modify_many(one) : write(one); break;
     }
   }
 
@@ -198,6 +198,57 @@ class ModelRun {
     std::string value;
     const bool found = one.transaction->lookup(*tree_, key, value);
     ASSERT_EQ(found ? Value(value) : std::nullopt, expected(one, key)) << key;
+  }
+
+  [[nodiscard]] std::vector<std::string> some_keys() {
+    std::vector<std::string> keys(1 + random_.below(24));
+    std::ranges::generate(keys, [&] { return some_key(); });
+    if (random_.one_in(2)) {
+      std::ranges::sort(keys);
+    }
+    return keys;
+  }
+
+  void read_many(const Open& one) {
+    const std::vector<std::string> texts = some_keys();
+    const std::vector<ByteView> keys(texts.begin(), texts.end());
+    std::vector<Value> values(keys.size());
+    one.transaction->read([&] {
+      const txn::TransactionPtr view =
+          one.role == Role::committed ? one.transaction->begin_view() : txn::TransactionPtr();
+      const auto* const viewer = (view != nullptr ? view : one.transaction)->viewer();
+      tree_->lookup_many(
+          keys, [&](std::size_t i, ByteView value) { values[i] = std::string(value); }, viewer);
+    });
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      ASSERT_EQ(values[i], expected(one, texts[i])) << keys[i];
+    }
+  }
+
+  /// Of rows that are there, and may be claimed by others.
+  void modify_many(Open& one) {
+    std::vector<std::string> texts = some_keys();
+    std::erase_if(texts, [&](const std::string& key) {
+      const Value before = expected(one, key);
+      return !before || before->size() > 1000;
+    });
+    const std::vector<ByteView> keys(texts.begin(), texts.end());
+    const std::string with = some_value();
+    const btree::ManyWritten written = one.transaction->write([&](const btree::WriteContext& by) {
+      return tree_->modify_many(
+          by, keys, [&](std::size_t, MutableBytes bytes) { scribble(as_chars(bytes), with); });
+    });
+    for (std::size_t i = 0; i < written.done; ++i) {
+      ASSERT_NE(taken(one, texts[i]), Taken::yes) << texts[i];
+      Value after = expected(one, texts[i]);
+      scribble(*after, with);
+      one.touched.insert(texts[i]);
+      one.changes[texts[i]] = after;
+    }
+    if (written.done < keys.size()) {
+      ASSERT_TRUE(written.refused.conflict.has_value());
+      ASSERT_NE(taken(one, texts[written.done]), Taken::no) << texts[written.done];
+    }
   }
 
   void scan(const Open& one) {

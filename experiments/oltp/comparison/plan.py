@@ -1,20 +1,35 @@
-"""What a comparison runs: scenarios, configurations, repetitions, and how long that takes."""
+"""What a comparison is made of: workloads, configurations, scenarios, runs, and how long they take.
+
+Which ones there are: scenarios.py.
+"""
 import dataclasses
 
+from comparison.goals import Flat, Goal
+
 MIB = 1 << 20
-# As the workload says of itself (experiments/tpcc/README.md).
-BYTES_OF_WAREHOUSE = 72_600_000
-BYTES_OF_ITEMS = 7_500_000
 
 # Disk used for each byte of rows once loaded, with what compactions leave for a while. Measured with a
 # few warehouses and rounded up.
 DISK_FACTOR = {"palimpsest": 2.0, "lmdb": 1.6, "rocksdb": 2.0, "rocksdb_optimistic": 2.0,
                "wiredtiger": 2.0}
 GROWTH_BYTES = 4 << 30  # of the copy that a run changes, its log included
-# Bytes of rows loaded a second, at the slow end, for the estimate of time.
-LOAD_BYTES_PER_S = 25_000_000
-COPY_BYTES_PER_S = 250_000_000
+GROWTH_BYTES_PER_S = 6 << 20  # beside that, of runs of minutes
+# For estimates of time: bytes of rows loaded a second, bytes on disk copied.
+LOAD_BYTES_PER_S = 60_000_000
+COPY_BYTES_PER_S = 300_000_000
 OVERHEAD_SECONDS = 3  # of a run: opening, closing, removing
+ENGINES = ("palimpsest", "rocksdb", "rocksdb_optimistic", "wiredtiger", "lmdb")
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """A driver, and what it loads (its README says so)."""
+    name: str  # of the binary; with _peers for engines that are not ours
+    scale_flag: str
+    bytes_of_unit: int  # keys and rows
+    bytes_of_all: int = 0  # once
+    is_loaded: bool = True  # beforehand, and copied for each run; else the driver makes what it needs
+    measures: tuple = ()  # of measures.py: columns of the table beside throughput
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,16 +42,18 @@ class Config:
     threads_max: int = 1024
 
 
-# Each peer at the weakest isolation it has.
-PALIMPSEST = Config("palimpsest", "palimpsest", "snapshot")
-NO_VERSIONS = Config("palimpsest, no versions", "palimpsest", "none")
-NO_CONFLICTS = Config("palimpsest, no conflicts", "palimpsest", "none", ("--write_conflicts=off",), 1)
-PEERS = (Config("rocksdb", "rocksdb", "none"),
-         Config("rocksdb, optimistic", "rocksdb_optimistic", "snapshot"),
-         Config("wiredtiger", "wiredtiger", "snapshot"),
-         Config("lmdb", "lmdb", "serializable"))
-CONFIGS = (PALIMPSEST, NO_VERSIONS, NO_CONFLICTS, *PEERS)
-ENGINES = ("palimpsest", "rocksdb", "rocksdb_optimistic", "wiredtiger", "lmdb")
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A way in which a scenario's configurations are run: a row of its table."""
+    title: str
+    threads: int = 1
+    durability: str = "async"
+    flags: tuple = ()
+
+    @property
+    def name(self):
+        values = [flag.partition("=")[2] for flag in self.flags]
+        return "-".join([self.durability, str(self.threads), *values])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,17 +61,32 @@ class Scenario:
     """A size, and what is run on it."""
     name: str
     title: str
-    warehouses: int
+    workload: Workload
+    scale: int
     memory_mib: int
-    capped: bool  # memory of the process limited from outside, caches dropped before each run
-    threads: tuple
-    seconds: float
-    warmup: float
-    durabilities: tuple = ("async",)
+    configs: tuple
+    cases: tuple = (Case(""),)
+    seconds: float = 0
+    warmup: float = 0
+    capped: bool = False  # memory of the process limited from outside, caches dropped before each run
+    load_memory_mib: int = 0  # 0: memory_mib
+    goals: tuple[Goal, ...] = ()
+    flat: Flat | None = None  # one long run, whose series is judged
+    steps: tuple = ()  # configurations, each with something more than the one before; and what
+    repetitions: int = 0  # 0: those of the scale
+    in_default: bool = True  # else it is run if it is named, or with everything
 
     @property
     def data_bytes(self):
-        return data_bytes(self.warehouses)
+        return self.scale * self.workload.bytes_of_unit + self.workload.bytes_of_all
+
+    @property
+    def database(self):
+        """What tells its databases from those of other scenarios."""
+        return (self.workload.name, self.scale, self.load_memory_mib or self.memory_mib)
+
+    def engines(self, among):
+        return [engine for engine in among if any(config.engine == engine for config in self.configs)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,32 +94,34 @@ class Run:
     """One process."""
     scenario: Scenario
     config: Config
-    durability: str
-    threads: int
+    case: Case
     repetition: int
 
     @property
     def row(self):
-        return (self.scenario.name, self.durability, self.threads)
+        return (self.scenario.name, self.case.name)
 
     @property
     def label(self):
-        return (f"{self.scenario.name}, {self.durability}, {self.threads} threads, "
-                f"{self.config.name}, repetition {self.repetition}")
+        parts = [self.scenario.name, self.case.title, self.config.name,
+                 f"repetition {self.repetition}"]
+        return ", ".join(part for part in parts if part)
 
     @property
     def file_stem(self):
         name = self.config.name.replace(", ", "-").replace(" ", "-")
-        return f"{self.scenario.name}/{self.durability}-{self.threads}-{name}-{self.repetition}"
+        return f"{self.scenario.name}/{self.case.name}-{name}-{self.repetition}"
 
     @property
     def flags(self):
         """But for the path and the files of the result."""
-        return [f"--engine={self.config.engine}", f"--warehouses={self.scenario.warehouses}",
-                f"--memory_mib={self.scenario.memory_mib}", *self.config.flags,
-                f"--isolation={self.config.isolation}", f"--durability={self.durability}",
-                f"--threads={self.threads}", f"--seconds={self.scenario.seconds}",
-                f"--warmup={self.scenario.warmup}"]
+        sizes = [f"--{self.scenario.workload.scale_flag}={self.scenario.scale}",
+                 f"--memory_mib={self.scenario.memory_mib}", *self.case.flags, *self.config.flags]
+        if not self.scenario.workload.is_loaded:
+            return sizes
+        return [f"--engine={self.config.engine}", *sizes, f"--isolation={self.config.isolation}",
+                f"--durability={self.case.durability}", f"--threads={self.case.threads}",
+                f"--seconds={self.scenario.seconds}", f"--warmup={self.scenario.warmup}"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,67 +129,57 @@ class Scale:
     repetitions: int
     scenarios: tuple
     minutes: float | None = None  # no run starts that would end later
+    has_all_by_default: bool = False
+
+    def chosen(self, names):
+        """Those scenarios; without names the default's."""
+        return [scenario for scenario in self.scenarios
+                if (scenario.name in names if names else
+                    scenario.in_default or self.has_all_by_default)]
 
 
-def data_bytes(warehouses):
-    return warehouses * BYTES_OF_WAREHOUSE + BYTES_OF_ITEMS
-
-
-def in_memory(warehouses, memory_mib, threads, seconds, warmup, durabilities=("async",)):
-    return Scenario("in-memory", f"in memory: {warehouses} warehouses, {memory_mib} MiB", warehouses,
-                    memory_mib, False, threads, seconds, warmup, durabilities)
-
-
-def beyond_memory(warehouses, times, threads, seconds, warmup):
-    """So many times as much data as memory."""
-    memory_mib = round(data_bytes(warehouses) / times / MIB)
-    return Scenario(f"{times}-times-memory",
-                    f"{times} times memory: {warehouses} warehouses, {memory_mib} MiB", warehouses,
-                    memory_mib, True, threads, seconds, warmup)
-
-
-SCALES = {
-    "quick": Scale(1, (in_memory(2, 1024, (1, 2), 2, 1),
-                       beyond_memory(2, 2.5, (2,), 2, 2), beyond_memory(2, 8, (2,), 2, 2))),
-    "normal": Scale(3, (in_memory(10, 4096, (1, 2), 10, 5),
-                        beyond_memory(10, 2.5, (2,), 12, 8), beyond_memory(10, 10, (2,), 12, 8)),
-                    minutes=40),
-    "full": Scale(5, (in_memory(30, 8192, (1, 2, 4), 60, 30, ("async", "sync")),
-                      beyond_memory(30, 2.5, (1, 2, 4), 120, 60),
-                      beyond_memory(30, 10, (1, 2, 4), 120, 60))),
-}
-
-
-def configs_of(scenario, threads, engines):
-    """What is compared there. Without conflicts is one thread's business, and that of what memory
-    holds: what claims cost is not seen beside reads from a disk."""
-    return [config for config in CONFIGS
-            if config.engine in engines and threads <= config.threads_max and
-            not (config is NO_CONFLICTS and scenario.capped)]
+def cases(threads, durabilities=("async",)):
+    return tuple(Case(f"{durability}, {count} thread{'s' if count > 1 else ''}", count, durability)
+                 for durability in durabilities for count in threads)
 
 
 def runs_of(scenario, repetitions, engines):
     """All runs of a scenario, interleaved: A B C D A B C D, so that drift of the machine hits all."""
-    return [Run(scenario, config, durability, threads, repetition)
-            for repetition in range(1, repetitions + 1)
-            for durability in scenario.durabilities
-            for threads in scenario.threads
-            for config in configs_of(scenario, threads, engines)]
+    return [Run(scenario, config, case, repetition)
+            for repetition in range(1, (scenario.repetitions or repetitions) + 1)
+            for case in scenario.cases
+            for config in scenario.configs
+            if config.engine in engines and case.threads <= config.threads_max]
 
 
 def run_seconds(run):
     """An estimate of the time of a run, from copying its data to removing it."""
-    copied = run.scenario.data_bytes * DISK_FACTOR[run.config.engine] / COPY_BYTES_PER_S
-    return run.scenario.warmup + run.scenario.seconds + copied + OVERHEAD_SECONDS
+    scenario = run.scenario
+    copied = scenario.data_bytes * DISK_FACTOR[run.config.engine] / COPY_BYTES_PER_S
+    return (scenario.warmup + scenario.seconds + OVERHEAD_SECONDS +
+            (copied if scenario.workload.is_loaded else 0))
 
 
-def seconds_of(scenario, repetitions, engines):
-    """An estimate of the time a scenario takes, loading included."""
-    loads = len(engines) * scenario.data_bytes / LOAD_BYTES_PER_S
-    return loads + sum(run_seconds(run) for run in runs_of(scenario, repetitions, engines))
+def load_seconds(scenario, engines):
+    if not scenario.workload.is_loaded:
+        return 0
+    return len(scenario.engines(engines)) * scenario.data_bytes / LOAD_BYTES_PER_S
+
+
+def estimates_of(scenarios, repetitions, engines):
+    """The time that each scenario takes, about, loading included where others have not loaded that."""
+    before, estimates = None, []
+    for scenario in scenarios:
+        seconds = sum(map(run_seconds, runs_of(scenario, repetitions, engines)))
+        if scenario.database != before:
+            seconds += load_seconds(scenario, engines)
+        before = scenario.database
+        estimates.append(seconds)
+    return estimates
 
 
 def disk_bytes(scenario, engines):
     """Disk that a scenario takes: every engine's data, and one copy as it grows."""
-    factors = [DISK_FACTOR[engine] for engine in engines]
-    return int(scenario.data_bytes * (sum(factors) + max(factors))) + GROWTH_BYTES
+    factors = [DISK_FACTOR[engine] for engine in scenario.engines(engines)]
+    growth = GROWTH_BYTES + int(scenario.seconds * GROWTH_BYTES_PER_S)
+    return int(scenario.data_bytes * (sum(factors) + max(factors, default=0))) + growth

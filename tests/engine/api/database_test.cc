@@ -574,5 +574,27 @@ TEST_F(ApiDatabaseTest, BulksSeeAscendingRowsAtOnce) {
   EXPECT_EQ(balance(id - 1), 10);
 }
 
+TEST_F(ApiDatabaseTest, WithoutVersionsOneTransactionAtATimeIsWhatItIsWith) {
+  database_.create_table(accounts());
+  database_.close();
+  Options measured = small();
+  measured.experimental.versions = false;
+  database_ = Database::open(directory_.path(), measured);
+  const Table table = database_.table("account");
+  table.insert({1, "Ada", 10}).require();
+  Transaction kept = database_.begin();
+  table.update(kept, {1}, {{"balance", 11}}).require();
+  table.insert(kept, {2, "Bob", 5}).require();
+  EXPECT_EQ((*table.get(kept, {1}))["balance"].as_integer(), 11);
+  EXPECT_EQ(error_of([&] { return database_.begin().is_active(); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(database_.statistics().version_bytes, 0U);
+  kept.commit();
+  Transaction undone = database_.begin();
+  table.erase(undone, {1}).require();
+  EXPECT_FALSE(table.get(undone, {1}).has_value());
+  undone.rollback();
+  EXPECT_EQ(balance(1) + balance(2), 16);
+}
+
 }  // namespace
 }  // namespace palimpsest

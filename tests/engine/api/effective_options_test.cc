@@ -51,12 +51,12 @@ TEST(EffectiveOptions, AreShownInTheirOrder) {
     EXPECT_FALSE(option.reason.empty()) << option.name;
   }
   EXPECT_THAT(names,
-              testing::ElementsAre("memory_bytes", "version_bytes_max", "create_if_missing",
-                                   "must_be_new", "page_bytes", "log_directory", "durability",
-                                   "isolation", "asynchronous_interval", "log_bytes_max",
-                                   "recovery_time", "recovery_threads", "max_transactions",
-                                   "begin_patience", "autocommit_patience", "definition_patience",
-                                   "use_io_uring", "experimental.write_conflicts"));
+              testing::ElementsAre(
+                  "memory_bytes", "version_bytes_max", "create_if_missing", "must_be_new",
+                  "page_bytes", "log_directory", "durability", "isolation", "asynchronous_interval",
+                  "log_bytes_max", "recovery_time", "recovery_threads", "max_transactions",
+                  "begin_patience", "autocommit_patience", "definition_patience", "use_io_uring",
+                  "experimental.write_conflicts", "experimental.versions"));
 }
 
 TEST(EffectiveOptions, ExplainSaysItOfThisMachine) {
@@ -156,7 +156,7 @@ TEST(EffectiveOptions, WhatIsSetGoesToItsPart) {
                                 .begin_patience = 6ms,
                                 .definition_patience = 7ms,
                                 .use_io_uring = false,
-                                .experimental = {.write_conflicts = false}});
+                                .experimental = {.write_conflicts = false, .versions = false}});
   EXPECT_EQ(found.database.memory_bytes, 50 * kMiB);
   EXPECT_FALSE(found.database.create_if_missing);
   EXPECT_FALSE(found.device.create);
@@ -168,6 +168,7 @@ TEST(EffectiveOptions, WhatIsSetGoesToItsPart) {
   EXPECT_EQ(found.database.transactions.begin_patience, 6ms);
   EXPECT_EQ(found.database.definition_patience, 7ms);
   EXPECT_FALSE(found.database.transactions.experimental.write_conflicts);
+  EXPECT_FALSE(found.database.transactions.experimental.versions);
   EXPECT_EQ(found.device.preference, io::DeviceOptions::Preference::posix);
   EXPECT_EQ(shown(found, "log_directory"), "/logs: set");
   EXPECT_EQ(shown(found, "durability"), "asynchronous: set");

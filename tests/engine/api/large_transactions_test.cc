@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "palimpsest/database.h"
 
@@ -123,6 +125,35 @@ TEST_F(LargeTransactions, OneThatReadsExpectsNoChanges) {
               return database_.begin({.read_only = true, .expected_changes = 1}).is_active();
             }),
             ErrorCode::invalid_argument);
+}
+
+// Bulks change rows out of place, and read what they have changed.
+TEST_F(LargeTransactions, BulksReadAndChangeManyRowsByOneCall) {
+  const Column<std::int64_t> count = counters_->column<std::int64_t>("count");
+  const std::vector<Value> ids{7, 8, 5000, 7, kRows};
+  std::vector<Key> keys;
+  keys.reserve(ids.size());
+  for (const Value& id : ids) {
+    keys.emplace_back(std::span(&id, 1));
+  }
+  const auto there = std::span(keys).first(4);
+  const auto add = [&](std::size_t number, RowEditor& row) {
+    row.set(count, row.get(count) + 1 + static_cast<std::int64_t>(number));
+  };
+  Transaction bulk = database_.begin({.bulk = true});
+  counters_->modify_many(bulk, there, add).require();
+  EXPECT_EQ(sum(), 0);
+  std::vector<std::int64_t> seen;
+  counters_->read_many(bulk, keys, [&](std::size_t number, const RowView& row) {
+    EXPECT_EQ(number, seen.size());
+    seen.push_back(row.get(count));
+  });
+  EXPECT_EQ(seen, (std::vector<std::int64_t>{5, 2, 3, 5}));
+  EXPECT_EQ(counters_->modify_many(bulk, std::span(keys).last(1), add).kind(), OutcomeKind::absent);
+  bulk.commit();
+  EXPECT_EQ(sum(), 10);
+  counters_->modify_many(there, add).require();
+  EXPECT_EQ(sum(), 20);
 }
 
 }  // namespace

@@ -270,6 +270,31 @@ TEST_F(TableWritesTest, EditsInPlace) {
   EXPECT_EQ(text(1), "(1, \"Ada\", \"Rome\", 32, \"\")");
 }
 
+TEST_F(TableWritesTest, ManyRowsAreEditedOrNone) {
+  table_.define({indexes_of_people()[1]});
+  const Column<std::int32_t> age(place_of(table_.format(), "age"));
+  const auto older = [&](std::size_t number, RowEditor& row) {
+    row.set(age, row.get(age) + 1 + static_cast<std::int32_t>(number));
+  };
+  const std::vector<Value> ids{2, 1, 9};
+  const auto key_of = [&](std::size_t number) { return Key(std::span(ids).subspan(number, 1)); };
+  const std::vector<Key> keys{key_of(0), key_of(1), key_of(0)};
+  table_.committed([&](auto writes) { return writes.modify_many(keys, older); });
+  EXPECT_EQ(text(1), "(1, \"Ada\", \"Rome\", 33, \"\")");
+  const std::string both = text(1) + text(2);
+  const auto transaction = table_.begin();
+  const TableWrites writes = table_.in(transaction);
+  const std::vector<Key> one_absent{key_of(1), key_of(0), key_of(2), key_of(1)};
+  EXPECT_EQ(writes.modify_many(one_absent, older).kind(), OutcomeKind::absent);
+  const auto refused = [&](std::size_t number, RowEditor& row) {
+    number == 1 ? void(row.bytes()[0] = '\xFF') : older(number, row);  // nulls of no column
+  };
+  EXPECT_EQ(error_of([&] { return writes.modify_many(keys, refused); }, "table \"people\""),
+            ErrorCode::invalid_argument);
+  transaction->commit();
+  EXPECT_EQ(text(1) + text(2), both);
+}
+
 TEST_F(TableWritesTest, EditsOfIndexedColumnsAreRefused) {
   const Column<std::int32_t> age(place_of(table_.format(), "age"));
   auto stale = place_of(table_.format(), "age");

@@ -9,15 +9,15 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(TOP, "experiments", "oltp"))
 import compare  # noqa: E402
-from comparison import plan, table  # noqa: E402
+from comparison import goals, plan, plot, scenarios, table  # noqa: E402
 from common import cgroup  # noqa: E402
 from common.comparisons import Failure  # noqa: E402
 from common.databases import Databases, check_free, own_directory  # noqa: E402
 from common.samples import Samples  # noqa: E402
 
-QUICK = plan.SCALES["quick"]
-IN_MEMORY = QUICK.scenarios[0]
-TITLES = {IN_MEMORY.name: "in memory"}
+QUICK, NORMAL = scenarios.SCALES["quick"], scenarios.SCALES["normal"]
+IN_MEMORY = scenarios.in_memory(2, 1024, plan.cases((1, 2)), 2, 1)
+CONFIGS = {config.engine: config for config in reversed(IN_MEMORY.configs)}
 
 
 def result(tps, **others):
@@ -28,46 +28,61 @@ def result(tps, **others):
             "write_bytes": None, "rss_bytes_max": 3 << 20, "isolation": "none", **others}
 
 
-def run(config, repetition=1, threads=2):
-    return plan.Run(IN_MEMORY, config, "async", threads, repetition)
+def run(config, repetition=1, scenario=IN_MEMORY):
+    return plan.Run(scenario, config, scenario.cases[-1], repetition)
 
 
-def results(**rates):
-    """Results of one row: configuration -> rates of its repetitions."""
-    configs = {config.engine: config for config in reversed(plan.CONFIGS)}
+def results(scenario=IN_MEMORY, **rates):
+    """Results of the scenario's last case: engine -> rates of its repetitions."""
     made = table.Results()
     for engine, values in rates.items():
-        for value in values:
-            made.add(run(configs[engine]), result(value))
+        for repetition, value in enumerate(values, 1):
+            made.add(run(CONFIGS[engine], repetition, scenario), result(value))
     return made
 
 
-class Plan(unittest.TestCase):
-    def test_normal_ends_in_time(self):
-        scale = plan.SCALES["normal"]
-        seconds = sum(plan.seconds_of(scenario, scale.repetitions, plan.ENGINES)
-                      for scenario in scale.scenarios)
-        self.assertEqual(scale.minutes, 40)
-        self.assertLess(seconds, 40 * 60)
+def named(name, scale=NORMAL):
+    return next(scenario for scenario in scale.scenarios if scenario.name == name)
 
-    def test_quick_is_quick(self):
-        seconds = sum(plan.seconds_of(scenario, QUICK.repetitions, plan.ENGINES)
-                      for scenario in QUICK.scenarios)
-        self.assertLess(seconds, 5 * 60)
+
+class Plan(unittest.TestCase):
+    def test_ends_in_time(self):
+        for scale, minutes in ((NORMAL, 40), (QUICK, 5)):
+            seconds = plan.estimates_of(scale.chosen(None), scale.repetitions, plan.ENGINES)
+            self.assertLess(sum(seconds), minutes * 60)
+        self.assertEqual(NORMAL.minutes, 40)
+
+    def test_runs_of_minutes_are_asked_for_by_name(self):
+        self.assertEqual([scenario.name for scenario in NORMAL.scenarios
+                          if scenario not in NORMAL.chosen(None)], ["version-memory", "queue"])
+        chosen = NORMAL.chosen(["queue", "scan"])
+        self.assertEqual([scenario.name for scenario in chosen], ["scan", "queue"])
+        self.assertTrue(all(scenario.seconds >= 600 for scenario in NORMAL.scenarios if scenario.flat))
+        for scale in ("quick", "full"):
+            whole = scenarios.SCALES[scale]
+            self.assertEqual(whole.chosen(None), list(whole.scenarios))
+
+    def test_names_are_files_of_their_own(self):
+        for scale in scenarios.SCALES.values():
+            stems = [each.file_stem for scenario in scale.scenarios
+                     for each in plan.runs_of(scenario, 2, plan.ENGINES)]
+            self.assertEqual(len(set(stems)), len(stems))
 
     def test_sizes_are_what_their_names_say(self):
-        for scale in plan.SCALES.values():
+        for scale in scenarios.SCALES.values():
             for scenario in scale.scenarios:
                 times = scenario.data_bytes / (scenario.memory_mib * plan.MIB)
-                if scenario.capped:
+                if scenario.name.endswith("-times-memory"):
                     self.assertAlmostEqual(times, float(scenario.name.split("-")[0]), delta=0.1)
+                elif scenario.capped:
+                    self.assertGreater(times, 1.2)
                 else:
                     self.assertLess(times * 1.3, 1)
 
     def test_no_engine_can_cache_its_data(self):
         for scale in ("normal", "full"):
-            for scenario in plan.SCALES[scale].scenarios:
-                for engine in plan.ENGINES if scenario.capped else ():
+            for scenario in scenarios.SCALES[scale].scenarios:
+                for engine in plan.ENGINES if scenario.name.endswith("-times-memory") else ():
                     self.assertLess(cgroup.cap_bytes(engine, scenario.memory_mib),
                                     scenario.data_bytes)
 
@@ -76,22 +91,117 @@ class Plan(unittest.TestCase):
         self.assertEqual([each.repetition for each in runs], sorted(each.repetition for each in runs))
         half = len(runs) // 2
         self.assertEqual([each.config for each in runs[:half]], [each.config for each in runs[half:]])
-        self.assertEqual(len({each.file_stem for each in runs}), len(runs))
 
-    def test_without_conflicts_is_for_one_thread_in_memory(self):
-        for scale in plan.SCALES.values():
+    def test_a_loaded_database_serves_neighbours(self):
+        first, second = (plan.estimates_of(NORMAL.scenarios[:2], 3, plan.ENGINES))
+        alone, = plan.estimates_of(NORMAL.scenarios[1:2], 3, plan.ENGINES)
+        self.assertEqual(NORMAL.scenarios[0].database, NORMAL.scenarios[1].database)
+        self.assertLess(second, alone)
+        self.assertGreater(first, 0)
+
+    def test_measuring_switches_are_for_one_thread(self):
+        for scale in scenarios.SCALES.values():
             for scenario in scale.scenarios:
-                found = [each.threads for each in plan.runs_of(scenario, 1, plan.ENGINES)
-                         if each.config is plan.NO_CONFLICTS]
-                self.assertEqual(found, [] if scenario.capped else [1] * len(scenario.durabilities))
+                for each in plan.runs_of(scenario, 1, plan.ENGINES):
+                    if {"--write_conflicts=off", "--versions=off"} & set(each.flags):
+                        self.assertIn("--threads=1", each.flags)
+                        self.assertFalse(scenario.capped)
+
+    def test_steps_are_run_and_goals_are_of_what_is_run(self):
+        for scale in scenarios.SCALES.values():
+            for scenario in scale.scenarios:
+                configs = {config.name for config in scenario.configs}
+                self.assertLessEqual({config.name for config, _ in scenario.steps}, configs)
+                for goal in scenario.goals if scenario.workload.is_loaded else ():
+                    self.assertLessEqual({goal.config, goal.of} - {None}, configs)
 
     def test_only_engines_asked_for(self):
         engines = {each.config.engine for each in plan.runs_of(IN_MEMORY, 1, ["lmdb", "wiredtiger"])}
         self.assertEqual(engines, {"lmdb", "wiredtiger"})
+        self.assertEqual(named("isolation").engines(["lmdb"]), [])
 
     def test_space_for_all_engines_and_a_copy(self):
+        engines = IN_MEMORY.engines(plan.ENGINES)
+        self.assertEqual(len(engines), 4)
         self.assertGreater(plan.disk_bytes(IN_MEMORY, plan.ENGINES),
-                           IN_MEMORY.data_bytes * (len(plan.ENGINES) + 1))
+                           IN_MEMORY.data_bytes * (len(engines) + 1))
+
+    def test_scans_are_told_what_they_know(self):
+        flags = plan.runs_of(named("scan"), 1, plan.ENGINES)[0].flags
+        self.assertIn("--records=2000000", flags)
+        self.assertFalse([flag for flag in flags if flag.startswith(("--threads", "--engine"))])
+
+
+class Goals(unittest.TestCase):
+    def test_a_ratio_is_of_runs_beside_each_other(self):
+        goal = goals.Goal("one", 0.9, "other")
+        found = goals.verdict(goal, {"one": {1: 90, 2: 10, 3: 40}, "other": {1: 100, 2: 10, 4: 1}})
+        self.assertAlmostEqual(found.value, 0.95)
+        self.assertTrue(found.reached)
+        self.assertIn("2 rounds", found.line())
+        self.assertIn("MISSED", goals.verdict(goal, {"one": {1: 8}, "other": {1: 10}}).line())
+        self.assertIsNone(goals.verdict(goal, {"one": {1: 8}, "other": {2: 10}}))
+        self.assertIsNone(goals.verdict(goal, {}))
+
+    def test_a_rate(self):
+        goal = goals.Goal("one", 10_000)
+        self.assertTrue(goals.verdict(goal, {"one": {1: 9_000, 2: 12_000, 3: 10_001}}).reached)
+        self.assertFalse(goals.verdict(goal, {"one": {1: 9_999}}).reached)
+        self.assertIsNone(goals.verdict(goal, {}))
+
+
+class Series(unittest.TestCase):
+    LENGTH = 100
+
+    def halves(self, **columns):
+        """Of a series that is constant but for these columns: name -> value at the i-th step."""
+        constant = {"tps": 1000, "version_bytes": 8 << 20, "mapping_table_bytes": 16 << 20,
+                    "orphan_tables": 10, "rss_bytes": 1 << 30}
+        series = {name: [columns.get(name, lambda _, v=value: v)(i) for i in range(self.LENGTH)]
+                  for name, value in constant.items()}
+        series["end_s"] = [0.1 * (i + 1) for i in range(self.LENGTH)]
+        return goals.halves_of(series)
+
+    def test_what_stays_is_flat(self):
+        halves = self.halves()
+        self.assertTrue(goals.verdict_of_series(halves, goals.Flat()).reached)
+        versions = next(each for each in halves if each.column.name == "version_bytes")
+        self.assertEqual((versions.mean, versions.most, versions.means), (8.0, 8.0, (8.0, 8.0)))
+
+    def test_a_saw_is_flat(self):
+        saw = self.halves(version_bytes=lambda i: (i % 20) << 20)
+        self.assertTrue(goals.verdict_of_series(saw, goals.Flat()).reached)
+
+    def test_what_grows_or_falls_is_not(self):
+        for name, column in (("tps", lambda i: 1000 - 3 * i), ("version_bytes", lambda i: i << 20),
+                             ("orphan_tables", lambda i: 10 * i),
+                             ("mapping_table_bytes", lambda i: (90 if i == 80 else 8) << 20)):
+            found = goals.verdict_of_series(self.halves(**{name: column}), goals.Flat())
+            self.assertFalse(found.reached, name)
+            self.assertIn("MISSED", found.line())
+
+    def test_a_little_more_of_nearly_nothing_is_nothing(self):
+        little = self.halves(version_bytes=lambda i: 5000 * i, orphan_tables=lambda i: i // 5)
+        self.assertTrue(goals.verdict_of_series(little, goals.Flat()).reached)
+
+    def test_too_short_to_be_judged(self):
+        self.assertFalse(goals.verdict_of_series(goals.halves_of({"end_s": [1.0]}), goals.Flat()).reached)
+        self.assertEqual(goals.halves_of({}), [])
+
+    def test_read_from_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "series.csv")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("end_s,tps,version_bytes,orphan_tables\n0.1,5,7,\n0.2,6,8,\n")
+            self.assertEqual(goals.read_series(path), {"end_s": [0.1, 0.2], "tps": [5, 6],
+                                                       "version_bytes": [7, 8]})
+
+    @unittest.skipUnless(plot.available(), "needs matplotlib")
+    def test_drawn(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plot.png")
+            plot.draw({"end_s": [0.1, 0.2], "tps": [5, 6], "version_bytes": [7, 8]}, "title", path)
+            self.assertGreater(os.path.getsize(path), 1000)
 
 
 class Medians(unittest.TestCase):
@@ -113,15 +223,15 @@ class Medians(unittest.TestCase):
 
 
 class Table(unittest.TestCase):
-    def cells(self, made):
-        text = table.report(made, TITLES)
+    def cells(self, made, scenario=IN_MEMORY):
+        text = table.report(made, [scenario])
         return [[cell.strip() for cell in line.strip("|").split("|")]
                 for line in text.split("\n") if line.startswith("|")], text
 
     def test_medians_ratios_and_costs(self):
-        lines, _ = self.cells(results(palimpsest=[90, 110, 100], lmdb=[50, 50, 20]))
-        self.assertEqual(lines[2][:4], ["in memory; async, 2 threads", "palimpsest (none)",
-                                        "100 ±10 %", "1.00"])
+        lines, text = self.cells(results(palimpsest=[90, 110, 100], lmdb=[50, 50, 20]))
+        self.assertIn("### In memory: 2 warehouses, 1024 MiB\n", text)
+        self.assertEqual(lines[2][:4], ["async, 2 threads", "palimpsest (none)", "100 ±10 %", "1.00"])
         self.assertEqual(lines[3][:4], ["", "lmdb (none)", "50.0 ±30 %", "2.00"])
         head = lines[0]
         ours = dict(zip(head, lines[2]))
@@ -133,22 +243,65 @@ class Table(unittest.TestCase):
 
     def test_a_failed_run_is_named_and_left_out(self):
         made = results(palimpsest=[100], wiredtiger=[40])
-        wiredtiger = next(config for config in plan.CONFIGS if config.engine == "wiredtiger")
-        made.add(run(wiredtiger, 2), {"failed": "killed"})
-        lmdb = next(config for config in plan.CONFIGS if config.engine == "lmdb")
-        made.add(run(lmdb), {"failed": "exit code 1"})
+        made.add(run(CONFIGS["wiredtiger"], 2), {"failed": "killed"})
+        made.add(run(CONFIGS["lmdb"]), {"failed": "exit code 1"})
         lines, text = self.cells(made)
         self.assertEqual(lines[3][1:4], ["wiredtiger (none)", "40.0", "2.50"])
         self.assertEqual(lines[4][1:4], ["lmdb (serializable)", "–", "–"])
-        self.assertIn("wiredtiger, in memory; async, 2 threads: 1 of 2 runs failed (killed)", text)
+        self.assertIn("wiredtiger, async, 2 threads: 1 of 2 runs failed (killed)", text)
+
+    def test_steps_have_what_each_costs(self):
+        scenario = named("isolation")
+        made = table.Results()
+        for config, tps in zip((config for config, _ in scenario.steps), (50_000, 40_000, 40_000)):
+            made.add(run(config, 1, scenario), result(tps))
+        lines, text = self.cells(made, scenario)
+        steps = lines[lines.index(next(line for line in lines if line[0] == "step")) + 2:]
+        self.assertEqual([line[1:] for line in steps],
+                         [["50,000", "–", "1.00", "–"], ["40,000", "0.80", "0.80", "+5.00"],
+                          ["40,000", "1.00", "0.80", "+0.00"], ["–", "–", "–", "–"]])
+        self.assertNotIn("at least", text, "what the goal speaks of has not run")
+
+    def test_goals_are_judged(self):
+        scenario = named("20-in-1-gib")
+        _, text = self.cells(results(scenario, palimpsest=[9_000], lmdb=[10_000]), scenario)
+        self.assertIn("- palimpsest / lmdb: 0.90 (1 round), at least 1: MISSED", text)
+        self.assertIn("- palimpsest: 9,000 transactions/s, at least 10,000: MISSED", text)
+
+    def test_scans_by_kind(self):
+        scenario = named("scan")
+        made = table.Results()
+        made.add(run(scenario.configs[0], 1, scenario),
+                 {"records": 1000, "seconds": {"old_reader": [2e-6, 2e-6], "none": [1e-6, 1e-6],
+                                               "snapshot": [1e-6, 1e-6]}})
+        lines, text = self.cells(made, scenario)
+        self.assertEqual([line[0] for line in lines[2:]], ["none", "snapshot", "old reader"])
+        self.assertEqual(lines[4][2:], ["2.0", "0.50"])
+        self.assertIn("old_reader / snapshot: 0.50 (2 rounds), at least 0.8: MISSED", text)
+        self.assertIn("snapshot / none: 1.00 (2 rounds), at least 0.97: reached", text)
+        row, = table.to_json(made, [scenario])["rows"]
+        self.assertEqual(row["rows_per_s"]["none"]["runs"], 2)
+
+    def test_one_long_run_is_judged_by_its_series(self):
+        scenario = named("queue")
+        made = table.Results()
+        series = {"end_s": [1.0, 2.0, 3.0, 4.0], "tps": [10, 10, 5, 5]}
+        made.add(run(scenario.configs[0], 1, scenario),
+                 result(7, series=series, long_reader={"looks": 9, "restarts": 2}))
+        lines, text = self.cells(made, scenario)
+        self.assertIn(["transactions/s", "7.5", "10.0", "10.0", "5.0", "10.0", "5.0"], lines)
+        self.assertIn("flat: transactions/s fall to 5 from 10: MISSED", text)
+        self.assertIn("begun again 2 times", text)
+        verdict, = table.to_json(made, [scenario])["verdicts"]
+        self.assertEqual((verdict["scenario"], verdict["reached"]), ("queue", False))
 
     def test_json_has_the_same_and_the_range(self):
-        made = table.to_json(results(palimpsest=[90, 110, 100]), {IN_MEMORY.name: IN_MEMORY})
+        made = table.to_json(results(palimpsest=[90, 110, 100]), [IN_MEMORY])
         self.assertEqual(made["schema_version"], table.SCHEMA_VERSION)
         row, = made["rows"]
         self.assertEqual(row["tps"], {"median": 100, "least": 90, "most": 110, "runs": 3})
-        self.assertEqual((row["engine"], row["threads"], row["memory_capped"]),
-                         ("palimpsest", 2, False))
+        self.assertEqual((row["engine"], row["threads"], row["memory_capped"], row["warehouses"]),
+                         ("palimpsest", 2, False, 2))
         self.assertIsNone(row["written_mb_per_s"])
 
 
@@ -156,7 +309,7 @@ class Resuming(unittest.TestCase):
     def comparison(self, folder, **others):
         return compare.Comparison(types.SimpleNamespace(**{
             "scale": "quick", "engines": list(plan.ENGINES), "scenario": None, "minutes": None,
-            "resume": folder, "results": folder, "data": folder, "build": folder, **others}))
+            "run_minutes": None, "resume": folder, "results": folder, "data": folder, "build": folder, **others}))
 
     def test_goes_on_as_it_was_begun_only(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -175,9 +328,16 @@ class Resuming(unittest.TestCase):
             with self.assertRaisesRegex(Failure, "engines"):
                 self.comparison(folder, engines=["lmdb"]).check_resumed()
 
+    def test_long_runs_are_as_long_as_asked(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lengths = {scenario.name: scenario.seconds for scenario in
+                       self.comparison(folder, run_minutes=0.5).scenarios}
+            usual = {scenario.name: scenario.seconds for scenario in QUICK.scenarios}
+            self.assertEqual(lengths, {**usual, "queue": 30, "version-memory": 30})
+
     def test_makes_what_is_missing_or_failed(self):
         with tempfile.TemporaryDirectory() as folder:
-            begun, first = self.comparison(folder), run(plan.PALIMPSEST)
+            begun, first = self.comparison(folder), run(scenarios.PALIMPSEST)
             os.makedirs(begun.result_file(IN_MEMORY.name))
             self.assertIsNone(begun.earlier_result(first))
             for kept, expected in ((result(5), 5), ({"failed": "killed"}, None)):

@@ -136,7 +136,7 @@ TEST(OltpOptions, ConflictsAreIgnoredByEnginesThatCanAndOneThread) {
   FlagValues values = flags();
   EXPECT_EQ(make_options(values, workload(), engine()).write_conflicts, std::nullopt);
   StoreTraits careless = engine();
-  careless.may_ignore_conflicts = true;
+  careless.has_measuring_switches = true;
   EXPECT_EQ(make_options(values, workload(), careless).write_conflicts, true);
   values.write_conflicts = "off";
   values.given = {"write_conflicts"};
@@ -146,6 +146,26 @@ TEST(OltpOptions, ConflictsAreIgnoredByEnginesThatCanAndOneThread) {
   EXPECT_THAT(refusal(values, careless), HasSubstr("--write_conflicts=off: for one thread only"));
   values.write_conflicts = "maybe";
   EXPECT_THAT(refusal(values, careless), HasSubstr("on or off"));
+}
+
+TEST(OltpOptions, VersionsAreLeftOutAtSnapshotByOneThreadWithoutAReader) {
+  StoreTraits lean = engine();
+  lean.has_measuring_switches = true;
+  lean.isolations = {Isolation::snapshot, Isolation::none};
+  FlagValues values = flags();
+  EXPECT_EQ(make_options(values, workload(), lean).versions, true);
+  values.versions = "off";
+  values.given = {"versions"};
+  EXPECT_EQ(make_options(values, workload(), lean).versions, false);
+  EXPECT_EQ(refusal(values), "--versions means nothing to engine own");
+  values.long_reader = true;
+  EXPECT_THAT(refusal(values, lean), HasSubstr("one transaction at a time"));
+  values.long_reader = false;
+  values.isolation = "none";
+  EXPECT_EQ(refusal(values, lean), "--versions means nothing without snapshots");
+  values.isolation = "";
+  values.threads = 2;
+  EXPECT_THAT(refusal(values, lean), HasSubstr("--versions=off: for one thread only"));
 }
 
 WorkloadTraits workload_with_flags() {

@@ -89,13 +89,35 @@ class ModelSession {
     });
   }
 
+  template <class Key, class Use>
+  Access read_many(std::span<const Key> keys, Use&& use) {
+    bool all_there = true;
+    const Access access = each(keys, [&](std::size_t i) {
+      const Access one = read(keys[i], [&](const RowOf<Key>& row) { use(i, row); });
+      all_there = all_there && one != Access::missing;
+      return one == Access::missing ? Access::done : one;
+    });
+    return all_there ? access : Access::missing;
+  }
+
+  template <class Key, class Use>
+  Access look_many(std::span<const Key> keys, Use&& use) {
+    return read_many(keys, [&](std::size_t i, const RowOf<Key>& row) {
+      const EncodedRow stored(row);
+      use(i, StoredRow<const RowOf<Key>>(stored.view()));
+    });
+  }
+
+  template <class Key, class Change>
+  Access patch_many(std::span<const Key> keys, Change&& change) {
+    return each(keys, [&](std::size_t i) {
+      return patch(keys[i], [&](const StoredRow<RowOf<Key>>& row) { change(i, row); });
+    });
+  }
+
   template <class Key>
   Access insert_many(std::span<const Key> keys, std::span<const RowOf<Key>> rows) {
-    Access access = Access::done;
-    for (std::size_t i = 0; i < keys.size() && access == Access::done; ++i) {
-      access = insert(keys[i], rows[i]);
-    }
-    return access;
+    return each(keys, [&](std::size_t i) { return insert(keys[i], rows[i]); });
   }
 
   template <class Key, class Change>
@@ -205,6 +227,16 @@ class ModelSession {
   }
 
  private:
+  /// Up to the first that is not done.
+  template <class Key, class Do>
+  static Access each(std::span<const Key> keys, Do&& do_one) {
+    Access access = Access::done;
+    for (std::size_t i = 0; i < keys.size() && access == Access::done; ++i) {
+      access = do_one(i);
+    }
+    return access;
+  }
+
   bool meets_conflict() {
     check(open_, "an operation outside a transaction");
     if (until_conflict_ == 0) {

@@ -1,0 +1,263 @@
+// Reading a tree (btree.h): single records, several together, large values.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "btree/btree.h"
+#include "btree/key_places.h"
+#include "btree/prefetch.h"
+#include "btree/seen_record.h"
+
+namespace palimpsest::btree {
+
+using buffer::OptimisticPage;
+
+namespace {
+
+/// [optimistic] Of a record with such flags. A mark outlives its entry; while the leaf is as it
+/// was, nothing hangs off it for which nothing hangs off it now: a record is changed after its
+/// table has come, and that goes when nobody needs what was before.
+bool may_have_versions(const buffer::Frame& frame, std::uint16_t flags) noexcept {
+  return (flags & kVirtual) != 0 || frame.attached.load(std::memory_order_relaxed) != nullptr;
+}
+
+/// Finds the slot of a key in the leaf that covers it.
+auto search_for(ByteView key) noexcept {
+  return [key](const LeafView& leaf) { return leaf.find_within(key); };
+}
+
+}  // namespace
+
+void BTree::lookup_many(std::span<const ByteView> keys,
+                        FunctionRef<void(std::size_t, ByteView)> sink,
+                        const versioning::Viewer* viewer) const {
+  std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
+  std::array<KeyPlace, kKeysTogether> places;
+  for (std::size_t number = 0; number < keys.size(); ++number) {
+    if (number % kKeysTogether == 0) {
+      find_places(descent_, keys.subspan(number, std::min(kKeysTogether, keys.size() - number)),
+                  places);
+    }
+    const ByteView key = keys[number];
+    ValueBuffer value;
+    const Found found = find_at(places[number % kKeysTogether], key, value, viewer);
+    if (found.exists && (found.flags & kLargeValue) == 0) [[likely]] {
+      sink(number, value.view());
+    } else if (std::string large; found.exists && read_large(key, value.view(), large, viewer)) {
+      sink(number, large);
+    }
+  }
+}
+
+// Its version alone says nothing of whose leaf it is.
+Attempt<OptimisticPage> BTree::remembered(const LastLeaf& last) const {
+  auto leaf = descent_.pool().remembered(last.frame(), last.version());
+  if (leaf) {
+    const auto is_ours = leaf->read(
+        [&](const std::byte* page) { return LeafView(page, page_size()).tree_id() == id_; });
+    if (!is_ours || !*is_ours) {
+      return restart;
+    }
+  }
+  return leaf;
+}
+
+Found BTree::find(ByteView key, ValueBuffer& value, LastLeaf* last, const Look& look) const {
+  check_key(key);
+  if (last != nullptr && last->covers(key)) {
+    auto leaf = remembered(*last);
+    if (leaf) {
+      buffer::Frame& frame = leaf->frame();
+      const auto found = find_in(*std::move(leaf), key, search_for(key), value, look);
+      if (found) {
+        frame.touch();
+        last->count_hit();
+        return *found;
+      }
+    }
+  }
+  for (;;) {
+    auto leaf = descent_.try_node<OptimisticPage>(Target{key}, 0);
+    if (!leaf || (last != nullptr && !remember(*leaf, *last))) {
+      continue;
+    }
+    const auto found = find_in(*std::move(leaf), key, search_for(key), value, look);
+    if (found) {
+      return *found;
+    }
+  }
+}
+
+Found BTree::find_at(const KeyPlace& place, ByteView key, ValueBuffer& value,
+                     const Look& look) const {
+  if (place.is_known()) [[likely]] {
+    auto leaf = descent_.pool().remembered(place.frame, place.version);
+    if (leaf) [[likely]] {
+      const auto found =
+          find_in(*std::move(leaf), key, [&](const LeafView&) { return place.at; }, value, look);
+      if (found) {
+        return *found;
+      }
+    }
+  }
+  return find(key, value, nullptr, look);
+}
+
+// The record as it is, unless it may have versions: those are looked at under the latch.
+template <class Search>
+Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, const Search& search,
+                              ValueBuffer& value, const Look& look) const {
+  SlotIndex slot = 0;
+  bool is_undecided = false;
+  const auto found = leaf.read([&](const std::byte* page) {
+    const LeafView view(page, page_size());
+    const SearchResult at = search(view);
+    if (!at.found) {
+      return Found{};
+    }
+    const std::uint16_t flags = view.flags(at.slot);
+    if ((flags & look.minded_flags) != 0 && may_have_versions(leaf.frame(), flags)) {
+      slot = at.slot;
+      if ((flags & kVirtual) == 0) [[likely]] {
+        return Found{.has_versions = true};
+      }
+      const auto seen = seen_virtual(descent_, view, slot, look, value);
+      is_undecided = !seen;
+      return seen ? *seen : Found{};
+    }
+    if ((flags & kGhost) != 0) [[unlikely]] {
+      return Found{};
+    }
+    value.assign_clamped(view.value(at.slot));
+    return Found{.exists = true, .flags = flags};
+  });
+  if (is_undecided) [[unlikely]] {
+    return restart;
+  }
+  if (!found || !found->has_versions || look.viewer == nullptr) {
+    return found;
+  }
+  const auto latched = std::move(leaf).to_shared();
+  if (!latched) {
+    return restart;  // otherwise it is what was searched
+  }
+  const RecordImage seen =
+      seen_record(descent_, LeafView(latched->page(), page_size()), slot,
+                  entry_with_versions(latched->frame(), key, *look.viewer), look.viewer, value);
+  return Found{.exists = seen.exists(), .flags = seen.flags()};
+}
+
+// False if the leaf has changed meanwhile.
+bool BTree::remember(const OptimisticPage& leaf, LastLeaf& last) const {
+  KeyBuffer lower;
+  KeyBuffer upper;
+  const auto infinite = leaf.read([&](const std::byte* page) {
+    const LeafView view(page, page_size());
+    lower.assign_clamped(view.lower_fence(), ByteView());
+    upper.assign_clamped(view.upper_fence(), ByteView());
+    return view.upper_is_infinite();
+  });
+  if (infinite) {
+    last.remember(descent_.pool().index_of(leaf.frame()), leaf.version(), lower.view(),
+                  *infinite ? std::nullopt : std::optional(upper.view()));
+  }
+  return static_cast<bool>(infinite);
+}
+
+bool BTree::lookup(ByteView key, std::string& value, LastLeaf* last,
+                   const versioning::Viewer* viewer) const {
+  return lookup_with(key, [&](ByteView found) { value.assign(found); }, last, viewer);
+}
+
+// Calls read(descriptor) until it is complete; the value may be replaced meanwhile, and then the
+// key is looked up again. False if the key, or a large value of it, is gone; `read` then says what
+// to do.
+template <class Read>
+bool BTree::with_large(ByteView key, ByteView descriptor, Read&& read,
+                       const versioning::Viewer* viewer) const {
+  LargeValueDescriptor value = large_values_->decode(descriptor);
+  for (;;) {
+    if (read(value) == ReadOutcome::complete) {
+      return true;
+    }
+    ValueBuffer now;
+    const Found found = find(key, now, nullptr, viewer);
+    if (!found.exists || (found.flags & kLargeValue) == 0) {
+      return false;
+    }
+    const LargeValueDescriptor current = large_values_->decode(now.view());
+    if (current == value) {
+      large_values_->verify(value);  // nobody freed its pages: names what is corrupt, or passes
+    }
+    value = current;
+  }
+}
+
+bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
+                       const versioning::Viewer* viewer) const {
+  if (with_large(
+          key, descriptor,
+          [&](const LargeValueDescriptor& large) { return large_values_->read_all(large, value); },
+          viewer)) {
+    return true;
+  }
+  return lookup(key, value, nullptr, viewer);  // a small value by now, or none
+}
+
+std::optional<std::uint64_t> BTree::value_bytes(ByteView key,
+                                                const versioning::Viewer* viewer) const {
+  ValueBuffer value;
+  const Found found = find(key, value, nullptr, viewer);
+  if (!found.exists) {
+    return std::nullopt;
+  }
+  return (found.flags & kLargeValue) == 0 ? value.view().size()
+                                          : large_values_->decode(value.view()).size_bytes();
+}
+
+bool BTree::read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes out,
+                       const versioning::Viewer* viewer) const {
+  for (;;) {
+    ValueBuffer value;
+    const Found found = find(key, value, nullptr, viewer);
+    if (!found.exists) {
+      return false;
+    }
+    if ((found.flags & kLargeValue) == 0) {
+      const ByteView bytes = value.view();
+      if (offset_bytes > bytes.size() || out.size() > bytes.size() - offset_bytes) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} bytes from offset {} of a value of {} bytes", out.size(),
+                                offset_bytes, bytes.size()));
+      }
+      std::ranges::copy(std::as_bytes(std::span(bytes)).subspan(offset_bytes, out.size()),
+                        out.begin());
+      return true;
+    }
+    if (with_large(
+            key, value.view(),
+            [&](const LargeValueDescriptor& large) {
+              return large_values_->read(large, offset_bytes, out);
+            },
+            viewer)) {
+      return true;
+    }
+  }
+}
+
+void BTree::prefetch(std::span<const ByteView> keys) const {
+  std::vector<Sought> leaves;
+  leaves.reserve(keys.size());
+  for (const ByteView key : keys) {
+    leaves.push_back({.tree = &descent_, .key = key});
+  }
+  btree::prefetch(leaves);
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,36 @@
+#include "btree/dead_leaves.h"
+
+namespace palimpsest::btree {
+namespace {
+
+constexpr std::uint64_t kMultiplier = 6364136223846793005U;  // Knuth, MMIX
+
+}  // namespace
+
+std::uint32_t DeadLeaves::random_below(std::uint32_t bound) noexcept {
+  random_ = random_ * kMultiplier + 1442695040888963407U;
+  return static_cast<std::uint32_t>(((random_ >> 32U) * bound) >> 32U);
+}
+
+// The first records of a leaf have it found again; where there are none, its lower fence does.
+void DeadLeaves::meet(const buffer::Frame& frame, const LeafView& leaf, bool has_left) noexcept {
+  ++met_;
+  const bool is_empty = leaf.count() == 0;
+  if (leaf.bulk_epoch() != kNoEpoch || (is_empty && !has_left)) {
+    return;
+  }
+  const versioning::MappingTable* const table = table_of(frame);
+  if (!is_empty && table != nullptr && random_below(1U << table->purges_in_vain()) != 0) {
+    return;
+  }
+  if (random_below(++candidates_) != 0) {
+    return;
+  }
+  if (is_empty) {
+    key_.assign(leaf.lower_fence());
+  } else {
+    leaf.copy_key(0, key_);
+  }
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,75 @@
+// Leaves in a row that hold nothing for anybody who looks from now on, as one slot remembers them:
+// what an old reader keeps before the front of a queue.
+//
+// Why: their ghosts cannot be purged while that reader may need them, and each search for the front
+// would latch every one of them, as all others who search do. Their latches' versions lie in many
+// caches at once, and comparing them costs a twentieth.
+// Argument: a leaf is taken in under its latch, when it has ghosts only and they are that to who
+// sees what had been committed at `since_`: nobody writes to it, and no version of it is younger.
+// Whoever changes that changes the page, and so its latch's version; eviction does, too. So who
+// comes later and finds the version unchanged would find nothing there, at that moment, and the
+// leaves' fences, which lie in them, still meet. As in a walk, each leaf is asked at a moment of
+// its own.
+// Walks have to meet what can be cleared away: so only leaves are taken in that were asked for in
+// vain several times (dead_leaves.h), more often than while the front passed over them, and all are
+// forgotten now and then.
+//
+// Latching: none held by beyond(). Failure: without memory less is remembered.
+// Thread-safety: belongs to one thread at a time. Pins nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "btree/dead_leaves.h"
+#include "btree/leaf_node.h"
+#include "buffer/buffer_pool.h"
+#include "versioning/chain.h"
+
+namespace palimpsest::btree {
+
+class DeadRun {
+ public:
+  /// A walk of this tree begins, forwards from `lower`. Where it may begin instead; nothing: there.
+  [[nodiscard]] std::optional<ByteView> beyond(buffer::BufferPool& pool, TreeId tree,
+                                               ByteView lower,
+                                               const versioning::Viewer& viewer) noexcept;
+  /// Such a walk has come through a leaf, latched shared.
+  void take_in(buffer::BufferPool& pool, TreeId tree, ByteView lower, const buffer::Frame& frame,
+               const LeafView& leaf, const versioning::Viewer& viewer) noexcept {
+    goes_on_ = goes_on_ && DeadLeaves::is_dead(leaf);
+    if (goes_on_) [[unlikely]] {
+      take_in_dead(pool, tree, lower, frame, leaf, viewer);
+    }
+  }
+
+ private:
+  struct Place {
+    FrameIndex frame;
+    std::uint64_t version;
+  };
+  static constexpr std::size_t kLeavesMax = 4096;
+  static constexpr std::uint32_t kUsesMax = 512;
+  static constexpr std::uint8_t kPurgesInVainMin = 6;
+
+  void forget() noexcept;
+  [[nodiscard]] bool is_unchanged(buffer::BufferPool& pool) const noexcept;
+  void take_in_dead(buffer::BufferPool& pool, TreeId tree, ByteView lower,
+                    const buffer::Frame& frame, const LeafView& leaf,
+                    const versioning::Viewer& viewer) noexcept;
+
+  TreeId tree_ = kNoTree;
+  std::string lower_;          ///< where walks begin
+  std::string upper_;          ///< where the last leaf ends
+  std::vector<Place> leaves_;  ///< from the one that covers lower_ on
+  Gsn since_{0};               ///< the newest snapshot that a leaf was taken in by
+  std::uint32_t uses_ = 0;
+  bool goes_on_ = false;  ///< the walk has met no leaf yet that is not in the run; a hint
+};
+
+}  // namespace palimpsest::btree

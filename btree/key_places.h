@@ -1,0 +1,49 @@
+// Where several keys of a tree lie, found together: what the processor, or the disk, has to bring
+// in for one of them comes while the others are looked for.
+//
+// A search of one key waits for the leaf's lines, then for the record's; keys that are searched one
+// after the other wait as often each. Here each step is taken for all keys before the next one: the
+// edges to their leaves, then the slots in these (Psaropoulos et al., VLDB 2017; decision 019). A
+// key that is the next one after that before it is looked for in that one's leaf only.
+//
+// A place is remembered by its leaf's frame and latch version, and so holds no latch: whoever uses
+// it asks for the leaf at that version, and searches again if that has passed.
+// Latching: called with no latch; waits for none. Does I/O: leaves that are not resident are read,
+//           all of them in one batch, and not looked at.
+// Failure: what cannot be found at once, or is not resident, is not known: it is left to whoever
+//          needs it, as is a page that cannot be read. Throws std::bad_alloc.
+// Thread-safety: from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "btree/descent.h"
+#include "btree/node_view.h"
+
+namespace palimpsest::btree {
+
+/// Where a key lies, or would be inserted, while its leaf has this version.
+struct KeyPlace {
+  FrameIndex frame = kNoFrame;
+  std::uint64_t version = 0;
+  SearchResult at{};
+
+  [[nodiscard]] bool is_known() const noexcept { return frame != kNoFrame; }
+  [[nodiscard]] bool is_beside(const KeyPlace& other) const noexcept {
+    return frame == other.frame && version == other.version;
+  }
+};
+
+/// Keys that are looked for together: about as many as there are lines that a processor can wait
+/// for at once.
+inline constexpr std::size_t kKeysTogether = 16;
+
+/// Finds the places of at most kKeysTogether keys; `places` has as many.
+void find_places(const Descent& descent, std::span<const ByteView> keys,
+                 std::span<KeyPlace> places);
+
+}  // namespace palimpsest::btree

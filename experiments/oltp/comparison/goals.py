@@ -1,0 +1,127 @@
+"""What a comparison is to show, and whether it does: ratios of configurations, rates, and series that
+stay what they are."""
+import csv
+import dataclasses
+import statistics
+
+MIB = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """That one configuration reaches so much of another's throughput, or so many transactions a second."""
+    config: str
+    at_least: float
+    of: str | None = None  # a configuration; None: a rate
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    text: str
+    value: float | None
+    reached: bool
+
+    def line(self):
+        return f"{self.text}: {'reached' if self.reached else 'MISSED'}"
+
+
+def verdict(goal, rates):
+    """`rates`: configuration -> {repetition: transactions a second}. A ratio is the median of those
+    of the rounds, whose two runs stood beside each other. None where there is nothing to compare."""
+    ours = rates.get(goal.config, {})
+    if goal.of is None:
+        if not ours:
+            return None
+        value = statistics.median(ours.values())
+        return Verdict(f"{goal.config}: {value:,.0f} transactions/s, at least {goal.at_least:,.0f}",
+                       value, value >= goal.at_least)
+    theirs = rates.get(goal.of, {})
+    ratios = [ours[each] / theirs[each] for each in ours if theirs.get(each)]
+    if not ratios:
+        return None
+    value = statistics.median(ratios)
+    rounds = f"{len(ratios)} round{'s' if len(ratios) > 1 else ''}"
+    return Verdict(f"{goal.config} / {goal.of}: {value:.2f} ({rounds}), at least {goal.at_least:g}",
+                   value, value >= goal.at_least)
+
+
+@dataclasses.dataclass(frozen=True)
+class Flat:
+    """What the second half of a series may be, of its first half."""
+    throughput_least: float = 0.9
+    memory_mean_most: float = 1.25
+    memory_max_most: float = 1.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """Of a series: how it is called, shown, and judged."""
+    name: str
+    head: str
+    unit: float  # of a shown value
+    slack: float  # of memory: so much more is nothing, in that unit; None: throughput
+
+
+COLUMNS = (
+    Column("tps", "transactions/s", 1, None),
+    Column("version_bytes", "versions, MiB", MIB, 1.0),
+    Column("mapping_table_bytes", "entries and mapping tables, MiB", MIB, 1.0),
+    Column("orphan_tables", "orphan tables", 1, 64.0),
+    Column("rss_bytes", "rss, MiB", MIB, 32.0),
+)
+
+
+def read_series(path):
+    """The columns above and "end_s" as lists of numbers; what the engine does not say is left out."""
+    with open(path, encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    names = ["end_s", *(column.name for column in COLUMNS)]
+    return {name: [float(line[name]) for line in lines]
+            for name in names if lines and all(line.get(name) for line in lines)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Halves:
+    """A column of a series, in its unit."""
+    column: Column
+    mean: float
+    most: float
+    means: tuple  # of the first half, of the second
+    maxima: tuple
+
+    def fault(self, flat):
+        """How the second half differs too much from the first, or None."""
+        first, second = self.means
+        if self.column.slack is None:
+            if second < flat.throughput_least * first:
+                return f"{self.column.head} fall to {second:,.0f} from {first:,.0f}"
+            return None
+        if second > flat.memory_mean_most * first + self.column.slack:
+            return f"{self.column.head} grow to {second:,.1f} from {first:,.1f} on average"
+        first, second = self.maxima
+        if second > flat.memory_max_most * first + self.column.slack:
+            return f"{self.column.head} grow to {second:,.1f} from {first:,.1f} at most"
+        return None
+
+
+def halves_of(series):
+    """Of every column that there is; nothing of a series too short to have halves."""
+    ends = series.get("end_s", [])
+    middle = ends[-1] / 2 if ends else 0
+    cut = sum(end <= middle for end in ends)
+    if not 0 < cut < len(ends):
+        return []
+    found = []
+    for column in COLUMNS:
+        if column.name in series:
+            values = [value / column.unit for value in series[column.name]]
+            parts = (values[:cut], values[cut:])
+            found.append(Halves(column, statistics.fmean(values), max(values),
+                                tuple(map(statistics.fmean, parts)), tuple(map(max, parts))))
+    return found
+
+
+def verdict_of_series(halves, flat):
+    faults = [fault for fault in (each.fault(flat) for each in halves) if fault]
+    return Verdict("flat: " + ("; ".join(faults) if faults else "the second half is as the first"),
+                   None, bool(halves) and not faults)

@@ -1,0 +1,146 @@
+// What the drivers of transactional workloads need of one thread's work with an engine (store.h).
+//
+// A Session is one thread's transactions, one at a time. But for begin(), all within one:
+//   begin(intent)                  no transaction is open. May wait for others to end
+//   commit()                       done or conflict; the transaction has ended either way. Waits
+//                                  for durability as StoreSettings say
+//   rollback() noexcept            undoes everything
+//   get(table, key, use)           calls use(ByteView value), or finds the key missing
+//   rewrite(table, key, change)    calls change(ByteView value) on the newest value and stores what
+//                                  it returns, or finds the key missing. From here to the end of
+//                                  the transaction nobody else changes that value, or else commit()
+//                                  is a conflict. What is returned is valid until rewrite()
+//                                  returns, and may be longer or shorter
+//   insert(table, key, value)      done, or finds that the key exists
+//   erase(table, key)              done or missing
+//   scan(table, first, last, direction, visit)
+//                                  calls visit(ByteView key, ByteView value) for the keys in
+//                                  [first, last], both included, ascending, or descending from
+//                                  last, until it returns false; done even if there is none. Most
+//                                  scans want one key, or a few: nothing is to be fetched ahead
+//   patch(table, key, change)      optional: as rewrite(), change(std::span<char>) where the value
+//                                  lies, which stays as long as it is
+//   get_many, patch_many, insert_many
+//                                  optional: the same of several keys of one table, in their order;
+//                                  the concepts below say how each ends
+//   prefetch(places)               optional: these keys will be read, rewritten or inserted soon,
+//                                  one after the other; an engine that can read their pages at
+//                                  once does so now. prefetches(): whether to call it
+//   conflict_reason() noexcept     why the last operation that was a conflict was one
+// A transaction sees its own changes. Each operation but rollback() may come to Access::conflict:
+// the caller then calls rollback(), except after commit(), and may run the transaction again. Views
+// given to callbacks are valid during the call; callbacks neither throw, nor block, nor call a
+// session.
+// Those of get and rewrite may be called again by an engine that begins the operation anew: the
+// last call counts. visit() is called once for each key.
+// Thread-safety: belongs to its thread.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "experiments/tables/session.h"
+
+namespace palimpsest::experiments::oltp {
+
+/// A table, by its position in StoreSettings::tables.
+enum class TableId : std::uint8_t {};
+
+[[nodiscard]] constexpr std::size_t index_of(TableId table) noexcept {
+  return static_cast<std::size_t>(table);
+}
+
+enum class Direction : std::uint8_t { forward = 1, backward };
+
+/// Why a transaction was rolled back that was not to be.
+enum class ConflictReason : std::uint8_t {
+  write_conflict = 1,  ///< another has changed the row, and has not ended or has committed since
+  validation,          ///< at commit: what it has read has changed
+  deadlock,
+  lock_timeout,
+  too_old,  ///< the engine has ended it: it held back something for too long
+  other,
+};
+inline constexpr std::size_t kConflictReasons = 6;
+[[nodiscard]] std::string_view name_of(ConflictReason reason) noexcept;
+
+namespace detail {
+
+struct Use {
+  void operator()(ByteView value) const noexcept;
+};
+struct Replace {
+  ByteView operator()(ByteView value) const noexcept;
+};
+struct Visit {
+  bool operator()(ByteView key, ByteView value) const noexcept;
+};
+
+}  // namespace detail
+
+template <class S>
+concept StoreSession =
+    Begins<S> &&
+    requires(S& session, TableId table, ByteView bytes, Direction direction, const detail::Use& use,
+             const detail::Replace& replace, const detail::Visit& visit) {
+      { session.get(table, bytes, use) } -> std::same_as<Access>;
+      { session.rewrite(table, bytes, replace) } -> std::same_as<Access>;
+      { session.insert(table, bytes, bytes) } -> std::same_as<Access>;
+      { session.erase(table, bytes) } -> std::same_as<Access>;
+      { session.scan(table, bytes, bytes, direction, visit) } -> std::same_as<Access>;
+      { session.conflict_reason() } noexcept -> std::same_as<ConflictReason>;
+    };
+
+/// A key of a table.
+struct TablePlace {
+  TableId table{};
+  ByteView key;
+};
+
+/// A row as it is stored.
+struct RowBytes {
+  ByteView key;
+  ByteView bytes;
+};
+
+/// Whether it has patch(): change(std::span<char>) on the value where it is stored.
+template <class S>
+concept Patches =
+    requires(S& session, TableId table, ByteView key, void (&change)(std::span<char> bytes)) {
+      { session.patch(table, key, change) } -> std::same_as<Access>;
+    };
+
+/// Whether it has get_many(): use(number, value) for each of the keys that is there, in order;
+/// missing if one is not.
+template <class S>
+concept GetsMany = requires(S& session, TableId table, std::span<const ByteView> keys,
+                            void (&use)(std::size_t number, ByteView value)) {
+  { session.get_many(table, keys, use) } -> std::same_as<Access>;
+};
+
+/// Whether it has patch_many(): as patch(), change(number, std::span<char>); all of the keys, or
+/// the first that is not done.
+template <class S>
+concept PatchesMany = requires(S& session, TableId table, std::span<const ByteView> keys,
+                               void (&change)(std::size_t number, std::span<char> bytes)) {
+  { session.patch_many(table, keys, change) } -> std::same_as<Access>;
+};
+
+/// Whether it has insert_many(): all of the rows, or the first that is not done.
+template <class S>
+concept InsertsMany = requires(S& session, TableId table, std::span<const RowBytes> rows) {
+  { session.insert_many(table, rows) } -> std::same_as<Access>;
+};
+
+/// Whether it has prefetch().
+template <class S>
+concept Prefetches = requires(S& session, std::span<const TablePlace> places) {
+  { session.prefetches() } noexcept -> std::same_as<bool>;
+  { session.prefetch(places) } -> std::same_as<void>;
+};
+
+}  // namespace palimpsest::experiments::oltp

@@ -1,0 +1,46 @@
+"""Checks the queue binary as people meet it, a reader that stays open included."""
+import json
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from bench_command import expect, refused, run  # noqa: E402
+
+SIZE = ("--jobs=2000", "--memory_mib=32")
+
+
+def check_refusals(path):
+    refused("--jobs=0", f"--path={path}", "--jobs=0")
+    refused("--long_reader: under isolation none", f"--path={path}", "--long_reader",
+            "--isolation=none")
+    refused("--versions=off: for one thread only", f"--path={path}", "--versions=off", "--threads=2")
+    expect(not os.path.exists(path), "what is refused leaves nothing", run("--path="))
+
+
+def check_runs(path, folder):
+    result_file = os.path.join(folder, "run.json")
+    done = run(f"--path={path}", *SIZE, "--threads=2", "--seconds=1", "--warmup=0.2", "--long_reader",
+               "--check", f"--json={result_file}")
+    expect(done.returncode == 0 and "0 violations" in done.stdout, "a short run works", done)
+    with open(result_file, encoding="utf-8") as file:
+        result = json.load(file)
+    put, taken = (result["commits_by_type"][kind] for kind in ("put", "take"))
+    expect(result["workload"] == "queue" and result["scale"] == 2000 and put > 0
+           and abs(put - taken) <= 2 and result["load"]["rows"] == 2000
+           and result["long_reader"]["looks"] > 10 and result["jobs_per_minute"] > 0
+           and result["version_bytes_max"] > 0 and result["versions"] is True,
+           f"its result: {result}", done)
+    done = run(f"--path={path}", *SIZE, "--versions=off", "--seconds=0.3", "--warmup=0", "--check",
+               "--json=-")
+    expect(done.returncode == 0, "one thread needs no versions", done)
+    result = json.loads(done.stdout)
+    expect(result["versions"] is False and result["version_bytes_max"] == 0
+           and result["check"]["violations"] == 0, f"its result: {result}", done)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        data = os.path.join(temporary, "data")
+        check_refusals(data)
+        check_runs(data, temporary)
