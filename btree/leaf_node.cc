@@ -236,7 +236,12 @@ bool LeafNode::seal(std::optional<ByteView> next, KeyBuffer& upper) noexcept {
   } else {
     upper.assign_clamped(last.view(), {"\0", 1});
   }
-  editor.rebuild(lower.view(), upper.view(), std::nullopt);
+  const std::uint32_t sealed_prefix_len = common_prefix_length(lower.view(), upper.view());
+  if (sealed_prefix_len == prefix_len && upper.size() <= editor.gap_bytes()) [[likely]] {
+    editor.finish_build(upper.view());
+  } else {
+    editor.rebuild(lower.view(), upper.view(), std::nullopt);
+  }
   return true;
 }
 

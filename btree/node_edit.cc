@@ -110,6 +110,31 @@ void NodeEditor<Slot>::rebuild(ByteView lower, std::optional<ByteView> upper,
   });
 }
 
+// The records make room for the fence, which lies above them.
+template <class Slot>
+void NodeEditor<Slot>::finish_build(ByteView upper) const noexcept {
+  NodeHeader& h = header();
+  const auto shift = static_cast<std::uint16_t>(upper.size());
+  PALIMPSEST_DEBUG_CHECK(h.upper_len == 0 && shift <= gap_bytes(), "the upper fence fits the gap");
+  std::memmove(page_ + h.heap_begin - shift, page_ + h.heap_begin, fences_begin() - h.heap_begin);
+  std::uint32_t ghosts = 0;
+  std::uint32_t shadows = 0;
+  for (SlotIndex i = 0; i < h.count; ++i) {
+    Slot moved = slot(i);
+    moved.offset = static_cast<std::uint16_t>(moved.offset - shift);
+    set_slot(i, moved);
+    ghosts += is_ghost(moved) ? 1U : 0U;
+    shadows += is_shadowed(moved) ? 1U : 0U;
+  }
+  ghost_count() = static_cast<std::uint16_t>(ghosts);
+  shadow_count() = static_cast<std::uint16_t>(shadows);
+  h.heap_begin -= shift;
+  h.upper_len = shift;
+  h.flags = 0;
+  std::memcpy(page_ + fences_begin(), upper.data(), upper.size());
+  refresh_heads();
+}
+
 template <class Slot>
 void NodeEditor<Slot>::compact() const noexcept {
   const NodeView now(page_, page_size_);

@@ -117,13 +117,16 @@ class NodeEditor {
   void rebuild(ByteView lower, std::optional<ByteView> upper,
                std::optional<std::uint32_t> prefix_len) const noexcept;
   void compact() const noexcept;
+  /// Ends the construction of a node that has no upper fence yet: gives it one, which must not lie
+  /// in it, keeps the prefix, and fits the gap. Costs a fraction of rebuild().
+  void finish_build(ByteView upper) const noexcept;
 
   /// Inserts a slot at `i` with its suffix and room for the rest of its record; `slot` has lengths,
   /// and this fills in head and offset. The caller has checked that it fits, and writes what
   /// follows the suffix to the address returned.
   [[nodiscard]] std::byte* open(SlotIndex i, Slot slot, ByteView suffix) const noexcept;
   /// As open() behind the last slot, in a node under construction: nobody searches it, and only
-  /// rebuild() sets heads and hints, and counts what is hidden.
+  /// rebuild() and finish_build() set heads and hints, and count what is hidden.
   [[nodiscard]] std::byte* push(Slot slot, ByteView suffix) const noexcept;
   /// Removes slot `i` and zeroes what it occupied.
   void close(SlotIndex i) const noexcept;

@@ -44,6 +44,25 @@ bool has_whole_header(io::File& file, MutableBytes block) {
   return decode_segment_header(block).has_value();
 }
 
+/// Writes the whole file once, so that later writes change no metadata of the file system. All
+/// pieces are under way together: one after the other, a new log would take most of the time of a
+/// new database.
+void write_zeros(io::File& file, std::uint64_t bytes) {
+  const AlignedMemory zeros(std::min<std::uint64_t>(kZeroBytes, bytes), kSegmentHeaderBytes);
+  std::vector<io::Transfer> pieces;
+  for (std::uint64_t at = 0; at < bytes; at += zeros.size_bytes()) {
+    const std::uint64_t size = std::min<std::uint64_t>(bytes - at, zeros.size_bytes());
+    pieces.push_back(
+        {.kind = io::Transfer::Kind::write, .offset_bytes = at, .data = zeros.bytes().first(size)});
+  }
+  file.run(pieces);
+  for (const io::Transfer& piece : pieces) {
+    if (piece.error != 0) {
+      file.throw_error_of(piece);
+    }
+  }
+}
+
 }  // namespace
 
 Segments::Segments(io::Device& device, const Options& options, bool read_only)
@@ -159,13 +178,7 @@ Segments::SharedFile Segments::make_file(const std::string& name) {
   SharedFile file = device_.open(name, io::OpenMode::create_new, false);
   try {
     file->allocate(0, options_.segment_bytes);
-    // Written once, so that later writes change no metadata of the file system.
-    const AlignedMemory zeros(std::min<std::uint64_t>(kZeroBytes, options_.segment_bytes),
-                              kSegmentHeaderBytes);
-    for (std::uint64_t at = 0; at < options_.segment_bytes; at += zeros.size_bytes()) {
-      const std::uint64_t rest = options_.segment_bytes - at;
-      file->write(at, zeros.bytes().first(std::min<std::uint64_t>(rest, zeros.size_bytes())));
-    }
+    write_zeros(*file, options_.segment_bytes);
     file->sync();
     device_.sync_directory();
   } catch (...) {

@@ -2,9 +2,13 @@
 // matter where the text is cut.
 #include "tools/load/record_reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -121,6 +125,48 @@ std::string random_text(Random& random) {
     byte = kBytes[random.below(kBytes.size())];
   }
   return text;
+}
+
+/// What records without quotes are, a byte at a time.
+Records plain_records(std::string_view text) {
+  Records records;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string record(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (record.ends_with('\r')) {
+      record.pop_back();
+    }
+    std::ranges::replace(record, ',', '|');
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+TEST(RecordReaderTest, PlainRecordsOfEveryShape) {
+  Random random(palimpsest::test::seed());
+  constexpr std::string_view kBytes = "abcdefgh,,,\n\r";
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text;
+    for (std::uint64_t left = random.below(200); left > 0; --left) {
+      text += kBytes[random.below(kBytes.size())];
+    }
+    text += '\n';
+    ASSERT_EQ(read(kCsv, text), plain_records(text)) << in_quotes(text);
+  }
+}
+
+// Where something is in quotes, or escaped, what came before it in the record stays as it was.
+TEST(RecordReaderTest, PlainFieldsBeforeOthers) {
+  EXPECT_THAT(read(kCsv, "a,bc,\"d,\"\"e\",f\ng,h\n"), ElementsAre("a|bc|'d,\"e'|f", "g|h"));
+  const std::string many(70, 'x');
+  EXPECT_THAT(read(kCsv, fmt::format("{},\"y\"\r\nz,", many)),
+              ElementsAre(fmt::format("{}|'y'", many), "z|"));
+  EXPECT_THAT(read(kCsv, "a,b\"c,d\n"),
+              ElementsAre("!a quote within a field that does not begin with one@3"));
+  Dialect escaped = kCsv;
+  escaped.escape = '\\';
+  EXPECT_THAT(read(escaped, "a,b\\,c,d\n"), ElementsAre("a|b,c|d"));
 }
 
 Dialect random_dialect(Random& random) {

@@ -57,7 +57,12 @@ class DelimitedRows : public RowParser {
         continue;
       }
       const RawField& field = record_.fields[i];
-      if (const auto fault = set_value(column, field, writer_.values()[column])) {
+      Value& value = writer_.values()[column];
+      if (is_plain(field) && set_plain_value(table_.columns[column].type, field.text, value))
+          [[likely]] {
+        continue;
+      }
+      if (const auto fault = set_value(column, field, value)) {
         const auto at = static_cast<std::size_t>(field.text.data() - writer_.chunk().text().data());
         writer_.end_fault(fault->kind, at - (field.quoted ? 1 : 0), column, fault->reason,
                           field.text);
@@ -83,6 +88,12 @@ class DelimitedRows : public RowParser {
       text.remove_suffix(text.ends_with(end) ? 1 : 0);
     }
     return text;
+  }
+
+  /// Whether a field is surely no NULL, and its text what stands there.
+  [[nodiscard]] bool is_plain(const RawField& field) const noexcept {
+    return !field.escaped && !field.text.empty() &&
+           (dialect_.null_rule == NullRule::empty || field.quoted);
   }
 
   /// Whether a field is the dialect's way to say nothing.

@@ -77,7 +77,37 @@ bool RecordReader::skip_lines() {
   return true;
 }
 
+/// Reads fields up to one that is quoted or escaped, or up to the end of the text, where read()
+/// goes on; true if the record has ended before.
+bool RecordReader::read_plain(RawRecord& record, Progress& now) {
+  SpecialBytes special = special_;  // a copy that stays in registers
+  const char* const text = text_.data();
+  const char delimiter = dialect_.delimiter;
+  std::size_t begin = now.field_begin;
+  std::size_t at = special.next();
+  for (; at < text_.size() && (text[at] == delimiter || text[at] == '\n'); at = special.next()) {
+    const bool ends = text[at] == '\n';
+    const bool has_return = ends && at > record.begin && text[at - 1] == '\r';
+    const std::size_t end = has_return ? at - 1 : at;
+    record.fields.push_back({.text = {text + begin, end - begin}});
+    begin = at + 1;
+    if (ends) {
+      special_ = special;
+      record.end = begin;
+      ++now.lines;
+      return true;
+    }
+  }
+  special_ = special;
+  special_.go_back_to(at);
+  now.field_begin = begin;
+  return false;
+}
+
 bool RecordReader::read(RawRecord& record, Progress& now) {
+  if (reads_fields_ && !dialect_.letter_escapes && read_plain(record, now)) {
+    return true;
+  }
   for (;;) {
     const std::size_t at = special_.next();
     if (at == text_.size()) {

@@ -71,6 +71,7 @@ class RecordReader {
   [[nodiscard]] bool skip_lines();
   [[nodiscard]] bool starts_with_skipped(std::string_view rest) const noexcept;
   bool read(RawRecord& record, Progress& now);
+  bool read_plain(RawRecord& record, Progress& now);
   void pass_in_quotes(std::size_t at, Progress& now);
   void pass_escape(std::size_t at, Progress& now);
   void pass_quote(std::size_t at, RawRecord& record, Progress& now) const;

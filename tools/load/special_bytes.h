@@ -41,6 +41,11 @@ class SpecialBytes {
     return block_ + bit;
   }
 
+  /// next() returns `at`, which it has just returned, once more.
+  void go_back_to(std::size_t at) noexcept {
+    mask_ |= at < text_.size() ? std::uint64_t{1} << (at % kBlock) : 0;
+  }
+
   /// Goes on at `at`, which is not before what next() has returned.
   void go_to(std::size_t at) noexcept {
     const std::size_t block = at / kBlock * kBlock;

@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 
+#include "tools/load/plain_number.h"
+
 namespace palimpsest::load {
 namespace {
 
@@ -45,48 +47,19 @@ bool equal_in_any_case(std::string_view text, std::string_view lower) noexcept {
 
 // Integers and floating point
 
-/// What most numbers are: a few digits, of which the last ones may be behind a point.
-struct PlainNumber {
-  /// With so many characters the digits fit into 64 bits.
-  static constexpr std::size_t kSizeMax = 18;
-
-  std::int64_t digits = 0;
-  std::size_t before = 0;  ///< digits before the point, or all
-  std::size_t behind = 0;
-};
-
-std::optional<PlainNumber> plain_number(std::string_view text) noexcept {
-  if (text.empty() || text.size() > PlainNumber::kSizeMax) {
-    return std::nullopt;
+template <class Integer>
+bool set_plain_integer(std::string_view text, Value& value) noexcept {
+  const auto plain = plain_number(text);
+  if (!plain || plain->behind != 0 || !std::in_range<Integer>(plain->digits)) {
+    return false;
   }
-  PlainNumber number;
-  std::size_t at = 0;
-  for (; at < text.size() && is_digit(text[at]); ++at) {
-    number.digits = number.digits * 10 + (text[at] - '0');
-  }
-  number.before = at;
-  if (at == text.size()) {
-    return number;
-  }
-  if (at == 0 || text[at] != '.' || at + 1 == text.size()) {
-    return std::nullopt;
-  }
-  ++at;
-  number.behind = text.size() - at;
-  for (; at < text.size(); ++at) {
-    if (!is_digit(text[at])) {
-      return std::nullopt;
-    }
-    number.digits = number.digits * 10 + (text[at] - '0');
-  }
-  return number;
+  value = static_cast<Integer>(plain->digits);
+  return true;
 }
 
 template <class Integer>
 Fault parse_integer(std::string_view text, Value& value) {
-  if (const auto plain = plain_number(text);
-      plain && plain->behind == 0 && std::in_range<Integer>(plain->digits)) {
-    value = static_cast<Integer>(plain->digits);
+  if (set_plain_integer<Integer>(text, value)) {
     return std::nullopt;
   }
   const std::string_view digits = without_plus(text);
@@ -178,21 +151,29 @@ Int128 number_of(std::string_view digits, Int128 number) noexcept {
   for (const char digit : digits) {
     part = part * 10 + (digit - '0');
     if (++count == 18) {
-      number = number * detail::kPowersOfTen[count] + part;
+      number = number * palimpsest::detail::kPowersOfTen[count] + part;
       part = 0;
       count = 0;
     }
   }
-  return number * detail::kPowersOfTen[count] + part;
+  return number * palimpsest::detail::kPowersOfTen[count] + part;
+}
+
+bool set_plain_decimal(const DataType& type, std::string_view text, Value& value) noexcept {
+  const auto plain = plain_number(text);
+  if (!plain || type.precision > PlainNumber::kSizeMax || plain->behind > type.scale ||
+      plain->before > type.precision - type.scale) {
+    return false;
+  }
+  const auto shift =
+      static_cast<std::int64_t>(palimpsest::detail::kPowersOfTen[type.scale - plain->behind]);
+  const std::int64_t digits = plain->digits * shift;
+  value = Decimal::of(digits, type.scale);
+  return true;
 }
 
 Fault parse_decimal(const DataType& type, std::string_view text, Value& value) {
-  if (const auto plain = plain_number(text); plain && type.precision <= PlainNumber::kSizeMax &&
-                                             plain->behind <= type.scale &&
-                                             plain->before <= type.precision - type.scale) {
-    const auto shift = static_cast<std::int64_t>(detail::kPowersOfTen[type.scale - plain->behind]);
-    const std::int64_t digits = plain->digits * shift;
-    value = Decimal::of(digits, type.scale);
+  if (set_plain_decimal(type, text, value)) {
     return std::nullopt;
   }
   const auto parts = take_apart(text);
@@ -207,7 +188,8 @@ Fault parse_decimal(const DataType& type, std::string_view text, Value& value) {
         fmt::format("more than {} digits before the point", type.precision - type.scale));
   }
   const Int128 digits = number_of(parts->behind, number_of(parts->before, 0));
-  const Int128 unscaled = digits * detail::kPowersOfTen[type.scale - parts->behind.size()];
+  const Int128 unscaled =
+      digits * palimpsest::detail::kPowersOfTen[type.scale - parts->behind.size()];
   value = Decimal::of(parts->negative ? -unscaled : unscaled, type.scale);
   return std::nullopt;
 }
@@ -324,6 +306,28 @@ void append_hex(std::string_view bytes, std::string& into) {
 }
 
 }  // namespace
+
+bool set_plain_value(const DataType& type, std::string_view text, Value& value) noexcept {
+  switch (type.type) {
+    case ColumnType::int32: return set_plain_integer<std::int32_t>(text, value);
+    case ColumnType::int64: return set_plain_integer<std::int64_t>(text, value);
+    case ColumnType::decimal: return set_plain_decimal(type, text, value);
+    case ColumnType::character:
+    case ColumnType::varchar:
+      if (text.size() > type.length) {
+        return false;
+      }
+      value = text;
+      return true;
+    case ColumnType::date:
+      if (const auto date = Date::parse(text)) [[likely]] {
+        value = *date;
+        return true;
+      }
+      return false;
+    default: return false;
+  }
+}
 
 std::optional<ValueFault> parse_value(const DataType& type, std::string_view text, BytesText bytes,
                                       TextArena& arena, Value& value) {

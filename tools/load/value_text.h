@@ -43,6 +43,11 @@ struct ValueFault {
                                                     BytesText bytes, TextArena& arena,
                                                     Value& value);
 
+/// The same for the common types, and texts of them that are surely in order: quickly. False says
+/// nothing: parse_value() is to be asked.
+[[nodiscard]] bool set_plain_value(const DataType& type, std::string_view text,
+                                   Value& value) noexcept;
+
 /// Appends the text of a value that is not null.
 void append_value(const DataType& type, const Value& value, BytesText bytes, std::string& into);
 
