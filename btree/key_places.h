@@ -8,10 +8,12 @@
 //
 // A place is remembered by its leaf's frame and latch version, and so holds no latch: whoever uses
 // it asks for the leaf at that version, and searches again if that has passed.
-// Latching: called with no latch; waits for none. Does I/O: leaves that are not resident are read,
-//           all of them in one batch, and not looked at.
+// Latching: called with no latch; a walk to a leaf's edge may wait for those of inner nodes, as any
+//           does. Does I/O: such a walk brings inner nodes in, one by one; leaves that are not
+//           resident are read, all of them in one batch, and not looked at.
 // Failure: what cannot be found at once, or is not resident, is not known: it is left to whoever
-//          needs it, as is a page that cannot be read. Throws std::bad_alloc.
+//          needs it, as is a leaf that cannot be read. Throws std::bad_alloc, and what the pool
+//          throws when an inner node has to be brought in.
 // Thread-safety: from any thread.
 #pragma once
 

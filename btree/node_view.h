@@ -125,7 +125,8 @@ class NodeView {
   }
 
  protected:
-  /// The word of a fence behind its first bytes: what lies before it in the page is shifted out.
+  /// The word of a fence behind its first bytes, at most all of them: what lies before it in the
+  /// page is shifted out.
   [[nodiscard]] static std::uint64_t fence_word(ByteView fence, std::size_t skipped) noexcept {
     const std::size_t size = fence.size() - skipped;
     if (size >= kWordBytes) {
@@ -164,7 +165,8 @@ inline bool NodeView::mostly_covers(ByteView key) const noexcept {
   const ByteView lower = lower_fence();
   const ByteView upper = upper_fence();
   const bool is_infinite = upper_is_infinite();
-  const std::size_t common = std::min<std::size_t>(prefix().size(), upper.size());
+  // Bounded by the fences that were read: their lengths may be others by now.
+  const std::size_t common = std::min<std::size_t>({prefix_length(), lower.size(), upper.size()});
   if (key.size() >= common && equal_bytes(key.data(), lower.data(), common)) [[likely]] {
     const std::uint64_t word = word_after(key, common);
     if (word > fence_word(lower, common) && (is_infinite || word < fence_word(upper, common)))

@@ -71,9 +71,11 @@ class Shortcuts {
 
   [[nodiscard]] Guess guess(ByteView key) const noexcept;
 
-  /// Whether a list may be made anew, after there was no good guess.
+  /// Whether a list may be made anew, after there was no good guess; not while one is: who meets
+  /// that goes on by the old list, or from the root.
   [[nodiscard]] bool is_due() const noexcept {
-    return now_ms() >= due_ms_.load(std::memory_order_relaxed);
+    return !is_renewed_.test(std::memory_order_acquire) &&
+           now_ms() >= due_ms_.load(std::memory_order_relaxed);
   }
   /// Makes one of what collect() returns, a span of Nodes as (2) has them. Without memory, and of
   /// nodes that mostly cannot be told apart, there is no list.
@@ -82,9 +84,8 @@ class Shortcuts {
     if (is_renewed_.test_and_set(std::memory_order_acquire)) {
       return;
     }
-    // First: who meets this one at work goes on by the old list, or from the root.
-    due_ms_.store(now_ms() + kRenewedEvery.count(), std::memory_order_relaxed);
     set(collect());
+    due_ms_.store(now_ms() + kRenewedEvery.count(), std::memory_order_relaxed);
     is_renewed_.clear(std::memory_order_release);
   }
 

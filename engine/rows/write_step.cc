@@ -300,6 +300,7 @@ Outcome WriteStep::modify_many(std::span<const ByteView> keys, EditRows edit) co
     });
   } catch (const Error& error) {
     if (error.code() == ErrorCode::invalid_argument && next < keys.size()) {
+      change.require_done();  // of a row before the large one
       refuse_large_row(format(), keys[next]);
     }
     throw;

@@ -1,9 +1,14 @@
 // Searches within nodes against std::lower_bound, for keys of all shapes, and on torn pages.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/random.h"
@@ -159,6 +164,55 @@ TEST(NodeSearch, StaysWithinTornPages) {
     ASSERT_LE(inner.route_within(key.view()), inner.count());
     static_cast<void>(inner.mostly_covers(key.view()));
   }
+}
+
+/// A page behind which nothing may be read.
+class LastPage {
+ public:
+  explicit LastPage(std::uint32_t size) : size_(size) {
+    bytes_ = static_cast<std::byte*>(::mmap(nullptr, std::size_t{2} * size, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_NE(static_cast<void*>(bytes_), MAP_FAILED);
+    EXPECT_EQ(::mprotect(bytes_ + size, size, PROT_NONE), 0);
+  }
+  LastPage(const LastPage&) = delete;
+  LastPage& operator=(const LastPage&) = delete;
+  ~LastPage() { ::munmap(bytes_, std::size_t{2} * size_); }
+
+  [[nodiscard]] InnerNode inner() const { return {bytes_, size_}; }
+  [[nodiscard]] std::uint16_t& lower_len() const {
+    std::byte* at = bytes_ + kNodeHeaderOffset + offsetof(NodeHeader, lower_len);
+    return *static_cast<std::uint16_t*>(static_cast<void*>(at));
+  }
+
+ private:
+  std::uint32_t size_;
+  std::byte* bytes_;
+};
+
+// What it is made of may be read at different moments, too.
+TEST(NodeSearch, FencesThatChangeWhileTheyAreReadStayWithinThePage) {
+  constexpr std::uint32_t kPageSize = 4096;
+  const LastPage page(kPageSize);
+  const std::string prefix(key_bytes_max(kPageSize) - 1, 'p');
+  page.inner().init(PageId{1}, kTree, 1, prefix + "a", prefix + "c", 1);
+  const std::uint16_t length = page.lower_len();
+  std::atomic<bool> is_over{false};
+  std::thread writer([&] {
+    const std::atomic_ref<std::uint16_t> changing(page.lower_len());
+    while (!is_over.load(std::memory_order_relaxed)) {
+      changing.store(0, std::memory_order_relaxed);
+      changing.store(length, std::memory_order_relaxed);
+    }
+  });
+  const std::string key = prefix + "b";
+  int covered = 0;
+  for (int i = 0; i < 1'000'000; ++i) {
+    covered += page.inner().mostly_covers(key) ? 1 : 0;
+  }
+  is_over = true;
+  writer.join();
+  EXPECT_GT(covered, 0);
 }
 
 TEST(KeyBytes, OrderOfWordsIsThatOfBytes) {

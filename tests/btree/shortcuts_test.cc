@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/random.h"
@@ -113,6 +114,20 @@ TEST(Shortcuts, SayNothingWithoutNodes) {
   shortcuts.renew([] { return std::span<const Shortcuts::Node>(); });
   EXPECT_EQ(shortcuts.guess("key").frame, kNoFrame);
   EXPECT_FALSE(shortcuts.is_due());
+}
+
+// Who finds no guess meanwhile goes on without one, however long that takes.
+TEST(Shortcuts, AreMadeAnewByOneAtATime) {
+  Shortcuts shortcuts;
+  shortcuts.renew([&] {
+    EXPECT_FALSE(shortcuts.is_due());
+    std::this_thread::sleep_for(2 * Shortcuts::kRenewedEvery);
+    EXPECT_FALSE(shortcuts.is_due());
+    return std::span<const Shortcuts::Node>();
+  });
+  EXPECT_FALSE(shortcuts.is_due());
+  std::this_thread::sleep_for(2 * Shortcuts::kRenewedEvery);
+  EXPECT_TRUE(shortcuts.is_due());
 }
 
 // Lists are some time old: nodes have been split, merged and evicted since.

@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "btree/leaf_walk.h"
 #include "tests/engine/rows/table_fixture.h"
@@ -358,6 +360,18 @@ TEST_F(TableWritesTest, LargeRows) {
   EXPECT_EQ(error_of([&] { return table_.in(transaction).modify({9}, [](RowEditor&) {}); },
                      "the row (9) is too large"),
             ErrorCode::invalid_argument);
+  const std::vector<Value> ids{2, 3, 9};
+  const auto key_of = [&](std::size_t number) { return Key(std::span(ids).subspan(number, 1)); };
+  const std::vector<Key> keys{key_of(0), key_of(1), key_of(2)};
+  const auto message_of = [&](EditRows edit, const char* message) {
+    return error_of([&] { static_cast<void>(table_.in(transaction).modify_many(keys, edit)); },
+                    message) == ErrorCode::invalid_argument;
+  };
+  EXPECT_TRUE(message_of([](std::size_t, RowEditor&) {}, "the row (9) is too large"));
+  const auto first_refused = [](std::size_t number, RowEditor& row) {
+    number == 0 ? void(row.bytes()[0] = '\xFF') : void();  // nulls of no column
+  };
+  EXPECT_TRUE(message_of(first_refused, "a row is edited in place"));
   ASSERT_TRUE(table_.in(transaction).rewrite({9}, [](const RowView& row) {
     return row.bytes().substr(0, row.bytes().size() - 19'999);
   }));
