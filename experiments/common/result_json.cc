@@ -30,14 +30,26 @@ void add_host(nlohmann::json& object, const HostInfo& host) {
   object["storage"] = host.storage;
 }
 
-void write_file(const std::string& file, const std::string& text) {
-  const std::string aside = file + ".new";
-  std::ofstream out(aside);
+namespace {
+
+void write_text(const std::string& file, const std::string& text) {
+  std::ofstream out(file);
   out << text;
   out.close();
   if (!out) {
-    throw std::runtime_error(fmt::format("cannot write {}", aside));
+    throw std::runtime_error(fmt::format("cannot write {}", file));
   }
+}
+
+}  // namespace
+
+void write_file(const std::string& file, const std::string& text) {
+  if (std::filesystem::is_other(file)) {
+    write_text(file, text);
+    return;
+  }
+  const std::string aside = file + ".new";
+  write_text(aside, text);
   std::filesystem::rename(aside, file);
 }
 

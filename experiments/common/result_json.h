@@ -18,7 +18,8 @@ namespace palimpsest::experiments {
 /// Adds cpu, kernel, compiler, commit and storage.
 void add_host(nlohmann::json& object, const HostInfo& host);
 
-/// Writes the text aside and renames it over `file`, so that no reader sees half a result.
+/// Writes the text aside and renames it over `file`, so that no reader sees half a result. What is
+/// no file of its own, a device or a pipe, is written to, and stays. Throws std::runtime_error.
 void write_file(const std::string& file, const std::string& text);
 
 }  // namespace palimpsest::experiments

@@ -1,7 +1,11 @@
 #include "experiments/common/result_json.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -34,6 +38,20 @@ TEST(ResultJson, FilesAppearWhole) {
   EXPECT_EQ(text, "second");
   EXPECT_FALSE(std::filesystem::exists(file + ".new"));
   EXPECT_THROW(write_file(temporary.path("no/such.json"), "x"), std::runtime_error);
+}
+
+TEST(ResultJson, PipesAndDevicesStay) {
+  const test::TemporaryDirectory temporary;
+  const std::string pipe = temporary.path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), S_IRUSR | S_IWUSR), 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  write_file(pipe, "through");
+  std::array<char, 16> read_back{};
+  EXPECT_EQ(read(reader, read_back.data(), read_back.size()), 7);
+  EXPECT_STREQ(read_back.data(), "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  close(reader);
 }
 
 }  // namespace
