@@ -54,24 +54,6 @@ class ManyRowsThreadsTest : public ::testing::Test {
         {.offset = place.offset, .null_bit = place.null_bit, .may_change = true});
   }
 
-  /// The engine may end, or refuse to go on with, whoever holds back the small log.
-  template <class Work>
-  void transact(txn::SnapshotUse use, const Work& work) {
-    const auto transaction =
-        table_.database().begin(txn::Durability::asynchronous, txn::Isolation::snapshot, use);
-    try {
-      if (work(transaction)) {
-        transaction->commit();
-        return;
-      }
-    } catch (const Error& error) {
-      const bool holds_back = error.code() == ErrorCode::transaction_too_old ||
-                              error.code() == ErrorCode::snapshot_too_old;
-      EXPECT_TRUE(holds_back) << error.what();
-    }
-    transaction->rollback();
-  }
-
   void pay(Random& random) {
     Ids ids;
     int account = static_cast<int>(random.below(kAccounts));
@@ -85,7 +67,7 @@ class ManyRowsThreadsTest : public ::testing::Test {
       ids.add(1);  // there is none
     }
     const std::vector<Key> keys = ids.keys();
-    transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
+    table_.transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
       const Outcome outcome = table_.in(in).modify_many(keys, [&](std::size_t i, RowEditor& row) {
         const auto others = static_cast<std::int32_t>(count - 1);
         row.set(age_, row.get(age_) + (i == 0 ? -others : 1));
@@ -96,7 +78,7 @@ class ManyRowsThreadsTest : public ::testing::Test {
   }
   void come_and_go(Random& random, int own) {
     const int id = static_cast<int>(random.below(kAccounts)) * kApart + own;
-    transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
+    table_.transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
       const TableWrites writes = table_.in(in);
       return random.one_in(2) ? writes.upsert({id, "other", "Rome", 0, note_}).is_done()
                               : writes.erase({id}).is_done();
@@ -112,7 +94,7 @@ class ManyRowsThreadsTest : public ::testing::Test {
     for (std::size_t i = keys.size(); random_order && i > 1; --i) {
       std::swap(keys[i - 1], keys[random.below(i)]);
     }
-    transact(txn::SnapshotUse::reads, [&](const txn::TransactionPtr& in) {
+    table_.transact(txn::SnapshotUse::reads, [&](const txn::TransactionPtr& in) {
       for (int round = 0; round < 3; ++round) {
         std::int64_t sum = 0;
         std::size_t count = 0;

@@ -23,23 +23,6 @@ constexpr int kJobsMax = 300;
 
 class QueueThreadsTest : public ::testing::Test {
  protected:
-  /// The engine may end, or refuse to go on with, whoever holds back the log, or versions.
-  template <class Work>
-  void transact(txn::SnapshotUse use, const Work& work) {
-    const auto transaction =
-        table_.database().begin(txn::Durability::asynchronous, txn::Isolation::snapshot, use);
-    try {
-      if (work(transaction)) {
-        transaction->commit();
-        return;
-      }
-    } catch (const Error& error) {
-      const bool holds_back = error.code() == ErrorCode::transaction_too_old ||
-                              error.code() == ErrorCode::snapshot_too_old;
-      EXPECT_TRUE(holds_back) << error.what();
-    }
-    transaction->rollback();
-  }
   template <class Use>
   void visit(const txn::TransactionPtr& in, Direction direction, const Use& use) {
     table_.reads(in.get()).visit(
@@ -49,7 +32,7 @@ class QueueThreadsTest : public ::testing::Test {
   }
 
   void take() {
-    transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
+    table_.transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
       int first = INT_MAX;
       visit(in, Direction::forward, [&](int job) {
         first = job;
@@ -71,7 +54,7 @@ class QueueThreadsTest : public ::testing::Test {
   }
   void put() {
     if (jobs_.load() < kJobsMax) {
-      transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
+      table_.transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
         ++jobs_;
         return table_.in(in).insert({end_++, "job", "Rome", 30, note_}).is_done();
       });
@@ -80,7 +63,7 @@ class QueueThreadsTest : public ::testing::Test {
   void put_back(Random& random) {
     const auto before = static_cast<std::uint64_t>(end_.load());
     const int job = static_cast<int>(random.below(before));
-    transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
+    table_.transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
       const bool is_done = table_.in(in).insert({job, "again", "Rome", 30, note_}).is_done();
       jobs_ += is_done ? 1 : 0;
       return is_done;
@@ -88,7 +71,7 @@ class QueueThreadsTest : public ::testing::Test {
   }
   /// Sees the same all the time.
   void keep(Random& random, std::chrono::steady_clock::time_point until) {
-    transact(txn::SnapshotUse::reads, [&](const txn::TransactionPtr& in) {
+    table_.transact(txn::SnapshotUse::reads, [&](const txn::TransactionPtr& in) {
       const auto sum_of_jobs = [&](Direction direction) {
         std::int64_t sum = 0;
         visit(in, direction, [&](int job) {

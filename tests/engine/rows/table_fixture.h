@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsest/error.h"
 #include "palimpsest/table.h"
 
 #include "engine/definitions/table_state.h"
@@ -73,6 +74,25 @@ class OneTable {
   [[nodiscard]] const TableDefinition& current() noexcept { return *state_->visible_to(nullptr); }
   [[nodiscard]] const TableFormat& format() noexcept { return *current().format; }
   [[nodiscard]] txn::TransactionPtr begin() { return database_->begin(); }
+  /// Commits what work(transaction) has done if it returns true, else rolls it back; at `snapshot`,
+  /// from any thread. The engine may end, or refuse to go on with, whoever holds back the log, or
+  /// versions.
+  template <class Work>
+  void transact(txn::SnapshotUse use, const Work& work) {
+    const auto transaction =
+        database_->begin(txn::Durability::asynchronous, txn::Isolation::snapshot, use);
+    try {
+      if (work(transaction)) {
+        transaction->commit();
+        return;
+      }
+    } catch (const Error& error) {
+      const bool holds_back = error.code() == ErrorCode::transaction_too_old ||
+                              error.code() == ErrorCode::snapshot_too_old;
+      EXPECT_TRUE(holds_back) << error.what();
+    }
+    transaction->rollback();
+  }
   [[nodiscard]] TableWrites in(const txn::TransactionPtr& transaction) {
     return {*transaction, *state_};
   }
