@@ -65,6 +65,7 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
   static constexpr std::uint64_t kSharedMax = (std::uint64_t{1} << 15) - 1;
   /// Changes a waiting reader lets pass before it ignores waiting writers.
   static constexpr std::uint64_t kReaderPatience = 8;
+  static constexpr unsigned kVersionShift = 18;  ///< versions differ from this bit on
 
   HybridLatch() noexcept = default;
   HybridLatch(const HybridLatch&) = delete;
@@ -185,7 +186,6 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
   [[nodiscard]] bool is_exclusive() const noexcept {
     return (word_.load(std::memory_order_relaxed) & kExclusive) != 0;
   }
-
   /// Held in shared or exclusive mode.
   [[nodiscard]] bool is_held() const noexcept {
     return (word_.load(std::memory_order_relaxed) & kHeld) != 0;
@@ -196,7 +196,7 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
   static constexpr std::uint64_t kWriterWaiting = std::uint64_t{1} << 15;
   static constexpr std::uint64_t kExclusive = std::uint64_t{1} << 16;
   static constexpr std::uint64_t kParked = std::uint64_t{1} << 17;
-  static constexpr std::uint64_t kVersionStep = std::uint64_t{1} << 18;
+  static constexpr std::uint64_t kVersionStep = std::uint64_t{1} << kVersionShift;
   static constexpr std::uint64_t kVersionMask = ~(kVersionStep - 1);
   static constexpr std::uint64_t kHeld = kExclusive | kSharedMask;
 

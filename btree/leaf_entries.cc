@@ -52,6 +52,7 @@ Claim LeafEntries::claim(Entry* entry, const SearchResult& at, ByteView key,
                          versioning::Writer& writer) {
   const WriterId holder = entry == nullptr ? kNoWriter : entry->writer();
   if (holder == writer.id()) {
+    entry->set_changed_in(as_left());
     return {.result = Claim::Result::already_mine, .entry = entry};
   }
   if (holder != kNoWriter) {
@@ -60,10 +61,11 @@ Claim LeafEntries::claim(Entry* entry, const SearchResult& at, ByteView key,
   if (entry != nullptr) {
     table_->take_over(*entry, writer.id());
     writer.add(*entry);
+    entry->set_changed_in(as_left());
     return {.result = Claim::Result::claimed, .entry = entry};
   }
   if (table_ == nullptr) {
-    table_ = MappingTable::make(writer.memory()).release();
+    table_ = writer.take_table().release();
     set_table(leaf_, table_);
   } else {
     if (versioning::EntryPtr empty = table_->take_empty()) {
@@ -76,6 +78,7 @@ Claim LeafEntries::claim(Entry* entry, const SearchResult& at, ByteView key,
       writer.take_prepared(LeafView(leaf_.page(), page_size_).tree_id(), key, Entry::hash_of(key));
   Entry& made = table_->insert(std::move(prepared), writer.id());
   writer.add(made);
+  made.set_changed_in(as_left());
   if (at.found) {
     LeafNode leaf(leaf_.modify(), page_size_);
     leaf.set_flags(at.slot, leaf.flags(at.slot) | kHasEntry);

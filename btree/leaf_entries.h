@@ -126,6 +126,10 @@ class LeafEntries {
   void release_unwritten() noexcept;
 
  private:
+  /// Where the page will be once it has been changed and let go.
+  [[nodiscard]] versioning::PageHint as_left() const noexcept {
+    return {leaf_.frame(), leaf_.version_after_release()};
+  }
   void prune(versioning::Writer* writer) noexcept;
   void unmark(ByteView key) noexcept;
 

@@ -292,7 +292,7 @@ void Transaction::finish(State state, bool committed) noexcept {
   }
   view_.end();
   if (versions_.has_old()) {
-    versions_.collect_few(owner_.snapshots_.horizon());
+    versions_.collect_few(owner_.snapshots_.horizon(), &writer_);
   }
   large_values_.given_up.clear();
   large_values_.wrote = false;

@@ -23,28 +23,27 @@ void EntryDeleter::operator()(Entry* entry) const noexcept {
 // Whole cache lines, so that an entry that is set aside again fits most other keys, too.
 EntryPtr Entry::make(EntryMemory& memory, std::size_t key_bytes) {
   const std::size_t lines = (sizeof(Entry) + key_bytes + kCacheLineBytes - 1) / kCacheLineBytes;
-  const std::size_t capacity = lines * kCacheLineBytes - sizeof(Entry);
-  check(capacity <= std::numeric_limits<std::uint16_t>::max(), "a key is shorter than a page");
-  void* at = memory.allocate(sizeof(Entry) + capacity);
-  auto* made = new (at) Entry(static_cast<std::uint16_t>(capacity));
+  check(lines <= std::numeric_limits<std::uint8_t>::max(), "a key is shorter than a page");
+  void* at = memory.allocate(lines * kCacheLineBytes);
+  auto* made = new (at) Entry(static_cast<std::uint8_t>(lines));
   EntryPtr entry(made, EntryDeleter{&memory});
   memory.count_entries(1);
   return entry;
 }
 
-void Entry::rename(TreeId tree, ByteView key, std::size_t hash) noexcept {
+void Entry::rename(TreeId tree, ByteView key, std::uint32_t hash) noexcept {
   PALIMPSEST_DEBUG_CHECK(has_room_for(key.size()) && is_empty(),
                          "an entry set aside takes a key it has room for");
   tree_ = tree;
-  hash_ = hash;
+  hash_ = hash & ((1U << kHashBits) - 1);
   key_size_ = static_cast<std::uint16_t>(key.size());
   if (!key.empty()) {
     std::memcpy(static_cast<void*>(this + 1), key.data(), key.size());
   }
 }
 
-std::size_t Entry::hash_of(ByteView key) noexcept {
-  return XXH3_64bits(key.data(), key.size());
+std::uint32_t Entry::hash_of(ByteView key) noexcept {
+  return static_cast<std::uint32_t>(XXH3_64bits(key.data(), key.size()) >> (64 - kHashBits));
 }
 
 void Entry::release() noexcept {

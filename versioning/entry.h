@@ -1,9 +1,11 @@
 // An entry: the state of one record that lives in memory only, reached through the mapping table of
-// its page. Today that is who is changing the record; versions will hang off the same entry.
+// its page: who is changing the record, and its versions.
 //
 // An entry has its own memory and keeps its address while it exists, whatever happens to its page:
 // tables hold pointers, and splits, merges and eviction move those. It exists only while something
-// needs it: from a writer's first change of the record until after that writer's end.
+// needs it: from a writer's first change of the record until after that writer's end, and as long
+// as there are versions. Then it goes at once where its page is at hand (unchanged_page.h), and
+// else when the page is pruned.
 //
 // Terms: the *writer* of an entry is whoever has changed the record and has not ended. Only the
 // writer's own thread of control, the *owner*, uses the entry without the page's latch. An entry
@@ -16,8 +18,10 @@
 //                     no latch
 //   reserved_bytes    r page shared or exclusive; w page exclusive, through the table
 //   counter           r the owner; w page exclusive, through the table
+//   changed_in        r whoever knows the entry to exist; w page exclusive; a hint
 // Invariants: (1) nobody but its owner takes the writer away from an entry that has one;
-//             (2) clearing the writer (release) is the owner's last access;
+//             (2) clearing the writer (release) is the owner's last access, unless it holds the
+//                 page exclusively;
 //             (3) hence an entry may be taken out of its table, and freed or given another key, by
 //                 whoever holds the page exclusively and finds it empty, the clearing acquired:
 //                 nobody else can reach it.
@@ -31,8 +35,10 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/prefetch.h"
 #include "base/turn_latch.h"
 #include "versioning/entry_memory.h"
+#include "versioning/page_hint.h"
 
 namespace palimpsest::versioning {
 
@@ -63,8 +69,9 @@ class Entry {
 
   [[nodiscard]] TreeId tree() const noexcept { return tree_; }
   [[nodiscard]] ByteView key() const noexcept { return {key_bytes(), key_size_}; }
-  [[nodiscard]] std::size_t hash() const noexcept { return hash_; }
-  [[nodiscard]] static std::size_t hash_of(ByteView key) noexcept;
+  [[nodiscard]] std::uint32_t hash() const noexcept { return hash_; }
+  /// Of kHashBits.
+  [[nodiscard]] static std::uint32_t hash_of(ByteView key) noexcept;
 
   [[nodiscard]] WriterId writer() const noexcept { return writer_.load(std::memory_order_acquire); }
   /// Whether nobody needs it; that stays so while the page is held exclusively. Whoever has made
@@ -100,19 +107,30 @@ class Entry {
   void release() noexcept;
 
   /// Of memory, the key included.
-  [[nodiscard]] std::size_t size_bytes() const noexcept { return sizeof(Entry) + key_capacity_; }
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return lines_ * kCacheLineBytes; }
   /// Whether an entry that is in no table can take another key's place (rename).
   [[nodiscard]] bool has_room_for(std::size_t key_bytes) const noexcept {
-    return key_bytes <= key_capacity_;
+    return sizeof(Entry) + key_bytes <= size_bytes();
   }
   /// Makes an entry that is in no table the entry of another record; hash_of(key).
-  void rename(TreeId tree, ByteView key, std::size_t hash) noexcept;
+  void rename(TreeId tree, ByteView key, std::uint32_t hash) noexcept;
+
+  /// Where the record was changed last, as the page lay when that change was done.
+  [[nodiscard]] PageHint changed_in() const noexcept {
+    return changed_in_.load(std::memory_order_relaxed);
+  }
+  /// For who changes the record.
+  void set_changed_in(PageHint page) noexcept {
+    changed_in_.store(page, std::memory_order_relaxed);
+  }
 
  private:
   friend class MappingTable;
   friend struct EntryDeleter;
 
-  explicit Entry(std::uint16_t key_capacity) noexcept : key_capacity_(key_capacity) {}
+  static constexpr int kHashBits = 24;
+
+  explicit Entry(std::uint8_t lines) noexcept : lines_(lines) {}
   ~Entry() = default;
 
   [[nodiscard]] const char* key_bytes() const noexcept {
@@ -120,14 +138,17 @@ class Entry {
   }
 
   std::atomic<WriterId> writer_{kNoWriter};
-  std::atomic<EmptyCounter*> counter_{nullptr};
-  std::size_t hash_ = 0;
-  TreeId tree_{kNoTree};
-  std::uint32_t reserved_bytes_ = 0;
-  std::uint16_t key_size_ = 0;
-  std::uint16_t key_capacity_;
-  mutable TurnLatch chain_latch_;
   std::atomic<Version*> newest_{nullptr};
+  std::atomic<EmptyCounter*> counter_{nullptr};
+  std::atomic<PageHint> changed_in_{PageHint()};
+  TreeId tree_{kNoTree};
+  std::uint32_t hash_ : kHashBits = 0;
+  std::uint8_t lines_;  ///< of memory
+  mutable TurnLatch chain_latch_;
+  std::uint16_t reserved_bytes_ = 0;
+  std::uint16_t key_size_ = 0;
 };
+
+static_assert(sizeof(Entry) == 48);
 
 }  // namespace palimpsest::versioning

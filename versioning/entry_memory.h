@@ -46,7 +46,7 @@ class EntryMemory {
 
   /// Bytes asked for and not given back; what the heap adds is not counted.
   [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return sum(&Stripe::bytes); }
-  /// Entries that exist, in tables or set aside by writers.
+  /// Entries that exist, in tables or set aside by writers; tables, but for those set aside.
   [[nodiscard]] std::uint64_t entries() const noexcept { return sum(&Stripe::entries); }
   [[nodiscard]] std::uint64_t tables() const noexcept { return sum(&Stripe::tables); }
 

@@ -16,8 +16,7 @@ void TableDeleter::operator()(MappingTable* table) const noexcept {
 TablePtr MappingTable::make(EntryMemory& memory, std::size_t entries) {
   void* at = memory.allocate(sizeof(MappingTable));
   TablePtr table(new (at) MappingTable(memory));
-  memory.count_tables(1);
-  table->counter_seen_ = table->counter_.load(std::memory_order_relaxed);
+  table->renew();
   table->reserve(entries);
   return table;
 }
@@ -27,6 +26,15 @@ void MappingTable::destroy(MappingTable& table) noexcept {
   table.~MappingTable();
   memory.deallocate(&table, sizeof(MappingTable));
   memory.count_tables(-1);
+}
+
+void MappingTable::renew() noexcept {
+  memory_.count_tables(1);
+  counter_seen_ = counter_.load(std::memory_order_relaxed);
+  quiet_since_.store(kUnknown, std::memory_order_relaxed);
+  looks_ = 0;
+  vain_ = 0;
+  purges_in_vain_ = 0;
 }
 
 MappingTable::~MappingTable() {
@@ -40,13 +48,21 @@ void MappingTable::free_cells(Entry** cells, std::size_t count) noexcept {
   }
 }
 
-Entry* MappingTable::find(ByteView key, std::size_t hash) const noexcept {
+Entry* MappingTable::find(ByteView key, std::uint32_t hash) const noexcept {
   for (std::size_t at = hash & (cell_count_ - 1);; at = (at + 1) & (cell_count_ - 1)) {
     Entry* entry = cells_[at];
     if (entry == nullptr || (entry->hash_ == hash && entry->key() == key)) {
       return entry;
     }
   }
+}
+
+bool MappingTable::has(const Entry& entry) const noexcept {
+  std::size_t at = entry.hash_ & (cell_count_ - 1);
+  while (cells_[at] != nullptr && cells_[at] != &entry) {
+    at = (at + 1) & (cell_count_ - 1);
+  }
+  return cells_[at] != nullptr;
 }
 
 void MappingTable::visit(FunctionRef<void(const Entry&)> visitor) const {
@@ -154,7 +170,7 @@ void MappingTable::take_over(Entry& entry, WriterId writer) noexcept {
 
 void MappingTable::set_reserved(Entry& entry, std::uint32_t bytes) noexcept {
   reserved_bytes_ = reserved_bytes_ - entry.reserved_bytes_ + bytes;
-  entry.reserved_bytes_ = bytes;
+  entry.reserved_bytes_ = static_cast<std::uint16_t>(bytes);
 }
 
 std::size_t MappingTable::empty_count() const noexcept {

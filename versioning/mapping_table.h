@@ -51,6 +51,13 @@ class MappingTable final : public buffer::Attached {
  public:
   /// An empty table with room for `entries`. `memory` outlives it.
   [[nodiscard]] static TablePtr make(EntryMemory& memory, std::size_t entries = 1);
+  /// A table without entries that hangs off no page is no table for now; renew() comes before it is
+  /// used again, or destroyed.
+  void set_aside() noexcept { memory_.count_tables(-1); }
+  /// After that: it is as if it were new.
+  void renew() noexcept;
+  /// Whether it has nothing but its own piece of memory.
+  [[nodiscard]] bool is_small() const noexcept { return cell_count_ == kCellsMin; }
   /// Frees the table; it has no entries.
   static void destroy(MappingTable& table) noexcept;
 
@@ -63,7 +70,9 @@ class MappingTable final : public buffer::Attached {
 
   [[nodiscard]] Entry* find(ByteView key) const noexcept { return find(key, Entry::hash_of(key)); }
   /// The same; `hash`: the key's.
-  [[nodiscard]] Entry* find(ByteView key, std::size_t hash) const noexcept;
+  [[nodiscard]] Entry* find(ByteView key, std::uint32_t hash) const noexcept;
+  /// Whether this entry, which exists, is in this table.
+  [[nodiscard]] bool has(const Entry& entry) const noexcept;
   void visit(FunctionRef<void(const Entry&)> visitor) const;
 
   /// Whether all records are as they lie in the page to who sees what had been committed then, as

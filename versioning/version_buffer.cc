@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/sync_point.h"
+#include "versioning/unchanged_page.h"
 
 namespace palimpsest::versioning {
 
@@ -122,9 +123,11 @@ bool VersionBuffer::link(Version& version) noexcept {
   return version.older() != nullptr && version.older()->older() != nullptr;
 }
 
-// The entry may be freed by others as soon as its chain is empty and the latch is given back.
-void VersionBuffer::unlink(Version& version) noexcept {
+// Unless its page is held, the entry may be freed by others as soon as its chain is empty and the
+// latch is given back.
+void VersionBuffer::unlink(Version& version, Writer* into) noexcept {
   Entry& entry = version.entry();
+  UnchangedPage page(entry);
   entry.chain_latch().lock();
   if (entry.newest() == &version) {
     entry.set_newest(version.older());
@@ -141,7 +144,9 @@ void VersionBuffer::unlink(Version& version) noexcept {
   }
   EmptyCounter* const emptied = entry.newest() == nullptr ? &entry.counter() : nullptr;
   entry.chain_latch().unlock();
-  if (emptied != nullptr) {
+  if (page.holds() && entry.is_empty()) {
+    page.take_out(entry, into);
+  } else if (emptied != nullptr) {
     count_empty(*emptied);
   }
 }
@@ -224,7 +229,7 @@ void VersionBuffer::end_transaction() noexcept {
 // Those of committed transactions
 
 /// At most so many; whether there are others.
-bool VersionBuffer::collect_some(Gsn horizon, std::size_t most) noexcept {
+bool VersionBuffer::collect_some(Gsn horizon, std::size_t most, Writer* into) noexcept {
   const std::lock_guard latch(latch_);
   for (std::size_t looked_at = 0; !has_no_old(); ++looked_at) {
     Version& version = at(first_);
@@ -233,7 +238,7 @@ bool VersionBuffer::collect_some(Gsn horizon, std::size_t most) noexcept {
       return version.timestamp() <= horizon;
     }
     if (!version.is_dropped()) {
-      unlink(version);
+      unlink(version, into);
     }
     first_.offset += static_cast<std::uint32_t>(version.size_bytes());
   }

@@ -18,8 +18,9 @@
 //                 reaches the entry of each version that is not dropped, without any page;
 //             (3) committed versions stand in the order of their timestamps.
 // Latching: push() needs the exclusive latch of the record's page. commit(), abort() and collect()
-//           take the buffer's latch, then those of chains, one at a time, and nothing else. Who
-//           holds a chain's latch only tries the buffer's.
+//           take the buffer's latch, then those of chains, one at a time. collect() tries that of
+//           a page before each (unchanged_page.h), and takes nothing else. Who holds a chain's
+//           latch only tries the buffer's.
 // Failure: prepare() throws and changes nothing; nothing else fails.
 // Thread-safety: what says "anybody", from any thread; all else belongs to the slot's owner.
 #pragma once
@@ -47,6 +48,7 @@
 namespace palimpsest::versioning {
 
 class VersionBuffer;
+class Writer;
 
 /// Who bounds what all versions take.
 class VersionBudget {
@@ -120,9 +122,9 @@ class VersionBuffer {
     }
   }
   /// The owner, after a commit: the same for a few of them, more than it has made. What a reader
-  /// held back for long goes little by little.
-  void collect_few(Gsn horizon) noexcept {
-    static_cast<void>(collect_some(horizon, kAtATime + 2 * last_count_));
+  /// held back for long goes little by little. `into`: who may use the entries again, or null.
+  void collect_few(Gsn horizon, Writer* into = nullptr) noexcept {
+    static_cast<void>(collect_some(horizon, kAtATime + 2 * last_count_, into));
   }
   /// The owner: a key of this tree where ghosts may lie that nobody needs any more, of those that
   /// collect() came upon; before them, the one noted last.
@@ -184,7 +186,7 @@ class VersionBuffer {
   [[nodiscard]] Version& append(Entry& entry, VersionKind kind, std::uint16_t flags_before,
                                 std::size_t payload_bytes) noexcept;
   [[nodiscard]] bool link(Version& version) noexcept;
-  void unlink(Version& version) noexcept;
+  void unlink(Version& version, Writer* into) noexcept;
   [[nodiscard]] static std::byte* bytes_of(Chunk* chunk) noexcept;
   [[nodiscard]] static Chunk* chunk_of(Version& version) noexcept;
   [[nodiscard]] static Version& at(const Place& place) noexcept;
@@ -194,7 +196,7 @@ class VersionBuffer {
   void end_transaction() noexcept;
 
   void rewind() noexcept;
-  [[nodiscard]] bool collect_some(Gsn horizon, std::size_t most) noexcept;
+  [[nodiscard]] bool collect_some(Gsn horizon, std::size_t most, Writer* into = nullptr) noexcept;
 
   // latch_ held:
   [[nodiscard]] bool has_no_old() noexcept;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "versioning/unchanged_page.h"
 
 namespace palimpsest::versioning {
 
@@ -17,10 +18,14 @@ Writer::Writer(EntryMemory& memory, WriterId id)
     : memory_(memory), id_(id), prepared_(nullptr, EntryDeleter{&memory}) {
   check(id != kNoWriter, "a writer has an id");
   spares_.reserve(kSparesMax);
+  tables_.reserve(kSparesMax);
 }
 
 Writer::~Writer() {
   end();
+  while (!tables_.empty()) {
+    static_cast<void>(take_table());
+  }
 }
 
 void Writer::set_aside(std::size_t claims, std::size_t key_bytes) {
@@ -62,9 +67,22 @@ EntryPtr Writer::take_spare(std::size_t key_bytes) noexcept {
   return taken;
 }
 
+// Who collects its versions takes it out of its table otherwise.
+void Writer::give_up(Entry& entry) noexcept {
+  if (entry.has_versions()) {
+    entry.release();
+    return;
+  }
+  UnchangedPage page(entry);
+  entry.release();
+  if (page.holds()) {
+    page.take_out(entry, this);
+  }
+}
+
 void Writer::end() noexcept {
   for (Entry* entry : claims_) {
-    entry->release();
+    give_up(*entry);
   }
   claims_.clear();
 }

@@ -2,8 +2,9 @@
 //
 // Whoever makes changes that may be undone (a transaction) has one Writer and ends it once its fate
 // is decided. Changes of records are claimed through it by the B+-tree, under the leaf's latch;
-// prepare() is called before that, so that claiming allocates nothing but the growth of a table.
-// Ending takes no latch and touches no table: one store an entry.
+// prepare() is called before that, so that claiming allocates nothing but a table, or its growth.
+// Ending waits for no latch: one store an entry. An entry without versions leaves its table then,
+// if its page is at hand (unchanged_page.h).
 //
 // Thread-safety: belongs to one thread of control, its owner; others see its id only.
 #pragma once
@@ -17,6 +18,7 @@
 #include "base/check.h"
 #include "base/ids.h"
 #include "versioning/entry.h"
+#include "versioning/mapping_table.h"
 
 namespace palimpsest::versioning {
 
@@ -69,15 +71,33 @@ class Writer {
     }
   }
 
+  /// The same of a table without entries, or of none.
+  void recycle(TablePtr table) noexcept {
+    if (table != nullptr && tables_.size() < kSparesMax && table->is_small()) {
+      table->set_aside();
+      tables_.push_back(std::move(table));
+    }
+  }
+
   // For whoever claims a record that was prepared, under its page's exclusive latch:
 
   /// The entry that prepare() set aside, now that of this record; `hash`: of its key.
-  [[nodiscard]] EntryPtr take_prepared(TreeId tree, ByteView key, std::size_t hash) noexcept {
+  [[nodiscard]] EntryPtr take_prepared(TreeId tree, ByteView key, std::uint32_t hash) noexcept {
     if (prepared_ == nullptr) {
       prepared_ = take_spare(key.size());
     }
     prepared_->rename(tree, key, hash);
     return std::move(prepared_);
+  }
+  /// A table for a page that has none. Throws std::bad_alloc, if none was recycled.
+  [[nodiscard]] TablePtr take_table() {
+    if (tables_.empty()) {
+      return MappingTable::make(memory_);
+    }
+    TablePtr table = std::move(tables_.back());
+    tables_.pop_back();
+    table->renew();
+    return table;
   }
   /// `entry` is this writer's from now on.
   void add(Entry& entry) noexcept {
@@ -87,6 +107,7 @@ class Writer {
 
  private:
   void set_aside(std::size_t claims, std::size_t key_bytes);
+  void give_up(Entry& entry) noexcept;
   [[nodiscard]] EntryPtr take_spare(std::size_t key_bytes) noexcept;
 
   static constexpr std::size_t kSparesMax = kManyMax;
@@ -97,6 +118,7 @@ class Writer {
   EntryPtr prepared_;
   std::vector<EntryPtr> spares_;  ///< has room for kSparesMax
   std::vector<Entry*> claims_;
+  std::vector<TablePtr> tables_;  ///< spare ones; has room for kSparesMax
 };
 
 }  // namespace palimpsest::versioning

@@ -194,6 +194,7 @@ TEST_F(EntryInterleaving, EndDuringSplitsAndMerges) {
     const auto leaf = tree().descent().leaf<buffer::SharedPage>(Target{key_of(kRecord)});
     before = table_of(leaf.frame());
   }
+  ASSERT_TRUE(tree().update(key_of(kRecord + 1), new_value(kRecord + 1)));  // it is not at hand
   SyncBarrier ending("versioning.release.begun");
   std::thread owner([&] { first.end(); });
   ending.wait_until_reached();
@@ -221,6 +222,48 @@ TEST_F(EntryInterleaving, EndDuringSplitsAndMerges) {
     ASSERT_TRUE(tree().update(key_of(kRecord), new_value(kRecord)));
   }
   EXPECT_EQ(memory().entries(), 0U);
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// The writer has found the page as it left it, and before it has its latch, the record moves to
+// another one, whose table has the entry: it stays there, and where it was nothing is taken.
+TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsSplit) {
+  Writer first(memory(), kFirst);
+  ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
+  SyncBarrier found("versioning.unchanged.found");
+  std::thread owner([&] { first.end(); });
+  found.wait_until_reached();
+  Writer other(memory(), WriterId{3});
+  ASSERT_TRUE(tree().update(other, key_of(kRecord - 20), new_value(kRecord - 20)).existed);
+  for (std::uint64_t i = 0; i < 6; ++i) {  // splits the leaf, the record goes right
+    ASSERT_TRUE(tree().insert(key_of(kRecord - 1) + std::to_string(i), std::string(900, 'x')));
+  }
+  EXPECT_EQ(rival_of_second(), kFirst);
+  found.release();
+  owner.join();
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+  EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
+  {
+    Writer second(memory(), kSecond);
+    EXPECT_TRUE(tree().update(second, key_of(kRecord - 20), "second").conflict);
+  }
+  other.end();
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// The same, and the page leaves memory: its table waits as an orphan, and another page is in the
+// frame, or none.
+TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsEvicted) {
+  Writer first(memory(), kFirst);
+  ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
+  SyncBarrier found("versioning.unchanged.found");
+  std::thread owner([&] { first.end(); });
+  found.wait_until_reached();
+  ASSERT_NO_FATAL_FAILURE(evict(kRecord));
+  ASSERT_EQ(orphans(), 1U);
+  found.release();
+  owner.join();
+  EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 

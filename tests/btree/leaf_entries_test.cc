@@ -48,6 +48,13 @@ class LeafEntriesTest : public ::testing::Test {
   [[nodiscard]] ExclusivePage leaf_of(ByteView key) {
     return tree().descent().leaf<ExclusivePage>(Target{key});
   }
+  // Without a change of the leaf's version:
+  [[nodiscard]] versioning::MappingTable* table_beside(ByteView key) {
+    return table_of(tree().descent().leaf<buffer::SharedPage>(Target{key}).frame());
+  }
+  [[nodiscard]] std::uint64_t version_of(ByteView key) {
+    return tree().descent().leaf<buffer::OptimisticPage>(Target{key}).version();
+  }
   [[nodiscard]] std::uint64_t leaf_count() { return audit(tree()).leaves().nodes; }
 
   [[nodiscard]] Claim claim(Writer& writer, ByteView key) {
@@ -124,6 +131,7 @@ TEST_F(LeafEntriesTest, MarkOfNobodyDoesNoHarm) {
   Writer two(memory(), WriterId{2});
   EXPECT_TRUE(tree().update(one, "key", "first").existed);
   EXPECT_TRUE(tree().update(one, "other", "first").existed);
+  ASSERT_TRUE(tree().insert("third", "value"));  // one does not find the page as it left it
   one.end();
   EXPECT_TRUE(tree().update(two, "other", "second").existed);
   {
@@ -141,6 +149,45 @@ TEST_F(LeafEntriesTest, MarkOfNobodyDoesNoHarm) {
   EXPECT_EQ(memory().tables(), 0U);
   EXPECT_TRUE(marked("key"));
   ASSERT_TRUE(tree().remove("key"));
+  EXPECT_TRUE(sound(*database_));
+}
+
+// The page is as the writer has left it: with its end the entries go, and with them the table, and
+// who has read the page need not read it again.
+TEST_F(LeafEntriesTest, EntriesGoWithTheirWriterWhereThePageIsAtHand) {
+  ASSERT_TRUE(tree().insert("key", "a value that gets shorter"));
+  ASSERT_TRUE(tree().insert("other", "value"));
+  Writer one(memory(), WriterId{1});
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(tree().update(one, "key", "a value that gets shorter").existed);
+    EXPECT_TRUE(tree().update(one, "key", "short").existed);
+    EXPECT_EQ(memory().tables(), 1U);
+    const std::uint64_t version = version_of("key");
+    one.end();
+    EXPECT_EQ(memory().tables(), 0U);
+    EXPECT_EQ(table_beside("key"), nullptr);
+    EXPECT_EQ(version_of("key"), version) << "who has read the page need not read it again";
+  }
+  Writer two(memory(), WriterId{2});
+  EXPECT_EQ(claim(two, "other").result, Claim::Result::claimed);
+  EXPECT_EQ(claim(two, "key").result, Claim::Result::claimed);
+  two.end();
+  EXPECT_TRUE(sound(*database_));
+}
+
+// What somebody else has changed since is left to him: its latch is not taken once more.
+TEST_F(LeafEntriesTest, EntriesStayWhereSomebodyElseHasChangedThePage) {
+  ASSERT_TRUE(tree().insert("key", "value"));
+  ASSERT_TRUE(tree().insert("other", "value"));
+  Writer one(memory(), WriterId{1});
+  Writer two(memory(), WriterId{2});
+  EXPECT_TRUE(tree().update(one, "key", "first").existed);
+  EXPECT_TRUE(tree().update(two, "other", "second").existed);
+  one.end();
+  EXPECT_EQ(table_beside("key")->count(), 2U);
+  two.end();
+  EXPECT_EQ(table_beside("key")->count(), 1U) << "its own has gone";
+  EXPECT_EQ(table_beside("key")->empty_count(), 1U);
   EXPECT_TRUE(sound(*database_));
 }
 
