@@ -237,6 +237,10 @@ void TreeAuditor::judge_frame(const Frame& frame, const Expected& expected) {
 void TreeAuditor::judge_entries(const SharedPage& page, PageId id) {
   const LeafView leaf(page.page(), page_size_);
   const versioning::MappingTable* table = table_of(page.frame());
+  const Gsn youngest = page.frame().youngest.load(std::memory_order_relaxed);
+  if (youngest != (table == nullptr ? Gsn{0} : table->youngest())) {
+    find(id, "its frame says that versions are of {}, its mapping table does not", raw(youngest));
+  }
   if (!leaf.is_leaf()) {
     if (table != nullptr) {
       find(id, "an inner node has a mapping table");

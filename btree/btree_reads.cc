@@ -9,6 +9,7 @@
 
 #include "palimpsest/error.h"
 
+#include "base/sync_point.h"
 #include "btree/btree.h"
 #include "btree/key_places.h"
 #include "btree/prefetch.h"
@@ -20,11 +21,16 @@ using buffer::OptimisticPage;
 
 namespace {
 
-/// [optimistic] Of a record with such flags. A mark outlives its entry; while the leaf is as it
-/// was, nothing hangs off it for which nothing hangs off it now: a record is changed after its
-/// table has come, and that goes when nobody needs what was before.
-bool may_have_versions(const buffer::Frame& frame, std::uint16_t flags) noexcept {
-  return (flags & kVirtual) != 0 || frame.attached.load(std::memory_order_relaxed) != nullptr;
+/// [optimistic] Of a record with such flags: whether there may be versions that matter here. A mark
+/// outlives its entry; while the leaf is as it was, nothing hangs off it for which nothing hangs
+/// off it now: a record is changed after its table has come, and that goes when nobody needs what
+/// was before. What is settled for the viewer is so while the leaf is as it was, too.
+bool may_have_versions(const buffer::Frame& frame, std::uint16_t flags, const Look& look) noexcept {
+  if ((flags & kVirtual) != 0) [[unlikely]] {
+    return true;
+  }
+  return frame.attached.load(std::memory_order_relaxed) != nullptr &&
+         (look.viewer == nullptr || !is_settled(frame, *look.viewer));
 }
 
 /// Finds the slot of a key in the leaf that covers it.
@@ -122,7 +128,7 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, const Search& s
       return Found{};
     }
     const std::uint16_t flags = view.flags(at.slot);
-    if ((flags & look.minded_flags) != 0 && may_have_versions(leaf.frame(), flags)) {
+    if ((flags & look.minded_flags) != 0 && may_have_versions(leaf.frame(), flags, look)) {
       slot = at.slot;
       if ((flags & kVirtual) == 0) [[likely]] {
         return Found{.has_versions = true};
@@ -143,6 +149,7 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, const Search& s
   if (!found || !found->has_versions || look.viewer == nullptr) {
     return found;
   }
+  PALIMPSEST_SYNC_POINT("btree.read.latching");
   const auto latched = std::move(leaf).to_shared();
   if (!latched) {
     return restart;  // otherwise it is what was searched

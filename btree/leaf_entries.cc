@@ -17,7 +17,7 @@ using versioning::WriterId;
 namespace {
 
 void set_table(const ExclusivePage& page, MappingTable* table) noexcept {
-  page.frame().attached.store(table, std::memory_order_relaxed);
+  page.frame().hang(table);
 }
 
 std::uint32_t less_reserved(std::uint32_t free_bytes, const MappingTable* table) noexcept {
@@ -84,6 +84,13 @@ Claim LeafEntries::claim(Entry* entry, const SearchResult& at, ByteView key,
     leaf.set_flags(at.slot, leaf.flags(at.slot) | kHasEntry);
   }
   return {.result = Claim::Result::claimed, .entry = &made};
+}
+
+void LeafEntries::left_version(Gsn start) noexcept {
+  if (leaf_.frame().youngest.load(std::memory_order_relaxed) < start) {
+    table_->left_version(start);
+    set_table(leaf_, table_);
+  }
 }
 
 // Of a record whose entry has gone, if it is still there: who reads it need not latch its leaf.
@@ -227,6 +234,7 @@ void merge_tables(const ExclusivePage& left, const ExclusivePage& right) noexcep
     return;
   }
   into->absorb(*from);
+  set_table(left, into);  // which may have become younger
   set_table(right, nullptr);
   MappingTable::destroy(*from);
 }

@@ -96,6 +96,10 @@ class LeafEntries {
   [[nodiscard]] Claim claim(versioning::Entry* entry, const SearchResult& at, ByteView key,
                             versioning::Writer& writer);
 
+  /// A version was pushed to the chain of an entry here, in this latched step, by a transaction of
+  /// this start.
+  void left_version(Gsn start) noexcept;
+
   /// Whether the value can be replaced by one of that length; `me` may use what is its own.
   [[nodiscard]] bool can_replace(SlotIndex slot, const versioning::Entry* entry,
                                  std::size_t value_len, versioning::WriterId me) const noexcept;

@@ -126,6 +126,7 @@ bool RecordChange::keeps_versions() noexcept {
 template <class Fill>
 void RecordChange::keep(VersionKind kind, std::uint16_t flags_before, std::size_t payload_bytes,
                         Fill&& fill) noexcept {
+  entries_.left_version(by_.start);
   if (by_.versions->push(*entry(), kind, flags_before, payload_bytes, fill)) [[unlikely]] {
     by_.pruner->prune(*entry(), versioning::Pruner::Newest::record);
   }
@@ -279,6 +280,7 @@ void RecordChange::mark(std::uint16_t flags) noexcept {
 // and younger than all that the record had.
 void RecordChange::keep_late(versioning::BulkEpochs::Late& versions) {
   claim();
+  entries_.left_version(by_.start);
   const std::optional<RecordState> before = before_of(state());
   if (!before) {
     versions.push(*entry(), VersionKind::inserted, 0, 0, [](MutableBytes) {});

@@ -59,16 +59,27 @@ Attempt<Found> seen_virtual(const Descent& descent, const LeafView& leaf, SlotIn
   return Found{.exists = true, .flags = seen->flags};
 }
 
+bool any_changed_since(const versioning::MappingTable& table, const versioning::Viewer& viewer) {
+  bool any = false;
+  table.visit([&](const versioning::Entry& entry) {
+    any = any || versioning::has_changed_since(entry, viewer);
+  });
+  return any;
+}
+
+bool has_changed_since(const versioning::MappingTable& table, ByteView key,
+                       const versioning::Viewer& viewer) {
+  const versioning::Entry* const entry = table.find(key);
+  return entry != nullptr && versioning::has_changed_since(*entry, viewer);
+}
+
 bool any_changed_since(const Descent& descent, const versioning::Viewer& viewer) {
   bool any = false;
   LeafWalk walk(descent, {ByteView(), std::nullopt}, Direction::forward);
   while (!any && walk.next()) {
     any = descent.has_committed_since(walk.leaf().bulk_epoch(), viewer);
-    if (const versioning::MappingTable* const table = table_of(walk.frame())) {
-      table->visit([&](const versioning::Entry& entry) {
-        any = any || versioning::has_changed_since(entry, viewer);
-      });
-    }
+    const versioning::MappingTable* const table = table_of(walk.frame());
+    any = any || (table != nullptr && any_changed_since(*table, viewer));
   }
   return any;
 }

@@ -17,6 +17,21 @@
 
 namespace palimpsest::btree {
 
+/// Whether a record of the table has a newest change that the viewer does not see.
+[[nodiscard]] bool any_changed_since(const versioning::MappingTable& table,
+                                     const versioning::Viewer& viewer);
+/// The same of one key.
+[[nodiscard]] bool has_changed_since(const versioning::MappingTable& table, ByteView key,
+                                     const versioning::Viewer& viewer);
+
+/// [optimistic] Whether what hangs off a leaf says nothing that the viewer does not see: whoever
+/// has left a version there had ended before his snapshot was taken, so that he sees the newest
+/// version of each record, and takes nothing back (versioning/snapshots.h).
+[[nodiscard]] inline bool is_settled(const buffer::Frame& frame,
+                                     const versioning::Viewer& viewer) noexcept {
+  return frame.youngest.load(std::memory_order_relaxed) < viewer.settled;
+}
+
 /// Whether all records of a leaf are, to this viewer, as they lie there; null: the newest state.
 [[nodiscard]] inline bool sees_as_it_lies(const Descent& descent, const buffer::Frame& frame,
                                           const LeafView& leaf,
@@ -27,7 +42,12 @@ namespace palimpsest::btree {
     return false;
   }
   const versioning::MappingTable* const table = viewer == nullptr ? nullptr : table_of(frame);
-  return table == nullptr || table->is_quiet_at(viewer->snapshot);
+  if (table == nullptr || is_settled(frame, *viewer)) {
+    PALIMPSEST_DEBUG_CHECK(table == nullptr || !any_changed_since(*table, *viewer),
+                           "who has a snapshot sees what is settled for it");
+    return true;
+  }
+  return table->is_quiet_at(viewer->snapshot);
 }
 
 /// The entry of the record with this key, if it has versions that the viewer may have to look at:
@@ -36,6 +56,11 @@ namespace palimpsest::btree {
     const buffer::Frame& frame, ByteView key, const versioning::Viewer& viewer) noexcept {
   const versioning::MappingTable* const table = table_of(frame);
   if (table == nullptr || table->is_known_quiet_at(viewer.snapshot)) {
+    return nullptr;
+  }
+  if (is_settled(frame, viewer)) {
+    PALIMPSEST_DEBUG_CHECK(!has_changed_since(*table, key, viewer),
+                           "who has a snapshot sees what is settled for it");
     return nullptr;
   }
   const versioning::Entry* const entry = table->find(key);

@@ -21,6 +21,7 @@
 #include "buffer/page_header.h"
 #include "versioning/chain.h"
 #include "versioning/prune.h"
+#include "versioning/snapshots.h"
 #include "versioning/version_buffer.h"
 #include "versioning/writer.h"
 #include "wal/transaction_log.h"
@@ -52,6 +53,9 @@ struct WriteContext {
   /// Not null: changes leave versions, and who changes what `viewer` does not see is in conflict
   /// (first updater wins). There is a writer then.
   versioning::VersionBuffer* versions = nullptr;
+  /// That is left with them: the transaction's start (versioning/snapshots.h). The largest:
+  /// unknown, and nobody takes it for settled.
+  Gsn start = versioning::kUnknownStart;
   /// Whose view, if there are versions, or if it is a bulk: that leaves virtual versions
   /// (virtual_version.h), and changes what others have versions of.
   versioning::Viewer viewer{};

@@ -22,6 +22,9 @@
 //  - `attached` is protected by `latch` as the page's bytes are: changed under the exclusive mode
 //    (or while the frame is loading or ready, by the one thread that makes the page resident). Read
 //    without a latch it is an address to be prefetched, and nothing else.
+//  - `youngest` is what that says of itself, and 0 if there is none: the two change in one latched
+//    step, hang(). Who reads the page optimistically may read it, validated as the page's bytes
+//    are: what hangs there may be gone by the time its address has been read.
 #pragma once
 
 #include <atomic>
@@ -68,6 +71,14 @@ struct alignas(64) Frame {
   std::atomic<std::uint16_t> contended_place{0};
   /// What hangs off the page in memory, or null (page_attachment.h).
   std::atomic<Attached*> attached{nullptr};
+  /// Attached::youngest() of that, or 0.
+  std::atomic<Gsn> youngest{Gsn{0}};
+
+  /// Hangs this off the page, or nothing, or says again what that says of itself.
+  void hang(Attached* what) noexcept {
+    attached.store(what, std::memory_order_relaxed);
+    youngest.store(what == nullptr ? Gsn{0} : what->youngest(), std::memory_order_relaxed);
+  }
 
   /// Takes back the second-chance mark: the page is in use.
   void touch() noexcept {

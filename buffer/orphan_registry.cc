@@ -32,7 +32,7 @@ void OrphanRegistry::detach(Frame& frame) noexcept {
   Attached* attached = frame.attached.load(std::memory_order_relaxed);
   check(attachment_ != nullptr, "a pool whose pages have something attached knows what it is");
   attached = attachment_->detach(*attached);
-  frame.attached.store(nullptr, std::memory_order_relaxed);
+  frame.hang(nullptr);
   if (attached != nullptr) {
     enter(frame.page_id.load(std::memory_order_relaxed), *attached);
     PALIMPSEST_SYNC_POINT("buffer.orphan.entered");

@@ -9,6 +9,8 @@
 //           throws.
 #pragma once
 
+#include <algorithm>
+
 #include "base/ids.h"
 
 namespace palimpsest::buffer {
@@ -20,12 +22,22 @@ class Attached {
   Attached(const Attached&) = delete;
   Attached& operator=(const Attached&) = delete;
 
+  /// What who reads the page without a latch may know of it (Frame::youngest). Protected as all of
+  /// this is: by the page's latch, or by the orphan's shard.
+  [[nodiscard]] Gsn youngest() const noexcept { return youngest_; }
+
  protected:
   Attached() = default;
   ~Attached() = default;
 
+  /// Never falls while it hangs off a page, or waits.
+  void raise_youngest(Gsn to) noexcept { youngest_ = std::max(youngest_, to); }
+  void forget_youngest() noexcept { youngest_ = Gsn{0}; }
+
  private:
   friend class OrphanRegistry;
+
+  Gsn youngest_{0};
 
   // Protected by the registry's shard while this is an orphan, unused otherwise.
   Attached* next_ = nullptr;

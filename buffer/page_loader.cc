@@ -254,7 +254,7 @@ void PageLoader::become_resident(FrameIndex index, PageId page, FrameIndex paren
   if (Attached* attached = orphans_.page_returns(page); attached != nullptr) [[unlikely]] {
     kinds_.of(frame.type.load(std::memory_order_relaxed))
         ->mark_attached(frames_.page_bytes(index), *attached);
-    frame.attached.store(attached, std::memory_order_relaxed);
+    frame.hang(attached);
     PALIMPSEST_SYNC_POINT("buffer.orphan.attached");
   }
   frame.parent.store(parent, std::memory_order_relaxed);

@@ -63,7 +63,7 @@ std::uint32_t PageReclaimer::prune_attached(std::uint32_t frames,
     }
     Attached* const attached = frame.attached.load(std::memory_order_relaxed);
     if (attached != nullptr && !orphans_.attachment()->prune(*attached)) {
-      frame.attached.store(nullptr, std::memory_order_relaxed);
+      frame.hang(nullptr);
       ++pruned;
     }
     frame.latch.unlock_exclusive_unchanged();

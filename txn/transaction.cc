@@ -40,6 +40,7 @@ void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse 
   context_.versions = keeps ? &versions_ : nullptr;
   context_.viewer = keeps ? *viewer : versioning::Viewer();
   context_.is_alone = false;
+  context_.start = versioning::kUnknownStart;
   pruner_.begin();
   log_.begin();
   log_.begin_changes(kNoChange);  // nobody asks this one to end for what the last one has done
@@ -93,6 +94,9 @@ void Transaction::begin_write() {
     const Gsn oldest = owner_.parts_.slots[slot_].gsn();
     oldest_.store(oldest);
     log_.begin_changes(oldest);
+  }
+  if (context_.versions != nullptr && context_.start == versioning::kUnknownStart) {
+    context_.start = owner_.snapshots_.begin_changes(slot_);
   }
 }
 
@@ -289,10 +293,13 @@ void Transaction::finish(State state, bool committed) noexcept {
       versions_.abort();
     }
     writer_.end();
+    if (context_.start != versioning::kUnknownStart) {
+      owner_.snapshots_.end_changes(slot_);
+    }
   }
   view_.end();
   if (versions_.has_old()) {
-    versions_.collect_few(owner_.snapshots_.horizon(), &writer_);
+    versions_.collect_few(owner_.snapshots_.look(slot_), &writer_);
   }
   large_values_.given_up.clear();
   large_values_.wrote = false;

@@ -93,10 +93,25 @@ bool VersionMemory::make_room() {
   return !is_full();
 }
 
+// With an old reader the horizon stands still, and going through all tables again frees next to
+// nothing, while it takes the memory's bandwidth and a processor. False if that has been done.
+bool VersionMemory::prune_for_horizon() noexcept {
+  if (const Gsn horizon = transactions_.horizon(); horizon != pruned_for_) {
+    pruned_for_ = horizon;
+    tables_left_ = memory_.tables();
+  }
+  if (tables_left_ == 0) {
+    return false;
+  }
+  const std::uint64_t most = std::min<std::uint64_t>(tables_left_, kTablesAtATime);
+  std::uint64_t tables = 0;
+  transactions_.prune_tables([&] { return tables++ >= most; });
+  tables_left_ -= most;
+  return true;
+}
+
 void VersionMemory::keep_room() noexcept {
-  if (memory_.bytes_in_use() > bytes_max_ / 2) {
-    std::size_t tables = 0;
-    transactions_.prune_tables([&] { return ++tables > kTablesAtATime; });
+  if (memory_.bytes_in_use() > bytes_max_ / 2 && prune_for_horizon()) {
     return;
   }
   const auto now = std::chrono::steady_clock::now();

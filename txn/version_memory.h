@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/ids.h"
 #include "versioning/entry_memory.h"
 #include "versioning/version_buffer.h"
 
@@ -39,7 +40,8 @@ class VersionMemory final : public versioning::VersionBudget {
 
   /// Now and then, in the background, by one thread at a time: what nobody needs any more of
   /// mapping tables goes, a little each time, because what has been changed before is read more
-  /// slowly as long as its table is there; more when they fill half of the memory.
+  /// slowly as long as its table is there; when they fill half of the memory all, once for each
+  /// horizon.
   void keep_room() noexcept;
 
   [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }
@@ -51,6 +53,7 @@ class VersionMemory final : public versioning::VersionBudget {
  private:
   [[nodiscard]] bool is_full() const noexcept { return memory_.bytes_in_use() >= bytes_max_; }
   [[nodiscard]] bool make_room();
+  [[nodiscard]] bool prune_for_horizon() noexcept;
 
   Transactions& transactions_;
   const versioning::EntryMemory& memory_;
@@ -58,6 +61,8 @@ class VersionMemory final : public versioning::VersionBudget {
   std::timed_mutex mutex_;
   std::atomic<std::uint64_t> cancelled_{0};
   // Of keep_room():
+  Gsn pruned_for_{0};              ///< the horizon for which tables were gone through last
+  std::uint64_t tables_left_ = 0;  ///< of them, not yet
   std::chrono::steady_clock::time_point next_look_{};
   std::chrono::milliseconds pause_{0};  ///< before that: longer and longer while it finds nothing
 };

@@ -31,12 +31,14 @@ void View::begin(Isolation isolation, SnapshotUse use, const versioning::Fate* m
 
 void View::take(SnapshotUse use) noexcept {
   viewer_.snapshot = snapshots_.take(slot_, use);
+  viewer_.settled = snapshots_.settled(slot_);
   slots_[slot_].merge(viewer_.snapshot);
 }
 
 void View::drop() noexcept {
   snapshots_.drop(slot_);
   viewer_.snapshot = kAllCommitted;
+  viewer_.settled = Gsn{0};
 }
 
 void View::require_snapshot() const {

@@ -19,6 +19,9 @@ struct Viewer {
   Gsn snapshot{};
   const Fate* mine = nullptr;
   BulkEpoch bulk = kNoEpoch;  ///< not none: he is this bulk
+  /// Whoever has a start below this had ended before the snapshot was taken (snapshots.h); 0: that
+  /// is known of nobody.
+  Gsn settled{0};
 };
 
 /// Takes back in `image`, the record as it lies in its page, what the viewer does not see. False if

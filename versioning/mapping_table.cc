@@ -30,6 +30,7 @@ void MappingTable::destroy(MappingTable& table) noexcept {
 
 void MappingTable::renew() noexcept {
   memory_.count_tables(1);
+  forget_youngest();
   counter_seen_ = counter_.load(std::memory_order_relaxed);
   quiet_since_.store(kUnknown, std::memory_order_relaxed);
   looks_ = 0;
@@ -240,6 +241,7 @@ void MappingTable::split_off(ByteView separator, MappingTable& right) noexcept {
     remove_at(at);  // another one may stand here now
     right.adopt(*entry);
   }
+  right.raise_youngest(youngest());
   right.looks_ =
       kLooksMax << kVainMax;  // its counter knows nothing of those that are empty already
 }
@@ -252,6 +254,7 @@ void MappingTable::absorb(MappingTable& other) noexcept {
   }
   other.count_ = 0;
   other.reserved_bytes_ = 0;
+  raise_youngest(other.youngest());
   looks_ = kLooksMax << kVainMax;  // as in split_off()
 }
 

@@ -10,7 +10,9 @@
 //             (3) reserved_bytes() is the sum over the entries. It counts writers that have ended
 //                 until they are pruned or their entries taken over, so it may be too large, never
 //                 too small;
-//             (4) quiet_since_, if known, is the newest date of any version, and no entry has a
+//             (4) youngest() is not below the start of any transaction that has left a version in a
+//                 chain of an entry;
+//             (5) quiet_since_, if known, is the newest date of any version, and no entry has a
 //                 writer: who has looked did so under the latch, and only a claim changes that,
 //                 which needs it exclusively and makes it unknown again. Dates come before a
 //                 writer's end, and versions that go, or are merged, leave none that is newer.
@@ -88,6 +90,10 @@ class MappingTable final : public buffer::Attached {
     }
     return is_known_quiet_at(snapshot);
   }
+
+  /// A version was left in one of its chains by a transaction of this start (snapshots.h). Of all
+  /// of them the youngest is youngest(), which goes with the entries wherever they go.
+  void left_version(Gsn start) noexcept { raise_youngest(start); }
 
   /// Makes room, so that the next `more` insertions allocate nothing.
   void reserve(std::size_t more);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/sync_point.h"
 
 namespace palimpsest::versioning {
@@ -12,12 +13,27 @@ Snapshots::Snapshots(const Clock& clock, const WorkerSlots& slots)
 Gsn Snapshots::take(SlotId slot, Use use) noexcept {
   const std::uint64_t mark = use == Use::reads ? kReads : 0;
   Place& place = places_[raw(slot)];
+  if (place.takes >= slots_.count()) {  // so that it costs a line of memory or two a snapshot
+    static_cast<void>(look(slot));
+  }
+  ++place.takes;
   place.word.store(raw(clock_.now()) << kMarkBits | mark | kLowerBound);  // (T1)
   PALIMPSEST_SYNC_POINT("versioning.snapshot.marked");
   const Gsn snapshot = clock_.now();  // (T2)
   PALIMPSEST_SYNC_POINT("versioning.snapshot.read");
   place.word.store(raw(snapshot) << kMarkBits | mark, std::memory_order_release);  // (T3)
   return snapshot;
+}
+
+Gsn Snapshots::begin_changes(SlotId slot) noexcept {
+  std::atomic<std::uint64_t>& started = places_[raw(slot)].started;
+  PALIMPSEST_DEBUG_CHECK(started.load(std::memory_order_relaxed) == kFree,
+                         "a transaction begins to change things once");
+  const Gsn lower = clock_.now();
+  PALIMPSEST_SYNC_POINT("versioning.start.read");
+  started.store(raw(lower));  // (W1)
+  PALIMPSEST_SYNC_POINT("versioning.start.published");
+  return clock_.now();  // (W2)
 }
 
 bool Snapshots::cancel(SlotId slot, Gsn snapshot) noexcept {
@@ -38,17 +54,39 @@ void Snapshots::note_cancelled(SlotId slot, Gsn snapshot) noexcept {
 }
 
 template <class Visit>
-Gsn Snapshots::for_each(Visit&& visit) const {
-  const Gsn clock = clock_.now();                             // (H1)
-  const std::uint32_t count = slots_.count();                 // (H2)
-  for (std::uint32_t number = 0; number < count; ++number) {  // (H3)
+Gsn Snapshots::for_each_place(Visit&& visit) const {
+  const Gsn clock = clock_.now();                             // (H1, L1)
+  const std::uint32_t count = slots_.count();                 // (H2, L2)
+  for (std::uint32_t number = 0; number < count; ++number) {  // (H3, L3)
     const Place& place = places_[number];
     const std::uint64_t word = place.word.load();
-    if (word != kFree && (word & ~kReads) != place.cancelled.load() << kMarkBits) {
-      visit(SlotId{number}, word);
-    }
+    const bool is_cancelled = (word & ~kReads) == place.cancelled.load() << kMarkBits;
+    visit(SlotId{number}, place, is_cancelled ? kFree : word);
   }
+  PALIMPSEST_SYNC_POINT("versioning.look.looked");
   return clock;
+}
+
+template <class Visit>
+Gsn Snapshots::for_each(Visit&& visit) const {
+  return for_each_place([&](SlotId slot, const Place&, std::uint64_t word) {
+    if (word != kFree) {
+      visit(slot, word);
+    }
+  });
+}
+
+Gsn Snapshots::look(SlotId slot) noexcept {
+  std::uint64_t least = kFree;
+  std::uint64_t started = kFree;
+  const Gsn clock = for_each_place([&](SlotId, const Place& place, std::uint64_t word) {
+    least = std::min(least, word == kFree ? kFree : word >> kMarkBits);
+    started = std::min(started, place.started.load());
+  });
+  Place& mine = places_[raw(slot)];
+  mine.settled = std::min(clock, Gsn{started});
+  mine.takes = 0;
+  return std::min(clock, Gsn{least});
 }
 
 Gsn Snapshots::horizon(SlotId except) const noexcept {

@@ -33,7 +33,7 @@ void UnchangedPage::take_out(Entry& entry, Writer* into) noexcept {
   EntryPtr taken = table_->erase(entry);
   TablePtr table;
   if (table_->count() == 0) {
-    frame_->attached.store(nullptr, std::memory_order_relaxed);
+    frame_->hang(nullptr);
     table.reset(std::exchange(table_, nullptr));
   }
   if (into != nullptr) {

@@ -161,6 +161,26 @@ TEST_F(EntryInterleaving, PageThatIsReadyGetsItsTableWhenItIsAttached) {
   expect_as_after(first);
 }
 
+// Nor is it forgotten how young the versions are that hang off a page.
+TEST_F(EntryInterleaving, TheYoungestStartComesBackWithTheTable) {
+  Writer first(memory(), kFirst);
+  ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
+  {
+    auto leaf = tree().descent().leaf<buffer::ExclusivePage>(Target{key_of(kRecord)});
+    LeafEntries(leaf, kOptions.page_size_bytes).left_version(Gsn{7});
+  }
+  const FrameIndex frame = leaf_of(kRecord).frame;
+  ASSERT_NO_FATAL_FAILURE(evict(kRecord));
+  ASSERT_EQ(orphans(), 1U);
+  EXPECT_TRUE(palimpsest::test::sound(*database_)) << "whoever has frame " << raw(frame) << " now";
+  EXPECT_EQ(value_of(kRecord), new_value(kRecord));
+  {
+    const auto leaf = tree().descent().leaf<buffer::SharedPage>(Target{key_of(kRecord)});
+    EXPECT_EQ(leaf.frame().youngest.load(), Gsn{7});
+  }
+  expect_as_after(first);
+}
+
 // A page loaded ahead of need has its table like any other.
 TEST_F(EntryInterleaving, ReadAhead) {
   Writer first(memory(), kFirst);

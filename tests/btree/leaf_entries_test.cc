@@ -425,6 +425,50 @@ TEST_F(LeafEntriesTest, MergeLeavesRoomForWhatIsReserved) {
   EXPECT_TRUE(sound(*database_));
 }
 
+// The frames of both halves of a leaf know how young their versions are; that of a leaf that others
+// are merged into knows of theirs; and none that has no table any more.
+TEST_F(LeafEntriesTest, FramesKnowTheYoungestStart) {
+  const auto youngest = [&](std::uint64_t record) {
+    return leaf_of(big_endian(record)).frame().youngest.load();
+  };
+  const auto leave_version = [&](std::uint64_t record, Gsn start) {
+    ExclusivePage leaf = leaf_of(big_endian(record));
+    LeafEntries(leaf, kPageSize).left_version(start);
+  };
+  for (const std::uint64_t i : {0U, 2U, 4U, 6U, 20U, 22U, 24U, 26U}) {  // those behind stay
+    ASSERT_TRUE(tree().insert(big_endian(i), std::string(900, 'v')));
+  }
+  ASSERT_EQ(leaf_count(), 2U);
+  Writer one(memory(), WriterId{1});
+  for (std::uint64_t i = 0; i < 8; i += 2) {
+    EXPECT_TRUE(tree().update(one, big_endian(i), std::string(900, 'w')).existed);
+  }
+  EXPECT_EQ(youngest(0), Gsn{0}) << "claims only";
+  leave_version(0, Gsn{7});
+  EXPECT_EQ(youngest(0), Gsn{7});
+  leave_version(0, Gsn{5});
+  EXPECT_EQ(youngest(0), Gsn{7});
+  ASSERT_TRUE(tree().insert(big_endian(3), std::string(900, 'v')));
+  ASSERT_EQ(leaf_count(), 3U);
+  ASSERT_EQ(memory().tables(), 2U) << "both halves have entries";
+  EXPECT_EQ(youngest(0), Gsn{7});
+  EXPECT_EQ(youngest(6), Gsn{7});
+  leave_version(6, Gsn{9});
+  EXPECT_EQ(youngest(0), Gsn{7});
+  EXPECT_EQ(youngest(6), Gsn{9});
+  EXPECT_TRUE(sound(*database_));
+  for (const std::uint64_t i : {0U, 2U, 3U, 4U}) {
+    static_cast<void>(tree().remove(big_endian(i)));
+  }
+  ASSERT_EQ(leaf_count(), 2U);
+  EXPECT_EQ(youngest(6), Gsn{9});
+  EXPECT_TRUE(sound(*database_));
+  one.end();
+  ASSERT_TRUE(tree().update(big_endian(6), "touched"));
+  EXPECT_EQ(memory().tables(), 0U);
+  EXPECT_EQ(youngest(6), Gsn{0});
+}
+
 // What a writer has freed is its own: it grows its record again without a split, and once it has
 // ended others may have the space.
 TEST_F(LeafEntriesTest, ReservedSpaceIsItsWritersOwn) {

@@ -170,6 +170,25 @@ TEST_F(MappingTableTest, SplitsAndMergesMoveTheEntriesThemselves) {
   }
 }
 
+// Wherever entries go, what is known of their versions goes with them.
+TEST_F(MappingTableTest, TheYoungestStartGoesWithTheEntries) {
+  const TablePtr left = MappingTable::make(memory_);
+  insert(*left, "a", WriterId{1});
+  insert(*left, "m", WriterId{1});
+  EXPECT_EQ(left->youngest(), Gsn{0});
+  left->left_version(Gsn{7});
+  left->left_version(Gsn{5});
+  EXPECT_EQ(left->youngest(), Gsn{7});
+  const TablePtr right = MappingTable::make(memory_, 1);
+  left->split_off("m", *right);
+  EXPECT_EQ(left->youngest(), Gsn{7});
+  EXPECT_EQ(right->youngest(), Gsn{7});
+  right->left_version(Gsn{9});
+  left->absorb(*right);
+  EXPECT_EQ(left->youngest(), Gsn{9});
+  empty(*left);
+}
+
 // Wherever an entry has moved, its release is noticed by the table it is in.
 TEST_F(MappingTableTest, ReleasesAreNoticedWhereTheEntryIs) {
   const TablePtr left = MappingTable::make(memory_);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <iostream>
@@ -91,7 +92,102 @@ TEST_F(SnapshotsTest, CancelledOneHoldsNothingBack) {
   EXPECT_FALSE(snapshots_.cancel(one, Gsn{102})) << "it has none";
 }
 
+TEST_F(SnapshotsTest, WhoHasChangedSomethingIsSettledOnceHeHasEnded) {
+  const SlotId reader = claim();
+  const SlotId writer = claim();
+  const auto settled = [&] {
+    static_cast<void>(snapshots_.look(reader));
+    return snapshots_.settled(reader);
+  };
+  EXPECT_EQ(snapshots_.settled(reader), Gsn{0}) << "nothing is known yet";
+  EXPECT_EQ(settled(), Gsn{100}) << "nobody: the clock";
+  const Gsn start = snapshots_.begin_changes(writer);
+  EXPECT_EQ(start, Gsn{100});
+  commit();
+  EXPECT_LE(settled(), start);
+  commit();
+  snapshots_.end_changes(writer);
+  EXPECT_LE(snapshots_.settled(reader), start) << "that was before";
+  EXPECT_GT(settled(), start);
+}
+
+TEST_F(SnapshotsTest, ALookIsTakenEverySoManySnapshots) {
+  const SlotId reader = claim();
+  snapshots_.take(reader);
+  commit();
+  for (int i = 0; i < 3; ++i) {
+    snapshots_.take(reader);
+  }
+  EXPECT_EQ(snapshots_.settled(reader), Gsn{101});
+}
+
 #ifdef PALIMPSEST_SYNC_POINTS
+
+// Somebody has read the clock, and published nothing yet: who looks in between does not find him,
+// and his start is a later reading.
+TEST_F(SnapshotsTest, ALookThatComesBeforeAStartIsPublished) {
+  const SlotId reader = claim();
+  const SlotId writer = claim();
+  Gsn start{};
+  {
+    const SyncHook hook("versioning.start.read", [&] {
+      commit();
+      snapshots_.look(reader);
+    });
+    start = snapshots_.begin_changes(writer);
+  }
+  EXPECT_EQ(snapshots_.settled(reader), Gsn{101});
+  EXPECT_GE(start, snapshots_.settled(reader));
+}
+
+TEST_F(SnapshotsTest, ALookThatComesBeforeAStartIsKnown) {
+  const SlotId reader = claim();
+  const SlotId writer = claim();
+  Gsn start{};
+  {
+    const SyncHook hook("versioning.start.published", [&] {
+      commit();
+      snapshots_.look(reader);
+    });
+    start = snapshots_.begin_changes(writer);
+  }
+  EXPECT_EQ(snapshots_.settled(reader), Gsn{100});
+  EXPECT_EQ(start, Gsn{101});
+}
+
+// He begins when his slot has been looked at already.
+TEST_F(SnapshotsTest, AStartWhileSomebodyLooks) {
+  const SlotId reader = claim();
+  const SlotId writer = claim();
+  Gsn start{};
+  {
+    const SyncHook hook("versioning.look.looked", [&] {
+      commit();
+      start = snapshots_.begin_changes(writer);
+      commit();
+    });
+    snapshots_.look(reader);
+  }
+  EXPECT_GE(start, snapshots_.settled(reader));
+}
+
+// A writer begins, commits and ends after the snapshot's reading of the clock: it is not seen, and
+// not settled.
+TEST_F(SnapshotsTest, WhatEndsWhileASnapshotIsTakenIsNotSettledForIt) {
+  const SlotId reader = claim();
+  const SlotId writer = claim();
+  Gsn start{};
+  {
+    const SyncHook hook("versioning.snapshot.read", [&] {
+      start = snapshots_.begin_changes(writer);
+      commit();
+      snapshots_.end_changes(writer);
+      commit();
+    });
+    EXPECT_EQ(snapshots_.take(reader), Gsn{100});
+  }
+  EXPECT_LE(snapshots_.settled(reader), start);
+}
 
 // Between the reading of the clock and its publication nobody goes past it.
 TEST_F(SnapshotsTest, OneBeingTakenIsCounted) {
@@ -183,6 +279,47 @@ TEST(SnapshotsStress, HorizonNeverPassesOneInUse) {
     }
   });
   std::cout << taken << " snapshots\n";
+}
+
+// Nobody who has looked, and knows of a start below what was settled then, meets its owner active.
+TEST(SnapshotsStress, WhatIsSettledHasEnded) {
+  constexpr std::size_t kWriters = 4;
+  constexpr std::size_t kReaders = 2;
+  Clock clock{Gsn{1}};
+  WorkerSlots slots{kWriters + kReaders};
+  Snapshots snapshots(clock, slots);
+  std::array<std::atomic<std::uint64_t>, kWriters> active{};  // the start, or 0
+  std::atomic<std::uint64_t> looks{0};
+  std::atomic<std::uint64_t> changes{0};
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(test::test_seconds(4));
+  test::run_threads(kWriters + kReaders, [&](std::size_t thread) {
+    std::optional<SlotId> claimed;
+    while (!(claimed = slots.claim(SlotId{static_cast<std::uint32_t>(thread)}))) {
+      std::this_thread::yield();
+    }
+    while (std::chrono::steady_clock::now() < until && !::testing::Test::HasFatalFailure()) {
+      for (int i = 0; i < 100; ++i) {
+        if (thread < kWriters) {
+          active[thread] = raw(snapshots.begin_changes(*claimed));
+          static_cast<void>(clock.draw(Gsn{0}));
+          active[thread] = 0;
+          snapshots.end_changes(*claimed);
+          changes.fetch_add(1, std::memory_order_relaxed);
+          continue;
+        }
+        snapshots.look(*claimed);
+        const std::uint64_t settled = raw(snapshots.settled(*claimed));
+        for (const std::atomic<std::uint64_t>& start : active) {
+          const std::uint64_t of = start.load();
+          ASSERT_TRUE(of == 0 || of >= settled) << of << " is active, settled is " << settled;
+        }
+        looks.fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+    slots.release(*claimed);
+  });
+  std::cout << changes << " changes, " << looks << " looks\n";
 }
 
 }  // namespace

@@ -119,6 +119,34 @@ TEST_F(BulkRowsTest, WritersGoOnAtItsCommitAndOlderSnapshotsStaySo) {
   EXPECT_EQ(rows_of(nullptr).count(100), 0U);
 }
 
+// A version is made late by somebody who then changes nothing: who began before the bulk committed
+// does not take the leaf for settled.
+TEST_F(BulkRowsTest, AVersionMadeLateIsMindedByWhoDoesNotSeeTheBulk) {
+  make_plain();
+  fill(10);
+  const auto before = begin();
+  for (int id = 5; id < 9; ++id) {  // what he sees is settled, and more is than that
+    const auto other = begin();
+    ASSERT_TRUE(update(*other, id, 1));
+    other->commit();
+  }
+  InBulk bulk(*database_);
+  ASSERT_TRUE(update(bulk, 3, 1));
+  ASSERT_TRUE(erase(bulk, 4));
+  const auto between = begin();
+  const Rows rows = rows_of(between.get());
+  bulk.commit();
+  const auto writer = begin();
+  EXPECT_EQ(insert(*writer, 3, 2).kind(), OutcomeKind::exists);
+  EXPECT_EQ(update(*writer, 4, 2).kind(), OutcomeKind::absent);
+  for (int id = 0; id < 10; ++id) {
+    EXPECT_EQ(name_at(between.get(), id), rows.at(id).name);
+  }
+  EXPECT_EQ(rows_of(between.get()), rows);
+  EXPECT_EQ(name_at(writer.get(), 3), name_of(3, 1));
+  EXPECT_EQ(name_at(writer.get(), 4), "none");
+}
+
 TEST_F(BulkRowsTest, WhatIsUndoneOverItLeavesWhatItHasDone) {
   fill(10);
   const auto before = begin();
