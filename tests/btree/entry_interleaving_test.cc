@@ -250,14 +250,20 @@ TEST_F(EntryInterleaving, EndDuringSplitsAndMerges) {
 TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsSplit) {
   Writer first(memory(), kFirst);
   ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
+  const auto table_beside = [&](std::uint64_t record) {
+    return table_of(tree().descent().leaf<buffer::SharedPage>(Target{key_of(record)}).frame());
+  };
+  const versioning::MappingTable* const before = table_beside(kRecord);
   SyncBarrier found("versioning.unchanged.found");
   std::thread owner([&] { first.end(); });
   found.wait_until_reached();
   Writer other(memory(), WriterId{3});
-  ASSERT_TRUE(tree().update(other, key_of(kRecord - 20), new_value(kRecord - 20)).existed);
+  ASSERT_TRUE(tree().update(other, key_of(kRecord - 2), new_value(kRecord - 2)).existed);
   for (std::uint64_t i = 0; i < 6; ++i) {  // splits the leaf, the record goes right
     ASSERT_TRUE(tree().insert(key_of(kRecord - 1) + std::to_string(i), std::string(900, 'x')));
   }
+  ASSERT_EQ(table_beside(kRecord - 2), before) << "it is not where the record was";
+  ASSERT_NE(table_beside(kRecord), before) << "the record has not moved";
   EXPECT_EQ(rival_of_second(), kFirst);
   found.release();
   owner.join();
@@ -265,7 +271,7 @@ TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsSplit) {
   EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
   {
     Writer second(memory(), kSecond);
-    EXPECT_TRUE(tree().update(second, key_of(kRecord - 20), "second").conflict);
+    EXPECT_TRUE(tree().update(second, key_of(kRecord - 2), "second").conflict);
   }
   other.end();
   EXPECT_TRUE(palimpsest::test::sound(*database_));
