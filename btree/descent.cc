@@ -7,9 +7,18 @@
 
 namespace palimpsest::btree {
 
-Attempt<Descent::LeafEdge> Descent::try_edge(ByteView key) const {
+void Descent::prefetch_edge(ByteView key, const Shortcuts::Guess& guess) const noexcept {
+  if (!guess.is_proven || !pool_->frames().contains(guess.frame)) [[unlikely]] {
+    return;
+  }
+  if (const auto node = pool_->remembered(guess.frame, guess.version)) [[likely]] {
+    InnerView(node->page(), page_size()).prefetch_route(key);
+  }
+}
+
+Attempt<Descent::LeafEdge> Descent::try_edge(ByteView key, const Shortcuts::Guess& guess) const {
   const Target target{key};
-  Start start = shortcuts_ != nullptr ? shortcut(key) : Start{};
+  Start start = shortcuts_ != nullptr ? shortcut(key, guess) : Start{};
   if (!start.node.holds()) [[unlikely]] {
     start = at_root();
   }

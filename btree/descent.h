@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "base/attempt.h"
+#include "base/prefetch.h"
 #include "btree/inner_node.h"
 #include "btree/shortcuts.h"
 #include "buffer/buffer_pool.h"
+#include "buffer/known_frame.h"
 #include "versioning/bulk_epochs.h"
 
 namespace palimpsest::btree {
@@ -67,7 +69,7 @@ class Descent {
   template <class Guard>
   [[nodiscard]] Attempt<Guard> try_node(const Target& target, std::uint32_t level) const {
     const bool may_guess = level == 0 && shortcuts_ != nullptr && target.side == Target::Side::at;
-    Start start = may_guess ? shortcut(target.key) : Start{};
+    Start start = may_guess ? shortcut(target.key, shortcuts_->guess(target.key)) : Start{};
     if (!start.node.holds()) [[unlikely]] {
       start = at_root();
       if (start.level <= level) [[unlikely]] {
@@ -90,7 +92,24 @@ class Descent {
     buffer::SwipRef child;
   };
   /// That on the way to a key; restart as try_node(), and if the root is a leaf.
-  [[nodiscard]] Attempt<LeafEdge> try_edge(ByteView key) const;
+  [[nodiscard]] Attempt<LeafEdge> try_edge(ByteView key) const { return try_edge(key, guess(key)); }
+
+  // The same in steps, for who looks for many: each asks the processor for what the next one reads.
+
+  /// Where the walk will begin, as far as it can be guessed.
+  [[nodiscard]] Shortcuts::Guess guess(ByteView key) const noexcept {
+    const Shortcuts::Guess guess =
+        shortcuts_ != nullptr ? shortcuts_->guess(key) : Shortcuts::Guess();
+    if (pool_->frames().contains(guess.frame)) [[likely]] {
+      prefetch_line(&pool_->frames()[guess.frame]);
+      buffer::prefetch_for_search(pool_->frames(), guess.frame);
+    }
+    return guess;
+  }
+  /// Looks at that node.
+  void prefetch_edge(ByteView key, const Shortcuts::Guess& guess) const noexcept;
+  /// try_edge() from there.
+  [[nodiscard]] Attempt<LeafEdge> try_edge(ByteView key, const Shortcuts::Guess& guess) const;
 
   /// As try_node for a level the tree has, repeated until it succeeds.
   template <class Guard>
@@ -178,8 +197,7 @@ class Descent {
   }
 
   // The inner node that was guessed, if it is on the key's way; or none.
-  [[nodiscard]] Start shortcut(ByteView key) const noexcept {
-    const Shortcuts::Guess guess = shortcuts_->guess(key);
+  [[nodiscard]] Start shortcut(ByteView key, const Shortcuts::Guess& guess) const noexcept {
     if (guess.is_proven && pool_->frames().contains(guess.frame)) [[likely]] {
       auto node = buffer::searched_at(pool_->frames(), guess.frame, guess.version);
       if (node) [[likely]] {

@@ -19,6 +19,10 @@ std::uint64_t InnerView::search_within(ByteView key) const noexcept {
   return btree::search_within<InnerSlot>(*this, count(), key);
 }
 
+void InnerView::prefetch_route(ByteView key) const noexcept {
+  btree::prefetch_slots<InnerSlot>(*this, count(), key);
+}
+
 ByteView InnerView::suffix(SlotIndex slot) const noexcept {
   if (slot >= count()) {
     return as_view(page_, 0);

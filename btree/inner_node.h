@@ -40,6 +40,8 @@ class InnerView : public NodeView {
     const SearchResult at = SearchResult::unpacked(search_within(key));
     return at.slot + (at.found ? 1 : 0);
   }
+  /// [optimistic] Asks the processor for what route_within() will read.
+  void prefetch_route(ByteView key) const noexcept;
   /// [optimistic] Index of the child that holds the largest keys < key: number of separators < key.
   [[nodiscard]] SlotIndex route_before(ByteView key) const noexcept { return find(key).slot; }
   /// [optimistic] Where `key` is as a separator, or would be inserted.

@@ -13,8 +13,6 @@
 namespace palimpsest::btree {
 namespace {
 
-constexpr std::size_t kPrefetchedValueBytes = 256;
-
 /// The way from an inner node to a leaf, while the node has this version.
 struct Edge {
   FrameIndex parent = kNoFrame;
@@ -31,38 +29,59 @@ bool is_next(ByteView before, ByteView key) noexcept {
              static_cast<unsigned char>(key[all_but_one]);
 }
 
-/// Of at most kKeysTogether keys.
+/// Of at most kKeysTogether keys. Each step is taken for all of them, and asks the processor for
+/// what the next one reads.
 class Search {
  public:
   Search(const Descent& descent, std::span<const ByteView> keys,
          std::span<KeyPlace> places) noexcept
       : descent_(descent), pool_(descent.pool()), keys_(keys), places_(places) {}
 
+  void guess_parents() noexcept;
   void find_edges();
+  void find_leaves() const noexcept;
+  void find_likely_slots() const noexcept;
   void find_slots() const noexcept;
   /// Brings in what was not there.
   void load_absent() const;
 
  private:
-  [[nodiscard]] Edge edge_to(ByteView key);
+  /// A key to which it is shorter to come by the one before it.
+  [[nodiscard]] bool follows(std::size_t key) const noexcept { return edges_[key].follows; }
+  [[nodiscard]] Edge edge_to(ByteView key, const Shortcuts::Guess& guess);
   void prefetch_leaf(buffer::Swip leaf) const noexcept;
-  [[nodiscard]] KeyPlace place_below(const Edge& edge, ByteView key) const noexcept;
-  [[nodiscard]] KeyPlace place_beside(const KeyPlace& other, ByteView key) const noexcept;
-  [[nodiscard]] KeyPlace place_in(const buffer::OptimisticPage& leaf, ByteView key,
-                                  bool may_lie_elsewhere) const noexcept;
+  [[nodiscard]] KeyPlace leaf_below(const Edge& edge, ByteView key) const noexcept;
+  template <class Read>
+  void read_leaf(KeyPlace& place, Read&& read) const noexcept;
+  void find_slot_beside(const KeyPlace& other, ByteView key, KeyPlace& place) const noexcept;
 
   const Descent& descent_;
   buffer::BufferPool& pool_;
   std::span<const ByteView> keys_;
   std::span<KeyPlace> places_;
+  std::array<Shortcuts::Guess, kKeysTogether> guesses_;
   std::array<Edge, kKeysTogether> edges_;
   std::array<Sought, kKeysTogether> absent_;
   std::size_t absent_count_ = 0;
 };
 
+void Search::guess_parents() noexcept {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    edges_[i].follows = i != 0 && is_next(keys_[i - 1], keys_[i]);
+    if (!follows(i)) {
+      guesses_[i] = descent_.guess(keys_[i]);
+    }
+  }
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (!follows(i)) {
+      descent_.prefetch_edge(keys_[i], guesses_[i]);
+    }
+  }
+}
+
 // A parent that has just been brought in is left to load_absent(), with what is below it.
-Edge Search::edge_to(ByteView key) {
-  const auto edge = descent_.try_edge(key);
+Edge Search::edge_to(ByteView key, const Shortcuts::Guess& guess) {
+  const auto edge = descent_.try_edge(key, guess);
   if (!edge || !edge->child.swip.swizzled()) {
     absent_[absent_count_++] = {.tree = &descent_, .key = key};
     return {};
@@ -74,33 +93,32 @@ Edge Search::edge_to(ByteView key) {
 
 void Search::find_edges() {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
-    if (i != 0 && is_next(keys_[i - 1], keys_[i])) {
-      edges_[i] = {.follows = true};
+    if (follows(i)) {
       continue;
     }
-    edges_[i] = edge_to(keys_[i]);
+    edges_[i] = edge_to(keys_[i], guesses_[i]);
     if (edges_[i].parent != kNoFrame) [[likely]] {
       prefetch_leaf(edges_[i].child.swip);
     }
   }
 }
 
-void Search::find_slots() const noexcept {
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
-    places_[i] = edges_[i].follows ? place_beside(places_[i - 1], keys_[i])
-                                   : place_below(edges_[i], keys_[i]);
-  }
-}
-
 void Search::prefetch_leaf(buffer::Swip leaf) const noexcept {
   const buffer::FrameTable& frames = pool_.frames();
   if (frames.contains(leaf.frame())) {
+    const std::byte* const page = frames.page(leaf.frame());
     prefetch_line(&frames[leaf.frame()]);
-    buffer::prefetch_for_search(frames, leaf.frame());
+    palimpsest::prefetch(page, page + kSlotsOffset);
   }
 }
 
-KeyPlace Search::place_below(const Edge& edge, ByteView key) const noexcept {
+void Search::find_leaves() const noexcept {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    places_[i] = follows(i) ? KeyPlace() : leaf_below(edges_[i], keys_[i]);
+  }
+}
+
+KeyPlace Search::leaf_below(const Edge& edge, ByteView key) const noexcept {
   if (edge.parent == kNoFrame) {
     return {};
   }
@@ -113,34 +131,59 @@ KeyPlace Search::place_below(const Edge& edge, ByteView key) const noexcept {
     return {};
   }
   prefetch_line(leaf->frame().attached.load(std::memory_order_relaxed));
-  return place_in(*leaf, key, false);
+  LeafView(leaf->page(), descent_.page_size()).prefetch_slots(key);
+  return {.frame = pool_.index_of(leaf->frame()), .version = leaf->version()};
 }
 
-KeyPlace Search::place_beside(const KeyPlace& other, ByteView key) const noexcept {
-  if (!other.is_known()) {
-    return {};
+/// What read(leaf) returns is where the key lies, unless the leaf has changed.
+template <class Read>
+void Search::read_leaf(KeyPlace& place, Read&& read) const noexcept {
+  if (!place.is_known()) {
+    return;
   }
-  const auto leaf = pool_.remembered(other.frame, other.version);
-  return leaf ? place_in(*leaf, key, true) : KeyPlace();
+  if (const auto leaf = pool_.remembered(place.frame, place.version)) {
+    const auto at = leaf->read(
+        [&](const std::byte* page) { return read(LeafView(page, descent_.page_size())); });
+    if (at) {
+      place.at = *at;
+      return;
+    }
+  }
+  place = {};
 }
 
-// Unknown if the leaf has changed, or, where that is a question, if the key is not one of it.
-KeyPlace Search::place_in(const buffer::OptimisticPage& leaf, ByteView key,
-                          bool may_lie_elsewhere) const noexcept {
-  bool is_of_leaf = true;
-  const auto at = leaf.read([&](const std::byte* page) {
-    const LeafView view(page, descent_.page_size());
-    is_of_leaf = !may_lie_elsewhere || view.covers(key);
-    const SearchResult found = may_lie_elsewhere ? view.find(key) : view.find_within(key);
-    const ByteView value = view.value(found.slot);
-    const auto* const begin = reinterpret_cast<const std::byte*>(value.data());
-    palimpsest::prefetch(begin, begin + std::min(value.size(), kPrefetchedValueBytes));
-    return found;
+void Search::find_likely_slots() const noexcept {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    read_leaf(places_[i], [&](const LeafView& leaf) {
+      return SearchResult{.slot = leaf.likely_slot(keys_[i])};
+    });
+  }
+}
+
+void Search::find_slots() const noexcept {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    KeyPlace& place = places_[i];
+    if (follows(i)) {
+      find_slot_beside(places_[i - 1], keys_[i], place);
+    } else {
+      read_leaf(place,
+                [&](const LeafView& leaf) { return leaf.find_within(keys_[i], place.at.slot); });
+    }
+  }
+}
+
+// Unknown if the key is not one of that leaf.
+void Search::find_slot_beside(const KeyPlace& other, ByteView key, KeyPlace& place) const noexcept {
+  bool is_of_leaf = false;
+  place = other;
+  read_leaf(place, [&](const LeafView& leaf) {
+    is_of_leaf = leaf.covers(key);
+    static_cast<void>(leaf.likely_slot(key));
+    return leaf.find(key);
   });
-  if (!at || !is_of_leaf) {
-    return {};
+  if (!is_of_leaf) {
+    place = {};
   }
-  return {.frame = pool_.index_of(leaf.frame()), .version = leaf.version(), .at = *at};
 }
 
 void Search::load_absent() const {
@@ -156,7 +199,10 @@ void find_places(const Descent& descent, std::span<const ByteView> keys,
   PALIMPSEST_DEBUG_CHECK(keys.size() <= kKeysTogether && places.size() >= keys.size(),
                          "so many keys are looked for together");
   Search search(descent, keys, places);
+  search.guess_parents();
   search.find_edges();
+  search.find_leaves();
+  search.find_likely_slots();
   search.find_slots();
   search.load_absent();
 }

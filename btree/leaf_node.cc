@@ -1,8 +1,10 @@
 #include "btree/leaf_node.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 #include "btree/node_edit.h"
 #include "btree/node_search.h"
 
@@ -33,6 +35,8 @@ LeafSlot slot_of(ByteView suffix, ByteView value, std::uint16_t flags) noexcept 
           .flags = flags};
 }
 
+constexpr std::size_t kPrefetchedValueBytes = 256;
+
 /// Where the record has room for it.
 void put_value(std::byte* place, ByteView value) noexcept {
   if (!value.empty()) {
@@ -48,6 +52,24 @@ std::uint64_t LeafView::search(ByteView key) const noexcept {
 
 std::uint64_t LeafView::search_within(ByteView key) const noexcept {
   return btree::search_within<LeafSlot>(*this, count(), key);
+}
+
+std::uint64_t LeafView::search_within(ByteView key, SlotIndex likely) const noexcept {
+  return search_within_from<LeafSlot>(*this, count(), key, likely);
+}
+
+void LeafView::prefetch_slots(ByteView key) const noexcept {
+  btree::prefetch_slots<LeafSlot>(*this, count(), key);
+}
+
+SlotIndex LeafView::likely_slot(ByteView key) const noexcept {
+  const SlotIndex slot = first_by_head<LeafSlot>(*this, count(), key);
+  const auto address = [](ByteView bytes) {
+    return reinterpret_cast<const std::byte*>(bytes.data());
+  };
+  const ByteView value = this->value(slot);
+  prefetch(address(suffix(slot)), address(value) + std::min(value.size(), kPrefetchedValueBytes));
+  return slot;
 }
 
 ByteView LeafView::suffix(SlotIndex slot) const noexcept {

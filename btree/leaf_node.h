@@ -44,6 +44,18 @@ class LeafView : public NodeView {
   [[nodiscard]] SearchResult find_within(ByteView key) const noexcept {
     return SearchResult::unpacked(search_within(key));
   }
+
+  // The same in steps, for who looks for keys in many leaves at once (node_search.h):
+
+  /// [optimistic] Asks the processor for the slots that the search reads.
+  void prefetch_slots(ByteView key) const noexcept;
+  /// [optimistic] The slot that it most likely ends at; asks for the record there.
+  [[nodiscard]] SlotIndex likely_slot(ByteView key) const noexcept;
+  /// [optimistic] find_within(), after likely_slot().
+  [[nodiscard]] SearchResult find_within(ByteView key, SlotIndex likely) const noexcept {
+    return SearchResult::unpacked(search_within(key, likely));
+  }
+
   /// [optimistic] The first record whose key is >= `key`; count() if there is none.
   [[nodiscard]] SlotIndex lower_bound(ByteView key) const noexcept { return find(key).slot; }
 
@@ -113,6 +125,7 @@ class LeafView : public NodeView {
   /// A packed SearchResult.
   [[nodiscard]] std::uint64_t search(ByteView key) const noexcept;
   [[nodiscard]] std::uint64_t search_within(ByteView key) const noexcept;
+  [[nodiscard]] std::uint64_t search_within(ByteView key, SlotIndex likely) const noexcept;
 };
 
 class LeafNode : public LeafView {

@@ -162,19 +162,34 @@ template <class Slot>
   return SearchResult::packed(key < prefix ? 0 : count, false);
 }
 
-/// The first slot among `count` whose head is not below `head`.
-template <class Slot>
-[[nodiscard, gnu::always_inline]] inline SlotIndex search_heads(const SlotReader<Slot>& slots,
-                                                                const std::byte* page,
+/// Slots of a node, of which those before the first have heads below a key's, and those from the
+/// last on have not.
+struct SlotRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+/// Where the hints leave the first slot, among `count`, whose head is not below `head`.
+[[nodiscard, gnu::always_inline]] inline SlotRange hinted_range(const std::byte* page,
                                                                 SlotIndex count,
                                                                 std::uint32_t head) noexcept {
   const std::uint32_t hints_below = count_hints<false>(page, head);
   // Slot hinted_slot(hints_below - 1) is below the head, slot hinted_slot(hints_below) is not.
   // Without a hint below, the subtraction wraps, and the minimum is 0.
   const std::uint32_t scaled = hints_below * count;
-  const std::size_t end = scaled / kHintCount;
-  std::size_t slot = std::min<std::size_t>((scaled - count) / kHintCount + 1, end);
-  std::size_t length = end - slot;
+  const std::size_t last = scaled / kHintCount;
+  return {.first = std::min<std::size_t>((scaled - count) / kHintCount + 1, last), .last = last};
+}
+
+/// The first slot among `count` whose head is not below `head`.
+template <class Slot>
+[[nodiscard, gnu::always_inline]] inline SlotIndex search_heads(const SlotReader<Slot>& slots,
+                                                                const std::byte* page,
+                                                                SlotIndex count,
+                                                                std::uint32_t head) noexcept {
+  const SlotRange range = hinted_range(page, count, head);
+  std::size_t slot = range.first;
+  std::size_t length = range.last - slot;
   if (length * sizeof(Slot) > kCacheLineBytes) {
     slots.prefetch(slot);
   }
@@ -187,15 +202,15 @@ template <class Slot>
 }
 
 /// The search once `skipped` bytes of the key are known to be those that all keys of the node start
-/// with: its prefix and head_skip bytes.
+/// with: its prefix and head_skip bytes; and the first slot whose head is not below the key's.
 template <class Slot>
-[[nodiscard, gnu::always_inline]] inline std::uint64_t search_behind(
-    const NodeView& node, SlotIndex count, ByteView key, std::size_t skipped,
-    std::uint32_t head_skip) noexcept {
+[[nodiscard, gnu::always_inline]] inline std::uint64_t search_from(const NodeView& node,
+                                                                   SlotIndex count, ByteView key,
+                                                                   std::size_t skipped,
+                                                                   std::uint32_t head_skip,
+                                                                   SlotIndex slot) noexcept {
   const SlotReader<Slot> slots(node, head_skip);
-  const std::uint32_t head = head_after(key, skipped);
-  const SlotIndex slot = search_heads(slots, node.page(), count, head);
-  if (slot >= count || slots.head(slot) != head) {
+  if (slot >= count || slots.head(slot) != head_after(key, skipped)) {
     return SearchResult::packed(slot, false);
   }
   const ByteView rest(key.data() + skipped, key.size() - skipped);
@@ -206,6 +221,16 @@ template <class Slot>
     }
   }
   return search_equal_heads<Slot>(node, count, rest, slot);
+}
+
+/// The same without that slot.
+template <class Slot>
+[[nodiscard, gnu::always_inline]] inline std::uint64_t search_behind(
+    const NodeView& node, SlotIndex count, ByteView key, std::size_t skipped,
+    std::uint32_t head_skip) noexcept {
+  const SlotIndex slot =
+      search_heads(SlotReader<Slot>(node, head_skip), node.page(), count, head_after(key, skipped));
+  return search_from<Slot>(node, count, key, skipped, head_skip, slot);
 }
 
 /// The search once `prefix_len` bytes of the key are known to be the node's prefix.
@@ -245,6 +270,43 @@ template <class Slot>
                                                                      ByteView key) noexcept {
   return search_behind_prefix<Slot>(node, count, key,
                                     std::min<std::size_t>(node.prefix_length(), key.size()));
+}
+
+// The same in steps, for who searches many nodes at once: each step asks the processor for what the
+// next one reads. What they say of a key that does not start as all keys of the node do is of no
+// use, and harms nothing.
+
+/// [optimistic] How much of a key within the node's fences the heads leave out.
+[[nodiscard]] inline std::size_t skipped_within(const NodeView& node, ByteView key) noexcept {
+  return std::min<std::size_t>(std::size_t{node.prefix_length()} + node.head_skip(), key.size());
+}
+
+/// [optimistic] Asks for the slots that search_within() will read.
+template <class Slot>
+[[gnu::always_inline]] inline void prefetch_slots(const NodeView& node, SlotIndex count,
+                                                  ByteView key) noexcept {
+  const SlotRange range =
+      hinted_range(node.page(), count, head_after(key, skipped_within(node, key)));
+  const std::byte* const slots = node.page() + kSlotsOffset;
+  palimpsest::prefetch(slots + range.first * sizeof(Slot), slots + (range.last + 1) * sizeof(Slot));
+}
+
+/// [optimistic] The first slot whose head is not below the key's.
+template <class Slot>
+[[nodiscard]] inline SlotIndex first_by_head(const NodeView& node, SlotIndex count,
+                                             ByteView key) noexcept {
+  return search_heads(SlotReader<Slot>(node, 0), node.page(), count,
+                      head_after(key, skipped_within(node, key)));
+}
+
+/// [optimistic] search_within(), when that slot is known.
+template <class Slot>
+[[nodiscard, gnu::always_inline]] inline std::uint64_t search_within_from(
+    const NodeView& node, SlotIndex count, ByteView key, SlotIndex first) noexcept {
+  if (node.head_skip() != 0) [[unlikely]] {
+    return search_within<Slot>(node, count, key);
+  }
+  return search_from<Slot>(node, count, key, skipped_within(node, key), 0, first);
 }
 
 }  // namespace palimpsest::btree
