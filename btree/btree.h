@@ -255,7 +255,7 @@ class BTree {
       const WriteContext& by, std::span<const ByteView> keys,
       FunctionRef<void(std::size_t, MutableBytes)> change);
   [[nodiscard]] buffer::ExclusivePage leaf_at(const WriteContext& by, const KeyPlace& place,
-                                              ByteView key, std::optional<SearchResult>& at);
+                                              ByteView key, bool& is_as_found);
   static void modify_in(const WriteContext& by, RecordChange& record,
                         FunctionRef<void(MutableBytes)> change);
   [[nodiscard]] WriteOutcome outcome_of(const Written& written, ByteView key);

@@ -104,18 +104,16 @@ std::size_t BTree::modify_in_one_leaf(const WriteContext& by, std::span<const By
     ++beside;
   }
   by.prepare_some(keys.first(beside), page_size());
-  std::optional<SearchResult> at;
-  ExclusivePage leaf = leaf_at(by, places.front(), keys.front(), at);
+  bool is_as_found = false;
+  ExclusivePage leaf = leaf_at(by, places.front(), keys.front(), is_as_found);
   std::size_t done = 0;
   SlotIndex slot = 0;
   bool is_large = false;
   do {
     const ByteView key = keys[done];
-    if (!at) {
-      at = LeafView(leaf.page(), page_size()).find(key);
-    }
-    RecordChange record(by, leaf, descent_.pool().space(), key, page_size(),
-                        *std::exchange(at, {}));
+    RecordChange record(
+        by, leaf, descent_.pool().space(), key, page_size(),
+        is_as_found ? places[done].at : LeafView(leaf.page(), page_size()).find(key));
     refused = {.existed = record.exists(), .rival = record.rival()};
     is_large = may_modify(refused) && record.is_large();
     if (!may_modify(refused) || is_large) {
@@ -124,7 +122,8 @@ std::size_t BTree::modify_in_one_leaf(const WriteContext& by, std::span<const By
     modify_in(by, record, [&](MutableBytes value) { change(done, value); });
     slot = record.slot();
     ++done;
-  } while (done < beside && LeafView(leaf.page(), page_size()).covers(keys[done]) &&
+  } while (done < beside &&
+           (is_as_found || LeafView(leaf.page(), page_size()).covers(keys[done])) &&
            by.has_at_hand(keys[done], page_size()));
   if (done != 0) {
     let_go(by, std::move(leaf), keys[done - 1], slot, nullptr);
@@ -137,15 +136,16 @@ std::size_t BTree::modify_in_one_leaf(const WriteContext& by, std::span<const By
   return 0;
 }
 
-// Prepared, as leaf_to_write(). If its place has not passed, that is where the key lies in it.
+// Prepared, as leaf_to_write(). `is_as_found`: the place has not passed, nor those beside it, whose
+// slots stay where they are while values change.
 ExclusivePage BTree::leaf_at(const WriteContext& by, const KeyPlace& place, ByteView key,
-                             std::optional<SearchResult>& at) {
+                             bool& is_as_found) {
   if (place.is_known()) [[likely]] {
     auto known = descent_.pool().remembered(place.frame, place.version);
     if (known) [[likely]] {
       auto leaf = (*std::move(known)).to_exclusive();
       if (leaf && !settler_.is_in_the_way(by, *leaf, key)) [[likely]] {
-        at = place.at;
+        is_as_found = true;
         return *std::move(leaf);
       }
       if (leaf) {

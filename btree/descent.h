@@ -103,6 +103,9 @@ class Descent {
     if (pool_->frames().contains(guess.frame)) [[likely]] {
       prefetch_line(&pool_->frames()[guess.frame]);
       buffer::prefetch_for_search(pool_->frames(), guess.frame);
+      if (!guess.is_proven) {
+        buffer::prefetch_to_look_at(pool_->frames(), guess.frame);
+      }
     }
     return guess;
   }

@@ -49,7 +49,14 @@ class Search {
   /// A key to which it is shorter to come by the one before it.
   [[nodiscard]] bool follows(std::size_t key) const noexcept { return edges_[key].follows; }
   [[nodiscard]] Edge edge_to(ByteView key, const Shortcuts::Guess& guess);
-  void prefetch_leaf(buffer::Swip leaf) const noexcept;
+  [[gnu::always_inline]] void prefetch_leaf(buffer::Swip leaf) const noexcept {
+    const buffer::FrameTable& frames = pool_.frames();
+    if (frames.contains(leaf.frame())) {
+      const std::byte* const page = frames.page(leaf.frame());
+      prefetch_line(&frames[leaf.frame()]);
+      palimpsest::prefetch(page, page + kSlotsOffset);
+    }
+  }
   [[nodiscard]] KeyPlace leaf_below(const Edge& edge, ByteView key) const noexcept;
   template <class Read>
   void read_leaf(KeyPlace& place, Read&& read) const noexcept;
@@ -100,15 +107,6 @@ void Search::find_edges() {
     if (edges_[i].parent != kNoFrame) [[likely]] {
       prefetch_leaf(edges_[i].child.swip);
     }
-  }
-}
-
-void Search::prefetch_leaf(buffer::Swip leaf) const noexcept {
-  const buffer::FrameTable& frames = pool_.frames();
-  if (frames.contains(leaf.frame())) {
-    const std::byte* const page = frames.page(leaf.frame());
-    prefetch_line(&frames[leaf.frame()]);
-    palimpsest::prefetch(page, page + kSlotsOffset);
   }
 }
 
@@ -172,13 +170,17 @@ void Search::find_slots() const noexcept {
   }
 }
 
-// Unknown if the key is not one of that leaf.
+// It is mostly the next record. Unknown if the key is not one of that leaf.
 void Search::find_slot_beside(const KeyPlace& other, ByteView key, KeyPlace& place) const noexcept {
   bool is_of_leaf = false;
   place = other;
   read_leaf(place, [&](const LeafView& leaf) {
+    const SearchResult next{.slot = other.at.slot + 1, .found = true};
+    if (other.at.found && leaf.has_key_at(next.slot, key)) [[likely]] {
+      is_of_leaf = true;
+      return next;
+    }
     is_of_leaf = leaf.covers(key);
-    static_cast<void>(leaf.likely_slot(key));
     return leaf.find(key);
   });
   if (!is_of_leaf) {

@@ -88,6 +88,14 @@ class LeafView : public NodeView {
   }
   /// [optimistic]
   [[nodiscard]] bool is_ghost(SlotIndex slot) const noexcept { return (flags(slot) & kGhost) != 0; }
+  /// [optimistic] Whether there is a record in this slot, and its key is `key`.
+  [[nodiscard]] bool has_key_at(SlotIndex slot, ByteView key) const noexcept {
+    const ByteView prefix = this->prefix();
+    const ByteView rest = suffix(slot);
+    return slot < count() && key.size() == prefix.size() + rest.size() &&
+           equal_bytes(key.data() + prefix.size(), rest.data(), rest.size()) &&
+           equal_bytes(key.data(), prefix.data(), prefix.size());
+  }
   /// [optimistic] Copies the record's whole key.
   void copy_key(SlotIndex slot, KeyBuffer& into) const noexcept {
     into.assign_clamped(prefix(), suffix(slot));

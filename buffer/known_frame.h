@@ -26,6 +26,14 @@ namespace palimpsest::buffer {
   prefetch(page + sizeof(PageHeader), page + kSearchedBytes);
 }
 
+/// What says whose page it is, and which keys are in it: its header, and the fences at its end.
+[[gnu::always_inline]] inline void prefetch_to_look_at(const FrameTable& frames,
+                                                       FrameIndex frame) noexcept {
+  const std::byte* page = frames.page(frame);
+  prefetch_line(page);
+  prefetch_line(page + frames.page_size_bytes() - 1);
+}
+
 /// The page in a frame, to be searched, if its version is still the one remembered.
 [[nodiscard]] inline Attempt<OptimisticPage> searched_at(const FrameTable& frames, FrameIndex frame,
                                                          std::uint64_t version) noexcept {
@@ -43,10 +51,8 @@ namespace palimpsest::buffer {
   if (!frames.contains(frame)) {
     return restart;
   }
-  const std::byte* page = frames.page(frame);
   prefetch_for_search(frames, frame);
-  prefetch_line(page);                                 // what it is
-  prefetch_line(page + frames.page_size_bytes() - 1);  // its fences
+  prefetch_to_look_at(frames, frame);
   auto found = OptimisticPage::without_waiting(frames[frame], frames.page(frame));
   if (found && found->frame().state.load(std::memory_order_relaxed) != FrameState::resident) {
     return restart;
