@@ -49,7 +49,7 @@ class Search {
   /// A key to which it is shorter to come by the one before it.
   [[nodiscard]] bool follows(std::size_t key) const noexcept { return edges_[key].follows; }
   [[nodiscard]] Edge edge_to(ByteView key, const Shortcuts::Guess& guess);
-  [[gnu::always_inline]] void prefetch_leaf(buffer::Swip leaf) const noexcept {
+  void prefetch_leaf(buffer::Swip leaf) const noexcept {
     const buffer::FrameTable& frames = pool_.frames();
     if (frames.contains(leaf.frame())) {
       const std::byte* const page = frames.page(leaf.frame());

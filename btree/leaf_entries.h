@@ -70,7 +70,7 @@ class LeafEntries {
       : leaf_(leaf), page_size_(page_size), table_(table_of(leaf.frame())) {}
 
   /// Asks the processor for the entries; the table is read for that.
-  [[gnu::always_inline]] void prefetch_entries() const noexcept {
+  void prefetch_entries() const noexcept {
     if (table_ != nullptr) {
       table_->prefetch_entries();
     }

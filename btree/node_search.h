@@ -81,7 +81,7 @@ class SlotReader {
 
   /// Asks the processor for three lines of slots from `first` on, in one go: the binary search
   /// would wait for them one after the other.
-  [[gnu::always_inline]] void prefetch(std::size_t first) const noexcept {
+  void prefetch(std::size_t first) const noexcept {
     const std::byte* const begin = heads_ + first * sizeof(Slot);
     prefetch_line(begin);
     prefetch_line(begin + kCacheLineBytes);
@@ -283,8 +283,7 @@ template <class Slot>
 
 /// [optimistic] Asks for the slots that search_within() will read.
 template <class Slot>
-[[gnu::always_inline]] inline void prefetch_slots(const NodeView& node, SlotIndex count,
-                                                  ByteView key) noexcept {
+inline void prefetch_slots(const NodeView& node, SlotIndex count, ByteView key) noexcept {
   const SlotRange range =
       hinted_range(node.page(), count, head_after(key, skipped_within(node, key)));
   const std::byte* const slots = node.page() + kSlotsOffset;

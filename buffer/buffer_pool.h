@@ -136,7 +136,7 @@ class BufferPool {
                                                         SwipRef child) noexcept;
 
   /// Asks the processor for a page, if it is resident, or for its beginning if it is large.
-  [[gnu::always_inline]] void prefetch(Swip swip) const noexcept {
+  void prefetch(Swip swip) const noexcept {
     if (swip.swizzled() && frames_.contains(swip.frame())) {
       const std::byte* page = frames_.page(swip.frame());
       palimpsest::prefetch(page, page + std::min(page_size_bytes(), kPrefetchedBytesMax));

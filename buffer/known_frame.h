@@ -19,16 +19,14 @@
 namespace palimpsest::buffer {
 
 /// A search begins in what follows the page header.
-[[gnu::always_inline]] inline void prefetch_for_search(const FrameTable& frames,
-                                                       FrameIndex frame) noexcept {
+inline void prefetch_for_search(const FrameTable& frames, FrameIndex frame) noexcept {
   constexpr std::size_t kSearchedBytes = 320;
   const std::byte* page = frames.page(frame);
   prefetch(page + sizeof(PageHeader), page + kSearchedBytes);
 }
 
 /// What says whose page it is, and which keys are in it: its header, and the fences at its end.
-[[gnu::always_inline]] inline void prefetch_to_look_at(const FrameTable& frames,
-                                                       FrameIndex frame) noexcept {
+inline void prefetch_to_look_at(const FrameTable& frames, FrameIndex frame) noexcept {
   const std::byte* page = frames.page(frame);
   prefetch_line(page);
   prefetch_line(page + frames.page_size_bytes() - 1);

@@ -145,11 +145,11 @@ class MappingTable final : public buffer::Attached {
   void trim() noexcept;
 
   /// Asks the processor for what a search, or a prune, will read.
-  [[gnu::always_inline]] void prefetch() const noexcept {
+  void prefetch() const noexcept {
     const auto* begin = reinterpret_cast<const std::byte*>(this);
     palimpsest::prefetch(begin, begin + sizeof *this);
   }
-  [[gnu::always_inline]] void prefetch_entries() const noexcept {
+  void prefetch_entries() const noexcept {
     for (const Entry* entry : cells().first(kCellsMin)) {
       prefetch_line(entry);  // null or not: a branch would be wrong half of the time
     }

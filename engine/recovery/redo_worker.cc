@@ -21,7 +21,7 @@ constexpr std::size_t kPrefetchBodyBytes = 128;
 constexpr std::size_t kPrefetchPageBytes = std::size_t{8} << 10U;
 
 /// A body is short, and lies across the border of two lines as often as not.
-[[gnu::always_inline]] inline void prefetch_body(ConstBytes body) noexcept {
+inline void prefetch_body(ConstBytes body) noexcept {
   const std::byte* end = body.data() + std::min(body.size(), kPrefetchBodyBytes);
   prefetch(body.data(), end);
   prefetch(end - 1, end);
