@@ -93,7 +93,8 @@ ManyWritten BTree::modify_many(const WriteContext& by, std::span<const ByteView>
 }
 
 // How many; of none, `refused` says why. All but the first of them change only if that takes
-// nothing that is not at hand: the leaf is latched.
+// nothing that is not at hand: the leaf is latched. One that is not in the leaf any more ends it,
+// and is looked for again.
 std::size_t BTree::modify_in_one_leaf(const WriteContext& by, std::span<const ByteView> keys,
                                       std::span<const KeyPlace> places,
                                       FunctionRef<void(std::size_t, MutableBytes)> change,
@@ -122,9 +123,7 @@ std::size_t BTree::modify_in_one_leaf(const WriteContext& by, std::span<const By
     modify_in(by, record, [&](MutableBytes value) { change(done, value); });
     slot = record.slot();
     ++done;
-  } while (done < beside &&
-           (is_as_found || LeafView(leaf.page(), page_size()).covers(keys[done])) &&
-           by.has_at_hand(keys[done], page_size()));
+  } while (done < beside && by.has_at_hand(keys[done], page_size()));
   if (done != 0) {
     let_go(by, std::move(leaf), keys[done - 1], slot, nullptr);
     return done;

@@ -98,6 +98,8 @@ void expect_found_as_sorted(const Nodes& nodes, const std::string& text) {
   const bool found = at != nodes.keys.end() && *at == text;
   ASSERT_EQ(leaf.find(key).slot, slot);
   ASSERT_EQ(leaf.find(key).found, found);
+  ASSERT_EQ(leaf.has_key_at(slot, key), found);
+  ASSERT_FALSE(leaf.has_key_at(slot + 1, key));
   ASSERT_EQ(inner.find(key).slot, slot);
   ASSERT_EQ(inner.find(key).found, found);
   ASSERT_EQ(inner.mostly_covers(key), nodes.covers(text));
@@ -105,6 +107,11 @@ void expect_found_as_sorted(const Nodes& nodes, const std::string& text) {
   if (nodes.covers(text)) {
     ASSERT_EQ(leaf.find_within(key).slot, slot);
     ASSERT_EQ(leaf.find_within(key).found, found);
+    leaf.prefetch_slots(key);
+    inner.prefetch_route(key);
+    const SearchResult in_steps = leaf.find_within(key, leaf.likely_slot(key));
+    ASSERT_EQ(in_steps.slot, slot);
+    ASSERT_EQ(in_steps.found, found);
     ASSERT_EQ(inner.route_within(key), slot + (found ? 1 : 0));
   }
 }
@@ -160,6 +167,13 @@ TEST(NodeSearch, StaysWithinTornPages) {
     const InnerView inner = nodes.inner_page.inner();
     ASSERT_LE(leaf.find(key.view()).slot, leaf.count());
     ASSERT_LE(leaf.find_within(key.view()).slot, leaf.count());
+    leaf.prefetch_slots(key.view());
+    const SlotIndex likely = leaf.likely_slot(key.view());
+    ASSERT_LE(likely, leaf.count());
+    ASSERT_LE(leaf.find_within(key.view(), likely).slot, leaf.count());
+    ASSERT_LE(leaf.find_within(key.view(), static_cast<SlotIndex>(random.below(5000))).slot, 5000);
+    static_cast<void>(leaf.has_key_at(static_cast<SlotIndex>(random.below(5000)), key.view()));
+    inner.prefetch_route(key.view());
     ASSERT_LE(inner.route(key.view()), inner.count());
     ASSERT_LE(inner.route_within(key.view()), inner.count());
     static_cast<void>(inner.mostly_covers(key.view()));
