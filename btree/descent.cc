@@ -7,6 +7,19 @@
 
 namespace palimpsest::btree {
 
+Shortcuts::Guess Descent::guess(ByteView key) const noexcept {
+  const Shortcuts::Guess guess =
+      shortcuts_ != nullptr ? shortcuts_->guess(key) : Shortcuts::Guess();
+  if (pool_->frames().contains(guess.frame)) [[likely]] {
+    prefetch_line(&pool_->frames()[guess.frame]);
+    buffer::prefetch_for_search(pool_->frames(), guess.frame);
+    if (!guess.is_proven) {
+      buffer::prefetch_to_look_at(pool_->frames(), guess.frame);
+    }
+  }
+  return guess;
+}
+
 void Descent::prefetch_edge(ByteView key, const Shortcuts::Guess& guess) const noexcept {
   if (!guess.is_proven || !pool_->frames().contains(guess.frame)) [[unlikely]] {
     return;

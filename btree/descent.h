@@ -97,18 +97,7 @@ class Descent {
   // The same in steps, for who looks for many: each asks the processor for what the next one reads.
 
   /// Where the walk will begin, as far as it can be guessed.
-  [[nodiscard]] Shortcuts::Guess guess(ByteView key) const noexcept {
-    const Shortcuts::Guess guess =
-        shortcuts_ != nullptr ? shortcuts_->guess(key) : Shortcuts::Guess();
-    if (pool_->frames().contains(guess.frame)) [[likely]] {
-      prefetch_line(&pool_->frames()[guess.frame]);
-      buffer::prefetch_for_search(pool_->frames(), guess.frame);
-      if (!guess.is_proven) {
-        buffer::prefetch_to_look_at(pool_->frames(), guess.frame);
-      }
-    }
-    return guess;
-  }
+  [[nodiscard]] Shortcuts::Guess guess(ByteView key) const noexcept;
   /// Looks at that node.
   void prefetch_edge(ByteView key, const Shortcuts::Guess& guess) const noexcept;
   /// try_edge() from there.
