@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <iostream>
 #include <map>
@@ -409,10 +408,7 @@ TEST(LogCrash, ZerosThatCannotBeWrittenAreNotMissed) {
   SimDisk disk;
   const auto device = disk.device();
   static_cast<void>(LogStore::create(*device, kUuid, kSmallFiles));
-  disk.inject({.error = EIO,
-               .kinds = static_cast<unsigned>(SimKind::write),
-               .file = "log-0001",
-               .for_good = true});
+  disk.inject({.kinds = static_cast<unsigned>(SimKind::write), .file = "log-0001"});
   Segments segments(*device,
                     {.segment_bytes = kSmallFiles.segment_bytes, .segments_max = 8, .uuid = kUuid},
                     false);
