@@ -7,10 +7,17 @@
 namespace palimpsest::btree {
 namespace {
 
+/// More are taken as they are needed.
+constexpr std::uint64_t kPagesExpectedMax = std::uint64_t{1} << 14;
+
 std::uint32_t pages_for(std::uint64_t bytes, std::uint32_t page_size) {
   const std::uint64_t pages = bytes / node_capacity_bytes(page_size) + 1;
-  return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(pages, RunWriter::kTransferBytes / page_size));
+  return static_cast<std::uint32_t>(std::min(pages, kPagesExpectedMax));
+}
+
+std::uint32_t pages_at_once(std::uint64_t bytes, std::uint32_t page_size) {
+  return std::min<std::uint32_t>(pages_for(bytes, page_size),
+                                 RunWriter::kTransferBytes / page_size);
 }
 
 }  // namespace
@@ -20,7 +27,7 @@ LeafRun::LeafRun(buffer::BufferPool& pool, const Of& of, std::uint64_t bytes, Ru
       epoch_(of.epoch),
       page_size_(pool.page_size_bytes()),
       lower_(of.lower),
-      pages_(pool.space(), pages_for(bytes, page_size_)),
+      pages_(pool.space(), pages_at_once(bytes, page_size_), pages_for(bytes, page_size_)),
       writer_(writer) {
   writer_.next();
 }
