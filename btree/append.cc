@@ -1,24 +1,30 @@
 #include "btree/append.h"
 
+#include <cstdint>
 #include <optional>
 
+#include "base/prefetch.h"
 #include "base/sync_point.h"
+#include "btree/key_bytes.h"
 #include "btree/structure.h"
 
 namespace palimpsest::btree {
 namespace {
 
-/// The first records that ascend and lie in leaves, and their bytes.
-struct Ascending {
+/// How far ahead of the record that is added others are asked for: records that were collected
+/// have left the processor's nearer memory.
+constexpr std::size_t kPrefetchDistance = 16;
+
+/// The first records that lie in leaves, up to one that a leaf can end with, and their bytes.
+struct Lying {
   std::size_t count = 0;
   std::uint64_t bytes = 0;
 };
 
-Ascending ascending_of(std::span<const NewRecord> records, std::uint32_t page_size) noexcept {
-  Ascending found;
+Lying lying_of(std::span<const NewRecord> records, std::uint32_t page_size) noexcept {
+  Lying found;
   for (const auto& [key, value] : records) {
-    const bool is_above = found.count == 0 || records[found.count - 1].key < key;
-    if (!is_above || key.size() + value.size() > record_bytes_max(page_size)) {
+    if (key.size() + value.size() > record_bytes_max(page_size)) {
       break;
     }
     ++found.count;
@@ -28,6 +34,32 @@ Ascending ascending_of(std::span<const NewRecord> records, std::uint32_t page_si
     --found.count;
   }
   return found;
+}
+
+/// As operator<, for keys that begin alike.
+bool is_below(ByteView a, ByteView b) noexcept {
+  const std::size_t common = common_prefix_length(a, b);
+  return common < b.size() && (common == a.size() || static_cast<unsigned char>(a[common]) <
+                                                         static_cast<unsigned char>(b[common]));
+}
+
+[[gnu::always_inline]] inline void prefetch_record(const NewRecord& record) noexcept {
+  const auto* const begin = reinterpret_cast<const std::byte*>(record.key.data());
+  prefetch(begin, begin + record.key.size() + record.value.size());
+}
+
+/// Adds the first records, as long as they ascend: how many.
+std::size_t add_ascending(LeafRun& run, std::span<const NewRecord> records) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (i + kPrefetchDistance < records.size()) {
+      prefetch_record(records[i + kPrefetchDistance]);
+    }
+    if (i > 0 && !is_below(records[i - 1].key, records[i].key)) {
+      return i;
+    }
+    run.add(records[i].key, records[i].value);
+  }
+  return records.size();
 }
 
 Structure structure_of(const BTree& tree) noexcept {
@@ -42,23 +74,31 @@ std::unique_ptr<LeafRun> begin_append(const BTree& tree, const WriteContext& by,
     tree.check_key(record.key);
   }
   PALIMPSEST_SYNC_POINT("btree.append.begun");
-  const Ascending ascending = ascending_of(records, tree.descent().page_size());
-  if (ascending.count == 0) {
+  if (lying_of(records, tree.descent().page_size()).count == 0) {
     return nullptr;
   }
   const std::optional<KeyBuffer> lower = structure_of(tree).open_end(by, records.front().key);
   if (!lower) {
     return nullptr;
   }
-  auto run = std::make_unique<LeafRun>(
-      tree.descent().pool(),
-      LeafRun::Of{.tree = tree.id(), .lower = lower->view(), .epoch = by.viewer.bulk},
-      ascending.bytes, writer);
-  for (const auto& [key, value] : records.first(ascending.count)) {
-    run->add(key, value);
+  // Keys are compared when they are copied. Where they do not ascend, a run of those before is made
+  // again: it may have to end earlier.
+  for (;;) {
+    const Lying lying = lying_of(records, tree.descent().page_size());
+    if (lying.count == 0) {
+      return nullptr;
+    }
+    auto run = std::make_unique<LeafRun>(
+        tree.descent().pool(),
+        LeafRun::Of{.tree = tree.id(), .lower = lower->view(), .epoch = by.viewer.bulk},
+        lying.bytes, writer);
+    const std::size_t added = add_ascending(*run, records.first(lying.count));
+    if (added == lying.count) {
+      run->finish();
+      return run;
+    }
+    records = records.first(added);
   }
-  run->finish();
-  return run;
 }
 
 void end_append(const BTree& tree, const WriteContext& by, LeafRun& run, std::size_t& done) {
