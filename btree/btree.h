@@ -166,10 +166,13 @@ class BTree {
   /// in one leaf by one visit.
   [[nodiscard]] ManyWritten insert_many(const WriteContext& by, std::span<const NewRecord> records,
                                         LastLeaf* last = nullptr);
-  /// Appends records as leaves of their own (leaf_run.h), as long as they ascend, beyond all that
-  /// are there, and lie in leaves. For who is alone, and undoes what he has done without the log.
-  /// `done` counts them, also if this throws.
-  void append(const WriteContext& by, std::span<const NewRecord> records, std::size_t& done);
+  /// Throws invalid_argument for what is no key.
+  void check_key(ByteView key) const {
+    if (key.empty() || key.size() > key_bytes_max(page_size())) [[unlikely]] {
+      refuse_key(key);
+    }
+  }
+  /// Whether all can be records of leaves (append.h).
   [[nodiscard]] bool lie_in_leaves(std::span<const NewRecord> records) const noexcept;
   /// Whether all keys are below this one, ghosts' included.
   [[nodiscard]] bool is_beyond_end(ByteView key) const;
@@ -202,11 +205,6 @@ class BTree {
         TreeId id, PageId root) noexcept;
 
   [[nodiscard]] std::uint32_t page_size() const noexcept { return descent_.page_size(); }
-  void check_key(ByteView key) const {
-    if (key.empty() || key.size() > key_bytes_max(page_size())) [[unlikely]] {
-      refuse_key(key);
-    }
-  }
   [[noreturn]] void refuse_key(ByteView key) const;
   [[noreturn]] static void refuse_in_place(ByteView key);
   [[nodiscard]] Found find(ByteView key, ValueBuffer& value, LastLeaf* last,

@@ -7,23 +7,30 @@
 namespace palimpsest::btree {
 namespace {
 
+/// More are taken as they are needed.
+constexpr std::uint64_t kPagesExpectedMax = std::uint64_t{1} << 14;
+
 std::uint32_t pages_for(std::uint64_t bytes, std::uint32_t page_size) {
   const std::uint64_t pages = bytes / node_capacity_bytes(page_size) + 1;
-  return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(pages, LeafRun::kTransferBytes / page_size));
+  return static_cast<std::uint32_t>(std::min(pages, kPagesExpectedMax));
+}
+
+std::uint32_t pages_at_once(std::uint64_t bytes, std::uint32_t page_size) {
+  return std::min<std::uint32_t>(pages_for(bytes, page_size),
+                                 RunWriter::kTransferBytes / page_size);
 }
 
 }  // namespace
 
-LeafRun::LeafRun(buffer::BufferPool& pool, const Of& of, std::uint64_t bytes)
-    : pool_(pool),
-      tree_(of.tree),
+LeafRun::LeafRun(buffer::BufferPool& pool, const Of& of, std::uint64_t bytes, RunWriter& writer)
+    : tree_(of.tree),
       epoch_(of.epoch),
       page_size_(pool.page_size_bytes()),
       lower_(of.lower),
-      pages_(pool.space(), pages_for(bytes, page_size_)),
-      transfers_{Transfer{AlignedMemory::for_overwrite(
-          std::size_t{pages_for(bytes, page_size_)} * page_size_, page_size_)}} {}
+      pages_(pool.space(), pages_at_once(bytes, page_size_), pages_for(bytes, page_size_)),
+      writer_(writer) {
+  writer_.next();
+}
 
 void LeafRun::add(ByteView key, ByteView value) {
   const std::uint16_t flags = epoch_ == kNoEpoch ? kPlainRecord : kCreated;
@@ -47,7 +54,8 @@ void LeafRun::finish() {
   leaf().copy_key(leaf().count() - 1, last);
   next.assign_clamped(last.view(), {"\0", 1});
   end_leaf(next.view());
-  write_rest();
+  writer_.write();
+  writer_.harden();
   fresh_.reserve(built_.size());
   pages_.expect_back(built_.size());
   for (std::size_t leaf = 0; leaf < built_.size(); ++leaf) {
@@ -73,11 +81,12 @@ ByteView LeafRun::lower_of(std::size_t leaf) const noexcept {
 }
 
 void LeafRun::begin_leaf() {
-  if ((filling().images.size() + 1) * page_size_ > filling().memory.size_bytes()) {
-    begin_write();
+  if ((writer_.filling().images.size() + 1) * page_size_ > RunWriter::kTransferBytes) {
+    writer_.write();
+    writer_.next();
   }
   const PageId page = pages_.take();
-  auto& [memory, images] = filling();
+  auto& [memory, images] = writer_.filling();
   images.push_back({page, memory.bytes().subspan(images.size() * page_size_, page_size_)});
   leaf().begin_build(page, tree_, lower_of(built_.size()));
   is_open_ = true;
@@ -89,29 +98,10 @@ void LeafRun::end_leaf(ByteView next) {
   check(!is_last, "a leaf of a run ends before another key");
   leaf().set_bulk_epoch(epoch_);
   uppers_.append(upper.view());
-  built_.push_back(
-      {.page = filling().images.back().id, .records_end = records_, .upper_end = uppers_.size()});
+  built_.push_back({.page = writer_.filling().images.back().id,
+                    .records_end = records_,
+                    .upper_end = uppers_.size()});
   is_open_ = false;
-}
-
-void LeafRun::begin_write() {
-  if (!writer_) {
-    transfers_[1].memory =
-        AlignedMemory::for_overwrite(transfers_[0].memory.size_bytes(), page_size_);
-    writer_.emplace(pool_.writer());
-  }
-  writer_->begin(filling().images);
-  filling_ = 1 - filling_;
-  filling().images.clear();
-}
-
-void LeafRun::write_rest() {
-  if (writer_) {
-    writer_->begin(filling().images);
-    writer_->end();
-  } else {
-    pool_.writer().write_fresh(filling().images);
-  }
 }
 
 }  // namespace palimpsest::btree

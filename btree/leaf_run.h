@@ -1,47 +1,44 @@
 // Leaves of ascending records that no tree names yet: built in private memory, written once.
 //
-//   LeafRun run(pool, tree, {lower, epoch}, bytes);
+//   LeafRun run(pool, {tree, lower, epoch}, bytes, writer);
 //   run.add(key, value);  // ascending
-//   run.finish();
-//   run.keep(hung);  // those that a tree names from then on (structure.h, graft())
+//   run.finish();         // from here on it is only waited for
+//   run.await_durable();
+//   run.keep(hung);       // those that a tree names from then on (structure.h, graft())
 //
 // Why not insert(): a page is filled once, as full as it can be, and written once, in long
 // transfers, without a place in the buffer pool and without the double-write ring: nothing refers
-// to it before it is durable. In memory are two transfers, of which one is filled while the other
-// one is written, and where each leaf ends.
+// to it before it is durable. Leaves lie in the writer's transfers (run_writer.h), of which some
+// are filled while others are written; where each leaf ends is kept here. Between finish() and
+// await_durable() the owner may do anything else, but for another run of the same writer.
 //
-// Latching: none held, none taken; add() and finish() do I/O.
-// Failure: add() and finish() throw Error no_space, io_error, failed. Pages that are not kept are
-//          free again at the end.
-// Durability: what finish() has written is durable after the page writer's harden().
-// Thread-safety: belongs to one thread.
+// Latching: none held, none taken; all functions but keep() may wait for I/O.
+// Failure: add(), finish() and await_durable() throw Error no_space, io_error, failed, also of what
+//          was written for earlier calls of the run; it is good for nothing then. Pages that are
+//          not kept are free again at the end, when nothing writes them any more: whatever of them
+//          has reached the disk is in free pages, and no record names them after a crash either.
+// Durability: what a tree names has been awaited before.
+// Thread-safety: belongs to one thread at a time.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/aligned_memory.h"
 #include "base/ids.h"
 #include "btree/fresh_leaf.h"
 #include "btree/key_bytes.h"
 #include "btree/leaf_node.h"
 #include "btree/page_supply.h"
+#include "btree/run_writer.h"
 #include "buffer/buffer_pool.h"
-#include "buffer/fresh_writer.h"
-#include "buffer/page_writer.h"
 
 namespace palimpsest::btree {
 
 class LeafRun {
  public:
-  /// Leaves are written in transfers of this size.
-  static constexpr std::size_t kTransferBytes = std::size_t{1} << 20;
-
   /// What all leaves have in common.
   struct Of {
     TreeId tree = kNoTree;
@@ -49,11 +46,12 @@ class LeafRun {
     BulkEpoch epoch = kNoEpoch;  ///< not none: all records are created by this bulk
   };
 
-  /// `bytes`: about what the records will take; pages are asked for by that. The pool outlives it.
-  LeafRun(buffer::BufferPool& pool, const Of& of, std::uint64_t bytes);
+  /// `bytes`: about what the records will take; pages are asked for by that. Pool and writer
+  /// outlive it.
+  LeafRun(buffer::BufferPool& pool, const Of& of, std::uint64_t bytes, RunWriter& writer);
   LeafRun(const LeafRun&) = delete;
   LeafRun& operator=(const LeafRun&) = delete;
-  ~LeafRun() = default;
+  ~LeafRun() { writer_.drop(); }
 
   /// Whether a key can be the last one: there is a place above it where its leaf ends.
   [[nodiscard]] static bool can_end_with(ByteView key, std::uint32_t page_size) noexcept {
@@ -63,8 +61,11 @@ class LeafRun {
   /// Adds a record whose key is not below `lower` and above all before, within the limits of a
   /// record in a leaf.
   void add(ByteView key, ByteView value);
-  /// Ends it behind the last key, if there is one: can_end_with().
+  /// Ends it behind the last key, if there is one: can_end_with(). The rest is being written, and
+  /// all of it made durable.
   void finish();
+  /// Waits for that. Once.
+  void await_durable() { writer_.await(); }
 
   /// Of a run that has been finished; they live as long as the run.
   [[nodiscard]] std::span<const FreshLeaf> leaves() const noexcept { return fresh_; }
@@ -82,38 +83,24 @@ class LeafRun {
     std::size_t upper_end;    ///< of its upper fence in uppers_
   };
 
-  /// Pages that are written together.
-  struct Transfer {
-    AlignedMemory memory;
-    std::vector<buffer::PageImage> images{};  ///< in memory, so far
-  };
-
   [[nodiscard]] LeafNode leaf() const noexcept {
-    return {filling().images.back().bytes.data(), page_size_};
+    return {writer_.filling().images.back().bytes.data(), page_size_};
   }
-  [[nodiscard]] Transfer& filling() noexcept { return transfers_[filling_]; }
-  [[nodiscard]] const Transfer& filling() const noexcept { return transfers_[filling_]; }
   [[nodiscard]] ByteView lower_of(std::size_t leaf) const noexcept;
   void begin_leaf();
   void end_leaf(ByteView next);
-  void begin_write();
-  void write_rest();
 
-  buffer::BufferPool& pool_;
   const TreeId tree_;
   const BulkEpoch epoch_;
   const std::uint32_t page_size_;
   const KeyBuffer lower_;
   PageSupply pages_;
-  std::array<Transfer, 2> transfers_;
-  std::size_t filling_ = 0;  ///< the one that is filled: its last leaf, if is_open_
-  bool is_open_ = false;
+  RunWriter& writer_;
+  bool is_open_ = false;  ///< the last leaf of the transfer that is filled
   std::vector<Built> built_;
   std::string uppers_;  ///< one behind the other
   std::vector<FreshLeaf> fresh_;
   std::size_t records_ = 0;
-  std::optional<buffer::FreshWriter>
-      writer_;  ///< if there is more than one; last: it uses the rest
 };
 
 }  // namespace palimpsest::btree

@@ -117,10 +117,16 @@ void NodeEditor<Slot>::finish_build(ByteView upper) const noexcept {
   const auto shift = static_cast<std::uint16_t>(upper.size());
   PALIMPSEST_DEBUG_CHECK(h.upper_len == 0 && shift <= gap_bytes(), "the upper fence fits the gap");
   std::memmove(page_ + h.heap_begin - shift, page_ + h.heap_begin, fences_begin() - h.heap_begin);
+  const auto suffix_of = [&](const Slot& moved) {
+    return as_view(page_ + moved.offset - shift, moved.key_len);
+  };
+  const std::uint32_t skip =
+      h.count == 0 ? 0 : skip_of_heads(suffix_of(slot(0)), suffix_of(slot(h.count - 1)));
   std::uint32_t ghosts = 0;
   std::uint32_t shadows = 0;
   for (SlotIndex i = 0; i < h.count; ++i) {
     Slot moved = slot(i);
+    moved.head = head_after(suffix_of(moved), skip);
     moved.offset = static_cast<std::uint16_t>(moved.offset - shift);
     set_slot(i, moved);
     ghosts += is_ghost(moved) ? 1U : 0U;
@@ -131,8 +137,9 @@ void NodeEditor<Slot>::finish_build(ByteView upper) const noexcept {
   h.heap_begin -= shift;
   h.upper_len = shift;
   h.flags = 0;
+  h.head_skip = static_cast<std::uint16_t>(skip);
   std::memcpy(page_ + fences_begin(), upper.data(), upper.size());
-  refresh_heads();
+  refresh_hints();
 }
 
 template <class Slot>
@@ -253,10 +260,18 @@ void NodeEditor<Slot>::refresh_hints() const noexcept {
 template <class Slot>
 void NodeEditor<Slot>::refresh_heads() const noexcept {
   const SlotIndex count = header().count;
-  const std::uint32_t common =
-      count < kHeadSkipCountMin ? 0 : common_prefix_length(suffix(0), suffix(count - 1));
-  set_head_skip(common < kHeadSkipMin ? 0 : common);
+  set_head_skip(count == 0 ? 0 : skip_of_heads(suffix(0), suffix(count - 1)));
   refresh_hints();
+}
+
+/// What heads leave out in a node with these first and last suffixes.
+template <class Slot>
+std::uint32_t NodeEditor<Slot>::skip_of_heads(ByteView first, ByteView last) const noexcept {
+  if (header().count < kHeadSkipCountMin) {
+    return 0;
+  }
+  const std::uint32_t common = common_prefix_length(first, last);
+  return common < kHeadSkipMin ? 0 : common;
 }
 
 template <class Slot>

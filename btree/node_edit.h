@@ -153,6 +153,7 @@ class NodeEditor {
 
  private:
   void set_head_skip(std::uint32_t skip) const noexcept;
+  [[nodiscard]] std::uint32_t skip_of_heads(ByteView first, ByteView last) const noexcept;
   [[nodiscard]] ByteView suffix(SlotIndex i) const noexcept {
     const Slot at = slot(i);
     return as_view(page_ + at.offset, at.key_len);

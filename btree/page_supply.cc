@@ -11,7 +11,9 @@ using buffer::PageRun;
 PageId PageSupply::take() {
   for (std::uint32_t pages = run_pages_; rest_.pages == 0; pages /= 2) {
     try {
-      const std::vector<PageRun> runs = space_.allocate_extent(pages, 1);
+      const std::uint32_t more = expected_ - std::min(expected_, pages);
+      const std::vector<PageRun> runs = space_.allocate_extent(pages, 1, more);
+      expected_ = more;
       note(runs.front());
       rest_ = runs.front();
     } catch (const Error& error) {

@@ -19,9 +19,10 @@ namespace palimpsest::btree {
 
 class PageSupply {
  public:
-  /// Takes `run_pages` pages at a time from `space`, which outlives it.
-  PageSupply(buffer::SpaceMap& space, std::uint32_t run_pages)
-      : space_(space), run_pages_(run_pages) {}
+  /// Takes `run_pages` pages at a time from `space`, which outlives it; about `pages` in all, by
+  /// which the file grows at once if it must.
+  PageSupply(buffer::SpaceMap& space, std::uint32_t run_pages, std::uint32_t pages)
+      : space_(space), run_pages_(run_pages), expected_(pages) {}
   PageSupply(const PageSupply&) = delete;
   PageSupply& operator=(const PageSupply&) = delete;
   ~PageSupply() { give_back_all(); }
@@ -44,6 +45,7 @@ class PageSupply {
 
   buffer::SpaceMap& space_;
   const std::uint32_t run_pages_;
+  std::uint32_t expected_;              ///< that will still be taken from space_, about
   buffer::PageRun rest_;                ///< of the run taken last, not handed out
   std::vector<buffer::PageRun> taken_;  ///< everything, the rest included
   std::vector<PageId> not_needed_;      ///< part of taken_

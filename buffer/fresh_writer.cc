@@ -8,64 +8,90 @@ namespace palimpsest::buffer {
 FreshWriter::FreshWriter(PageWriter& writer) : writer_(writer) {
   try {
     thread_ = std::thread([this] { work(); });
-  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): begin() writes
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): put() does the work
   }
 }
 
 FreshWriter::~FreshWriter() {
+  drop();
   if (thread_.joinable()) {
     {
       const std::lock_guard lock(mutex_);
       ends_ = true;
     }
-    changed_.notify_all();
+    begun_.notify_one();
     thread_.join();
   }
 }
 
 void FreshWriter::begin(std::span<const PageImage> pages) {
+  if (!pages.empty()) {
+    put(pages);
+  }
+}
+
+void FreshWriter::begin_harden() {
+  put({});
+}
+
+void FreshWriter::put(Pages pages) {
   if (!thread_.joinable()) {
-    writer_.write_fresh(pages);
+    perform(pages);
     return;
   }
-  std::unique_lock lock(mutex_);
-  await(lock);
-  pages_ = pages;
-  changed_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    under_way_.push_back(pages);
+  }
+  begun_.notify_one();
 }
 
-void FreshWriter::end() {
-  std::unique_lock lock(mutex_);
-  await(lock);
+void FreshWriter::perform(Pages pages) {
+  if (pages.empty()) {
+    writer_.harden();
+  } else {
+    writer_.write_fresh(pages);
+  }
 }
 
-void FreshWriter::await(std::unique_lock<std::mutex>& lock) {
-  changed_.wait(lock, [&] { return pages_.empty(); });
+// After a failure nothing may be under way any more: its owner takes the memory of all of it back.
+void FreshWriter::await(std::size_t most) {
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [&] { return under_way_.size() <= (failure_ == nullptr ? most : 0); });
   if (failure_ != nullptr) {
     std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 }
 
-// What is under way is finished also if it ends: the memory is the owner's.
+void FreshWriter::drop() noexcept {
+  std::unique_lock lock(mutex_);
+  drops_ = true;
+  done_.wait(lock, [&] { return under_way_.empty(); });
+  drops_ = false;
+  failure_ = nullptr;
+}
+
 void FreshWriter::work() noexcept {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return ends_ || !pages_.empty(); });
-    if (pages_.empty()) {
+    begun_.wait(lock, [&] { return ends_ || !under_way_.empty(); });
+    if (under_way_.empty()) {
       return;
     }
-    const std::span<const PageImage> pages = pages_;
-    lock.unlock();
-    std::exception_ptr failure;
-    try {
-      writer_.write_fresh(pages);
-    } catch (...) {
-      failure = std::current_exception();
+    if (!drops_ && failure_ == nullptr) {
+      const Pages pages = under_way_.front();
+      lock.unlock();
+      std::exception_ptr failure;
+      try {
+        perform(pages);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      lock.lock();
+      failure_ = std::move(failure);
     }
-    lock.lock();
-    failure_ = std::move(failure);
-    pages_ = {};
-    changed_.notify_all();
+    under_way_.pop_front();
+    done_.notify_one();
   }
 }
 

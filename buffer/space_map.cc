@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <numeric>
 
 #include "palimpsest/error.h"
 
@@ -14,6 +13,7 @@
 #include "base/sync_point.h"
 #include "base/thread_annotations.h"
 #include "base/thread_number.h"
+#include "buffer/extent_places.h"
 #include "buffer/pending_frees.h"
 #include "buffer/space_map_page.h"
 
@@ -24,6 +24,7 @@ constexpr std::uint64_t kWordBits = 64;
 constexpr std::uint64_t kGrowthBytesMin = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGrowthBytesMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kGrowthShare = 16;  ///< the file grows by 1/16
+constexpr std::uint64_t kFirstFree = 1;     ///< behind the first map page
 constexpr std::size_t kLoadPages = 16;      ///< map pages read together
 constexpr int kClaimAttempts = 4;           ///< free runs lost to others before the file grows
 /// No page file is believed to be larger, whatever a log says.
@@ -31,11 +32,6 @@ constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 46;
 
 std::uint64_t stretch_pages_of(std::uint32_t page_size_bytes) {
   return (page_size_bytes - sizeof(PageHeader)) * 8;
-}
-
-std::uint64_t total(std::span<const BitRange> runs) {
-  return std::accumulate(runs.begin(), runs.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, BitRange run) { return sum + run.size(); });
 }
 
 std::uint32_t stripe_of_thread() noexcept {
@@ -330,7 +326,8 @@ void SpaceMap::require_own_pages(PageRun run) const noexcept {
         "map pages are never taken or given back");
 }
 
-std::vector<PageRun> SpaceMap::allocate_extent(std::uint32_t pages, std::uint32_t max_runs) {
+std::vector<PageRun> SpaceMap::allocate_extent(std::uint32_t pages, std::uint32_t max_runs,
+                                               std::uint32_t more) {
   if (pages == 0 || pages > max_runs * (stretch_pages_ - 1)) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} pages do not fit {} runs of at most {} pages", pages, max_runs,
@@ -338,17 +335,18 @@ std::vector<PageRun> SpaceMap::allocate_extent(std::uint32_t pages, std::uint32_
   }
   std::vector<PageRun> runs;
   runs.reserve(std::min(pages, max_runs));  // nothing fails once pages are taken
-  for (const BitRange& range : take_or_wait([&] { return claim_extent(pages, max_runs); })) {
+  for (const BitRange& range : take_or_wait([&] { return claim_extent(pages, max_runs, more); })) {
     runs.push_back({page_of(range.first), static_cast<std::uint32_t>(range.size())});
   }
   return runs;
 }
 
-std::vector<BitRange> SpaceMap::claim_extent(std::uint32_t pages, std::uint32_t max_runs) {
+std::vector<BitRange> SpaceMap::claim_extent(std::uint32_t pages, std::uint32_t max_runs,
+                                             std::uint32_t more) {
   const std::lock_guard guard(structure_mutex_);
   std::vector<BitRange> taken = extent_from_free(pages, max_runs);
   if (taken.empty()) {
-    taken = extent_from_growth(pages, max_runs);
+    taken = extent_from_growth(pages, max_runs, more);
   }
   return taken;  // moved: nothing fails once pages are taken
 }
@@ -372,66 +370,41 @@ std::vector<BitRange> SpaceMap::extent_from_free(std::uint32_t pages, std::uint3
   return {};
 }
 
-/// Takes new pages at the end of the file: one run, or as few as map pages allow.
-std::vector<BitRange> SpaceMap::extent_from_growth(std::uint32_t pages, std::uint32_t max_runs) {
-  const auto longer = [](const BitRange& a, const BitRange& b) {
-    return a.size() != b.size() ? a.size() > b.size() : a.first < b.first;
-  };
+/// Takes pages at the end of the file, of which the last ones are new: one run, or as few as map
+/// pages allow. What is free there already is taken as well: a run after the other would leave some
+/// behind each time that the file grows.
+std::vector<BitRange> SpaceMap::extent_from_growth(std::uint32_t pages, std::uint32_t max_runs,
+                                                   std::uint32_t more) {
+  const BitRange tail = claims_.claim_clear_tail(bit_count(), std::min(bit_count(), kFirstFree));
   std::vector<BitRange> pieces;
-  // Longer and longer, until the longest pieces between map pages are enough.
-  for (BitRange wanted{bit_count(), bit_count() + pages};; wanted.end += pages) {
-    pieces = between_map_pages(wanted);
-    std::sort(pieces.begin(), pieces.end(), longer);
-    pieces.resize(std::min<std::size_t>(pieces.size(), max_runs));
-    if (total(pieces) >= pages) {
-      break;
+  std::uint64_t end = tail.end;
+  try {
+    pieces = extent_places(tail.first, pages, max_runs, stretch_pages_);
+    const std::uint64_t end_min = pieces.back().end;
+    if (end_min > end) {
+      end = grow(end_min, end_min + more).end;
     }
+  } catch (...) {
+    claims_.release(tail);
+    throw;
   }
-  std::uint64_t end_min = 0;
-  std::uint64_t missing = pages;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    pieces[i].end = pieces[i].first + std::min(pieces[i].size(), missing);
-    missing -= pieces[i].size();
-    end_min = std::max(end_min, pieces[i].end);
-    if (missing == 0) {
-      pieces.resize(i + 1);
-    }
-  }
-  const BitRange grown = grow(end_min);
-  std::sort(pieces.begin(), pieces.end(),
-            [](const BitRange& a, const BitRange& b) { return a.first < b.first; });
-  std::uint64_t from = grown.first;
+  std::uint64_t from = tail.first;
   for (const BitRange& piece : pieces) {
     claims_.release({from, piece.first});
     from = piece.end;
   }
-  claims_.release({from, grown.end});
+  claims_.release({from, end});
   return pieces;
 }
 
-/// The parts of a range that are not map pages.
-std::vector<BitRange> SpaceMap::between_map_pages(BitRange range) const {
-  std::vector<BitRange> pieces;
-  for (std::uint64_t first = range.first; first < range.end;) {
-    if (first % stretch_pages_ == 0) {
-      ++first;
-      continue;
-    }
-    const std::uint64_t end = std::min(range.end, (first / stretch_pages_ + 1) * stretch_pages_);
-    pieces.push_back({first, end});
-    first = end;
-  }
-  return pieces;
-}
-
-/// Grows the file to hold at least `bits_min` bits; the new bits are still set, for the caller to
-/// hand out and release. structure_mutex_ held.
-BitRange SpaceMap::grow(std::uint64_t bits_min) {
+/// Grows the file to hold at least `bits_min` bits, and rather `bits_wanted`; the new bits are
+/// still set, for the caller to hand out and release. structure_mutex_ held.
+BitRange SpaceMap::grow(std::uint64_t bits_min, std::uint64_t bits_wanted) {
   const std::uint64_t old_end = bit_count();
   const std::uint64_t page_size = file_.page_size_bytes();
   const std::uint64_t step_bytes =
       std::clamp(file_.page_count() * page_size / kGrowthShare, kGrowthBytesMin, kGrowthBytesMax);
-  std::uint64_t end = std::max(bits_min, old_end + step_bytes / page_size);
+  std::uint64_t end = std::max({bits_min, bits_wanted, old_end + step_bytes / page_size});
   const std::uint64_t stretches_old = (old_end + stretch_pages_ - 1) / stretch_pages_;
   const std::uint64_t stretches_new = (end + stretch_pages_ - 1) / stretch_pages_;
   add_stretches(stretches_new);

@@ -125,7 +125,9 @@ class SpaceMap {
   /// Takes `pages` pages in at most `max_runs` runs; none crosses a map page. One run where the
   /// free pages or a growing file allow it. Waits as allocate(). Throws no_space, io_error, failed,
   /// or invalid_argument if no file could hold that many pages in so few runs.
-  [[nodiscard]] std::vector<PageRun> allocate_extent(std::uint32_t pages, std::uint32_t max_runs);
+  /// A file that grows does so by `more` pages besides, if it can, which are free.
+  [[nodiscard]] std::vector<PageRun> allocate_extent(std::uint32_t pages, std::uint32_t max_runs,
+                                                     std::uint32_t more = 0);
 
   [[nodiscard]] bool is_allocated(PageId id) const noexcept;
   [[nodiscard]] bool is_map_page(PageId id) const noexcept;
@@ -160,12 +162,14 @@ class SpaceMap {
   auto take_or_wait(Take take);
   [[nodiscard]] bool await_frees();
   [[nodiscard]] PageId allocate_growing(std::uint32_t stripe);
-  [[nodiscard]] std::vector<BitRange> claim_extent(std::uint32_t pages, std::uint32_t max_runs);
+  [[nodiscard]] std::vector<BitRange> claim_extent(std::uint32_t pages, std::uint32_t max_runs,
+                                                   std::uint32_t more);
   void add_stretches(std::uint64_t count);
-  [[nodiscard]] BitRange grow(std::uint64_t bits_min);
+  [[nodiscard]] BitRange grow(std::uint64_t bits_min, std::uint64_t bits_wanted = 0);
   [[nodiscard]] std::vector<BitRange> extent_from_free(std::uint32_t pages, std::uint32_t max_runs);
   [[nodiscard]] std::vector<BitRange> extent_from_growth(std::uint32_t pages,
-                                                         std::uint32_t max_runs);
+                                                         std::uint32_t max_runs,
+                                                         std::uint32_t more);
   [[nodiscard]] BitRange claim_free_tail(std::uint64_t end) noexcept;
   void require_own_pages(PageRun run) const noexcept;
 
@@ -185,7 +189,6 @@ class SpaceMap {
   [[nodiscard]] BitRange bits_of(PageRun run) const noexcept {
     return {bit_of(run.first), bit_of(run.first) + run.pages};
   }
-  [[nodiscard]] std::vector<BitRange> between_map_pages(BitRange range) const;
 
   PageFile& file_;
   const std::uint64_t first_page_;

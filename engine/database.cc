@@ -168,7 +168,8 @@ wal::LogFileOptions Database::log_file_options() const {
   const std::uint64_t segments = options_.log_bytes_max / options_.log_segment_bytes;
   return {.segment_bytes = options_.log_segment_bytes,
           .segments_max = static_cast<std::uint32_t>(
-              std::max<std::uint64_t>(segments, wal::LogStore::kSegmentsMin))};
+              std::max<std::uint64_t>(segments, wal::LogStore::kSegmentsMin)),
+          .zeros_beside = options_.background_threads};
 }
 
 wal::LogOptions Database::log_options() {

@@ -91,9 +91,7 @@ std::unique_ptr<Log> Log::begin(LogStore& store, const LogEnd& end, Clock& clock
   check_options(options, segments);
   ControlState state = store.control().state();
   segments.keep_only(segments.number_of(state.start.position), segments.number_of(end.position));
-  while (segments.files() < LogStore::kSegmentsMin) {
-    static_cast<void>(segments.make_one(false));
-  }
+  segments.make_all(LogStore::kSegmentsMin, true);
   const Incarnation incarnation{raw(std::max(state.incarnation, end.incarnation)) + 1};
   state.incarnation = incarnation;
   state.incarnation_begin = end.next_sequence;

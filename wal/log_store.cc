@@ -69,14 +69,15 @@ LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOpt
   {
     Segments segments(device, described, false);
     segments.keep_only(kFirstSegment, kFirstSegment - 1);  // what an interrupted making left
-    while (segments.files() < kSegmentsMin) {
-      static_cast<void>(segments.make_one(false));
-    }
+    segments.make_all(kSegmentsMin, !options.zeros_beside);
     segments.begin(kFirstSegment);
     segments.sync(kFirstSegment);
   }
   auto control = LogControl::create(device, state);
   auto segments = open_segments(device, *control, options, false);
+  if (options.zeros_beside) {
+    segments->zero_beside();
+  }
   return {std::move(control), std::move(segments)};
 }
 

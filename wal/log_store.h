@@ -18,6 +18,7 @@ struct LogFileOptions {
   /// At least kSegmentsMin. Of a log whose segments have another size: as many as have that size
   /// together.
   std::uint32_t segments_max = 64;
+  bool zeros_beside = false;  ///< of a new log: by a thread, while it is used (segments.h)
 };
 
 class LogStore {

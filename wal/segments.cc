@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
+#include <iterator>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "palimpsest/error.h"
@@ -44,13 +47,13 @@ bool has_whole_header(io::File& file, MutableBytes block) {
   return decode_segment_header(block).has_value();
 }
 
-/// Writes the whole file once, so that later writes change no metadata of the file system. All
-/// pieces are under way together: one after the other, a new log would take most of the time of a
-/// new database.
+/// Writes everything behind the header once, so that later writes change no metadata of the file
+/// system. All pieces are under way together: one after the other they would take several times as
+/// long.
 void write_zeros(io::File& file, std::uint64_t bytes) {
   const AlignedMemory zeros(std::min<std::uint64_t>(kZeroBytes, bytes), kSegmentHeaderBytes);
   std::vector<io::Transfer> pieces;
-  for (std::uint64_t at = 0; at < bytes; at += zeros.size_bytes()) {
+  for (std::uint64_t at = kSegmentHeaderBytes; at < bytes; at += pieces.back().data.size()) {
     const std::uint64_t size = std::min<std::uint64_t>(bytes - at, zeros.size_bytes());
     pieces.push_back(
         {.kind = io::Transfer::Kind::write, .offset_bytes = at, .data = zeros.bytes().first(size)});
@@ -71,6 +74,12 @@ Segments::Segments(io::Device& device, const Options& options, bool read_only)
         "segments have whole blocks, and there are two at least");
   check(alignment_bytes() <= kSegmentHeaderBytes, "segment headers suit the device");
   take_stock(read_only);
+}
+
+Segments::~Segments() {
+  if (zeroing_.joinable()) {
+    zeroing_.join();
+  }
 }
 
 void Segments::take_stock(bool read_only) {
@@ -107,7 +116,7 @@ void Segments::take(SharedFile file, MutableBytes block) {
   }
   const bool is_zero = std::ranges::all_of(block, [](std::byte b) { return b == std::byte{0}; });
   if (is_zero || (header && !is_ours)) {
-    spare_.push_back(std::move(file));
+    spare_.push_back({std::move(file)});
     return;
   }
   const std::uint64_t number =
@@ -160,7 +169,9 @@ void Segments::keep_only(std::uint64_t first, std::uint64_t last) {
     file->sync();
   }
   const std::lock_guard lock(mutex_);
-  spare_.insert(spare_.end(), behind.begin(), behind.end());
+  for (SharedFile& file : behind) {
+    spare_.push_back({std::move(file)});
+  }
   in_use_.erase(in_use_.upper_bound(last), in_use_.end());
 }
 
@@ -168,28 +179,10 @@ std::uint32_t Segments::release_before(std::uint64_t first) {
   const std::lock_guard lock(mutex_);
   std::uint32_t released = 0;
   for (; !in_use_.empty() && in_use_.begin()->first < first; ++released) {
-    spare_.push_back(std::move(in_use_.begin()->second));
+    spare_.push_back({std::move(in_use_.begin()->second)});
     in_use_.erase(in_use_.begin());
   }
   return released;
-}
-
-Segments::SharedFile Segments::make_file(const std::string& name) {
-  SharedFile file = device_.open(name, io::OpenMode::create_new, false);
-  try {
-    file->allocate(0, options_.segment_bytes);
-    write_zeros(*file, options_.segment_bytes);
-    file->sync();
-    device_.sync_directory();
-  } catch (...) {
-    file.reset();
-    try {
-      device_.remove(name);
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the first error tells more
-    }
-    throw;
-  }
-  return file;
 }
 
 bool Segments::make_one(bool beyond_max) {
@@ -197,25 +190,119 @@ bool Segments::make_one(bool beyond_max) {
   if (files() >= options_.segments_max && !beyond_max) {
     return false;
   }
-  while (device_.exists(file_name(next_name_))) {
-    ++next_name_;  // one that failed and could not be removed: left to whoever opens the log
-  }
-  SharedFile file = make_file(file_name(next_name_));
-  ++next_name_;
-  const std::lock_guard lock(mutex_);
-  spare_.push_back(std::move(file));
+  make(1, 1);
   return true;
 }
 
-void Segments::begin(std::uint64_t number) {
-  SharedFile file;
+void Segments::make_all(std::uint32_t count, bool zeroed) {
+  const std::lock_guard making(making_);
+  if (const std::uint32_t there = files(); there < count) {
+    make(count - there, zeroed ? count - there : 1);
+  }
+}
+
+/// The last `zeroed` of them with their zeros. All or none.
+void Segments::make(std::uint32_t count, std::uint32_t zeroed) {
+  const std::uint32_t first_name = next_name_;
+  std::vector<SharedFile> made;
+  std::vector<std::string> names;
+  made.reserve(count);
+  names.reserve(count);
+  try {
+    while (made.size() < count) {
+      while (device_.exists(file_name(next_name_))) {
+        ++next_name_;  // one that failed and could not be removed: left to whoever opens the log
+      }
+      names.push_back(file_name(next_name_));
+      made.push_back(device_.open(names.back(), io::OpenMode::create_new, false));
+      ++next_name_;
+      made.back()->allocate(0, options_.segment_bytes);
+    }
+    for (const SharedFile& file : std::span(made).last(zeroed)) {
+      write_zeros(*file, options_.segment_bytes);
+    }
+    for (const SharedFile& file : made) {
+      file->sync();
+    }
+    device_.sync_directory();
+    const std::lock_guard lock(mutex_);
+    spare_.reserve(spare_.size() + count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      spare_.push_back({.file = made[i], .is_bare = i + zeroed < count});
+    }
+  } catch (...) {
+    names.resize(made.size());
+    made.clear();
+    remove(names);
+    next_name_ = first_name;
+    throw;
+  }
+}
+
+void Segments::remove(std::span<const std::string> names) noexcept {
+  for (const std::string& name : names) {
+    try {
+      device_.remove(name);
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the first error tells more
+    }
+  }
+}
+
+void Segments::zero_beside() {
   {
     const std::lock_guard lock(mutex_);
-    check(!spare_.empty(), "a spare segment is there before it is needed");
-    file = spare_.back();
-    in_use_.emplace(number, file);
-    spare_.pop_back();
+    for (Spare& spare : spare_) {
+      spare.is_bare = true;
+    }
   }
+  try {
+    zeroing_ = std::thread([this] { zero_bare(); });
+  } catch (const std::system_error&) {
+    zero_bare();
+  }
+}
+
+void Segments::zero_bare() noexcept {
+  for (;;) {
+    SharedFile file;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto bare = std::ranges::find_if(spare_, &Spare::is_bare);
+      if (bare == spare_.end()) {
+        return;
+      }
+      file = bare->file;
+    }
+    try {
+      write_zeros(*file, options_.segment_bytes);
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): it reads as zeros
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      std::ranges::find(spare_, file, &Spare::file)->is_bare = false;
+    }
+    zeroed_.notify_all();
+  }
+}
+
+// The newest one that is ready.
+Segments::SharedFile Segments::take_spare(std::uint64_t number) {
+  std::unique_lock lock(mutex_);
+  check(!spare_.empty(), "a spare segment is there before it is needed");
+  const auto newest = [&] {
+    return std::find_if(spare_.rbegin(), spare_.rend(),
+                        [](const Spare& spare) { return !spare.is_bare; });
+  };
+  zeroed_.wait(lock, [&] { return newest() != spare_.rend(); });
+  const auto taken = newest();
+  SharedFile file = taken->file;
+  in_use_.emplace(number, file);
+  spare_.erase(std::prev(taken.base()));
+  return file;
+}
+
+void Segments::begin(std::uint64_t number) {
+  const SharedFile file = take_spare(number);
   const AlignedMemory block(kSegmentHeaderBytes, kSegmentHeaderBytes);
   encode_segment_header(number, options_.segment_bytes, options_.uuid, block.bytes());
   file->write(0, block.bytes());
@@ -234,7 +321,9 @@ void Segments::sync_all() {
   std::vector<SharedFile> files;
   {
     const std::lock_guard lock(mutex_);
-    files = spare_;
+    for (const Spare& spare : spare_) {
+      files.push_back(spare.file);
+    }
     for (const auto& [number, file] : in_use_) {
       files.push_back(file);
     }

@@ -5,23 +5,35 @@
 // segment size plus its offset there. Files are named "log-0001" and so on; which numbers they hold
 // is said in their headers, so reuse renames nothing.
 //
+// A new file's space is reserved, and made durable with its size, before it counts: it reads as
+// zeros from then on. Zeros are also written once, so that writing batches changes no metadata of
+// the file system: when one is made because the stream needs it, before that; those of a new log
+// by a thread, but for the first one's, so that the log can be used meanwhile (a new log took most
+// of the time of a new database). A file is *bare* until its zeros are written, and is begun no
+// earlier. The header's block is left out: a crash amid zeros leaves a spare segment whose batches
+// are stale, whatever they hold.
+//
 // Invariants: (1) spare segments are zeroed or hold stale batches, and their space is reserved: the
 //                 stream can be written into them on a full disk;
 //             (2) a segment becomes spare only when the control file durably says that replay
 //                 starts in a later one.
 // Latching: one mutex over the tables, held briefly and never across I/O; another one is held while
-//           a file is made, before it.
+//           a file is made, before it. begin() waits for the zeros of a file if there is no other.
 // Thread-safety: all functions, from any thread; write() and begin() by one at a time.
-// Failure: Error io_error, no_space, corruption, failed; a segment that could not be made is
-//          removed again and nothing has changed.
+// Failure: Error io_error, no_space, corruption, failed; segments that could not be made are
+//          removed again and nothing has changed. Zeros that cannot be written beside say nothing:
+//          the segment is as good without.
 #pragma once
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/aligned_memory.h"
@@ -44,6 +56,10 @@ class Segments {
   /// says. One that is too short was not made to its end and is removed, but it is corruption if
   /// its header is whole; corruption also if two hold one number.
   Segments(io::Device& device, const Options& options, bool read_only);
+  Segments(const Segments&) = delete;
+  Segments& operator=(const Segments&) = delete;
+  /// Waits until all zeros are written.
+  ~Segments();
 
   [[nodiscard]] std::uint64_t segment_bytes() const noexcept { return options_.segment_bytes; }
   [[nodiscard]] std::uint32_t segments_max() const noexcept { return options_.segments_max; }
@@ -84,6 +100,12 @@ class Segments {
   /// Makes one more segment, durably. False if there are segments_max, unless `beyond_max`. Throws
   /// no_space.
   [[nodiscard]] bool make_one(bool beyond_max);
+  /// Makes segments until there are so many, durably, together, or none. If not `zeroed`, only the
+  /// one that is begun next has its zeros. Throws no_space.
+  void make_all(std::uint32_t count, bool zeroed);
+  /// Has zeros written to all spare segments, by a thread: of a log that is new, or they are lost
+  /// as stale batches are. Once.
+  void zero_beside();
 
   /// Makes a spare segment number `number`; its header is durable with the next sync of it. There
   /// is a spare one.
@@ -103,20 +125,29 @@ class Segments {
 
  private:
   using SharedFile = std::shared_ptr<io::File>;
+  struct Spare {
+    SharedFile file;
+    bool is_bare = false;  ///< its zeros are not written yet
+  };
 
   void take_stock(bool read_only);
   void take(SharedFile file, MutableBytes block);
   [[nodiscard]] SharedFile find(std::uint64_t number) const;
-  [[nodiscard]] SharedFile make_file(const std::string& name);
+  void make(std::uint32_t count, std::uint32_t zeroed);
+  void remove(std::span<const std::string> names) noexcept;
+  void zero_bare() noexcept;
+  [[nodiscard]] SharedFile take_spare(std::uint64_t number);
 
   io::Device& device_;
   const Options options_;
   std::mutex making_;
   std::uint32_t next_name_ = 1;  ///< protected by making_
   mutable std::mutex mutex_;
+  std::condition_variable zeroed_;
   // Protected by mutex_:
   std::map<std::uint64_t, SharedFile> in_use_;  ///< by number
-  std::vector<SharedFile> spare_;
+  std::vector<Spare> spare_;
+  std::thread zeroing_;  // last: it uses the rest
 };
 
 }  // namespace palimpsest::wal

@@ -76,8 +76,20 @@ detail::TransactionState& Transaction::state() const {
   return *state_;
 }
 
-// A transaction that has ended holds nothing of its database any more; one that could not commit,
-// and may be tried again, still does.
+namespace {
+
+/// A transaction that has ended holds nothing of its database any more, nor does its bulk, which
+/// may have pages that are being written.
+void let_go(detail::TransactionState& state) noexcept {
+  if (state.bulk != nullptr) {
+    state.bulk->let_go();
+  }
+  state.transaction.reset();
+}
+
+}  // namespace
+
+// One that could not commit, and may be tried again, still holds its database.
 void Transaction::commit() {
   detail::TransactionState& state = this->state();
   const detail::InTransaction in(state);
@@ -88,17 +100,18 @@ void Transaction::commit() {
     (*in).commit();
   } catch (...) {
     if (!(*in).is_active()) {
-      state.transaction.reset();
+      let_go(state);
     }
     throw;
   }
-  state.transaction.reset();
+  let_go(state);
 }
 
 void Transaction::rollback() {
   detail::TransactionState& state = this->state();
   const detail::InTransaction in(state);
   const txn::TransactionPtr ending = std::move(state.transaction);
+  let_go(state);
   (*in).rollback();
 }
 

@@ -33,6 +33,8 @@ class AscendingRows : public KeptRecords {
     }
     return all && run_ >= kRunMin;
   }
+  /// Gives the rows that are kept away, for others' memory; what was said of keys stays.
+  void swap_records(KeptRecords& others) noexcept { KeptRecords::swap(others); }
   /// The next row is the first of a run.
   void begin_run() noexcept { run_ = 0; }
 

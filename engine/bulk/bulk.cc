@@ -8,6 +8,7 @@
 
 #include "palimpsest/error.h"
 
+#include "btree/append.h"
 #include "engine/rows/encoded_keys.h"
 #include "engine/rows/write_step.h"
 
@@ -50,6 +51,11 @@ void Bulk::publish() {
     tables_.publish(by_).require();
     is_published_ = true;
   }
+}
+
+void Bulk::let_go() noexcept {
+  sent_.run.reset();
+  writer_.reset();
 }
 
 Outcome Bulk::write(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
@@ -116,7 +122,7 @@ Outcome Bulk::keep(const TableState& table, AscendingRows& rows,
                    std::span<const btree::NewRecord> records) {
   const std::size_t bytes = bytes_of(records);
   if (!rows.has_room_for(bytes)) {
-    append_kept(table, rows);
+    send_kept(table, rows);
   }
   const bool is_kept = rows.has_room_for(bytes);
   if (is_kept) {
@@ -130,6 +136,7 @@ Outcome Bulk::keep(const TableState& table, AscendingRows& rows,
     }
   }
   if (!is_kept) {
+    await_sent();
     append_at_once(table, records);
     return {};
   }
@@ -140,6 +147,7 @@ Outcome Bulk::keep(const TableState& table, AscendingRows& rows,
 }
 
 void Bulk::append_kept() {
+  await_sent();
   for (auto& [table, rows] : kept_) {
     append_kept(*table, rows);
   }
@@ -152,6 +160,7 @@ void Bulk::append_kept_of(const TableState& table) {
 }
 
 void Bulk::append_kept(const TableState& table, AscendingRows& rows) {
+  await_sent();
   std::size_t done = 0;
   try {
     append(table, rows.records(), done);
@@ -161,6 +170,57 @@ void Bulk::append_kept(const TableState& table, AscendingRows& rows) {
     throw;
   }
   rows.clear();
+}
+
+/// As many as are ever kept: while their leaves are written, the next ones are collected.
+void Bulk::send_kept(const TableState& table, AscendingRows& rows) {
+  await_sent();
+  sent_.table = &table;
+  rows.swap_records(sent_.records);
+  const auto begin = [&](btree::BTree& tree, const btree::WriteContext& by) {
+    sent_.run = btree::begin_append(tree, by, sent_.records.records(), writer_of(table));
+  };
+  try {
+    call(table, [&](const TableWrites& writes) { return writes.append(begin); }).require();
+  } catch (...) {
+    rows.begin_run();
+    throw;
+  }
+  if (sent_.run == nullptr) {
+    await_sent();
+  }
+}
+
+// A run that came to nothing is not asked again: a call that gave way is made once more.
+void Bulk::await_sent() {
+  if (sent_.records.empty()) {
+    return;
+  }
+  const TableState& table = *sent_.table;
+  std::size_t done = 0;
+  const auto end = [&](btree::BTree& tree, const btree::WriteContext& by) {
+    if (const auto run = std::exchange(sent_.run, nullptr)) {
+      btree::end_append(tree, by, *run, done);
+    }
+  };
+  try {
+    if (sent_.run != nullptr) {
+      call(table, [&](const TableWrites& writes) { return writes.append(end); }).require();
+    }
+    append(table, sent_.records.records(), done);
+  } catch (...) {
+    sent_.records.drop(done);
+    kept_[&table].begin_run();
+    throw;
+  }
+  sent_.records.clear();
+}
+
+btree::RunWriter& Bulk::writer_of(const TableState& table) {
+  if (!writer_) {
+    writer_.emplace(table.visible_to(&by_)->rows->descent().pool());
+  }
+  return *writer_;
 }
 
 /// More than are ever kept.
@@ -184,7 +244,10 @@ void Bulk::append(const TableState& table, std::span<const btree::NewRecord> rec
     const std::span rest = records.subspan(done);
     const std::size_t before = done;
     if (btree::is_worth_a_run(rest)) {
-      call(table, [&](const TableWrites& writes) { return writes.append(rest, done); }).require();
+      const auto work = [&](btree::BTree& tree, const btree::WriteContext& by) {
+        btree::append(tree, by, rest, writer_of(table), done);
+      };
+      call(table, [&](const TableWrites& writes) { return writes.append(work); }).require();
     }
     if (done == before) {
       const std::span some = rest.first(std::min(rest.size(), kInsertedAtOnce));

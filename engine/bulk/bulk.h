@@ -14,7 +14,11 @@
 //
 // Rows that come in ascending order, beyond all that a table has, are kept until there are some
 // mebibytes of them, or the bulk reads or changes something else, and are then appended as leaves
-// of their own (ascending_rows.h). That is not undone by the log, nor are parts of a range that was
+// of their own (ascending_rows.h): with the next ones being collected while those are written, by
+// one thread for all appending of the bulk (sent_rows.h). Before the bulk reads or changes anything
+// else, and before it commits, all have arrived. So what a call says of rows that could not be
+// written may be about those of earlier calls; they are kept, and tried again.
+// What was appended is not undone by the log, nor are parts of a range that was
 // erased: a call with more rows than are ever kept, or with a range of many leaves, that fails
 // half-way leaves a bulk that can only be rolled back.
 //
@@ -33,6 +37,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -40,7 +45,9 @@
 #include "palimpsest/outcome.h"
 #include "palimpsest/schema.h"
 
+#include "btree/run_writer.h"
 #include "engine/bulk/ascending_rows.h"
+#include "engine/bulk/sent_rows.h"
 #include "engine/definitions/table_catalog.h"
 #include "engine/rows/table_writes.h"
 #include "txn/transactions.h"
@@ -71,6 +78,9 @@ class Bulk {
   /// Before by_ commits, which may be tried again; nothing can be changed in between. Throws
   /// conflict if another transaction has changed the same definitions.
   void publish();
+  /// When by_ has ended, or is about to be rolled back: nothing is being written any more, and the
+  /// bulk holds no page. It is over then.
+  void let_go() noexcept;
 
  private:
   template <class Row>
@@ -84,6 +94,9 @@ class Bulk {
   void append_at_once(const TableState& table, std::span<const btree::NewRecord> records);
   void append_kept_of(const TableState& table);
   void append_kept(const TableState& table, AscendingRows& rows);
+  void send_kept(const TableState& table, AscendingRows& rows);
+  void await_sent();
+  [[nodiscard]] btree::RunWriter& writer_of(const TableState& table);
   Outcome erase_part(const TableState& table, const btree::KeyRange& range, std::uint64_t& rows,
                      std::string& next);
   Outcome call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
@@ -98,6 +111,8 @@ class Bulk {
   txn::Transaction& by_;
   FatePtr fate_;
   std::map<const TableState*, AscendingRows> kept_;  ///< the catalog keeps the tables of a definer
+  std::optional<btree::RunWriter> writer_;           ///< of all runs, one after the other
+  SentRows sent_;                                    ///< by a run of writer_
   bool is_broken_ = false;                           ///< a call was done half-way
   bool is_published_ = false;
 };

@@ -7,7 +7,9 @@
 
 #include "base/check.h"
 #include "base/sync_point.h"
+#include "btree/append.h"
 #include "btree/cursor.h"
+#include "btree/run_writer.h"
 #include "engine/rows/kept_records.h"
 #include "engine/sort/external_sort.h"
 #include "engine/tables/row_values.h"
@@ -63,6 +65,7 @@ class IndexBuild {
   const versioning::Viewer* viewer_;
   ExternalSort sort_;
   KeptRecords kept_;
+  btree::RunWriter writer_{index_.descent().pool()};
 };
 
 void IndexBuild::sort_entries() {
@@ -136,7 +139,7 @@ void IndexBuild::append_some(std::span<const NewRecord> entries, std::size_t& do
     const bool is_run = btree::is_worth_a_run(entries);
     const std::size_t before = done;
     if (is_run) {
-      index_.append(context, entries, done);
+      btree::append(index_, context, entries, writer_, done);
     }
     if (done == before) {
       const std::size_t most = is_run ? kInsertedFirst : kRowsAtATime;

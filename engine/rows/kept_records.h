@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -47,6 +48,12 @@ class KeptRecords {
   void clear() noexcept {
     records_.clear();
     used_ = 0;
+  }
+
+  void swap(KeptRecords& other) noexcept {
+    bytes_.swap(other.bytes_);
+    std::swap(used_, other.used_);
+    records_.swap(other.records_);
   }
 
  private:

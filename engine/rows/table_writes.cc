@@ -117,8 +117,9 @@ Outcome TableWrites::insert_records(std::span<const btree::NewRecord> rows) cons
   return statement([&](const WriteStep& step) { return step.insert_records(rows); });
 }
 
-Outcome TableWrites::append(std::span<const btree::NewRecord> rows, std::size_t& done) const {
-  return statement([&](const WriteStep& step) { return step.append(rows, done); });
+Outcome TableWrites::append(
+    FunctionRef<void(btree::BTree& rows, const btree::WriteContext& by)> work) const {
+  return statement([&](const WriteStep& step) { return step.append(work); });
 }
 
 Outcome TableWrites::insert_entries(std::span<const btree::NewRecord> rows) const {

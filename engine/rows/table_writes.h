@@ -71,8 +71,8 @@ class TableWrites {
   // For a bulk: records of rows, without the entries, and the entries alone.
 
   Outcome insert_records(std::span<const btree::NewRecord> rows) const;
-  /// BTree::append(): not undone with the call.
-  Outcome append(std::span<const btree::NewRecord> rows, std::size_t& done) const;
+  /// What BTree appends of leaves: not undone with the call.
+  Outcome append(FunctionRef<void(btree::BTree& rows, const btree::WriteContext& by)> work) const;
   Outcome insert_entries(std::span<const btree::NewRecord> rows) const;
 
   Outcome upsert(const Values& row) const;

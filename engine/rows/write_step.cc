@@ -205,8 +205,9 @@ Outcome WriteStep::insert_records(std::span<const btree::NewRecord> records) con
   return Outcome();
 }
 
-Outcome WriteStep::append(std::span<const btree::NewRecord> records, std::size_t& done) const {
-  rows().append(*by_, records, done);
+Outcome WriteStep::append(
+    FunctionRef<void(btree::BTree& rows, const btree::WriteContext& by)> work) const {
+  work(rows(), *by_);
   return Outcome();
 }
 

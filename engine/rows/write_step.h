@@ -68,7 +68,8 @@ class WriteStep {
   [[nodiscard]] Outcome insert(NewRow& row) const;
   [[nodiscard]] Outcome insert_many(std::span<const EncodedRow> rows) const;
   [[nodiscard]] Outcome insert_records(std::span<const btree::NewRecord> records) const;
-  [[nodiscard]] Outcome append(std::span<const btree::NewRecord> records, std::size_t& done) const;
+  [[nodiscard]] Outcome append(
+      FunctionRef<void(btree::BTree& rows, const btree::WriteContext& by)> work) const;
   [[nodiscard]] Outcome insert_entries(std::span<const btree::NewRecord> rows) const;
   [[nodiscard]] Outcome upsert(NewRow& row) const;
   [[nodiscard]] Outcome update(ByteView key, std::span<const ColumnChange> changes) const;

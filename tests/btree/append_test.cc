@@ -1,14 +1,20 @@
 // A tree that records were appended to as leaves of their own is the tree that insertions would
 // have made.
+#include "btree/append.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "palimpsest/error.h"
@@ -19,6 +25,7 @@
 #include "btree/btree.h"
 #include "btree/cursor.h"
 #include "btree/leaf_run.h"
+#include "btree/run_writer.h"
 #include "tests/btree/tree_log_support.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
@@ -31,6 +38,7 @@ namespace {
 using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
 using palimpsest::test::SimKind;
+using palimpsest::test::SimOperation;
 using palimpsest::test::sound;
 using palimpsest::test::TreeDatabase;
 using palimpsest::test::TreeOptions;
@@ -73,7 +81,8 @@ std::vector<NewRecord> views_of(const Records& records) {
 /// Appends what can be, and how many that were.
 std::size_t append(BTree& tree, std::span<const NewRecord> records) {
   std::size_t done = 0;
-  tree.append({}, records, done);
+  RunWriter writer(tree.descent().pool());
+  btree::append(tree, {}, records, writer, done);
   return done;
 }
 
@@ -259,7 +268,10 @@ TEST_F(AppendTest, FaultAtEveryPointLeaksNothing) {
       make({.page_size_bytes = 4096, .frames = 64});
       disk_.inject({.error = fault.error, .kinds = fault.kinds, .nth = nth, .for_good = true});
       std::size_t done = 0;
-      const auto code = error_of([&] { tree().append({}, views, done); });
+      const auto code = error_of([&] {
+        RunWriter writer(database_->pool());
+        btree::append(tree(), {}, views, writer, done);
+      });
       disk_.clear_faults();
       failed = code.has_value();
       if (failed) {
@@ -272,6 +284,57 @@ TEST_F(AppendTest, FaultAtEveryPointLeaksNothing) {
     }
     EXPECT_GT(nth, 2U);
   }
+}
+
+// One run is written while records for the next one come together.
+TEST_F(AppendTest, ManyRunsOfOneWriter) {
+  make({.page_size_bytes = 4096, .frames = 64});
+  RunWriter writer(database_->pool());
+  Records all;
+  for (std::uint64_t part = 0; part < 5; ++part) {
+    // The last ones are more than the writer's memory has room for.
+    const Records records =
+        numbered(60'000 * part, 60'000 * part + (part < 3 ? 5'000 : 60'000), 150);
+    const std::vector<NewRecord> views = views_of(records);
+    const std::unique_ptr<LeafRun> run = begin_append(tree(), {}, views, writer);
+    ASSERT_NE(run, nullptr);
+    ASSERT_TRUE(tree().is_beyond_end(views.front().key)) << "the tree does not have them yet";
+    std::size_t done = 0;
+    end_append(tree(), {}, *run, done);
+    ASSERT_EQ(done, records.size());
+    all.insert(records.begin(), records.end());
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_holds(all));
+}
+
+// Its pages are free at once, and others may have them: what is being written is waited for.
+TEST_F(AppendTest, ARunThatIsLetGoIsNotWrittenAnyMore) {
+  make({.page_size_bytes = 4096, .frames = 64});
+  ASSERT_EQ(append(tree(), views_of(numbered(0, 1'000, 100))), 1'000U);
+  const std::uint64_t allocated = database_->space().counts().allocated;
+  const Records records = numbered(1'000, 30'000, 100);
+  const std::vector<NewRecord> views = views_of(records);
+  RunWriter writer(database_->pool());
+  std::atomic<int> writes = 0;
+  disk_.set_hook([&](const SimOperation& operation) {
+    if (operation.kind == SimKind::write) {
+      ++writes;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  std::unique_ptr<LeafRun> run = begin_append(tree(), {}, views, writer);
+  ASSERT_NE(run, nullptr);
+  run.reset();
+  const int written = writes;
+  EXPECT_LT(written, 3) << "what was not begun is not worth waiting for";
+  EXPECT_EQ(database_->space().counts().allocated, allocated);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(writes, written);
+  disk_.set_hook({});
+  EXPECT_EQ(append(tree(), views), records.size());
+  Records all = numbered(0, 1'000, 100);
+  all.insert(records.begin(), records.end());
+  ASSERT_NO_FATAL_FAILURE(expect_holds(all));
 }
 
 TEST_F(AppendTest, FullDisk) {
@@ -319,12 +382,14 @@ class GraftRecordTest : public AppendTest {
     ASSERT_EQ(append(tree(), views_of(numbered(0, 1'000, 100))), 1'000U);
     const std::optional<KeyBuffer> lower = structure_for(tree()).open_end({}, big_endian(1'000));
     ASSERT_TRUE(lower);
-    run_ = std::make_unique<LeafRun>(
-        database_->pool(), LeafRun::Of{.tree = tree().id(), .lower = lower->view()}, 100'000);
+    run_ = std::make_unique<LeafRun>(database_->pool(),
+                                     LeafRun::Of{.tree = tree().id(), .lower = lower->view()},
+                                     100'000, writer_.emplace(database_->pool()));
     for (std::uint64_t i = 1'000; i < 2'000; ++i) {
       run_->add(big_endian(i), std::string(100, 'v'));
     }
     run_->finish();
+    run_->await_durable();
     ASSERT_EQ(run_->records_of(run_->leaves().size()), 1'000U);
     last_ = page_of(Target{{}, Target::Side::last}, 0);
   }
@@ -356,6 +421,7 @@ class GraftRecordTest : public AppendTest {
                                .leaves = run_->leaves()});
   }
 
+  std::optional<RunWriter> writer_;
   std::unique_ptr<LeafRun> run_;
   PageId last_ = kNoPage;
   PageId tree_root_ = kNoPage;

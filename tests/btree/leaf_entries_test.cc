@@ -15,6 +15,7 @@
 #include "palimpsest/error.h"
 
 #include "base/random.h"
+#include "btree/append.h"
 #include "btree/audit.h"
 #include "btree/btree.h"
 #include "tests/btree/allocation_faults.h"
@@ -281,10 +282,11 @@ TEST_F(LeafEntriesTest, NothingIsAppendedOverRemovalsUnderWay) {
   EXPECT_TRUE(tree().remove("key"));  // as undoing does it: the entry stays
   const std::vector<NewRecord> records{{"a", "b"}};
   std::size_t done = 0;
-  tree().append({}, records, done);
+  RunWriter pages(tree().descent().pool());
+  append(tree(), {}, records, pages, done);
   EXPECT_EQ(done, 0U);
   writer.end();
-  tree().append({}, records, done);
+  append(tree(), {}, records, pages, done);
   EXPECT_EQ(done, 1U);
   EXPECT_TRUE(sound(*database_));
 }

@@ -166,8 +166,10 @@ TEST_F(PageWriterTest, FreshPagesGoInPlaceInLongTransfers) {
 /// Fresh pages in memory that is used again and again, as FreshWriter's owners do it.
 class FreshPages {
  public:
+  static constexpr std::size_t kInMemory = 3;
+
   [[nodiscard]] std::span<const PageImage> of(PageId id, std::uint64_t version) {
-    turn_ = 1 - turn_;
+    turn_ = (turn_ + 1) % kInMemory;
     const MutableBytes image = memory_.bytes().subspan(turn_ * kPageSize, kPageSize);
     fill_image(image, id, version);
     images_[turn_] = {id, image};
@@ -175,36 +177,67 @@ class FreshPages {
   }
 
  private:
-  AlignedMemory memory_{2 * kPageSize, kPageSize};
-  std::array<PageImage, 2> images_{};
+  AlignedMemory memory_{kInMemory * kPageSize, kPageSize};
+  std::array<PageImage, kInMemory> images_{};
   std::size_t turn_ = 0;
 };
 
 TEST_F(PageWriterTest, FreshPagesAreWrittenBesideTheirOwner) {
   FreshPages pages;
-  {
-    buffer::FreshWriter beside(*writer_);
-    for (std::size_t i = 0; i < 50; ++i) {
-      beside.begin(pages.of(pages_[i], i + 1));
-    }
-    beside.end();
-    for (std::size_t i = 0; i < 50; ++i) {
-      EXPECT_EQ(version(pages_[i]), i + 1);
-    }
-    beside.begin(pages.of(pages_[50], 51));
-  }  // waits, too: the memory is its owner's
-  EXPECT_EQ(version(pages_[50]), 51U);
-  EXPECT_EQ(writer_->statistics().pages_fresh, 51U);
+  buffer::FreshWriter beside(*writer_);
+  for (std::size_t i = 0; i < 50; ++i) {
+    beside.await(FreshPages::kInMemory - 1);
+    beside.begin(pages.of(pages_[i], i + 1));
+  }
+  beside.await(0);
+  for (std::size_t i = 0; i < 50; ++i) {
+    EXPECT_EQ(version(pages_[i]), i + 1);
+  }
+  EXPECT_EQ(writer_->statistics().pages_fresh, 50U);
 }
 
-TEST_F(PageWriterTest, FreshPagesThatCannotBeWrittenAreToldByTheNextCall) {
+TEST_F(PageWriterTest, WhatWasBegunIsDoneInOrder) {
+  FreshPages pages;
+  buffer::FreshWriter beside(*writer_);
+  trace_.clear();
+  beside.begin(pages.of(pages_[0], 1));
+  beside.begin_harden();
+  beside.begin(pages.of(pages_[2], 1));
+  beside.await(0);
+  EXPECT_THAT(trace_, testing::ElementsAre(page(0) + " x1", "sync", page(2) + " x1"));
+}
+
+TEST_F(PageWriterTest, FreshPagesThatCannotBeWrittenAreToldOnce) {
   FreshPages pages;
   buffer::FreshWriter beside(*writer_);
   disk_.inject({.kinds = static_cast<unsigned>(SimKind::write), .nth = 2, .for_good = true});
   beside.begin(pages.of(pages_[0], 1));
   beside.begin(pages.of(pages_[1], 1));
-  EXPECT_EQ(error_of([&] { beside.begin(pages.of(pages_[2], 1)); }), ErrorCode::io_error);
+  beside.begin(pages.of(pages_[2], 1));
+  EXPECT_EQ(error_of([&] {
+              beside.await(2);
+              beside.await(0);
+            }),
+            ErrorCode::io_error);
+  disk_.clear_faults();
   EXPECT_EQ(version(pages_[0]), 1U);
+  EXPECT_EQ(writer_->statistics().pages_fresh, 1U) << "nothing is written behind a failure";
+  beside.begin(pages.of(pages_[3], 1));
+  beside.await(0);
+  EXPECT_EQ(version(pages_[3]), 1U);
+}
+
+TEST_F(PageWriterTest, AFailureIsNotToldOfWhatWasDropped) {
+  FreshPages pages;
+  buffer::FreshWriter beside(*writer_);
+  disk_.inject({.kinds = static_cast<unsigned>(SimKind::write)});
+  beside.begin(pages.of(pages_[0], 1));
+  beside.begin(pages.of(pages_[1], 1));
+  beside.drop();
+  disk_.clear_faults();
+  beside.begin(pages.of(pages_[2], 1));
+  beside.await(0);
+  EXPECT_EQ(version(pages_[2]), 1U);
 }
 
 TEST_F(PageWriterTest, AFailedCopyChangesNothingAndIsFollowedByASync) {

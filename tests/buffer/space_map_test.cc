@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "palimpsest/error.h"
 
 #include "base/random.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/thread_group.h"
@@ -118,6 +120,48 @@ TEST_F(SpaceMapTest, ExtentsAreContiguousAndNeverCrossMapPages) {
   EXPECT_EQ(map_->allocate_extent(kStretch - 1, 1), next) << "free pages before growth";
   EXPECT_THROW(static_cast<void>(map_->allocate_extent(kStretch, 1)), Error);
   EXPECT_THROW(static_cast<void>(map_->allocate_extent(0, 1)), Error);
+}
+
+// Otherwise a build that takes one after the other would leave some free each time.
+TEST_F(SpaceMapTest, ExtentsGoOnWhereTheFreeTailBegins) {
+  std::uint64_t next = kFirst + 1;
+  for (int i = 0; i < 60; ++i) {
+    const std::uint64_t stretch_end = kFirst + (next - kFirst) / kStretch * kStretch + kStretch;
+    if (next + 100 > stretch_end) {
+      next = stretch_end + 1;  // a map page lies in between
+    }
+    EXPECT_EQ(map_->allocate_extent(100, 1), (std::vector<PageRun>{{PageId{next}, 100}}));
+    next += 100;
+  }
+  EXPECT_LT(map_->counts().free, kStep + 100);
+}
+
+TEST_F(SpaceMapTest, AFileGrowsByWhatWillBeTakenBesides) {
+  static_cast<void>(map_->allocate_extent(kStep, 1, 5 * kStep));
+  const std::uint64_t pages = file_->page_count();
+  EXPECT_EQ(pages, kFirst + 1 + 6 * kStep);
+  for (int i = 0; i < 5; ++i) {
+    static_cast<void>(map_->allocate_extent(kStep, 1));
+  }
+  EXPECT_EQ(file_->page_count(), pages);
+  // On a full disk it grows by what it must.
+  disk_.inject({.error = ENOSPC, .kinds = static_cast<unsigned>(SimKind::allocate)});
+  static_cast<void>(map_->allocate_extent(10, 1, 5 * kStep));
+  EXPECT_EQ(file_->page_count(), pages + 10);
+}
+
+// Nothing of it stays taken.
+TEST_F(SpaceMapTest, AnExtentThatThereIsNoSpaceForLeavesTheTailFree) {
+  const PageRun run = map_->allocate_extent(kStep - 20, 1).front();
+  const SpaceMap::Counts before = map_->counts();
+  ASSERT_GT(before.free, 10U);
+  disk_.inject(
+      {.error = ENOSPC, .kinds = static_cast<unsigned>(SimKind::allocate), .for_good = true});
+  EXPECT_EQ(error_of([&] { static_cast<void>(map_->allocate_extent(100, 1)); }),
+            ErrorCode::no_space);
+  disk_.clear_faults();
+  EXPECT_EQ(map_->counts().free, before.free);
+  EXPECT_EQ(map_->allocate_extent(100, 1).front().first, PageId{raw(run.first) + run.pages});
 }
 
 TEST_F(SpaceMapTest, ExtentsUseTheLongestHoles) {

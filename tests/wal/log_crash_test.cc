@@ -8,13 +8,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "palimpsest/error.h"
 
 #include "base/random.h"
+#include "tests/support/crash_images.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
 #include "tests/wal/log_fixture.h"
@@ -368,6 +371,79 @@ TEST(LogCrash, SegmentMadeByAKilledProcessKeepsItsName) {
   }
   const SimDisk crashed = killed.crash(1, CrashKeeps::nothing);
   EXPECT_EQ(missing(appended, open.log().durable_gsn(), read_log(*crashed.device())), "");
+}
+
+constexpr LogFileOptions kZerosBeside{.segment_bytes = kSmallFiles.segment_bytes,
+                                      .segments_max = kSmallFiles.segments_max,
+                                      .zeros_beside = true};
+
+/// Slows down writes that are as large as those of zeros.
+void slow_down_zeros(SimDisk& disk) {
+  disk.set_hook([](const SimOperation& operation) {
+    if (operation.kind == SimKind::write && operation.size_bytes > 16'384) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+}
+
+// Its segments are begun one after the other while their zeros are written.
+TEST(LogCrash, ANewLogIsUsedBeforeItsSegmentsAreZeroed) {
+  SimDisk disk;
+  slow_down_zeros(disk);
+  std::vector<Remembered> appended;
+  const auto device = disk.device();
+  OpenLog open(*device, kZerosBeside);
+  ASSERT_EQ(open.store().segments().files(), LogStore::kSegmentsMin);
+  const SlotId slot = open.claim();
+  while (!open.store().segments().has(4)) {
+    appended.push_back(open.change(slot, appended.size(), 1500, Gsn{0}));
+    open.log().wait_durable(appended.back().gsn);
+  }
+  const SimDisk crashed = disk.crash(1, CrashKeeps::nothing);
+  EXPECT_EQ(missing(appended, open.log().durable_gsn(), read_log(*crashed.device())), "");
+  disk.set_hook({});
+}
+
+TEST(LogCrash, ZerosThatCannotBeWrittenAreNotMissed) {
+  SimDisk disk;
+  const auto device = disk.device();
+  static_cast<void>(LogStore::create(*device, kUuid, kSmallFiles));
+  disk.inject({.kinds = static_cast<unsigned>(SimKind::write), .file = "log-0001"});
+  Segments segments(*device,
+                    {.segment_bytes = kSmallFiles.segment_bytes, .segments_max = 8, .uuid = kUuid},
+                    false);
+  segments.zero_beside();
+  segments.begin(2);
+  EXPECT_TRUE(segments.has(2));
+}
+
+// At every operation of its making: there is none, or it is whole, and can be filled.
+TEST(LogCrash, EveryCrashPointOfANewLog) {
+  for (const LogFileOptions& files : {kSmallFiles, kZerosBeside}) {
+    SimDisk disk;
+    palimpsest::test::CrashImages crashes(disk);
+    crashes.take_at_operations();
+    const auto device = disk.device();
+    {
+      const LogStore store = LogStore::create(*device, kUuid, files);
+    }
+    crashes.take();
+    std::size_t whole = 0;
+    for (const auto& image : crashes.end()) {
+      const auto after = image.disk.device();
+      if (!after->exists(kControlFileName)) {
+        continue;
+      }
+      ++whole;
+      OpenLog open(*after, files);
+      ASSERT_GE(open.store().segments().files(), LogStore::kSegmentsMin);
+      const SlotId slot = open.claim();
+      for (std::uint64_t number = 0; !open.store().segments().has(3); ++number) {
+        open.log().wait_durable(open.change(slot, number, 1500, Gsn{0}).gsn);
+      }
+    }
+    EXPECT_GT(whole, 0U);
+  }
 }
 
 TEST(LogCrash, EveryCrashPointOfScriptedWorkloads) {

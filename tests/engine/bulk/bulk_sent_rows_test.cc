@@ -1,0 +1,132 @@
+// Rows of a bulk whose leaves are being written while the next ones come: whatever fails meanwhile,
+// however the bulk ends, and wherever it crashes.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <map>
+#include <string>
+
+#include "palimpsest/error.h"
+
+#include "tests/engine/bulk/bulk_append_fixture.h"
+#include "tests/support/error_of.h"
+
+namespace palimpsest::engine::test {
+namespace {
+
+using palimpsest::test::error_of;
+
+/// More rows than are kept: some are on their way while the next ones come.
+class RowsOnTheirWay : public AppendingBulks {
+ protected:
+  static constexpr int kSent = 7'000;  ///< of which a part is still kept
+};
+
+TEST_F(RowsOnTheirWay, AreSeenByTheBulk) {
+  InBulk bulk(*database_);
+  Rows rows;
+  add(bulk, rows, 0, kSent);
+  ASSERT_EQ(seen_by(bulk), rows);
+  add(bulk, rows, kSent, 2 * kSent);
+  EXPECT_EQ(add(bulk, kSent + 1).kind(), OutcomeKind::exists);
+  ASSERT_TRUE(erase(bulk, kSent + 2));
+  rows.erase(kSent + 2);
+  ASSERT_EQ(seen_by(bulk), rows);
+  bulk.commit();
+  EXPECT_EQ(rows_of(nullptr), rows);
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(RowsOnTheirWay, OfTwoTablesByTurns) {
+  InBulk bulk(*database_);
+  std::map<std::string, Rows> rows;
+  for (int part = 0; part < 5; ++part) {
+    for (const std::string table : {"plain", "people"}) {
+      use(table);
+      add(bulk, rows[table], part * 3'000, (part + 1) * 3'000);
+    }
+  }
+  bulk.commit();
+  for (const std::string table : {"plain", "people"}) {
+    use(table);
+    EXPECT_EQ(rows_of(nullptr), rows[table]);
+  }
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(RowsOnTheirWay, ABulkThatEndsTakesThemWithIt) {
+  for (const bool is_let_go : {false, true}) {
+    const Rows old = rows_of(nullptr);
+    {
+      InBulk bulk(*database_);
+      Rows rows;
+      add(bulk, rows, 0, kSent);
+      if (is_let_go) {
+        bulk.bulk->let_go();
+        bulk.in->rollback();
+      }
+    }
+    sweep();
+    free_all();
+    EXPECT_EQ(rows_of(nullptr), old);
+    EXPECT_TRUE(sound(*database_));
+  }
+}
+
+// A page that cannot be written is told by a later call. No row is lost by that.
+TEST_F(RowsOnTheirWay, ThatCannotBeWrittenAreKept) {
+  for (std::uint64_t nth = 1; nth <= 7; ++nth) {
+    SCOPED_TRACE(nth);
+    InBulk bulk(*database_);
+    Rows rows;
+    const int begin = static_cast<int>(nth) * 100'000;
+    add(bulk, rows, begin, begin + 4'000);
+    disk_.inject({.error = ENOSPC,
+                  .kinds = static_cast<unsigned>(palimpsest::test::SimKind::write),
+                  .file = std::string(kPageFileName),
+                  .nth = nth,
+                  .for_good = true});
+    int id = begin + 4'000;
+    const auto code = error_of([&] {
+      for (; id < begin + 30'000; ++id) {
+        ASSERT_TRUE(add(bulk, id));
+        rows[id] = {name_of(id, 0), kBody};
+      }
+    });
+    EXPECT_EQ(code, ErrorCode::no_space);
+    EXPECT_EQ(error_of([&] { bulk.bulk->append_kept(); }), ErrorCode::no_space) << "tried again";
+    disk_.clear_faults();
+    make_log_space();
+    add(bulk, rows, id, id + 3'000);
+    ASSERT_EQ(seen_by(bulk), rows);
+    bulk.in->rollback();
+    bulk.bulk.reset();
+    sweep();
+    free_all();
+    EXPECT_TRUE(sound(*database_));
+  }
+}
+
+TEST_F(RowsOnTheirWay, ACrashLeavesAllOfThemOrNone) {
+  const Rows old = rows_of(nullptr);
+  Rows changed = old;
+  palimpsest::test::CrashImages crashes(disk_);
+  {
+    InBulk bulk(*database_);
+    add(bulk, changed, 0, 4'000);
+    crashes.take_at_operations();
+    for (int end = 6'000; end <= 14'000; end += 2'000) {
+      for (int id = end - 2'000; id < end; ++id) {
+        ASSERT_TRUE(add(bulk, id));
+        changed[id] = {name_of(id, 0), kBody};
+      }
+    }
+    bulk.commit();
+  }
+  crashes.set_committed();
+  crashes.take();
+  expect_all_or_nothing(crashes.end(), old, changed);
+}
+
+}  // namespace
+}  // namespace palimpsest::engine::test
