@@ -42,13 +42,25 @@ class DelimitedRows : public RowParser {
     }
     RecordReader records(dialect_, writer_.chunk().text(), writer_.chunk().is_last,
                          RecordReader::Reads::fields);
-    while (records.next(record_)) {
-      add_record(*input.plan);
+    const ColumnPlan& plan = *input.plan;
+    for (;;) {
+      if (row_ && records.next_plain(plan.columns.size(), plain_)) {
+        add_plain_record(plan);
+      } else if (records.next(record_)) {
+        add_record(plan);
+      } else {
+        break;
+      }
     }
     return writer_.end(records.skipped_lines());
   }
 
  private:
+  void add_plain_record(const ColumnPlan& plan) {
+    writer_.begin_record(plain_.begin, plain_.end, writer_.chunk().line + plain_.lines_before);
+    add_text_row(plan, [&](std::size_t number) { return RawField{.text = plain_.field(number)}; });
+  }
+
   void add_record(const ColumnPlan& plan) {
     writer_.begin_record(record_.begin, record_.end, writer_.chunk().line + record_.lines_before);
     if (record_.fault) {
@@ -61,32 +73,34 @@ class DelimitedRows : public RowParser {
                         text_of_counts(record_.fields.size(), plan.columns.size()), shown());
       return;
     }
-    row_ ? add_text_row(plan) : add_row_of_values(plan);
+    const auto field_of = [&](std::size_t number) -> const RawField& {
+      return record_.fields[number];
+    };
+    row_ ? add_text_row(plan, field_of) : add_row_of_values(plan, field_of);
   }
 
-  void add_row_of_values(const ColumnPlan& plan) {
-    const bool is_whole = set_columns(
-        plan,
-        [&](std::size_t column, std::string_view text) {
-          return set_plain_value(table_.columns[column].type, text, writer_.values()[column]);
-        },
-        [](std::size_t) {});
-    if (is_whole) {
+  template <class FieldOf>
+  void add_row_of_values(const ColumnPlan& plan, const FieldOf& field_of) {
+    const auto set_plain = [&](std::size_t column, std::string_view text) {
+      return set_plain_value(table_.columns[column].type, text, writer_.values()[column]);
+    };
+    if (set_columns(plan, field_of, set_plain, [](std::size_t) {})) {
       writer_.end_row();
     }
   }
 
-  void add_text_row(const ColumnPlan& plan) {
+  template <class FieldOf>
+  void add_text_row(const ColumnPlan& plan, const FieldOf& field_of) {
     RowWriter& row = row_->writer();
     row.begin(writer_.rows());
     for (const std::size_t column : plan.absent) {
       row.set(column, Value());
     }
-    const bool is_whole = set_columns(
-        plan,
-        [&](std::size_t column, std::string_view text) { return row_->set_plain(column, text); },
-        [&](std::size_t column) { row.set(column, writer_.values()[column]); });
-    if (is_whole) {
+    const auto set_plain = [&](std::size_t column, std::string_view text) {
+      return row_->set_plain(column, text);
+    };
+    const auto set_value = [&](std::size_t column) { row.set(column, writer_.values()[column]); };
+    if (set_columns(plan, field_of, set_plain, set_value)) {
       writer_.end_row(row);
     } else {
       row.drop();
@@ -95,11 +109,12 @@ class DelimitedRows : public RowParser {
 
   /// By set_plain(column, text) where that can; else by the column's value, and set_value(column).
   /// False: there is a fault instead.
-  template <class SetPlain, class SetValue>
-  bool set_columns(const ColumnPlan& plan, const SetPlain& set_plain, const SetValue& set_value) {
+  template <class FieldOf, class SetPlain, class SetValue>
+  bool set_columns(const ColumnPlan& plan, const FieldOf& field_of, const SetPlain& set_plain,
+                   const SetValue& set_value) {
     for (std::size_t i = 0; i < plan.columns.size(); ++i) {
       const std::size_t column = plan.columns[i];
-      const RawField& field = record_.fields[i];
+      const RawField& field = field_of(i);
       if (column == ColumnPlan::kIgnored || (is_plain(field) && set_plain(column, field.text)))
           [[likely]] {
         continue;
@@ -176,6 +191,7 @@ class DelimitedRows : public RowParser {
   std::optional<TextRow> row_;  ///< if rows can be written from texts
   BatchWriter writer_;
   RawRecord record_{};
+  PlainRecord plain_{};  ///< instead of that
 };
 
 }  // namespace

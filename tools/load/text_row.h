@@ -32,7 +32,8 @@ class TextRow {
 
   /// Sets a column to what a text is that is not null, if that is plain. Behind the text
   /// Chunk::kPaddingBytes can be read.
-  [[nodiscard]] bool set_plain(std::size_t column, std::string_view text) noexcept {
+  [[nodiscard, gnu::always_inline]] bool set_plain(std::size_t column,
+                                                   std::string_view text) noexcept {
     const Column& as = columns_[column];
     switch (as.form) {
       case Form::integer: return set_integer(column, text);
@@ -62,13 +63,14 @@ class TextRow {
     text.remove_prefix(is_there ? 1 : 0);
     return is_there;
   }
-  bool set_integer(std::size_t column, std::string_view text) noexcept {
+  [[gnu::always_inline]] bool set_integer(std::size_t column, std::string_view text) noexcept {
     const bool is_negative = take_minus(text);
     const auto plain = padded_plain_number(text);
     return plain && plain->behind == 0 &&
            writer_.set_integer(column, is_negative ? -plain->digits : plain->digits);
   }
-  bool set_decimal(std::size_t column, std::string_view text, std::size_t scale) noexcept {
+  [[gnu::always_inline]] bool set_decimal(std::size_t column, std::string_view text,
+                                          std::size_t scale) noexcept {
     const bool is_negative = take_minus(text);
     const auto plain = padded_plain_number(text);
     if (!plain || plain->behind > scale || plain->before + scale > PlainNumber::kSizeMax) {
