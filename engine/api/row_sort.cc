@@ -10,6 +10,7 @@
 
 #include "palimpsest/error.h"
 #include "palimpsest/row_encoder.h"
+#include "palimpsest/row_writer.h"
 
 #include "base/check.h"
 #include "engine/api/table_handle.h"
@@ -44,6 +45,15 @@ RowEncoder::~RowEncoder() = default;
 
 EncodedRow RowEncoder::operator()(const Values& row) {
   return state_->encode(row);
+}
+
+std::optional<RowWriter> RowWriter::of(const Table& table) {
+  const engine::TableDefinition& definition = table.handle_->require_definition();
+  const engine::TableFormat& format = *definition.format;
+  std::optional<RowWriter> writer = of(format.schema());
+  const bool fits =
+      writer && writer->key_bytes() <= engine::KeySpace(format, *definition.rows).bytes_max();
+  return fits ? std::move(writer) : std::nullopt;
 }
 
 // Sorting

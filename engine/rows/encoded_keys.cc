@@ -10,12 +10,6 @@
 
 namespace palimpsest::engine {
 
-KeySpace::KeySpace(const TableFormat& format, const btree::BTree& rows) noexcept
-    : format_(&format),
-      codec_(&format.keys()),
-      bytes_max_(btree::key_bytes_max(rows.descent().page_size())),
-      takes_any_bytes_(format.is_key_value()) {}
-
 KeySpace::KeySpace(const TableFormat& format, std::size_t index,
                    const btree::BTree& entries) noexcept
     : format_(&format),

@@ -20,6 +20,7 @@
 
 #include "base/bytes.h"
 #include "btree/btree.h"
+#include "btree/key_bytes.h"
 #include "btree/leaf_walk.h"
 #include "engine/tables/key_codec.h"
 #include "engine/tables/table_format.h"
@@ -30,7 +31,11 @@ namespace palimpsest::engine {
 class KeySpace {
  public:
   /// A table's primary keys. The format outlives it.
-  KeySpace(const TableFormat& format, const btree::BTree& rows) noexcept;
+  KeySpace(const TableFormat& format, const btree::BTree& rows) noexcept
+      : format_(&format),
+        codec_(&format.keys()),
+        bytes_max_(btree::key_bytes_max(rows.descent().page_size())),
+        takes_any_bytes_(format.is_key_value()) {}
   /// The columns of an index, by its number.
   KeySpace(const TableFormat& format, std::size_t index, const btree::BTree& entries) noexcept;
 

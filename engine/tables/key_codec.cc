@@ -73,6 +73,20 @@ Int128 stored_integer_of(ColumnType type, ByteView key) noexcept {
   return static_cast<Int128>(bits ^ sign);
 }
 
+/// Whether the column may have any bytes of its width in a key.
+bool takes_any_bytes(const DataType& type) noexcept {
+  switch (type.type) {
+    case ColumnType::int8:
+    case ColumnType::int16:
+    case ColumnType::int32:
+    case ColumnType::int64:
+    case ColumnType::date:
+    case ColumnType::timestamp:
+    case ColumnType::character: return !type.nullable;
+    default: return false;
+  }
+}
+
 /// Not for floating-point numbers, some of which have another form in keys.
 bool is_plain_number(const DataType& type, ByteView stored) {
   switch (type.type) {
@@ -93,6 +107,14 @@ KeyCodec::KeyCodec(const TableSchema& table, std::span<const std::string> column
     check(number.has_value(), "a key's columns are columns of its table");
     numbers_.push_back(*number);
     columns_.push_back(table.columns[*number]);
+  }
+  const auto any_bytes = [](const ColumnDefinition& column) {
+    return takes_any_bytes(column.type);
+  };
+  if (std::ranges::all_of(columns_, any_bytes)) {
+    for (const ColumnDefinition& column : columns_) {
+      plain_bytes_ += fixed_bytes(column.type);
+    }
   }
   open_ = end == KeyEnd::open && !columns_.empty() && is_text(columns_.back().type.type);
 }
@@ -265,6 +287,9 @@ std::optional<std::string> KeyCodec::decode_column(std::size_t column, ByteView&
 }
 
 bool KeyCodec::is_surely_valid(ByteView key) const {
+  if (plain_bytes_ != 0) {
+    return key.size() == plain_bytes_;
+  }
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     const DataType& type = columns_[column].type;
     const auto taken = take(column, key);

@@ -105,6 +105,8 @@ class KeyCodec {
   std::vector<ColumnDefinition> columns_;
   std::vector<std::size_t> numbers_;
   bool open_ = false;  ///< the last column is a text that is open
+  /// Of keys that may be any bytes, if there are as many; 0: there is more to be judged.
+  std::size_t plain_bytes_ = 0;
 };
 
 /// The smallest bytes above all that begin with a prefix, made in its place; nothing if the prefix

@@ -93,6 +93,9 @@ class RowLayout {
   }
   /// Of the shortest row.
   [[nodiscard]] std::uint32_t bytes_min() const noexcept { return variable_begin_; }
+  /// Where the ends of the variable columns are, and the bytes of each.
+  [[nodiscard]] std::uint32_t ends_begin() const noexcept { return offsets_begin_; }
+  [[nodiscard]] std::uint32_t end_bytes() const noexcept { return offset_bytes_; }
 
   /// The row of these values, one for each column of the schema in declared order; those of key
   /// columns are not looked at. Keeps the capacity of `row`.

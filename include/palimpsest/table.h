@@ -218,6 +218,7 @@ class Table {
   friend class Place;
   friend class RowEncoder;
   friend class RowSort;
+  friend class RowWriter;
   template <class Struct>
   friend class TableOf;
 

@@ -32,14 +32,29 @@ std::optional<PlainNumber> reference(std::string_view text) {
       .digits = std::stoll(digits), .before = before.size(), .behind = behind.size()};
 }
 
-void expect_as_reference(const std::string& text) {
-  const auto expected = reference(text);
-  const auto found = plain_number(text);
+void expect_found(const std::optional<PlainNumber>& found, const std::string& text,
+                  const std::optional<PlainNumber>& expected) {
   ASSERT_EQ(found.has_value(), expected.has_value()) << "\"" << text << "\"";
   if (found) {
     EXPECT_EQ(found->digits, expected->digits) << "\"" << text << "\"";
     EXPECT_EQ(found->before, expected->before) << "\"" << text << "\"";
     EXPECT_EQ(found->behind, expected->behind) << "\"" << text << "\"";
+  }
+}
+
+/// Of up to 16 bytes; if they are many, with a point among the last eight or without one.
+bool may_be_padded(std::string_view text) {
+  const std::size_t point = std::min(text.find('.'), text.size());
+  return text.size() <= 8 || (text.size() <= 16 && text.size() - point <= 8);
+}
+
+void expect_as_reference(const std::string& text) {
+  const auto expected = reference(text);
+  expect_found(plain_number(text), text, expected);
+  for (const char behind : {'9', '.', '\xFF'}) {
+    const std::string memory = text + std::string(kNumberPaddingBytes, behind);
+    expect_found(padded_plain_number({memory.data(), text.size()}), text,
+                 may_be_padded(text) ? expected : std::nullopt);
   }
 }
 

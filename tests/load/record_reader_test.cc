@@ -184,6 +184,73 @@ Dialect random_dialect(Random& random) {
   return dialect;
 }
 
+/// Records with where they are, and all that is known of their fields.
+struct ReadWith {
+  std::vector<std::string> records{};
+  std::uint64_t plain = 0;
+};
+
+enum class By : std::uint8_t { next = 1, next_plain };
+
+ReadWith read_with(const Dialect& dialect, std::string_view text, std::size_t plain_fields, By by) {
+  RecordReader reader(dialect, text, true, RecordReader::Reads::fields);
+  ReadWith read;
+  RawRecord record;
+  PlainRecord plain;
+  for (;;) {
+    if (by == By::next_plain && reader.next_plain(plain_fields, plain)) {
+      record = {.begin = plain.begin, .end = plain.end, .lines_before = plain.lines_before};
+      for (std::size_t number = 0; number < plain_fields; ++number) {
+        record.fields.push_back({.text = plain.field(number)});
+      }
+      ++read.plain;
+    } else if (!reader.next(record)) {
+      break;
+    }
+    std::string fields;
+    for (std::size_t number = 0; number < record.fields.size(); ++number) {
+      const RawField& field = record.fields[number];
+      const bool is_behind_last =
+          dialect.format == Format::tbl && number + 1 == plain_fields + 1 && field.text.empty();
+      if (!is_behind_last) {
+        fields +=
+            fmt::format("|{}{}{}", field.quoted ? "q" : "", field.escaped ? "e" : "", field.text);
+      }
+    }
+    read.records.push_back(fmt::format("{}-{} {} {} {}", record.begin, record.end,
+                                       record.lines_before, fields, record.fault.has_value()));
+  }
+  read.records.push_back(fmt::format("{} {}", reader.lines(), reader.skipped_lines()));
+  return read;
+}
+
+// Whatever is plain is read as all other records are.
+TEST(RecordReaderTest, PlainRecordsAmongOthers) {
+  Random random(palimpsest::test::seed());
+  std::uint64_t plain = 0;
+  for (int i = 0; i < 3'000; ++i) {
+    Dialect dialect = random.one_in(4) ? Dialect::of(Format::tbl) : random_dialect(random);
+    dialect.format = random.one_in(8) ? Format::tsv : dialect.format;
+    dialect.letter_escapes = random.one_in(8);
+    const std::size_t fields = 1 + random.below(4);
+    std::string text;
+    for (std::uint64_t left = random.below(random.one_in(10) ? 3'000 : 30); left > 0; --left) {
+      for (std::size_t number = 0; number < fields; ++number) {
+        text.append(random.below(random.one_in(20) ? 3'000 : 6), 'a');
+        text += number + 1 < fields || random.one_in(3) ? std::string(1, dialect.delimiter) : "";
+      }
+      text += random.one_in(9) ? random_text(random) : (random.one_in(3) ? "\r\n" : "\n");
+    }
+    const ReadWith read = read_with(dialect, text, fields, By::next_plain);
+    const ReadWith expected = read_with(dialect, text, fields, By::next);
+    for (std::size_t number = 0; number < expected.records.size(); ++number) {
+      ASSERT_EQ(read.records.at(number), expected.records[number]);
+    }
+    plain += read.plain;
+  }
+  EXPECT_GT(plain, 3'000U);
+}
+
 TEST(RecordReaderTest, EndsAreWhereFieldsAreReadToo) {
   Random random(palimpsest::test::seed());
   for (int i = 0; i < 20'000; ++i) {

@@ -28,13 +28,11 @@ void BatchWriter::begin_record(std::size_t begin, std::size_t end, std::uint64_t
   arena_.clear();
 }
 
-void BatchWriter::end_row() {
-  if (coder_ == nullptr) {
-    batch_.records.push_back(record_);
-    return;
-  }
+/// make() adds a row, or throws why the values make none.
+template <class Make>
+void BatchWriter::add_row(const Make& make) {
   try {
-    add_row(coder_->row_of(values_));
+    make();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument) {
       throw;
@@ -45,11 +43,35 @@ void BatchWriter::end_row() {
   }
 }
 
-void BatchWriter::add_row(const EncodedRow& row) {
-  record_.row = batch_.rows.size();
-  record_.key_bytes = row.key.size();
-  record_.row_bytes = row.bytes.size();
-  batch_.rows.append(row.key).append(row.bytes);
+void BatchWriter::end_row() {
+  if (coder_ == nullptr) {
+    batch_.records.push_back(record_);
+    return;
+  }
+  add_row([&] {
+    const EncodedRow& row = coder_->row_of(values_);
+    const std::size_t at = batch_.rows.size();
+    batch_.rows.append(row.key).append(row.bytes);
+    add_row(at, row.key.size(), row.bytes.size());
+  });
+}
+
+void BatchWriter::end_row(RowWriter& row) {
+  add_row([&] {
+    const std::size_t row_bytes = row.end();
+    if (coder_ == nullptr) {
+      row.drop();
+      batch_.records.push_back(record_);
+      return;
+    }
+    add_row(batch_.rows.size() - row_bytes - row.key_bytes(), row.key_bytes(), row_bytes);
+  });
+}
+
+void BatchWriter::add_row(std::size_t row, std::size_t key_bytes, std::size_t row_bytes) {
+  record_.row = row;
+  record_.key_bytes = key_bytes;
+  record_.row_bytes = row_bytes;
   batch_.records.push_back(record_);
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "palimpsest/row_writer.h"
 #include "palimpsest/value.h"
 
 #include "tools/load/row_parser.h"
@@ -36,6 +37,9 @@ class BatchWriter {
   [[nodiscard]] std::span<Value> values() noexcept { return values_; }
   /// The record is a row, if its values make one.
   void end_row();
+  /// Or it is the row that was begun since then, which a writer has written to rows().
+  void end_row(RowWriter& row);
+  [[nodiscard]] std::string& rows() noexcept { return batch_.rows; }
   /// The record is none. `column` is its number, or kNone.
   void end_fault(FaultKind kind, std::size_t at, std::size_t column, std::string_view reason,
                  std::string_view value);
@@ -49,7 +53,9 @@ class BatchWriter {
   [[nodiscard]] std::span<char> take(std::size_t bytes) { return arena_.take(bytes); }
 
  private:
-  void add_row(const EncodedRow& row);
+  template <class Make>
+  void add_row(const Make& make);
+  void add_row(std::size_t row, std::size_t key_bytes, std::size_t row_bytes);
   void add_fault(Fault fault);
 
   const TableSchema& table_;

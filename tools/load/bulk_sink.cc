@@ -33,11 +33,13 @@ std::string text_of(std::span<const std::string> names) {
 
 class TableRows : public RowCoder {
  public:
-  explicit TableRows(const Table& table) : encode_(table) {}
+  explicit TableRows(const Table& table) : table_(table), encode_(table) {}
 
   EncodedRow row_of(std::span<const Value> values) override { return encode_(Values(values)); }
+  std::optional<RowWriter> writer() const override { return RowWriter::of(table_); }
 
  private:
+  Table table_;
   RowEncoder encode_;
 };
 

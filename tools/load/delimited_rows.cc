@@ -6,6 +6,7 @@
 
 #include "tools/load/batch_writer.h"
 #include "tools/load/record_reader.h"
+#include "tools/load/text_row.h"
 
 namespace palimpsest::load {
 namespace {
@@ -20,10 +21,19 @@ std::string text_of_counts(std::size_t fields, std::size_t expected) {
   return fmt::format("{} field{}, {} expected", fields, fields == 1 ? "" : "s", expected);
 }
 
+/// Without a coder: for judging rows alone.
+std::optional<TextRow> text_row(const TableSchema& table, const RowCoder* coder) {
+  std::optional<RowWriter> writer = coder != nullptr ? coder->writer() : RowWriter::of(table);
+  return writer ? std::optional<TextRow>(std::in_place, *std::move(writer), table) : std::nullopt;
+}
+
 class DelimitedRows : public RowParser {
  public:
   DelimitedRows(const TableSchema& table, const Dialect& dialect, std::unique_ptr<RowCoder> coder)
-      : table_(table), dialect_(dialect), writer_(table, std::move(coder)) {}
+      : table_(table),
+        dialect_(dialect),
+        row_(text_row(table, coder.get())),
+        writer_(table, std::move(coder)) {}
 
   RowBatch parse(PlannedChunk input) override {
     writer_.begin(std::move(input.chunk));
@@ -32,13 +42,25 @@ class DelimitedRows : public RowParser {
     }
     RecordReader records(dialect_, writer_.chunk().text(), writer_.chunk().is_last,
                          RecordReader::Reads::fields);
-    while (records.next(record_)) {
-      add_record(*input.plan);
+    const ColumnPlan& plan = *input.plan;
+    for (;;) {
+      if (row_ && records.next_plain(plan.columns.size(), plain_)) {
+        add_plain_record(plan);
+      } else if (records.next(record_)) {
+        add_record(plan);
+      } else {
+        break;
+      }
     }
     return writer_.end(records.skipped_lines());
   }
 
  private:
+  void add_plain_record(const ColumnPlan& plan) {
+    writer_.begin_record(plain_.begin, plain_.end, writer_.chunk().line + plain_.lines_before);
+    add_text_row(plan, [&](std::size_t number) { return RawField{.text = plain_.field(number)}; });
+  }
+
   void add_record(const ColumnPlan& plan) {
     writer_.begin_record(record_.begin, record_.end, writer_.chunk().line + record_.lines_before);
     if (record_.fault) {
@@ -51,25 +73,61 @@ class DelimitedRows : public RowParser {
                         text_of_counts(record_.fields.size(), plan.columns.size()), shown());
       return;
     }
+    const auto field_of = [&](std::size_t number) -> const RawField& {
+      return record_.fields[number];
+    };
+    row_ ? add_text_row(plan, field_of) : add_row_of_values(plan, field_of);
+  }
+
+  template <class FieldOf>
+  void add_row_of_values(const ColumnPlan& plan, const FieldOf& field_of) {
+    const auto set_plain = [&](std::size_t column, std::string_view text) {
+      return set_plain_value(table_.columns[column].type, text, writer_.values()[column]);
+    };
+    if (set_columns(plan, field_of, set_plain, [](std::size_t) {})) {
+      writer_.end_row();
+    }
+  }
+
+  template <class FieldOf>
+  void add_text_row(const ColumnPlan& plan, const FieldOf& field_of) {
+    RowWriter& row = row_->writer();
+    row.begin(writer_.rows());
+    for (const std::size_t column : plan.absent) {
+      row.set(column, Value());
+    }
+    const auto set_plain = [&](std::size_t column, std::string_view text) {
+      return row_->set_plain(column, text);
+    };
+    const auto set_value = [&](std::size_t column) { row.set(column, writer_.values()[column]); };
+    if (set_columns(plan, field_of, set_plain, set_value)) {
+      writer_.end_row(row);
+    } else {
+      row.drop();
+    }
+  }
+
+  /// By set_plain(column, text) where that can; else by the column's value, and set_value(column).
+  /// False: there is a fault instead.
+  template <class FieldOf, class SetPlain, class SetValue>
+  bool set_columns(const ColumnPlan& plan, const FieldOf& field_of, const SetPlain& set_plain,
+                   const SetValue& set_value) {
     for (std::size_t i = 0; i < plan.columns.size(); ++i) {
       const std::size_t column = plan.columns[i];
-      if (column == ColumnPlan::kIgnored) {
-        continue;
-      }
-      const RawField& field = record_.fields[i];
-      Value& value = writer_.values()[column];
-      if (is_plain(field) && set_plain_value(table_.columns[column].type, field.text, value))
+      const RawField& field = field_of(i);
+      if (column == ColumnPlan::kIgnored || (is_plain(field) && set_plain(column, field.text)))
           [[likely]] {
         continue;
       }
-      if (const auto fault = set_value(column, field, value)) {
+      if (const auto fault = parse(column, field, writer_.values()[column])) {
         const auto at = static_cast<std::size_t>(field.text.data() - writer_.chunk().text().data());
         writer_.end_fault(fault->kind, at - (field.quoted ? 1 : 0), column, fault->reason,
                           field.text);
-        return;
+        return false;
       }
+      set_value(column);
     }
-    writer_.end_row();
+    return true;
   }
 
   /// In tbl a delimiter may also stand behind the last field.
@@ -109,7 +167,7 @@ class DelimitedRows : public RowParser {
     return field.text == kEscapedNull || (field.text.empty() && !is_text(type.type));
   }
 
-  std::optional<ValueFault> set_value(std::size_t column, const RawField& field, Value& value) {
+  std::optional<ValueFault> parse(std::size_t column, const RawField& field, Value& value) {
     const DataType& type = table_.columns[column].type;
     if (is_null(field, type)) {
       value = Value();
@@ -130,8 +188,10 @@ class DelimitedRows : public RowParser {
 
   const TableSchema& table_;
   const Dialect& dialect_;
+  std::optional<TextRow> row_;  ///< if rows can be written from texts
   BatchWriter writer_;
   RawRecord record_{};
+  PlainRecord plain_{};  ///< instead of that
 };
 
 }  // namespace

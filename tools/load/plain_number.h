@@ -84,21 +84,26 @@ template <class Word>
   return (zero_where - kOnes) & ~zero_where & kHighs;
 }
 
-/// Of one to eight bytes.
-[[nodiscard]] inline std::optional<PlainNumber> short_number(std::string_view text) noexcept {
-  std::uint64_t word = digit_word(text);
+/// The word without its byte `at`, with a digit 0 below the others.
+[[nodiscard]] inline std::uint64_t without_point(std::uint64_t word, std::size_t at) noexcept {
+  const std::uint64_t lower = (std::uint64_t{1} << 8 * at) - 1;  // the bytes before the point
+  const std::uint64_t upper = ~lower << 8;
+  return (word & upper) | (word & lower) << 8 | '0';
+}
+
+/// Of `size` bytes, one to eight, and their digit_word().
+[[nodiscard]] inline std::optional<PlainNumber> number_of_word(std::uint64_t word,
+                                                               std::size_t size) noexcept {
   std::size_t behind = 0;
-  std::size_t before = text.size();
+  std::size_t before = size;
   if (const std::uint64_t points = find_point(word); points != 0) {
     const auto at = static_cast<std::size_t>(std::countr_zero(points)) / 8;
     behind = kDigitWordBytes - 1 - at;
-    before = text.size() - 1 - behind;
+    before = size - 1 - behind;
     if (behind == 0 || before == 0) {
       return std::nullopt;
     }
-    const std::uint64_t lower = (std::uint64_t{1} << 8 * at) - 1;  // the bytes before the point
-    const std::uint64_t upper = ~lower << 8;
-    word = (word & upper) | (word & lower) << 8 | '0';
+    word = without_point(word, at);
   }
   if (!are_eight_digits(word)) {
     return std::nullopt;
@@ -108,6 +113,37 @@ template <class Word>
                      .behind = behind};
 }
 
+/// The digit_word() of a text behind which there are kDigitWordBytes more.
+[[nodiscard]] inline std::uint64_t padded_digit_word(std::string_view text) noexcept {
+  const std::size_t below = 8 * (kDigitWordBytes - text.size());  // bits
+  const std::uint64_t zeros = (kZeroDigits >> 8) >> 8 * (text.size() - 1);
+  return load_digits<std::uint64_t>(text.data()) << below | zeros;
+}
+
+/// Of nine to sixteen bytes, of which only the last eight may have a point; behind them there are
+/// kDigitWordBytes more.
+[[nodiscard]] inline std::optional<PlainNumber> number_of_two_words(
+    std::string_view text) noexcept {
+  const std::uint64_t first = padded_digit_word(text.substr(0, text.size() - kDigitWordBytes));
+  std::uint64_t last = load_digits<std::uint64_t>(text.data() + text.size() - kDigitWordBytes);
+  std::size_t behind = 0;
+  std::uint64_t scale = 100'000'000;  // of the first ones
+  if (const std::uint64_t points = find_point(last); points != 0) {
+    const auto at = static_cast<std::size_t>(std::countr_zero(points)) / 8;
+    behind = kDigitWordBytes - 1 - at;
+    last = without_point(last, at);
+    scale = 10'000'000;
+  }
+  const bool ends_in_point = scale != 100'000'000 && behind == 0;
+  if (!are_eight_digits(first) || !are_eight_digits(last) || ends_in_point) {
+    return std::nullopt;
+  }
+  return PlainNumber{
+      .digits = static_cast<std::int64_t>(number_of_eight(first) * scale + number_of_eight(last)),
+      .before = text.size() - behind - (behind == 0 ? 0 : 1),
+      .behind = behind};
+}
+
 /// Of any length that is allowed.
 [[nodiscard]] std::optional<PlainNumber> long_number(std::string_view text) noexcept;
 
@@ -115,8 +151,22 @@ template <class Word>
 
 /// Nothing if the text has anything but digits and a point between two of them, or is too long.
 [[nodiscard]] inline std::optional<PlainNumber> plain_number(std::string_view text) noexcept {
-  return text.empty() || text.size() > detail::kDigitWordBytes ? detail::long_number(text)
-                                                               : detail::short_number(text);
+  return text.empty() || text.size() > detail::kDigitWordBytes
+             ? detail::long_number(text)
+             : detail::number_of_word(detail::digit_word(text), text.size());
+}
+
+/// The same, quickly, of a text behind which kNumberPaddingBytes can be read, whatever they are.
+/// Nothing also if there are many digits behind the point.
+inline constexpr std::size_t kNumberPaddingBytes = detail::kDigitWordBytes;
+[[nodiscard]] inline std::optional<PlainNumber> padded_plain_number(
+    std::string_view text) noexcept {
+  if (text.size() - 1 < detail::kDigitWordBytes) [[likely]] {
+    return detail::number_of_word(detail::padded_digit_word(text), text.size());
+  }
+  return text.size() > detail::kDigitWordBytes && text.size() <= 2 * detail::kDigitWordBytes
+             ? detail::number_of_two_words(text)
+             : std::nullopt;
 }
 
 }  // namespace palimpsest::load

@@ -56,6 +56,51 @@ bool RecordReader::next(RawRecord& record) {
   return true;
 }
 
+/// Of a record, that there is nothing else between its fields, and that it ends in these places.
+bool RecordReader::are_ends(std::span<const SpecialBytes::Place> places) const noexcept {
+  const char* const window = text_.data() + special_.window();
+  const auto delimiters = places.first(places.size() - 1);
+  const bool all = std::ranges::all_of(
+      delimiters, [&](SpecialBytes::Place place) { return window[place] == dialect_.delimiter; });
+  return all && window[places.back()] == '\n';
+}
+
+bool RecordReader::next_plain(std::size_t fields, PlainRecord& record) {
+  // In tbl a delimiter may stand behind the last field.
+  const std::size_t wanted = fields + (dialect_.format == Format::tbl ? 1 : 0);
+  if (dialect_.letter_escapes || dialect_.delimiter == '\r' || fields == 0 ||
+      starts_with_skipped(text_.substr(at_))) {
+    return false;
+  }
+  special_.go_to(at_);
+  const auto ahead = special_.ahead(at_, wanted);
+  if (ahead.size() < wanted) {
+    return false;
+  }
+  std::size_t places = fields;
+  if (!are_ends(ahead.first(places))) {
+    places = wanted;
+    if (places == fields || !are_ends(ahead.first(places)) ||
+        ahead[places - 1] != ahead[places - 2] + 1) {
+      return false;
+    }
+  }
+  record.window = text_.data() + special_.window();
+  record.ends = ahead.first(fields);
+  record.text = text_.data() + at_;
+  const std::size_t last_begin = fields == 1 ? at_ : special_.window() + ahead[fields - 2] + 1;
+  const std::size_t last_end = special_.window() + ahead[fields - 1];
+  const bool may_have_return = places == fields && last_end > last_begin;
+  record.return_bytes = may_have_return && text_[last_end - 1] == '\r' ? 1 : 0;
+  record.begin = at_;
+  record.lines_before = lines_;
+  at_ = special_.window() + ahead[places - 1] + 1;
+  record.end = at_;
+  ++lines_;
+  special_.pass(places);
+  return true;
+}
+
 bool RecordReader::starts_with_skipped(std::string_view rest) const noexcept {
   if (dialect_.skip_blank && (rest.starts_with('\n') || rest.starts_with("\r\n"))) {
     return true;
@@ -80,27 +125,22 @@ bool RecordReader::skip_lines() {
 /// Reads fields up to one that is quoted or escaped, or up to the end of the text, where read()
 /// goes on; true if the record has ended before.
 bool RecordReader::read_plain(RawRecord& record, Progress& now) {
-  SpecialBytes special = special_;  // a copy that stays in registers
   const char* const text = text_.data();
   const char delimiter = dialect_.delimiter;
-  std::size_t begin = now.field_begin;
-  std::size_t at = special.next();
-  for (; at < text_.size() && (text[at] == delimiter || text[at] == '\n'); at = special.next()) {
+  std::size_t at = special_.next();
+  for (; at < text_.size() && (text[at] == delimiter || text[at] == '\n'); at = special_.next()) {
     const bool ends = text[at] == '\n';
     const bool has_return = ends && at > record.begin && text[at - 1] == '\r';
     const std::size_t end = has_return ? at - 1 : at;
-    record.fields.push_back({.text = {text + begin, end - begin}});
-    begin = at + 1;
+    record.fields.push_back({.text = {text + now.field_begin, end - now.field_begin}});
+    now.field_begin = at + 1;
     if (ends) {
-      special_ = special;
-      record.end = begin;
+      record.end = at + 1;
       ++now.lines;
       return true;
     }
   }
-  special_ = special;
   special_.go_back_to(at);
-  now.field_begin = begin;
   return false;
 }
 

@@ -7,8 +7,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
+#include "palimpsest/row_writer.h"
 #include "palimpsest/table.h"
 #include "palimpsest/value.h"
 
@@ -23,6 +25,8 @@ class RowCoder {
   /// The row by the values of all columns. A view, valid until the next call and as long as the
   /// values are.
   [[nodiscard]] virtual EncodedRow row_of(std::span<const Value> values) = 0;
+  /// Writes the same rows column by column; nothing if they cannot be written so.
+  [[nodiscard]] virtual std::optional<RowWriter> writer() const { return std::nullopt; }
 
  protected:
   RowCoder() = default;
