@@ -2,9 +2,10 @@
 // in for one of them comes while the others are looked for.
 //
 // A search of one key waits for the leaf's lines, then for the record's; keys that are searched one
-// after the other wait as often each. Here each step is taken for all keys before the next one: the
-// edges to their leaves, then the slots in these (Psaropoulos et al., VLDB 2017; decision 019). A
-// key that is the next one after that before it is looked for in that one's leaf only.
+// after the other wait as often each. Here each step is taken for all keys before the next one, and
+// asks the processor for what that reads: lower inner nodes, edges to leaves, the leaves, the slots
+// in these, the records (Psaropoulos et al., VLDB 2017; decisions 019 and 022). A key that is the
+// next one after that before it is looked for in the next slot, and else in that one's leaf only.
 //
 // A place is remembered by its leaf's frame and latch version, and so holds no latch: whoever uses
 // it asks for the leaf at that version, and searches again if that has passed.
