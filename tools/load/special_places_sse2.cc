@@ -1,6 +1,8 @@
 #include <emmintrin.h>
 
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 
 #include "tools/load/special_places.h"
 
