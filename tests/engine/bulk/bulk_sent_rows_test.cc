@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "palimpsest/error.h"
 
+#include "base/sync_point.h"
 #include "tests/engine/bulk/bulk_append_fixture.h"
 #include "tests/support/error_of.h"
 
@@ -106,6 +109,39 @@ TEST_F(RowsOnTheirWay, ThatCannotBeWrittenAreKept) {
     EXPECT_TRUE(sound(*database_));
   }
 }
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+// Somebody needs the log when a call has begun a run and has not committed. It has left nothing in
+// the log: the tree ends with an empty leaf already.
+TEST_F(RowsOnTheirWay, ACallThatGaveWayBeginsThemAgain) {
+  InBulk bulk(*database_);
+  Rows rows;
+  add(bulk, rows, 0, kSent);
+  disk_.set_hook([](const palimpsest::test::SimOperation& operation) {
+    if (operation.kind == palimpsest::test::SimKind::write) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  {
+    constexpr int kBegins = 2;  // the first call hangs what was sent before
+    int calls = 0;
+    const SyncHook called("engine.bulk.called", [&] {
+      if (++calls == kBegins) {
+        database_->transactions().cancel_older_than(database_->transactions().now());
+      }
+    });
+    add(bulk, rows, kSent, 2 * kSent);
+    EXPECT_EQ(calls, kBegins + 1);
+  }
+  disk_.set_hook({});
+  ASSERT_EQ(seen_by(bulk), rows);
+  bulk.commit();
+  EXPECT_EQ(rows_of(nullptr), rows);
+  EXPECT_TRUE(sound(*database_));
+}
+
+#endif
 
 TEST_F(RowsOnTheirWay, ACrashLeavesAllOfThemOrNone) {
   const Rows old = rows_of(nullptr);
