@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "palimpsest/error.h"
 
@@ -141,7 +142,52 @@ TEST_F(RowsOnTheirWay, ACallThatGaveWayBeginsThemAgain) {
   EXPECT_TRUE(sound(*database_));
 }
 
+// The rows are in the tree then, and the memory that they had is free for others.
+TEST_F(RowsOnTheirWay, ACallThatGaveWayHasHungThem) {
+  InBulk bulk(*database_);
+  Rows rows;
+  add(bulk, rows, 0, kSent);
+  int id = kSent;
+  {
+    bool is_first = true;
+    const SyncHook called("engine.bulk.called", [&] {
+      if (std::exchange(is_first, false)) {
+        database_->transactions().cancel_older_than(database_->transactions().now());
+      }
+    });
+    const auto code = error_of([&] {
+      for (; id < 3 * kSent; ++id) {
+        ASSERT_TRUE(add(bulk, id));
+        rows[id] = {name_of(id, 0), kBody};
+      }
+    });
+    EXPECT_EQ(code, ErrorCode::transaction_too_old);
+  }
+  int calls = 0;
+  {
+    const SyncHook called("engine.bulk.called", [&] { ++calls; });
+    add(bulk, rows, id, 3 * kSent);
+  }
+  EXPECT_LT(calls, 30) << "rows are appended many at once";
+  ASSERT_EQ(seen_by(bulk), rows);
+  bulk.commit();
+  EXPECT_EQ(rows_of(nullptr), rows);
+  EXPECT_TRUE(sound(*database_));
+}
+
 #endif
+
+TEST(KeptRecords, HaveRoomWhenAllAreDropped) {
+  KeptRecords kept;
+  kept.expect(2);
+  kept.add({.key = "a", .value = "1"});
+  kept.add({.key = "b", .value = "2"});
+  kept.drop(1);
+  EXPECT_FALSE(kept.has_room_for(KeptRecords::kBytesMax));
+  kept.drop(1);
+  EXPECT_TRUE(kept.empty());
+  EXPECT_TRUE(kept.has_room_for(KeptRecords::kBytesMax));
+}
 
 TEST_F(RowsOnTheirWay, ACrashLeavesAllOfThemOrNone) {
   const Rows old = rows_of(nullptr);
