@@ -174,8 +174,8 @@ void Bulk::append_kept(const TableState& table, AscendingRows& rows) {
 }
 
 /// As many as are ever kept: while their leaves are written, the next ones are collected. A call
-/// that gave way before it had committed has begun a run, which is over before the call is made once
-/// more: the writer has one at a time.
+/// that gave way before it had committed has begun a run. That is over before the call is made
+/// again: the writer has one at a time.
 void Bulk::send_kept(const TableState& table, AscendingRows& rows) {
   await_sent();
   sent_.table = &table;
