@@ -14,6 +14,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/sync_point.h"
 
 namespace palimpsest::wal {
 namespace {
@@ -273,6 +274,7 @@ void Segments::zero_bare() noexcept {
       }
       file = bare->file;
     }
+    PALIMPSEST_SYNC_POINT("wal.segments.zeroing");
     try {
       write_zeros(*file, options_.segment_bytes);
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): it reads as zeros

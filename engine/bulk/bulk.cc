@@ -8,6 +8,7 @@
 
 #include "palimpsest/error.h"
 
+#include "base/sync_point.h"
 #include "btree/append.h"
 #include "engine/rows/encoded_keys.h"
 #include "engine/rows/write_step.h"
@@ -172,12 +173,15 @@ void Bulk::append_kept(const TableState& table, AscendingRows& rows) {
   rows.clear();
 }
 
-/// As many as are ever kept: while their leaves are written, the next ones are collected.
+/// As many as are ever kept: while their leaves are written, the next ones are collected. A call
+/// that gave way before it had committed has begun a run. That is over before the call is made
+/// again: the writer has one at a time.
 void Bulk::send_kept(const TableState& table, AscendingRows& rows) {
   await_sent();
   sent_.table = &table;
   rows.swap_records(sent_.records);
   const auto begin = [&](btree::BTree& tree, const btree::WriteContext& by) {
+    sent_.run.reset();
     sent_.run = btree::begin_append(tree, by, sent_.records.records(), writer_of(table));
   };
   try {
@@ -333,6 +337,7 @@ Outcome Bulk::call_once(const TableState& table, FunctionRef<Outcome(const Table
   by.work_for(by_);
   by.write_alone(table.bulk_view(&by_));
   Outcome outcome = write(TableWrites(by, table, by_));
+  PALIMPSEST_SYNC_POINT("engine.bulk.called");
   by.commit();
   return outcome;
 }

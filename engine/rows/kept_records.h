@@ -44,6 +44,9 @@ class KeptRecords {
   /// The first records are where they belong.
   void drop(std::size_t records) noexcept {
     records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(records));
+    if (records_.empty()) {
+      clear();
+    }
   }
   void clear() noexcept {
     records_.clear();

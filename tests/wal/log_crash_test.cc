@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <iostream>
 #include <map>
@@ -16,7 +17,9 @@
 
 #include "palimpsest/error.h"
 
+#include "base/aligned_memory.h"
 #include "base/random.h"
+#include "base/sync_point.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
@@ -403,6 +406,43 @@ TEST(LogCrash, ANewLogIsUsedBeforeItsSegmentsAreZeroed) {
   EXPECT_EQ(missing(appended, open.log().durable_gsn(), read_log(*crashed.device())), "");
   disk.set_hook({});
 }
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+TEST(LogCrash, ASegmentIsBegunWhenItsZerosAreWritten) {
+  std::atomic<bool> has_begun = false;
+  const SyncHook zeroing("wal.segments.zeroing", [&] {
+    has_begun = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  });
+  SimDisk disk;
+  const auto device = disk.device();
+  static_cast<void>(LogStore::create(*device, kUuid, kSmallFiles));
+  const Segments::Options options{
+      .segment_bytes = kSmallFiles.segment_bytes, .segments_max = 8, .uuid = kUuid};
+  const AlignedMemory batch(kBatchAlignment, kBatchAlignment);
+  std::ranges::fill(batch.bytes(), std::byte{7});
+  {
+    Segments segments(*device, options, false);
+    segments.zero_beside();
+    while (!has_begun) {
+      std::this_thread::yield();
+    }
+    for (std::uint64_t number = 2; segments.spare() != 0; ++number) {
+      segments.begin(number);
+      segments.write(segments.first_position(number), batch.bytes());
+    }
+    EXPECT_TRUE(segments.has(LogStore::kSegmentsMin));
+  }
+  const Segments segments(*device, options, true);
+  for (std::uint64_t number = 2; number <= LogStore::kSegmentsMin; ++number) {
+    const AlignedMemory found(kBatchAlignment, kBatchAlignment);
+    segments.read(segments.first_position(number), found.bytes());
+    EXPECT_TRUE(std::ranges::equal(found.bytes(), batch.bytes())) << number;
+  }
+}
+
+#endif
 
 TEST(LogCrash, ZerosThatCannotBeWrittenAreNotMissed) {
   SimDisk disk;

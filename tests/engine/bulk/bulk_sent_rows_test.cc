@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <map>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "palimpsest/error.h"
 
+#include "base/sync_point.h"
 #include "tests/engine/bulk/bulk_append_fixture.h"
 #include "tests/support/error_of.h"
 
@@ -105,6 +109,84 @@ TEST_F(RowsOnTheirWay, ThatCannotBeWrittenAreKept) {
     free_all();
     EXPECT_TRUE(sound(*database_));
   }
+}
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+// Somebody needs the log when a call has begun a run and has not committed. It has left nothing in
+// the log: the tree ends with an empty leaf already.
+TEST_F(RowsOnTheirWay, ACallThatGaveWayBeginsThemAgain) {
+  InBulk bulk(*database_);
+  Rows rows;
+  add(bulk, rows, 0, kSent);
+  disk_.set_hook([](const palimpsest::test::SimOperation& operation) {
+    if (operation.kind == palimpsest::test::SimKind::write) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  {
+    constexpr int kBegins = 2;  // the first call hangs what was sent before
+    int calls = 0;
+    const SyncHook called("engine.bulk.called", [&] {
+      if (++calls == kBegins) {
+        database_->transactions().cancel_older_than(database_->transactions().now());
+      }
+    });
+    add(bulk, rows, kSent, 2 * kSent);
+    EXPECT_EQ(calls, kBegins + 1);
+  }
+  disk_.set_hook({});
+  ASSERT_EQ(seen_by(bulk), rows);
+  bulk.commit();
+  EXPECT_EQ(rows_of(nullptr), rows);
+  EXPECT_TRUE(sound(*database_));
+}
+
+// The rows are in the tree then, and the memory that they had is free for others.
+TEST_F(RowsOnTheirWay, ACallThatGaveWayHasHungThem) {
+  InBulk bulk(*database_);
+  Rows rows;
+  add(bulk, rows, 0, kSent);
+  int id = kSent;
+  {
+    bool is_first = true;
+    const SyncHook called("engine.bulk.called", [&] {
+      if (std::exchange(is_first, false)) {
+        database_->transactions().cancel_older_than(database_->transactions().now());
+      }
+    });
+    const auto code = error_of([&] {
+      for (; id < 3 * kSent; ++id) {
+        ASSERT_TRUE(add(bulk, id));
+        rows[id] = {name_of(id, 0), kBody};
+      }
+    });
+    EXPECT_EQ(code, ErrorCode::transaction_too_old);
+  }
+  int calls = 0;
+  {
+    const SyncHook called("engine.bulk.called", [&] { ++calls; });
+    add(bulk, rows, id, 3 * kSent);
+  }
+  EXPECT_LT(calls, 30) << "rows are appended many at once";
+  ASSERT_EQ(seen_by(bulk), rows);
+  bulk.commit();
+  EXPECT_EQ(rows_of(nullptr), rows);
+  EXPECT_TRUE(sound(*database_));
+}
+
+#endif
+
+TEST(KeptRecords, HaveRoomWhenAllAreDropped) {
+  KeptRecords kept;
+  kept.expect(2);
+  kept.add({.key = "a", .value = "1"});
+  kept.add({.key = "b", .value = "2"});
+  kept.drop(1);
+  EXPECT_FALSE(kept.has_room_for(KeptRecords::kBytesMax));
+  kept.drop(1);
+  EXPECT_TRUE(kept.empty());
+  EXPECT_TRUE(kept.has_room_for(KeptRecords::kBytesMax));
 }
 
 TEST_F(RowsOnTheirWay, ACrashLeavesAllOfThemOrNone) {
