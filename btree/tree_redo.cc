@@ -16,6 +16,7 @@
 #include "btree/node_split.h"
 #include "btree/settle.h"
 #include "btree/tree_record.h"
+#include "btree/virtual_version.h"
 
 namespace palimpsest::btree {
 namespace {
@@ -40,6 +41,8 @@ void change_bytes(std::byte* into, const char* difference, std::size_t length) n
     change(std::uint8_t{}, at);
   }
 }
+
+using ChangedValue = std::array<char, stored_bytes_max(buffer::kPageSizeMax)>;
 
 /// The page and the record that is to be applied to it. For each kind a fault_ function, which
 /// relies on nothing, and an apply_ function, which relies on having been let through.
@@ -77,6 +80,7 @@ class PageRedo {
   [[nodiscard]] Fault fault_of_old_value(ByteView value) const;
   [[nodiscard]] Fault fault_of_patch(ByteView value) const;
   [[nodiscard]] Fault fault_of_replace(ByteView value) const;
+  [[nodiscard]] Fault fault_of_shadow(ByteView value) const;
   [[nodiscard]] Fault fault_of_purge() const;
   [[nodiscard]] Fault fault_of_settling() const;
   [[nodiscard]] Fault fault_of_burial() const;
@@ -90,6 +94,9 @@ class PageRedo {
   void apply_record_change(LeafNode leaf) const noexcept;
   void apply_patch(LeafNode leaf) const noexcept;
   void apply_replace(LeafNode leaf) const noexcept;
+  /// What a replacement, or a patch, that was judged makes of a value.
+  [[nodiscard]] ByteView replaced(ByteView old, ChangedValue& memory) const noexcept;
+  [[nodiscard]] ByteView patched(ByteView old, ChangedValue& memory) const noexcept;
   void apply_purge(LeafNode leaf) const noexcept;
   void apply_settling(LeafNode leaf) const noexcept;
   void apply_burial(LeafNode leaf) const noexcept;
@@ -235,6 +242,20 @@ Fault PageRedo::fault_of_patch(ByteView value) const {
     return fmt::format("slot {}: a value of {} bytes is changed up to byte {}", record_.slot,
                        value.size(), record_.patch_end);
   }
+  return fault_of_shadow(value);
+}
+
+// The record alone has only a part of the value.
+Fault PageRedo::fault_of_shadow(ByteView value) const {
+  if ((record_.flags_after & kShadowed) == 0) [[likely]] {
+    return std::nullopt;
+  }
+  ChangedValue memory;
+  const ByteView changed =
+      record_.kind == TreeRecordKind::patch ? patched(value, memory) : replaced(value, memory);
+  if (!is_stored_value(changed, record_.flags_after)) {
+    return fmt::format("slot {}: a value of {} bytes has no shadow", record_.slot, changed.size());
+  }
   return std::nullopt;
 }
 
@@ -248,7 +269,7 @@ Fault PageRedo::fault_of_replace(ByteView value) const {
   if (!leaf_.can_replace(record_.slot, common + record_.after.size())) {
     return fmt::format("a value of {} bytes does not fit", common + record_.after.size());
   }
-  return std::nullopt;
+  return fault_of_shadow(value);
 }
 
 void PageRedo::apply_record_change(LeafNode leaf) const noexcept {
@@ -282,9 +303,13 @@ void PageRedo::apply_patch(LeafNode leaf) const noexcept {
 }
 
 void PageRedo::apply_replace(LeafNode leaf) const noexcept {
-  std::array<char, stored_bytes_max(buffer::kPageSizeMax)> value;
-  const ByteView old = leaf.value(record_.slot);
-  char* at = value.data();
+  ChangedValue memory;
+  const bool fits = leaf.replace_value(record_.slot, replaced(leaf.value(record_.slot), memory));
+  check(fits, "a replacement that was judged fits");
+}
+
+ByteView PageRedo::replaced(ByteView old, ChangedValue& memory) const noexcept {
+  char* at = memory.data();
   const auto put = [&](ByteView bytes) {
     if (!bytes.empty()) {
       std::memcpy(at, bytes.data(), bytes.size());
@@ -294,9 +319,16 @@ void PageRedo::apply_replace(LeafNode leaf) const noexcept {
   put(old.substr(0, record_.prefix_len));
   put(record_.after);
   put(old.substr(old.size() - record_.suffix_len));
-  const bool fits =
-      leaf.replace_value(record_.slot, {value.data(), static_cast<std::size_t>(at - value.data())});
-  check(fits, "a replacement that was judged fits");
+  return {memory.data(), static_cast<std::size_t>(at - memory.data())};
+}
+
+ByteView PageRedo::patched(ByteView old, ChangedValue& memory) const noexcept {
+  std::memcpy(memory.data(), old.data(), old.size());
+  for_each_patch_run(record_.list, [&](const PatchRun& run) {
+    change_bytes(reinterpret_cast<std::byte*>(memory.data()) + run.offset, run.difference.data(),
+                 run.difference.size());
+  });
+  return {memory.data(), old.size()};
 }
 
 // Purges

@@ -85,6 +85,17 @@ TEST_F(RedoRefuses, WhatDoesNotSuitThePage) {
               HasSubstr("slot 1 of 3 is no ghost"));
 }
 
+// A record says what has changed of a value: that no shadow lies in it shows with the rest.
+TEST_F(RedoRefuses, ValuesWithoutTheShadowThatIsAnnounced) {
+  page_.leaf().set_bulk_epoch(BulkEpoch{4});
+  const auto reason_of = [&](ByteView after) {
+    return reason(encoded(LoggedUpdate{{kTree, kLeft, 0, "a"}, {"value", 0}, {after, kShadowed}}));
+  };
+  EXPECT_THAT(reason_of("VALue"), HasSubstr("a value of 5 bytes has no shadow"));
+  EXPECT_THAT(reason_of("value and more"), HasSubstr("a value of 14 bytes has no shadow"));
+  EXPECT_EQ(reason_of(ByteView("valu\0\0", 6)), "applied");
+}
+
 TEST_F(RedoRefuses, RecordsThatCannotBeDeletedTogether) {
   const auto reason_of = [&](std::uint16_t first, std::uint16_t count) {
     const std::array<SlotRun, 1> runs{{{.first = first, .count = count}}};
