@@ -43,7 +43,7 @@ bool is_below(ByteView a, ByteView b) noexcept {
                                                          static_cast<unsigned char>(b[common]));
 }
 
-[[gnu::always_inline]] inline void prefetch_record(const NewRecord& record) noexcept {
+void prefetch_record(const NewRecord& record) noexcept {
   const auto* const begin = reinterpret_cast<const std::byte*>(record.key.data());
   prefetch(begin, begin + record.key.size() + record.value.size());
 }

@@ -91,16 +91,15 @@ class Descent {
     buffer::OptimisticPage parent;
     buffer::SwipRef child;
   };
-  /// That on the way to a key; restart as try_node(), and if the root is a leaf.
-  [[nodiscard]] Attempt<LeafEdge> try_edge(ByteView key) const { return try_edge(key, guess(key)); }
 
-  // The same in steps, for who looks for many: each asks the processor for what the next one reads.
+  // That on the way to a key, in steps, for who looks for many: each asks the processor for what
+  // the next one reads.
 
   /// Where the walk will begin, as far as it can be guessed.
   [[nodiscard]] Shortcuts::Guess guess(ByteView key) const noexcept;
   /// Looks at that node.
   void prefetch_edge(ByteView key, const Shortcuts::Guess& guess) const noexcept;
-  /// try_edge() from there.
+  /// The edge, from there; restart as try_node(), and if the root is a leaf.
   [[nodiscard]] Attempt<LeafEdge> try_edge(ByteView key, const Shortcuts::Guess& guess) const;
 
   /// As try_node for a level the tree has, repeated until it succeeds.

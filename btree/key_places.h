@@ -8,7 +8,9 @@
 // next one after that before it is looked for in the next slot, and else in that one's leaf only.
 //
 // A place is remembered by its leaf's frame and latch version, and so holds no latch: whoever uses
-// it asks for the leaf at that version, and searches again if that has passed.
+// it asks for the leaf at that version, and searches again if that has passed. Who has latched the
+// leaf exclusively at that version may use all places of it, one after the other, as long as no
+// slot moves: values that change in place, claims and their marks move none.
 // Latching: called with no latch; a walk to a leaf's edge may wait for those of inner nodes, as any
 //           does. Does I/O: such a walk brings inner nodes in, one by one; leaves that are not
 //           resident are read, all of them in one batch, and not looked at.

@@ -93,6 +93,7 @@ class PageRedo {
 
   void apply_record_change(LeafNode leaf) const noexcept;
   void apply_patch(LeafNode leaf) const noexcept;
+  void patch(std::byte* value) const noexcept;
   void apply_replace(LeafNode leaf) const noexcept;
   /// What a replacement, or a patch, that was judged makes of a value.
   [[nodiscard]] ByteView replaced(ByteView old, ChangedValue& memory) const noexcept;
@@ -296,9 +297,12 @@ void PageRedo::apply_record_change(LeafNode leaf) const noexcept {
 
 void PageRedo::apply_patch(LeafNode leaf) const noexcept {
   const ByteView value = leaf.record(record_.slot).value;
-  std::byte* into = leaf.mutable_page() + (value.data() - as_view(leaf.page(), 0).data());
+  patch(leaf.mutable_page() + (value.data() - as_view(leaf.page(), 0).data()));
+}
+
+void PageRedo::patch(std::byte* value) const noexcept {
   for_each_patch_run(record_.list, [&](const PatchRun& run) {
-    change_bytes(into + run.offset, run.difference.data(), run.difference.size());
+    change_bytes(value + run.offset, run.difference.data(), run.difference.size());
   });
 }
 
@@ -324,10 +328,7 @@ ByteView PageRedo::replaced(ByteView old, ChangedValue& memory) const noexcept {
 
 ByteView PageRedo::patched(ByteView old, ChangedValue& memory) const noexcept {
   std::memcpy(memory.data(), old.data(), old.size());
-  for_each_patch_run(record_.list, [&](const PatchRun& run) {
-    change_bytes(reinterpret_cast<std::byte*>(memory.data()) + run.offset, run.difference.data(),
-                 run.difference.size());
-  });
+  patch(reinterpret_cast<std::byte*>(memory.data()));
   return {memory.data(), old.size()};
 }
 

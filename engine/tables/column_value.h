@@ -46,6 +46,17 @@ inline constexpr std::uint32_t kDigitsOfEightBytes = 18;
   return 0;
 }
 
+/// Whether any bytes, as many as the type's values have, are a value of a column.
+[[nodiscard]] constexpr bool takes_any_bytes(const DataType& type) noexcept {
+  return !type.nullable && fixed_bytes(type) != 0 && type.type != ColumnType::boolean &&
+         type.type != ColumnType::decimal;
+}
+/// The same in a key, where a value has one form.
+[[nodiscard]] constexpr bool takes_any_bytes_in_key(const DataType& type) noexcept {
+  return takes_any_bytes(type) && type.type != ColumnType::float32 &&
+         type.type != ColumnType::float64;
+}
+
 /// Text without the spaces at its end.
 [[nodiscard]] constexpr ByteView without_padding(ByteView text) noexcept {
   return text.substr(0, text.find_last_not_of(' ') + 1);

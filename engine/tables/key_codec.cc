@@ -73,20 +73,6 @@ Int128 stored_integer_of(ColumnType type, ByteView key) noexcept {
   return static_cast<Int128>(bits ^ sign);
 }
 
-/// Whether the column may have any bytes of its width in a key.
-bool takes_any_bytes(const DataType& type) noexcept {
-  switch (type.type) {
-    case ColumnType::int8:
-    case ColumnType::int16:
-    case ColumnType::int32:
-    case ColumnType::int64:
-    case ColumnType::date:
-    case ColumnType::timestamp:
-    case ColumnType::character: return !type.nullable;
-    default: return false;
-  }
-}
-
 /// Not for floating-point numbers, some of which have another form in keys.
 bool is_plain_number(const DataType& type, ByteView stored) {
   switch (type.type) {
@@ -108,10 +94,7 @@ KeyCodec::KeyCodec(const TableSchema& table, std::span<const std::string> column
     numbers_.push_back(*number);
     columns_.push_back(table.columns[*number]);
   }
-  const auto any_bytes = [](const ColumnDefinition& column) {
-    return takes_any_bytes(column.type);
-  };
-  if (std::ranges::all_of(columns_, any_bytes)) {
+  if (std::ranges::all_of(columns_, takes_any_bytes_in_key, &ColumnDefinition::type)) {
     for (const ColumnDefinition& column : columns_) {
       plain_bytes_ += fixed_bytes(column.type);
     }

@@ -35,11 +35,6 @@ ByteView bytes_or_none(const Value& value) {
   return value.is_null() ? "" : value.as_bytes();
 }
 
-/// Whether a fixed column of this type may have any bytes.
-bool takes_any_bytes(const DataType& type) noexcept {
-  return !type.nullable && type.type != ColumnType::boolean && type.type != ColumnType::decimal;
-}
-
 }  // namespace
 
 RowLayout::RowLayout(const TableSchema& schema)

@@ -15,18 +15,9 @@ namespace {
 
 /// Whether a column of a key has always the same width, and is stored as an integer or a text.
 bool is_plain_in_key(const DataType& type) noexcept {
-  switch (type.type) {
-    case ColumnType::int8:
-    case ColumnType::int16:
-    case ColumnType::int32:
-    case ColumnType::int64:
-    case ColumnType::date:
-    case ColumnType::timestamp:
-    case ColumnType::character: return !type.nullable;
-    case ColumnType::decimal:
-      return !type.nullable && type.precision <= engine::kDigitsOfEightBytes;
-    default: return false;
-  }
+  const bool is_small_decimal =
+      type.type == ColumnType::decimal && type.precision <= engine::kDigitsOfEightBytes;
+  return engine::takes_any_bytes_in_key(type) || (is_small_decimal && !type.nullable);
 }
 
 /// What is set by a function of its own.

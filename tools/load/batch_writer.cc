@@ -30,7 +30,7 @@ void BatchWriter::begin_record(std::size_t begin, std::size_t end, std::uint64_t
 
 /// make() adds a row, or throws why the values make none.
 template <class Make>
-void BatchWriter::add_row(const Make& make) {
+void BatchWriter::add_or_refuse(const Make& make) {
   try {
     make();
   } catch (const Error& error) {
@@ -48,7 +48,7 @@ void BatchWriter::end_row() {
     batch_.records.push_back(record_);
     return;
   }
-  add_row([&] {
+  add_or_refuse([&] {
     const EncodedRow& row = coder_->row_of(values_);
     const std::size_t at = batch_.rows.size();
     batch_.rows.append(row.key).append(row.bytes);
@@ -57,7 +57,7 @@ void BatchWriter::end_row() {
 }
 
 void BatchWriter::end_row(RowWriter& row) {
-  add_row([&] {
+  add_or_refuse([&] {
     const std::size_t row_bytes = row.end();
     if (coder_ == nullptr) {
       row.drop();

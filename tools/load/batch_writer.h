@@ -54,7 +54,7 @@ class BatchWriter {
 
  private:
   template <class Make>
-  void add_row(const Make& make);
+  void add_or_refuse(const Make& make);
   void add_row(std::size_t row, std::size_t key_bytes, std::size_t row_bytes);
   void add_fault(Fault fault);
 

@@ -14,6 +14,7 @@
 
 #include "palimpsest/row_writer.h"
 #include "palimpsest/schema.h"
+#include "palimpsest/types.h"
 
 #include "tools/load/chunk_reader.h"
 #include "tools/load/padded_text.h"
@@ -76,17 +77,11 @@ class TextRow {
     if (!plain || plain->behind > scale || plain->before + scale > PlainNumber::kSizeMax) {
       return false;
     }
-    const std::int64_t unscaled = plain->digits * kPowersOfTen[scale - plain->behind];
+    const auto power =
+        static_cast<std::int64_t>(palimpsest::detail::kPowersOfTen[scale - plain->behind]);
+    const std::int64_t unscaled = plain->digits * power;
     return writer_.set_decimal(column, is_negative ? -unscaled : unscaled);
   }
-
-  static constexpr auto kPowersOfTen = [] {
-    std::array<std::int64_t, PlainNumber::kSizeMax + 1> powers{1};
-    for (std::size_t exponent = 1; exponent < powers.size(); ++exponent) {
-      powers[exponent] = powers[exponent - 1] * 10;
-    }
-    return powers;
-  }();
 
   static_assert(kNumberPaddingBytes <= Chunk::kPaddingBytes);
   static_assert(kPaddedBytesMax <= Chunk::kPaddingBytes);
