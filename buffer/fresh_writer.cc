@@ -3,6 +3,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/sync_point.h"
+
 namespace palimpsest::buffer {
 
 FreshWriter::FreshWriter(PageWriter& writer) : writer_(writer) {
@@ -57,7 +59,10 @@ void FreshWriter::perform(Pages pages) {
 // After a failure nothing may be under way any more: its owner takes the memory of all of it back.
 void FreshWriter::await(std::size_t most) {
   std::unique_lock lock(mutex_);
-  done_.wait(lock, [&] { return under_way_.size() <= (failure_ == nullptr ? most : 0); });
+  while (under_way_.size() > (failure_ == nullptr ? most : 0)) {
+    PALIMPSEST_SYNC_POINT("buffer.fresh.awaited");
+    done_.wait(lock);
+  }
   if (failure_ != nullptr) {
     std::rethrow_exception(std::exchange(failure_, nullptr));
   }
@@ -66,6 +71,7 @@ void FreshWriter::await(std::size_t most) {
 void FreshWriter::drop() noexcept {
   std::unique_lock lock(mutex_);
   drops_ = true;
+  PALIMPSEST_SYNC_POINT("buffer.fresh.dropping");
   done_.wait(lock, [&] { return under_way_.empty(); });
   drops_ = false;
   failure_ = nullptr;

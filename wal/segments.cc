@@ -295,7 +295,10 @@ Segments::SharedFile Segments::take_spare(std::uint64_t number) {
     return std::find_if(spare_.rbegin(), spare_.rend(),
                         [](const Spare& spare) { return !spare.is_bare; });
   };
-  zeroed_.wait(lock, [&] { return newest() != spare_.rend(); });
+  while (newest() == spare_.rend()) {
+    PALIMPSEST_SYNC_POINT("wal.segments.awaited");
+    zeroed_.wait(lock);
+  }
   const auto taken = newest();
   SharedFile file = taken->file;
   in_use_.emplace(number, file);

@@ -9,12 +9,14 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "palimpsest/database.h"
 #include "palimpsest/row_encoder.h"
 #include "palimpsest/row_sort.h"
+#include "palimpsest/row_writer.h"
 #include "palimpsest/table_of.h"
 
 #include "tests/support/error_of.h"
@@ -250,6 +252,26 @@ TEST_F(ApiGuide, Bulks) {
   }
   bulk.commit();
   EXPECT_TRUE(database.table("word").get({"cleo"}));
+}
+
+TEST_F(ApiGuide, RowsWithoutValues) {
+  const Table accounts = database_.table("account");
+  std::string row;
+  std::optional<RowWriter> writer = RowWriter::of(accounts);
+  writer->begin(row);
+  const bool fits = writer->set_integer(0, 3000) && writer->set_text(1, "Eve") &&
+                    writer->set_decimal(2, 1250) && writer->set_integer(3, 0);
+  writer->set(4, Value());
+  const std::size_t row_bytes = writer->end();
+  const std::string_view made(row);
+  const std::string_view key = made.substr(0, writer->key_bytes());
+  accounts.insert(EncodedRow::of(key, made.substr(key.size(), row_bytes))).require();
+  EXPECT_TRUE(fits);
+  const std::optional<Row> eve = accounts.get({3000});
+  ASSERT_TRUE(eve);
+  EXPECT_EQ((*eve)["owner"].as_bytes(), "Eve");
+  EXPECT_EQ((*eve)["balance"].as_decimal(), Decimal::of(12'50, 2));
+  EXPECT_TRUE((*eve)["closed"].is_null());
 }
 
 TEST_F(ApiGuide, Definitions) {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <iostream>
 #include <map>
 #include <string>
@@ -380,19 +379,17 @@ constexpr LogFileOptions kZerosBeside{.segment_bytes = kSmallFiles.segment_bytes
                                       .segments_max = kSmallFiles.segments_max,
                                       .zeros_beside = true};
 
-/// Slows down writes that are as large as those of zeros.
-void slow_down_zeros(SimDisk& disk) {
-  disk.set_hook([](const SimOperation& operation) {
-    if (operation.kind == SimKind::write && operation.size_bytes > 16'384) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-  });
-}
-
-// Its segments are begun one after the other while their zeros are written.
+// What is durable is so before any zeros are written beside; then segments are begun one after the
+// other while theirs are.
 TEST(LogCrash, ANewLogIsUsedBeforeItsSegmentsAreZeroed) {
   SimDisk disk;
-  slow_down_zeros(disk);
+  std::atomic<bool> is_used = false;
+  disk.set_hook([&, owner = std::this_thread::get_id()](const SimOperation& operation) {
+    const bool may_be_zeros = operation.kind == SimKind::write && operation.size_bytes > 16'384;
+    if (may_be_zeros && std::this_thread::get_id() != owner) {
+      is_used.wait(false);
+    }
+  });
   std::vector<Remembered> appended;
   const auto device = disk.device();
   OpenLog open(*device, kZerosBeside);
@@ -401,6 +398,8 @@ TEST(LogCrash, ANewLogIsUsedBeforeItsSegmentsAreZeroed) {
   while (!open.store().segments().has(4)) {
     appended.push_back(open.change(slot, appended.size(), 1500, Gsn{0}));
     open.log().wait_durable(appended.back().gsn);
+    is_used = true;
+    is_used.notify_all();
   }
   const SimDisk crashed = disk.crash(1, CrashKeeps::nothing);
   EXPECT_EQ(missing(appended, open.log().durable_gsn(), read_log(*crashed.device())), "");
@@ -410,11 +409,17 @@ TEST(LogCrash, ANewLogIsUsedBeforeItsSegmentsAreZeroed) {
 #ifdef PALIMPSEST_SYNC_POINTS
 
 TEST(LogCrash, ASegmentIsBegunWhenItsZerosAreWritten) {
-  std::atomic<bool> has_begun = false;
+  std::atomic<bool> is_zeroing = false;
+  std::atomic<bool> is_awaited = false;
+  const auto set = [](std::atomic<bool>& event) {
+    event = true;
+    event.notify_all();
+  };
   const SyncHook zeroing("wal.segments.zeroing", [&] {
-    has_begun = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    set(is_zeroing);
+    is_awaited.wait(false);
   });
+  const SyncHook awaited("wal.segments.awaited", [&] { set(is_awaited); });
   SimDisk disk;
   const auto device = disk.device();
   static_cast<void>(LogStore::create(*device, kUuid, kSmallFiles));
@@ -425,14 +430,13 @@ TEST(LogCrash, ASegmentIsBegunWhenItsZerosAreWritten) {
   {
     Segments segments(*device, options, false);
     segments.zero_beside();
-    while (!has_begun) {
-      std::this_thread::yield();
-    }
+    is_zeroing.wait(false);
     for (std::uint64_t number = 2; segments.spare() != 0; ++number) {
       segments.begin(number);
       segments.write(segments.first_position(number), batch.bytes());
     }
     EXPECT_TRUE(segments.has(LogStore::kSegmentsMin));
+    set(is_awaited);
   }
   const Segments segments(*device, options, true);
   for (std::uint64_t number = 2; number <= LogStore::kSegmentsMin; ++number) {

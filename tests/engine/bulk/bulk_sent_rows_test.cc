@@ -2,9 +2,10 @@
 // however the bulk ends, and wherever it crashes.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <map>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,11 +20,20 @@ namespace palimpsest::engine::test {
 namespace {
 
 using palimpsest::test::error_of;
+using palimpsest::test::SimKind;
+using palimpsest::test::SimOperation;
 
 /// More rows than are kept: some are on their way while the next ones come.
 class RowsOnTheirWay : public AppendingBulks {
  protected:
   static constexpr int kSent = 7'000;  ///< of which a part is still kept
+
+  /// Everybody sees these rows then.
+  void commit(InBulk& bulk, const Rows& rows) {
+    bulk.commit();
+    EXPECT_EQ(rows_of(nullptr), rows);
+    EXPECT_TRUE(sound(*database_));
+  }
 };
 
 TEST_F(RowsOnTheirWay, AreSeenByTheBulk) {
@@ -36,9 +46,7 @@ TEST_F(RowsOnTheirWay, AreSeenByTheBulk) {
   ASSERT_TRUE(erase(bulk, kSent + 2));
   rows.erase(kSent + 2);
   ASSERT_EQ(seen_by(bulk), rows);
-  bulk.commit();
-  EXPECT_EQ(rows_of(nullptr), rows);
-  EXPECT_TRUE(sound(*database_));
+  commit(bulk, rows);
 }
 
 TEST_F(RowsOnTheirWay, OfTwoTablesByTurns) {
@@ -86,7 +94,7 @@ TEST_F(RowsOnTheirWay, ThatCannotBeWrittenAreKept) {
     const int begin = static_cast<int>(nth) * 100'000;
     add(bulk, rows, begin, begin + 4'000);
     disk_.inject({.error = ENOSPC,
-                  .kinds = static_cast<unsigned>(palimpsest::test::SimKind::write),
+                  .kinds = static_cast<unsigned>(SimKind::write),
                   .file = std::string(kPageFileName),
                   .nth = nth,
                   .for_good = true});
@@ -119,16 +127,26 @@ TEST_F(RowsOnTheirWay, ACallThatGaveWayBeginsThemAgain) {
   InBulk bulk(*database_);
   Rows rows;
   add(bulk, rows, 0, kSent);
-  disk_.set_hook([](const palimpsest::test::SimOperation& operation) {
-    if (operation.kind == palimpsest::test::SimKind::write) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  // Of what the second call begins no more is written than somebody waits for, until it is dropped.
+  std::atomic<bool> is_held = false;
+  std::counting_semaphore<> may_write(0);
+  disk_.set_hook([&, owner = std::this_thread::get_id()](const SimOperation& operation) {
+    if (is_held && operation.kind == SimKind::write && std::this_thread::get_id() != owner) {
+      may_write.acquire();
     }
   });
   {
     constexpr int kBegins = 2;  // the first call hangs what was sent before
     int calls = 0;
+    const SyncHook awaited("buffer.fresh.awaited", [&] { may_write.release(); });
+    const SyncHook dropping("buffer.fresh.dropping", [&] {
+      is_held = false;
+      may_write.release();
+    });
     const SyncHook called("engine.bulk.called", [&] {
-      if (++calls == kBegins) {
+      ++calls;
+      is_held = calls == kBegins - 1;
+      if (calls == kBegins) {
         database_->transactions().cancel_older_than(database_->transactions().now());
       }
     });
@@ -137,9 +155,7 @@ TEST_F(RowsOnTheirWay, ACallThatGaveWayBeginsThemAgain) {
   }
   disk_.set_hook({});
   ASSERT_EQ(seen_by(bulk), rows);
-  bulk.commit();
-  EXPECT_EQ(rows_of(nullptr), rows);
-  EXPECT_TRUE(sound(*database_));
+  commit(bulk, rows);
 }
 
 // The rows are in the tree then, and the memory that they had is free for others.
@@ -170,9 +186,7 @@ TEST_F(RowsOnTheirWay, ACallThatGaveWayHasHungThem) {
   }
   EXPECT_LT(calls, 30) << "rows are appended many at once";
   ASSERT_EQ(seen_by(bulk), rows);
-  bulk.commit();
-  EXPECT_EQ(rows_of(nullptr), rows);
-  EXPECT_TRUE(sound(*database_));
+  commit(bulk, rows);
 }
 
 #endif
