@@ -16,7 +16,10 @@
 //                 split, evicted, or become an orphan.
 //             (2) the caller knows the entry to exist: it has its writer, or a version in its
 //                 chain, until the latch is held. From then on nobody else can take the entry away
-//                 (entry.h (3)), so that it may be made empty and taken out under it.
+//                 (entry.h (3)), so that it may be made empty and taken out under it. Others may
+//                 still be at its chain, whose last version they have taken: an entry is taken
+//                 out when is_empty() says so under the latch, and not because the caller has
+//                 ended, or seen no version before.
 //             (3) nothing that a reader can see changes, so the page's version stays: who reads
 //                 optimistically and finds no table is right, since nobody needs what was before.
 // Latching: the frame's exclusive latch is tried, never waited for, so it may be held together with

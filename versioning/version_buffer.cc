@@ -142,6 +142,7 @@ void VersionBuffer::unlink(Version& version, Writer* into) noexcept {
   if (version.kind() == VersionKind::flags) {
     graves_.note(entry);
   }
+  PALIMPSEST_SYNC_POINT("versioning.unlink.taken");
   EmptyCounter* const emptied = entry.newest() == nullptr ? &entry.counter() : nullptr;
   entry.chain_latch().unlock();
   if (page.holds() && entry.is_empty()) {

@@ -67,7 +67,8 @@ EntryPtr Writer::take_spare(std::size_t key_bytes) noexcept {
   return taken;
 }
 
-// Who collects its versions takes it out of its table otherwise.
+// Who collects its versions takes it out of its table otherwise. Whoever has just collected the last
+// one may be at the chain still: then it stays, and is counted as empty.
 void Writer::give_up(Entry& entry) noexcept {
   if (entry.has_versions()) {
     entry.release();
@@ -75,7 +76,7 @@ void Writer::give_up(Entry& entry) noexcept {
   }
   UnchangedPage page(entry);
   entry.release();
-  if (page.holds()) {
+  if (page.holds() && entry.is_empty()) {
     page.take_out(entry, this);
   }
 }

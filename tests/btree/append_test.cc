@@ -37,7 +37,6 @@ namespace {
 using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
 using palimpsest::test::SimKind;
-using palimpsest::test::SimOperation;
 using palimpsest::test::sound;
 using palimpsest::test::TreeDatabase;
 using palimpsest::test::TreeOptions;
@@ -322,12 +321,13 @@ TEST_F(AppendTest, ARunThatIsLetGoIsNotWrittenAnyMore) {
     is_let_go = true;
     is_let_go.notify_all();
   };
-  disk_.set_hook([&, owner = std::this_thread::get_id()](const SimOperation& operation) {
-    if (operation.kind == SimKind::write && std::this_thread::get_id() != owner) {
-      ++writes;
-      is_let_go.wait(false);
-    }
-  });
+  disk_.set_hook(
+      [&, owner = std::this_thread::get_id()](const palimpsest::test::SimOperation& operation) {
+        if (operation.kind == SimKind::write && std::this_thread::get_id() != owner) {
+          ++writes;
+          is_let_go.wait(false);
+        }
+      });
   const SyncHook dropping("buffer.fresh.dropping", let_go);
   std::unique_ptr<LeafRun> run = begin_append(tree(), {}, views, writer);
   ASSERT_NE(run, nullptr);

@@ -15,6 +15,7 @@
 #include "btree/leaf_entries.h"
 #include "tests/buffer/interleaving_support.h"
 #include "tests/support/eventually.h"
+#include "versioning/version_buffer.h"
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
@@ -290,6 +291,39 @@ TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsEvicted) {
   found.release();
   owner.join();
   EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// Somebody takes the last version out of the chain of a record whose writer ends, and is still at the
+// chain, without the page: its entry stays where it is.
+TEST_F(EntryInterleaving, EndWhileTheLastVersionIsCollected) {
+  versioning::VersionBuffer versions(memory());
+  versions.prepare(0);
+  Writer first(memory(), kFirst);
+  ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
+  {  // the page stays as the change left it
+    const auto leaf = tree().descent().leaf<buffer::SharedPage>(Target{key_of(kRecord)});
+    versions.push(*table_of(leaf.frame())->find(key_of(kRecord)), versioning::VersionKind::inserted,
+                  0, 0, [](MutableBytes) {});
+  }
+  versions.fate().announce();
+  versions.fate().date(Gsn{7});
+  versions.fate().commit();
+  versions.commit(Gsn{7});
+  SyncBarrier taken("versioning.unlink.taken");
+  std::thread collector;
+  {
+    const auto leaf = tree().descent().leaf<buffer::SharedPage>(Target{key_of(kRecord)});
+    collector = std::thread([&] { versions.collect(Gsn{7}); });
+    taken.wait_until_reached();
+  }
+  first.end();
+  const auto tables_meanwhile = memory().tables();
+  taken.release();
+  collector.join();
+  EXPECT_EQ(tables_meanwhile, 1U) << "it went while somebody was at its chain";
+  EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
+  EXPECT_EQ(memory().tables(), 0U);
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 

@@ -21,7 +21,6 @@ namespace {
 
 using palimpsest::test::error_of;
 using palimpsest::test::SimKind;
-using palimpsest::test::SimOperation;
 
 /// More rows than are kept: some are on their way while the next ones come.
 class RowsOnTheirWay : public AppendingBulks {
@@ -130,11 +129,12 @@ TEST_F(RowsOnTheirWay, ACallThatGaveWayBeginsThemAgain) {
   // Of what the second call begins no more is written than somebody waits for, until it is dropped.
   std::atomic<bool> is_held = false;
   std::counting_semaphore<> may_write(0);
-  disk_.set_hook([&, owner = std::this_thread::get_id()](const SimOperation& operation) {
-    if (is_held && operation.kind == SimKind::write && std::this_thread::get_id() != owner) {
-      may_write.acquire();
-    }
-  });
+  disk_.set_hook(
+      [&, owner = std::this_thread::get_id()](const palimpsest::test::SimOperation& operation) {
+        if (is_held && operation.kind == SimKind::write && std::this_thread::get_id() != owner) {
+          may_write.acquire();
+        }
+      });
   {
     constexpr int kBegins = 2;  // the first call hangs what was sent before
     int calls = 0;
