@@ -16,6 +16,9 @@ class NodeKind final : public buffer::PageKind {
   /// Registers this object for both node types.
   void register_in(buffer::PageKinds& kinds) const noexcept;
 
+  [[nodiscard]] bool has_swips(buffer::PageType type) const noexcept override {
+    return type == buffer::PageType::tree_inner;
+  }
   void visit_swips(ConstBytes page, FunctionRef<void(std::uint32_t)> visit) const override;
   [[nodiscard]] std::optional<std::string> validate_root(ConstBytes page,
                                                          TreeId tree) const override;

@@ -243,8 +243,7 @@ ExclusivePage BufferPool::format(PageReservation& reservation, PageType type, Fr
   reservation.pages_.pop_back();
   frame.type.store(type, std::memory_order_relaxed);
   frame.parent.store(parent, std::memory_order_relaxed);
-  frame.cool.store(false, std::memory_order_relaxed);
-  frame.contention.store(0, std::memory_order_relaxed);
+  frame.begin_use();
   frame.flags.store(flags | FrameFlag::dirty, std::memory_order_release);
   frame.state.store(FrameState::resident, std::memory_order_release);
   return ExclusivePage(frame, frames_.page(index));

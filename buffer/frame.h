@@ -18,7 +18,8 @@
 //    exclusive latches of the old and the new parent are held, so whoever latches a frame and finds
 //    the child's swip in it has the parent. Read without a latch it is a hint.
 //  - `flags` is atomic by itself; see FrameFlag for who may set and clear.
-//  - `cool` is a hint that any reader may clear.
+//  - `cool` is a hint that any reader may clear; `heat` belongs to whoever visits the page to find
+//    victims, under the parent's latch, shared or exclusive: of two visitors' counts one may be lost.
 //  - `attached` is protected by `latch` as the page's bytes are: changed under the exclusive mode
 //    (or while the frame is loading or ready, by the one thread that makes the page resident). Read
 //    without a latch it is an address to be prefetched, and nothing else.
@@ -57,6 +58,9 @@ struct FrameFlag {
 };
 
 struct alignas(64) Frame {
+  static constexpr std::int8_t kHeatNew = -1;
+  static constexpr std::int8_t kHeatMax = 7;
+
   HybridLatch latch;
   std::atomic<PageId> page_id{kNoPage};
   std::atomic<FrameIndex> parent{kNoFrame};
@@ -69,6 +73,9 @@ struct alignas(64) Frame {
   /// exclusive latch.
   std::atomic<std::uint8_t> contention{0};
   std::atomic<std::uint16_t> contended_place{0};
+  /// How many visits in a row must find the page unused before one finds it cold. Less than 0: the
+  /// use that brought it does not count.
+  std::atomic<std::int8_t> heat{kHeatNew};
   /// What hangs off the page in memory, or null (page_attachment.h).
   std::atomic<Attached*> attached{nullptr};
   /// Attached::youngest() of that, or 0.
@@ -80,7 +87,32 @@ struct alignas(64) Frame {
     youngest.store(what == nullptr ? Gsn{0} : what->youngest(), std::memory_order_relaxed);
   }
 
-  /// Takes back the second-chance mark: the page is in use.
+  /// Another page is in the frame, of which nothing is known.
+  void begin_use() noexcept {
+    cool.store(false, std::memory_order_relaxed);
+    heat.store(kHeatNew, std::memory_order_relaxed);
+    contention.store(0, std::memory_order_relaxed);
+  }
+
+  /// One visit of those that look for victims: whether the page may go. It gains a visit for each
+  /// that finds it used since the one before.
+  [[nodiscard]] bool is_cold_at_visit() noexcept {
+    const std::int8_t before = heat.load(std::memory_order_relaxed);
+    if (!cool.load(std::memory_order_relaxed)) {
+      cool.store(true, std::memory_order_relaxed);
+      if (before < kHeatMax) {
+        heat.store(static_cast<std::int8_t>(before + 1), std::memory_order_relaxed);
+      }
+      return false;
+    }
+    if (before > 0) {
+      heat.store(static_cast<std::int8_t>(before - 1), std::memory_order_relaxed);
+      return false;
+    }
+    return true;
+  }
+
+  /// Takes back the mark of the last visit: the page is in use.
   void touch() noexcept {
     if (cool.load(std::memory_order_relaxed)) {
       cool.store(false, std::memory_order_relaxed);

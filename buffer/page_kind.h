@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "buffer/page_attachment.h"
+#include "buffer/page_header.h"
 
 namespace palimpsest::buffer {
 
@@ -22,6 +23,9 @@ class PageKind {
   virtual ~PageKind() = default;
   PageKind(const PageKind&) = delete;
   PageKind& operator=(const PageKind&) = delete;
+
+  /// Whether pages of this type have child swips. No latch is needed.
+  [[nodiscard]] virtual bool has_swips(PageType type) const noexcept = 0;
 
   /// Calls visit(offset) with the byte offset of each child swip of the page, 8-aligned. The caller
   /// holds the page's shared or exclusive latch, or the page is private to it.

@@ -258,8 +258,7 @@ void PageLoader::become_resident(FrameIndex index, PageId page, FrameIndex paren
     PALIMPSEST_SYNC_POINT("buffer.orphan.attached");
   }
   frame.parent.store(parent, std::memory_order_relaxed);
-  frame.cool.store(false, std::memory_order_relaxed);
-  frame.contention.store(0, std::memory_order_relaxed);
+  frame.begin_use();
   frame.state.store(FrameState::resident, std::memory_order_release);
 }
 

@@ -16,6 +16,8 @@ namespace {
 constexpr auto kFruitlessPause = std::chrono::milliseconds(1);
 constexpr auto kErrorPause = std::chrono::milliseconds(100);
 constexpr std::size_t kRoundFrames = 128;
+/// The reserve, at its low mark, as a share of all frames: free frames cache nothing.
+constexpr std::uint32_t kShareFree = 256;
 
 }  // namespace
 
@@ -23,7 +25,7 @@ PageProvider::PageProvider(PageReclaimer& reclaimer, FreeFrames& free_frames,
                            std::uint32_t frame_count)
     : reclaimer_(reclaimer),
       free_frames_(free_frames),
-      low_mark_(std::clamp(frame_count / 64, 4U, 1024U)),
+      low_mark_(std::clamp(frame_count / kShareFree, 4U, 1024U)),
       high_mark_(low_mark_ * 2),
       thread_(start_thread("that evicts pages", [this] { run(); })) {}
 
@@ -46,8 +48,7 @@ void PageProvider::wake() {
 
 void PageProvider::help(std::size_t frames_needed) {
   wake();
-  Random random(next_seed_.fetch_add(1, std::memory_order_relaxed));
-  if (reclaimer_.reclaim(std::max<std::size_t>(frames_needed, 8), random) == 0 &&
+  if (reclaimer_.reclaim(std::max<std::size_t>(frames_needed, 8)) == 0 &&
       free_frames_.count() < frames_needed) {
     std::unique_lock lock(mutex_);
     round_done_.wait_for(lock, kFruitlessPause);
@@ -66,14 +67,13 @@ void PageProvider::run() {
 
 // Until the reserve is full or the pool is being closed.
 void PageProvider::work() {
-  Random random(next_seed_.fetch_add(1, std::memory_order_relaxed));
   for (;;) {
     auto pause = std::chrono::milliseconds(0);
     const std::uint32_t have = free_frames_.count();
     if (have < high_mark_) {
       try {
         const std::size_t goal = std::min<std::size_t>(high_mark_ - have, kRoundFrames);
-        pause = reclaimer_.reclaim(goal, random) == 0 ? kFruitlessPause : pause;
+        pause = reclaimer_.reclaim(goal) == 0 ? kFruitlessPause : pause;
       } catch (const std::exception&) {
         pause = kErrorPause;
       }

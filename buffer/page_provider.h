@@ -52,7 +52,6 @@ class PageProvider {
   const std::uint32_t high_mark_;
 
   std::atomic<bool> awake_{false};
-  std::atomic<std::uint64_t> next_seed_{1};
   std::mutex mutex_;
   std::condition_variable wanted_;      // the thread sleeps here
   std::condition_variable round_done_;  // helpers that freed nothing sleep here

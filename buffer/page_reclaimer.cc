@@ -12,20 +12,40 @@
 
 namespace palimpsest::buffer {
 
-std::size_t PageReclaimer::reclaim(std::size_t goal, Random& random) {
+namespace {
+
+/// Frames that a round takes from the hand at once: rounds that run at the same time seldom meet.
+constexpr std::uint32_t kStride = 8;
+/// Times round all frames in which what can be taken is found: one marks what is used, each of the
+/// next takes from its heat, and one finds it cold.
+constexpr std::size_t kTurnsMax = 2 + std::size_t{Frame::kHeatMax};
+/// A round takes more than it is asked for rather than leave cold pages of a parent, whose other
+/// children would have got cooler for little; but no more than this share of all frames.
+constexpr std::uint32_t kShareAtOnce = 32;
+constexpr std::size_t kMostAtOnce = 512;
+
+}  // namespace
+
+std::size_t PageReclaimer::reclaim(std::size_t goal) {
   Round round;
   round.goal = goal;
+  round.most = std::max<std::size_t>(
+      goal, std::min<std::size_t>(frames_.count() / kShareAtOnce, kMostAtOnce));
   // A batch costs a sync, however few its pages: dirty pages wait for company, a whole batch or an
   // eighth of a small pool, while clean ones can be had.
   round.dirty_goal = std::clamp<std::size_t>(frames_.count() / 8, 1, writer_.batch_pages());
   round.dirty.reserve(round.dirty_goal);  // nothing is allocated under a latch
-  round.victims.reserve(std::max(goal, round.dirty_goal));
+  round.victims.reserve(std::max(round.most, round.dirty_goal));
   // With a failed file or log reading goes on, as long as pages are clean.
   round.takes_dirty = !writer_.failed();
-  // Twice over everything and some more: enough to mark and take whatever can be taken.
-  std::size_t samples_left = 64 + std::size_t{3} * frames_.count();
-  while (round.freed < goal && round.dirty.size() < round.dirty_goal && samples_left-- > 0) {
-    sample(FrameIndex{static_cast<std::uint32_t>(random.below(frames_.count()))}, round);
+  const auto is_done = [&] {
+    return round.freed >= goal || round.dirty.size() >= round.dirty_goal;
+  };
+  for (std::size_t seen = 0; seen < kTurnsMax * frames_.count() && !is_done(); seen += kStride) {
+    const std::uint32_t first = hand_.fetch_add(kStride, std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < kStride && !is_done(); ++i) {
+      visit(FrameIndex{(first + i) % frames_.count()}, round);
+    }
   }
   orphans_.prune_some();
   if (round.freed < goal && !round.dirty.empty()) {
@@ -85,7 +105,8 @@ void PageReclaimer::write_and_evict(Round& round) {
   }
 }
 
-void PageReclaimer::sample(FrameIndex frame, Round& round) {
+// A page without children is visited when its parent is.
+void PageReclaimer::visit(FrameIndex frame, Round& round) {
   Frame& header = frames_[frame];
   const FrameState state = header.state.load(std::memory_order_acquire);
   if (state == FrameState::ready) {  // loaded ahead of need, and not yet needed
@@ -94,11 +115,11 @@ void PageReclaimer::sample(FrameIndex frame, Round& round) {
     }
     return;
   }
-  if (state != FrameState::resident) {
-    return;
+  const PageType type = header.type.load(std::memory_order_relaxed);
+  const PageKind* const kind = kinds_.of(type);
+  if (state == FrameState::resident && kind != nullptr && kind->has_swips(type)) {
+    visit_children(frame, round);
   }
-  const FrameIndex parent = header.parent.load(std::memory_order_relaxed);
-  visit_children(parent == kNoFrame ? frame : parent, round);
 }
 
 // With many threads short of frames, one of them is always somewhere inside a visit, preempted
@@ -150,12 +171,11 @@ void PageReclaimer::find_cool_children(FrameIndex parent, Round& round) {
 // Caller holds the parent's latch, so the child stays where it is.
 void PageReclaimer::judge_child(FrameIndex child, std::uint32_t swip_offset, Round& round) {
   Frame& header = frames_[child];
-  if (!header.cool.load(std::memory_order_relaxed)) {
-    header.cool.store(true, std::memory_order_relaxed);
+  if (!header.is_cold_at_visit()) {
     return;
   }
   const std::uint32_t flags = header.flags.load(std::memory_order_acquire);
-  if (flags == 0 && round.freed + round.victims.size() < round.goal) {
+  if (flags == 0 && round.freed + round.victims.size() < round.most) {
     round.victims.push_back(swip_offset);
   } else if (flags == FrameFlag::dirty && round.takes_dirty &&
              round.dirty.size() < round.dirty_goal &&

@@ -1,10 +1,14 @@
-// Frees frames: samples pages, gives them a second chance, writes the dirty and evicts the clean.
+// Frees frames: visits pages in turn, gives those that are used further chances, writes the dirty and
+// evicts the clean.
 //
-// A page is marked *cool* when it is sampled; whoever uses it takes the mark back. Sampled again
-// and still cool, it goes. Victims are sampled by parent: a random frame leads to its parent, and
-// one visit marks or evicts all of the parent's children, so that one latch and one look at its
-// swips serve many (sampled second chance after LeanStore; by parent, because finding the parent of
-// each victim costs a tree descent there).
+// A visit marks a page *cool*; whoever uses it takes the mark back. A visit that finds it used since
+// the last one makes it hotter by one, up to a bound, one that does not cooler by one, and when it
+// is cool and has no heat left, it goes (a clock with counters, "Sequentiality and Prefetching in
+// Database Systems", Smith 1978, where each use counts; here users write nothing but the mark that
+// they take back). The use that brought a page does not count: a scan does not drive out what is
+// used more often than once. The hand goes round the frames, and where it meets a parent it
+// visits all children, so that one latch and one look at its swips serve many. Why in turn and not
+// at random, as LeanStore does, and why counters: decision 023.
 //
 // Invariants: (1) a page leaves its frame only clean and with no write in flight: the disk holds
 //                 its newest image.
@@ -41,7 +45,6 @@
 
 #include "palimpsest/function_ref.h"
 
-#include "base/random.h"
 #include "buffer/frame_table.h"
 #include "buffer/free_frames.h"
 #include "buffer/orphan_registry.h"
@@ -71,7 +74,7 @@ class PageReclaimer {
 
   /// One bounded round: tries to free `goal` frames and returns how many it freed. May write one
   /// batch. Throws what PageWriter throws if it could free none.
-  std::size_t reclaim(std::size_t goal, Random& random);
+  std::size_t reclaim(std::size_t goal);
 
   /// Writes these pages unless they are clean or gone when their turn comes. Waits for their
   /// latches and for the page writer; the caller holds none.
@@ -95,6 +98,7 @@ class PageReclaimer {
 
   struct Round {
     std::size_t goal = 0;        // frames to free
+    std::size_t most = 0;        // the last parent's are all taken, up to so many
     std::size_t dirty_goal = 0;  // dirty pages worth a batch
     std::size_t freed = 0;
     bool takes_dirty = true;             // whether dirty pages can be written
@@ -103,7 +107,7 @@ class PageReclaimer {
     std::vector<std::uint32_t> victims;  // scratch: offsets of clean cool children
   };
 
-  void sample(FrameIndex frame, Round& round);
+  void visit(FrameIndex frame, Round& round);
   void visit_children(FrameIndex parent, Round& round);
   void find_cool_children(FrameIndex parent, Round& round);
   void evict_in_turn(Round& round);
@@ -130,6 +134,7 @@ class PageReclaimer {
   PageWriter& writer_;
   SpaceMap& space_;
   const PageKinds& kinds_;
+  std::atomic<std::uint32_t> hand_{0};        ///< the next frame to visit, modulo their count
   std::atomic<std::uint32_t> prune_next_{0};  ///< frame
 };
 

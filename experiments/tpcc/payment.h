@@ -26,26 +26,27 @@ void apply_payment(CustomerRow& row, const CustomerKey& customer,
 [[nodiscard]] HistoryRow history_of(const PaymentInput& input,
                                     const PaymentOutput& output) noexcept;
 
+/// The customer, who may have to be read from disk, comes before the rows that others wait for.
 template <Session S>
 Outcome run(S& session, const PaymentInput& input, PaymentOutput& output) {
   TransactionScope scope(session, Intent::read_write);
-  const bool done = scope.update(WarehouseKey{input.district.warehouse},
-                                 [&](WarehouseRow& row) {
-                                   row.ytd += input.amount;
-                                   output.warehouse_name = row.name;
-                                 }) &&
-                    scope.update(input.district,
-                                 [&](DistrictRow& row) {
-                                   row.ytd += input.amount;
-                                   output.district_name = row.name;
-                                 }) &&
-                    find_customer(scope, input.customer, output.customer) &&
+  const bool done = find_customer(scope, input.customer, output.customer) &&
                     scope.update(output.customer,
                                  [&](CustomerRow& row) {
                                    apply_payment(row, output.customer, input);
                                    output.last = row.last;
                                    output.credit = row.credit;
                                    output.balance = row.balance;
+                                 }) &&
+                    scope.update(input.district,
+                                 [&](DistrictRow& row) {
+                                   row.ytd += input.amount;
+                                   output.district_name = row.name;
+                                 }) &&
+                    scope.update(WarehouseKey{input.district.warehouse},
+                                 [&](WarehouseRow& row) {
+                                   row.ytd += input.amount;
+                                   output.warehouse_name = row.name;
                                  }) &&
                     scope.insert(input.history, history_of(input, output));
   return done ? scope.commit() : Outcome::conflict;

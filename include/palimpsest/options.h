@@ -53,7 +53,7 @@ struct Options {
   /// An asynchronous commit is on its way to disk at most this long after it was made.
   std::chrono::milliseconds asynchronous_interval{10};
   /// Most log there is; bounds how much all open transactions can change. At most 1 TiB;
-  /// 0: as large as the memory, but 256 MiB to 4 GiB.
+  /// 0: four times the memory, but 256 MiB to 4 GiB.
   std::uint64_t log_bytes_max = 0;
   /// Most that opening after a crash should take.
   std::chrono::seconds recovery_time{10};

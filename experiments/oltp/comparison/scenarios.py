@@ -125,7 +125,7 @@ SCALES = {
                    has_all_by_default=True),
     "normal": Scale(3, (isolation(10, 4096, 8, 3), in_memory(10, 4096, cases((1, 2)), 6, 3),
                         long_reader(10, 4096, 10, 2),
-                        beyond_memory(10, 2.5, (2,), 8, 5), beyond_memory(10, 10, (2,), 8, 5, 2.5),
+                        beyond_memory(10, 2.5, (2, 8), 8, 5), beyond_memory(10, 10, (2,), 8, 5, 2.5),
                         of_size("20-in-1-gib", 20, 1024, 8, 6, 10_000),
                         tatp(1_000_000, 2048, (2,), 4, 1), scans(2_000_000, 2048, 12),
                         version_memory(10, 2.5, 600, 10), queue(10_000, 1024, 600, 5)),
