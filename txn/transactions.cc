@@ -235,7 +235,7 @@ std::uint32_t Transactions::active() const noexcept {
   std::uint32_t active = 0;
   for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
     const Transaction* transaction = by_slot_[slot].load(std::memory_order_acquire);
-    active += transaction != nullptr && transaction->is_active() ? 1U : 0U;
+    active += transaction != nullptr && transaction->is_held() ? 1U : 0U;
   }
   return active;
 }

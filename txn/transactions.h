@@ -125,7 +125,8 @@ class Transactions {
   [[nodiscard]] std::uint64_t version_bytes() const noexcept;
   [[nodiscard]] VersionMemory& version_memory() noexcept { return version_memory_; }
 
-  /// Transactions that have not ended; each is exact, together they are no snapshot.
+  /// Transactions that have not ended, or whose owner does not know that they have; each is exact,
+  /// together they are no snapshot.
   [[nodiscard]] std::uint32_t active() const noexcept;
 
  private:
