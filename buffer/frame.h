@@ -19,7 +19,8 @@
 //    the child's swip in it has the parent. Read without a latch it is a hint.
 //  - `flags` is atomic by itself; see FrameFlag for who may set and clear.
 //  - `cool` is a hint that any reader may clear; `heat` belongs to whoever visits the page to find
-//    victims, under the parent's latch, shared or exclusive: of two visitors' counts one may be lost.
+//    victims, under the parent's latch, shared or exclusive: of two visitors' counts one may be
+//    lost.
 //  - `attached` is protected by `latch` as the page's bytes are: changed under the exclusive mode
 //    (or while the frame is loading or ready, by the one thread that makes the page resident). Read
 //    without a latch it is an address to be prefetched, and nothing else.

@@ -1,8 +1,8 @@
-// Frees frames: visits pages in turn, gives those that are used further chances, writes the dirty and
-// evicts the clean.
+// Frees frames: visits pages in turn, gives those that are used further chances, writes the dirty
+// and evicts the clean.
 //
-// A visit marks a page *cool*; whoever uses it takes the mark back. A visit that finds it used since
-// the last one makes it hotter by one, up to a bound, one that does not cooler by one, and when it
+// A visit marks a page *cool*; whoever uses it takes the mark back. A visit that finds it used
+// since the last one makes it hotter by one, up to a bound, one that does not cooler by one, and when it
 // is cool and has no heat left, it goes (a clock with counters, "Sequentiality and Prefetching in
 // Database Systems", Smith 1978, where each use counts; here users write nothing but the mark that
 // they take back). The use that brought a page does not count: a scan does not drive out what is

@@ -166,11 +166,6 @@ class Transaction : public TreeCalls<Transaction> {
   [[nodiscard]] bool is_active() const noexcept {
     return state_.load(std::memory_order_acquire) == State::active;
   }
-  /// Whether somebody has it who may use it: also one that the engine has ended, of which its owner
-  /// does not know.
-  [[nodiscard]] bool is_held() const noexcept {
-    return state_.load(std::memory_order_acquire) != State::ended;
-  }
   [[nodiscard]] SlotId slot() const noexcept { return slot_; }
   /// Whether it has left anything in the log.
   [[nodiscard]] bool has_logged() const noexcept { return log_.has_appended(); }

@@ -235,7 +235,10 @@ std::uint32_t Transactions::active() const noexcept {
   std::uint32_t active = 0;
   for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
     const Transaction* transaction = by_slot_[slot].load(std::memory_order_acquire);
-    active += transaction != nullptr && transaction->is_held() ? 1U : 0U;
+    const bool is_held =
+        transaction != nullptr &&
+        transaction->state_.load(std::memory_order_acquire) != Transaction::State::ended;
+    active += is_held ? 1U : 0U;
   }
   return active;
 }

@@ -67,8 +67,8 @@ EntryPtr Writer::take_spare(std::size_t key_bytes) noexcept {
   return taken;
 }
 
-// Who collects its versions takes it out of its table otherwise. Whoever has just collected the last
-// one may be at the chain still: then it stays, and is counted as empty.
+// Who collects its versions takes it out of its table otherwise. Whoever has just collected the
+// last one may be at the chain still: then it stays, and is counted as empty.
 void Writer::give_up(Entry& entry) noexcept {
   if (entry.has_versions()) {
     entry.release();

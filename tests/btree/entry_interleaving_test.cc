@@ -294,8 +294,8 @@ TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsEvicted) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// Somebody takes the last version out of the chain of a record whose writer ends, and is still at the
-// chain, without the page: its entry stays where it is.
+// Somebody takes the last version out of the chain of a record whose writer ends, and is still at
+// the chain, without the page: its entry stays where it is.
 TEST_F(EntryInterleaving, EndWhileTheLastVersionIsCollected) {
   versioning::VersionBuffer versions(memory());
   versions.prepare(0);

@@ -60,14 +60,16 @@ def long_reader(warehouses, memory_mib, seconds, warmup):
                     warmup, goals=(Goal(BESIDE_READER.name, 0.9, PALIMPSEST.name),))
 
 
-def beyond_memory(warehouses, times, threads, seconds, warmup, load_times=None, more=()):
+def beyond_memory(warehouses, times, threads, seconds, warmup, load_times=None, more=(), name="",
+                  in_default=True):
     """So many times as much data as memory; loaded as for `load_times`."""
     memory_mib = mib_of(warehouses, times)
-    return Scenario(f"{times}-times-memory",
+    return Scenario(name or f"{times}-times-memory",
                     f"{times} times memory: {warehouses} warehouses, {memory_mib} MiB", TPCC,
                     warehouses, memory_mib, (PALIMPSEST, NONE, *PEERS, *more), cases(threads), seconds,
                     warmup, capped=True,
-                    load_memory_mib=mib_of(warehouses, load_times) if load_times else 0)
+                    load_memory_mib=mib_of(warehouses, load_times) if load_times else 0,
+                    in_default=in_default)
 
 
 def of_size(name, warehouses, memory_mib, seconds, warmup, rate_least=0):
@@ -125,7 +127,8 @@ SCALES = {
                    has_all_by_default=True),
     "normal": Scale(3, (isolation(10, 4096, 8, 3), in_memory(10, 4096, cases((1, 2)), 6, 3),
                         long_reader(10, 4096, 10, 2),
-                        beyond_memory(10, 2.5, (2, 8), 8, 5), beyond_memory(10, 10, (2,), 8, 5, 2.5),
+                        beyond_memory(10, 2.5, (2,), 8, 5),
+                        beyond_memory(10, 2.5, (8,), 8, 5, name="8-threads", in_default=False), beyond_memory(10, 10, (2,), 8, 5, 2.5),
                         of_size("20-in-1-gib", 20, 1024, 8, 6, 10_000),
                         tatp(1_000_000, 2048, (2,), 4, 1), scans(2_000_000, 2048, 12),
                         version_memory(10, 2.5, 600, 10), queue(10_000, 1024, 600, 5)),
