@@ -2,13 +2,13 @@
 // and evicts the clean.
 //
 // A visit marks a page *cool*; whoever uses it takes the mark back. A visit that finds it used
-// since the last one makes it hotter by one, up to a bound, one that does not cooler by one, and when it
-// is cool and has no heat left, it goes (a clock with counters, "Sequentiality and Prefetching in
-// Database Systems", Smith 1978, where each use counts; here users write nothing but the mark that
-// they take back). The use that brought a page does not count: a scan does not drive out what is
-// used more often than once. The hand goes round the frames, and where it meets a parent it
-// visits all children, so that one latch and one look at its swips serve many. Why in turn and not
-// at random, as LeanStore does, and why counters: decision 023.
+// since the last one makes it hotter by one, up to a bound, one that does not cooler by one, and
+// when it is cool and has no heat left, it goes (a clock with counters, "Sequentiality and
+// Prefetching in Database Systems", Smith 1978, where each use counts; here users write nothing but
+// the mark that they take back). The use that brought a page does not count: a scan does not drive
+// out what is used more often than once. The hand goes round the frames, and where it meets a
+// parent it visits all children, so that one latch and one look at its swips serve many. Why in
+// turn and not at random, as LeanStore does, and why counters: decision 023.
 //
 // Invariants: (1) a page leaves its frame only clean and with no write in flight: the disk holds
 //                 its newest image.
