@@ -1,6 +1,6 @@
 // A small fast random number generator: xoshiro256** (Blackman and Vigna) seeded by splitmix64.
 //
-// For sampling victims, workloads and tests. Not for secrets. The sequence of a seed is part of
+// For workloads and tests. Not for secrets. The sequence of a seed is part of
 // what tests rely on to be rerun: the same on every machine and in every version. Thread-safety:
 // one object belongs to one thread.
 #pragma once

@@ -38,15 +38,7 @@ std::size_t PageReclaimer::reclaim(std::size_t goal) {
   round.victims.reserve(std::max(round.most, round.dirty_goal));
   // With a failed file or log reading goes on, as long as pages are clean.
   round.takes_dirty = !writer_.failed();
-  const auto is_done = [&] {
-    return round.freed >= goal || round.dirty.size() >= round.dirty_goal;
-  };
-  for (std::size_t seen = 0; seen < kTurnsMax * frames_.count() && !is_done(); seen += kStride) {
-    const std::uint32_t first = hand_.fetch_add(kStride, std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < kStride && !is_done(); ++i) {
-      visit(FrameIndex{(first + i) % frames_.count()}, round);
-    }
-  }
+  move_hand(round);
   orphans_.prune_some();
   if (round.freed < goal && !round.dirty.empty()) {
     write_and_evict(round);
@@ -55,6 +47,20 @@ std::size_t PageReclaimer::reclaim(std::size_t goal) {
     evict_in_turn(round);
   }
   return round.freed;
+}
+
+// What a round has taken from the hand it visits, also when it has enough: nobody else will in this
+// turn.
+void PageReclaimer::move_hand(Round& round) {
+  for (std::size_t seen = 0; seen < kTurnsMax * frames_.count(); seen += kStride) {
+    if (round.freed >= round.goal || round.dirty.size() >= round.dirty_goal) {
+      return;
+    }
+    const std::uint32_t first = hand_.fetch_add(kStride, std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < kStride; ++i) {
+      visit(FrameIndex{(first + i) % frames_.count()}, round);
+    }
+  }
 }
 
 PageReclaimer::~PageReclaimer() {

@@ -107,6 +107,7 @@ class PageReclaimer {
     std::vector<std::uint32_t> victims;  // scratch: offsets of clean cool children
   };
 
+  void move_hand(Round& round);
   void visit(FrameIndex frame, Round& round);
   void visit_children(FrameIndex parent, Round& round);
   void find_cool_children(FrameIndex parent, Round& round);

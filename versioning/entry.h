@@ -9,7 +9,7 @@
 //
 // Terms: the *writer* of an entry is whoever has changed the record and has not ended. Only the
 // writer's own thread of control, the *owner*, uses the entry without the page's latch. An entry
-// without a writer is *empty*.
+// without a writer and versions, and with nobody at its chain, is *empty*.
 //
 // Who may read (r) and write (w) what, under which latch. "Page" is the latch of the page whose
 // table holds the entry, or, while that table is an orphan, the orphan's shard.
@@ -17,7 +17,8 @@
 //   writer            r page shared or exclusive; w 0 -> id: page exclusive; w id -> 0: the owner,
 //                     no latch
 //   reserved_bytes    r page shared or exclusive; w page exclusive, through the table
-//   counter           r the owner; w page exclusive, through the table
+//   counter           r the owner, and who has a version in the chain, with the chain's latch; w
+//                     page exclusive, through the table
 //   changed_in        r whoever knows the entry to exist; w page exclusive; a hint
 // Invariants: (1) nobody but its owner takes the writer away from an entry that has one;
 //             (2) clearing the writer (release) is the owner's last access, unless it holds the

@@ -4,8 +4,8 @@
 // Why counters that no table owns: the owner of an entry counts it as empty without any latch, when
 // the entry may be moving to another table and its table may be ending. A counter in the table
 // would need epochs; one that lives as long as this object needs nothing. So tables share a fixed
-// number of counters, which only rise; a table remembers what its counter was when it looked last.
-// Two tables that share one look more often than needed.
+// number of counters, which change with each; a table remembers what its counter was when it looked
+// last. Two tables that share one look more often than needed.
 //
 // Thread-safety: all functions, from any thread. Figures are kept in stripes by thread and added up
 //                when asked for: each is exact once the threads have stopped.
@@ -20,8 +20,9 @@ namespace palimpsest::versioning {
 
 /// Counts entries that have become empty; a hint.
 using EmptyCounter = std::atomic<std::uint32_t>;
-/// After an entry has become empty: whoever sees the counter risen, with acquire, sees that too. Of
-/// two threads that count at once one may be lost, which spares each an atomic addition.
+/// After an entry has become empty: whoever sees this count, with acquire, sees that too. Threads
+/// that count at once may lose counts, or set others' back, which spares each an atomic addition: a
+/// table is then pruned late, or once in vain.
 inline void count_empty(EmptyCounter& counter) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }

@@ -224,9 +224,10 @@ void Reckoning::log(std::uint32_t page_bytes) {
   const std::uint64_t segment_least = Database::log_segment_bytes_min(page_bytes);
   const std::uint64_t least = segment_least * wal::LogStore::kSegmentsMin;
   const bool open = options_.log_bytes_max == 0;
-  const std::uint64_t bytes = open ? std::clamp(kOwnLogShare * effective_.database.memory_bytes,
-                                                kOwnLogBytesMin, kOwnLogBytesMax)
-                                   : options_.log_bytes_max;
+  const std::uint64_t bytes =
+      open ? std::clamp(kOwnLogShare * std::min(effective_.database.memory_bytes, kOwnLogBytesMax),
+                        kOwnLogBytesMin, kOwnLogBytesMax)
+           : options_.log_bytes_max;
   require_between("log_bytes_max", bytes, least, kLogBytesMax,
                   fmt::format(" with pages of {} bytes", page_bytes));
   effective_.database.log_bytes_max = bytes;

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kPageBytes = 4096;
 /// memory, but 256 MiB to 4 GiB. What Palimpsest does by itself (Options::log_bytes_max).
 [[nodiscard]] constexpr std::uint64_t log_bytes_max(const StoreSettings& settings) noexcept {
   constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
-  return std::clamp(4 * settings.memory_bytes, 256 * kMib, 4096 * kMib);
+  return std::clamp(4 * std::min(settings.memory_bytes, 4096 * kMib), 256 * kMib, 4096 * kMib);
 }
 
 /// Whether `part` lies within `whole`: what a change returns may be what it was given, whose place

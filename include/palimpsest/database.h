@@ -140,7 +140,8 @@ class Database {
   /// Options in effect, and why.
   [[nodiscard]] const std::vector<EffectiveOption>& options() const noexcept;
 
-  /// Everything is on disk, and the next opening has nothing to recover. No transaction is active
+  /// Everything is on disk, and the next opening has nothing to recover. No transaction is active,
+  /// nor one left that was cancelled and that its owner has neither rolled back nor let go of
   /// (invalid_argument); nothing of the database is used afterwards.
   void close();
 

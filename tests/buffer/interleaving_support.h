@@ -15,21 +15,19 @@
 
 namespace palimpsest::test {
 
-/// About a hundred leaves of ten records, in a clean file; the leaves do not fit the pool together.
-class InterleavingTest : public ::testing::Test {
+/// So many records, ten a leaf, in a clean file.
+class ClosedTreeTest : public ::testing::Test {
  protected:
-  static constexpr std::uint64_t kRecords = 1000;
-  static constexpr TreeOptions kOptions{.page_size_bytes = 4096, .frames = 60};
-
-  InterleavingTest() : device_(disk_.device()) {
+  ClosedTreeTest(std::uint64_t records, const TreeOptions& options)
+      : options_(options), device_(disk_.device()) {
     {
-      const auto filling = TreeDatabase::create(*device_, kOptions);
-      for (std::uint64_t i = 0; i < kRecords; ++i) {
+      const auto filling = TreeDatabase::create(*device_, options);
+      for (std::uint64_t i = 0; i < records; ++i) {
         EXPECT_TRUE(filling->tree().insert(key_of(i), old_value(i)));
       }
       filling->close();
     }
-    database_ = TreeDatabase::open(*device_, kOptions);
+    database_ = TreeDatabase::open(*device_, options);
   }
 
   static std::string key_of(std::uint64_t i) {
@@ -37,7 +35,6 @@ class InterleavingTest : public ::testing::Test {
     return std::string(6 - key.size(), '0') + key;
   }
   static std::string old_value(std::uint64_t i) { return std::string(380, 'o') + key_of(i); }
-  static std::string new_value(std::uint64_t i) { return std::string(380, 'n') + key_of(i); }
 
   [[nodiscard]] btree::BTree& tree() { return database_->tree(); }
   [[nodiscard]] std::string value_of(std::uint64_t i) {
@@ -53,7 +50,7 @@ class InterleavingTest : public ::testing::Test {
   };
   [[nodiscard]] Leaf leaf_of(std::uint64_t i) {
     const auto parent = tree().descent().node<buffer::SharedPage>(btree::Target{key_of(i)}, 1);
-    const btree::InnerView node(parent.page(), kOptions.page_size_bytes);
+    const btree::InnerView node(parent.page(), options_.page_size_bytes);
     const auto swip = buffer::Swip::of_word(node.swip_at(node.route(key_of(i))));
     if (!swip.swizzled()) {
       return {.page = swip.page()};
@@ -61,6 +58,22 @@ class InterleavingTest : public ::testing::Test {
     return {.page = database_->pool().frames()[swip.frame()].page_id.load(), .frame = swip.frame()};
   }
   [[nodiscard]] bool resident(std::uint64_t i) { return leaf_of(i).frame != kNoFrame; }
+
+  const TreeOptions options_;
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<TreeDatabase> database_;
+};
+
+/// About a hundred leaves, which do not fit the pool together.
+class InterleavingTest : public ClosedTreeTest {
+ protected:
+  static constexpr std::uint64_t kRecords = 1000;
+  static constexpr TreeOptions kOptions{.page_size_bytes = 4096, .frames = 60};
+
+  InterleavingTest() : ClosedTreeTest(kRecords, kOptions) {}
+
+  static std::string new_value(std::uint64_t i) { return std::string(380, 'n') + key_of(i); }
 
   /// Reads other records until this one's leaf has left memory. It is written before: a page that
   /// alone is dirty may stay for long, since clean ones go before it.
@@ -74,10 +87,6 @@ class InterleavingTest : public ::testing::Test {
       }
     }
   }
-
-  SimDisk disk_;
-  std::unique_ptr<io::Device> device_;
-  std::unique_ptr<TreeDatabase> database_;
 };
 
 }  // namespace palimpsest::test

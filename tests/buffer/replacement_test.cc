@@ -3,25 +3,14 @@
 
 #include <cstdint>
 #include <iostream>
-#include <memory>
-#include <string>
 
 #include "base/random.h"
-#include "btree/btree.h"
-#include "btree/inner_node.h"
 #include "buffer/frame.h"
-#include "buffer/page_guard.h"
-#include "buffer/swip.h"
+#include "tests/buffer/interleaving_support.h"
 #include "tests/support/seed.h"
-#include "tests/support/sim_disk.h"
-#include "tests/support/tree_fixture.h"
 
 namespace palimpsest::buffer {
 namespace {
-
-using palimpsest::test::SimDisk;
-using palimpsest::test::TreeDatabase;
-using palimpsest::test::TreeOptions;
 
 int visits_until_cold(Frame& frame) {
   int visits = 1;
@@ -73,37 +62,19 @@ TEST(FrameHeat, IsNotTheNextPages) {
 
 // Some leaves are read again and again; then a third of the others are, for a while each, more
 // than there are frames.
-class Replacement : public ::testing::Test {
+class Replacement : public palimpsest::test::ClosedTreeTest {
  protected:
-  static constexpr std::uint64_t kRecords = 36'000;  ///< about ten a leaf
-  static constexpr std::uint64_t kEach = 200;        ///< one in so many is hot
+  static constexpr std::uint64_t kRecords = 36'000;
+  static constexpr std::uint64_t kEach = 200;  ///< one record in so many is hot
   static constexpr std::uint64_t kHot = kRecords / kEach;
-  static constexpr TreeOptions kOptions{.page_size_bytes = 4096, .frames = 1000};
 
-  Replacement() : device_(disk_.device()), database_(TreeDatabase::create(*device_, kOptions)) {
-    for (std::uint64_t i = 0; i < kRecords; ++i) {
-      EXPECT_TRUE(database_->tree().insert(key_of(i), std::string(380, 'v')));
-    }
-    database_->pool().flush();
-  }
+  Replacement() : ClosedTreeTest(kRecords, {.page_size_bytes = 4096, .frames = 1000}) {}
 
-  static std::string key_of(std::uint64_t i) {
-    const std::string digits = std::to_string(i);
-    return std::string(6 - digits.size(), '0') + digits;
-  }
-  void read(std::uint64_t i) {
-    std::string value;
-    ASSERT_TRUE(database_->tree().lookup(key_of(i), value));
-  }
+  void read(std::uint64_t i) { ASSERT_EQ(value_of(i), old_value(i)); }
   void read_hot() {
     for (std::uint64_t hot = 0; hot < kRecords; hot += kEach) {
       read(hot);
     }
-  }
-  [[nodiscard]] bool resident(std::uint64_t i) {
-    const auto parent = database_->tree().descent().node<SharedPage>(btree::Target{key_of(i)}, 1);
-    const btree::InnerView node(parent.page(), kOptions.page_size_bytes);
-    return Swip::of_word(node.swip_at(node.route(key_of(i)))).swizzled();
   }
   [[nodiscard]] std::uint64_t resident_hot() {
     std::uint64_t count = 0;
@@ -112,10 +83,6 @@ class Replacement : public ::testing::Test {
     }
     return count;
   }
-
-  SimDisk disk_;
-  std::unique_ptr<io::Device> device_;
-  std::unique_ptr<TreeDatabase> database_;
 };
 
 TEST_F(Replacement, AScanLeavesWhatIsUsedAgainAndAgain) {

@@ -116,6 +116,7 @@ TEST(EffectiveOptions, OpenLogIsFourTimesTheMemoryWithinBounds) {
   EXPECT_EQ(effective({.memory_bytes = 16 * kMiB}).database.log_bytes_max, 256 * kMiB);
   EXPECT_EQ(effective({.memory_bytes = 300 * kMiB}).database.log_bytes_max, 1200 * kMiB);
   EXPECT_EQ(effective({.memory_bytes = 5 * kGiB}).database.log_bytes_max, 4 * kGiB);
+  EXPECT_EQ(effective({.memory_bytes = std::uint64_t{1} << 62U}).database.log_bytes_max, 4 * kGiB);
   EXPECT_EQ(effective({.log_bytes_max = 7 * kMiB}).database.log_bytes_max, 7 * kMiB);
 }
 

@@ -54,7 +54,8 @@ class Plan(unittest.TestCase):
 
     def test_what_does_not_fit_is_asked_for_by_name(self):
         self.assertEqual([scenario.name for scenario in NORMAL.scenarios
-                          if scenario not in NORMAL.chosen(None)], ["8-threads", "version-memory", "queue"])
+                          if scenario not in NORMAL.chosen(None)],
+                         ["2.5-times-memory-8-threads", "version-memory", "queue"])
         chosen = NORMAL.chosen(["queue", "scan"])
         self.assertEqual([scenario.name for scenario in chosen], ["scan", "queue"])
         self.assertTrue(all(scenario.seconds >= 600 for scenario in NORMAL.scenarios if scenario.flat))
