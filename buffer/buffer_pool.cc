@@ -42,10 +42,11 @@ class FrameSearch {
   /// After a round that has not helped. Throws out_of_memory when the deadline has passed, and
   /// `failed` when nothing can be written and there seems to be no clean page left in memory.
   void go_on(std::uint32_t frames, const PageFile& file, const PageWriter& writer) {
-    if (++rounds_ >= kFailedRounds && writer.failed()) {
+    const auto searched = std::chrono::steady_clock::now() - start_;
+    if ((++rounds_ >= kFailedRounds || searched > kFailedSearch) && writer.failed()) {
       writer.require_working();
     }
-    if (std::chrono::steady_clock::now() - start_ > kFrameDeadline) {
+    if (searched > kFrameDeadline) {
       throw Error(ErrorCode::out_of_memory,
                   fmt::format("{}: none of the buffer pool's {} frames could be freed within {} s",
                               file.name(), frames, kFrameDeadline.count()));
@@ -55,6 +56,8 @@ class FrameSearch {
  private:
   /// Others may be faster than this thread, or keep latches it only tries.
   static constexpr int kFailedRounds = 20;
+  /// A round in vain looks at all of a large pool.
+  static constexpr auto kFailedSearch = std::chrono::seconds(1);
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   int rounds_ = 0;

@@ -18,6 +18,9 @@ constexpr auto kErrorPause = std::chrono::milliseconds(100);
 constexpr std::size_t kRoundFrames = 128;
 /// The reserve, at its low mark, as a share of all frames: free frames cache nothing.
 constexpr std::uint32_t kShareFree = 256;
+/// From there on pages are visited ahead of need: eight for each frame that is taken, which is all
+/// of them by the time when the first one has to go.
+constexpr std::uint32_t kShareNearlyFull = 8;
 
 }  // namespace
 
@@ -27,6 +30,7 @@ PageProvider::PageProvider(PageReclaimer& reclaimer, FreeFrames& free_frames,
       free_frames_(free_frames),
       low_mark_(std::clamp(frame_count / kShareFree, 4U, 1024U)),
       high_mark_(low_mark_ * 2),
+      nearly_full_mark_(frame_count / kShareNearlyFull),
       thread_(start_thread("that evicts pages", [this] { run(); })) {}
 
 PageProvider::~PageProvider() {
@@ -48,6 +52,9 @@ void PageProvider::wake() {
 
 void PageProvider::help(std::size_t frames_needed) {
   wake();
+  if (free_frames_.count() >= frames_needed) {
+    return;  // others have been faster
+  }
   if (reclaimer_.reclaim(std::max<std::size_t>(frames_needed, 8)) == 0 &&
       free_frames_.count() < frames_needed) {
     std::unique_lock lock(mutex_);

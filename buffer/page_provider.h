@@ -30,10 +30,15 @@ class PageProvider {
   PageProvider(const PageProvider&) = delete;
   PageProvider& operator=(const PageProvider&) = delete;
 
-  /// To be called after taking frames: wakes the thread if the reserve is low. Cheap otherwise.
+  /// To be called after taking frames: wakes the thread if the reserve is low. Cheap otherwise, but
+  /// while memory fills up for the first time. Waits for no latch.
   void frames_taken() {
-    if (free_frames_.count() < low_mark_ && !awake_.load(std::memory_order_relaxed)) {
+    const std::uint32_t left = free_frames_.count();
+    if (left < low_mark_ && !awake_.load(std::memory_order_relaxed)) {
       wake();
+    }
+    if (left < nearly_full_mark_ && !reclaimer_.has_gone_round()) [[unlikely]] {
+      reclaimer_.visit_ahead();
     }
   }
 
@@ -50,6 +55,7 @@ class PageProvider {
   FreeFrames& free_frames_;
   const std::uint32_t low_mark_;
   const std::uint32_t high_mark_;
+  const std::uint32_t nearly_full_mark_;
 
   std::atomic<bool> awake_{false};
   std::mutex mutex_;

@@ -56,11 +56,21 @@ void PageReclaimer::move_hand(Round& round) {
     if (round.freed >= round.goal || round.dirty.size() >= round.dirty_goal) {
       return;
     }
-    const std::uint32_t first = hand_.fetch_add(kStride, std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < kStride; ++i) {
-      visit(FrameIndex{(first + i) % frames_.count()}, round);
-    }
+    visit_next(round);
   }
+}
+
+void PageReclaimer::visit_next(Round& round) {
+  const std::uint32_t first = hand_.fetch_add(kStride, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < kStride; ++i) {
+    visit(FrameIndex{(first + i) % frames_.count()}, round);
+  }
+}
+
+void PageReclaimer::visit_ahead() {
+  Round round;
+  round.takes_dirty = false;
+  visit_next(round);
 }
 
 PageReclaimer::~PageReclaimer() {

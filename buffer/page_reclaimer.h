@@ -76,6 +76,14 @@ class PageReclaimer {
   /// batch. Throws what PageWriter throws if it could free none.
   std::size_t reclaim(std::size_t goal);
 
+  /// Whether all frames have been visited, or nearly.
+  [[nodiscard]] bool has_gone_round() const noexcept {
+    return hand_.load(std::memory_order_relaxed) >= frames_.count();
+  }
+  /// Visits a few pages, and takes none: so that not all of them count as used when the first one
+  /// has to go. Tries latches only.
+  void visit_ahead();
+
   /// Writes these pages unless they are clean or gone when their turn comes. Waits for their
   /// latches and for the page writer; the caller holds none.
   void write(std::span<const FrameIndex> frames);
@@ -108,6 +116,7 @@ class PageReclaimer {
   };
 
   void move_hand(Round& round);
+  void visit_next(Round& round);
   void visit(FrameIndex frame, Round& round);
   void visit_children(FrameIndex parent, Round& round);
   void find_cool_children(FrameIndex parent, Round& round);

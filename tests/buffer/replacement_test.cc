@@ -85,6 +85,20 @@ class Replacement : public palimpsest::test::ClosedTreeTest {
   }
 };
 
+// Else the first one that needs a frame would wait until all pages have been visited.
+TEST_F(Replacement, PagesHaveBeenVisitedWhenTheFirstHasToGo) {
+  const BufferPool& pool = database_->pool();
+  for (std::uint64_t i = 0; pool.free_frame_count() > 16; i += 10) {
+    ASSERT_LT(i, kRecords);
+    read(i);
+  }
+  std::uint32_t visited = 0;
+  for (std::uint32_t i = 0; i < pool.frames().count(); ++i) {
+    visited += pool.frames()[FrameIndex{i}].cool.load() ? 1U : 0U;
+  }
+  EXPECT_GT(visited, pool.frames().count() / 2);
+}
+
 TEST_F(Replacement, AScanLeavesWhatIsUsedAgainAndAgain) {
   Random random(palimpsest::test::seed());
   for (int i = 0; i < 100; ++i) {
