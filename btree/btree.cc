@@ -30,10 +30,23 @@ constexpr SlotIndex kMergeEvery = 8;
 
 /// Ghosts of a leaf from which on, and whenever so many more, a removal looks for idle ones.
 constexpr std::uint32_t kPurgeEvery = 8;
+constexpr std::uint32_t kPurgesOfLeaf = 4;  ///< at least, while all of its records are removed
 
 [[noreturn]] void refuse_undo_creation(TreeId id) {
   throw Error(ErrorCode::corruption,
               fmt::format("the making of tree {} cannot be undone: it has records", raw(id)));
+}
+
+/// After how many ghosts more those of a leaf are purged: less often where an old reader has held
+/// them back time and again.
+std::uint32_t purge_every(const ExclusivePage& leaf, std::uint32_t page_size) noexcept {
+  const versioning::MappingTable* const table = table_of(leaf.frame());
+  if (table == nullptr || table->purges_in_vain() == 0) {
+    return kPurgeEvery;
+  }
+  const std::uint32_t records = LeafView(leaf.page(), page_size).count();
+  return std::min(kPurgeEvery << table->purges_in_vain(),
+                  std::max(kPurgeEvery, records / kPurgesOfLeaf));
 }
 
 }  // namespace
@@ -259,8 +272,9 @@ void BTree::bury(const WriteContext& by, ExclusivePage& leaf, RecordChange& chan
                  LastLeaf* last) {
   change.bury();
   const std::uint32_t ghosts = LeafView(leaf.page(), page_size()).ghost_count();
+  const std::uint32_t every = purge_every(leaf, page_size());
   let_go(by, std::move(leaf), key, change.slot(), last);
-  if (ghosts % kPurgeEvery == 0) {
+  if (ghosts % every == 0) {
     try {
       purge_ghosts(by, key, [](const LeafView&, SlotIndex) { return true; });
     } catch (const std::exception&) {

@@ -77,7 +77,7 @@ ManyWritten BTree::modify_many(const WriteContext& by, std::span<const ByteView>
   for (std::size_t done = 0; done < keys.size();) {
     if (places.empty()) {
       places = std::span(memory).first(std::min(kKeysTogether, keys.size() - done));
-      find_places(descent_, keys.subspan(done, places.size()), places);
+      find_places(descent_, keys.subspan(done, places.size()), places, Purpose::write);
     }
     Written one;
     const std::size_t changed = modify_in_one_leaf(

@@ -48,7 +48,7 @@ void BTree::lookup_many(std::span<const ByteView> keys,
   for (std::size_t number = 0; number < keys.size(); ++number) {
     if (number % kKeysTogether == 0) {
       find_places(descent_, keys.subspan(number, std::min(kKeysTogether, keys.size() - number)),
-                  places);
+                  places, Purpose::read);
     }
     const ByteView key = keys[number];
     ValueBuffer value;

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/prefetch.h"
 #include "btree/key_bytes.h"
+#include "btree/leaf_entries.h"
 #include "btree/leaf_node.h"
 #include "btree/prefetch.h"
 #include "buffer/known_frame.h"
@@ -33,15 +34,23 @@ bool is_next(ByteView before, ByteView key) noexcept {
 /// what the next one reads.
 class Search {
  public:
-  Search(const Descent& descent, std::span<const ByteView> keys,
-         std::span<KeyPlace> places) noexcept
-      : descent_(descent), pool_(descent.pool()), keys_(keys), places_(places) {}
+  Search(const Descent& descent, std::span<const ByteView> keys, std::span<KeyPlace> places,
+         Purpose purpose) noexcept
+      : descent_(descent),
+        pool_(descent.pool()),
+        keys_(keys),
+        places_(places),
+        is_to_write_(purpose == Purpose::write) {}
 
   void guess_parents() noexcept;
   void find_edges();
   void find_leaves() const noexcept;
   void find_likely_slots() const noexcept;
   void find_slots() const noexcept;
+  /// Of leaves with a mapping table, if there are any: what leads to the record's versions.
+  void find_table_cells() noexcept;
+  void find_entries() const noexcept;
+  void find_versions() const noexcept;
   /// Brings in what was not there.
   void load_absent() const;
 
@@ -60,6 +69,9 @@ class Search {
   [[nodiscard]] KeyPlace leaf_below(const Edge& edge, ByteView key) const noexcept;
   template <class Read>
   void read_leaf(KeyPlace& place, Read&& read) const noexcept;
+  [[nodiscard]] buffer::SharedPage leaf_with_table(const KeyPlace& place) const noexcept;
+  template <class Use>
+  void use_tables(Use&& use) const noexcept;
   void find_slot_beside(const KeyPlace& other, ByteView key, KeyPlace& place) const noexcept;
 
   const Descent& descent_;
@@ -68,8 +80,11 @@ class Search {
   std::span<KeyPlace> places_;
   std::array<Shortcuts::Guess, kKeysTogether> guesses_;
   std::array<Edge, kKeysTogether> edges_;
+  std::array<std::uint32_t, kKeysTogether> hashes_;  ///< if any leaf has a table
   std::array<Sought, kKeysTogether> absent_;
   std::size_t absent_count_ = 0;
+  bool is_to_write_;
+  mutable bool has_tables_ = false;
 };
 
 void Search::guess_parents() noexcept {
@@ -128,7 +143,10 @@ KeyPlace Search::leaf_below(const Edge& edge, ByteView key) const noexcept {
   if (!leaf) {
     return {};
   }
-  prefetch_line(leaf->frame().attached.load(std::memory_order_relaxed));
+  if (const auto* const table = leaf->frame().attached.load(std::memory_order_relaxed)) {
+    static_cast<const versioning::MappingTable*>(table)->prefetch();
+    has_tables_ = is_to_write_;
+  }
   LeafView(leaf->page(), descent_.page_size()).prefetch_slots(key);
   return {.frame = pool_.index_of(leaf->frame()), .version = leaf->version()};
 }
@@ -188,6 +206,58 @@ void Search::find_slot_beside(const KeyPlace& other, ByteView key, KeyPlace& pla
   }
 }
 
+/// If it has one, is as it was, and nobody holds it exclusively.
+buffer::SharedPage Search::leaf_with_table(const KeyPlace& place) const noexcept {
+  const buffer::Frame& frame = pool_.frames()[place.frame];
+  if (frame.attached.load(std::memory_order_relaxed) == nullptr) {
+    return {};
+  }
+  auto leaf = pool_.try_shared(place.frame, place.version);
+  return leaf.holds() && table_of(leaf.frame()) != nullptr ? std::move(leaf) : buffer::SharedPage();
+}
+
+// Under the shared latch, which is tried: tables may be replaced otherwise. Keys of one leaf in a
+// row share it.
+template <class Use>
+void Search::use_tables(Use&& use) const noexcept {
+  if (!has_tables_) [[likely]] {
+    return;
+  }
+  buffer::SharedPage leaf;
+  const KeyPlace* held = nullptr;
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    const KeyPlace& place = places_[i];
+    if (held == nullptr || !place.is_beside(*held)) {
+      leaf.release();
+      held = &place;
+      leaf = place.is_known() ? leaf_with_table(place) : buffer::SharedPage();
+    }
+    if (leaf.holds()) {
+      use(*table_of(leaf.frame()), hashes_[i]);
+    }
+  }
+}
+
+void Search::find_table_cells() noexcept {
+  if (has_tables_) {
+    std::ranges::transform(keys_, hashes_.begin(), versioning::Entry::hash_of);
+  }
+  use_tables(
+      [](const versioning::MappingTable& table, std::uint32_t hash) { table.prefetch_cell(hash); });
+}
+
+void Search::find_entries() const noexcept {
+  use_tables([](const versioning::MappingTable& table, std::uint32_t hash) {
+    table.prefetch_entry(hash);
+  });
+}
+
+void Search::find_versions() const noexcept {
+  use_tables([](const versioning::MappingTable& table, std::uint32_t hash) {
+    table.prefetch_version(hash);
+  });
+}
+
 void Search::load_absent() const {
   if (absent_count_ != 0 && descent_.root_level() != 0) [[unlikely]] {
     prefetch(std::span(absent_).first(absent_count_));
@@ -196,16 +266,19 @@ void Search::load_absent() const {
 
 }  // namespace
 
-void find_places(const Descent& descent, std::span<const ByteView> keys,
-                 std::span<KeyPlace> places) {
+void find_places(const Descent& descent, std::span<const ByteView> keys, std::span<KeyPlace> places,
+                 Purpose purpose) {
   PALIMPSEST_DEBUG_CHECK(keys.size() <= kKeysTogether && places.size() >= keys.size(),
                          "so many keys are looked for together");
-  Search search(descent, keys, places);
+  Search search(descent, keys, places, purpose);
   search.guess_parents();
   search.find_edges();
   search.find_leaves();
   search.find_likely_slots();
+  search.find_table_cells();
   search.find_slots();
+  search.find_entries();
+  search.find_versions();
   search.load_absent();
 }
 

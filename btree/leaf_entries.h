@@ -69,10 +69,10 @@ class LeafEntries {
   LeafEntries(buffer::ExclusivePage& leaf, std::uint32_t page_size) noexcept
       : leaf_(leaf), page_size_(page_size), table_(table_of(leaf.frame())) {}
 
-  /// Asks the processor for the entries; the table is read for that.
-  void prefetch_entries() const noexcept {
+  /// Asks the processor for what find() will read; the table's own memory is read for that.
+  void prefetch_cell(ByteView key) const noexcept {
     if (table_ != nullptr) {
-      table_->prefetch_entries();
+      table_->prefetch_cell(versioning::Entry::hash_of(key));
     }
   }
 

@@ -56,7 +56,7 @@ RecordChange::RecordChange(const WriteContext& by, ExclusivePage& leaf, buffer::
       page_size_(page_size),
       entries_(leaf, page_size),
       at_(at) {
-  entries_.prefetch_entries();
+  entries_.prefetch_cell(key);
 }
 
 RecordPlace RecordChange::place() const noexcept {

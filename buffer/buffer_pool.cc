@@ -116,6 +116,13 @@ void BufferPool::bring_in(OptimisticPage& parent, SwipRef child) {
   provider_.frames_taken();
 }
 
+SharedPage BufferPool::try_shared(FrameIndex frame,
+                                  std::uint64_t version) noexcept PALIMPSEST_NO_ANALYSIS {
+  Frame& header = frames_[frame];
+  const bool is_latched = header.latch.try_shared_at(version);
+  return is_latched ? SharedPage(header, frames_.page(frame)) : SharedPage();
+}
+
 Attempt<SharedPage> BufferPool::follow_shared(OptimisticPage& parent,
                                               SwipRef child) PALIMPSEST_NO_ANALYSIS {
   if (!child.swip.swizzled() || !frames_.contains(child.swip.frame())) {

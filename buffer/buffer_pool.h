@@ -148,6 +148,8 @@ class BufferPool {
                                                    std::uint64_t version) noexcept {
     return OptimisticPage::at(frames_[frame], frames_.page(frame), version);
   }
+  /// The same, latched shared, which is not waited for; or nothing.
+  [[nodiscard]] SharedPage try_shared(FrameIndex frame, std::uint64_t version) noexcept;
   [[nodiscard]] FrameIndex index_of(const Frame& frame) const noexcept {
     return frames_.index_of(frame);
   }

@@ -60,6 +60,17 @@ std::uint64_t version_bytes_max(const DatabaseOptions& options) {
                                         : default_version_bytes(options.memory_bytes);
 }
 
+/// Addresses for what versions and what leads to them take, with room for blocks that are not full.
+/// None where bugs are looked for: sanitizers know the heap.
+std::size_t slab_bytes([[maybe_unused]] const DatabaseOptions& options) {
+#ifdef PALIMPSEST_DEBUG_CHECKS
+  return 0;
+#else
+  const std::uint64_t most = version_bytes_max(options);
+  return static_cast<std::size_t>(most + most / 4);
+#endif
+}
+
 void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)> show) {
   const auto record = buffer::SpaceRecord::decode(body);
   if (!record) {
@@ -89,7 +100,7 @@ std::unique_ptr<Database> Database::open(io::Device& pages, io::Device& log,
 }
 
 Database::Database(io::Device& pages, io::Device& log, const DatabaseOptions& options)
-    : page_device_(pages), log_device_(log), options_(options) {}
+    : page_device_(pages), log_device_(log), options_(options), entries_(slab_bytes(options)) {}
 
 Database::~Database() {
   if (!opened_ || closed_) {

@@ -111,6 +111,10 @@ bool VersionMemory::prune_for_horizon() noexcept {
 }
 
 void VersionMemory::keep_room() noexcept {
+  if (std::chrono::steady_clock::now() >= next_give_back_) {
+    memory_.give_back_idle();
+    next_give_back_ = std::chrono::steady_clock::now() + kPauseMax;
+  }
   if (memory_.bytes_in_use() > bytes_max_ / 2 && prune_for_horizon()) {
     return;
   }

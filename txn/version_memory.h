@@ -32,7 +32,7 @@ class Transactions;
 class VersionMemory final : public versioning::VersionBudget {
  public:
   /// Both outlive it.
-  VersionMemory(Transactions& transactions, const versioning::EntryMemory& memory,
+  VersionMemory(Transactions& transactions, versioning::EntryMemory& memory,
                 std::uint64_t bytes_max) noexcept
       : transactions_(transactions), memory_(memory), bytes_max_(bytes_max) {}
 
@@ -41,7 +41,7 @@ class VersionMemory final : public versioning::VersionBudget {
   /// Now and then, in the background, by one thread at a time: what nobody needs any more of
   /// mapping tables goes, a little each time, because what has been changed before is read more
   /// slowly as long as its table is there; when they fill half of the memory all, once for each
-  /// horizon.
+  /// horizon. Memory that has not been used for some time goes back to the system.
   void keep_room() noexcept;
 
   [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }
@@ -56,7 +56,7 @@ class VersionMemory final : public versioning::VersionBudget {
   [[nodiscard]] bool prune_for_horizon() noexcept;
 
   Transactions& transactions_;
-  const versioning::EntryMemory& memory_;
+  versioning::EntryMemory& memory_;
   const std::uint64_t bytes_max_;
   std::timed_mutex mutex_;
   std::atomic<std::uint64_t> cancelled_{0};
@@ -64,6 +64,7 @@ class VersionMemory final : public versioning::VersionBudget {
   Gsn pruned_for_{0};              ///< the horizon for which tables were gone through last
   std::uint64_t tables_left_ = 0;  ///< of them, not yet
   std::chrono::steady_clock::time_point next_look_{};
+  std::chrono::steady_clock::time_point next_give_back_{};
   std::chrono::milliseconds pause_{0};  ///< before that: longer and longer while it finds nothing
 };
 

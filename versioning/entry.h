@@ -71,7 +71,8 @@ class Entry {
   [[nodiscard]] TreeId tree() const noexcept { return tree_; }
   [[nodiscard]] ByteView key() const noexcept { return {key_bytes(), key_size_}; }
   [[nodiscard]] std::uint32_t hash() const noexcept { return hash_; }
-  /// Of kHashBits.
+  /// As many bits as fit beside an entry's address in one word (table_cell.h).
+  static constexpr int kHashBits = 23;
   [[nodiscard]] static std::uint32_t hash_of(ByteView key) noexcept;
 
   [[nodiscard]] WriterId writer() const noexcept { return writer_.load(std::memory_order_acquire); }
@@ -128,8 +129,6 @@ class Entry {
  private:
   friend class MappingTable;
   friend struct EntryDeleter;
-
-  static constexpr int kHashBits = 24;
 
   explicit Entry(std::uint8_t lines) noexcept : lines_(lines) {}
   ~Entry() = default;

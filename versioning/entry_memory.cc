@@ -1,7 +1,6 @@
 #include "versioning/entry_memory.h"
 
 #include <functional>
-#include <new>
 
 #include "base/check.h"
 #include "base/thread_number.h"
@@ -13,19 +12,9 @@ EntryMemory::~EntryMemory() {
         "entries and mapping tables end before their memory does");
 }
 
-void* EntryMemory::allocate(std::size_t size_bytes) {
-  void* memory = ::operator new(size_bytes);
-  add(&Stripe::bytes, static_cast<std::int64_t>(size_bytes));
-  return memory;
-}
-
-void EntryMemory::deallocate(void* memory, std::size_t size_bytes) noexcept {
-  ::operator delete(memory);
-  add(&Stripe::bytes, -static_cast<std::int64_t>(size_bytes));
-}
-
+// A table takes two lines.
 EmptyCounter& EntryMemory::counter_for(const void* table) noexcept {
-  return counters_[std::hash<const void*>{}(table) / alignof(std::max_align_t) % kCounters];
+  return counters_[std::hash<const void*>{}(table) / (2 * kCacheLineBytes) % kCounters];
 }
 
 void EntryMemory::add(Figure figure, std::int64_t more) noexcept {

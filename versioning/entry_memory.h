@@ -7,6 +7,9 @@
 // number of counters, which change with each; a table remembers what its counter was when it looked
 // last. Two tables that share one look more often than needed.
 //
+// Memory comes from slabs where whoever owns this says so (base/slab_memory.h), and from the heap
+// where not: there sanitizers see what becomes of each piece.
+//
 // Thread-safety: all functions, from any thread. Figures are kept in stripes by thread and added up
 //                when asked for: each is exact once the threads have stopped.
 #pragma once
@@ -15,6 +18,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "base/slab_memory.h"
 
 namespace palimpsest::versioning {
 
@@ -29,15 +34,21 @@ inline void count_empty(EmptyCounter& counter) noexcept {
 
 class EntryMemory {
  public:
-  EntryMemory() = default;
+  /// `slab_bytes`: of the range of addresses for slabs; 0: all comes from the heap.
+  explicit EntryMemory(std::size_t slab_bytes = 0) : memory_(slab_bytes) {}
   EntryMemory(const EntryMemory&) = delete;
   EntryMemory& operator=(const EntryMemory&) = delete;
   /// No entry and no table is left.
   ~EntryMemory();
 
-  /// Memory from the heap, counted. Throws std::bad_alloc.
-  [[nodiscard]] void* allocate(std::size_t size_bytes);
-  void deallocate(void* memory, std::size_t size_bytes) noexcept;
+  /// Memory, counted, aligned to cache lines. Throws std::bad_alloc.
+  [[nodiscard]] void* allocate(std::size_t size_bytes) { return memory_.allocate(size_bytes); }
+  void deallocate(void* memory, std::size_t size_bytes) noexcept {
+    memory_.deallocate(memory, size_bytes);
+  }
+
+  /// Now and then: what nobody has needed for some time goes back to the system.
+  void give_back_idle() noexcept { memory_.give_back_idle(); }
 
   void count_entries(std::int64_t more) noexcept { add(&Stripe::entries, more); }
   void count_tables(std::int64_t more) noexcept { add(&Stripe::tables, more); }
@@ -45,8 +56,8 @@ class EntryMemory {
   /// For a table at this address.
   [[nodiscard]] EmptyCounter& counter_for(const void* table) noexcept;
 
-  /// Bytes asked for and not given back; what the heap adds is not counted.
-  [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return sum(&Stripe::bytes); }
+  /// Bytes asked for and not given back; what lies between them is not counted.
+  [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return memory_.bytes_in_use(); }
   /// Entries that exist, in tables or set aside by writers; tables, but for those set aside.
   [[nodiscard]] std::uint64_t entries() const noexcept { return sum(&Stripe::entries); }
   [[nodiscard]] std::uint64_t tables() const noexcept { return sum(&Stripe::tables); }
@@ -56,7 +67,6 @@ class EntryMemory {
   static constexpr std::size_t kCounters = 16384;
 
   struct alignas(64) Stripe {
-    std::atomic<std::int64_t> bytes{0};
     std::atomic<std::int64_t> entries{0};
     std::atomic<std::int64_t> tables{0};
   };
@@ -65,6 +75,7 @@ class EntryMemory {
   void add(Figure figure, std::int64_t more) noexcept;
   [[nodiscard]] std::uint64_t sum(Figure figure) const noexcept;
 
+  SlabMemory memory_;
   std::array<Stripe, kStripes> stripes_;
   std::array<EmptyCounter, kCounters> counters_{};
 };

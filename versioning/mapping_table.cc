@@ -1,6 +1,7 @@
 #include "versioning/mapping_table.h"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -43,40 +44,46 @@ MappingTable::~MappingTable() {
   free_cells(cells_, cell_count_);
 }
 
-void MappingTable::free_cells(Entry** cells, std::size_t count) noexcept {
+void MappingTable::free_cells(TableCell* cells, std::size_t count) noexcept {
   if (cells != own_cells_.data()) {
-    memory_.deallocate(static_cast<void*>(cells), count * sizeof(Entry*));
+    memory_.deallocate(cells, count * sizeof(TableCell));
   }
 }
 
 Entry* MappingTable::find(ByteView key, std::uint32_t hash) const noexcept {
   for (std::size_t at = hash & (cell_count_ - 1);; at = (at + 1) & (cell_count_ - 1)) {
-    Entry* entry = cells_[at];
-    if (entry == nullptr || (entry->hash_ == hash && entry->key() == key)) {
-      return entry;
+    const TableCell cell = cells_[at];
+    if (cell.is_empty() || (cell.hash() == hash && cell.entry()->key() == key)) {
+      return cell.entry();
     }
   }
 }
 
 bool MappingTable::has(const Entry& entry) const noexcept {
-  std::size_t at = entry.hash_ & (cell_count_ - 1);
-  while (cells_[at] != nullptr && cells_[at] != &entry) {
+  return !cells_[cell_of(entry)].is_empty();
+}
+
+/// Its cell, or an empty one.
+std::size_t MappingTable::cell_of(const Entry& entry) const noexcept {
+  std::size_t at = entry.hash() & (cell_count_ - 1);
+  while (!cells_[at].is_empty() && cells_[at].entry() != &entry) {
     at = (at + 1) & (cell_count_ - 1);
   }
-  return cells_[at] != nullptr;
+  return at;
 }
 
 void MappingTable::visit(FunctionRef<void(const Entry&)> visitor) const {
-  for (const Entry* entry : cells()) {
-    if (entry != nullptr) {
-      visitor(*entry);
+  for (const TableCell cell : cells()) {
+    if (!cell.is_empty()) {
+      visitor(*cell.entry());
     }
   }
 }
 
 Gsn MappingTable::look_since_when_quiet() const noexcept {
   Gsn newest{0};
-  for (const Entry* const entry : cells()) {
+  for (const TableCell cell : cells()) {
+    const Entry* const entry = cell.entry();
     if (entry == nullptr) {
       continue;
     }
@@ -93,29 +100,29 @@ Gsn MappingTable::look_since_when_quiet() const noexcept {
 void MappingTable::reserve(std::size_t more) {
   if (!has_room_for(more)) {
     const std::size_t cells = cells_for(count_ + more);
-    use_cells(static_cast<Entry**>(memory_.allocate(cells * sizeof(Entry*))), cells);
+    use_cells(static_cast<TableCell*>(memory_.allocate(cells * sizeof(TableCell))), cells);
   }
 }
 
-void MappingTable::use_cells(Entry** cells, std::size_t count) noexcept {
-  std::fill_n(cells, count, nullptr);
-  Entry** old = std::exchange(cells_, cells);
+void MappingTable::use_cells(TableCell* cells, std::size_t count) noexcept {
+  std::uninitialized_fill_n(cells, count, TableCell());
+  TableCell* old = std::exchange(cells_, cells);
   const std::size_t old_count = std::exchange(cell_count_, count);
   for (std::size_t i = 0; i < old_count; ++i) {
-    if (old[i] != nullptr) {
-      place(*old[i]);
+    if (!old[i].is_empty()) {
+      place(old[i]);
     }
   }
   free_cells(old, old_count);
 }
 
 // There is a free cell.
-void MappingTable::place(Entry& entry) noexcept {
-  std::size_t at = entry.hash_ & (cell_count_ - 1);
-  while (cells_[at] != nullptr) {
+void MappingTable::place(TableCell cell) noexcept {
+  std::size_t at = cell.hash() & (cell_count_ - 1);
+  while (!cells_[at].is_empty()) {
     at = (at + 1) & (cell_count_ - 1);
   }
-  cells_[at] = &entry;
+  cells_[at] = cell;
 }
 
 // Closes the gap: each entry of the run behind it moves up unless that would put it before the
@@ -123,14 +130,14 @@ void MappingTable::place(Entry& entry) noexcept {
 void MappingTable::remove_at(std::size_t cell) noexcept {
   const std::size_t mask = cell_count_ - 1;
   std::size_t gap = cell;
-  for (std::size_t at = (gap + 1) & mask; cells_[at] != nullptr; at = (at + 1) & mask) {
-    const std::size_t home = cells_[at]->hash_ & mask;
+  for (std::size_t at = (gap + 1) & mask; !cells_[at].is_empty(); at = (at + 1) & mask) {
+    const std::size_t home = cells_[at].hash() & mask;
     if (((at - home) & mask) >= ((at - gap) & mask)) {
       cells_[gap] = cells_[at];
       gap = at;
     }
   }
-  cells_[gap] = nullptr;
+  cells_[gap] = TableCell();
   --count_;
 }
 
@@ -140,7 +147,7 @@ void MappingTable::adopt(Entry& entry) noexcept {
   entry.counter_.store(&counter_, std::memory_order_relaxed);
   quiet_since_.store(kUnknown, std::memory_order_relaxed);
   reserved_bytes_ += entry.reserved_bytes_;
-  place(entry);
+  place(TableCell(entry));
   ++count_;
 }
 
@@ -154,11 +161,10 @@ Entry& MappingTable::insert(EntryPtr entry, WriterId writer) noexcept {
 }
 
 EntryPtr MappingTable::erase(Entry& entry) noexcept {
-  const auto all = cells();
-  const auto found = std::ranges::find(all, &entry);
-  check(found != all.end(), "an entry is erased from its own table");
+  const std::size_t at = cell_of(entry);
+  check(!cells_[at].is_empty(), "an entry is erased from its own table");
   set_reserved(entry, 0);
-  remove_at(static_cast<std::size_t>(found - all.begin()));
+  remove_at(at);
   return EntryPtr(&entry, EntryDeleter{&memory_});
 }
 
@@ -184,8 +190,11 @@ std::size_t MappingTable::prune(FunctionRef<void(EntryPtr)> taken) noexcept {
   counter_seen_ = counter_.load(std::memory_order_acquire);  // before looking: see Entry::release
   looks_ = 0;
   const std::size_t before = count_;
+  for (const TableCell cell : cells()) {
+    prefetch_line(cell.entry());  // they lie far from each other
+  }
   for (std::size_t at = 0; at < cell_count_;) {
-    Entry* entry = cells_[at];
+    Entry* const entry = cells_[at].entry();
     if (entry == nullptr || entry->writer() != kNoWriter) {
       ++at;
       continue;
@@ -205,15 +214,17 @@ std::size_t MappingTable::prune(FunctionRef<void(EntryPtr)> taken) noexcept {
 }
 
 EntryPtr MappingTable::take_empty() noexcept {
-  if (cell_count_ == kCellsMin) {
+  if (cell_count_ == kCellsMin && empty_hint() != 0) {
+    const std::uint32_t seen = counter_.load(std::memory_order_acquire);  // as in prune()
     for (std::size_t at = 0; at < kCellsMin; ++at) {
-      Entry* const entry = cells_[at];
+      Entry* const entry = cells_[at].entry();
       if (entry != nullptr && entry->is_empty()) {
         set_reserved(*entry, 0);
         remove_at(at);
         return {entry, EntryDeleter{&memory_}};
       }
     }
+    counter_seen_ = seen;
   }
   return {nullptr, EntryDeleter{&memory_}};
 }
@@ -232,7 +243,7 @@ std::size_t MappingTable::count_from(ByteView separator) const noexcept {
 
 void MappingTable::split_off(ByteView separator, MappingTable& right) noexcept {
   for (std::size_t at = 0; at < cell_count_;) {
-    Entry* entry = cells_[at];
+    Entry* const entry = cells_[at].entry();
     if (entry == nullptr || entry->key() < separator) {
       ++at;
       continue;
@@ -247,9 +258,9 @@ void MappingTable::split_off(ByteView separator, MappingTable& right) noexcept {
 }
 
 void MappingTable::absorb(MappingTable& other) noexcept {
-  for (Entry*& cell : other.cells()) {
-    if (cell != nullptr) {
-      adopt(*std::exchange(cell, nullptr));
+  for (TableCell& cell : other.cells()) {
+    if (!cell.is_empty()) {
+      adopt(*std::exchange(cell, TableCell()).entry());
     }
   }
   other.count_ = 0;

@@ -1,8 +1,8 @@
 // A page's mapping table: the entries of its records, found by key.
 //
 // Hangs off the page's frame, or, while the page is not in memory, waits in the orphan registry
-// (buffer/page_attachment.h). A small hash table of pointers, open addressing with linear probing;
-// a page has few entries, and most pages none and no table.
+// (buffer/page_attachment.h). A small hash table, open addressing with linear probing
+// (table_cell.h); a page has few entries, and most pages none and no table.
 //
 // Invariants: (1) an entry is in exactly one table, that of the page whose fences contain its key:
 //                 splits and merges move the pointers in the same latched step as the records;
@@ -38,6 +38,7 @@
 #include "base/prefetch.h"
 #include "buffer/page_attachment.h"
 #include "versioning/entry.h"
+#include "versioning/table_cell.h"
 
 namespace palimpsest::versioning {
 
@@ -130,7 +131,8 @@ class MappingTable final : public buffer::Attached {
   /// Returns how many went.
   std::size_t prune(FunctionRef<void(EntryPtr)> taken) noexcept;
 
-  /// Takes one empty entry out, as prune() does, or null. Of a large table: null.
+  /// Takes one empty entry out, as prune() does, or null: of a large table, and if the hint says
+  /// that there is none.
   [[nodiscard]] EntryPtr take_empty() noexcept;
 
   /// How often in a row who wanted to purge the page's ghosts found that somebody may need them
@@ -149,9 +151,14 @@ class MappingTable final : public buffer::Attached {
     const auto* begin = reinterpret_cast<const std::byte*>(this);
     palimpsest::prefetch(begin, begin + sizeof *this);
   }
-  void prefetch_entries() const noexcept {
-    for (const Entry* entry : cells().first(kCellsMin)) {
-      prefetch_line(entry);  // null or not: a branch would be wrong half of the time
+  /// What a search of a key of this hash will read next: its first cell, where that is not in the
+  /// table's own memory; the entry; of that the newest version. Each reads what the one before it
+  /// has asked for.
+  void prefetch_cell(std::uint32_t hash) const noexcept { prefetch_line(&first_cell(hash)); }
+  void prefetch_entry(std::uint32_t hash) const noexcept { prefetch_line(entry_of_hash(hash)); }
+  void prefetch_version(std::uint32_t hash) const noexcept {
+    if (const Entry* const entry = entry_of_hash(hash)) {
+      prefetch_line(entry->newest());
     }
   }
 
@@ -178,11 +185,23 @@ class MappingTable final : public buffer::Attached {
   [[nodiscard]] static constexpr std::size_t cells_for(std::size_t entries) noexcept {
     return std::bit_ceil(std::max(kCellsMin, entries + (entries + 2) / 3));
   }
-  void use_cells(Entry** cells, std::size_t count) noexcept;
-  void free_cells(Entry** cells, std::size_t count) noexcept;
-  [[nodiscard]] std::span<Entry*> cells() const noexcept { return {cells_, cell_count_}; }
+  void use_cells(TableCell* cells, std::size_t count) noexcept;
+  void free_cells(TableCell* cells, std::size_t count) noexcept;
+  [[nodiscard]] std::span<TableCell> cells() const noexcept { return {cells_, cell_count_}; }
+  [[nodiscard]] std::size_t cell_of(const Entry& entry) const noexcept;
+  [[nodiscard]] const TableCell& first_cell(std::uint32_t hash) const noexcept {
+    return cells_[hash & (cell_count_ - 1)];
+  }
+  /// An entry that most likely is that of a key of this hash, or null.
+  [[nodiscard]] Entry* entry_of_hash(std::uint32_t hash) const noexcept {
+    std::size_t at = hash & (cell_count_ - 1);
+    while (!cells_[at].is_empty() && cells_[at].hash() != hash) {
+      at = (at + 1) & (cell_count_ - 1);
+    }
+    return cells_[at].entry();
+  }
   [[nodiscard]] Gsn look_since_when_quiet() const noexcept;
-  void place(Entry& entry) noexcept;
+  void place(TableCell cell) noexcept;
   void remove_at(std::size_t cell) noexcept;
   void adopt(Entry& entry) noexcept;
   [[nodiscard]] bool has_room_for(std::size_t more) const noexcept {
@@ -192,9 +211,9 @@ class MappingTable final : public buffer::Attached {
   EntryMemory& memory_;
   EmptyCounter& counter_;
   /// For the cells of most tables: each line of memory costs a miss.
-  std::array<Entry*, kCellsMin> own_cells_{};
+  std::array<TableCell, kCellsMin> own_cells_{};
   /// A power of two of them, at most three quarters used.
-  Entry** cells_ = own_cells_.data();
+  TableCell* cells_ = own_cells_.data();
   std::size_t cell_count_ = kCellsMin;
   std::size_t count_ = 0;
   /// No version is younger and nobody writes; stored by readers, too.

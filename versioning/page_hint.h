@@ -23,11 +23,14 @@ class PageHint {
       : word_(std::bit_cast<std::uintptr_t>(&frame) / alignof(buffer::Frame) << kVersionBits |
               (version >> HybridLatch::kVersionShift & kVersionMask)) {}
 
+  /// The frame, whatever it holds by now; null: of no page.
+  [[nodiscard]] buffer::Frame* frame() const noexcept {
+    return std::bit_cast<buffer::Frame*>((word_ >> kVersionBits) * alignof(buffer::Frame));
+  }
   /// The frame, if it has no exclusive holder and most likely the same page as then, unchanged;
   /// else null.
   [[nodiscard]] buffer::Frame* unchanged_frame() const noexcept {
-    auto* const frame =
-        std::bit_cast<buffer::Frame*>((word_ >> kVersionBits) * alignof(buffer::Frame));
+    auto* const frame = this->frame();
     if (frame == nullptr) {
       return nullptr;
     }

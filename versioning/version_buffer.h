@@ -196,6 +196,7 @@ class VersionBuffer {
   void end_transaction() noexcept;
 
   void rewind() noexcept;
+  class LookAhead;
   [[nodiscard]] bool collect_some(Gsn horizon, std::size_t most, Writer* into = nullptr) noexcept;
 
   // latch_ held:

@@ -63,7 +63,7 @@ class Writer {
   void end() noexcept;
 
   /// Takes an entry that is in no table, for a later claim to use. That of a transaction that goes
-  /// round in its own pages then asks the heap for nothing. Large ones are not kept: a writer that
+  /// round in its own pages then asks for no memory. Large ones are not kept: a writer that
   /// is idle has a few KiB.
   void recycle(EntryPtr entry) noexcept {
     if (spares_.size() < kSparesMax && entry->size_bytes() <= kSpareBytesMax) {

@@ -169,8 +169,8 @@ TEST_F(ManyKeysTest, PlacesAreThoseOfTheLeafAsItIs) {
   const std::string absent = test::big_endian(501);
   const std::string far_away = test::big_endian(1500);
   const std::vector<ByteView> keys{there, absent, far_away};
-  find_places(tree().descent(), keys, places);  // resident or not,
-  find_places(tree().descent(), keys, places);  // they are by now
+  find_places(tree().descent(), keys, places, Purpose::read);   // resident or not,
+  find_places(tree().descent(), keys, places, Purpose::write);  // they are by now
   ASSERT_TRUE(places[0].is_known() && places[1].is_known() && places[2].is_known());
   EXPECT_TRUE(places[0].at.found);
   EXPECT_FALSE(places[1].at.found);
