@@ -11,16 +11,13 @@
 
 #include "base/check.h"
 #include "base/futex.h"
+#include "base/round_up.h"
 #include "base/thread_number.h"
 
 namespace palimpsest {
 namespace {
 
 constexpr std::align_val_t kAlignment{kCacheLineBytes};
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) noexcept {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 /// It is held for some loads and stores: to sleep would take longer than to wait, unless its holder
 /// does not run.

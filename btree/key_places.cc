@@ -44,13 +44,12 @@ class Search {
 
   void guess_parents() noexcept;
   void find_edges();
-  void find_leaves() const noexcept;
+  void find_leaves() noexcept;
   void find_likely_slots() const noexcept;
   void find_slots() const noexcept;
-  /// Of leaves with a mapping table, if there are any: what leads to the record's versions.
-  void find_table_cells() noexcept;
-  void find_entries() const noexcept;
-  void find_versions() const noexcept;
+  /// One of the steps from a leaf's mapping table to a record's versions, for who writes.
+  using TableStep = void (versioning::MappingTable::*)(std::uint32_t hash) const;
+  void ask_tables(TableStep step) const noexcept;
   /// Brings in what was not there.
   void load_absent() const;
 
@@ -66,12 +65,10 @@ class Search {
       palimpsest::prefetch(page, page + kSlotsOffset);
     }
   }
-  [[nodiscard]] KeyPlace leaf_below(const Edge& edge, ByteView key) const noexcept;
+  [[nodiscard]] KeyPlace leaf_below(const Edge& edge, ByteView key) noexcept;
   template <class Read>
   void read_leaf(KeyPlace& place, Read&& read) const noexcept;
   [[nodiscard]] buffer::SharedPage leaf_with_table(const KeyPlace& place) const noexcept;
-  template <class Use>
-  void use_tables(Use&& use) const noexcept;
   void find_slot_beside(const KeyPlace& other, ByteView key, KeyPlace& place) const noexcept;
 
   const Descent& descent_;
@@ -80,11 +77,11 @@ class Search {
   std::span<KeyPlace> places_;
   std::array<Shortcuts::Guess, kKeysTogether> guesses_;
   std::array<Edge, kKeysTogether> edges_;
-  std::array<std::uint32_t, kKeysTogether> hashes_;  ///< if any leaf has a table
+  std::array<std::uint32_t, kKeysTogether> hashes_;  ///< if has_tables_
   std::array<Sought, kKeysTogether> absent_;
   std::size_t absent_count_ = 0;
   bool is_to_write_;
-  mutable bool has_tables_ = false;
+  bool has_tables_ = false;  ///< any leaf, and somebody writes
 };
 
 void Search::guess_parents() noexcept {
@@ -125,13 +122,16 @@ void Search::find_edges() {
   }
 }
 
-void Search::find_leaves() const noexcept {
+void Search::find_leaves() noexcept {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     places_[i] = follows(i) ? KeyPlace() : leaf_below(edges_[i], keys_[i]);
   }
+  if (has_tables_) {
+    std::ranges::transform(keys_, hashes_.begin(), versioning::Entry::hash_of);
+  }
 }
 
-KeyPlace Search::leaf_below(const Edge& edge, ByteView key) const noexcept {
+KeyPlace Search::leaf_below(const Edge& edge, ByteView key) noexcept {
   if (edge.parent == kNoFrame) {
     return {};
   }
@@ -218,8 +218,7 @@ buffer::SharedPage Search::leaf_with_table(const KeyPlace& place) const noexcept
 
 // Under the shared latch, which is tried: tables may be replaced otherwise. Keys of one leaf in a
 // row share it.
-template <class Use>
-void Search::use_tables(Use&& use) const noexcept {
+void Search::ask_tables(TableStep step) const noexcept {
   if (!has_tables_) [[likely]] {
     return;
   }
@@ -233,29 +232,9 @@ void Search::use_tables(Use&& use) const noexcept {
       leaf = place.is_known() ? leaf_with_table(place) : buffer::SharedPage();
     }
     if (leaf.holds()) {
-      use(*table_of(leaf.frame()), hashes_[i]);
+      (table_of(leaf.frame())->*step)(hashes_[i]);
     }
   }
-}
-
-void Search::find_table_cells() noexcept {
-  if (has_tables_) {
-    std::ranges::transform(keys_, hashes_.begin(), versioning::Entry::hash_of);
-  }
-  use_tables(
-      [](const versioning::MappingTable& table, std::uint32_t hash) { table.prefetch_cell(hash); });
-}
-
-void Search::find_entries() const noexcept {
-  use_tables([](const versioning::MappingTable& table, std::uint32_t hash) {
-    table.prefetch_entry(hash);
-  });
-}
-
-void Search::find_versions() const noexcept {
-  use_tables([](const versioning::MappingTable& table, std::uint32_t hash) {
-    table.prefetch_version(hash);
-  });
 }
 
 void Search::load_absent() const {
@@ -275,10 +254,10 @@ void find_places(const Descent& descent, std::span<const ByteView> keys, std::sp
   search.find_edges();
   search.find_leaves();
   search.find_likely_slots();
-  search.find_table_cells();
+  search.ask_tables(&versioning::MappingTable::prefetch_cell);
   search.find_slots();
-  search.find_entries();
-  search.find_versions();
+  search.ask_tables(&versioning::MappingTable::prefetch_entry);
+  search.ask_tables(&versioning::MappingTable::prefetch_version);
   search.load_absent();
 }
 

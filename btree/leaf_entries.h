@@ -69,13 +69,6 @@ class LeafEntries {
   LeafEntries(buffer::ExclusivePage& leaf, std::uint32_t page_size) noexcept
       : leaf_(leaf), page_size_(page_size), table_(table_of(leaf.frame())) {}
 
-  /// Asks the processor for what find() will read; the table's own memory is read for that.
-  void prefetch_cell(ByteView key) const noexcept {
-    if (table_ != nullptr) {
-      table_->prefetch_cell(versioning::Entry::hash_of(key));
-    }
-  }
-
   [[nodiscard]] buffer::ExclusivePage& leaf() const noexcept { return leaf_; }
 
   /// The record's entry, or null. `at` is find(key) of the leaf, here and below.

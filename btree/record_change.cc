@@ -55,9 +55,7 @@ RecordChange::RecordChange(const WriteContext& by, ExclusivePage& leaf, buffer::
       key_(key),
       page_size_(page_size),
       entries_(leaf, page_size),
-      at_(at) {
-  entries_.prefetch_cell(key);
-}
+      at_(at) {}
 
 RecordPlace RecordChange::place() const noexcept {
   return {view().tree_id(), page_id_of(leaf_), at_.slot, key_};

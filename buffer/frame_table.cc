@@ -10,15 +10,13 @@
 
 #include "palimpsest/error.h"
 
+#include "base/round_up.h"
+
 namespace palimpsest::buffer {
 
 namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 }  // namespace
 

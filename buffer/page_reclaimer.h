@@ -76,7 +76,8 @@ class PageReclaimer {
   /// batch. Throws what PageWriter throws if it could free none.
   std::size_t reclaim(std::size_t goal);
 
-  /// Whether all frames have been visited, or nearly.
+  /// Whether all frames have been visited, or nearly. When the hand's number begins anew, after
+  /// billions of visits, it says no for one more turn.
   [[nodiscard]] bool has_gone_round() const noexcept {
     return hand_.load(std::memory_order_relaxed) >= frames_.count();
   }

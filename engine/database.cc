@@ -10,6 +10,7 @@
 
 #include "palimpsest/error.h"
 
+#include "base/round_up.h"
 #include "base/sync_point.h"
 #include "buffer/space_record.h"
 #include "engine/checkpoint_note.h"
@@ -46,7 +47,7 @@ std::size_t record_bytes_max(std::uint32_t page_size) {
 
 /// The log's batches hold two of the largest records.
 std::size_t batch_bytes_min(std::uint32_t page_size) {
-  return wal::round_up(2 * wal::chunk_bytes(record_bytes_max(page_size)), wal::kSegmentHeaderBytes);
+  return round_up(2 * wal::chunk_bytes(record_bytes_max(page_size)), wal::kSegmentHeaderBytes);
 }
 
 /// Memory that is not the pool's.

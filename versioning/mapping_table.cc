@@ -51,25 +51,13 @@ void MappingTable::free_cells(TableCell* cells, std::size_t count) noexcept {
 }
 
 Entry* MappingTable::find(ByteView key, std::uint32_t hash) const noexcept {
-  for (std::size_t at = hash & (cell_count_ - 1);; at = (at + 1) & (cell_count_ - 1)) {
-    const TableCell cell = cells_[at];
-    if (cell.is_empty() || (cell.hash() == hash && cell.entry()->key() == key)) {
-      return cell.entry();
-    }
-  }
+  const std::size_t at = cell_at(
+      hash, [&](TableCell cell) { return cell.hash() == hash && cell.entry()->key() == key; });
+  return cells_[at].entry();
 }
 
 bool MappingTable::has(const Entry& entry) const noexcept {
   return !cells_[cell_of(entry)].is_empty();
-}
-
-/// Its cell, or an empty one.
-std::size_t MappingTable::cell_of(const Entry& entry) const noexcept {
-  std::size_t at = entry.hash() & (cell_count_ - 1);
-  while (!cells_[at].is_empty() && cells_[at].entry() != &entry) {
-    at = (at + 1) & (cell_count_ - 1);
-  }
-  return at;
 }
 
 void MappingTable::visit(FunctionRef<void(const Entry&)> visitor) const {
@@ -118,11 +106,7 @@ void MappingTable::use_cells(TableCell* cells, std::size_t count) noexcept {
 
 // There is a free cell.
 void MappingTable::place(TableCell cell) noexcept {
-  std::size_t at = cell.hash() & (cell_count_ - 1);
-  while (!cells_[at].is_empty()) {
-    at = (at + 1) & (cell_count_ - 1);
-  }
-  cells_[at] = cell;
+  cells_[cell_at(cell.hash(), [](TableCell) { return false; })] = cell;
 }
 
 // Closes the gap: each entry of the run behind it moves up unless that would put it before the

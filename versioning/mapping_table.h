@@ -154,7 +154,9 @@ class MappingTable final : public buffer::Attached {
   /// What a search of a key of this hash will read next: its first cell, where that is not in the
   /// table's own memory; the entry; of that the newest version. Each reads what the one before it
   /// has asked for.
-  void prefetch_cell(std::uint32_t hash) const noexcept { prefetch_line(&first_cell(hash)); }
+  void prefetch_cell(std::uint32_t hash) const noexcept {
+    prefetch_line(&cells_[hash & (cell_count_ - 1)]);
+  }
   void prefetch_entry(std::uint32_t hash) const noexcept { prefetch_line(entry_of_hash(hash)); }
   void prefetch_version(std::uint32_t hash) const noexcept {
     if (const Entry* const entry = entry_of_hash(hash)) {
@@ -188,17 +190,21 @@ class MappingTable final : public buffer::Attached {
   void use_cells(TableCell* cells, std::size_t count) noexcept;
   void free_cells(TableCell* cells, std::size_t count) noexcept;
   [[nodiscard]] std::span<TableCell> cells() const noexcept { return {cells_, cell_count_}; }
-  [[nodiscard]] std::size_t cell_of(const Entry& entry) const noexcept;
-  [[nodiscard]] const TableCell& first_cell(std::uint32_t hash) const noexcept {
-    return cells_[hash & (cell_count_ - 1)];
+  /// Where an entry of this hash is for which is_it(cell) holds, or would be put.
+  template <class IsIt>
+  [[nodiscard]] std::size_t cell_at(std::uint32_t hash, IsIt&& is_it) const noexcept {
+    std::size_t at = hash & (cell_count_ - 1);
+    while (!cells_[at].is_empty() && !is_it(cells_[at])) {
+      at = (at + 1) & (cell_count_ - 1);
+    }
+    return at;
+  }
+  [[nodiscard]] std::size_t cell_of(const Entry& entry) const noexcept {
+    return cell_at(entry.hash(), [&](TableCell cell) { return cell.entry() == &entry; });
   }
   /// An entry that most likely is that of a key of this hash, or null.
   [[nodiscard]] Entry* entry_of_hash(std::uint32_t hash) const noexcept {
-    std::size_t at = hash & (cell_count_ - 1);
-    while (!cells_[at].is_empty() && cells_[at].hash() != hash) {
-      at = (at + 1) & (cell_count_ - 1);
-    }
-    return cells_[at].entry();
+    return cells_[cell_at(hash, [&](TableCell cell) { return cell.hash() == hash; })].entry();
   }
   [[nodiscard]] Gsn look_since_when_quiet() const noexcept;
   void place(TableCell cell) noexcept;

@@ -292,29 +292,21 @@ class VersionBuffer::LookAhead {
 /// At most so many; whether there are others.
 bool VersionBuffer::collect_some(Gsn horizon, std::size_t most, Writer* into) noexcept {
   const std::lock_guard latch(latch_);
-  if (has_no_old()) {
-    oldest_.store(kNone, std::memory_order_relaxed);
-    return false;
-  }
-  if (const Gsn oldest = at(first_).timestamp(); oldest > horizon) {
-    oldest_.store(oldest, std::memory_order_relaxed);
-    return false;
-  }
-  LookAhead ahead(*this, horizon);
-  for (std::size_t looked_at = 0; !has_no_old(); ++looked_at) {
-    Version& version = at(first_);
-    if (version.timestamp() > horizon || looked_at >= most) {
-      oldest_.store(version.timestamp(), std::memory_order_relaxed);
-      return version.timestamp() <= horizon;
+  const auto may_go = [&] { return !has_no_old() && at(first_).timestamp() <= horizon; };
+  if (may_go()) {
+    LookAhead ahead(*this, horizon);
+    for (std::size_t looked_at = 0; looked_at < most && may_go(); ++looked_at) {
+      Version& version = at(first_);
+      if (!version.is_dropped()) {
+        unlink(version, into);
+      }
+      first_.offset += static_cast<std::uint32_t>(version.size_bytes());
+      ahead.go_on();
     }
-    if (!version.is_dropped()) {
-      unlink(version, into);
-    }
-    first_.offset += static_cast<std::uint32_t>(version.size_bytes());
-    ahead.go_on();
   }
-  oldest_.store(kNone, std::memory_order_relaxed);
-  return false;
+  const Gsn oldest = has_no_old() ? kNone : at(first_).timestamp();
+  oldest_.store(oldest, std::memory_order_relaxed);
+  return oldest <= horizon;
 }
 
 /// Whether no committed version is left; else the first one stands at first_, and chunks before it

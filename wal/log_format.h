@@ -42,6 +42,7 @@
 #include "base/bytes.h"
 #include "base/file_format.h"
 #include "base/ids.h"
+#include "base/round_up.h"
 #include "base/varint.h"
 #include "wal/ids.h"
 
@@ -106,10 +107,6 @@ inline constexpr std::size_t kRecordHeaderBytesMax =
     kLengthBytesMax + sizeof(RecordType) + varint_bytes(kCounterMax);
 inline constexpr std::size_t kRecordBytesMax = kRecordHeaderBytesMax + kPayloadBytesMax;
 static_assert(varint_bytes(kRecordBytesMax) == kLengthBytesMax);
-
-[[nodiscard]] constexpr std::size_t round_up(std::size_t bytes, std::size_t alignment) noexcept {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 /// A record as it lies in memory.
 struct RecordView {

@@ -8,6 +8,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/round_up.h"
 
 namespace palimpsest::wal {
 namespace {

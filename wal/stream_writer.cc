@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/round_up.h"
 #include "base/sync_point.h"
 
 namespace palimpsest::wal {

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include "base/sync_point.h"
 #include "tests/buffer/logged_space_fixture.h"
+#include "tests/support/eventually.h"
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
@@ -26,13 +26,13 @@ class SpaceMapInterleaving : public LoggedSpaceTest {
     std::thread taker([&] { taken_ = take(page); });
     appended.wait_until_reached();
     std::atomic<bool> ended{false};
+    std::atomic<bool> waits{false};
+    const SyncHook parked("latch.park.marked", [&] { waits = true; });
     std::thread meeting([&] {
       other();
       ended.store(true);
     });
-    for (int i = 0; i < 100 && !ended.load(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    EXPECT_TRUE(eventually([&] { return waits.load() || ended.load(); }));
     EXPECT_FALSE(ended.load());
     appended.release();
     taker.join();

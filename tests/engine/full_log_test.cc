@@ -13,6 +13,7 @@
 #include "base/sync_point.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -87,9 +88,7 @@ class FullLog : public ::testing::Test {
       });
       EXPECT_EQ(code, ErrorCode::failed);
     });
-    while (!database_->log().is_waited_for()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    ASSERT_TRUE(palimpsest::test::eventually([&] { return database_->log().is_waited_for(); }));
   }
   /// The power fails; those who have begun meanwhile have to go.
   void crash(std::vector<txn::TransactionPtr>& open) {

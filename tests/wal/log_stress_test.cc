@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/random.h"
+#include "tests/support/eventually.h"
 #include "tests/support/seed.h"
 #include "tests/support/thread_group.h"
 #include "tests/wal/log_fixture.h"
@@ -112,9 +113,8 @@ TEST(LogStress, AsynchronousCommitsReachTheDisk) {
   for (std::uint64_t i = 0; i < 200; ++i) {
     const Remembered commit = open.commit(slot, i);
     background.committed();
-    while (open.log().durable_gsn() < commit.gsn) {  // without the thread this would hang
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
+    ASSERT_TRUE(
+        palimpsest::test::eventually([&] { return open.log().durable_gsn() >= commit.gsn; }));
   }
 }
 

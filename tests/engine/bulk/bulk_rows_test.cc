@@ -16,6 +16,7 @@
 #include "btree/leaf_walk.h"
 #include "tests/engine/bulk/bulk_fixture.h"
 #include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -424,12 +425,14 @@ TEST_F(BulkRowsTest, ReadersWaitWhileItIsDecided) {
   std::atomic<bool> has_seen{false};
   Rows seen;
   std::optional<StoredRow> row;
+  std::atomic<bool> waits{false};
+  const SyncHook undecided("btree.read.undecided", [&] { waits = true; });
   std::thread looker([&] {
     row = row_of(reader.get(), 3);
     seen = rows_of(reader.get());
     has_seen = true;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(palimpsest::test::eventually([&] { return waits.load(); }));
   EXPECT_FALSE(has_seen.load());
   dated.release();
   committer.join();

@@ -19,6 +19,7 @@
 #include "tests/engine/database_fixture.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -460,8 +461,10 @@ TEST_F(BulkTest, ReadersWaitWhileItIsDecided) {
   const auto reader = begin();
   EXPECT_EQ(rows_seen(people, old_reader.get()), 0);
   std::atomic<int> seen{-1};
+  std::atomic<bool> waits{false};
+  const SyncHook undecided("btree.read.undecided", [&] { waits = true; });
   std::thread looker([&] { seen = rows_seen(people, reader.get()); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(palimpsest::test::eventually([&] { return waits.load(); }));
   EXPECT_EQ(seen.load(), -1);
   dated.release();
   committer.join();

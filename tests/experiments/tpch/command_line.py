@@ -78,7 +78,6 @@ def check_nothing_is_left(folder):
                           text=True) as process:
         while process.poll() is None and not os.path.exists(os.path.join(path, "lineitem.tbl.partial")):
             time.sleep(0.01)
-        time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60)[1]
     if process.returncode != 130 or "tpch_gen: interrupted" not in said or os.path.exists(path):
