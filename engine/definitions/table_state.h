@@ -45,6 +45,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sync_point.h"
 #include "btree/btree.h"
 #include "engine/tables/table_format.h"
 #include "txn/transaction.h"
@@ -114,6 +115,7 @@ struct TableDefinition {
       if (sight != versioning::Sight::undecided) {
         return sight == versioning::Sight::visible;
       }
+      PALIMPSEST_SYNC_POINT("engine.definition.undecided");
       std::this_thread::yield();
     }
   }

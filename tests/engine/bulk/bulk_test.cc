@@ -462,7 +462,7 @@ TEST_F(BulkTest, ReadersWaitWhileItIsDecided) {
   EXPECT_EQ(rows_seen(people, old_reader.get()), 0);
   std::atomic<int> seen{-1};
   std::atomic<bool> waits{false};
-  const SyncHook undecided("btree.read.undecided", [&] { waits = true; });
+  const SyncHook undecided("engine.definition.undecided", [&] { waits = true; });
   std::thread looker([&] { seen = rows_seen(people, reader.get()); });
   EXPECT_TRUE(palimpsest::test::eventually([&] { return waits.load(); }));
   EXPECT_EQ(seen.load(), -1);
