@@ -375,7 +375,7 @@ void BTree::undo_creation(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBy
     auto space = descent_.pool().space().change();
     const Gsn gsn = append(gsn_of(root.page()), body);
     space.give({root_page_, 1}, gsn);
-    set_gsn(root, gsn);
+    set_gsn_of_freed(root, gsn);
   }
   descent_.pool().free_page(std::move(root));
 }

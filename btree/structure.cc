@@ -417,6 +417,13 @@ void stamp_all(ExclusivePage& a, ExclusivePage& b, ExclusivePage& c, Gsn gsn) no
   set_gsn(c, gsn);
 }
 
+void stamp_merged(ExclusivePage& left, ExclusivePage& right, ExclusivePage& above,
+                  Gsn gsn) noexcept {
+  set_gsn(left, gsn);
+  set_gsn_of_freed(right, gsn);
+  set_gsn(above, gsn);
+}
+
 }  // namespace
 
 SwipNames Structure::swip_names() const noexcept {
@@ -470,7 +477,7 @@ void Structure::log_merge(const Step& step, SlotIndex parent_slot) const noexcep
                                                 .swips = swip_names(),
                                                 .epoch = epoch_of(step.left)});
   space.give(run_of(step.right), gsn);
-  stamp_all(step.left, step.right, step.above, gsn);
+  stamp_merged(step.left, step.right, step.above, gsn);
 }
 
 void Structure::log_root_merge(const Step& step) const noexcept {
@@ -486,7 +493,7 @@ void Structure::log_root_merge(const Step& step) const noexcept {
                                         .swips = swip_names()});
   space.give(run_of(step.left), gsn);
   space.give(run_of(step.right), gsn);
-  stamp_all(step.left, step.right, step.above, gsn);
+  stamp_merged(step.left, step.right, step.above, gsn);
 }
 
 }  // namespace palimpsest::btree

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "base/ids.h"
 #include "btree/large_value_format.h"
 #include "btree/tree_record_format.h"
@@ -172,9 +173,15 @@ struct WriteContext {
   std::memcpy(&gsn, page + offsetof(buffer::PageHeader, gsn), sizeof gsn);
   return gsn;
 }
-/// Stamps a page that a record has been written for.
-inline void set_gsn(buffer::ExclusivePage& page, Gsn gsn) noexcept {
+/// Stamps a page that a record gives back, and that nobody writes any more.
+inline void set_gsn_of_freed(buffer::ExclusivePage& page, Gsn gsn) noexcept {
   std::memcpy(page.modify() + offsetof(buffer::PageHeader, gsn), &gsn, sizeof gsn);
+}
+/// Stamps a page that a record has been written for, and that was dirty before: page_age.h (1).
+inline void set_gsn(buffer::ExclusivePage& page, Gsn gsn) noexcept {
+  PALIMPSEST_DEBUG_CHECK(page.frame().has(buffer::FrameFlag::dirty),
+                         "a page is marked dirty before a record of its change is appended");
+  set_gsn_of_freed(page, gsn);
 }
 
 /// Logs a change of one record, encode() and encoded_bytes() of tree_record_encode.h, and stamps

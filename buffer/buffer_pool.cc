@@ -254,7 +254,8 @@ ExclusivePage BufferPool::format(PageReservation& reservation, PageType type, Fr
   frame.type.store(type, std::memory_order_relaxed);
   frame.parent.store(parent, std::memory_order_relaxed);
   frame.begin_use();
-  frame.flags.store(flags | FrameFlag::dirty, std::memory_order_release);
+  frame.flags.store(flags, std::memory_order_relaxed);
+  frame.mark_dirty();
   frame.state.store(FrameState::resident, std::memory_order_release);
   return ExclusivePage(frame, frames_.page(index));
 }
@@ -300,7 +301,7 @@ std::uint32_t BufferPool::prune_some_attached(std::uint32_t frames,
 }
 
 void BufferPool::flush() {
-  const std::vector<FrameIndex> frames = reclaimer_.unwritten_frames();
+  const std::vector<FrameIndex> frames = unwritten_frames();
   PALIMPSEST_SYNC_POINT("buffer.flush.collected");
   reclaimer_.write(frames);
 }

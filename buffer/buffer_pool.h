@@ -12,25 +12,7 @@
 //             (2) no global lock is taken to read, load, evict or write a page;
 //             (3) memory: frames, their headers and the free list stay within
 //                 Options::memory_bytes.
-// What a checkpoint may conclude. Every record that was in the stream, or captured by a round,
-// before unwritten_frames() was called, concerns a page of which this holds: once write() has
-// returned for all frames it returned, and writer().harden() after that, the image on disk contains
-// the record's change, unless the page was given back meanwhile. Because at the moment a frame is
-// looked at, its page
-//  - is latched exclusively: collected. The record was appended under that latch or an earlier one;
-//  - is not latched so, and was changed since its last image: `dirty` was set before the latch was
-//    given up, so it is seen, or has gone over into `writing` (page_reclaimer.h (4)). Collected;
-//  - was changed and written since: by (4) the image holds the change. It is in place.
-// A page in no frame, or being loaded, left memory clean (page_reclaimer.h (1)): its image is in
-// place; if it comes into a frame that was looked at already, it brings no older change. A root is
-// collected as any page. A new page becomes resident latched, before a record names it.
-// A frame collected is still the page's when write() comes, latches it shared, and copies it if it
-// is dirty; or else the page was written and evicted. `writing` is not met there: who began that
-// has had the turn, and ended it as `clean` or, failed, as `dirty` again before the turn went on.
-// If write() itself fails it throws, and what it has not written is dirty.
-// A page that is given back is not written any more. If its image lacks changes from before the
-// checkpoint, recovery must not miss them: it redoes nothing of a page before the last record of
-// the replayed log that gives the page back or formats it.
+// What a checkpoint may conclude from what it has written, and the ages of pages: page_age.h.
 //
 // Latching: functions that may do I/O or wait for frames say so; they are called with no latch
 //           held, except that `follow*` takes the parent's optimistic guard and releases it before
@@ -42,6 +24,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,6 +34,7 @@
 #include "buffer/free_frames.h"
 #include "buffer/known_frame.h"
 #include "buffer/orphan_registry.h"
+#include "buffer/page_age.h"
 #include "buffer/page_file.h"
 #include "buffer/page_guard.h"
 #include "buffer/page_kinds.h"
@@ -200,10 +184,17 @@ class BufferPool {
   std::uint32_t prune_some_attached(std::uint32_t frames, FunctionRef<bool()> is_enough) noexcept;
   /// Writes every page that is dirty now. Does I/O; throws what PageWriter throws.
   void flush();
-  /// The same in two steps, for a checkpoint in slices: what it may conclude stands above.
+  /// The same in two steps, for a checkpoint in slices: what it may conclude says page_age.h.
   [[nodiscard]] std::vector<FrameIndex> unwritten_frames() const {
-    return reclaimer_.unwritten_frames();
+    return reclaimer_.unwritten_frames(std::nullopt);
   }
+  /// Without those that have been dirty only since this age or a later one.
+  [[nodiscard]] std::vector<FrameIndex> unwritten_frames(PageAge before) const {
+    return reclaimer_.unwritten_frames(before);
+  }
+  /// Begins the next age, and returns it; after the mark was taken of which it is to tell, and by
+  /// one thread at a time.
+  PageAge begin_age() noexcept { return frames_.begin_age(); }
   void write(std::span<const FrameIndex> frames) { reclaimer_.write(frames); }
 
   [[nodiscard]] std::uint32_t frame_count() const noexcept { return frames_.count(); }

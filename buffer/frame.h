@@ -17,7 +17,8 @@
 //  - `parent` of a resident frame is the frame that holds its swip. It changes only while the
 //    exclusive latches of the old and the new parent are held, so whoever latches a frame and finds
 //    the child's swip in it has the parent. Read without a latch it is a hint.
-//  - `flags` is atomic by itself; see FrameFlag for who may set and clear.
+//  - `flags` is atomic by itself; see FrameFlag for who may set and clear. With `dirty` or `writing`
+//    its upper bits say since which age, and change in the same step as these (page_age.h).
 //  - `cool` is a hint that any reader may clear; `heat` belongs to whoever visits the page to find
 //    victims, under the parent's latch, shared or exclusive: of two visitors' counts one may be
 //    lost.
@@ -35,6 +36,7 @@
 
 #include "base/hybrid_latch.h"
 #include "base/ids.h"
+#include "buffer/page_age.h"
 #include "buffer/page_attachment.h"
 #include "buffer/page_header.h"
 
@@ -56,11 +58,25 @@ struct FrameFlag {
   static constexpr std::uint32_t doomed = 4;
   /// Not evictable: the root of an open tree.
   static constexpr std::uint32_t pinned = 8;
+
+  static constexpr std::uint32_t kAll = 15;
+  /// The bits above are a PageAge, and 0 on a page that is neither dirty nor being written.
+  static constexpr unsigned kSinceShift = 4;
+  [[nodiscard]] static constexpr std::uint32_t since(PageAge age) noexcept {
+    return age.number() << kSinceShift;
+  }
+  [[nodiscard]] static constexpr PageAge since_of(std::uint32_t flags) noexcept {
+    return PageAge(flags >> kSinceShift);
+  }
 };
+static_assert(FrameFlag::kSinceShift + PageAge::kBits == 32);
 
 struct alignas(64) Frame {
   static constexpr std::int8_t kHeatNew = -1;
   static constexpr std::int8_t kHeatMax = 7;
+
+  /// Of a pool that is in this age, which outlives the frame.
+  explicit Frame(const std::atomic<PageAge>& age) noexcept : pool_age(&age) {}
 
   HybridLatch latch;
   std::atomic<PageId> page_id{kNoPage};
@@ -81,6 +97,7 @@ struct alignas(64) Frame {
   std::atomic<Attached*> attached{nullptr};
   /// Attached::youngest() of that, or 0.
   std::atomic<Gsn> youngest{Gsn{0}};
+  const std::atomic<PageAge>* const pool_age;
 
   /// Hangs this off the page, or nothing, or says again what that says of itself.
   void hang(Attached* what) noexcept {
@@ -134,10 +151,40 @@ struct alignas(64) Frame {
     return (flags.load(std::memory_order_acquire) & flag) != 0;
   }
 
-  void set(std::uint32_t flag) noexcept {
-    if (!has(flag)) {
-      flags.fetch_or(flag, std::memory_order_acq_rel);
-    }
+  /// The caller holds the exclusive latch. An image that is being written keeps its age: the write
+  /// may fail (page_age.h).
+  void mark_dirty() noexcept {
+    std::uint32_t before = flags.load(std::memory_order_acquire);
+    std::uint32_t after = 0;
+    do {
+      if ((before & FrameFlag::dirty) != 0) {
+        return;
+      }
+      after = before | FrameFlag::dirty;
+      if ((before & FrameFlag::writing) == 0) {
+        after |= FrameFlag::since(pool_age->load(std::memory_order_relaxed));
+      }
+    } while (!flags.compare_exchange_weak(before, after, std::memory_order_acq_rel,
+                                          std::memory_order_acquire));
+  }
+
+  /// The write of a copy has ended: the page is what it was before, or what it has become since
+  /// the copy was made, in or after the age `copied`. Returns the flags before.
+  std::uint32_t end_write(bool written, PageAge copied) noexcept {
+    std::uint32_t before = flags.load(std::memory_order_acquire);
+    std::uint32_t after = 0;
+    do {
+      after = before & ~FrameFlag::writing;
+      if (!written) {
+        after |= FrameFlag::dirty;
+      } else if ((before & FrameFlag::dirty) != 0) {
+        after = (after & FrameFlag::kAll) | FrameFlag::since(copied);
+      } else {
+        after &= FrameFlag::kAll;
+      }
+    } while (!flags.compare_exchange_weak(before, after, std::memory_order_acq_rel,
+                                          std::memory_order_acquire));
+    return before;
   }
 };
 

@@ -41,7 +41,7 @@ FrameTable::FrameTable(std::uint32_t frame_count, std::uint32_t page_size_bytes)
   ::madvise(pages_, static_cast<std::size_t>(headers - pages_) + header_bytes, MADV_HUGEPAGE);
   frames_ = reinterpret_cast<Frame*>(headers);
   for (std::uint32_t i = 0; i < count_; ++i) {
-    new (frames_ + i) Frame;
+    new (frames_ + i) Frame(age_);
   }
 }
 

@@ -3,9 +3,10 @@
 // Never unmapped while the pool lives, so a stale frame index may be read at any time; what is read
 // then is rejected by the latch version. Memory is only reserved here and becomes resident as
 // frames are first used; huge pages are asked for where the kernel offers them.
-// Thread-safety: immutable after construction.
+// Thread-safety: immutable after construction, but for the age, which one thread at a time moves.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "base/check.h"
 #include "base/ids.h"
 #include "buffer/frame.h"
+#include "buffer/page_age.h"
 
 namespace palimpsest::buffer {
 
@@ -50,7 +52,16 @@ class FrameTable {
     return {pages_, std::size_t{count_} << page_shift_};
   }
 
+  [[nodiscard]] PageAge age() const noexcept { return age_.load(std::memory_order_relaxed); }
+  /// Begins the next one, and returns it.
+  PageAge begin_age() noexcept {
+    const PageAge next = age().next();
+    age_.store(next, std::memory_order_release);
+    return next;
+  }
+
  private:
+  std::atomic<PageAge> age_{};  ///< first: far from what changes often
   std::uint32_t count_;
   unsigned page_shift_;
   std::size_t reserved_bytes_ = 0;

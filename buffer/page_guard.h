@@ -99,7 +99,7 @@ class ExclusivePage {
   [[nodiscard]] const std::byte* page() const noexcept { return page_; }
   /// The bytes for writing; from here on the page must be written before it is evicted.
   [[nodiscard]] std::byte* modify() noexcept {
-    frame_->set(FrameFlag::dirty);
+    frame_->mark_dirty();
     return page_;
   }
 

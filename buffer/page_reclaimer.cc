@@ -193,7 +193,7 @@ void PageReclaimer::judge_child(FrameIndex child, std::uint32_t swip_offset, Rou
   const std::uint32_t flags = header.flags.load(std::memory_order_acquire);
   if (flags == 0 && round.freed + round.victims.size() < round.most) {
     round.victims.push_back(swip_offset);
-  } else if (flags == FrameFlag::dirty && round.takes_dirty &&
+  } else if ((flags & FrameFlag::kAll) == FrameFlag::dirty && round.takes_dirty &&
              round.dirty.size() < round.dirty_goal &&
              std::ranges::find(round.dirty, child) == round.dirty.end()) {
     round.dirty.push_back(child);
@@ -299,6 +299,7 @@ std::vector<FrameIndex> PageReclaimer::write_batch(std::span<const FrameIndex>& 
   std::vector<FrameIndex> copied;
   copied.reserve(std::min(frames.size(), writer_.batch_pages()));
   auto batch = writer_.begin_batch();
+  const PageAge age = frames_.age();  // before anything is copied
   for (std::byte* slot = batch.slot(); slot != nullptr && !frames.empty(); slot = batch.slot()) {
     PageId page = kNoPage;
     if (copy_image(frames.front(), slot, patience, page)) {
@@ -311,12 +312,12 @@ std::vector<FrameIndex> PageReclaimer::write_batch(std::span<const FrameIndex>& 
     batch.write();
   } catch (...) {
     for (const FrameIndex frame : copied) {
-      end_write(frame, false);
+      end_write(frame, false, age);
     }
     throw;
   }
   for (const FrameIndex frame : copied) {  // before the turn ends: the next batch may want them
-    end_write(frame, true);
+    end_write(frame, true, age);
   }
   return copied;
 }
@@ -355,12 +356,8 @@ void PageReclaimer::make_writable(FrameIndex frame, std::byte* copy) const {
   kind->clean_image({copy, frames_.page_size_bytes()});
 }
 
-void PageReclaimer::end_write(FrameIndex frame, bool written) noexcept {
-  Frame& header = frames_[frame];
-  if (!written) {
-    header.flags.fetch_or(FrameFlag::dirty, std::memory_order_acq_rel);
-  }
-  const auto before = header.flags.fetch_and(~FrameFlag::writing, std::memory_order_acq_rel);
+void PageReclaimer::end_write(FrameIndex frame, bool written, PageAge copied) noexcept {
+  const auto before = frames_[frame].end_write(written, copied);
   if ((before & FrameFlag::doomed) != 0) {
     complete_free(frame);
   }
@@ -390,17 +387,21 @@ void PageReclaimer::complete_free(FrameIndex frame) noexcept {
 }
 
 // The latch is looked at first: of whoever has let go of it, the flags tell.
-bool PageReclaimer::is_unwritten(const Frame& frame) {
+bool PageReclaimer::is_unwritten(const Frame& frame, std::optional<PageAge> before) {
   const bool being_changed = !frame.latch.try_optimistic().has_value();
-  return frame.state.load(std::memory_order_acquire) == FrameState::resident &&
-         (being_changed || frame.has(FrameFlag::dirty | FrameFlag::writing));
+  if (frame.state.load(std::memory_order_acquire) != FrameState::resident) {
+    return false;
+  }
+  const std::uint32_t flags = frame.flags.load(std::memory_order_acquire);
+  const bool unwritten = (flags & (FrameFlag::dirty | FrameFlag::writing)) != 0;
+  return being_changed || (unwritten && (!before || FrameFlag::since_of(flags).is_before(*before)));
 }
 
-std::vector<FrameIndex> PageReclaimer::unwritten_frames() const {
+std::vector<FrameIndex> PageReclaimer::unwritten_frames(std::optional<PageAge> before) const {
   std::vector<std::pair<PageId, FrameIndex>> unwritten;
   for (std::uint32_t i = 0; i < frames_.count(); ++i) {
     const Frame& header = frames_[FrameIndex{i}];
-    if (is_unwritten(header)) {
+    if (is_unwritten(header, before)) {
       unwritten.emplace_back(header.page_id.load(std::memory_order_relaxed), FrameIndex{i});
     }
   }

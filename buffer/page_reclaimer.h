@@ -20,7 +20,8 @@
 //                 leaves; a scan its leaf's parent).
 //             (4) an image is copied under the page's shared latch; `dirty` is cleared and
 //                 `writing` set before that latch is given up: a change is either in the copy or
-//                 sets `dirty` afterwards. `writing` ends when the image is readable in place.
+//                 sets `dirty` afterwards. `writing` ends when the image is readable in place, or,
+//                 failed, in one step with setting `dirty` again, with the since of before.
 //             (5) what hangs off a page goes to the orphan registry in the same latched step in
 //                 which the page leaves its frame, before the swip names the page id; a page that
 //                 is freed has nothing.
@@ -39,6 +40,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -48,6 +50,7 @@
 #include "buffer/frame_table.h"
 #include "buffer/free_frames.h"
 #include "buffer/orphan_registry.h"
+#include "buffer/page_age.h"
 #include "buffer/page_guard.h"
 #include "buffer/page_kinds.h"
 #include "buffer/page_loader.h"
@@ -90,9 +93,10 @@ class PageReclaimer {
   void write(std::span<const FrameIndex> frames);
 
   /// All resident pages that are dirty now, in page order, those being written, which are dirty
-  /// again if that fails, and those latched exclusively, which may be about to become dirty. What a
-  /// checkpoint may conclude: BufferPool::unwritten_frames().
-  [[nodiscard]] std::vector<FrameIndex> unwritten_frames() const;
+  /// again if that fails, and those latched exclusively, which may be about to become dirty.
+  /// With an age, of the former those only that were so before it. What a checkpoint may conclude:
+  /// page_age.h.
+  [[nodiscard]] std::vector<FrameIndex> unwritten_frames(std::optional<PageAge> before) const;
 
   /// Gives frame and page id of a page back that the caller has taken out of its tree (7).
   void free_page(ExclusivePage page) noexcept;
@@ -134,9 +138,9 @@ class PageReclaimer {
                                                     Patience patience);
   [[nodiscard]] bool copy_image(FrameIndex frame, std::byte* into, Patience patience, PageId& page);
   void make_writable(FrameIndex frame, std::byte* copy) const;
-  void end_write(FrameIndex frame, bool written) noexcept;
+  void end_write(FrameIndex frame, bool written, PageAge copied) noexcept;
   void complete_free(FrameIndex frame) noexcept;
-  [[nodiscard]] static bool is_unwritten(const Frame& frame);
+  [[nodiscard]] static bool is_unwritten(const Frame& frame, std::optional<PageAge> before);
 
   FrameTable& frames_;
   FreeFrames& free_frames_;

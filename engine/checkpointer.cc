@@ -17,8 +17,12 @@
 namespace palimpsest::engine {
 namespace {
 
-/// A cycle begins when the log has grown by this share of the bound, and ends after another one.
-constexpr std::uint64_t kCyclesPerBound = 3;
+/// A cycle begins when the log has grown by this share of the bound, a stride, and ends after
+/// another one.
+constexpr std::uint64_t kStridesPerBound = 8;
+/// So many strides back lies the mark up to which a cycle writes: one is growing when it ends, one
+/// more when the next one ends, and one is for being late.
+constexpr std::uint32_t kStridesUnwritten = kStridesPerBound - 3;
 constexpr auto kPauseInCycle = std::chrono::milliseconds(5);
 constexpr auto kPauseBetween = std::chrono::milliseconds(50);
 constexpr auto kPauseAfterError = std::chrono::milliseconds(100);
@@ -60,17 +64,23 @@ void Checkpointer::stop() noexcept {
 
 // A mark's start lies behind every record appended before it was taken; the slots' GSNs, read after
 // that, are no smaller than those of these records (invariant 2).
-void Checkpointer::begin_cycle() {
+void Checkpointer::begin_cycle(bool writes_all) {
   if (log_.is_waited_for()) {
     log_.wait_durable(newest_gsn());  // what is not in the stream yet would lie behind the mark
   }
   const wal::LogStart start = log_.current_start();
-  std::ranges::copy(log_.take_marks(start), std::back_inserter(marks_));
+  std::vector<wal::LogMark> marks = log_.take_marks(start);
   PALIMPSEST_SYNC_POINT("engine.checkpoint.started");
   const Gsn newest = newest_gsn();
   log_.wait_durable(newest);  // invariant 4
-  marks_.push_back({.start = start, .newest = newest});
-  frames_ = pool_.unwritten_frames();
+  marks.push_back({.start = start, .newest = newest});
+  const buffer::PageAge age = pool_.begin_age();  // not before: invariants 1 and 4
+  for (const wal::LogMark& mark : marks) {
+    marks_.push_back({mark, age});
+  }
+  writes_all_ = writes_all;
+  reach_ = writes_all ? age : age.earlier_by(kStridesUnwritten);
+  frames_ = writes_all ? pool_.unwritten_frames() : pool_.unwritten_frames(reach_);
   next_frame_ = 0;
   in_the_way_ = log_.is_waited_for() ? transactions_.oldest() : txn::PendingFrees::kNone;
   in_cycle_ = true;
@@ -92,6 +102,9 @@ void Checkpointer::finish_cycle() {
   pool_.space().flush(pool_.writer());
   pool_.writer().harden();
   in_cycle_ = false;
+  while (reached_ < marks_.size() && !reach_.is_before(marks_[reached_].age)) {
+    ++reached_;
+  }
   cycles_.fetch_add(1, std::memory_order_relaxed);
   transactions_.free_due();
   const bool gave_space = move_start();
@@ -110,19 +123,20 @@ void Checkpointer::cancel_oldest() {
   }
 }
 
-// All marks are those of cycles that have ended. Whether segments were given back.
+// No cycle is under way. Whether segments were given back.
 bool Checkpointer::move_start() {
   const Gsn oldest = transactions_.oldest();
   PALIMPSEST_SYNC_POINT("engine.checkpoint.oldest_known");
   log_.wait_durable(newest_gsn());  // invariant 3
   std::size_t usable = 0;
-  while (usable < marks_.size() && marks_[usable].newest <= oldest) {
+  while (usable < reached_ && marks_[usable].log.newest <= oldest) {
     ++usable;
   }
   if (usable == 0) {
     return false;
   }
-  const wal::LogMark mark = marks_[usable - 1];
+  const wal::LogMark mark = marks_[usable - 1].log;
+  reached_ -= usable - 1;
   marks_.erase(marks_.begin(), marks_.begin() + static_cast<std::ptrdiff_t>(usable - 1));
   return log_.move_start(
       mark.start, encode_checkpoint_note({.clock = clock_.now(), .replayed_up_to = mark.newest}),
@@ -134,8 +148,8 @@ std::uint64_t Checkpointer::grown_since(const wal::LogMark& mark) const noexcept
 }
 
 bool Checkpointer::cycle_is_due() const noexcept {
-  const std::uint64_t step = options_.replay_bytes_max / kCyclesPerBound;
-  return marks_.empty() ? log_.replay_bytes() >= step : grown_since(marks_.back()) >= step;
+  const std::uint64_t step = options_.replay_bytes_max / kStridesPerBound;
+  return marks_.empty() ? log_.replay_bytes() >= step : grown_since(marks_.back().log) >= step;
 }
 
 // In step with the log: as much of the pages as the log has used of its share.
@@ -145,8 +159,8 @@ std::size_t Checkpointer::pages_due() const noexcept {
     return std::min(left, pool_.writer().batch_pages());
   }
   const std::uint64_t step =
-      std::max<std::uint64_t>(options_.replay_bytes_max / kCyclesPerBound, 1);
-  const std::uint64_t grown = std::min(grown_since(marks_.back()), step);
+      std::max<std::uint64_t>(options_.replay_bytes_max / kStridesPerBound, 1);
+  const std::uint64_t grown = std::min(grown_since(marks_.back().log), step);
   const auto target = static_cast<std::size_t>(
       static_cast<double>(frames_.size()) * static_cast<double>(grown) / static_cast<double>(step));
   const std::size_t due = target - std::min(target, next_frame_);
@@ -158,9 +172,9 @@ std::size_t Checkpointer::pages_due() const noexcept {
 void Checkpointer::cancel_old() {
   const std::uint64_t allowed = log_.capacity_bytes() / 2;
   Gsn newest{0};
-  for (const wal::LogMark& mark : marks_) {
-    if (grown_since(mark) > allowed) {
-      newest = mark.newest;
+  for (const Mark& mark : marks_) {
+    if (grown_since(mark.log) > allowed) {
+      newest = mark.log.newest;
     }
   }
   if (raw(newest) != 0 && transactions_.oldest() < newest) {
@@ -190,11 +204,14 @@ bool Checkpointer::step() {
   transactions_.free_due();
   cancel_old();
   const bool filling = filling_.load(std::memory_order_relaxed);
+  if (filling && !writes_all_) {
+    in_cycle_ = false;  // it would not give back enough
+  }
   if (!in_cycle_) {
     if (!filling && !cycle_is_due()) {
       return false;
     }
-    begin_cycle();
+    begin_cycle(filling || log_.is_waited_for());
     return true;
   }
   const std::size_t due = pages_due();
@@ -214,7 +231,7 @@ void Checkpointer::run() {
   if (in_cycle_) {  // its mark stays usable once the next one has ended
     in_cycle_ = false;
   }
-  begin_cycle();
+  begin_cycle(true);
   write_slice(frames_.size());
   finish_cycle();
 }
@@ -230,6 +247,7 @@ void Checkpointer::run_clean() {
   pool_.space().flush(pool_.writer());
   pool_.writer().harden();
   marks_.clear();
+  reached_ = 0;
   const wal::LogStart start = log_.current_start();
   const Gsn newest = newest_gsn();
   log_.move_start(start, encode_checkpoint_note({.clock = newest, .replayed_up_to = newest}), true);

@@ -1,16 +1,24 @@
 // Checkpoints: lets replay start later and later, so that the log can be reused and recovery stays
 // short.
 //
-// A cycle takes a place in the log's stream (its *mark*), then notes which pages are dirty, writes
-// them a slice at a time in step with the growth of the log, writes the space map and hardens it
-// all. Then everything that the records before the mark say is on disk. Replay may start there
-// unless a transaction that has not ended, or pages that are pending to be freed, have records
-// before it; then it starts at an older mark: that of a cycle before, or one of those that the log
-// has set since, one a segment. Whatever a cycle writes is all that was dirty at these.
+// A cycle takes a place in the log's stream (its *mark*), begins an age of the pool's pages
+// (buffer/page_age.h), notes which pages have been dirty since before an earlier mark's age (the
+// cycle's *reach*), writes them a slice at a time in step with the growth of the log, writes the
+// space map and hardens it all. Then everything that the records before that earlier mark say is on
+// disk. Replay may start there unless a transaction that has not ended, or pages that are pending
+// to be freed, have records before it; then it starts at an older mark: that of a cycle before, or
+// one of those that the log has set since, one a segment.
+//
+// Why not all that is dirty at the cycle's own mark: a page that is always changed would be written
+// in each cycle, and is once in as many as lie between reach and mark (decision 025). But when the
+// log runs out of space, and in run(), everything is written, so that replay may start at the
+// cycle's own mark; a cycle with another reach that is under way then is given up.
 //
 // Invariants: (1) a record before a mark was appended, and its pages marked dirty, before the mark
-//                 was taken: it is on a page that the cycle writes (BufferPool::unwritten_frames),
-//                 or on one that was written since. The same for the space map;
+//                 was taken, and so before the mark's age began: it is on a page that has been
+//                 dirty since before that age, which a cycle with this reach writes
+//                 (BufferPool::unwritten_frames), or on one that was written since. Of the space
+//                 map all is written that has changed, whatever the reach;
 //             (2) a mark's `newest` is no smaller than the GSN of any record before it, so a
 //                 transaction whose changes are all above it has no record before it. One that is
 //                 not seen yet when Transactions::oldest() looks begins to write afterwards, and
@@ -20,11 +28,14 @@
 //             (4) records are not sorted in the stream: one before a mark may have a larger GSN
 //                 than one behind it, though both were appended before the mark was complete. So
 //                 all records up to `newest` are published, and in pages and space map, before the
-//                 cycle looks which of these it has to write; and recovery leaves records up to the
-//                 `newest` of its mark alone, wherever they lie: it must not replay on a page what
-//                 comes before a record that freed it and lies before the mark.
-// Pace: with a bound of R bytes to be replayed, a cycle begins every R/3 bytes of log and is over
-//       when the log has grown by another R/3. A full log makes it write without pause.
+//                 mark's age begins, and so before a cycle looks which of these it has to write;
+//                 and recovery leaves records up to the `newest` of its mark alone, wherever they
+//                 lie: it must not replay on a page what comes before a record that freed it and
+//                 lies before the mark.
+// Pace: with a bound of R bytes to be replayed, a cycle begins every R/8 bytes of log, a *stride*,
+//       reaches back five strides, and is over when the log has grown by another one. Before the
+//       next one is over replay starts seven strides back at most, and eight if that is late. A
+//       full log makes it write without pause.
 //       Transactions whose records lie half the log back are cancelled, and the oldest one if it
 //       has been there for a whole cycle that has not helped who waits for space: what transactions
 //       may still have to append counts as well.
@@ -93,9 +104,15 @@ class Checkpointer {
   [[nodiscard]] std::string last_error() const;
 
  private:
+  /// A page with a record before the mark has been dirty since before the age, or is written.
+  struct Mark {
+    wal::LogMark log;
+    buffer::PageAge age;
+  };
+
   // cycle_mutex_ held:
   void require_working();
-  void begin_cycle();
+  void begin_cycle(bool writes_all);
   void write_slice(std::size_t pages);
   void finish_cycle();
   bool move_start();
@@ -119,7 +136,10 @@ class Checkpointer {
   std::mutex cycle_mutex_;
   // Protected by cycle_mutex_:
   bool in_cycle_ = false;
-  std::deque<wal::LogMark> marks_;  ///< by position; in a cycle, the last one is its own
+  std::deque<Mark> marks_;   ///< by position; in a cycle, the last one is its own
+  std::size_t reached_ = 0;  ///< of the marks, so many first ones have all before them on disk
+  bool writes_all_ = false;  ///< the cycle's reach is its own mark
+  buffer::PageAge reach_;    ///< of the cycle
   std::vector<FrameIndex> frames_;  ///< of the cycle
   std::size_t next_frame_ = 0;
   /// The oldest transaction when the cycle began, if somebody waited for log space then.
