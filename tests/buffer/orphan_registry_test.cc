@@ -16,6 +16,9 @@
 namespace palimpsest::buffer {
 namespace {
 
+/// Of frames that no pool has.
+const std::atomic<PageAge> kNoAge;
+
 struct Thing final : Attached {
   explicit Thing(PageId its_page) : page(its_page) {}
 
@@ -63,7 +66,7 @@ TEST(OrphanRegistry, EachComesBackOnce) {
   constexpr std::uint64_t kPages = 20'000;  // more than the buckets it begins with
   Things things;
   OrphanRegistry registry(&things);
-  Frame frame;
+  Frame frame(kNoAge);
   registry.page_leaves(frame);  // nothing hangs there
   EXPECT_EQ(registry.page_returns(PageId{1}), nullptr);
   for (std::uint64_t i = 1; i <= kPages; ++i) {
@@ -84,7 +87,7 @@ TEST(OrphanRegistry, EachComesBackOnce) {
 TEST(OrphanRegistry, WhatIsNotNeededGoes) {
   Things things;
   OrphanRegistry registry(&things);
-  Frame frame;
+  Frame frame(kNoAge);
   Thing* useless = things.make(PageId{5});
   useless->needed = false;
   leave(registry, frame, useless);
@@ -101,7 +104,7 @@ TEST(OrphanRegistry, WhatIsNotNeededGoes) {
 TEST(OrphanRegistry, PruningReachesEveryOrphan) {
   Things things;
   OrphanRegistry registry(&things);
-  Frame frame;
+  Frame frame(kNoAge);
   std::vector<Thing*> all;
   for (std::uint64_t i = 1; i <= 30'000; ++i) {
     all.push_back(things.make(PageId{i}));
@@ -128,7 +131,7 @@ TEST(OrphanRegistry, EndDestroysTheOrphans) {
   Things things;
   {
     OrphanRegistry registry(&things);
-    Frame frame;
+    Frame frame(kNoAge);
     for (std::uint64_t i = 1; i <= 300; ++i) {
       leave(registry, frame, things.make(PageId{i}));
     }
@@ -145,7 +148,7 @@ TEST(OrphanRegistry, ManyThreads) {
   palimpsest::test::run_threads(kThreads, [&](std::size_t thread) {
     Random random(seed + thread);
     std::array<Thing*, 50> away{};
-    Frame frame;
+    Frame frame(kNoAge);
     for (int i = 0; i < 20'000; ++i) {
       const std::size_t at = random.below(away.size());
       const PageId page{1 + at * kThreads + thread};

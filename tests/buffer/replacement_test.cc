@@ -1,6 +1,7 @@
 // Which pages leave memory: those that are used again and again stay, whatever passes by.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <iostream>
 
@@ -12,6 +13,9 @@
 namespace palimpsest::buffer {
 namespace {
 
+/// Of frames that no pool has.
+const std::atomic<PageAge> kNoAge;
+
 int visits_until_cold(Frame& frame) {
   int visits = 1;
   while (!frame.is_cold_at_visit()) {
@@ -21,7 +25,7 @@ int visits_until_cold(Frame& frame) {
 }
 
 TEST(FrameHeat, APageThatHasComeHasOneVisit) {
-  Frame frame;
+  Frame frame(kNoAge);
   frame.begin_use();
   EXPECT_EQ(visits_until_cold(frame), 2);
   EXPECT_TRUE(frame.is_cold_at_visit()) << "it stays cold";
@@ -29,7 +33,7 @@ TEST(FrameHeat, APageThatHasComeHasOneVisit) {
 
 TEST(FrameHeat, EachVisitThatFindsItUsedGivesItOneMore) {
   for (int used = 1; used <= Frame::kHeatMax + 1; ++used) {
-    Frame frame;
+    Frame frame(kNoAge);
     frame.begin_use();
     for (int i = 0; i < used; ++i) {
       EXPECT_FALSE(frame.is_cold_at_visit());
@@ -41,7 +45,7 @@ TEST(FrameHeat, EachVisitThatFindsItUsedGivesItOneMore) {
 }
 
 TEST(FrameHeat, IsBounded) {
-  Frame frame;
+  Frame frame(kNoAge);
   for (int i = 0; i < 1000; ++i) {
     EXPECT_FALSE(frame.is_cold_at_visit());
     frame.touch();
@@ -51,7 +55,7 @@ TEST(FrameHeat, IsBounded) {
 }
 
 TEST(FrameHeat, IsNotTheNextPages) {
-  Frame frame;
+  Frame frame(kNoAge);
   for (int i = 0; i < 10; ++i) {
     static_cast<void>(frame.is_cold_at_visit());
     frame.touch();

@@ -1,4 +1,4 @@
-// How much of the log a checkpoint lets go while transactions are open.
+// What a checkpoint writes and when, and how much of the log it lets go while transactions are open.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,9 @@ class Checkpoints : public ::testing::Test {
   }
   void open() {
     device_ = disk_.device();
-    database_ = Database::open(*device_, *device_, small_options());
+    DatabaseOptions options = small_options();
+    options.memory_bytes = memory_bytes_;
+    database_ = Database::open(*device_, *device_, options);
   }
   [[nodiscard]] btree::BTree& records() {
     btree::BTree* const tree = database_->find_tree("records");
@@ -69,6 +71,7 @@ class Checkpoints : public ::testing::Test {
     by->commit();
   }
 
+  std::uint64_t memory_bytes_ = small_options().memory_bytes;
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
   std::unique_ptr<Database> database_;
@@ -138,6 +141,56 @@ TEST_F(Checkpoints, WhatIsReplayedBeginsBeforeThoseThatAreUndone) {
   EXPECT_EQ(database_->recovery().losers, static_cast<std::size_t>(kOpen));
   EXPECT_EQ(content_of(records()), after);
   EXPECT_TRUE(sound(*database_));
+}
+
+/// All pages stay in memory: nobody but the checkpointer writes them.
+class CheckpointsByAge : public Checkpoints {
+ protected:
+  CheckpointsByAge() {
+    memory_bytes_ = std::uint64_t{8} << 20U;
+    make();
+    database_->checkpointer().run();
+  }
+
+  [[nodiscard]] std::uint64_t bound() const { return database_->log().capacity_bytes() / 2; }
+  [[nodiscard]] CheckpointStatistics statistics() const {
+    return database_->checkpointer().statistics();
+  }
+  void make_due_steps() {
+    while (database_->checkpointer().step()) {
+    }
+  }
+  /// Small commits until the log has grown so much; what is due is done after each.
+  void grow(std::uint64_t bytes, int records_each) {
+    const std::uint64_t end = database_->log().end_position() + bytes;
+    for (char value = 'a'; database_->log().end_position() < end;
+         value = value == 'z' ? 'a' : static_cast<char>(value + 1)) {
+      commit(records_each, value);
+      make_due_steps();
+      ASSERT_LE(database_->log().replay_bytes(), bound());
+    }
+  }
+  [[nodiscard]] Content after_crash() {
+    const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
+    const auto device = crashed.device();
+    const auto database = Database::open(*device, *device, small_options());
+    EXPECT_TRUE(sound(*database));
+    return content_of(*database->find_tree("records"));
+  }
+};
+
+// A stride is an eighth of the bound; a page is written in the sixth cycle after it became dirty.
+TEST_F(CheckpointsByAge, APageThatIsAlwaysChangedIsWrittenOnceInSixStrides) {
+  commit(kRecords, 'a');
+  const std::size_t pages = database_->pool().unwritten_frames().size();
+  ASSERT_GE(pages, 10U);
+  grow(bound(), 20);
+  const CheckpointStatistics before = statistics();
+  grow(6 * bound(), 20);
+  const std::uint64_t cycles = statistics().cycles - before.cycles;
+  const std::uint64_t written = statistics().pages - before.pages;
+  EXPECT_NEAR(static_cast<double>(cycles), 48, 6);
+  EXPECT_LE(written, 3 * cycles / 5) << pages;
 }
 
 }  // namespace
