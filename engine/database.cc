@@ -207,11 +207,12 @@ std::uint64_t Database::pool_bytes() const {
                              std::min(options_.memory_bytes, shares + version_bytes_max(options_)));
 }
 
+// Replay's length goes up to the bound; half of the log would be what the log calls filling.
 std::uint64_t Database::replay_bytes_max() const {
   const auto seconds = static_cast<std::uint64_t>(options_.recovery_time.count());
   return std::clamp<std::uint64_t>(seconds * kRedoBytesPerSecond,
                                    2 * store_->segments().segment_bytes(),
-                                   log_->capacity_bytes() / 2);
+                                   log_->capacity_bytes() / 8 * 3);
 }
 
 SortSpace Database::sort_space() const {
