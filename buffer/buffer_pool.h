@@ -192,8 +192,8 @@ class BufferPool {
   [[nodiscard]] std::vector<FrameIndex> unwritten_frames(PageAge before) const {
     return reclaimer_.unwritten_frames(before);
   }
-  /// Begins the next age, and returns it; after the mark was taken of which it is to tell, and by
-  /// one thread at a time.
+  /// Begins the next age, and returns it, once the mark is complete that it goes with. One thread
+  /// at a time.
   PageAge begin_age() noexcept { return frames_.begin_age(); }
   void write(std::span<const FrameIndex> frames) { reclaimer_.write(frames); }
 

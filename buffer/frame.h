@@ -17,8 +17,8 @@
 //  - `parent` of a resident frame is the frame that holds its swip. It changes only while the
 //    exclusive latches of the old and the new parent are held, so whoever latches a frame and finds
 //    the child's swip in it has the parent. Read without a latch it is a hint.
-//  - `flags` is atomic by itself; see FrameFlag for who may set and clear. With `dirty` or `writing`
-//    its upper bits say since which age, and change in the same step as these (page_age.h).
+//  - `flags` is atomic by itself; see FrameFlag for who may set and clear. The upper bits say since
+//    which age the page is dirty or being written, and change in the same steps (page_age.h).
 //  - `cool` is a hint that any reader may clear; `heat` belongs to whoever visits the page to find
 //    victims, under the parent's latch, shared or exclusive: of two visitors' counts one may be
 //    lost.
@@ -168,8 +168,8 @@ struct alignas(64) Frame {
                                           std::memory_order_acquire));
   }
 
-  /// The write of a copy has ended: the page is what it was before, or what it has become since
-  /// the copy was made, in or after the age `copied`. Returns the flags before.
+  /// The write of a copy has ended that was made in the age `copied` or a later one. When it has
+  /// failed the page is as dirty as it was. Returns the flags before.
   std::uint32_t end_write(bool written, PageAge copied) noexcept {
     std::uint32_t before = flags.load(std::memory_order_acquire);
     std::uint32_t after = 0;

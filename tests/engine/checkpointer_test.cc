@@ -1,4 +1,4 @@
-// What a checkpoint writes and when, and how much of the log it lets go while transactions are open.
+// Which pages a checkpoint writes, and how much of the log it lets go while transactions are open.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -186,8 +186,8 @@ class CheckpointsByAge : public Checkpoints {
   }
 };
 
-// A stride is an eighth of the bound; a page is written in the sixth cycle after the one in which it
-// became dirty, and is dirty again in that or, if it is written late in it, in the one that follows.
+// A stride is an eighth of the bound. A page is written in the sixth cycle after the one in which
+// it became dirty, and is dirty again in that cycle or, if it is written late, in the next.
 TEST_F(CheckpointsByAge, APageThatIsAlwaysChangedIsWrittenOnceInSixOrSevenStrides) {
   commit(kHot, 'a');
   const std::uint64_t hot_pages = database_->pool().unwritten_frames().size();
