@@ -59,7 +59,7 @@ class PageAges : public palimpsest::test::InterleavingTest {
                                          << FrameFlag::since_of(flags).number();
   }
   /// Runs once, in the first write of pages from now on.
-  void in_next_write(std::function<void()> meanwhile) {
+  void in_next_write(const std::function<void()>& meanwhile) {
     disk_.set_hook([meanwhile, done = false](const SimOperation& operation) mutable {
       const bool is_of_pages =
           operation.kind == SimKind::write && operation.offset_bytes >= kHeaderAreaBytes;
@@ -68,8 +68,9 @@ class PageAges : public palimpsest::test::InterleavingTest {
       }
     });
   }
-  [[nodiscard]] std::vector<FrameIndex> frames_of(std::vector<std::uint64_t> records) {
+  [[nodiscard]] std::vector<FrameIndex> frames_of(const std::vector<std::uint64_t>& records) {
     std::vector<FrameIndex> frames;
+    frames.reserve(records.size());
     for (const std::uint64_t record : records) {
       frames.push_back(leaf_of(record).frame);
     }
