@@ -188,9 +188,9 @@ class BufferPool {
   [[nodiscard]] std::vector<FrameIndex> unwritten_frames() const {
     return reclaimer_.unwritten_frames(std::nullopt);
   }
-  /// Without those that have been dirty only since this age or a later one.
-  [[nodiscard]] std::vector<FrameIndex> unwritten_frames(PageAge before) const {
-    return reclaimer_.unwritten_frames(before);
+  /// Of those that are dirty these only.
+  [[nodiscard]] std::vector<FrameIndex> unwritten_frames(const PagesByAge& pages) const {
+    return reclaimer_.unwritten_frames(pages);
   }
   /// Begins the next age, and returns it, once the mark is complete that it goes with. One thread
   /// at a time.

@@ -30,8 +30,9 @@
 // the replayed log that gives the page back or formats it.
 //
 // The same by age, of every record that was in the stream, or captured by a round, before age n
-// began, and of what unwritten_frames(n) returns at any time after that: those of the frames above
-// that are dirty, or in an image being written, since before n. (And those latched: not needed.)
+// began, and of what unwritten_frames() returns for n at any time after that: those of the frames
+// above that are dirty, or in an image being written, since before n. (And those latched, and those
+// whose turn it is: not needed.)
 // Because
 //  (1) modify() precedes the append of a record for the page, under the same latch (a debug check
 //      of btree/write_context.h), and no copy is made between the two;
@@ -66,10 +67,6 @@ class PageAge {
 
   [[nodiscard]] constexpr std::uint32_t number() const noexcept { return number_; }
   [[nodiscard]] constexpr PageAge next() const noexcept { return PageAge(number_ + 1); }
-  /// So many before; there need not have been so many.
-  [[nodiscard]] constexpr PageAge earlier_by(std::uint32_t ages) const noexcept {
-    return PageAge(number_ - ages);
-  }
   [[nodiscard]] constexpr bool is_before(PageAge other) const noexcept {
     return ((number_ - other.number_) & kMask) > kMask / 2;
   }
@@ -79,6 +76,19 @@ class PageAge {
   static constexpr std::uint32_t kMask = (std::uint32_t{1} << kBits) - 1;
 
   std::uint32_t number_ = 0;
+};
+
+/// The pages that a checkpoint writes: those that have been dirty since before an age, and of the
+/// others one in so many, others each time. Pages that are always changed would else become old all
+/// at once, and be written in one checkpoint of several; so each has its turn.
+struct PagesByAge {
+  PageAge before;
+  std::uint32_t turn = 0;
+  std::uint32_t turns = 0;  ///< 0: none of the others
+
+  [[nodiscard]] constexpr bool have(std::uint32_t frame, PageAge since) const noexcept {
+    return since.is_before(before) || (turns != 0 && frame % turns == turn);
+  }
 };
 
 }  // namespace palimpsest::buffer

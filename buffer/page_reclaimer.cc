@@ -387,21 +387,23 @@ void PageReclaimer::complete_free(FrameIndex frame) noexcept {
 }
 
 // The latch is looked at first: of whoever has let go of it, the flags tell.
-bool PageReclaimer::is_unwritten(const Frame& frame, std::optional<PageAge> before) {
+bool PageReclaimer::is_unwritten(FrameIndex index, const std::optional<PagesByAge>& pages) const {
+  const Frame& frame = frames_[index];
   const bool being_changed = !frame.latch.try_optimistic().has_value();
   if (frame.state.load(std::memory_order_acquire) != FrameState::resident) {
     return false;
   }
   const std::uint32_t flags = frame.flags.load(std::memory_order_acquire);
   const bool unwritten = (flags & (FrameFlag::dirty | FrameFlag::writing)) != 0;
-  return being_changed || (unwritten && (!before || FrameFlag::since_of(flags).is_before(*before)));
+  return being_changed ||
+         (unwritten && (!pages || pages->have(raw(index), FrameFlag::since_of(flags))));
 }
 
-std::vector<FrameIndex> PageReclaimer::unwritten_frames(std::optional<PageAge> before) const {
+std::vector<FrameIndex> PageReclaimer::unwritten_frames(std::optional<PagesByAge> pages) const {
   std::vector<std::pair<PageId, FrameIndex>> unwritten;
   for (std::uint32_t i = 0; i < frames_.count(); ++i) {
     const Frame& header = frames_[FrameIndex{i}];
-    if (is_unwritten(header, before)) {
+    if (is_unwritten(FrameIndex{i}, pages)) {
       unwritten.emplace_back(header.page_id.load(std::memory_order_relaxed), FrameIndex{i});
     }
   }

@@ -20,9 +20,12 @@ namespace {
 /// A cycle begins when the log has grown by this share of the bound, a stride, and ends after
 /// another one.
 constexpr std::uint64_t kStridesPerBound = 8;
-/// So many strides back lies the mark up to which a cycle writes: one is growing when it ends, one
-/// more when the next one ends, and one is for being late.
+/// So many strides back lies the mark up to which a cycle writes, or a little more: one is growing
+/// when it ends, one more when the next one ends, and the rest is for being late.
 constexpr std::uint32_t kStridesUnwritten = kStridesPerBound - 3;
+/// A page that is always changed is written in one cycle of so many: before it is old, also when
+/// cycles are a little late, or it would be written twice as often.
+constexpr std::uint32_t kCyclesOfPage = kStridesUnwritten;
 constexpr auto kPauseInCycle = std::chrono::milliseconds(5);
 constexpr auto kPauseBetween = std::chrono::milliseconds(50);
 constexpr auto kPauseAfterError = std::chrono::milliseconds(100);
@@ -79,11 +82,22 @@ void Checkpointer::begin_cycle(bool writes_all) {
     marks_.push_back({mark, age});
   }
   writes_all_ = writes_all;
-  reach_ = writes_all ? age : age.earlier_by(kStridesUnwritten);
-  frames_ = writes_all ? pool_.unwritten_frames() : pool_.unwritten_frames(reach_);
+  reach_ = writes_all ? age : age_in_reach();
+  const buffer::PagesByAge pages{
+      .before = reach_, .turn = age.number() % kCyclesOfPage, .turns = kCyclesOfPage};
+  frames_ = writes_all ? pool_.unwritten_frames() : pool_.unwritten_frames(pages);
   next_frame_ = 0;
   in_the_way_ = log_.is_waited_for() ? transactions_.oldest() : txn::PendingFrees::kNone;
   in_cycle_ = true;
+}
+
+// That of the oldest mark that lies not too far back: the cycle's own is one. When cycles are late
+// it is a mark of fewer cycles before.
+buffer::PageAge Checkpointer::age_in_reach() const noexcept {
+  const std::uint64_t back = (kStridesUnwritten + 1) * stride_bytes();
+  const auto mark =
+      std::ranges::find_if(marks_, [&](const Mark& one) { return grown_since(one.log) < back; });
+  return mark == marks_.end() ? marks_.back().age : mark->age;
 }
 
 Gsn Checkpointer::newest_gsn() noexcept {
@@ -147,8 +161,12 @@ std::uint64_t Checkpointer::grown_since(const wal::LogMark& mark) const noexcept
   return log_.end_position() - raw(mark.start.position);
 }
 
+std::uint64_t Checkpointer::stride_bytes() const noexcept {
+  return std::max<std::uint64_t>(options_.replay_bytes_max / kStridesPerBound, 1);
+}
+
 bool Checkpointer::cycle_is_due() const noexcept {
-  const std::uint64_t step = options_.replay_bytes_max / kStridesPerBound;
+  const std::uint64_t step = stride_bytes();
   return marks_.empty() ? log_.replay_bytes() >= step : grown_since(marks_.back().log) >= step;
 }
 
@@ -158,8 +176,7 @@ std::size_t Checkpointer::pages_due() const noexcept {
   if (filling_.load(std::memory_order_relaxed)) {
     return std::min(left, pool_.writer().batch_pages());
   }
-  const std::uint64_t step =
-      std::max<std::uint64_t>(options_.replay_bytes_max / kStridesPerBound, 1);
+  const std::uint64_t step = stride_bytes();
   const std::uint64_t grown = std::min(grown_since(marks_.back().log), step);
   const auto target = static_cast<std::size_t>(
       static_cast<double>(frames_.size()) * static_cast<double>(grown) / static_cast<double>(step));

@@ -10,8 +10,9 @@
 // one of those that the log has set since, one a segment.
 //
 // Why not all that is dirty at the cycle's own mark: a page that is always changed would be written
-// in each cycle, and is once in as many as lie between reach and mark (decision 025). But when the
-// log runs out of space, and in run(), everything is written, so that replay may start at the
+// in each cycle, and is once in as many as lie between reach and mark (decision 025). So that such
+// pages are not old all at once, each frame has its turn in one cycle of so many, old or not. When
+// the log runs out of space, and in run(), everything is written, so that replay may start at the
 // cycle's own mark; a cycle with another reach that is under way then is given up.
 //
 // Invariants: (1) a record before a mark was appended, and its pages marked dirty, before the mark
@@ -33,9 +34,10 @@
 //                 lie: it must not replay on a page what comes before a record that freed it and
 //                 lies before the mark.
 // Pace: with a bound of R bytes to be replayed, a cycle begins every R/8 bytes of log, a *stride*,
-//       reaches back five strides, and is over when the log has grown by another one. Before the
-//       next one is over replay starts seven strides back at most, and eight if that is late. A
-//       full log makes it write without pause.
+//       reaches back to the oldest mark that lies less than six strides back, and is over when the
+//       log has grown by another stride. Before the next one is over replay starts less than eight
+//       strides back, and if a cycle is late, further by what it is late; the next one makes up for
+//       that. A full log makes it write without pause.
 //       Transactions whose records lie half the log back are cancelled, and the oldest one if it
 //       has been there for a whole cycle that has not helped who waits for space: what transactions
 //       may still have to append counts as well.
@@ -113,12 +115,14 @@ class Checkpointer {
   // cycle_mutex_ held:
   void require_working();
   void begin_cycle(bool writes_all);
+  [[nodiscard]] buffer::PageAge age_in_reach() const noexcept;
   void write_slice(std::size_t pages);
   void finish_cycle();
   bool move_start();
   void cancel_old();
   void cancel_oldest();
   [[nodiscard]] std::size_t pages_due() const noexcept;
+  [[nodiscard]] std::uint64_t stride_bytes() const noexcept;
   [[nodiscard]] bool cycle_is_due() const noexcept;
   [[nodiscard]] std::uint64_t grown_since(const wal::LogMark& mark) const noexcept;
   [[nodiscard]] Gsn newest_gsn() noexcept;

@@ -210,9 +210,11 @@ std::uint64_t Database::pool_bytes() const {
 // Replay's length goes up to the bound; half of the log would be what the log calls filling.
 std::uint64_t Database::replay_bytes_max() const {
   const auto seconds = static_cast<std::uint64_t>(options_.recovery_time.count());
-  return std::clamp<std::uint64_t>(seconds * kRedoBytesPerSecond,
-                                   2 * store_->segments().segment_bytes(),
-                                   log_->capacity_bytes() / 8 * 3);
+  const std::uint64_t most = log_->capacity_bytes() / 8 * 3;
+  const std::uint64_t least = std::min(2 * store_->segments().segment_bytes(), most);
+  const std::uint64_t wanted =
+      options_.replay_bytes_max != 0 ? options_.replay_bytes_max : seconds * kRedoBytesPerSecond;
+  return std::clamp(wanted, least, most);
 }
 
 SortSpace Database::sort_space() const {

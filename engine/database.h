@@ -72,6 +72,8 @@ struct DatabaseOptions {
   std::uint64_t log_segment_bytes = std::uint64_t{16} << 20U;  ///< of a new database
   /// Most that recovery should take; bounds the log that has to be replayed.
   std::chrono::seconds recovery_time{10};
+  /// Not 0: that bound, instead.
+  std::uint64_t replay_bytes_max = 0;
   /// Threads of recovery.
   std::size_t recovery_threads = 2;
   std::uint32_t max_transactions = 1024;

@@ -62,6 +62,7 @@ DatabaseOptions options_of(SimRandom random) {
   options.background_threads = true;
   options.recovery_threads = 1 + random.below(2);
   options.log_bytes_max = (8 + random.below(40)) * wal::kSegmentBytesMin;
+  options.replay_bytes_max = random.below(3) * wal::kSegmentBytesMin;
   options.memory_bytes = (std::uint64_t{3} << 20U) + (random.below(1536) << 10U);
   options.transactions.begin_patience = std::chrono::seconds(kStuckSeconds);
   return options;

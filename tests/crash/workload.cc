@@ -107,6 +107,7 @@ engine::DatabaseOptions campaign_options() {
   options.background_threads = true;  // who waits for log space waits for them
   options.background_sweeps = false;  // they change trees beside whoever judges them
   options.log_bytes_max = kLogSegments * options.log_segment_bytes;
+  options.replay_bytes_max = options.log_segment_bytes;  // checkpoints by age, before it runs short
   options.transactions.asynchronous_interval = std::chrono::milliseconds(1);
   return options;
 }
