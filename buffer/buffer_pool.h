@@ -24,7 +24,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -185,11 +184,8 @@ class BufferPool {
   /// Writes every page that is dirty now. Does I/O; throws what PageWriter throws.
   void flush();
   /// The same in two steps, for a checkpoint in slices: what it may conclude says page_age.h.
-  [[nodiscard]] std::vector<FrameIndex> unwritten_frames() const {
-    return reclaimer_.unwritten_frames(std::nullopt);
-  }
-  /// Of those that are dirty these only.
-  [[nodiscard]] std::vector<FrameIndex> unwritten_frames(const PagesByAge& pages) const {
+  [[nodiscard]] std::vector<FrameIndex> unwritten_frames(
+      const PagesByAge& pages = PagesByAge::all()) const {
     return reclaimer_.unwritten_frames(pages);
   }
   /// Begins the next age, and returns it, once the mark is complete that it goes with. One thread

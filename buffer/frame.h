@@ -59,7 +59,7 @@ struct FrameFlag {
   /// Not evictable: the root of an open tree.
   static constexpr std::uint32_t pinned = 8;
 
-  static constexpr std::uint32_t kAll = 15;
+  static constexpr std::uint32_t kAll = dirty | writing | doomed | pinned;
   /// The bits above are a PageAge, and 0 on a page that is neither dirty nor being written.
   static constexpr unsigned kSinceShift = 4;
   [[nodiscard]] static constexpr std::uint32_t since(PageAge age) noexcept {

@@ -86,6 +86,10 @@ struct PagesByAge {
   std::uint32_t turn = 0;
   std::uint32_t turns = 0;  ///< 0: none of the others
 
+  [[nodiscard]] static constexpr PagesByAge all() noexcept {
+    return {.before = {}, .turn = 0, .turns = 1};
+  }
+
   [[nodiscard]] constexpr bool have(std::uint32_t frame, PageAge since) const noexcept {
     return since.is_before(before) || (turns != 0 && frame % turns == turn);
   }

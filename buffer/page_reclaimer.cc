@@ -387,7 +387,7 @@ void PageReclaimer::complete_free(FrameIndex frame) noexcept {
 }
 
 // The latch is looked at first: of whoever has let go of it, the flags tell.
-bool PageReclaimer::is_unwritten(FrameIndex index, const std::optional<PagesByAge>& pages) const {
+bool PageReclaimer::is_unwritten(FrameIndex index, const PagesByAge& pages) const {
   const Frame& frame = frames_[index];
   const bool being_changed = !frame.latch.try_optimistic().has_value();
   if (frame.state.load(std::memory_order_acquire) != FrameState::resident) {
@@ -395,11 +395,10 @@ bool PageReclaimer::is_unwritten(FrameIndex index, const std::optional<PagesByAg
   }
   const std::uint32_t flags = frame.flags.load(std::memory_order_acquire);
   const bool unwritten = (flags & (FrameFlag::dirty | FrameFlag::writing)) != 0;
-  return being_changed ||
-         (unwritten && (!pages || pages->have(raw(index), FrameFlag::since_of(flags))));
+  return being_changed || (unwritten && pages.have(raw(index), FrameFlag::since_of(flags)));
 }
 
-std::vector<FrameIndex> PageReclaimer::unwritten_frames(std::optional<PagesByAge> pages) const {
+std::vector<FrameIndex> PageReclaimer::unwritten_frames(const PagesByAge& pages) const {
   std::vector<std::pair<PageId, FrameIndex>> unwritten;
   for (std::uint32_t i = 0; i < frames_.count(); ++i) {
     const Frame& header = frames_[FrameIndex{i}];

@@ -40,7 +40,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -94,9 +93,9 @@ class PageReclaimer {
 
   /// All resident pages that are dirty now, in page order, those being written, which are dirty
   /// again if that fails, and those latched exclusively, which may be about to become dirty.
-  /// Of the former these only, if any are named. What a checkpoint may conclude:
+  /// Of the former these only. What a checkpoint may conclude:
   /// page_age.h.
-  [[nodiscard]] std::vector<FrameIndex> unwritten_frames(std::optional<PagesByAge> pages) const;
+  [[nodiscard]] std::vector<FrameIndex> unwritten_frames(const PagesByAge& pages) const;
 
   /// Gives frame and page id of a page back that the caller has taken out of its tree (7).
   void free_page(ExclusivePage page) noexcept;
@@ -140,7 +139,7 @@ class PageReclaimer {
   void make_writable(FrameIndex frame, std::byte* copy) const;
   void end_write(FrameIndex frame, bool written, PageAge copied) noexcept;
   void complete_free(FrameIndex frame) noexcept;
-  [[nodiscard]] bool is_unwritten(FrameIndex index, const std::optional<PagesByAge>& pages) const;
+  [[nodiscard]] bool is_unwritten(FrameIndex index, const PagesByAge& pages) const;
 
   FrameTable& frames_;
   FreeFrames& free_frames_;

@@ -81,11 +81,9 @@ void Checkpointer::begin_cycle(bool writes_all) {
   for (const wal::LogMark& mark : marks) {
     marks_.push_back({mark, age});
   }
-  writes_all_ = writes_all;
   reach_ = writes_all ? age : age_in_reach();
-  const buffer::PagesByAge pages{
-      .before = reach_, .turn = age.number() % kCyclesOfPage, .turns = kCyclesOfPage};
-  frames_ = writes_all ? pool_.unwritten_frames() : pool_.unwritten_frames(pages);
+  frames_ = pool_.unwritten_frames(
+      {.before = reach_, .turn = age.number() % kCyclesOfPage, .turns = kCyclesOfPage});
   next_frame_ = 0;
   in_the_way_ = log_.is_waited_for() ? transactions_.oldest() : txn::PendingFrees::kNone;
   in_cycle_ = true;
@@ -221,7 +219,7 @@ bool Checkpointer::step() {
   transactions_.free_due();
   cancel_old();
   const bool filling = filling_.load(std::memory_order_relaxed);
-  if (filling && !writes_all_) {
+  if (filling && in_cycle_ && reach_ != marks_.back().age) {
     in_cycle_ = false;  // it would not give back enough
   }
   if (!in_cycle_) {

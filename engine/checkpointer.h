@@ -142,8 +142,7 @@ class Checkpointer {
   bool in_cycle_ = false;
   std::deque<Mark> marks_;   ///< by position; in a cycle, the last one is its own
   std::size_t reached_ = 0;  ///< of the marks, so many first ones have all before them on disk
-  bool writes_all_ = false;  ///< the cycle's reach is its own mark
-  buffer::PageAge reach_;    ///< of the cycle
+  buffer::PageAge reach_;    ///< of the cycle; that of its own mark: all is written
   std::vector<FrameIndex> frames_;  ///< of the cycle
   std::size_t next_frame_ = 0;
   /// The oldest transaction when the cycle began, if somebody waited for log space then.

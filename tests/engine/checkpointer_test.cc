@@ -218,6 +218,22 @@ TEST_F(CheckpointsByAge, PagesAreWrittenInTheirTurns) {
   EXPECT_GE(statistics().pages - before, dirty - 1);  // one is dirty again and again
 }
 
+// The next cycle reaches less far back, as far as six strides of log go.
+TEST_F(CheckpointsByAge, ALateCycleIsMadeUpForByTheNext) {
+  grow(2 * bound(), 1);
+  const std::uint64_t stride = bound() / 8;
+  const std::uint64_t late = database_->log().end_position() + 3 * stride;
+  while (database_->log().end_position() < late) {
+    commit(1, 'l');
+  }
+  for (const std::uint64_t cycles = statistics().cycles; statistics().cycles < cycles + 2;) {
+    commit(1, 'm');
+    make_due_steps();
+  }
+  EXPECT_LE(database_->log().replay_bytes(), 7 * stride);
+  grow(bound(), 1);
+}
+
 TEST_F(CheckpointsByAge, AllIsWrittenWhenTheLogRunsShort) {
   grow(bound(), kHot);
   ASSERT_FALSE(database_->pool().unwritten_frames().empty());

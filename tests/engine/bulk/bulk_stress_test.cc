@@ -186,10 +186,11 @@ TEST_F(BulkStress, TheSumStaysTheSame) {
   run_threads(7, [&](std::size_t number) {
     Random random(seed() + number);
     if (number == 0) {
-      for (palimpsest::test::Rounds rounds(20, 3); rounds.next() && !HasFailure();) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      }
-      ends_ = true;
+      palimpsest::test::Rounds rounds(20, 3);
+      repeat([&] {
+        ends_ = !rounds.next();
+        read(random);
+      });
     } else if (number <= 2) {
       repeat([&] { read(random); });
     } else if (number <= 4) {
