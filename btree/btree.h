@@ -145,6 +145,9 @@ class BTree {
   /// exclusive latch, is true; frees their large values, and merges a thin or empty leaf. How many.
   std::size_t purge_ghosts(const WriteContext& by, ByteView key,
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
+  /// The same for who comes now and then: looks near the key first, and not on if all have to stay
+  /// there.
+  std::size_t purge_ghosts_near(const WriteContext& by, ByteView key);
   /// Settles the virtual versions of the leaf that covers `key`, if all can be. False: nothing was
   /// done, for lack of log space.
   bool settle(const WriteContext& by, ByteView key) { return settler_.settle_all(by, key); }
@@ -229,6 +232,9 @@ class BTree {
                                                     LastLeaf* last);
   [[nodiscard]] Written modify_in_bulk(const WriteContext& by, ByteView key,
                                        FunctionRef<void(MutableBytes)> change, LastLeaf* last);
+  using Slots = std::vector<SlotIndex>;
+  std::size_t purge(const WriteContext& by, ByteView key,
+                    FunctionRef<void(LeafEntries&, const LeafView&, Slots&)> find);
   void let_go(const WriteContext& by, buffer::ExclusivePage leaf, ByteView key, SlotIndex slot,
               LastLeaf* last) noexcept;
   [[nodiscard]] Written write(const WriteContext& by, ByteView key, ByteView value, WriteMode mode,

@@ -1,4 +1,5 @@
 // Ghosts of a tree: made, revived, purged (btree.h).
+#include <algorithm>
 #include <vector>
 
 #include "btree/btree.h"
@@ -31,6 +32,17 @@ Gsn log_purge(const WriteContext& by, ExclusivePage& leaf, buffer::BufferPool& p
   return gsn;
 }
 
+/// Of the ghosts near a key: after so many that have to stay most likely all have.
+constexpr std::uint32_t kKeptMax = 4;
+
+/// Whether nobody needs the ghost in this slot, if it has one; then nothing is reserved for it any
+/// more.
+bool is_idle_ghost(LeafEntries& entries, const LeafView& view, SlotIndex slot,
+                   const WriteContext& by) noexcept {
+  return (view.flags(slot) & (kGhost | kDeleted)) == kGhost &&
+         entries.give_up_if_idle(slot, by.pruner);
+}
+
 }  // namespace
 
 bool BTree::mark_deleted(ByteView key, LastLeaf* last) {
@@ -58,22 +70,51 @@ bool BTree::set_ghost(ByteView key, bool ghost, LastLeaf* last) {
 
 std::size_t BTree::purge_ghosts(const WriteContext& by, ByteView key,
                                 FunctionRef<bool(const LeafView&, SlotIndex)> may_purge) {
+  return purge(by, key, [&](LeafEntries& entries, const LeafView& view, Slots& slots) {
+    for (SlotIndex slot = 0; slot < view.count(); ++slot) {
+      if (is_idle_ghost(entries, view, slot, by) && may_purge(view, slot)) {
+        slots.push_back(slot);
+      }
+    }
+  });
+}
+
+// From the key on backwards, since whoever empties a queue has removed those last that lie before
+// it, and round again.
+std::size_t BTree::purge_ghosts_near(const WriteContext& by, ByteView key) {
+  return purge(by, key, [&](LeafEntries& entries, const LeafView& view, Slots& slots) {
+    const SlotIndex count = view.count();
+    const SlotIndex from = view.find(key).slot;
+    std::uint32_t kept = 0;
+    for (SlotIndex i = 0; i < count && (kept < kKeptMax || !slots.empty()); ++i) {
+      const SlotIndex slot = (from + count - i) % count;
+      if (is_idle_ghost(entries, view, slot, by)) {
+        slots.push_back(slot);
+      } else {
+        kept += view.is_ghost(slot) ? 1U : 0U;
+      }
+    }
+    std::ranges::sort(slots);
+  });
+}
+
+std::size_t BTree::purge(const WriteContext& by, ByteView key,
+                         FunctionRef<void(LeafEntries&, const LeafView&, Slots&)> find) {
   check_key(key);
   if (!by.may_purge() || !by.try_prepare_structure_change(page_size())) {
     return 0;
   }
-  std::vector<SlotIndex> slots;
+  Slots slots;
   std::vector<LargeValueDescriptor> large_values;
   ExclusivePage leaf = exclusive_leaf(key, nullptr);
   LeafEntries entries(leaf, page_size());
   const LeafView view(leaf.page(), page_size());
-  for (SlotIndex slot = 0; view.ghost_count() != 0 && slot < view.count(); ++slot) {
-    const bool is_plain = (view.flags(slot) & (kGhost | kDeleted)) == kGhost;
-    if (is_plain && entries.give_up_if_idle(slot, by.pruner) && may_purge(view, slot)) {
-      slots.push_back(slot);
-      if ((view.flags(slot) & kLargeValue) != 0) {
-        large_values.push_back(large_values_->decode(view.value(slot)));
-      }
+  if (view.ghost_count() != 0) {
+    find(entries, view, slots);
+  }
+  for (const SlotIndex slot : slots) {
+    if ((view.flags(slot) & kLargeValue) != 0) {
+      large_values.push_back(large_values_->decode(view.value(slot)));
     }
   }
   if (slots.empty()) {

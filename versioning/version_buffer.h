@@ -126,6 +126,13 @@ class VersionBuffer {
   void collect_few(Gsn horizon, Writer* into = nullptr) noexcept {
     static_cast<void>(collect_some(horizon, kAtATime + 2 * last_count_, into));
   }
+  /// The owner: visit(version), with the buffer's latch, for those of the last transactions that had
+  /// an older one of their record below them; if that returns true it has taken the version out of
+  /// its chain, and the version is dropped. Each is visited once, some transactions after its own,
+  /// when others who have not seen that commit have mostly ended, and it lies in the cache still.
+  void visit_recent(FunctionRef<bool(Version&)> visit) noexcept;
+  /// Whether there may be any of these.
+  [[nodiscard]] bool may_have_recent() const noexcept { return visited_for_ != new_first_.chunk; }
   /// The owner: a key of this tree where ghosts may lie that nobody needs any more, of those that
   /// collect() came upon; before them, the one noted last.
   [[nodiscard]] std::optional<std::string> take_grave(TreeId tree) noexcept {
@@ -147,6 +154,8 @@ class VersionBuffer {
   /// With both latches: the version has been taken out of its chain, and is nobody's any more.
   static void drop(Version& version) noexcept;
 
+  /// With the chain's latch: the version is in the chain no more.
+  static void take_out(Entry& entry, const Version& version) noexcept;
   /// With the chain's latch: frees what a version says elsewhere, if it does.
   static void free_elsewhere(EntryMemory& memory, const Version& version) noexcept;
 
@@ -167,6 +176,7 @@ class VersionBuffer {
     std::uint32_t used = 0;
     std::uint32_t made = 0;     ///< versions
     std::uint32_t dropped = 0;  ///< of them
+    std::uint32_t number = 0;   ///< in the order in which they are used
   };
   /// Where a version begins, or the next one will.
   struct Place {
@@ -180,7 +190,8 @@ class VersionBuffer {
   /// is small, since one version that an old reader needs keeps it.
   static constexpr std::size_t kLargestPerChunk = 4;
   static constexpr std::size_t kChunkBytesMin = 4096;
-  static constexpr std::size_t kAtATime = 256;  ///< collected under the latch
+  static constexpr std::size_t kAtATime = 256;       ///< collected under the latch
+  static constexpr std::uint32_t kChunksBehind = 2;  ///< visit_recent() is: some transactions
   static constexpr Gsn kNone{std::numeric_limits<std::uint64_t>::max()};
 
   [[nodiscard]] Version& append(Entry& entry, VersionKind kind, std::uint16_t flags_before,
@@ -201,6 +212,10 @@ class VersionBuffer {
 
   // latch_ held:
   [[nodiscard]] bool has_no_old() noexcept;
+  [[nodiscard]] bool has_recent() const noexcept {
+    return recent_ != new_first_.chunk &&
+           new_first_.chunk->number - recent_->number >= kChunksBehind;
+  }
   void free_if_dropped(Chunk* chunk) noexcept;
   void give_up(Chunk* chunk) noexcept;
   void free_chunk(Chunk* chunk) noexcept;
@@ -214,12 +229,17 @@ class VersionBuffer {
   Chunk* last_ = nullptr;
   std::size_t new_count_ = 0;
   std::size_t new_bytes_ = 0;
-  std::size_t last_count_ = 0;  ///< of versions of the last transaction
-  TreeId dead_tree_ = kNoTree;  ///< of note_dead(); of no tree: none
+  std::uint32_t next_number_ = 0;       ///< of a chunk
+  std::size_t last_count_ = 0;          ///< of versions of the last transaction
+  const Chunk* visited_for_ = nullptr;  ///< new_first_'s chunk when they were visited last
+  TreeId dead_tree_ = kNoTree;          ///< of note_dead(); of no tree: none
   std::string dead_key_;
 
   TurnLatch latch_;
   Place first_;  ///< the oldest version; protected by latch_, as are chunks before new_first_'s
+  /// The first chunk with versions that visit_recent() has not come to; not after new_first_'s
+  /// and, of those that are left, not before first_'s. Protected by latch_.
+  Chunk* recent_ = nullptr;
   Chunk* spare_ = nullptr;          ///< protected by latch_
   Graves graves_;                   ///< protected by latch_, but for may_have()
   std::atomic<Gsn> oldest_{kNone};  ///< changed under latch_

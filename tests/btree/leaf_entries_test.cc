@@ -1,6 +1,7 @@
 // Claims on the records of a leaf, and the space that uncommitted changes keep for their undo.
 #include "btree/leaf_entries.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -237,6 +238,34 @@ TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
   EXPECT_TRUE(sound(*database_));
   ASSERT_TRUE(tree().update("other", "touched"));
   EXPECT_EQ(memory().tables(), 0U);
+}
+
+// Four near the key that have to stay end it; one that can go has all of the leaf looked at.
+TEST_F(LeafEntriesTest, WhoPurgesNowAndThenLooksNearTheKey) {
+  const auto key_of = [](int number) { return fmt::format("key{:02}", number); };
+  for (int number = 0; number < 60; ++number) {
+    ASSERT_TRUE(tree().insert(key_of(number), "value"));
+  }
+  Writer one(memory(), WriterId{1});
+  for (int number = 20; number < 60; ++number) {
+    if (number < 30) {
+      EXPECT_TRUE(tree().update(one, key_of(number), "other").existed);
+    }
+    if (number < 30 || number >= 40) {
+      ASSERT_TRUE(tree().mark_deleted(key_of(number)));
+    }
+  }
+  EXPECT_EQ(tree().purge_ghosts_near({}, key_of(29)), 0U);
+  EXPECT_EQ(tree().purge_ghosts_near({}, key_of(35)), 0U);
+  EXPECT_EQ(tree().purge_ghosts_near({}, key_of(45)), 20U);
+  EXPECT_TRUE(sound(*database_));
+  one.end();
+  EXPECT_EQ(tree().purge_ghosts_near({}, key_of(22)), 10U) << "from the first three round again";
+  EXPECT_TRUE(sound(*database_));
+  std::string value;
+  for (int number = 0; number < 60; ++number) {
+    EXPECT_EQ(tree().lookup(key_of(number), value), number < 20 || (number >= 30 && number < 40));
+  }
 }
 
 TEST_F(LeafEntriesTest, RefusedWritesClaimNothing) {
