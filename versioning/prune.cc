@@ -192,6 +192,9 @@ void Pruner::prune_last(Entry& entry) noexcept {
 /// Whether the version has left its chain. Its buffer is latched. One that says that a record was
 /// removed stays: who collects it has the record's leaf cleared away (graves.h).
 bool Pruner::try_merge_down(Version& version) noexcept {
+  if (!scan()) {
+    return false;
+  }
   Entry& entry = version.entry();
   const std::lock_guard chain(entry.chain_latch());
   Version* const older = version.older();
@@ -204,7 +207,7 @@ bool Pruner::try_merge_down(Version& version) noexcept {
 }
 
 void Pruner::merge_recent(VersionBuffer& buffer) noexcept {
-  if (buffer.may_have_recent() && scan()) {
+  if (buffer.may_have_recent()) [[unlikely]] {
     buffer.visit_recent([&](Version& version) { return try_merge_down(version); });
   }
 }

@@ -346,14 +346,14 @@ void VersionBuffer::trim() noexcept {
   }
 }
 
-// A chunk that all have left is freed once it has been gone through.
+// A chunk that all have left is freed once it has been gone through. Of a large transaction a part
+// is left to the next ones: others may want to collect.
 void VersionBuffer::visit_recent(FunctionRef<bool(Version&)> visit) noexcept {
   const std::lock_guard latch(latch_);
-  visited_for_ = new_first_.chunk;
-  while (has_recent()) {
+  for (std::size_t visited = 0; has_recent() && visited < kAtATime;) {
     Chunk* const chunk = recent_;
     const std::uint32_t from = chunk == first_.chunk ? first_.offset : 0;
-    for (Place place{chunk, from}; place.offset != chunk->used;) {
+    for (Place place{chunk, from}; place.offset != chunk->used; ++visited) {
       Version& version = at(place);
       place.offset += static_cast<std::uint32_t>(version.size_bytes());
       if (!version.is_dropped() && version.had_older() && visit(version)) {
@@ -364,6 +364,9 @@ void VersionBuffer::visit_recent(FunctionRef<bool(Version&)> visit) noexcept {
     }
     recent_ = chunk->next;
     free_if_dropped(chunk);
+  }
+  if (!has_recent()) {
+    visited_for_ = new_first_.chunk;
   }
 }
 

@@ -17,10 +17,10 @@
 //             (2) an entry with a chain is not freed, so that whoever holds the buffer's latch
 //                 reaches the entry of each version that is not dropped, without any page;
 //             (3) committed versions stand in the order of their timestamps.
-// Latching: push() needs the exclusive latch of the record's page. commit(), abort() and collect()
-//           take the buffer's latch, then those of chains, one at a time. collect() tries that of
-//           a page before each (unchanged_page.h), and takes nothing else. Who holds a chain's
-//           latch only tries the buffer's.
+// Latching: push() needs the exclusive latch of the record's page. commit(), abort(), collect() and
+//           visit_recent() take the buffer's latch, then those of chains, one at a time. collect()
+//           tries that of a page before each (unchanged_page.h), and takes nothing else. Who holds
+//           a chain's latch only tries the buffer's.
 // Failure: prepare() throws and changes nothing; nothing else fails.
 // Thread-safety: what says "anybody", from any thread; all else belongs to the slot's owner.
 #pragma once
@@ -57,8 +57,7 @@ class VersionBudget {
   VersionBudget(const VersionBudget&) = delete;
   VersionBudget& operator=(const VersionBudget&) = delete;
 
-  /// A transaction is about to take more memory: makes room for it, or throws. It holds no latch
-  /// but its owner's.
+  /// A transaction, with its owner's latch only, is about to take memory: makes room, or throws.
   virtual void require_room(const VersionBuffer& asking) = 0;
 
  protected:
@@ -126,10 +125,9 @@ class VersionBuffer {
   void collect_few(Gsn horizon, Writer* into = nullptr) noexcept {
     static_cast<void>(collect_some(horizon, kAtATime + 2 * last_count_, into));
   }
-  /// The owner: visit(version), with the buffer's latch, for those of the last transactions that had
-  /// an older one of their record below them; if that returns true it has taken the version out of
-  /// its chain, and the version is dropped. Each is visited once, some transactions after its own,
-  /// when others who have not seen that commit have mostly ended, and it lies in the cache still.
+  /// The owner: visit(version), with the buffer's latch, for those of the last transactions that
+  /// had an older one of their record; true: it has been taken out of its chain. Each is visited
+  /// once, while it lies in the cache, when others who have not seen it have mostly ended.
   void visit_recent(FunctionRef<bool(Version&)> visit) noexcept;
   /// Whether there may be any of these.
   [[nodiscard]] bool may_have_recent() const noexcept { return visited_for_ != new_first_.chunk; }
@@ -156,7 +154,7 @@ class VersionBuffer {
 
   /// With the chain's latch: the version is in the chain no more.
   static void take_out(Entry& entry, const Version& version) noexcept;
-  /// With the chain's latch: frees what a version says elsewhere, if it does.
+  /// With the chain's latch, or in no chain: frees what a version says elsewhere, if it does.
   static void free_elsewhere(EntryMemory& memory, const Version& version) noexcept;
 
   /// The owner, between two transactions: gives back what is empty.
@@ -189,7 +187,11 @@ class VersionBuffer {
   /// A chunk has room for at least so many versions, and is at least so large: with small pages it
   /// is small, since one version that an old reader needs keeps it.
   static constexpr std::size_t kLargestPerChunk = 4;
+#ifdef PALIMPSEST_DEBUG_CHECKS
+  static constexpr std::size_t kChunkBytesMin = 512;  ///< tests come to their borders more often
+#else
   static constexpr std::size_t kChunkBytesMin = 4096;
+#endif
   static constexpr std::size_t kAtATime = 256;       ///< collected under the latch
   static constexpr std::uint32_t kChunksBehind = 2;  ///< visit_recent() is: some transactions
   static constexpr Gsn kNone{std::numeric_limits<std::uint64_t>::max()};
@@ -237,8 +239,7 @@ class VersionBuffer {
 
   TurnLatch latch_;
   Place first_;  ///< the oldest version; protected by latch_, as are chunks before new_first_'s
-  /// The first chunk with versions that visit_recent() has not come to; not after new_first_'s
-  /// and, of those that are left, not before first_'s. Protected by latch_.
+  /// Where visit_recent() goes on, between first_'s and new_first_'s; protected by latch_.
   Chunk* recent_ = nullptr;
   Chunk* spare_ = nullptr;          ///< protected by latch_
   Graves graves_;                   ///< protected by latch_, but for may_have()

@@ -54,7 +54,7 @@ void purge_grave(const btree::WriteContext& by, btree::BTree& tree) noexcept {
     return;
   }
   try {
-    tree.purge_ghosts_near(by, *key);
+    tree.purge_ghosts(by, *key, [](const btree::LeafView&, btree::SlotIndex) { return true; });
   } catch (const std::exception&) {
     return;  // the caller has asked for something else; if it matters, his own work will say so
   }

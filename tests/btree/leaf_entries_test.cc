@@ -240,31 +240,36 @@ TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
   EXPECT_EQ(memory().tables(), 0U);
 }
 
-// Four near the key that have to stay end it; one that can go has all of the leaf looked at.
-TEST_F(LeafEntriesTest, WhoPurgesNowAndThenLooksNearTheKey) {
+// If none of those that are tried can go, all stay; if one can, the whole leaf is looked at.
+TEST_F(LeafEntriesTest, WhoPurgesOftenTriesSomeFurtherAndFurtherFromTheKey) {
   const auto key_of = [](int number) { return fmt::format("key{:02}", number); };
+  Writer one(memory(), WriterId{1});
+  const auto bury = [&](int from, int to, bool claims) {
+    for (int number = from; number < to; ++number) {
+      EXPECT_TRUE(!claims || tree().update(one, key_of(number), "other").existed);
+      ASSERT_TRUE(tree().mark_deleted(key_of(number)));
+    }
+  };
   for (int number = 0; number < 60; ++number) {
     ASSERT_TRUE(tree().insert(key_of(number), "value"));
   }
-  Writer one(memory(), WriterId{1});
-  for (int number = 20; number < 60; ++number) {
-    if (number < 30) {
-      EXPECT_TRUE(tree().update(one, key_of(number), "other").existed);
-    }
-    if (number < 30 || number >= 40) {
-      ASSERT_TRUE(tree().mark_deleted(key_of(number)));
-    }
-  }
-  EXPECT_EQ(tree().purge_ghosts_near({}, key_of(29)), 0U);
-  EXPECT_EQ(tree().purge_ghosts_near({}, key_of(35)), 0U);
-  EXPECT_EQ(tree().purge_ghosts_near({}, key_of(45)), 20U);
+  bury(20, 30, true);
+  EXPECT_EQ(tree().try_purge_ghosts({}, key_of(35)), 0U);
+  bury(12, 13, false);  // the eleventh before the key: the first, second, fourth, eighth are tried
+  EXPECT_EQ(tree().try_purge_ghosts({}, key_of(30)), 0U);
+  EXPECT_EQ(tree().try_purge_ghosts({}, key_of(28)), 0U) << "the ninth";
+  EXPECT_EQ(tree().try_purge_ghosts({}, key_of(27)), 1U) << "the eighth";
+  bury(40, 60, false);
+  EXPECT_EQ(tree().try_purge_ghosts({}, "key005"), 20U)
+      << "round the leaf, of a key without record";
   EXPECT_TRUE(sound(*database_));
   one.end();
-  EXPECT_EQ(tree().purge_ghosts_near({}, key_of(22)), 10U) << "from the first three round again";
+  EXPECT_EQ(tree().try_purge_ghosts({}, key_of(22)), 10U);
   EXPECT_TRUE(sound(*database_));
   std::string value;
   for (int number = 0; number < 60; ++number) {
-    EXPECT_EQ(tree().lookup(key_of(number), value), number < 20 || (number >= 30 && number < 40));
+    const bool is_left = number < 20 ? number != 12 : number >= 30 && number < 40;
+    EXPECT_EQ(tree().lookup(key_of(number), value), is_left) << number;
   }
 }
 
