@@ -29,7 +29,6 @@ using palimpsest::test::CrashKeeps;
 using palimpsest::test::error_of;
 using palimpsest::test::seed;
 using palimpsest::test::SimDisk;
-using palimpsest::test::SimFault;
 using palimpsest::test::SimKind;
 using palimpsest::test::SimOperation;
 using palimpsest::test::Sweep;
