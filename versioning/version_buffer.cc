@@ -366,7 +366,7 @@ void VersionBuffer::visit_recent(FunctionRef<bool(Version&)> visit) noexcept {
     free_if_dropped(chunk);
   }
   if (!has_recent()) {
-    visited_for_ = new_first_.chunk;
+    visited_for_ = next_number_;
   }
 }
 

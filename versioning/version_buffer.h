@@ -130,7 +130,7 @@ class VersionBuffer {
   /// once, while it lies in the cache, when others who have not seen it have mostly ended.
   void visit_recent(FunctionRef<bool(Version&)> visit) noexcept;
   /// Whether there may be any of these.
-  [[nodiscard]] bool may_have_recent() const noexcept { return visited_for_ != new_first_.chunk; }
+  [[nodiscard]] bool may_have_recent() const noexcept { return visited_for_ != next_number_; }
   /// The owner: a key of this tree where ghosts may lie that nobody needs any more, of those that
   /// collect() came upon; before them, the one noted last.
   [[nodiscard]] std::optional<std::string> take_grave(TreeId tree) noexcept {
@@ -231,10 +231,10 @@ class VersionBuffer {
   Chunk* last_ = nullptr;
   std::size_t new_count_ = 0;
   std::size_t new_bytes_ = 0;
-  std::uint32_t next_number_ = 0;       ///< of a chunk
-  std::size_t last_count_ = 0;          ///< of versions of the last transaction
-  const Chunk* visited_for_ = nullptr;  ///< new_first_'s chunk when they were visited last
-  TreeId dead_tree_ = kNoTree;          ///< of note_dead(); of no tree: none
+  std::size_t last_count_ = 0;     ///< of versions of the last transaction
+  std::uint32_t next_number_ = 0;  ///< of a chunk
+  std::uint32_t visited_for_ = 0;  ///< next_number_ when all recent ones had been visited
+  TreeId dead_tree_ = kNoTree;     ///< of note_dead(); of no tree: none
   std::string dead_key_;
 
   TurnLatch latch_;
