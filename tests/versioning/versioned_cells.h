@@ -167,12 +167,7 @@ class CellWriter {
     const std::lock_guard page(cell.latch);
     prune_idle(cell.table->find(key_of(number)), cell.record);
   }
-  /// Between two transactions.
-  void collect() {
-    versions_.collect(cells_.snapshots.horizon());
-    pruner_.begin();
-    pruner_.merge_recent(versions_);
-  }
+  void collect() { versions_.collect(cells_.snapshots.horizon()); }
 
  private:
   [[nodiscard]] static std::string key_of(std::size_t number) { return std::to_string(number); }
