@@ -49,16 +49,26 @@ void FaultTable::remove_loading(PageId page, FrameIndex frame) {
   erase(shard, page);
 }
 
-FrameIndex FaultTable::take_ready(PageId page, FrameIndex expected) {
+FrameIndex FaultTable::claim_ready(PageId page) {
   Shard& shard = shard_of(page);
   const std::scoped_lock lock(shard.mutex);
   const Lookup there = find_in(shard, page);
-  const bool fits = expected == kNoFrame || there.frame == expected;
-  if (there.found != Found::ready || !fits) {
+  if (there.found != Found::ready) {
     return kNoFrame;
   }
-  erase(shard, page);
+  frames_[there.frame].state.store(FrameState::loading, std::memory_order_release);
   return there.frame;
+}
+
+bool FaultTable::take_ready(PageId page, FrameIndex expected) {
+  Shard& shard = shard_of(page);
+  const std::scoped_lock lock(shard.mutex);
+  const Lookup there = find_in(shard, page);
+  if (there.found != Found::ready || there.frame != expected) {
+    return false;
+  }
+  erase(shard, page);
+  return true;
 }
 
 }  // namespace palimpsest::buffer

@@ -4,10 +4,11 @@
 // Why it exists: a page must never be in two frames. A resident page is named by its one swip; from
 // the moment a thread decides to load an evicted page until its frame is in the swip, the entry
 // here says so.
-// Invariant: while an entry for page p exists, p's swip holds the page id, and nobody but the one
-//            who removes the entry may swizzle it. Hence: insert first, then check that the swip
-//            still holds the page id (page_loader.cc); a swip seen before the insertion proves
-//            nothing.
+// Invariant: while an entry for page p exists, nobody but its owner may swizzle p's swip, which
+//            holds the page id until then, and the owner removes the entry after that. Hence:
+//            insert first, then check that the swip still holds the page id (page_loader.h); a swip
+//            seen before the insertion proves nothing.
+// The owner is who loads the page, then nobody while it is ready, then who claims or takes it.
 // Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order; a
 //                page latch may be held when one is taken.
 #pragma once
@@ -46,12 +47,15 @@ class FaultTable {
   /// The load has succeeded: the frame is ready for whoever attaches it.
   void mark_ready(PageId page, FrameIndex frame);
 
-  /// The load has failed or was not needed.
+  /// The entry is its owner's, who has swizzled the page, or does not need it, or has failed.
   void remove_loading(PageId page, FrameIndex frame);
 
-  /// Takes a ready page out, to attach or to drop it; kNoFrame if it is not there or not ready, or
-  /// not in the frame expected.
-  [[nodiscard]] FrameIndex take_ready(PageId page, FrameIndex expected = kNoFrame);
+  /// A ready page is the caller's, to be attached: it counts as being loaded again. kNoFrame if it
+  /// is not there or not ready.
+  [[nodiscard]] FrameIndex claim_ready(PageId page);
+  /// Takes a ready page out, to drop it; false if it is not there or not ready, or not in this
+  /// frame.
+  [[nodiscard]] bool take_ready(PageId page, FrameIndex expected);
 
  private:
   static constexpr std::size_t kShards = 64;

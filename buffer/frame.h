@@ -12,7 +12,8 @@
 // What protects what:
 //  - `latch` protects the page's bytes, `page_id` and `type` (written under the exclusive mode).
 //  - A loading or ready frame is named by exactly one entry of the fault table, whose shard mutex
-//    protects `state` while the frame is there; a resident frame by exactly one swip (or it is a
+//    protects `state` while the frame is there; a ready one is loading again while it is attached,
+//    and its entry goes when the swip names it; a resident frame by exactly one swip (or it is a
 //    pinned root), and leaves that state only under its exclusive latch.
 //  - `parent` of a resident frame is the frame that holds its swip. It changes only while the
 //    exclusive latches of the old and the new parent are held, so whoever latches a frame and finds

@@ -104,8 +104,11 @@ bool PageLoader::enter(const OptimisticPage& parent, SwipRef child,
     return false;
   }
   PALIMPSEST_SYNC_POINT("buffer.fault.inserted");
-  const auto still =
-      parent.read([&](const std::byte* bytes) { return load_swip(bytes, child.offset); });
+  const auto still = parent.read([&](const std::byte* bytes) {
+    const Swip swip = load_swip(bytes, child.offset);
+    PALIMPSEST_SYNC_POINT("buffer.fault.swip_seen");
+    return swip;
+  });
   if (still && *still == child.swip) {
     return true;
   }
@@ -168,7 +171,7 @@ void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_N
     return;
   }
   const PageId page = child.swip.page();
-  const FrameIndex frame = table_.take_ready(page);
+  const FrameIndex frame = table_.claim_ready(page);
   if (frame == kNoFrame) {
     holder.release_unchanged();  // dropped for want of frames: it will be loaded again
     return;
@@ -178,14 +181,15 @@ void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_N
     check_edge(frames_.page_bytes(parent_index), child.offset, frame, page);
   } catch (...) {
     holder.release_unchanged();
+    table_.remove_loading(page, frame);
     frames_[frame].state.store(FrameState::free, std::memory_order_release);
     free_frames_.give(frame);
     throw;
   }
-  // Only threads that followed a stale swip hold it, and they let go without looking at the page.
+  // Only threads that wait for the page, or followed a stale swip, hold it, and they let go without
+  // looking at the page.
   frames_[frame].latch.lock_exclusive();
-  become_resident(frame, page, parent_index);
-  store_swip(frames_.page(parent_index), child.offset, Swip::of_frame(frame));
+  link({.frame = frame, .page = page, .parent = parent_index, .offset = child.offset});
   frames_[frame].latch.unlock_exclusive();
   holder.release_unchanged();
 }
@@ -205,10 +209,17 @@ void PageLoader::attach(const Load& load) PALIMPSEST_NO_ANALYSIS {
     holder.release_unchanged();
     throw;
   }
-  table_.remove_loading(load.page, load.frame);
-  become_resident(load.frame, load.page, parent_index);
-  store_swip(frames_.page(parent_index), load.offset, Swip::of_frame(load.frame));
+  link({.frame = load.frame, .page = load.page, .parent = parent_index, .offset = load.offset});
   holder.release_unchanged();
+}
+
+// Caller holds the exclusive latches of frame and parent, and owns the page's entry, which goes
+// last: whoever enters the page from then on finds that its swip has changed.
+void PageLoader::link(const Link& link) noexcept {
+  become_resident(link.frame, link.page, link.parent);
+  PALIMPSEST_SYNC_POINT("buffer.attach.storing");
+  store_swip(frames_.page(link.parent), link.offset, Swip::of_frame(link.frame));
+  table_.remove_loading(link.page, link.frame);
 }
 
 void PageLoader::verify(FrameIndex frame, PageId page) {
@@ -276,7 +287,7 @@ void PageLoader::release_unused(FrameIndex frame) noexcept PALIMPSEST_NO_ANALYSI
 
 bool PageLoader::drop_ready(FrameIndex frame) {
   const PageId page = frames_[frame].page_id.load(std::memory_order_relaxed);
-  if (table_.take_ready(page, frame) == kNoFrame) {
+  if (!table_.take_ready(page, frame)) {
     return false;
   }
   frames_[frame].state.store(FrameState::free, std::memory_order_release);

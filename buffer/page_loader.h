@@ -11,12 +11,19 @@
 //     withdrawn, nothing was read. (Without the second look, a thread that slept between reading
 //     the swip and inserting would load an image that has been changed in memory meanwhile.)
 //  4. The parent is let go, the page read and verified.
-//  5. If the parent still has version v and is free, it is latched, the swip set and the entry
-//     removed. Swizzling changes nothing an optimistic reader relies on: the parent's version
+//  5. If the parent still has version v and is free, it is latched, the swip set, and then the
+//     entry removed. Swizzling changes nothing an optimistic reader relies on: the parent's version
 //     stays. What hung off the page when it left memory hangs there again before the swip is set,
 //     so that nobody reads the page without it. Else the frame is marked ready and whoever meets
-//     the swip next attaches it (attach_ready). The swip may have moved to another page by a split
-//     in between; it still holds p, since only a page that is resident can be freed.
+//     the swip next attaches it in the same way (attach_ready). The swip may have moved to another
+//     page by a split in between; it still holds p, since only a page that is resident can be
+//     freed.
+// Since the parent's version stays, step 3 of another thread cannot tell by it that the page has
+// been attached between its look at the swip and its validation; so the order of step 5 has to. Who
+// can enter p has found no entry, so the one before was removed, so the swip was set (the shard's
+// mutex orders them): its look at the swip finds the frame, or p again if the page was evicted
+// since, which raised the version. With the entry removed first the look could come in between, and
+// p would be loaded a second time, over the frame that has its newest state.
 //
 // Latching: fault() and the batch functions are called with no latch held but the parent's
 //           optimistic guard, which they release before they wait. A loading frame is latched
@@ -92,6 +99,14 @@ class PageLoader {
   [[nodiscard]] bool enter(const OptimisticPage& parent, SwipRef child, FrameIndex frame);
   void attach_ready(OptimisticPage parent, SwipRef child);
   void attach(const Load& load);
+  /// A loaded page, and the swip below which it belongs.
+  struct Link {
+    FrameIndex frame;
+    PageId page;
+    FrameIndex parent;
+    std::uint32_t offset;
+  };
+  void link(const Link& link) noexcept;
   void verify(FrameIndex frame, PageId page);
   void check_edge(ConstBytes parent, std::uint32_t swip_offset, FrameIndex frame,
                   PageId page) const;

@@ -36,13 +36,26 @@ TEST_F(FaultTableTest, OneEntryAPage) {
 
 TEST_F(FaultTableTest, OnlyReadyPagesAreTaken) {
   load(PageId{7}, FrameIndex{1});
-  EXPECT_EQ(table_.take_ready(PageId{7}), kNoFrame);
+  EXPECT_FALSE(table_.take_ready(PageId{7}, FrameIndex{1}));
   table_.mark_ready(PageId{7}, FrameIndex{1});
   EXPECT_EQ(table_.find(PageId{7}).found, FaultTable::Found::ready);
-  EXPECT_EQ(table_.take_ready(PageId{7}, FrameIndex{3}), kNoFrame);  // another frame is meant
-  EXPECT_EQ(table_.take_ready(PageId{7}), FrameIndex{1});
+  EXPECT_FALSE(table_.take_ready(PageId{7}, FrameIndex{3}));  // another frame is meant
+  EXPECT_TRUE(table_.take_ready(PageId{7}, FrameIndex{1}));
   EXPECT_EQ(table_.find(PageId{7}).found, FaultTable::Found::nothing);
-  EXPECT_EQ(table_.take_ready(PageId{7}), kNoFrame);
+  EXPECT_FALSE(table_.take_ready(PageId{7}, FrameIndex{1}));
+}
+
+// Who attaches a ready page keeps its entry until the page has its place.
+TEST_F(FaultTableTest, ClaimedPagesCountAsBeingLoaded) {
+  load(PageId{7}, FrameIndex{1});
+  EXPECT_EQ(table_.claim_ready(PageId{7}), kNoFrame);
+  table_.mark_ready(PageId{7}, FrameIndex{1});
+  EXPECT_EQ(table_.claim_ready(PageId{7}), FrameIndex{1});
+  EXPECT_EQ(table_.claim_ready(PageId{7}), kNoFrame);
+  EXPECT_FALSE(table_.take_ready(PageId{7}, FrameIndex{1}));
+  EXPECT_EQ(table_.insert(PageId{7}, FrameIndex{2}).found, FaultTable::Found::loading);
+  table_.remove_loading(PageId{7}, FrameIndex{1});
+  EXPECT_EQ(table_.find(PageId{7}).found, FaultTable::Found::nothing);
 }
 
 TEST_F(FaultTableTest, WithdrawnLoadsLeaveNothing) {
@@ -75,7 +88,7 @@ TEST_F(FaultTableTest, OneLoaderAPage) {
         table_.remove_loading(page, frame);
       } else {
         table_.mark_ready(page, frame);
-        met_another += table_.take_ready(page) == frame ? 0 : 1;
+        met_another += table_.take_ready(page, frame) ? 0 : 1;
       }
     }
   });

@@ -35,6 +35,48 @@ class PageLoaderInterleaving : public palimpsest::test::InterleavingTest {
     reader.join();
     return value;
   }
+
+  /// A thread has looked at the swip, and found no entry, when another one loads the page, and
+  /// attaches it: the first one goes on in the middle of that, as far as it comes. Then the page is
+  /// changed. `attach(updater)` lets that thread come to where it attaches the page, and stops.
+  template <class Attach>
+  void expect_loaded_once(Attach attach) {
+    if (kOptimisticTakesShared) {
+      GTEST_SKIP() << "the stopped thread would hold the parent's latch";
+    }
+    evict(kRecord);
+    SyncBarrier entering("buffer.fault.swip_read");
+    std::thread late([&] { static_cast<void>(value_of(kRecord)); });
+    entering.wait_until_reached();
+    SyncBarrier attaching("buffer.attach.storing");
+    std::thread updater;
+    attach(updater);
+    attaching.wait_until_reached();
+
+    // It finds the entry and waits, or sees the swip as it was: then it looks no further before the
+    // page is attached and changed.
+    std::atomic<bool> came_far = false;
+    std::atomic<bool> goes_on = false;
+    const auto tell = [&] {
+      came_far = true;
+      came_far.notify_all();
+    };
+    const SyncHook waits("latch.park.marked", tell);
+    const SyncHook looks("buffer.fault.swip_seen", [&] {
+      tell();
+      goes_on.wait(false);
+    });
+    entering.release();
+    came_far.wait(false);
+    attaching.release();
+    updater.join();
+    goes_on = true;
+    goes_on.notify_all();
+    late.join();
+    EXPECT_EQ(value_of(kRecord), new_value(kRecord));
+    EXPECT_TRUE(palimpsest::test::sound(*database_));
+  }
+  void update() { EXPECT_TRUE(tree().update(key_of(kRecord), new_value(kRecord))); }
 };
 
 // The swip was read while the page was not in memory; before the fault is entered in the table,
@@ -64,6 +106,30 @@ TEST_F(PageLoaderInterleaving, SwipReadBeforeAnotherThreadLoadsChangesAndEvicts)
   });
   EXPECT_EQ(value, new_value(kRecord));
   EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
+// The swip is looked at again while another thread attaches the page, which leaves the parent's
+// version alone: the version tells nothing, so the page's entry must still be there. Without it the
+// page would be loaded a second time, and what was changed in the first frame lost.
+TEST_F(PageLoaderInterleaving, SwipIsLookedAtWhileAnotherThreadAttaches) {
+  expect_loaded_once([&](std::thread& updater) { updater = std::thread([&] { update(); }); });
+}
+
+// The same with a page that had to wait for its place: the parent was latched when it was loaded.
+TEST_F(PageLoaderInterleaving, SwipIsLookedAtWhileAReadyPageIsAttached) {
+  expect_loaded_once([&](std::thread& updater) {
+    SyncBarrier entered("buffer.fault.entered");
+    updater = std::thread([&] { update(); });
+    entered.wait_until_reached();
+    std::atomic<bool> waits = false;
+    const SyncHook park("latch.park.marked", [&] {
+      waits = true;
+      waits.notify_all();
+    });
+    const auto parent = tree().descent().node<SharedPage>(btree::Target{key_of(kRecord)}, 1);
+    entered.release();
+    waits.wait(false);  // for the parent, to attach the page, which is ready
+  });
 }
 
 // The parent is split while the page is read: the loader must not touch the old place, and whoever
