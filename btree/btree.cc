@@ -276,7 +276,7 @@ void BTree::bury(const WriteContext& by, ExclusivePage& leaf, RecordChange& chan
   let_go(by, std::move(leaf), key, change.slot(), last);
   if (ghosts % every == 0) {
     try {
-      purge_ghosts(by, key, [](const LeafView&, SlotIndex) { return true; });
+      try_purge_ghosts(by, key);
     } catch (const std::exception&) {
       return;  // the removal is done; the ghosts can wait
     }

@@ -134,8 +134,7 @@ class BTree {
   /// False if the key is absent.
   [[nodiscard]] bool remove(ByteView key, LastLeaf* last = nullptr);
 
-  // Ghosts (node_layout.h): absent to everything above; insert and upsert over one revive it with
-  // the new value.
+  // Ghosts (node_layout.h): absent to everything above; insert and upsert give them a new value.
 
   /// Makes the record a ghost: its body stays until it is purged. False if the key is absent.
   [[nodiscard]] bool mark_deleted(ByteView key, LastLeaf* last = nullptr);
@@ -145,8 +144,9 @@ class BTree {
   /// exclusive latch, is true; frees their large values, and merges a thin or empty leaf. How many.
   std::size_t purge_ghosts(const WriteContext& by, ByteView key,
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
-  /// Settles the virtual versions of the leaf that covers `key`, if all can be. False: nothing was
-  /// done, for lack of log space.
+  /// The same for who comes often: tries some, further and further from the key, before all others.
+  std::size_t try_purge_ghosts(const WriteContext& by, ByteView key);
+  /// Settles the virtual versions of the key's leaf, if all can be. False: no log space for that.
   bool settle(const WriteContext& by, ByteView key) { return settler_.settle_all(by, key); }
   /// Structure::merge_leaf().
   void merge_leaf(const WriteContext& by, ByteView key) const { structure_.merge_leaf(by, key); }
@@ -229,6 +229,8 @@ class BTree {
                                                     LastLeaf* last);
   [[nodiscard]] Written modify_in_bulk(const WriteContext& by, ByteView key,
                                        FunctionRef<void(MutableBytes)> change, LastLeaf* last);
+  using FindGhosts = FunctionRef<void(LeafEntries& entries, std::vector<SlotIndex>& slots)>;
+  std::size_t purge(const WriteContext& by, ByteView key, FindGhosts find);
   void let_go(const WriteContext& by, buffer::ExclusivePage leaf, ByteView key, SlotIndex slot,
               LastLeaf* last) noexcept;
   [[nodiscard]] Written write(const WriteContext& by, ByteView key, ByteView value, WriteMode mode,

@@ -1,4 +1,6 @@
 // Ghosts of a tree: made, revived, purged (btree.h).
+#include <bit>
+#include <cstdint>
 #include <vector>
 
 #include "btree/btree.h"
@@ -31,6 +33,21 @@ Gsn log_purge(const WriteContext& by, ExclusivePage& leaf, buffer::BufferPool& p
   return gsn;
 }
 
+/// Of those that bulks have deleted only their own records know when they can go.
+bool is_plain_ghost(const LeafView& view, SlotIndex slot) noexcept {
+  return (view.flags(slot) & (kGhost | kDeleted)) == kGhost;
+}
+
+/// The slots of ghosts that nobody needs: nothing is reserved for them any more.
+void find_idle_ghosts(LeafEntries& entries, const LeafView& view, const WriteContext& by,
+                      std::vector<SlotIndex>& slots) {
+  for (SlotIndex slot = 0; slot < view.count(); ++slot) {
+    if (is_plain_ghost(view, slot) && entries.give_up_if_idle(slot, by.pruner)) {
+      slots.push_back(slot);
+    }
+  }
+}
+
 }  // namespace
 
 bool BTree::mark_deleted(ByteView key, LastLeaf* last) {
@@ -58,6 +75,35 @@ bool BTree::set_ghost(ByteView key, bool ghost, LastLeaf* last) {
 
 std::size_t BTree::purge_ghosts(const WriteContext& by, ByteView key,
                                 FunctionRef<bool(const LeafView&, SlotIndex)> may_purge) {
+  return purge(by, key, [&](LeafEntries& entries, std::vector<SlotIndex>& slots) {
+    const LeafView view(entries.leaf().page(), page_size());
+    find_idle_ghosts(entries, view, by, slots);
+    std::erase_if(slots, [&](SlotIndex slot) { return !may_purge(view, slot); });
+  });
+}
+
+// Backwards from the key, since who empties a queue has removed those last that lie before it; the
+// first, the second, the fourth and so on, since of those that are near many may be his own, or of
+// others who empty it, too.
+std::size_t BTree::try_purge_ghosts(const WriteContext& by, ByteView key) {
+  return purge(by, key, [&](LeafEntries& entries, std::vector<SlotIndex>& slots) {
+    const LeafView view(entries.leaf().page(), page_size());
+    const SlotIndex count = view.count();
+    const SlotIndex from = view.find(key).slot;
+    std::uint32_t ghosts = 0;
+    bool can_any_go = false;
+    for (SlotIndex back = 1; back <= count && !can_any_go; ++back) {
+      const SlotIndex slot = (from + count - back) % count;
+      can_any_go = is_plain_ghost(view, slot) && std::has_single_bit(++ghosts) &&
+                   entries.give_up_if_idle(slot, by.pruner);
+    }
+    if (can_any_go) {
+      find_idle_ghosts(entries, view, by, slots);
+    }
+  });
+}
+
+std::size_t BTree::purge(const WriteContext& by, ByteView key, FindGhosts find) {
   check_key(key);
   if (!by.may_purge() || !by.try_prepare_structure_change(page_size())) {
     return 0;
@@ -67,13 +113,12 @@ std::size_t BTree::purge_ghosts(const WriteContext& by, ByteView key,
   ExclusivePage leaf = exclusive_leaf(key, nullptr);
   LeafEntries entries(leaf, page_size());
   const LeafView view(leaf.page(), page_size());
-  for (SlotIndex slot = 0; view.ghost_count() != 0 && slot < view.count(); ++slot) {
-    const bool is_plain = (view.flags(slot) & (kGhost | kDeleted)) == kGhost;
-    if (is_plain && entries.give_up_if_idle(slot, by.pruner) && may_purge(view, slot)) {
-      slots.push_back(slot);
-      if ((view.flags(slot) & kLargeValue) != 0) {
-        large_values.push_back(large_values_->decode(view.value(slot)));
-      }
+  if (view.ghost_count() != 0) {
+    find(entries, slots);
+  }
+  for (const SlotIndex slot : slots) {
+    if ((view.flags(slot) & kLargeValue) != 0) {
+      large_values.push_back(large_values_->decode(view.value(slot)));
     }
   }
   if (slots.empty()) {

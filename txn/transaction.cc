@@ -300,6 +300,8 @@ void Transaction::finish(State state, bool committed) noexcept {
   view_.end();
   if (versions_.has_old()) {
     versions_.collect_few(owner_.snapshots_.look(slot_), &writer_);
+    pruner_.begin();
+    pruner_.merge_recent(versions_);
   }
   large_values_.given_up.clear();
   large_values_.wrote = false;

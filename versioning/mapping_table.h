@@ -15,7 +15,9 @@
 //             (5) quiet_since_, if known, is the newest date of any version, and no entry has a
 //                 writer: who has looked did so under the latch, and only a claim changes that,
 //                 which needs it exclusively and makes it unknown again. Dates come before a
-//                 writer's end, and versions that go, or are merged, leave none that is newer.
+//                 writer's end, and versions that go, or are merged, leave none that is newer. (It
+//                 is released and acquired: whose cancelled snapshot lay between two that were
+//                 merged learns that it was cancelled, though he has looked here only.)
 // Latching: every function needs the exclusive latch of the page (or the orphan's shard); const
 //           functions the shared one.
 // Failure: make() and reserve() throw std::bad_alloc and change nothing; nothing else fails.
@@ -81,13 +83,13 @@ class MappingTable final : public buffer::Attached {
   /// Whether all records are as they lie in the page to who sees what had been committed then, as
   /// far as is known: find() can be spared.
   [[nodiscard]] bool is_known_quiet_at(Gsn snapshot) const noexcept {
-    const Gsn since = quiet_since_.load(std::memory_order_relaxed);
+    const Gsn since = quiet_since_.load(std::memory_order_acquire);
     return since != kUnknown && since <= snapshot;
   }
   /// The same; finds out, for who has many records to look at.
   [[nodiscard]] bool is_quiet_at(Gsn snapshot) const noexcept {
     if (quiet_since_.load(std::memory_order_relaxed) == kUnknown) {
-      quiet_since_.store(look_since_when_quiet(), std::memory_order_relaxed);
+      quiet_since_.store(look_since_when_quiet(), std::memory_order_release);
     }
     return is_known_quiet_at(snapshot);
   }
@@ -135,8 +137,8 @@ class MappingTable final : public buffer::Attached {
   /// that there is none.
   [[nodiscard]] EntryPtr take_empty() noexcept;
 
-  /// How often in a row who wanted to purge the page's ghosts found that somebody may need them
-  /// all, at most kPurgesMax; for who only reads the page.
+  /// How often in a row who wanted to purge the page's ghosts found that somebody may need those he
+  /// tried, at most kPurgesMax; for who only reads the page.
   [[nodiscard]] std::uint8_t purges_in_vain() const noexcept { return purges_in_vain_; }
   void count_purge(bool in_vain) noexcept {
     purges_in_vain_ = in_vain ? std::min<std::uint8_t>(purges_in_vain_ + 1, kPurgesMax) : 0;

@@ -189,6 +189,29 @@ void Pruner::prune_last(Entry& entry) noexcept {
   }
 }
 
+/// Whether the version has left its chain. Its buffer is latched. One that says that a record was
+/// removed stays: who collects it has the record's leaf cleared away (graves.h).
+bool Pruner::try_merge_down(Version& version) noexcept {
+  if (!scan()) {
+    return false;
+  }
+  Entry& entry = version.entry();
+  const std::lock_guard chain(entry.chain_latch());
+  Version* const older = version.older();
+  if (older == nullptr || !older->is_dated() || version.kind() == VersionKind::flags ||
+      !nobody_between(older->timestamp(), version.timestamp()) || !merge(version, *older)) {
+    return false;
+  }
+  VersionBuffer::take_out(entry, version);
+  return true;
+}
+
+void Pruner::merge_recent(VersionBuffer& buffer) noexcept {
+  if (buffer.may_have_recent()) [[unlikely]] {
+    buffer.visit_recent([&](Version& version) { return try_merge_down(version); });
+  }
+}
+
 // The page is held, so that the entry stays when its chain is empty.
 void Pruner::prune(Entry& entry, Newest newest) noexcept {
   if (!scan()) {

@@ -20,8 +20,20 @@
 // may still write, with a snapshot in between, has to meet a conflict: so only readers may be
 // older.
 //
-// Latching: the page exclusively; the chain's latch within; buffers' latches are only tried, and a
-//           version of a buffer in use stays. Failure: none; without memory everything stays.
+// Who does it: whoever adds a third version to a chain or wants to purge a ghost; and, before it
+// comes to that, a slot's owner for the versions that he has just left (merge_recent): they lie in
+// his cache still, as do the older ones of their records, which he looked at when he made the
+// change (decision 026). A record that changes time and again beside an old reader then has one
+// version between two changes.
+//
+// Latching: prune() with the page held exclusively, the chain's latch within; buffers' latches are
+//           only tried, and a version of a buffer in use stays.
+//           merge_recent() with no latch: it takes that of its own buffer, and under it those of
+//           chains, as whoever collects does. It needs no page: an entry exists as long as it has a
+//           version of a buffer that is held, and of two that are merged one stays in the chain.
+//           Who holds the page meanwhile finds, before and after, a chain that says the same to
+//           each snapshot in use.
+// Failure: none; without memory everything stays.
 // Thread-safety: a pruner belongs to one transaction.
 #pragma once
 
@@ -33,6 +45,8 @@
 #include "versioning/version.h"
 
 namespace palimpsest::versioning {
+
+class VersionBuffer;
 
 class Pruner {
  public:
@@ -51,6 +65,10 @@ class Pruner {
   /// Takes versions out of the chain that nobody needs.
   void prune(Entry& entry, Newest newest) noexcept;
 
+  /// The owner of `buffer`, between two transactions: what its last ones have left is merged into
+  /// the next older version of the record, where nobody can tell the two apart.
+  void merge_recent(VersionBuffer& buffer) noexcept;
+
  private:
   [[nodiscard]] bool scan() noexcept;
   [[nodiscard]] bool nobody_between(Gsn from, Gsn to) const noexcept;
@@ -60,6 +78,7 @@ class Pruner {
   void prune_oldest(Entry& entry) noexcept;
   void prune_between(Entry& entry) noexcept;
   void prune_last(Entry& entry) noexcept;
+  [[nodiscard]] bool try_merge_down(Version& version) noexcept;
 
   const Snapshots& snapshots_;
   EntryMemory& memory_;

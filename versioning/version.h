@@ -18,7 +18,8 @@
 //   older, kind, payload                    under the latch of the chain (Entry::chain_latch())
 //   fate, timestamp                         r under that latch; w by the transaction, once, under
 //                                           the latch of its buffer: at() may meet that
-//   is_dropped                              under the latch of its buffer (version_buffer.h)
+//   is_dropped, had_older                   under the latch of its buffer (version_buffer.h); the
+//                                           owner of one that is not committed needs none
 //   all others                              never written after the version was linked
 // Thread-safety: as said there. Memory: the version buffer of the slot that made it.
 #pragma once
@@ -109,10 +110,13 @@ class Version {
     return sizeof(Version) + (words == 0 ? 1 : words) * alignof(Version);
   }
 
-  // Under the latch of its buffer: whether it was taken out of its chain before its time.
+  // Under the latch of its buffer: whether it was taken out of its chain before its time, and
+  // whether there was an older one of the record when it was linked.
 
-  [[nodiscard]] bool is_dropped() const noexcept { return is_dropped_; }
-  void drop() noexcept { is_dropped_ = true; }
+  [[nodiscard]] bool is_dropped() const noexcept { return (marks_ & kDropped) != 0; }
+  void drop() noexcept { marks_ |= kDropped; }
+  [[nodiscard]] bool had_older() const noexcept { return (marks_ & kHadOlder) != 0; }
+  void note_older() noexcept { marks_ |= kHadOlder; }
 
   // Under the chain's latch:
 
@@ -190,6 +194,8 @@ class Version {
 
  private:
   static constexpr std::uint8_t kElsewhere = 0x80;
+  static constexpr std::uint8_t kDropped = 1;
+  static constexpr std::uint8_t kHadOlder = 2;
 
   Version* older_ = nullptr;
   Entry* entry_;
@@ -199,7 +205,7 @@ class Version {
   std::uint16_t flags_before_;
   std::uint16_t place_words_;
   std::uint8_t kind_;
-  bool is_dropped_ = false;
+  std::uint8_t marks_ = 0;
 };
 
 static_assert(sizeof(Version) == 40);

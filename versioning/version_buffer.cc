@@ -60,9 +60,11 @@ void VersionBuffer::add_chunk(std::size_t bytes) {
     chunk->capacity = static_cast<std::uint32_t>(capacity);
     size_bytes_.fetch_add(sizeof(Chunk) + capacity, std::memory_order_relaxed);
   }
+  chunk->number = next_number_++;
   chunk->before = last_;
   if (last_ == nullptr) {
     first_ = new_first_ = {chunk, 0};
+    recent_ = chunk;
   } else {
     last_->next = chunk;
   }
@@ -118,11 +120,26 @@ bool VersionBuffer::link(Version& version) noexcept {
   }
   const std::lock_guard latch(entry.chain_latch());
   version.set_older(entry.newest());
+  if (version.older() != nullptr) {
+    version.note_older();
+  }
   entry.set_newest(&version);
   if (version.older() == nullptr || !version.older()->is_of(&fate_)) {
     new_bytes_ += entry.size_bytes();
   }
   return version.older() != nullptr && version.older()->older() != nullptr;
+}
+
+void VersionBuffer::take_out(Entry& entry, const Version& version) noexcept {
+  if (entry.newest() == &version) {
+    entry.set_newest(version.older());
+    return;
+  }
+  Version* newer = entry.newest();
+  while (newer->older() != &version) {
+    newer = newer->older();
+  }
+  newer->set_older(version.older());
 }
 
 // Unless its page is held, the entry may be freed by others as soon as its chain is empty and the
@@ -131,15 +148,7 @@ void VersionBuffer::unlink(Version& version, Writer* into) noexcept {
   Entry& entry = version.entry();
   UnchangedPage page(entry);
   entry.chain_latch().lock();
-  if (entry.newest() == &version) {
-    entry.set_newest(version.older());
-  } else {
-    Version* newer = entry.newest();
-    while (newer->older() != &version) {
-      newer = newer->older();
-    }
-    newer->set_older(version.older());
-  }
+  take_out(entry, version);
   free_elsewhere(memory_, version);
   if (version.kind() == VersionKind::flags) {
     graves_.note(entry);
@@ -317,6 +326,7 @@ bool VersionBuffer::has_no_old() noexcept {
     Chunk* const gone = std::exchange(first_.chunk, first_.chunk->next);
     first_ = {first_.chunk, 0};
     first_.chunk->before = nullptr;
+    recent_ = recent_ == gone ? first_.chunk : recent_;
     give_up(gone);
   }
   return first_ == new_first_;
@@ -332,7 +342,31 @@ void VersionBuffer::trim() noexcept {
       free_chunk(std::exchange(chunk, chunk->next));
     }
     first_ = new_first_ = {};
-    last_ = nullptr;
+    last_ = recent_ = nullptr;
+  }
+}
+
+// A chunk that all have left is freed once it has been gone through. Of a large transaction a part
+// is left to the next ones: others may want to collect.
+void VersionBuffer::visit_recent(FunctionRef<bool(Version&)> visit) noexcept {
+  const std::lock_guard latch(latch_);
+  for (std::size_t visited = 0; has_recent() && visited < kAtATime;) {
+    Chunk* const chunk = recent_;
+    const std::uint32_t from = chunk == first_.chunk ? first_.offset : 0;
+    for (Place place{chunk, from}; place.offset != chunk->used; ++visited) {
+      Version& version = at(place);
+      place.offset += static_cast<std::uint32_t>(version.size_bytes());
+      if (!version.is_dropped() && version.had_older() && visit(version)) {
+        free_elsewhere(memory_, version);
+        version.drop();
+        ++chunk->dropped;
+      }
+    }
+    recent_ = chunk->next;
+    free_if_dropped(chunk);
+  }
+  if (!has_recent()) {
+    visited_for_ = next_number_;
   }
 }
 
@@ -355,6 +389,7 @@ void VersionBuffer::free_if_dropped(Chunk* chunk) noexcept {
   if (chunk->dropped == chunk->made && chunk != first_.chunk && chunk != new_first_.chunk) {
     chunk->before->next = chunk->next;
     chunk->next->before = chunk->before;
+    recent_ = recent_ == chunk ? chunk->next : recent_;
     give_up(chunk);
   }
 }

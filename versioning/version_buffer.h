@@ -17,10 +17,10 @@
 //             (2) an entry with a chain is not freed, so that whoever holds the buffer's latch
 //                 reaches the entry of each version that is not dropped, without any page;
 //             (3) committed versions stand in the order of their timestamps.
-// Latching: push() needs the exclusive latch of the record's page. commit(), abort() and collect()
-//           take the buffer's latch, then those of chains, one at a time. collect() tries that of
-//           a page before each (unchanged_page.h), and takes nothing else. Who holds a chain's
-//           latch only tries the buffer's.
+// Latching: push() needs the exclusive latch of the record's page. commit(), abort(), collect() and
+//           visit_recent() take the buffer's latch, then those of chains, one at a time. collect()
+//           tries that of a page before each (unchanged_page.h), and takes nothing else. Who holds
+//           a chain's latch only tries the buffer's.
 // Failure: prepare() throws and changes nothing; nothing else fails.
 // Thread-safety: what says "anybody", from any thread; all else belongs to the slot's owner.
 #pragma once
@@ -57,8 +57,7 @@ class VersionBudget {
   VersionBudget(const VersionBudget&) = delete;
   VersionBudget& operator=(const VersionBudget&) = delete;
 
-  /// A transaction is about to take more memory: makes room for it, or throws. It holds no latch
-  /// but its owner's.
+  /// A transaction, with its owner's latch only, is about to take memory: makes room, or throws.
   virtual void require_room(const VersionBuffer& asking) = 0;
 
  protected:
@@ -126,6 +125,12 @@ class VersionBuffer {
   void collect_few(Gsn horizon, Writer* into = nullptr) noexcept {
     static_cast<void>(collect_some(horizon, kAtATime + 2 * last_count_, into));
   }
+  /// The owner: visit(version), with the buffer's latch, for those of the last transactions that
+  /// had an older one of their record; true: it has been taken out of its chain. Each is visited
+  /// once, while it lies in the cache, when others who have not seen it have mostly ended.
+  void visit_recent(FunctionRef<bool(Version&)> visit) noexcept;
+  /// Whether there may be any of these.
+  [[nodiscard]] bool may_have_recent() const noexcept { return visited_for_ != next_number_; }
   /// The owner: a key of this tree where ghosts may lie that nobody needs any more, of those that
   /// collect() came upon; before them, the one noted last.
   [[nodiscard]] std::optional<std::string> take_grave(TreeId tree) noexcept {
@@ -147,7 +152,9 @@ class VersionBuffer {
   /// With both latches: the version has been taken out of its chain, and is nobody's any more.
   static void drop(Version& version) noexcept;
 
-  /// With the chain's latch: frees what a version says elsewhere, if it does.
+  /// With the chain's latch: the version is in the chain no more.
+  static void take_out(Entry& entry, const Version& version) noexcept;
+  /// With the chain's latch, or in no chain: frees what a version says elsewhere, if it does.
   static void free_elsewhere(EntryMemory& memory, const Version& version) noexcept;
 
   /// The owner, between two transactions: gives back what is empty.
@@ -167,6 +174,7 @@ class VersionBuffer {
     std::uint32_t used = 0;
     std::uint32_t made = 0;     ///< versions
     std::uint32_t dropped = 0;  ///< of them
+    std::uint32_t number = 0;   ///< in the order in which they are used
   };
   /// Where a version begins, or the next one will.
   struct Place {
@@ -179,8 +187,13 @@ class VersionBuffer {
   /// A chunk has room for at least so many versions, and is at least so large: with small pages it
   /// is small, since one version that an old reader needs keeps it.
   static constexpr std::size_t kLargestPerChunk = 4;
+#ifdef PALIMPSEST_DEBUG_CHECKS
+  static constexpr std::size_t kChunkBytesMin = 512;  ///< tests come to their borders more often
+#else
   static constexpr std::size_t kChunkBytesMin = 4096;
-  static constexpr std::size_t kAtATime = 256;  ///< collected under the latch
+#endif
+  static constexpr std::size_t kAtATime = 256;       ///< collected under the latch
+  static constexpr std::uint32_t kChunksBehind = 2;  ///< visit_recent() is: some transactions
   static constexpr Gsn kNone{std::numeric_limits<std::uint64_t>::max()};
 
   [[nodiscard]] Version& append(Entry& entry, VersionKind kind, std::uint16_t flags_before,
@@ -201,6 +214,10 @@ class VersionBuffer {
 
   // latch_ held:
   [[nodiscard]] bool has_no_old() noexcept;
+  [[nodiscard]] bool has_recent() const noexcept {
+    return recent_ != new_first_.chunk &&
+           new_first_.chunk->number - recent_->number >= kChunksBehind;
+  }
   void free_if_dropped(Chunk* chunk) noexcept;
   void give_up(Chunk* chunk) noexcept;
   void free_chunk(Chunk* chunk) noexcept;
@@ -214,12 +231,16 @@ class VersionBuffer {
   Chunk* last_ = nullptr;
   std::size_t new_count_ = 0;
   std::size_t new_bytes_ = 0;
-  std::size_t last_count_ = 0;  ///< of versions of the last transaction
-  TreeId dead_tree_ = kNoTree;  ///< of note_dead(); of no tree: none
+  std::size_t last_count_ = 0;     ///< of versions of the last transaction
+  std::uint32_t next_number_ = 0;  ///< of a chunk
+  std::uint32_t visited_for_ = 0;  ///< next_number_ when all recent ones had been visited
+  TreeId dead_tree_ = kNoTree;     ///< of note_dead(); of no tree: none
   std::string dead_key_;
 
   TurnLatch latch_;
   Place first_;  ///< the oldest version; protected by latch_, as are chunks before new_first_'s
+  /// Where visit_recent() goes on, between first_'s and new_first_'s; protected by latch_.
+  Chunk* recent_ = nullptr;
   Chunk* spare_ = nullptr;          ///< protected by latch_
   Graves graves_;                   ///< protected by latch_, but for may_have()
   std::atomic<Gsn> oldest_{kNone};  ///< changed under latch_

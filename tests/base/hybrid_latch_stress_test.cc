@@ -123,7 +123,7 @@ TEST(HybridLatchStress, NoValidatedReadIsTorn) {
 // Every way to change the page, all at once; each change is counted once.
 TEST(HybridLatchStress, AllModesTogether) {
   constexpr std::size_t kThreads = 16;
-  constexpr std::uint64_t kOperations = 10'000 / kScale;
+  constexpr std::uint64_t kOperations = 4'000 / kScale;
   const auto seed = test::seed();
   Page page;
   std::atomic<std::uint64_t> changes_count{0};
@@ -238,7 +238,7 @@ TEST(HybridLatchStress, SixtyFourThreadsParkAndWake) {
 
 // Few threads, each of which sleeps unless the others wake it: one lost wake-up stops them all.
 TEST(HybridLatchStress, NoWakeUpIsLost) {
-  constexpr std::uint64_t kRounds = 40'000 / kScale;
+  constexpr std::uint64_t kRounds = 20'000 / kScale;
   const auto hold = [](Random& random) {
     if (random.one_in(4)) {
       std::this_thread::yield();

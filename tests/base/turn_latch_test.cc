@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -18,6 +17,16 @@ namespace {
 
 constexpr std::size_t kThreads = 6;
 constexpr std::size_t kTurns = 20'000;
+
+/// By who holds the latch: until so many have come to it, and for them to fall asleep there.
+void let_come(const std::atomic<int>& coming, int count) {
+  while (coming < count) {
+    std::this_thread::yield();
+  }
+  for (int i = 0; i < 1000; ++i) {
+    std::this_thread::yield();
+  }
+}
 
 template <class Latch>
 class TurnLatchTest : public testing::Test {};
@@ -49,18 +58,20 @@ TYPED_TEST(TurnLatchTest, WhoSleepsIsWoken) {
   for (int round = 0; round < 20; ++round) {
     TypeParam latch;
     std::atomic<bool> held{false};
+    std::atomic<int> coming{0};
     int had = 0;
     test::run_threads(4, [&](std::size_t thread) {
       if (thread == 0) {
         const std::lock_guard lock(latch);
         held = true;
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        let_come(coming, 3);
         EXPECT_EQ(had, 0);
         return;
       }
       while (!held) {
         std::this_thread::yield();
       }
+      ++coming;
       const std::lock_guard lock(latch);
       ++had;
     });
@@ -80,6 +91,7 @@ TEST(TurnLatch, IsTriedWithoutWaiting) {
 TEST(RecursiveTurnLatch, IsFreeWhenItWasUnlockedAsOften) {
   RecursiveTurnLatch latch;
   std::atomic<bool> held{false};
+  std::atomic<int> coming{0};
   std::atomic<bool> had{false};
   test::run_threads(2, [&](std::size_t thread) {
     if (thread == 0) {
@@ -89,7 +101,7 @@ TEST(RecursiveTurnLatch, IsFreeWhenItWasUnlockedAsOften) {
       held = true;
       latch.unlock();
       latch.unlock();
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      let_come(coming, 1);
       EXPECT_FALSE(had) << "one lock is left";
       latch.unlock();
       return;
@@ -97,6 +109,7 @@ TEST(RecursiveTurnLatch, IsFreeWhenItWasUnlockedAsOften) {
     while (!held) {
       std::this_thread::yield();
     }
+    ++coming;
     const std::lock_guard lock(latch);
     had = true;
   });

@@ -29,7 +29,7 @@ using palimpsest::test::TreeDatabase;
 using palimpsest::test::TreeOptions;
 
 constexpr TreeOptions kOptions{.page_size_bytes = 4096, .frames = 32};
-constexpr double kSecondsPerCase = 15;
+constexpr double kSecondsPerCase = 8;
 
 /// A tree and its model; the same seed makes the same calls.
 class Workload {

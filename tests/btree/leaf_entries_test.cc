@@ -1,6 +1,7 @@
 // Claims on the records of a leaf, and the space that uncommitted changes keep for their undo.
 #include "btree/leaf_entries.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -237,6 +238,39 @@ TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
   EXPECT_TRUE(sound(*database_));
   ASSERT_TRUE(tree().update("other", "touched"));
   EXPECT_EQ(memory().tables(), 0U);
+}
+
+// If none of those that are tried can go, all stay; if one can, the whole leaf is looked at.
+TEST_F(LeafEntriesTest, WhoPurgesOftenTriesSomeFurtherAndFurtherFromTheKey) {
+  const auto key_of = [](int number) { return fmt::format("key{:02}", number); };
+  Writer one(memory(), WriterId{1});
+  const auto bury = [&](int from, int to, bool claims) {
+    for (int number = from; number < to; ++number) {
+      EXPECT_TRUE(!claims || tree().update(one, key_of(number), "other").existed);
+      ASSERT_TRUE(tree().mark_deleted(key_of(number)));
+    }
+  };
+  for (int number = 0; number < 60; ++number) {
+    ASSERT_TRUE(tree().insert(key_of(number), "value"));
+  }
+  bury(20, 30, true);
+  EXPECT_EQ(tree().try_purge_ghosts({}, key_of(35)), 0U);
+  bury(12, 13, false);  // the eleventh before the key: the first, second, fourth, eighth are tried
+  EXPECT_EQ(tree().try_purge_ghosts({}, key_of(30)), 0U);
+  EXPECT_EQ(tree().try_purge_ghosts({}, key_of(28)), 0U) << "the ninth";
+  EXPECT_EQ(tree().try_purge_ghosts({}, key_of(27)), 1U) << "the eighth";
+  bury(40, 60, false);
+  EXPECT_EQ(tree().try_purge_ghosts({}, "key005"), 20U)
+      << "round the leaf, of a key without record";
+  EXPECT_TRUE(sound(*database_));
+  one.end();
+  EXPECT_EQ(tree().try_purge_ghosts({}, key_of(22)), 10U);
+  EXPECT_TRUE(sound(*database_));
+  std::string value;
+  for (int number = 0; number < 60; ++number) {
+    const bool is_left = number < 20 ? number != 12 : number >= 30 && number < 40;
+    EXPECT_EQ(tree().lookup(key_of(number), value), is_left) << number;
+  }
 }
 
 TEST_F(LeafEntriesTest, RefusedWritesClaimNothing) {

@@ -22,7 +22,7 @@ namespace {
 using buffer::PageFile;
 using buffer::PageWriter;
 
-constexpr double kSecondsPerWorkload = 5;
+constexpr double kSecondsPerWorkload = 3;
 
 struct CrashPoint {
   SimDisk disk;

@@ -29,7 +29,6 @@ using palimpsest::test::CrashKeeps;
 using palimpsest::test::error_of;
 using palimpsest::test::seed;
 using palimpsest::test::SimDisk;
-using palimpsest::test::SimFault;
 using palimpsest::test::SimKind;
 using palimpsest::test::SimOperation;
 using palimpsest::test::Sweep;
@@ -307,7 +306,7 @@ TEST(RecoveryRedo, AFailureOfAnyOperationIsAnErrorOrDoesNotMatter) {
   const std::uint64_t operations = whole.operations() - before;
   ASSERT_GT(operations, 50U);
   int errors = 0;
-  for (Sweep sweep(operations, 100, 10); const auto before_it = sweep.next();) {
+  for (Sweep sweep(operations, 100, 6); const auto before_it = sweep.next();) {
     const std::uint64_t nth = *before_it + 1;
     SimDisk failing = disk.snapshot();
     failing.inject({.nth = nth, .for_good = nth % 2 == 0});

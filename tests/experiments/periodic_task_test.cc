@@ -10,19 +10,32 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(PeriodicTask, CallsAgainAndAgainUntilStopped) {
-  std::atomic<int> calls{0};
-  PeriodicTask task(1ms, [&] {
-    ++calls;
-    calls.notify_all();
-  });
-  for (int seen = calls; seen < 3; seen = calls) {
-    calls.wait(seen);
+/// A task that is called each millisecond, and has been so often.
+class Ticks {
+ public:
+  void wait_for(int calls) {
+    for (int seen = calls_; seen < calls; seen = calls_) {
+      calls_.wait(seen);
+    }
   }
-  task.stop();
-  const int after = calls;
-  std::this_thread::sleep_for(5ms);
-  EXPECT_EQ(calls, after);
+  void stop() { task_.stop(); }
+  [[nodiscard]] int calls() const { return calls_; }
+
+ private:
+  std::atomic<int> calls_{0};
+  PeriodicTask task_{1ms, [this] {
+                       ++calls_;
+                       calls_.notify_all();
+                     }};
+};
+
+TEST(PeriodicTask, CallsAgainAndAgainUntilStopped) {
+  Ticks ticks;
+  ticks.wait_for(3);
+  ticks.stop();
+  const int after = ticks.calls();
+  Ticks().wait_for(5);  // as long as it would have taken this one
+  EXPECT_EQ(ticks.calls(), after);
 }
 
 TEST(PeriodicTask, StopThrowsWhatACallThrewOnce) {

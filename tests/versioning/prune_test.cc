@@ -106,6 +106,72 @@ TEST_F(PruneTest, ASnapshotBetweenKeepsBoth) {
   reader_.roll_back();
 }
 
+/// So many small changes that what was left before them is not recent any more.
+constexpr int kPassRecent = 300;
+
+// Nobody adds a third version, or comes by otherwise: the owner has merged what he left.
+TEST_F(PruneTest, WhatATransactionHasLeftIsMergedSoon) {
+  write(0, "first");
+  reader_.begin();
+  write(0, "second");
+  write(0, "third");
+  ASSERT_EQ(chain_length(0), 2U);
+  for (int i = 0; i < kPassRecent; ++i) {
+    write(1, "another " + std::to_string(i));
+  }
+  EXPECT_EQ(chain_length(0), 1U);
+  EXPECT_EQ(reader_.read(0), "first");
+  reader_.begin();
+  EXPECT_EQ(reader_.read(0), "third");
+  reader_.roll_back();
+}
+
+TEST_F(PruneTest, WhatASnapshotBetweenTellsApartIsNotMerged) {
+  write(0, "first");
+  reader_.begin();
+  write(0, "second");
+  other_.begin();
+  write(0, "third");
+  for (int i = 0; i < kPassRecent; ++i) {
+    write(1, "another " + std::to_string(i));
+  }
+  EXPECT_EQ(chain_length(0), 2U);
+  EXPECT_EQ(reader_.read(0), "first");
+  EXPECT_EQ(other_.read(0), "second");
+  reader_.roll_back();
+  other_.roll_back();
+}
+
+// Who collects the version of a removal notes the leaf, so that it is cleared away.
+TEST_F(PruneTest, TheVersionOfARemovalIsNotMerged) {
+  write(0, "first");
+  reader_.begin();
+  write(0, "second");
+  write(0, std::nullopt);
+  for (int i = 0; i < kPassRecent; ++i) {
+    write(1, "another " + std::to_string(i));
+  }
+  EXPECT_EQ(chain_length(0), 2U);
+  EXPECT_EQ(reader_.read(0), "first");
+  reader_.roll_back();
+}
+
+// Chunks of a buffer's versions that are merged go; those that an old reader needs stay.
+TEST_F(PruneTest, ManyRecordsThatChangeTimeAndAgainTakeLittle) {
+  for (std::size_t cell = 0; cell < cells_.all.size(); ++cell) {
+    write(cell, "original");
+  }
+  reader_.begin();
+  Random random(palimpsest::test::seed());
+  for (int round = 0; round < 3000; ++round) {
+    const std::size_t cell = random.below(cells_.all.size());
+    write(cell, "round " + std::to_string(round));
+    ASSERT_EQ(reader_.read(cell), "original");
+  }
+  EXPECT_LE(writer_.versions().size_bytes(), 5U * 4096);
+  reader_.roll_back();
+}
+
 // A slot that is idle keeps nothing, though it may have prepared more than it used.
 TEST_F(PruneTest, IdleMemoryIsGivenBack) {
   write(0, "one");

@@ -167,7 +167,12 @@ class CellWriter {
     const std::lock_guard page(cell.latch);
     prune_idle(cell.table->find(key_of(number)), cell.record);
   }
-  void collect() { versions_.collect(cells_.snapshots.horizon()); }
+  /// Between two transactions.
+  void collect() {
+    versions_.collect(cells_.snapshots.horizon());
+    pruner_.begin();
+    pruner_.merge_recent(versions_);
+  }
 
  private:
   [[nodiscard]] static std::string key_of(std::size_t number) { return std::to_string(number); }

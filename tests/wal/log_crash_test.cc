@@ -33,7 +33,7 @@ using palimpsest::test::SimKind;
 using palimpsest::test::SimOperation;
 using palimpsest::test::Sweep;
 
-constexpr double kSecondsPerWorkload = 5;
+constexpr double kSecondsPerWorkload = 3;
 
 /// What is known outside of the log.
 struct Journal {
