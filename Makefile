@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk test fuzz mutate coverage crash soak lint format clean
+.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk test fuzz mutate coverage crash soak noise lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ coverage:  ## which lines and branches the tests reach, per folder; HTML in buil
 soak:  ## histories of random transactions, judged: ten million (SOAK=1000000: fewer)
 	@tools/setup test
 	@tools/soak $(SOAK)
+
+noise:  ## threads held up everywhere, at random, a minute a test (NOISE=600: ten)
+	@tools/setup test
+	@tools/noise $(NOISE)
 
 lint:  ## formatting and clang-tidy over all sources; every header on its own
 	@tools/setup test

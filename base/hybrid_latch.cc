@@ -54,10 +54,9 @@ Waited HybridLatch::lock_shared_slow() noexcept {
   BriefSpin spin;
   Waited waited = Waited::no;
   std::uint64_t word = word_.load(std::memory_order_relaxed);
-  const std::uint64_t first = word & kVersionMask;
-  for (;;) {
-    const bool patient = ((word & kVersionMask) - first) / kVersionStep < kReaderPatience;
-    const std::uint64_t blockers = patient ? kExclusive | kWriterWaiting : kExclusive;
+  for (int woken = 0;;) {
+    const std::uint64_t blockers =
+        woken < kReaderPatience ? kExclusive | kWriterWaiting : kExclusive;
     if (!(word & blockers)) {
       check((word & kSharedMask) < kSharedMax, "too many shared holders of one latch");
       if (enter(word, word + 1)) {
@@ -68,6 +67,7 @@ Waited HybridLatch::lock_shared_slow() noexcept {
     waited = Waited::yes;
     if (!spin.once()) {
       park_while(blockers, kParked);
+      ++woken;
     }
     word = word_.load(std::memory_order_relaxed);
   }

@@ -36,10 +36,10 @@
 //  - Parking, where no wake-up is lost: see hybrid_latch.cc.
 //
 // Fairness: readers cannot starve a writer: once it has waited, no new shared holder enters before
-// a waiting writer was served. Writers cannot starve a reader: one that saw kReaderPatience changes
-// pass ignores writer waiting. Waiting writers have no order and may be overtaken. Shared mode is
-// NOT recursive: a writer that comes between two shared acquisitions of one thread blocks the
-// second for ever. debug_checks notice a release without a hold, not one by a stranger.
+// a waiting writer was served. Writers cannot starve a reader: one that was woken kReaderPatience
+// times in vain ignores writer waiting. Waiting writers have no order and may be overtaken. Shared
+// mode is NOT recursive: a writer that comes between two shared acquisitions of one thread blocks
+// the second for ever. debug_checks notice a release without a hold, not one by a stranger.
 //
 // Latching: docs/latch-order.md. An unlocking thread may touch the latch after the next holder has
 // come, so its memory outlives every release: frames are never unmapped, the rest has epochs.
@@ -63,8 +63,8 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
  public:
   /// Concurrent shared holders at most; one more aborts the program.
   static constexpr std::uint64_t kSharedMax = (std::uint64_t{1} << 15) - 1;
-  /// Changes a waiting reader lets pass before it ignores waiting writers.
-  static constexpr std::uint64_t kReaderPatience = 8;
+  /// How often a reader is woken in vain before it ignores waiting writers.
+  static constexpr int kReaderPatience = 8;
   static constexpr unsigned kVersionShift = 18;  ///< versions differ from this bit on
 
   HybridLatch() noexcept = default;

@@ -4,9 +4,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <iterator>
+#include <random>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
+
+#include "base/random.h"
 
 namespace palimpsest {
 
@@ -34,9 +41,38 @@ Registry<Entry>& registry() {
   return instance;
 }
 
+/// One thread in so many is held up; 0: none.
+std::uint64_t noise() noexcept {
+  static const std::uint64_t one_in = [] {
+    const char* const text = std::getenv("PALIMPSEST_SYNC_NOISE");
+    return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+  }();
+  return one_in;
+}
+
+/// Long enough for others to take a few steps, or to go through whole operations.
+void hold_up(std::uint64_t one_in) noexcept {
+  thread_local Random random(std::random_device{}());
+  if (!random.one_in(one_in)) {
+    return;
+  }
+  if (random.one_in(8)) {
+    std::this_thread::sleep_for(std::chrono::microseconds(random.between(50, 500)));
+  } else {
+    const auto until = std::chrono::steady_clock::now() +
+                       std::chrono::nanoseconds(random.below(std::uint64_t{1} << random.below(15)));
+    while (std::chrono::steady_clock::now() < until) {
+      std::this_thread::yield();
+    }
+  }
+}
+
 }  // namespace
 
 void sync_point_reached(std::string_view name) noexcept {
+  if (const std::uint64_t one_in = noise(); one_in != 0) [[unlikely]] {
+    hold_up(one_in);
+  }
   auto& all = registry<SyncHook::Entry>();
   if (all.installed_count.load(std::memory_order_acquire) == 0) {
     return;

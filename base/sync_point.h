@@ -12,6 +12,11 @@
 // debug and sanitizer builds, and it is empty outside a test that installs a hook. Tests that
 // install hooks of one name do not run at the same time in one process.
 //
+// *Noise* makes threads meet where they seldom do: with PALIMPSEST_SYNC_NOISE=n in the environment
+// one thread in n that reaches any point is held up there, for a moment or for as long as another
+// one takes for a whole operation. What is lost between two lines that follow each other is found
+// so by tests that only let threads loose on each other (tools/noise).
+//
 // Invariants: (1) a hook runs without any lock of the registry held; hooks may block and install
 // more;
 //             (2) when ~SyncHook returns, the hook is not running and will not run again.

@@ -4,10 +4,9 @@
 // Why it exists: a page must never be in two frames. A resident page is named by its one swip; from
 // the moment a thread decides to load an evicted page until its frame is in the swip, the entry
 // here says so.
-// Invariant: while an entry for page p exists, nobody but its owner may swizzle p's swip, which
-//            holds the page id until then, and the owner removes the entry after that. Hence:
-//            insert first, then check that the swip still holds the page id (page_loader.h); a swip
-//            seen before the insertion proves nothing.
+// Invariant: an entry for page p counts once its owner, having inserted it, has seen that p's swip
+//            still holds the page id (page_loader.h); a swip seen before proves nothing. From then
+//            on nobody else swizzles p, and the owner removes the entry after he has.
 // The owner is who loads the page, then nobody while it is ready, then who claims or takes it.
 // Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order; a
 //                page latch may be held when one is taken.

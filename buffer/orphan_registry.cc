@@ -74,7 +74,7 @@ Attached* OrphanRegistry::take(PageId page) noexcept {
     *link = std::exchange(orphan->next_, nullptr);
     --shard.count;
   }
-  count_.fetch_sub(1, std::memory_order_relaxed);
+  count_.fetch_sub(1, std::memory_order_release);
   return attachment_->attach(*orphan);
 }
 
@@ -132,7 +132,7 @@ std::size_t OrphanRegistry::prune_next(Shard& shard, std::size_t buckets) noexce
       }
     }
   }
-  count_.fetch_sub(pruned, std::memory_order_relaxed);
+  count_.fetch_sub(pruned, std::memory_order_release);
   return pruned;
 }
 

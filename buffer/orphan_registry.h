@@ -4,9 +4,9 @@
 //                 and taken by whoever makes the page resident again, both with the page's parent
 //                 exclusively latched, in the same step as the swip;
 //             (2) a page that is freed has nothing here: only resident pages are freed.
-// Why one relaxed load tells a loader that there is nothing: eviction enters the orphan before it
-// puts the page id into the swip, and the loader looks here after it has read that page id from the
-// swip with acquire.
+// Why one load tells a loader that there is nothing: eviction enters the orphan before it puts the
+// page id into the swip, and the loader looks here after it has read that page id from the swip
+// with acquire. It acquires the pruning of those that went: why they could go is known to it then.
 // Entering allocates nothing that it cannot do without: the links lie in the orphans, and a shard
 // whose buckets cannot grow has longer chains.
 // Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order but
@@ -50,7 +50,7 @@ class OrphanRegistry {
   /// What is to hang off a page that comes back, no longer here; null if there is nothing. The page
   /// is private to the caller, who has read its page id from the swip.
   [[nodiscard]] Attached* page_returns(PageId page) noexcept {
-    return count_.load(std::memory_order_relaxed) == 0 ? nullptr : take(page);
+    return count_.load(std::memory_order_acquire) == 0 ? nullptr : take(page);
   }
 
   /// Prunes some of the orphans, others each time; for threads that have done I/O. Returns how many

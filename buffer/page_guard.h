@@ -23,6 +23,7 @@
 #include "base/attempt.h"
 #include "base/bytes.h"
 #include "base/hybrid_latch.h"
+#include "base/sync_point.h"
 #include "base/thread_annotations.h"
 #include "buffer/frame.h"
 
@@ -47,12 +48,9 @@ class SharedPage {
   SharedPage(Frame& frame, const std::byte* page) noexcept : frame_(&frame), page_(page) {}
   SharedPage(SharedPage&& other) noexcept
       : frame_(std::exchange(other.frame_, nullptr)), page_(other.page_) {}
-  SharedPage& operator=(SharedPage&& other) noexcept {
-    if (this != &other) {
-      release();
-      frame_ = std::exchange(other.frame_, nullptr);
-      page_ = other.page_;
-    }
+  SharedPage& operator=(SharedPage other) noexcept {
+    std::swap(frame_, other.frame_);
+    page_ = other.page_;
     return *this;
   }
   ~SharedPage() { release(); }
@@ -81,13 +79,10 @@ class ExclusivePage {
       : frame_(&frame), page_(page), waited_(waited) {}
   ExclusivePage(ExclusivePage&& other) noexcept
       : frame_(std::exchange(other.frame_, nullptr)), page_(other.page_), waited_(other.waited_) {}
-  ExclusivePage& operator=(ExclusivePage&& other) noexcept {
-    if (this != &other) {
-      release();
-      frame_ = std::exchange(other.frame_, nullptr);
-      page_ = other.page_;
-      waited_ = other.waited_;
-    }
+  ExclusivePage& operator=(ExclusivePage other) noexcept {
+    std::swap(frame_, other.frame_);
+    page_ = other.page_;
+    waited_ = other.waited_;
     return *this;
   }
   ~ExclusivePage() { release(); }
@@ -110,6 +105,7 @@ class ExclusivePage {
 
   void release() noexcept PALIMPSEST_NO_ANALYSIS {
     if (frame_ != nullptr) {
+      PALIMPSEST_SYNC_POINT("buffer.page.changed");
       std::exchange(frame_, nullptr)->latch.unlock_exclusive();
     }
   }
@@ -117,6 +113,7 @@ class ExclusivePage {
   /// For changes that no optimistic reader needs to notice: their versions stay valid.
   void release_unchanged() noexcept PALIMPSEST_NO_ANALYSIS {
     if (frame_ != nullptr) {
+      PALIMPSEST_SYNC_POINT("buffer.page.unchanged");
       std::exchange(frame_, nullptr)->latch.unlock_exclusive_unchanged();
     }
   }
@@ -144,13 +141,10 @@ class OptimisticPage {
       : frame_(std::exchange(other.frame_, nullptr)),
         page_(other.page_),
         version_(other.version_) {}
-  OptimisticPage& operator=(OptimisticPage&& other) noexcept {
-    if (this != &other) {
-      release();
-      frame_ = std::exchange(other.frame_, nullptr);
-      page_ = other.page_;
-      version_ = other.version_;
-    }
+  OptimisticPage& operator=(OptimisticPage other) noexcept {
+    std::swap(frame_, other.frame_);
+    page_ = other.page_;
+    version_ = other.version_;
     return *this;
   }
   ~OptimisticPage() { release(); }
@@ -185,6 +179,7 @@ class OptimisticPage {
   [[nodiscard]] auto read(F&& f) const noexcept
       -> Attempt<std::invoke_result_t<F, const std::byte*>> {
     auto result = f(static_cast<const std::byte*>(page_));
+    PALIMPSEST_SYNC_POINT("buffer.page.read");
     if (!unchanged()) {
       return restart;
     }
@@ -200,6 +195,7 @@ class OptimisticPage {
   /// Turns into a shared latch if the page is still the same.
   [[nodiscard]] Attempt<SharedPage> to_shared() && noexcept PALIMPSEST_NO_ANALYSIS {
     Frame& frame = *frame_;
+    PALIMPSEST_SYNC_POINT("buffer.page.to_shared");
     if constexpr (kOptimisticTakesShared) {
       frame_ = nullptr;
     } else {
@@ -216,6 +212,7 @@ class OptimisticPage {
   [[nodiscard]] Attempt<ExclusivePage> to_exclusive() && noexcept PALIMPSEST_NO_ANALYSIS {
     Frame& frame = *frame_;
     release();
+    PALIMPSEST_SYNC_POINT("buffer.page.to_exclusive");
     if (frame.latch.try_upgrade(version_)) {
       return ExclusivePage(frame, page_);
     }

@@ -98,11 +98,15 @@ endfunction()
 
 # palimpsest_add_test(NAME [ARGUMENTS ...] LABELS ...): the ctest entry of the executable NAME.
 # Label `concurrency` also runs it under ThreadSanitizer in `make test`, `pages` under Address- and
-# UndefinedBehaviorSanitizer; for every label the target tests_<label> builds just what carries it.
+# UndefinedBehaviorSanitizer, threads of the former with noise (base/sync_point.h); for every label the
+# target tests_<label> builds just what carries it.
 function(palimpsest_add_test name)
   cmake_parse_arguments(arg "" "" "ARGUMENTS;LABELS" ${ARGN})
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGUMENTS})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600)
+  if(PALIMPSEST_SANITIZE MATCHES "address" AND "concurrency" IN_LIST arg_LABELS)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT PALIMPSEST_SYNC_NOISE=48)
+  endif()
   foreach(label IN LISTS arg_LABELS)
     if(NOT TARGET tests_${label})
       add_custom_target(tests_${label})

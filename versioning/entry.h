@@ -93,8 +93,11 @@ class Entry {
   // The chain of its versions (version.h)
 
   [[nodiscard]] TurnLatch& chain_latch() const noexcept { return chain_latch_; }
-  /// Whether there are versions; a hint without the latch.
-  [[nodiscard]] bool has_versions() const noexcept { return newest() != nullptr; }
+  /// Whether there are versions; a hint without the latch. Who finds none has acquired what was
+  /// known to whoever took the last one: that a snapshot was cancelled for it (snapshots.h).
+  [[nodiscard]] bool has_versions() const noexcept {
+    return newest_.load(std::memory_order_acquire) != nullptr;
+  }
   /// Under the latch: the newest version, or null.
   [[nodiscard]] Version* newest() const noexcept { return newest_.load(std::memory_order_relaxed); }
   /// Under the latch.

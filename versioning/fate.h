@@ -107,7 +107,7 @@ class Fate {
     return raw(timestamp) << kStateBits | static_cast<std::uint64_t>(state);
   }
   [[nodiscard]] State state() const noexcept {
-    return State{static_cast<std::uint8_t>(word_.load(std::memory_order_relaxed) & kStateMask)};
+    return State{static_cast<std::uint8_t>(word_.load(std::memory_order_acquire) & kStateMask)};
   }
 
   std::atomic<std::uint64_t> word_{0};

@@ -12,6 +12,7 @@ void refuse_missing_table(const TableState& table) {
 
 TableAccess::TableAccess(txn::Transaction* in, const TableState& table, txn::Transaction* view)
     : in_(in),
+      life_(in == nullptr ? 0 : in->life()),
       view_(view),
       bulk_(table.bulk_view(in)),
       table_(&table),
@@ -19,6 +20,10 @@ TableAccess::TableAccess(txn::Transaction* in, const TableState& table, txn::Tra
   if (definition_ == nullptr) [[unlikely]] {
     refuse_missing_table(table);
   }
+}
+
+void TableAccess::refuse_ended() {
+  throw Error(ErrorCode::invalid_argument, "the transaction of this reader has ended");
 }
 
 void TableAccess::refuse_missing_index(std::string_view name) const {

@@ -5,7 +5,8 @@
 // then, in the same role, what was read from it before was the table's (definitions/table_state.h).
 //
 // Latching: in a transaction, reading takes its owner latch for the length of read().
-// Failure: Error not_found, naming the table or the index that is not there, or no longer.
+// Failure: Error not_found, naming the table or the index that is not there, or no longer;
+//          invalid_argument from read() if the transaction has ended.
 // Thread-safety: immutable; a read() takes turns with the transaction's other calls.
 #pragma once
 
@@ -60,10 +61,13 @@ class TableAccess {
   /// Calls call(), which looks at trees, within the transaction, if there is one.
   template <class Call>
   decltype(auto) read(Call&& call) const {
-    if (view_ != nullptr) {
-      return in_->read([&] { return view_->read(call); });
+    if (in_ == nullptr) {
+      return call();
     }
-    return in_ != nullptr ? in_->read(call) : call();
+    return in_->read([&]() -> decltype(auto) {
+      require_life();
+      return view_ != nullptr ? view_->read(call) : call();
+    });
   }
   /// Within read(): throws snapshot_too_old if what it has seen since is void.
   void confirm_view() const {
@@ -85,10 +89,18 @@ class TableAccess {
   }
 
  private:
+  /// Under the transaction's owner latch: the slot has not begun another one.
+  void require_life() const {
+    if (in_->life() != life_) [[unlikely]] {
+      refuse_ended();
+    }
+  }
+  [[noreturn]] static void refuse_ended();
   [[nodiscard]] bool still_has_index(std::size_t number) const;
   [[noreturn]] void refuse_missing_index(std::string_view name) const;
 
   txn::Transaction* in_;
+  std::uint64_t life_;  ///< of in_: its slot may have had others since
   txn::Transaction* view_;
   const versioning::Viewer* bulk_;  ///< of a bulk that changes the table; else null
   const TableState* table_;

@@ -196,5 +196,18 @@ TEST_F(RowCursorTest, ATransactionThatHasEndedGoesOnNoMore) {
             ErrorCode::invalid_argument);
 }
 
+// The slot is another transaction's by then, whose rows are not this cursor's to see.
+TEST_F(RowCursorTest, DoesNotGoOnInAnotherTransaction) {
+  auto first = table_.begin();
+  txn::Transaction* const slot = first.get();
+  RowCursor cursor({slot, table_.state()}, Range::all(), 1);
+  EXPECT_EQ(id_of(cursor), 0);
+  first->commit();
+  first.reset();
+  const auto second = table_.begin();
+  ASSERT_EQ(second.get(), slot) << "the slot is used again";
+  EXPECT_EQ(error_of([&] { cursor.seek_last(); }), ErrorCode::invalid_argument);
+}
+
 }  // namespace
 }  // namespace palimpsest::engine::test
