@@ -29,8 +29,8 @@ constexpr PageId kLeft{2};
 constexpr PageId kRight{3};
 constexpr PageId kAbove{1};
 /// Of each damaged record: bits that are flipped at least, and how long it goes on with the others.
-constexpr std::uint64_t kBitsMin = 1000;
-constexpr double kSecondsPerSample = 0.3;
+constexpr std::uint64_t kBitsMin = 500;
+constexpr double kSecondsPerSample = 0.15;
 
 MutableBytes bytes_of(const PageMemory& page) {
   return {page.data(), page.size()};

@@ -131,7 +131,7 @@ TEST_P(SortOf, SeveralPassesUseTheFileAgain) {
 
 TEST_P(SortOf, RandomRecordsOfEverySize) {
   SimRandom random(palimpsest::test::seed());
-  palimpsest::test::Sweep sweep(60, 6, 2);
+  palimpsest::test::Sweep sweep(60, 6, 1);
   while (sweep.next()) {
     const std::size_t memory = kLeast << random.below(3);
     const bool long_ones = random.chance(20);

@@ -92,7 +92,7 @@ TEST_P(SortFault, EveryOperationFails) {
   ASSERT_GT(operations, 100U);
   for (const int error : {EIO, ENOSPC}) {
     for (const bool for_good : {false, true}) {
-      Sweep sweep(operations, 12, for_good ? 0.3 : 1.5);
+      Sweep sweep(operations, 12, for_good ? 0.2 : 0.7);
       while (const auto before = sweep.next()) {
         const std::uint64_t nth = *before + 1;
         const Ended ended = run(SimFault{.error = error, .nth = nth, .for_good = for_good});
@@ -123,7 +123,7 @@ TEST_P(SortFault, WhatDoesNotComeBackAsWrittenIsFound) {
   int found = 0;
   for (const Effect effect : {Effect::flip_bits, Effect::zero, Effect::lose, Effect::tear,
                               Effect::misdirect, Effect::stale_read}) {
-    Sweep sweep(operations, 8, 0.7);
+    Sweep sweep(operations, 8, 0.4);
     while (const auto before = sweep.next()) {
       const std::uint64_t nth = *before + 1;
       const Ended ended =
