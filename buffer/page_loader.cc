@@ -161,6 +161,7 @@ FrameIndex PageLoader::load_root(PageId page, TreeId tree) {
 
 // Caller has found a ready entry; the parent is as it was when the swip was read, or changed.
 void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_NO_ANALYSIS {
+  const std::uint64_t version = parent.version();
   auto latched = std::move(parent).to_exclusive();
   if (!latched) {
     return;
@@ -176,50 +177,45 @@ void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_N
     holder.release_unchanged();  // dropped for want of frames: it will be loaded again
     return;
   }
-  const FrameIndex parent_index = frames_.index_of(holder.frame());
-  try {
-    check_edge(frames_.page_bytes(parent_index), child.offset, frame, page);
-  } catch (...) {
-    holder.release_unchanged();
-    table_.remove_loading(page, frame);
-    frames_[frame].state.store(FrameState::free, std::memory_order_release);
-    free_frames_.give(frame);
-    throw;
-  }
   // Only threads that wait for the page, or followed a stale swip, hold it, and they let go without
   // looking at the page.
   frames_[frame].latch.lock_exclusive();
-  link({.frame = frame, .page = page, .parent = parent_index, .offset = child.offset});
+  const Load load{frame, page, &holder.frame(), version, child.offset};
+  try {
+    link(std::move(holder), load);
+  } catch (...) {
+    withdraw(load);
+    throw;
+  }
   frames_[frame].latch.unlock_exclusive();
-  holder.release_unchanged();
 }
 
 // Caller holds the loaded frame's exclusive latch; throws if the page may not hang there.
 void PageLoader::attach(const Load& load) PALIMPSEST_NO_ANALYSIS {
   Frame& parent = *load.parent;
-  if (!parent.latch.try_upgrade(load.parent_version)) {
+  if (parent.latch.try_upgrade(load.parent_version)) {
+    link(ExclusivePage(parent, frames_.page(frames_.index_of(parent))), load);
+  } else {
     table_.mark_ready(load.page, load.frame);
-    return;
   }
-  const FrameIndex parent_index = frames_.index_of(parent);
-  ExclusivePage holder(parent, frames_.page(parent_index));
-  try {
-    check_edge(frames_.page_bytes(parent_index), load.offset, load.frame, load.page);
-  } catch (...) {
-    holder.release_unchanged();
-    throw;
-  }
-  link({.frame = load.frame, .page = load.page, .parent = parent_index, .offset = load.offset});
-  holder.release_unchanged();
 }
 
-// Caller holds the exclusive latches of frame and parent, and owns the page's entry, which goes
-// last: whoever enters the page from then on finds that its swip has changed.
-void PageLoader::link(const Link& link) noexcept {
-  become_resident(link.frame, link.page, link.parent);
+// As attach(), of a page whose entry is the caller's: that goes last, so that whoever enters the
+// page from then on finds that its swip has changed.
+void PageLoader::link(ExclusivePage parent, const Load& load) {
+  const FrameIndex parent_index = frames_.index_of(parent.frame());
+  const MutableBytes parent_bytes = frames_.page_bytes(parent_index);
+  try {
+    check_edge(parent_bytes, load.offset, load.frame, load.page);
+  } catch (...) {
+    parent.release_unchanged();
+    throw;
+  }
+  become_resident(load.frame, load.page, parent_index);
   PALIMPSEST_SYNC_POINT("buffer.attach.storing");
-  store_swip(frames_.page(link.parent), link.offset, Swip::of_frame(link.frame));
-  table_.remove_loading(link.page, link.frame);
+  store_swip(parent_bytes.data(), load.offset, Swip::of_frame(load.frame));
+  table_.remove_loading(load.page, load.frame);
+  parent.release_unchanged();
 }
 
 void PageLoader::verify(FrameIndex frame, PageId page) {

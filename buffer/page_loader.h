@@ -99,14 +99,7 @@ class PageLoader {
   [[nodiscard]] bool enter(const OptimisticPage& parent, SwipRef child, FrameIndex frame);
   void attach_ready(OptimisticPage parent, SwipRef child);
   void attach(const Load& load);
-  /// A loaded page, and the swip below which it belongs.
-  struct Link {
-    FrameIndex frame;
-    PageId page;
-    FrameIndex parent;
-    std::uint32_t offset;
-  };
-  void link(const Link& link) noexcept;
+  void link(ExclusivePage parent, const Load& load);
   void verify(FrameIndex frame, PageId page);
   void check_edge(ConstBytes parent, std::uint32_t swip_offset, FrameIndex frame,
                   PageId page) const;

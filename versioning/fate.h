@@ -78,6 +78,7 @@ class Fate {
     word_.store(word_of(State::aborted), std::memory_order_release);
   }
 
+  /// Who asks for either and then looks at something else again sees that as new as the answer.
   [[nodiscard]] bool is_committed() const noexcept { return state() == State::committed; }
   [[nodiscard]] bool is_aborted() const noexcept { return state() == State::aborted; }
   /// Of one that is dated.

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "palimpsest/error.h"
-
 #include "engine/api/cursor_state.h"
 
 namespace palimpsest {
@@ -13,9 +11,7 @@ CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transac
                          std::string_view index, const Range& range, std::size_t rows_hint)
     : table_(std::move(table)) {
   Reading reading(*table_, in, Reads::cursor);
-  in_ = reading.transaction();
   bulk_ = reading.bulk_state();
-  life_ = in_ == nullptr ? 0 : in_->life();
   const engine::TableAccess access = reading.access();
   view_ = reading.give_view();
   rows_ = index.empty() ? std::make_unique<engine::RowCursor>(access, range, rows_hint)
@@ -23,9 +19,7 @@ CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transac
 }
 
 engine::RowCursor& CursorState::active() {
-  if (in_ != nullptr && in_->life() != life_) {
-    throw Error(ErrorCode::invalid_argument, "the transaction of this cursor has ended");
-  }
+  rows_->confirm_transaction();
   if (bulk_ != nullptr) {
     static_cast<void>(reading(*bulk_));
   }

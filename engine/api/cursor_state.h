@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -27,10 +26,8 @@ class CursorState {
 
  private:
   std::shared_ptr<const TableHandle> table_;
-  const txn::Transaction* in_ = nullptr;
   TransactionState* bulk_ = nullptr;  ///< if that is one
   txn::TransactionPtr view_;          ///< a snapshot of its own, or null
-  std::uint64_t life_ = 0;            ///< of in_, which may be another transaction by now
   std::unique_ptr<engine::RowCursor> rows_;
 };
 

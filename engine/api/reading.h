@@ -40,8 +40,6 @@ class Reading {
     txn::Transaction* const in = by_.get() != nullptr ? by_.get() : view_.get();
     return {in, table_->table(), by_.get() != nullptr ? view_.get() : nullptr};
   }
-  /// The caller's transaction, or null.
-  [[nodiscard]] txn::Transaction* transaction() const noexcept { return by_.get(); }
   /// Of a bulk, or null.
   [[nodiscard]] TransactionState* bulk_state() const noexcept { return by_.bulk_state(); }
   /// Whether newest states can be looked at instead, if they are known to be committed.

@@ -34,6 +34,8 @@ class RowCursor {
   RowCursor& operator=(const RowCursor&) = delete;
 
   [[nodiscard]] bool valid() const noexcept { return row_.has_value(); }
+  /// TableAccess::confirm_transaction(), which each step does, too.
+  void confirm_transaction() const { access_.confirm_transaction(); }
   /// Only if it is valid(); until it is moved.
   [[nodiscard]] const RowView& row() const noexcept {
     check(valid(), "a cursor that shows a row stands on one");

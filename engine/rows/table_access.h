@@ -65,9 +65,16 @@ class TableAccess {
       return call();
     }
     return in_->read([&]() -> decltype(auto) {
-      require_life();
+      confirm_transaction();
       return view_ != nullptr ? view_->read(call) : call();
     });
+  }
+  /// Throws invalid_argument if the transaction has ended and its slot has begun another one; for
+  /// good only within read().
+  void confirm_transaction() const {
+    if (in_ != nullptr && in_->life() != life_) [[unlikely]] {
+      refuse_ended();
+    }
   }
   /// Within read(): throws snapshot_too_old if what it has seen since is void.
   void confirm_view() const {
@@ -89,12 +96,6 @@ class TableAccess {
   }
 
  private:
-  /// Under the transaction's owner latch: the slot has not begun another one.
-  void require_life() const {
-    if (in_->life() != life_) [[unlikely]] {
-      refuse_ended();
-    }
-  }
   [[noreturn]] static void refuse_ended();
   [[nodiscard]] bool still_has_index(std::size_t number) const;
   [[noreturn]] void refuse_missing_index(std::string_view name) const;

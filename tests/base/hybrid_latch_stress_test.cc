@@ -300,18 +300,26 @@ TEST(HybridLatchStress, SharedHoldersDoNotStarveAWriter) {
   });
 }
 
-TEST(HybridLatchStress, WritersDoNotStarveAReader) {
+class HybridLatchStarvation : public ::testing::TestWithParam<bool> {};
+
+// Whether they raise the version or not.
+TEST_P(HybridLatchStarvation, WritersDoNotStarveAReader) {
+  const bool changes = GetParam();
   constexpr std::size_t kWriters = 8;
   constexpr std::uint64_t kReads = 200 / kScale;
   HybridLatch latch;
   std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> writes{0};
+  std::uint64_t waited_for = 0;
   test::run_threads(kWriters + 1, [&](std::size_t thread) {
     if (thread == kWriters) {
       for (std::uint64_t i = 0; i < kReads; ++i) {
         while (!latch.is_exclusive()) {
           std::this_thread::yield();
         }
+        const std::uint64_t before = writes;
         latch.lock_shared();
+        waited_for += writes - before;
         latch.unlock_shared();
       }
       stop.store(true);
@@ -320,10 +328,14 @@ TEST(HybridLatchStress, WritersDoNotStarveAReader) {
     while (!stop.load()) {
       latch.lock_exclusive();
       std::this_thread::yield();
-      latch.unlock_exclusive();
+      ++writes;
+      changes ? latch.unlock_exclusive() : latch.unlock_exclusive_unchanged();
     }
   });
+  EXPECT_LT(waited_for / kReads, 500U) << "writes that pass each read";
 }
+
+INSTANTIATE_TEST_SUITE_P(WithAndWithoutChanges, HybridLatchStarvation, ::testing::Bool());
 
 }  // namespace
 }  // namespace palimpsest

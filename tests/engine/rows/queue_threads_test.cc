@@ -8,10 +8,10 @@
 #include <climits>
 #include <cstdint>
 #include <string>
-#include <thread>
 
 #include "base/random.h"
 #include "tests/engine/rows/table_fixture.h"
+#include "tests/support/eventually.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
 #include "tests/support/thread_group.h"
@@ -20,6 +20,7 @@ namespace palimpsest::engine::test {
 namespace {
 
 constexpr int kJobsMax = 300;
+constexpr int kTakenBetweenLooks = 50;
 
 class QueueThreadsTest : public ::testing::Test {
  protected:
@@ -84,7 +85,9 @@ class QueueThreadsTest : public ::testing::Test {
       const std::chrono::milliseconds patience(200 * random.between(1, 20));
       const auto end = std::min(until, std::chrono::steady_clock::now() + patience);
       do {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        const int goal = taken_ + kTakenBetweenLooks;
+        EXPECT_TRUE(palimpsest::test::eventually(
+            [&] { return taken_ >= goal || std::chrono::steady_clock::now() >= end; }));
         EXPECT_EQ(sum_of_jobs(Direction::forward), at_first);
       } while (std::chrono::steady_clock::now() < end);
       return true;
