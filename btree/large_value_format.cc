@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 
 #include "palimpsest/error.h"
 
@@ -234,13 +233,12 @@ BlockFault judge_block(ConstBytes page, const LargeValueDescriptor& value,
 }
 
 std::string print_descriptor(const LargeValueDescriptor& value) {
-  fmt::memory_buffer text;
-  fmt::format_to(std::back_inserter(text), "value {}.{} of {} bytes in pages",
-                 value.stamp().open_count, value.stamp().number, value.size_bytes());
+  std::string text = fmt::format("value {}.{} of {} bytes in pages", value.stamp().open_count,
+                                 value.stamp().number, value.size_bytes());
   for (const PageRun& run : value.runs()) {
-    fmt::format_to(std::back_inserter(text), " {}+{}", raw(run.first), run.pages);
+    text += fmt::format(" {}+{}", raw(run.first), run.pages);
   }
-  return fmt::to_string(text);
+  return text;
 }
 
 std::string print_extent_block(ConstBytes page) {

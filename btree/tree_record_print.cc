@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "btree/node_image.h"
 #include "btree/node_print.h"
 #include "btree/tree_record.h"
@@ -83,7 +81,7 @@ class Printer {
  private:
   template <class... Args>
   void add(fmt::format_string<Args...> what, Args&&... args) {
-    fmt::format_to(std::back_inserter(text_), what, std::forward<Args>(args)...);
+    text_ += fmt::format(what, std::forward<Args>(args)...);
   }
 
   void record_change() {

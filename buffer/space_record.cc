@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <iterator>
 
 #include "base/check.h"
 
@@ -87,9 +86,9 @@ std::string print(const SpaceRecord& record) {
   std::string text = "free pages";
   for (std::size_t i = 0; i < record.count(); ++i) {
     const PageRun run = record.run(i);
-    fmt::format_to(std::back_inserter(text), " {}", raw(run.first));
+    text += fmt::format(" {}", raw(run.first));
     if (run.pages > 1) {
-      fmt::format_to(std::back_inserter(text), "-{}", raw(run.first) + run.pages - 1);
+      text += fmt::format("-{}", raw(run.first) + run.pages - 1);
     }
   }
   return text;

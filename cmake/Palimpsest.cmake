@@ -19,6 +19,12 @@ if(PALIMPSEST_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
     CCACHE_SLOPPINESS=pch_defines,time_macros ${PALIMPSEST_CCACHE})
 endif()
 
+# Tests are some hundred programs, each linked with most of the engine.
+find_program(PALIMPSEST_MOLD mold)
+if(PALIMPSEST_BUILD_TESTS AND PALIMPSEST_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(PkgConfig REQUIRED)

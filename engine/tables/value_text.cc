@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace palimpsest::engine {
 namespace {
@@ -43,12 +42,12 @@ void append_quoted(std::string& into, ByteView text) {
   into += '"';
   for (std::size_t at = 0; at < text.size();) {
     if (at >= kShownBytesMax) {
-      fmt::format_to(std::back_inserter(into), "\"... of {} bytes", text.size());
+      into += fmt::format("\"... of {} bytes", text.size());
       return;
     }
     const std::size_t size = character_bytes(text.substr(at));
     if (size == 0 || is_control(text.substr(at, size))) {
-      fmt::format_to(std::back_inserter(into), "\\x{:02X}", byte_at(text, at));
+      into += fmt::format("\\x{:02X}", byte_at(text, at));
       ++at;
       continue;
     }

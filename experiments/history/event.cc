@@ -4,7 +4,6 @@
 
 #include <array>
 #include <charconv>
-#include <iterator>
 #include <optional>
 
 namespace palimpsest::experiments::history {
@@ -37,7 +36,7 @@ std::string_view name_of(OperationKind kind, const Spelling& spelling) {
 }
 
 void add_number(std::string& text, std::int64_t number) {
-  fmt::format_to(std::back_inserter(text), "{}", number);
+  text += std::to_string(number);
 }
 
 void add_values(std::string& text, const Operation& operation, const Spelling& spelling) {
@@ -242,17 +241,15 @@ void append_json(std::string& text, const std::vector<Operation>& operations) {
 }
 
 void append_json(std::string& text, const Event& event) {
-  fmt::format_to(std::back_inserter(text),
-                 R"({{"type":"{}","process":{},"index":{},"time":{},"f":"txn","value":)",
-                 name_of(event.type), event.process, event.index, event.time_ns);
+  text += fmt::format(R"({{"type":"{}","process":{},"index":{},"time":{},"f":"txn","value":)",
+                      name_of(event.type), event.process, event.index, event.time_ns);
   add_operations(text, event.operations, kJson);
   text += "}\n";
 }
 
 void append_edn(std::string& text, const Event& event) {
-  fmt::format_to(std::back_inserter(text),
-                 "{{:type :{}, :process {}, :index {}, :time {}, :f :txn, :value ",
-                 name_of(event.type), event.process, event.index, event.time_ns);
+  text += fmt::format("{{:type :{}, :process {}, :index {}, :time {}, :f :txn, :value ",
+                      name_of(event.type), event.process, event.index, event.time_ns);
   add_operations(text, event.operations, kEdn);
   text += "}\n";
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -62,7 +61,7 @@ std::int32_t number_between(Random& random, std::uint64_t low, std::uint64_t hig
 /// "Supplier#000000007"
 void assign_numbered(std::string& into, std::string_view prefix, std::uint64_t number) {
   into.assign(prefix);
-  fmt::format_to(std::back_inserter(into), "#{:09}", number);
+  into += fmt::format("#{:09}", number);
 }
 
 /// A random v-string: 10 to 40 of 64 characters (clause 4.2.2.7).
@@ -86,7 +85,7 @@ void assign_phone(std::string& into, Random& random, std::int32_t nation) {
   const std::uint64_t exchange = random.between(100, 999);
   const std::uint64_t line = random.between(1000, 9999);
   into.clear();
-  fmt::format_to(std::back_inserter(into), "{}-{}-{}-{}", nation + 10, area, exchange, line);
+  into += fmt::format("{}-{}-{}-{}", nation + 10, area, exchange, line);
 }
 
 Decimal random_balance(Random& random) {
@@ -192,9 +191,9 @@ void Population::make(std::uint64_t number, PartRow& into) const {
   const std::uint64_t manufacturer = random.between(1, 5);
   const std::uint64_t brand = random.between(1, 5);
   into.manufacturer.clear();
-  fmt::format_to(std::back_inserter(into.manufacturer), "Manufacturer#{}", manufacturer);
+  into.manufacturer += fmt::format("Manufacturer#{}", manufacturer);
   into.brand.clear();
-  fmt::format_to(std::back_inserter(into.brand), "Brand#{}{}", manufacturer, brand);
+  into.brand += fmt::format("Brand#{}{}", manufacturer, brand);
   into.type.assign(one_of(random, kTypeSizes)).append(" ");
   into.type.append(one_of(random, kTypeFinishes)).append(" ");
   into.type.append(one_of(random, kTypeMetals));

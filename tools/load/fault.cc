@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace palimpsest::load {
 namespace {
@@ -73,7 +72,7 @@ std::string in_quotes(std::string_view text) {
     }
     const std::size_t size = character_bytes(text.substr(at));
     if (size == 0 || is_control(text.substr(at, size))) {
-      fmt::format_to(std::back_inserter(shown), "\\x{:02X}", byte_at(text, at));
+      shown += fmt::format("\\x{:02X}", byte_at(text, at));
       ++at;
       continue;
     }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "palimpsest/error.h"
@@ -51,7 +50,7 @@ bool append_json_string(std::string_view text, std::string& into) {
       case '\t': into += "\\t"; break;
       default:
         if (static_cast<unsigned char>(byte) < 0x20) {
-          fmt::format_to(std::back_inserter(into), "\\u{:04x}", static_cast<unsigned>(byte));
+          into += fmt::format("\\u{:04x}", static_cast<unsigned>(byte));
         } else {
           into += byte;
         }

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -110,7 +109,7 @@ void append_floating(Floating value, std::string& into) {
   } else if (std::isinf(value)) {
     into += value < 0 ? "-Infinity" : "Infinity";
   } else {
-    fmt::format_to(std::back_inserter(into), "{}", value);
+    into += fmt::format("{}", value);
   }
 }
 
