@@ -38,6 +38,10 @@ class TurnLatch {
   [[nodiscard]] bool is_free() const noexcept {
     return word_.load(std::memory_order_acquire) == kFree;
   }
+  /// For the holder: whether somebody may be waiting; a hint.
+  [[nodiscard]] bool is_wanted() const noexcept {
+    return word_.load(std::memory_order_relaxed) == kSomebodyWaits;
+  }
   /// The last access but for the address: whoever takes the latch then may end it.
   void unlock() noexcept {
     if (word_.exchange(kFree, std::memory_order_release) == kSomebodyWaits) [[unlikely]] {

@@ -214,7 +214,6 @@ void Checkpointer::require_working() {
 bool Checkpointer::step() {
   const std::lock_guard lock(cycle_mutex_);
   require_working();
-  transactions_.collect_versions();
   transactions_.version_memory().keep_room();
   transactions_.free_due();
   cancel_old();

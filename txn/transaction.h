@@ -209,6 +209,9 @@ class Transaction : public TreeCalls<Transaction> {
   [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(); }
   void cancel(Gsn newest) noexcept;
   void collect(Gsn horizon, FunctionRef<bool()> is_enough) noexcept;  // any thread, at any time
+  [[nodiscard]] bool collect_aside(Gsn horizon) noexcept {
+    return versions_.collect_aside(horizon);
+  }
   [[nodiscard]] Gsn oldest_version() const noexcept { return versions_.oldest(); }
   [[nodiscard]] std::size_t version_bytes() const noexcept { return versions_.size_bytes(); }
   void give_up_failed() noexcept;

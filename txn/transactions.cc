@@ -199,6 +199,13 @@ void Transactions::collect_versions(FunctionRef<bool()> is_enough) noexcept {
   parts_.epochs.settle(horizon);
 }
 
+bool Transactions::collect_versions_aside(Gsn horizon) noexcept {
+  bool all = true;
+  for_each([&](Transaction& transaction) { all = transaction.collect_aside(horizon) && all; });
+  parts_.epochs.settle(horizon);
+  return all;
+}
+
 void Transactions::trim_idle() noexcept {
   for_each([&](Transaction& transaction) {
     if (parts_.slots.claim_exactly(transaction.slot())) {

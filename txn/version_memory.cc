@@ -96,8 +96,8 @@ bool VersionMemory::make_room() {
 // With an old reader the horizon stands still, and going through all tables again frees next to
 // nothing, while it takes the memory's bandwidth and a processor. False if that has been done.
 bool VersionMemory::prune_for_horizon() noexcept {
-  if (const Gsn horizon = transactions_.horizon(); horizon != pruned_for_) {
-    pruned_for_ = horizon;
+  if (collected_for_ != pruned_for_) {
+    pruned_for_ = collected_for_;
     tables_left_ = memory_.tables();
   }
   if (tables_left_ == 0) {
@@ -111,6 +111,9 @@ bool VersionMemory::prune_for_horizon() noexcept {
 }
 
 void VersionMemory::keep_room() noexcept {
+  if (const Gsn horizon = transactions_.horizon(); transactions_.collect_versions_aside(horizon)) {
+    collected_for_ = horizon;
+  }
   if (std::chrono::steady_clock::now() >= next_give_back_) {
     memory_.give_back_idle();
     next_give_back_ = std::chrono::steady_clock::now() + kPauseMax;

@@ -38,10 +38,11 @@ class VersionMemory final : public versioning::VersionBudget {
 
   void require_room(const versioning::VersionBuffer& asking) override;
 
-  /// Now and then, in the background, by one thread at a time: what nobody needs any more of
-  /// mapping tables goes, a little each time, because what has been changed before is read more
-  /// slowly as long as its table is there; when they fill half of the memory all, once for each
-  /// horizon. Memory that has not been used for some time goes back to the system.
+  /// Now and then, in the background, by one thread at a time: versions go that nobody needs. What
+  /// nobody needs any more of mapping tables goes, a little each time, because what has been
+  /// changed before is read more slowly as long as its table is there; when they fill half of the
+  /// memory all, once for each horizon. Memory that has not been used for some time goes back to
+  /// the system.
   void keep_room() noexcept;
 
   [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }
@@ -61,6 +62,7 @@ class VersionMemory final : public versioning::VersionBudget {
   std::timed_mutex mutex_;
   std::atomic<std::uint64_t> cancelled_{0};
   // Of keep_room():
+  Gsn collected_for_{0};           ///< the horizon up to which no versions were left
   Gsn pruned_for_{0};              ///< the horizon for which tables were gone through last
   std::uint64_t tables_left_ = 0;  ///< of them, not yet
   std::chrono::steady_clock::time_point next_look_{};

@@ -298,13 +298,24 @@ class VersionBuffer::LookAhead {
   std::array<Version*, kVersions> seen_{};
 };
 
-/// At most so many; whether there are others.
-bool VersionBuffer::collect_some(Gsn horizon, std::size_t most, Writer* into) noexcept {
+bool VersionBuffer::collect_aside(Gsn horizon) noexcept {
+  bool is_wanted = false;
+  while (!is_wanted && oldest() <= horizon) {
+    static_cast<void>(collect_some(horizon, kAtATime, nullptr, &is_wanted));
+  }
+  return oldest() > horizon;
+}
+
+/// At most so many; whether there are others. `is_wanted`: not null, and it stops as soon as
+/// somebody waits for the latch, and says so.
+bool VersionBuffer::collect_some(Gsn horizon, std::size_t most, Writer* into,
+                                 bool* is_wanted) noexcept {
   const std::lock_guard latch(latch_);
+  const auto gives_way = [&] { return is_wanted != nullptr && (*is_wanted = latch_.is_wanted()); };
   const auto may_go = [&] { return !has_no_old() && at(first_).timestamp() <= horizon; };
   if (may_go()) {
     LookAhead ahead(*this, horizon);
-    for (std::size_t looked_at = 0; looked_at < most && may_go(); ++looked_at) {
+    for (std::size_t looked_at = 0; looked_at < most && may_go() && !gives_way(); ++looked_at) {
       Version& version = at(first_);
       if (!version.is_dropped()) {
         unlink(version, into);

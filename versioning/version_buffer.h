@@ -120,6 +120,9 @@ class VersionBuffer {
     while (collect_some(horizon, kAtATime) && !is_enough()) {
     }
   }
+  /// In the background: the same, but gives way to the owner, who collects, too, when he waits.
+  /// Whether all have gone.
+  [[nodiscard]] bool collect_aside(Gsn horizon) noexcept;
   /// The owner, after a commit: the same for a few of them, more than it has made. What a reader
   /// held back for long goes little by little. `into`: who may use the entries again, or null.
   void collect_few(Gsn horizon, Writer* into = nullptr) noexcept {
@@ -210,7 +213,8 @@ class VersionBuffer {
 
   void rewind() noexcept;
   class LookAhead;
-  [[nodiscard]] bool collect_some(Gsn horizon, std::size_t most, Writer* into = nullptr) noexcept;
+  [[nodiscard]] bool collect_some(Gsn horizon, std::size_t most, Writer* into = nullptr,
+                                  bool* is_wanted = nullptr) noexcept;
 
   // latch_ held:
   [[nodiscard]] bool has_no_old() noexcept;

@@ -17,6 +17,7 @@
 
 #include "base/random.h"
 #include "base/sync_point.h"
+#include "tests/support/eventually.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
 #include "tests/support/thread_group.h"
@@ -169,6 +170,37 @@ TEST(VersionBuffer, MemoryIsUsedAgain) {
 }
 
 #ifdef PALIMPSEST_SYNC_POINTS
+
+// Whoever collects in the background leaves the rest to an owner who has come meanwhile.
+TEST(VersionBuffer, TheBackgroundGivesWayToTheOwner) {
+  constexpr std::size_t kCells = 8;
+  Cells cells(kCells);
+  CellWriter writer(cells);
+  writer.begin();
+  for (std::size_t cell = 0; cell < kCells; ++cell) {
+    ASSERT_TRUE(writer.write(cell, "new"));
+  }
+  TurnLatch& latch = VersionBuffer::latch_of(*cells.all[0]->table->find("0")->newest());
+  writer.commit();
+  const Gsn horizon = cells.snapshots.horizon();
+  const auto background = std::this_thread::get_id();
+  std::thread owner;
+  std::size_t by_background = 0;
+  const SyncHook hook("versioning.unlink.taken", [&] {
+    if (std::this_thread::get_id() == background) {
+      ++by_background;
+      if (!owner.joinable()) {
+        owner = std::thread([&] { writer.versions().collect_few(horizon); });
+      }
+      EXPECT_TRUE(palimpsest::test::eventually([&] { return latch.is_wanted(); }));
+    }
+  });
+  static_cast<void>(writer.versions().collect_aside(horizon));
+  owner.join();
+  EXPECT_EQ(by_background, 1U);
+  EXPECT_FALSE(writer.versions().has_old());
+  EXPECT_TRUE(writer.versions().collect_aside(horizon));
+}
 
 // Committed, and half of the versions carry their date: no reader can tell which.
 TEST(VersionBuffer, HalfDatedIsCommitted) {
