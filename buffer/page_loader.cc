@@ -159,7 +159,10 @@ FrameIndex PageLoader::load_root(PageId page, TreeId tree) {
   return *frame;
 }
 
-// Caller has found a ready entry; the parent is as it was when the swip was read, or changed.
+// Caller has found a ready entry; the parent is as it was when the swip was read, or changed. The
+// frame is held by whoever has loaded it and is about to let go, by threads that wait for it, or
+// that followed a stale swip: they do not look at the page. They are waited for without the parent,
+// which all who want its other children need meanwhile; the page stays ready.
 void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_NO_ANALYSIS {
   const std::uint64_t version = parent.version();
   auto latched = std::move(parent).to_exclusive();
@@ -177,9 +180,14 @@ void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_N
     holder.release_unchanged();  // dropped for want of frames: it will be loaded again
     return;
   }
-  // Only threads that wait for the page, or followed a stale swip, hold it, and they let go without
-  // looking at the page.
-  frames_[frame].latch.lock_exclusive();
+  HybridLatch& latch = frames_[frame].latch;
+  if (!latch.try_lock_exclusive()) {
+    table_.mark_ready(page, frame);
+    holder.release_unchanged();
+    latch.lock_shared();
+    latch.unlock_shared();
+    return;
+  }
   const Load load{frame, page, &holder.frame(), version, child.offset};
   try {
     link(std::move(holder), load);
@@ -187,7 +195,7 @@ void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_N
     withdraw(load);
     throw;
   }
-  frames_[frame].latch.unlock_exclusive();
+  latch.unlock_exclusive();
 }
 
 // Caller holds the loaded frame's exclusive latch; throws if the page may not hang there.
@@ -197,6 +205,7 @@ void PageLoader::attach(const Load& load) PALIMPSEST_NO_ANALYSIS {
     link(ExclusivePage(parent, frames_.page(frames_.index_of(parent))), load);
   } else {
     table_.mark_ready(load.page, load.frame);
+    PALIMPSEST_SYNC_POINT("buffer.attach.ready");
   }
 }
 

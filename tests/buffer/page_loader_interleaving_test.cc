@@ -132,6 +132,43 @@ TEST_F(PageLoaderInterleaving, SwipIsLookedAtWhileAReadyPageIsAttached) {
   });
 }
 
+// Whoever has loaded a page that has to wait for its place still holds the frame: who comes to
+// attach it waits for that, and does not keep others from the parent meanwhile.
+TEST_F(PageLoaderInterleaving, AReadyPageThatIsHeldIsWaitedForWithoutItsParent) {
+  evict(kRecord);
+  std::string of_first;
+  std::string of_second;
+  SyncBarrier entered("buffer.fault.entered");
+  SyncBarrier ready("buffer.attach.ready");
+  std::thread first([&] { of_first = value_of(kRecord); });
+  entered.wait_until_reached();
+  Frame* parent = nullptr;
+  {
+    const auto held = tree().descent().node<SharedPage>(btree::Target{key_of(kRecord)}, 1);
+    parent = &held.frame();
+    entered.release();
+    ready.wait_until_reached();
+  }
+  std::atomic<bool> waits = false;
+  const SyncHook park("latch.park.marked", [&] {
+    waits = true;
+    waits.notify_all();
+  });
+  std::thread second([&] { of_second = value_of(kRecord); });
+  waits.wait(false);
+  const bool is_free = parent->latch.try_lock_exclusive();
+  EXPECT_TRUE(is_free);
+  if (is_free) {
+    parent->latch.unlock_exclusive_unchanged();
+  }
+  ready.release();
+  first.join();
+  second.join();
+  EXPECT_EQ(of_first, old_value(kRecord));
+  EXPECT_EQ(of_second, old_value(kRecord));
+  EXPECT_TRUE(palimpsest::test::sound(*database_));
+}
+
 // The parent is split while the page is read: the loader must not touch the old place, and whoever
 // meets the swip at its new place attaches the page.
 TEST_F(PageLoaderInterleaving, ParentSplitsDuringTheRead) {
