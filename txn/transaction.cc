@@ -311,12 +311,6 @@ void Transaction::finish(State state, bool committed) noexcept {
   state_.store(state, std::memory_order_release);
 }
 
-void Transaction::collect(Gsn horizon, FunctionRef<bool()> is_enough) noexcept {
-  if (versions_.oldest() <= horizon) {
-    versions_.collect(horizon, is_enough);
-  }
-}
-
 // At the end of all: what could not be undone has left versions.
 void Transaction::give_up_failed() noexcept {
   if (versions_.has_new()) {

@@ -208,14 +208,10 @@ class Transaction : public TreeCalls<Transaction> {
   /// No record of a change of it has a GSN up to this; kNoChange if it has changed nothing.
   [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(); }
   void cancel(Gsn newest) noexcept;
-  void collect(Gsn horizon, FunctionRef<bool()> is_enough) noexcept;  // any thread, at any time
-  [[nodiscard]] bool collect_aside(Gsn horizon) noexcept {
-    return versions_.collect_aside(horizon);
-  }
-  [[nodiscard]] Gsn oldest_version() const noexcept { return versions_.oldest(); }
-  [[nodiscard]] std::size_t version_bytes() const noexcept { return versions_.size_bytes(); }
+  /// Those of all the slot's transactions; for any thread what says so.
+  [[nodiscard]] versioning::VersionBuffer& versions() noexcept { return versions_; }
+  [[nodiscard]] const versioning::VersionBuffer& versions() const noexcept { return versions_; }
   void give_up_failed() noexcept;
-  void trim() noexcept { versions_.trim(); }
 
   void require_active() const;
   void begin_write();

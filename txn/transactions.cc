@@ -195,13 +195,15 @@ std::size_t Transactions::cancel_snapshots_for(Gsn gsn) noexcept {
 
 void Transactions::collect_versions(FunctionRef<bool()> is_enough) noexcept {
   const Gsn horizon = snapshots_.horizon();
-  for_each([&](Transaction& transaction) { transaction.collect(horizon, is_enough); });
+  for_each([&](Transaction& transaction) { transaction.versions().collect(horizon, is_enough); });
   parts_.epochs.settle(horizon);
 }
 
 bool Transactions::collect_versions_aside(Gsn horizon) noexcept {
   bool all = true;
-  for_each([&](Transaction& transaction) { all = transaction.collect_aside(horizon) && all; });
+  for_each([&](Transaction& transaction) {
+    all = transaction.versions().collect_aside(horizon) && all;
+  });
   parts_.epochs.settle(horizon);
   return all;
 }
@@ -209,7 +211,7 @@ bool Transactions::collect_versions_aside(Gsn horizon) noexcept {
 void Transactions::trim_idle() noexcept {
   for_each([&](Transaction& transaction) {
     if (parts_.slots.claim_exactly(transaction.slot())) {
-      transaction.trim();
+      transaction.versions().trim();
       parts_.slots.release(transaction.slot());
     }
   });
@@ -217,14 +219,14 @@ void Transactions::trim_idle() noexcept {
 
 std::uint64_t Transactions::version_bytes() const noexcept {
   std::uint64_t bytes = 0;
-  for_each([&](const Transaction& transaction) { bytes += transaction.version_bytes(); });
+  for_each([&](const Transaction& transaction) { bytes += transaction.versions().size_bytes(); });
   return bytes;
 }
 
 bool Transactions::cancel_oldest_snapshot() noexcept {
   Gsn oldest_version{std::numeric_limits<std::uint64_t>::max()};
   for_each([&](const Transaction& transaction) {
-    oldest_version = std::min(oldest_version, transaction.oldest_version());
+    oldest_version = std::min(oldest_version, transaction.versions().oldest());
   });
   const auto oldest = snapshots_.oldest();
   return oldest && oldest->snapshot < oldest_version && oldest_version <= parts_.clock.now() &&

@@ -298,6 +298,17 @@ class VersionBuffer::LookAhead {
   std::array<Version*, kVersions> seen_{};
 };
 
+void VersionBuffer::collect(Gsn horizon, FunctionRef<bool()> is_enough) noexcept {
+  while (oldest() <= horizon && collect_some(horizon, kAtATime) && !is_enough()) {
+  }
+}
+
+void VersionBuffer::collect_few(Gsn horizon, Writer* into) noexcept {
+  if (oldest() <= horizon) {
+    static_cast<void>(collect_some(horizon, kAtATime + 2 * last_count_, into));
+  }
+}
+
 bool VersionBuffer::collect_aside(Gsn horizon) noexcept {
   bool is_wanted = false;
   while (!is_wanted && oldest() <= horizon) {

@@ -116,18 +116,13 @@ class VersionBuffer {
   [[nodiscard]] bool has_old() const noexcept { return oldest() != kNone; }
   /// Anybody: frees those that no snapshot from `horizon` on can tell from what follows, until it
   /// is enough.
-  void collect(Gsn horizon, FunctionRef<bool()> is_enough = [] { return false; }) noexcept {
-    while (collect_some(horizon, kAtATime) && !is_enough()) {
-    }
-  }
+  void collect(Gsn horizon, FunctionRef<bool()> is_enough = [] { return false; }) noexcept;
   /// In the background: the same, but gives way to the owner, who collects, too, when he waits.
   /// Whether all have gone.
   [[nodiscard]] bool collect_aside(Gsn horizon) noexcept;
   /// The owner, after a commit: the same for a few of them, more than it has made. What a reader
   /// held back for long goes little by little. `into`: who may use the entries again, or null.
-  void collect_few(Gsn horizon, Writer* into = nullptr) noexcept {
-    static_cast<void>(collect_some(horizon, kAtATime + 2 * last_count_, into));
-  }
+  void collect_few(Gsn horizon, Writer* into = nullptr) noexcept;
   /// The owner: visit(version), with the buffer's latch, for those of the last transactions that
   /// had an older one of their record; true: it has been taken out of its chain. Each is visited
   /// once, while it lies in the cache, when others who have not seen it have mostly ended.
