@@ -9,36 +9,25 @@
 // Space: the file never shrinks. Data bytes go up to the last page that was ever in use; free pages
 // are listed in the environment's table 0, whose values begin with how many pages they name (as
 // mdb_stat -f counts them). They are free to be used once a later transaction has committed.
-#include <fmt/format.h>
 #include <lmdb.h>
 
 #include <cstring>
-#include <stdexcept>
 #include <utility>
 
 #include "experiments/bulk/found_row.h"
 #include "experiments/bulk/peer_ranges.h"
 #include "experiments/common/record_key.h"
+#include "experiments/peers/lmdb.h"
 
 namespace palimpsest::experiments::bulk {
 namespace {
 
+using lmdb::ensure;
+using lmdb::value_of;
+using lmdb::view_of;
+
 /// Address space, and a file that grows with its pages.
 constexpr std::uint64_t kMapBytes = std::uint64_t{1} << 40U;
-
-void ensure(int code, const char* what) {
-  if (code != MDB_SUCCESS) {
-    throw std::runtime_error(fmt::format("lmdb: {}: {}", what, mdb_strerror(code)));
-  }
-}
-
-MDB_val value_of(ByteView bytes) {
-  return {.mv_size = bytes.size(), .mv_data = const_cast<char*>(bytes.data())};
-}
-
-ByteView view_of(const MDB_val& value) {
-  return {static_cast<const char*>(value.mv_data), value.mv_size};
-}
 
 /// A transaction that is aborted unless committed.
 class LmdbTransaction {

@@ -27,24 +27,18 @@
 #include "experiments/bulk/found_row.h"
 #include "experiments/bulk/peer_ranges.h"
 #include "experiments/common/record_key.h"
+#include "experiments/peers/rocksdb.h"
 
 namespace palimpsest::experiments::bulk {
 namespace {
+
+using rocks::ensure;
+using rocks::slice_of;
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kFileBytes = 64 * kMib;
 constexpr std::size_t kBlockBytes = 4096;
 constexpr double kBloomBitsPerKey = 10;
-
-void ensure(const rocksdb::Status& status, const char* what) {
-  if (!status.ok()) {
-    throw std::runtime_error(fmt::format("rocksdb: {}: {}", what, status.ToString()));
-  }
-}
-
-rocksdb::Slice slice_of(ByteView bytes) {
-  return {bytes.data(), bytes.size()};
-}
 
 rocksdb::Options db_options(const RangeSettings& settings) {
   rocksdb::BlockBasedTableOptions table;

@@ -15,35 +15,22 @@
 #include <wiredtiger.h>
 
 #include <chrono>
-#include <stdexcept>
 #include <utility>
 
 #include "experiments/bulk/found_row.h"
 #include "experiments/bulk/peer_ranges.h"
 #include "experiments/common/record_key.h"
+#include "experiments/peers/wiredtiger.h"
 
 namespace palimpsest::experiments::bulk {
 namespace {
 
+using wiredtiger::ensure;
+using wiredtiger::item_of;
+using wiredtiger::view_of;
+
 constexpr const char* kTable = "table:records";
 constexpr const char* kFile = "records.wt";
-
-void ensure(int code, const char* what) {
-  if (code != 0) {
-    throw std::runtime_error(fmt::format("wiredtiger: {}: {}", what, wiredtiger_strerror(code)));
-  }
-}
-
-WT_ITEM item_of(ByteView bytes) {
-  WT_ITEM item = {};
-  item.data = bytes.data();
-  item.size = bytes.size();
-  return item;
-}
-
-ByteView view_of(const WT_ITEM& item) {
-  return {static_cast<const char*>(item.data), item.size};
-}
 
 /// A session that is closed with its owner, and its cursors with it.
 class WiredTigerSession {

@@ -9,34 +9,23 @@
 // - A transaction keeps the pages that it has changed in memory: it commits when they may have
 //   taken half of what is allowed. Shuffled rows are counted as a page each.
 // Memory: resident is also what of the file is mapped.
-#include <fmt/format.h>
 #include <lmdb.h>
 
-#include <stdexcept>
 #include <utility>
 
 #include "experiments/files/load_engine.h"
+#include "experiments/peers/lmdb.h"
 
 namespace palimpsest::experiments::files {
 namespace {
 
+using lmdb::ensure;
+using lmdb::value_of;
+using lmdb::view_of;
+
 /// Address space, and a file that grows with its pages.
 constexpr std::uint64_t kMapBytes = std::uint64_t{1} << 40U;
 constexpr std::uint64_t kPageBytes = 4096;
-
-void ensure(int code, const char* what) {
-  if (code != MDB_SUCCESS) {
-    throw std::runtime_error(fmt::format("lmdb: {}: {}", what, mdb_strerror(code)));
-  }
-}
-
-MDB_val value_of(ByteView bytes) {
-  return {.mv_size = bytes.size(), .mv_data = const_cast<char*>(bytes.data())};
-}
-
-ByteView view_of(const MDB_val& value) {
-  return {static_cast<const char*>(value.mv_data), value.mv_size};
-}
 
 class LmdbLoad final : public LoadEngine {
  public:

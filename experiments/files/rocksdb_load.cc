@@ -22,29 +22,22 @@
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <thread>
 
 #include "experiments/files/load_engine.h"
+#include "experiments/peers/rocksdb.h"
 
 namespace palimpsest::experiments::files {
 namespace {
+
+using rocks::ensure;
+using rocks::slice_of;
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kFileBytes = 64 * kMib;
 constexpr std::size_t kBlockBytes = 4096;
 constexpr double kBloomBitsPerKey = 10;
 constexpr std::size_t kBatchBytes = std::size_t{256} << 10U;
-
-void ensure(const rocksdb::Status& status, const char* what) {
-  if (!status.ok()) {
-    throw std::runtime_error(fmt::format("rocksdb: {}: {}", what, status.ToString()));
-  }
-}
-
-rocksdb::Slice slice_of(ByteView bytes) {
-  return {bytes.data(), bytes.size()};
-}
 
 unsigned processors() {
   return std::max(2U, std::thread::hardware_concurrency());

@@ -12,36 +12,25 @@
 // - Loads: MDB_APPEND in one thread ("allows fast bulk loading when keys are already known to be in
 //   the correct order"), plain puts for a random load order. Transactions of kLoadBatch records.
 // Memory: LMDB has no cache of its own; the page cache is it, capped from outside (cgroup).
-#include <fmt/format.h>
 #include <lmdb.h>
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "experiments/kv_bench/peer_engines.h"
+#include "experiments/peers/lmdb.h"
 
 namespace palimpsest::experiments {
 namespace {
 
+using lmdb::ensure;
+using lmdb::value_of;
+using lmdb::view_of;
+
 constexpr std::uint64_t kLoadBatch = 10'000;
 constexpr std::uint32_t kPageKib = 4;
-
-void ensure(int code, const char* what) {
-  if (code != MDB_SUCCESS) {
-    throw std::runtime_error(fmt::format("lmdb: {}: {}", what, mdb_strerror(code)));
-  }
-}
-
-MDB_val value_of(ByteView bytes) {
-  return {.mv_size = bytes.size(), .mv_data = const_cast<char*>(bytes.data())};
-}
-
-ByteView view_of(const MDB_val& value) {
-  return {static_cast<const char*>(value.mv_data), value.mv_size};
-}
 
 class LmdbSession final : public KvSession {
  public:

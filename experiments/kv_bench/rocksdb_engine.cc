@@ -14,7 +14,6 @@
 // - Hash index in data blocks, for point lookups; block size as asked.
 // - max_background_jobs: the processors, at least 2; level_compaction_dynamic_level_bytes.
 // - A load ends with a full compaction, so that reads find a settled tree.
-#include <fmt/format.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
@@ -25,28 +24,21 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "experiments/kv_bench/peer_engines.h"
+#include "experiments/peers/rocksdb.h"
 
 namespace palimpsest::experiments {
 namespace {
 
+using rocks::ensure;
+using rocks::slice_of;
+
 constexpr std::uint32_t kLoadBatch = 1000;
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
 constexpr double kBloomBitsPerKey = 10;
-
-void ensure(const rocksdb::Status& status, const char* what) {
-  if (!status.ok()) {
-    throw std::runtime_error(fmt::format("rocksdb: {}: {}", what, status.ToString()));
-  }
-}
-
-rocksdb::Slice slice_of(ByteView bytes) {
-  return {bytes.data(), bytes.size()};
-}
 
 rocksdb::WriteOptions write_options() {
   rocksdb::WriteOptions options;

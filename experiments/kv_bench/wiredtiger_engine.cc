@@ -15,34 +15,21 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "experiments/kv_bench/peer_engines.h"
+#include "experiments/peers/wiredtiger.h"
 
 namespace palimpsest::experiments {
 namespace {
 
+using wiredtiger::ensure;
+using wiredtiger::item_of;
+using wiredtiger::view_of;
+
 constexpr const char* kTable = "table:records";
-
-void ensure(int code, const char* what) {
-  if (code != 0) {
-    throw std::runtime_error(fmt::format("wiredtiger: {}: {}", what, wiredtiger_strerror(code)));
-  }
-}
-
-WT_ITEM item_of(ByteView bytes) {
-  WT_ITEM item = {};
-  item.data = bytes.data();
-  item.size = bytes.size();
-  return item;
-}
-
-ByteView view_of(const WT_ITEM& item) {
-  return {static_cast<const char*>(item.data), item.size};
-}
 
 class WiredTigerSession final : public KvSession {
  public:

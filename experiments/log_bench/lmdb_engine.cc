@@ -13,25 +13,18 @@
 #include <lmdb.h>
 
 #include <cstring>
-#include <stdexcept>
 #include <utility>
 
 #include "experiments/log_bench/peer_engines.h"
+#include "experiments/peers/lmdb.h"
 
 namespace palimpsest::experiments {
 namespace {
 
+using lmdb::ensure;
+using lmdb::value_of;
+
 constexpr std::size_t kMapBytes = std::size_t{1} << 30U;  // address space and a sparse file
-
-void ensure(int code, const char* what) {
-  if (code != MDB_SUCCESS) {
-    throw std::runtime_error(fmt::format("lmdb: {}: {}", what, mdb_strerror(code)));
-  }
-}
-
-MDB_val value_of(ByteView bytes) {
-  return {.mv_size = bytes.size(), .mv_data = const_cast<char*>(bytes.data())};
-}
 
 /// A transaction that is aborted unless committed.
 class Transaction {

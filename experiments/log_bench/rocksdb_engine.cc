@@ -31,28 +31,21 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "experiments/common/periodic_task.h"
 #include "experiments/log_bench/peer_engines.h"
+#include "experiments/peers/rocksdb.h"
 
 namespace palimpsest::experiments {
 namespace {
 
+using rocks::ensure;
+using rocks::slice_of;
+
 constexpr std::uint64_t kLoadBatch = 1000;
 constexpr std::uint64_t kLogRecordHeaderBytes = 7;
-
-void ensure(const rocksdb::Status& status, const char* what) {
-  if (!status.ok()) {
-    throw std::runtime_error(fmt::format("rocksdb: {}: {}", what, status.ToString()));
-  }
-}
-
-rocksdb::Slice slice_of(ByteView bytes) {
-  return {bytes.data(), bytes.size()};
-}
 
 /// An operand is an offset of one byte and the bytes that belong there.
 class ReplaceBytes final : public rocksdb::MergeOperator {

@@ -20,31 +20,21 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "experiments/common/periodic_task.h"
 #include "experiments/log_bench/peer_engines.h"
+#include "experiments/peers/wiredtiger.h"
 
 namespace palimpsest::experiments {
 namespace {
 
+using wiredtiger::ensure;
+using wiredtiger::item_of;
+
 constexpr const char* kTable = "table:records";
 constexpr const char* kSynchronous = "enabled=true,method=dsync";
-
-void ensure(int code, const char* what) {
-  if (code != 0) {
-    throw std::runtime_error(fmt::format("wiredtiger: {}: {}", what, wiredtiger_strerror(code)));
-  }
-}
-
-WT_ITEM item_of(ByteView bytes) {
-  WT_ITEM item = {};
-  item.data = bytes.data();
-  item.size = bytes.size();
-  return item;
-}
 
 /// A session that is closed with its owner.
 class OpenSession {

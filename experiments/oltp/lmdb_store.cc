@@ -2,28 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
 #include <utility>
 
 namespace palimpsest::experiments::oltp {
 namespace {
+
+using lmdb::ensure;
+using lmdb::value_of;
+using lmdb::view_of;
 
 /// The map is address space, and the file grows with its pages: more than any disk of a benchmark
 /// has.
 constexpr std::uint64_t kMapBytes = std::uint64_t{1} << 40U;
 constexpr unsigned kReadersOfOthers = 8;
 
-MDB_val value_of(ByteView bytes) {
-  return {.mv_size = bytes.size(), .mv_data = const_cast<char*>(bytes.data())};
-}
-
 }  // namespace
-
-void ensure_lmdb(int code, const char* what) {
-  if (code != MDB_SUCCESS) {
-    throw std::runtime_error(fmt::format("lmdb: {}: {}", what, mdb_strerror(code)));
-  }
-}
 
 LmdbSession::~LmdbSession() {
   rollback();
@@ -32,13 +25,13 @@ LmdbSession::~LmdbSession() {
 
 void LmdbSession::begin(Intent intent) {
   if (intent == Intent::read_write) {
-    ensure_lmdb(mdb_txn_begin(environment_, nullptr, 0, &transaction_), "begin");
+    ensure(mdb_txn_begin(environment_, nullptr, 0, &transaction_), "begin");
     return;
   }
   if (reader_ == nullptr) {
-    ensure_lmdb(mdb_txn_begin(environment_, nullptr, MDB_RDONLY, &reader_), "begin to read");
+    ensure(mdb_txn_begin(environment_, nullptr, MDB_RDONLY, &reader_), "begin to read");
   } else {
-    ensure_lmdb(mdb_txn_renew(reader_), "begin to read again");
+    ensure(mdb_txn_renew(reader_), "begin to read again");
   }
   transaction_ = reader_;
 }
@@ -48,7 +41,7 @@ Access LmdbSession::commit() {
   if (ending == reader_) {
     mdb_txn_reset(ending);
   } else {
-    ensure_lmdb(mdb_txn_commit(ending), "commit");  // freed even if it fails
+    ensure(mdb_txn_commit(ending), "commit");  // freed even if it fails
   }
   return Access::done;
 }
@@ -80,7 +73,7 @@ Access LmdbSession::insert(TableId table, ByteView key, ByteView value) {
   if (code == MDB_KEYEXIST) {
     return Access::exists;
   }
-  ensure_lmdb(code, "put");
+  ensure(code, "put");
   return Access::done;
 }
 
@@ -90,7 +83,7 @@ Access LmdbSession::erase(TableId table, ByteView key) {
   if (code == MDB_NOTFOUND) {
     return Access::missing;
   }
-  ensure_lmdb(code, "delete");
+  ensure(code, "delete");
   return Access::done;
 }
 
@@ -100,7 +93,7 @@ Access LmdbSession::find(TableId table, ByteView key, MDB_val& value) const {
   if (code == MDB_NOTFOUND) {
     return Access::missing;
   }
-  ensure_lmdb(code, "get");
+  ensure(code, "get");
   return Access::done;
 }
 
@@ -111,11 +104,11 @@ void LmdbSession::replace(TableId table, ByteView key, ByteView old, ByteView va
   }
   MDB_val key_value = value_of(key);
   MDB_val data = value_of(value);
-  ensure_lmdb(mdb_put(transaction_, tables_[index_of(table)], &key_value, &data, 0), "put");
+  ensure(mdb_put(transaction_, tables_[index_of(table)], &key_value, &data, 0), "put");
 }
 
 LmdbSession::Cursor::Cursor(MDB_txn* transaction, MDB_dbi table) {
-  ensure_lmdb(mdb_cursor_open(transaction, table, &cursor_), "open a cursor");
+  ensure(mdb_cursor_open(transaction, table, &cursor_), "open a cursor");
 }
 
 bool LmdbSession::Cursor::seek(ByteView at, Direction direction, MDB_val& key,
@@ -135,19 +128,19 @@ bool LmdbSession::Cursor::step(Direction direction, MDB_val& key, MDB_val& value
 bool LmdbSession::Cursor::move(MDB_cursor_op operation, MDB_val& key, MDB_val& value) const {
   const int code = mdb_cursor_get(cursor_, &key, &value, operation);
   if (code != MDB_NOTFOUND) {
-    ensure_lmdb(code, "walk a cursor");
+    ensure(code, "walk a cursor");
   }
   return code == MDB_SUCCESS;
 }
 
 LmdbStore::LmdbStore(const StoreSettings& settings) : settings_(settings) {
-  ensure_lmdb(mdb_env_create(&environment_), "create an environment");
+  ensure(mdb_env_create(&environment_), "create an environment");
   try {
     open();
     open_tables();
     if (settings_.durability == Durability::async) {
       syncer_ = std::make_unique<PeriodicTask>(settings_.asynchronous_interval, [this] {
-        ensure_lmdb(mdb_env_sync(environment_, 1), "sync");
+        ensure(mdb_env_sync(environment_, 1), "sync");
       });
     }
   } catch (...) {
@@ -162,49 +155,49 @@ LmdbStore::~LmdbStore() {
 }
 
 void LmdbStore::open() {
-  ensure_lmdb(mdb_env_set_mapsize(environment_, kMapBytes), "set the map size");
-  ensure_lmdb(mdb_env_set_maxreaders(environment_, settings_.sessions_max + kReadersOfOthers),
-              "set the readers");
-  ensure_lmdb(mdb_env_set_maxdbs(environment_, static_cast<MDB_dbi>(settings_.tables.size())),
-              "set the tables");
+  ensure(mdb_env_set_mapsize(environment_, kMapBytes), "set the map size");
+  ensure(mdb_env_set_maxreaders(environment_, settings_.sessions_max + kReadersOfOthers),
+         "set the readers");
+  ensure(mdb_env_set_maxdbs(environment_, static_cast<MDB_dbi>(settings_.tables.size())),
+         "set the tables");
   const unsigned flags = unsigned{MDB_NOTLS} |
                          (settings_.durability == Durability::async ? unsigned{MDB_NOSYNC} : 0U) |
                          (settings_.fits_in_memory() ? 0U : unsigned{MDB_NORDAHEAD});
-  ensure_lmdb(mdb_env_open(environment_, settings_.directory.c_str(), flags, 0600), "open");
+  ensure(mdb_env_open(environment_, settings_.directory.c_str(), flags, 0600), "open");
 }
 
 void LmdbStore::open_tables() {
   MDB_txn* writer = nullptr;
-  ensure_lmdb(mdb_txn_begin(environment_, nullptr, 0, &writer), "begin");
+  ensure(mdb_txn_begin(environment_, nullptr, 0, &writer), "begin");
   for (const std::string& table : settings_.tables) {
     const int code = mdb_dbi_open(writer, table.c_str(), MDB_CREATE, &tables_.emplace_back());
     if (code != MDB_SUCCESS) {
       mdb_txn_abort(writer);
-      ensure_lmdb(code, "open a table");
+      ensure(code, "open a table");
     }
   }
-  ensure_lmdb(mdb_txn_commit(writer), "commit");
+  ensure(mdb_txn_commit(writer), "commit");
 }
 
 std::unique_ptr<LmdbSession> LmdbStore::open_session(SessionUse use) {
   if (use == SessionUse::load) {
-    ensure_lmdb(mdb_env_set_flags(environment_, MDB_NOSYNC, 1), "let a load's commits not sync");
+    ensure(mdb_env_set_flags(environment_, MDB_NOSYNC, 1), "let a load's commits not sync");
   }
   return std::make_unique<LmdbSession>(environment_, tables_, use);
 }
 
 void LmdbStore::finish_load() {
-  ensure_lmdb(mdb_env_sync(environment_, 1), "sync");
+  ensure(mdb_env_sync(environment_, 1), "sync");
   if (settings_.durability == Durability::sync) {
-    ensure_lmdb(mdb_env_set_flags(environment_, MDB_NOSYNC, 0), "let commits sync");
+    ensure(mdb_env_set_flags(environment_, MDB_NOSYNC, 0), "let commits sync");
   }
 }
 
 StoreCounts LmdbStore::counts() const {
   MDB_envinfo info = {};
   MDB_stat pages = {};
-  ensure_lmdb(mdb_env_info(environment_, &info), "ask about the map");
-  ensure_lmdb(mdb_env_stat(environment_, &pages), "ask about pages");
+  ensure(mdb_env_info(environment_, &info), "ask about the map");
+  ensure(mdb_env_stat(environment_, &pages), "ask about pages");
   StoreCounts counts;
   counts.data_bytes = (info.me_last_pgno + std::uint64_t{1}) * pages.ms_psize;
   return counts;
@@ -224,8 +217,8 @@ std::string LmdbStore::description() const {
 EngineOptions LmdbStore::effective_options() const {
   unsigned flags = 0;
   MDB_envinfo info = {};
-  ensure_lmdb(mdb_env_get_flags(environment_, &flags), "ask for the flags");
-  ensure_lmdb(mdb_env_info(environment_, &info), "ask about the map");
+  ensure(mdb_env_get_flags(environment_, &flags), "ask for the flags");
+  ensure(mdb_env_info(environment_, &info), "ask about the map");
   return {{.name = "mdb_env_open", .value = fmt::format("{:#x}", flags)},
           {.name = "mapsize", .value = fmt::format("{}", info.me_mapsize)},
           {.name = "maxreaders", .value = fmt::format("{}", info.me_maxreaders)}};
@@ -235,7 +228,7 @@ void LmdbStore::close() {
   if (syncer_) {
     syncer_->stop();
   }
-  ensure_lmdb(mdb_env_sync(environment_, 1), "sync");
+  ensure(mdb_env_sync(environment_, 1), "sync");
 }
 
 StoreEntry<LmdbStore> lmdb_store() {

@@ -30,11 +30,9 @@
 #include "experiments/common/periodic_task.h"
 #include "experiments/oltp/peer_stores.h"
 #include "experiments/oltp/store.h"
+#include "experiments/peers/lmdb.h"
 
 namespace palimpsest::experiments::oltp {
-
-/// Throws LMDB's message if the code is not MDB_SUCCESS.
-void ensure_lmdb(int code, const char* what);
 
 class LmdbSession {
  public:
@@ -53,7 +51,7 @@ class LmdbSession {
     MDB_val value = {};
     const Access found = find(table, key, value);
     if (found == Access::done) {
-      use(view_of(value));
+      use(lmdb::view_of(value));
     }
     return found;
   }
@@ -63,7 +61,7 @@ class LmdbSession {
     MDB_val value = {};
     const Access found = find(table, key, value);
     if (found == Access::done) {
-      replace(table, key, view_of(value), change(view_of(value)));
+      replace(table, key, lmdb::view_of(value), change(lmdb::view_of(value)));
     }
     return found;
   }
@@ -79,9 +77,9 @@ class LmdbSession {
     MDB_val key = {};
     MDB_val value = {};
     for (bool there = cursor.seek(forward ? first : last, direction, key, value);
-         there && (forward ? view_of(key) <= last : view_of(key) >= first);
+         there && (forward ? lmdb::view_of(key) <= last : lmdb::view_of(key) >= first);
          there = cursor.step(direction, key, value)) {
-      if (!visit(view_of(key), view_of(value))) {
+      if (!visit(lmdb::view_of(key), lmdb::view_of(value))) {
         break;
       }
     }
@@ -110,9 +108,6 @@ class LmdbSession {
     MDB_cursor* cursor_ = nullptr;
   };
 
-  static ByteView view_of(const MDB_val& value) {
-    return {static_cast<const char*>(value.mv_data), value.mv_size};
-  }
   [[nodiscard]] Access find(TableId table, ByteView key, MDB_val& value) const;
   void replace(TableId table, ByteView key, ByteView old, ByteView value);
 

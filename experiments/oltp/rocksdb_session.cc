@@ -1,7 +1,5 @@
 #include "experiments/oltp/rocksdb_session.h"
 
-#include <fmt/format.h>
-
 #include <stdexcept>
 #include <utility>
 
@@ -69,7 +67,7 @@ void RocksdbSession::rollback() noexcept {
 
 Access RocksdbSession::insert(TableId table, ByteView key, ByteView value) {
   if (loads_) {
-    ensure_rocksdb(batch_.Put(family(table), slice_of(key), slice_of(value)), "put");
+    rocks::ensure(batch_.Put(family(table), rocks::slice_of(key), rocks::slice_of(value)), "put");
     return Access::done;
   }
   const Access found = fetch_for_update(table, key);
@@ -85,22 +83,22 @@ Access RocksdbSession::erase(TableId table, ByteView key) {
   if (found != Access::done) {
     return found;
   }
-  return judge(writer().Delete(family(table), slice_of(key), store_.locks()), "delete",
+  return judge(writer().Delete(family(table), rocks::slice_of(key), store_.locks()), "delete",
                ConflictReason::write_conflict);
 }
 
 Access RocksdbSession::fetch(TableId table, ByteView key) {
   value_.Reset();
   const rocksdb::Status status =
-      writes_ ? transaction_->Get(read_, family(table), slice_of(key), &value_)
-              : store_.db().Get(read_, family(table), slice_of(key), &value_);
+      writes_ ? transaction_->Get(read_, family(table), rocks::slice_of(key), &value_)
+              : store_.db().Get(read_, family(table), rocks::slice_of(key), &value_);
   return judge(status, "get", ConflictReason::too_old);
 }
 
 void RocksdbSession::fetch_many(TableId table, std::span<const ByteView> keys) {
   keys_.clear();
   for (const ByteView key : keys) {
-    keys_.push_back(slice_of(key));
+    keys_.push_back(rocks::slice_of(key));
   }
   values_.clear();
   values_.resize(keys.size());
@@ -116,20 +114,21 @@ void RocksdbSession::fetch_many(TableId table, std::span<const ByteView> keys) {
 
 Access RocksdbSession::fetch_for_update(TableId table, ByteView key) {
   value_.Reset();
-  return judge(writer().GetForUpdate(read_, family(table), slice_of(key), &value_),
+  return judge(writer().GetForUpdate(read_, family(table), rocks::slice_of(key), &value_),
                "get for update", ConflictReason::write_conflict);
 }
 
 Access RocksdbSession::put_locked(TableId table, ByteView key, ByteView value) {
-  return judge(writer().Put(family(table), slice_of(key), slice_of(value), store_.locks()), "put",
-               ConflictReason::write_conflict);
+  return judge(
+      writer().Put(family(table), rocks::slice_of(key), rocks::slice_of(value), store_.locks()),
+      "put", ConflictReason::write_conflict);
 }
 
 std::unique_ptr<rocksdb::Iterator> RocksdbSession::iterate(TableId table, ByteView first,
                                                            ByteView last) {
   bound_above_.assign(last);
   bound_above_.push_back('\0');  // the smallest key above `last`
-  lower_bound_ = slice_of(first);
+  lower_bound_ = rocks::slice_of(first);
   upper_bound_ = bound_above_;
   scan_.snapshot = read_.snapshot;
   return std::unique_ptr<rocksdb::Iterator>(writes_
@@ -168,7 +167,7 @@ Access RocksdbSession::judge(const rocksdb::Status& status, const char* what, Co
   } else if (status.IsTryAgain()) {
     reason_ = ConflictReason::too_old;
   } else {
-    ensure_rocksdb(status, what);
+    rocks::ensure(status, what);
   }
   return Access::conflict;
 }

@@ -17,13 +17,11 @@
 
 #include "base/bytes.h"
 #include "experiments/oltp/store.h"
+#include "experiments/peers/rocksdb.h"
 
 namespace palimpsest::experiments::oltp {
 
 class RocksdbStore;
-
-/// Throws RocksDB's message if the status is not ok.
-void ensure_rocksdb(const rocksdb::Status& status, const char* what);
 
 class RocksdbSession {
  public:
@@ -40,7 +38,7 @@ class RocksdbSession {
   [[nodiscard]] Access get(TableId table, ByteView key, Use&& use) {
     const Access found = fetch(table, key);
     if (found == Access::done) {
-      use(view_of(value_));
+      use(rocks::view_of(value_));
     }
     return found;
   }
@@ -53,7 +51,7 @@ class RocksdbSession {
     for (std::size_t i = 0; i < keys.size() && all != Access::conflict; ++i) {
       const Access one = judge(statuses_[i], "multi-get", ConflictReason::too_old);
       if (one == Access::done) {
-        use(i, view_of(values_[i]));
+        use(i, rocks::view_of(values_[i]));
       } else {
         all = one;
       }
@@ -64,7 +62,7 @@ class RocksdbSession {
   template <class Change>
   [[nodiscard]] Access rewrite(TableId table, ByteView key, Change&& change) {
     const Access found = fetch_for_update(table, key);
-    return found == Access::done ? put_locked(table, key, change(view_of(value_))) : found;
+    return found == Access::done ? put_locked(table, key, change(rocks::view_of(value_))) : found;
   }
 
   [[nodiscard]] Access insert(TableId table, ByteView key, ByteView value);
@@ -75,15 +73,16 @@ class RocksdbSession {
                             Visit&& visit) {
     const std::unique_ptr<rocksdb::Iterator> at = iterate(table, first, last);
     if (direction == Direction::forward) {
-      for (at->Seek(slice_of(first)); at->Valid() && view_of(at->key()) <= last; at->Next()) {
-        if (!visit(view_of(at->key()), view_of(at->value()))) {
+      for (at->Seek(rocks::slice_of(first)); at->Valid() && rocks::view_of(at->key()) <= last;
+           at->Next()) {
+        if (!visit(rocks::view_of(at->key()), rocks::view_of(at->value()))) {
           break;
         }
       }
     } else {
-      for (at->SeekForPrev(slice_of(last)); at->Valid() && view_of(at->key()) >= first;
-           at->Prev()) {
-        if (!visit(view_of(at->key()), view_of(at->value()))) {
+      for (at->SeekForPrev(rocks::slice_of(last));
+           at->Valid() && rocks::view_of(at->key()) >= first; at->Prev()) {
+        if (!visit(rocks::view_of(at->key()), rocks::view_of(at->value()))) {
           break;
         }
       }
@@ -94,9 +93,6 @@ class RocksdbSession {
   [[nodiscard]] ConflictReason conflict_reason() const noexcept { return reason_; }
 
  private:
-  static rocksdb::Slice slice_of(ByteView bytes) { return {bytes.data(), bytes.size()}; }
-  static ByteView view_of(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
-
   /// Both leave the value in value_.
   [[nodiscard]] Access fetch(TableId table, ByteView key);
   /// Leaves values and statuses in values_ and statuses_.

@@ -11,7 +11,6 @@
 #include <rocksdb/write_buffer_manager.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <thread>
 
 #include "experiments/oltp/peer_stores.h"
@@ -93,12 +92,6 @@ StoreEntry<RocksdbStore> entry_of(std::string name, RocksdbKind kind,
 
 }  // namespace
 
-void ensure_rocksdb(const rocksdb::Status& status, const char* what) {
-  if (!status.ok()) {
-    throw std::runtime_error(fmt::format("rocksdb: {}: {}", what, status.ToString()));
-  }
-}
-
 RocksdbStore::RocksdbStore(const StoreSettings& settings, RocksdbKind kind)
     : kind_(kind),
       isolation_(settings.isolation),
@@ -109,7 +102,7 @@ RocksdbStore::RocksdbStore(const StoreSettings& settings, RocksdbKind kind)
   open(settings, db_options(settings, statistics_));
   if (durability_ == Durability::async) {
     flusher_ = std::make_unique<PeriodicTask>(
-        interval_, [this] { ensure_rocksdb(db_->FlushWAL(true), "flush the log"); });
+        interval_, [this] { rocks::ensure(db_->FlushWAL(true), "flush the log"); });
   }
 }
 
@@ -126,7 +119,7 @@ void RocksdbStore::open(const StoreSettings& settings, const rocksdb::Options& o
   }
   if (kind_ == RocksdbKind::pessimistic) {
     rocksdb::TransactionDB* db = nullptr;
-    ensure_rocksdb(
+    rocks::ensure(
         rocksdb::TransactionDB::Open(options, {}, settings.directory, families, &families_, &db),
         "open");
     db_.reset(db);
@@ -134,9 +127,9 @@ void RocksdbStore::open(const StoreSettings& settings, const rocksdb::Options& o
     rocksdb::OptimisticTransactionDB* db = nullptr;
     rocksdb::OptimisticTransactionDBOptions validation;
     validation.occ_lock_buckets = 1U << 16U;  // the default takes more memory than a small cap has
-    ensure_rocksdb(rocksdb::OptimisticTransactionDB::Open(options, validation, settings.directory,
-                                                          families, &families_, &db),
-                   "open");
+    rocks::ensure(rocksdb::OptimisticTransactionDB::Open(options, validation, settings.directory,
+                                                         families, &families_, &db),
+                  "open");
     db_.reset(db);
   }
 }
@@ -148,7 +141,7 @@ std::unique_ptr<RocksdbSession> RocksdbStore::open_session(SessionUse use) {
 void RocksdbStore::write_unlogged(rocksdb::WriteBatch& batch) const {
   rocksdb::WriteOptions write;
   write.disableWAL = true;
-  ensure_rocksdb(db_->GetBaseDB()->Write(write, &batch), "write");
+  rocks::ensure(db_->GetBaseDB()->Write(write, &batch), "write");
 }
 
 std::unique_ptr<rocksdb::Transaction> RocksdbStore::begin(
@@ -174,7 +167,7 @@ void RocksdbStore::finish_load() {
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   for (rocksdb::ColumnFamilyHandle* family : families_) {
-    ensure_rocksdb(db_->CompactRange(options, family, nullptr, nullptr), "compact");
+    rocks::ensure(db_->CompactRange(options, family, nullptr, nullptr), "compact");
   }
 }
 
@@ -204,18 +197,18 @@ EngineOptions RocksdbStore::effective_options() const {
   format.delimiter = "; ";
   std::string database;
   std::string table;
-  ensure_rocksdb(rocksdb::GetStringFromDBOptions(format, db_->GetDBOptions(), &database),
-                 "ask for the options");
+  rocks::ensure(rocksdb::GetStringFromDBOptions(format, db_->GetDBOptions(), &database),
+                "ask for the options");
   rocksdb::ColumnFamilyDescriptor family;
-  ensure_rocksdb(families_.back()->GetDescriptor(&family), "ask for a table's options");
-  ensure_rocksdb(rocksdb::GetStringFromColumnFamilyOptions(format, family.options, &table),
-                 "ask for a table's options");
+  rocks::ensure(families_.back()->GetDescriptor(&family), "ask for a table's options");
+  rocks::ensure(rocksdb::GetStringFromColumnFamilyOptions(format, family.options, &table),
+                "ask for a table's options");
   return {{.name = "DBOptions", .value = database},
           {.name = "ColumnFamilyOptions", .value = table}};
 }
 
 void RocksdbStore::flush() const {
-  ensure_rocksdb(db_->Flush({}, families_), "flush");
+  rocks::ensure(db_->Flush({}, families_), "flush");
 }
 
 void RocksdbStore::destroy_families() noexcept {
@@ -228,10 +221,10 @@ void RocksdbStore::close() {
   if (flusher_) {
     flusher_->stop();
   }
-  ensure_rocksdb(db_->FlushWAL(true), "flush the log");
+  rocks::ensure(db_->FlushWAL(true), "flush the log");
   flush();
   destroy_families();
-  ensure_rocksdb(db_->Close(), "close");
+  rocks::ensure(db_->Close(), "close");
 }
 
 StoreEntry<RocksdbStore> rocksdb_store() {

@@ -1,26 +1,17 @@
 #include "experiments/oltp/wiredtiger_session.h"
 
-#include <fmt/format.h>
-
 #include <cerrno>
-#include <stdexcept>
 #include <utility>
 
 #include "experiments/oltp/peer_stores.h"
+#include "experiments/peers/wiredtiger.h"
 
 namespace palimpsest::experiments::oltp {
 namespace {
 
-WT_ITEM item_of(ByteView bytes) {
-  WT_ITEM item = {};
-  item.data = bytes.data();
-  item.size = bytes.size();
-  return item;
-}
-
-ByteView view_of(const WT_ITEM& item) {
-  return {static_cast<const char*>(item.data), item.size};
-}
+using wiredtiger::ensure;
+using wiredtiger::item_of;
+using wiredtiger::view_of;
 
 void set_key(WT_CURSOR* cursor, ByteView key) {
   WT_ITEM item = item_of(key);
@@ -34,27 +25,21 @@ void set_value(WT_CURSOR* cursor, ByteView value) {
 
 ByteView key_at(WT_CURSOR* cursor) {
   WT_ITEM item = {};
-  ensure_wiredtiger(cursor->get_key(cursor, &item), "read a key");
+  ensure(cursor->get_key(cursor, &item), "read a key");
   return view_of(item);
 }
 
 ByteView value_at(WT_CURSOR* cursor) {
   WT_ITEM item = {};
-  ensure_wiredtiger(cursor->get_value(cursor, &item), "read a value");
+  ensure(cursor->get_value(cursor, &item), "read a value");
   return view_of(item);
 }
 
 }  // namespace
 
-void ensure_wiredtiger(int code, const char* what) {
-  if (code != 0) {
-    throw std::runtime_error(fmt::format("wiredtiger: {}: {}", what, wiredtiger_strerror(code)));
-  }
-}
-
 WiredTigerHandle::WiredTigerHandle(WT_CONNECTION* connection) {
-  ensure_wiredtiger(connection->open_session(connection, nullptr, "isolation=snapshot", &session_),
-                    "open a session");
+  ensure(connection->open_session(connection, nullptr, "isolation=snapshot", &session_),
+         "open a session");
 }
 
 WiredTigerSession::WiredTigerSession(WT_CONNECTION* connection,
@@ -91,7 +76,7 @@ void WiredTigerSession::begin(Intent /*intent*/) {
 
 void WiredTigerSession::begin_with(const char* config) {
   WT_SESSION* const session = session_.get();
-  ensure_wiredtiger(session->begin_transaction(session, config), "begin");
+  ensure(session->begin_transaction(session, config), "begin");
   active_ = true;
 }
 
@@ -182,7 +167,7 @@ Access WiredTigerSession::load(TableCursor& into, const std::string& uri, ByteVi
     open_bulk(into, uri);
   }
   if (into.bulk && key <= into.last_key) {
-    ensure_wiredtiger(into.cursor->close(into.cursor), "close a bulk cursor");
+    ensure(into.cursor->close(into.cursor), "close a bulk cursor");
     open_plain(into, uri);
   }
   if (into.bulk) {
@@ -202,15 +187,14 @@ void WiredTigerSession::open_bulk(TableCursor& table, const std::string& uri) co
   if (code == EBUSY || code == EINVAL) {  // the table is not empty, or not ours alone
     open_plain(table, uri);
   } else {
-    ensure_wiredtiger(code, "open a bulk cursor");
+    ensure(code, "open a bulk cursor");
   }
 }
 
 void WiredTigerSession::open_plain(TableCursor& table, const std::string& uri) const {
   WT_SESSION* const session = session_.get();
-  ensure_wiredtiger(
-      session->open_cursor(session, uri.c_str(), nullptr, "overwrite=false", &table.cursor),
-      "open a cursor");
+  ensure(session->open_cursor(session, uri.c_str(), nullptr, "overwrite=false", &table.cursor),
+         "open a cursor");
   table.bulk = false;
 }
 
@@ -220,7 +204,7 @@ Access WiredTigerSession::judge(int code, const char* what, ConflictReason rolle
     case WT_NOTFOUND: return Access::missing;
     case WT_DUPLICATE_KEY: return Access::exists;
     case WT_ROLLBACK: reason_ = rolled_back; return Access::conflict;
-    default: ensure_wiredtiger(code, what); return Access::done;
+    default: ensure(code, what); return Access::done;
   }
 }
 

@@ -19,9 +19,6 @@
 
 namespace palimpsest::experiments::oltp {
 
-/// Throws WiredTiger's message if the code is not 0.
-void ensure_wiredtiger(int code, const char* what);
-
 /// A WT_SESSION that is closed with its owner, and its cursors with it.
 class WiredTigerHandle {
  public:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "experiments/oltp/peer_stores.h"
+#include "experiments/peers/wiredtiger.h"
 
 namespace palimpsest::experiments::oltp {
 namespace {
@@ -44,8 +45,8 @@ std::uint64_t statistic(WT_CURSOR* cursor, int key) {
   const char* printed = nullptr;
   std::uint64_t value = 0;
   cursor->set_key(cursor, key);
-  ensure_wiredtiger(cursor->search(cursor), "find a statistic");
-  ensure_wiredtiger(cursor->get_value(cursor, &description, &printed, &value), "read a statistic");
+  wiredtiger::ensure(cursor->search(cursor), "find a statistic");
+  wiredtiger::ensure(cursor->get_value(cursor, &description, &printed, &value), "read a statistic");
   return value;
 }
 
@@ -53,9 +54,9 @@ std::uint64_t statistic(WT_CURSOR* cursor, int key) {
 
 WiredTigerStore::WiredTigerStore(const StoreSettings& settings)
     : settings_(settings), uris_(uris_of(settings.tables)) {
-  ensure_wiredtiger(wiredtiger_open(settings.directory.c_str(), nullptr,
-                                    config_of(settings).c_str(), &connection_),
-                    "open");
+  wiredtiger::ensure(wiredtiger_open(settings.directory.c_str(), nullptr,
+                                     config_of(settings).c_str(), &connection_),
+                     "open");
   try {
     create_tables();
     start_flusher();
@@ -79,8 +80,8 @@ void WiredTigerStore::create_tables() const {
       "prefix_compression=false,block_compressor=none{1}",
       kPageBytes, settings_.fits_in_memory() ? "" : ",access_pattern_hint=random");
   for (const std::string& uri : uris_) {
-    ensure_wiredtiger(handle.get()->create(handle.get(), uri.c_str(), config.c_str()),
-                      "create a table");
+    wiredtiger::ensure(handle.get()->create(handle.get(), uri.c_str(), config.c_str()),
+                       "create a table");
   }
 }
 
@@ -89,7 +90,7 @@ void WiredTigerStore::start_flusher() {
     flusher_ = std::make_unique<PeriodicTask>(
         settings_.asynchronous_interval,
         [handle = std::make_shared<WiredTigerHandle>(connection_)] {
-          ensure_wiredtiger(handle->get()->log_flush(handle->get(), "sync=on"), "flush the log");
+          wiredtiger::ensure(handle->get()->log_flush(handle->get(), "sync=on"), "flush the log");
         });
   }
 }
@@ -99,15 +100,15 @@ std::unique_ptr<WiredTigerSession> WiredTigerStore::open_session(SessionUse use)
 }
 
 void WiredTigerStore::finish_load() {
-  ensure_wiredtiger(load_code_, "end a load");
+  wiredtiger::ensure(load_code_, "end a load");
   const WiredTigerHandle handle(connection_);
-  ensure_wiredtiger(handle.get()->checkpoint(handle.get(), nullptr), "checkpoint");
+  wiredtiger::ensure(handle.get()->checkpoint(handle.get(), nullptr), "checkpoint");
 }
 
 StoreCounts WiredTigerStore::counts() const {
   const WiredTigerHandle handle(connection_);
   WT_CURSOR* cursor = nullptr;
-  ensure_wiredtiger(
+  wiredtiger::ensure(
       handle.get()->open_cursor(handle.get(), "statistics:", nullptr, nullptr, &cursor),
       "open the statistics");
   StoreCounts counts;
@@ -135,15 +136,15 @@ std::string WiredTigerStore::description() const {
 EngineOptions WiredTigerStore::effective_options() const {
   const WiredTigerHandle handle(connection_);
   WT_CURSOR* cursor = nullptr;
-  ensure_wiredtiger(
+  wiredtiger::ensure(
       handle.get()->open_cursor(handle.get(), "metadata:create", nullptr, nullptr, &cursor),
       "open the metadata");
   EngineOptions options = {{.name = "wiredtiger_open", .value = config_of(settings_)}};
   for (const std::string& uri : uris_) {
     const char* config = nullptr;
     cursor->set_key(cursor, uri.c_str());
-    ensure_wiredtiger(cursor->search(cursor), "find a table's metadata");
-    ensure_wiredtiger(cursor->get_value(cursor, &config), "read a table's metadata");
+    wiredtiger::ensure(cursor->search(cursor), "find a table's metadata");
+    wiredtiger::ensure(cursor->get_value(cursor, &config), "read a table's metadata");
     options.push_back({.name = uri, .value = config});
   }
   return options;
@@ -155,7 +156,7 @@ void WiredTigerStore::close() {
     flusher_.reset();  // its session ends before the connection
   }
   WT_CONNECTION* const closing = std::exchange(connection_, nullptr);
-  ensure_wiredtiger(closing->close(closing, "leak_memory=true"), "close");  // checkpoints
+  wiredtiger::ensure(closing->close(closing, "leak_memory=true"), "close");  // checkpoints
 }
 
 StoreEntry<WiredTigerStore> wiredtiger_store() {

@@ -29,7 +29,7 @@ using palimpsest::test::TreeDatabase;
 using palimpsest::test::TreeOptions;
 
 constexpr TreeOptions kOptions{.page_size_bytes = 4096, .frames = 32};
-constexpr double kSecondsPerCase = 8;
+constexpr double kSecondsPerCase = 4;
 
 /// A tree and its model; the same seed makes the same calls.
 class Workload {
@@ -160,7 +160,7 @@ TEST_P(BTreeFault, AtEveryOperation) {
     ASSERT_EQ(workload.errors(), 0);
   }
   ASSERT_GT(operations, 50U);
-  for (Sweep sweep(operations, 50, kSecondsPerCase); const auto before_it = sweep.next();) {
+  for (Sweep sweep(operations, 25, kSecondsPerCase); const auto before_it = sweep.next();) {
     ASSERT_NO_FATAL_FAILURE(fault_at(seed, *before_it + 1, GetParam()));
   }
 }

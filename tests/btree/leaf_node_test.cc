@@ -11,6 +11,7 @@
 #include "btree/node_split.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::btree::test {
 namespace {
@@ -200,12 +201,12 @@ TEST_P(LeafModelTest, LowerBoundAgreesWithAMapForKeysInsideAndOutsideTheFences) 
   Random random(palimpsest::test::seed());
   LeafRow row(page_size);
   std::map<std::string, std::string> model;
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < palimpsest::test::repeats(600); ++i) {
     const std::string key = random_key(random, shape, page_size);
     row.put(key, "v");
     model[key] = "v";
   }
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < palimpsest::test::repeats(2000); ++i) {
     const std::string key = random.one_in(4) ? random_bytes(random, random.below(6))
                                              : random_key(random, shape, page_size);
     const LeafNode node = row.leaf(random.below(row.leaf_count()));

@@ -15,6 +15,7 @@
 #include "btree/key_bytes.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::btree::test {
 namespace {
@@ -135,7 +136,7 @@ void search_all(Random& random, std::uint32_t page_size, std::optional<KeyShape>
 
 TEST(NodeSearch, FindsWhatASortedListDoes) {
   Random random(palimpsest::test::seed());
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < palimpsest::test::repeats(300); ++round) {
     const std::uint32_t page_size = kPageSizes[random.below(std::size(kPageSizes))];
     ASSERT_NO_FATAL_FAILURE(search_all(random, page_size, std::nullopt));
     for (const KeyShape shape : kKeyShapes) {
@@ -149,7 +150,7 @@ TEST(NodeSearch, FindsWhatASortedListDoes) {
 // Header, slots and heap may be of different moments, or of another page.
 TEST(NodeSearch, StaysWithinTornPages) {
   Random random(palimpsest::test::seed());
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < palimpsest::test::repeats(3000); ++round) {
     const std::uint32_t page_size = random.one_in(2) ? 4096 : 65536;
     Nodes nodes(random, page_size, kKeyShapes[random.below(std::size(kKeyShapes))]);
     for (PageMemory* page : {&nodes.leaf_page, &nodes.inner_page}) {
@@ -232,7 +233,7 @@ TEST(NodeSearch, FencesThatChangeWhileTheyAreReadStayWithinThePage) {
 
 TEST(KeyBytes, OrderOfWordsIsThatOfBytes) {
   Random random(palimpsest::test::seed());
-  for (int i = 0; i < 200000; ++i) {
+  for (int i = 0; i < palimpsest::test::repeats(200000); ++i) {
     const KeyShape shape = random.one_in(2) ? KeyShape::nested : KeyShape::short_bytes;
     const ExactKey a(random_key(random, shape, 4096));
     const ExactKey b(random_key(random, shape, 4096));

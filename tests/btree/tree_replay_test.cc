@@ -22,6 +22,7 @@
 #include "tests/btree/tree_log_support.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
+#include "tests/support/test_seconds.h"
 #include "tests/support/tree_fixture.h"
 
 #ifdef PALIMPSEST_SYNC_POINTS
@@ -406,7 +407,7 @@ class TreeReplay : public ::testing::TestWithParam<Shape> {
 
 TEST_P(TreeReplay, GivesTheBytesOfTheTree) {
   Random& random = replayed_.random();
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < palimpsest::test::repeats(2); ++round) {
     while (replayed_.replica().content().size() < static_cast<std::size_t>(GetParam().records)) {
       for (int i = 0; i < 100; ++i) {
         step();

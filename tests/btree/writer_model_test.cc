@@ -22,6 +22,7 @@
 #include "tests/support/record_model.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
+#include "tests/support/test_seconds.h"
 #include "tests/support/tree_fixture.h"
 
 namespace palimpsest::btree {
@@ -361,7 +362,7 @@ TEST_P(WriterModelTest, ConflictsAreWhatTheModelSays) {
   std::size_t orphans_most = 0;
   std::uint32_t highest = 0;
   for (int phase = 0; phase < 6; ++phase) {
-    for (int i = 0; i < 6000; ++i) {
+    for (int i = 0; i < palimpsest::test::repeats(6000); ++i) {
       ASSERT_NO_FATAL_FAILURE(model.step());
       orphans_most = std::max(orphans_most, model.orphans());
     }

@@ -22,7 +22,7 @@ namespace {
 using buffer::PageFile;
 using buffer::PageWriter;
 
-constexpr double kSecondsPerWorkload = 3;
+constexpr double kSecondsPerWorkload = 1.5;
 
 struct CrashPoint {
   SimDisk disk;
@@ -120,7 +120,7 @@ void crash_everywhere(const SimOptions& disk_options, const WorkloadOptions& opt
   const std::vector<CrashPoint> points = run_and_record(disk, options);
   Totals totals;
   totals.crash_points = points.size();
-  for (Sweep sweep(points.size(), 20, kSecondsPerWorkload); const auto point = sweep.next();) {
+  for (Sweep sweep(points.size(), 10, kSecondsPerWorkload); const auto point = sweep.next();) {
     const std::uint64_t i = *point;
     for (std::uint64_t damage = 0; damage < damages; ++damage) {
       const std::uint64_t seed = options.seed * 1'000'003 + i * 101 + damage;

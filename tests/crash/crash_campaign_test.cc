@@ -18,7 +18,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr double kSeconds = 45;
+constexpr double kSeconds = 30;
 /// Of the time, for the scripted workloads.
 constexpr double kScriptedShare = 0.6;
 

@@ -306,7 +306,7 @@ TEST(RecoveryRedo, AFailureOfAnyOperationIsAnErrorOrDoesNotMatter) {
   const std::uint64_t operations = whole.operations() - before;
   ASSERT_GT(operations, 50U);
   int errors = 0;
-  for (Sweep sweep(operations, 100, 6); const auto before_it = sweep.next();) {
+  for (Sweep sweep(operations, 40, 5); const auto before_it = sweep.next();) {
     const std::uint64_t nth = *before_it + 1;
     SimDisk failing = disk.snapshot();
     failing.inject({.nth = nth, .for_good = nth % 2 == 0});

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::load {
 namespace {
@@ -88,7 +89,7 @@ TEST(PlainNumber, NothingButDigitsAndOnePoint) {
 TEST(PlainNumber, OfRandomTexts) {
   Random random(palimpsest::test::seed());
   constexpr std::string_view kBytes = "0123456789012345678901234567890123456789./:-+ e/\x80\xFF";
-  for (int round = 0; round < 300'000; ++round) {
+  for (int round = 0; round < palimpsest::test::repeats(300'000); ++round) {
     std::string text;
     for (std::uint64_t left = random.below(20); left > 0; --left) {
       text += kBytes[random.below(kBytes.size())];

@@ -229,7 +229,7 @@ ReadWith read_with(const Dialect& dialect, std::string_view text, std::size_t pl
 TEST(RecordReaderTest, PlainRecordsAmongOthers) {
   Random random(palimpsest::test::seed());
   std::uint64_t plain = 0;
-  for (palimpsest::test::Sweep sweep(3'000, 500, 4); sweep.next();) {
+  for (palimpsest::test::Sweep sweep(3'000, 500, 2); sweep.next();) {
     Dialect dialect = random.one_in(4) ? Dialect::of(Format::tbl) : random_dialect(random);
     dialect.format = random.one_in(8) ? Format::tsv : dialect.format;
     dialect.letter_escapes = random.one_in(8);

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 #include "tools/load/special_places.h"
 
 namespace palimpsest::load {
@@ -36,7 +37,7 @@ std::vector<std::size_t> places_in(std::string_view text, std::size_t from = 0) 
 
 TEST(SpecialBytes, OfAnyTextOneByOne) {
   Random random(palimpsest::test::seed());
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < palimpsest::test::repeats(300); ++round) {
     const std::string text = random_text(random, random.below(20'000), 1 + random.below(300));
     SpecialBytes special(text, kSet);
     std::vector<std::size_t> found;
@@ -54,7 +55,7 @@ TEST(SpecialBytes, OfAnyTextOneByOne) {
 
 TEST(SpecialBytes, GoOnAnywhere) {
   Random random(palimpsest::test::seed());
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < palimpsest::test::repeats(300); ++round) {
     const std::string text = random_text(random, 1 + random.below(20'000), 1 + random.below(300));
     SpecialBytes special(text, kSet);
     for (std::size_t at = 0; at < text.size();) {

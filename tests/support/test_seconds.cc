@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 
@@ -14,7 +15,7 @@ constexpr bool kDear = true;
 #else
 constexpr bool kDear = false;
 #endif
-constexpr double kEnoughForAll = 3600;
+constexpr double kCheapSeconds = 12;
 
 std::chrono::steady_clock::time_point in_seconds(double seconds) {
   return std::chrono::steady_clock::now() +
@@ -27,6 +28,10 @@ std::chrono::steady_clock::time_point in_seconds(double seconds) {
 double test_seconds(double otherwise) {
   const char* given = std::getenv("PALIMPSEST_TEST_SECONDS");
   return given != nullptr ? std::strtod(given, nullptr) : otherwise;
+}
+
+int repeats(int count) {
+  return kDear ? (count + 3) / 4 : count;
 }
 
 Rounds::Rounds(int rounds_min, double seconds)
@@ -48,7 +53,7 @@ Sweep::Sweep(std::uint64_t count, std::uint64_t count_min, double seconds)
     : count_(count),
       count_min_(count_min),
       stride_(count * 5 / 8 + 1),
-      until_(in_seconds(test_seconds(kDear ? seconds : kEnoughForAll))) {
+      until_(in_seconds(test_seconds(kDear ? seconds : std::max(seconds, kCheapSeconds)))) {
   while (std::gcd(stride_, count_) > 1) {
     ++stride_;
   }

@@ -10,6 +10,10 @@ namespace palimpsest::test {
 /// How long a time-bounded test runs: PALIMPSEST_TEST_SECONDS, or `otherwise`.
 [[nodiscard]] double test_seconds(double otherwise);
 
+/// Of something random, so many: a quarter of that in builds with checks and sanitizers, which make
+/// each dear.
+[[nodiscard]] int repeats(int count);
+
 /// The rounds of a random test: some at least, and more until its time is over. Says at its end how
 /// many there were.
 ///
@@ -31,15 +35,15 @@ class Rounds {
   std::chrono::steady_clock::time_point until_;
 };
 
-/// The numbers below `count`, once each, for tests of something at every place: all of them; in
-/// builds with checks and sanitizers, which make each dear, as many as a share of time allows, and
-/// those lie evenly among all. PALIMPSEST_TEST_SECONDS is the share in any build. Says at its end
-/// how far it came.
+/// The numbers below `count`, once each, for tests of something at every place: as many as a share
+/// of time allows, and those lie evenly among all. In builds without checks and sanitizers, where
+/// each is cheap, there is time for all of them nearly always. PALIMPSEST_TEST_SECONDS is the share
+/// in any build. Says at its end how far it came.
 ///
 ///   for (test::Sweep sweep(points.size(), 20, 5); const auto point = sweep.next();) { ... }
 class Sweep {
  public:
-  /// At least `count_min` of them, then for `seconds`.
+  /// At least `count_min` of them, then for `seconds`; for some more where they are cheap.
   Sweep(std::uint64_t count, std::uint64_t count_min, double seconds);
   ~Sweep();
   Sweep(const Sweep&) = delete;

@@ -2,74 +2,28 @@
 // One at a time.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "base/check.h"
 #include "experiments/tpcc/keys.h"
 #include "experiments/tpcc/rows.h"
 #include "experiments/tpcc/session.h"
+#include "tests/experiments/tables/model.h"
 #include "tests/experiments/tpcc/model_database.h"
 
 namespace palimpsest::experiments::tpcc::test {
 
 /// A session that can be told to meet a conflict.
-class ModelSession {
+class ModelSession : public experiments::test::ModelSession<ModelDatabase> {
  public:
-  explicit ModelSession(ModelDatabase& database) : database_(database) {}
-
-  /// The n-th operation from here on, commit() included, is a conflict.
-  void conflict_at(std::uint64_t n) { until_conflict_ = n; }
-  [[nodiscard]] bool conflict_is_due() const { return until_conflict_ != 0; }
-  [[nodiscard]] bool is_open() const { return open_; }
-
-  void begin(Intent intent) {
-    check(!open_, "a transaction in a transaction");
-    open_ = true;
-    intent_ = intent;
-  }
-
-  Access commit() {
-    if (meets_conflict()) {
-      rollback();
-      return Access::conflict;
-    }
-    undo_.clear();
-    open_ = false;
-    return Access::done;
-  }
-
-  void rollback() noexcept {
-    check(open_, "no transaction to roll back");
-    for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) {
-      (*undo)();
-    }
-    undo_.clear();
-    open_ = false;
-  }
+  using Base = experiments::test::ModelSession<ModelDatabase>;
+  using Base::Base;
 
   template <class... Keys>
   void prefetch(std::span<const Keys>...) {
-    check(open_, "a prefetch outside a transaction");
-  }
-
-  template <class Key, class Use>
-  Access read(const Key& key, Use&& use) {
-    if (meets_conflict()) {
-      return Access::conflict;
-    }
-    const auto& table = std::as_const(database_).rows<Key>();
-    const auto at = table.find(key);
-    if (at == table.end()) {
-      return Access::missing;
-    }
-    use(at->second);
-    return Access::done;
+    check(is_open(), "a prefetch outside a transaction");
   }
 
   template <class Key, class Use>
@@ -120,54 +74,18 @@ class ModelSession {
     return each(keys, [&](std::size_t i) { return insert(keys[i], rows[i]); });
   }
 
-  template <class Key, class Change>
-  Access update(const Key& key, Change&& change) {
-    if (meets_conflict_writing()) {
-      return Access::conflict;
-    }
-    auto& table = database_.rows<Key>();
-    const auto at = table.find(key);
-    if (at == table.end()) {
-      return Access::missing;
-    }
-    undo_.emplace_back([at, before = at->second] { at->second = before; });
-    RowOf<Key> repeated = at->second;
-    change(repeated);  // as an engine may that has to begin again
-    change(at->second);
-    return Access::done;
-  }
-
+  /// An order's entry in the index of its customer comes with it.
   template <class Key>
   Access insert(const Key& key, const RowOf<Key>& row) {
-    if (meets_conflict_writing()) {
-      return Access::conflict;
-    }
-    if (!database_.rows<Key>().emplace(key, row).second) {
-      return Access::exists;
-    }
-    undo_.emplace_back([this, key] { database_.rows<Key>().erase(key); });
+    const Access access = Base::insert(key, row);
     if constexpr (std::is_same_v<Key, OrderKey>) {
-      const OrderCustomerKey entry{key.warehouse, key.district, row.customer, key.order};
-      check(database_.order_customers.insert(entry).second, "an index entry twice");
-      undo_.emplace_back([this, entry] { database_.order_customers.erase(entry); });
+      if (access == Access::done) {
+        const OrderCustomerKey entry{key.warehouse, key.district, row.customer, key.order};
+        check(database().order_customers.insert(entry).second, "an index entry twice");
+        undo([this, entry] { database().order_customers.erase(entry); });
+      }
     }
-    return Access::done;
-  }
-
-  template <class Key>
-  Access erase(const Key& key) {
-    if (meets_conflict_writing()) {
-      return Access::conflict;
-    }
-    auto& table = database_.rows<Key>();
-    const auto at = table.find(key);
-    if (at == table.end()) {
-      return Access::missing;
-    }
-    undo_.emplace_back(
-        [this, key, before = at->second] { database_.rows<Key>().emplace(key, before); });
-    table.erase(at);
-    return Access::done;
+    return access;
   }
 
   template <class Visit>
@@ -175,7 +93,7 @@ class ModelSession {
     if (meets_conflict()) {
       return Access::conflict;
     }
-    const auto& names = database_.customer_names;
+    const auto& names = database().customer_names;
     const auto [w, d] = district;
     for (auto at = names.lower_bound({w, d, last, {}, 0});
          at != names.end() && at->warehouse == w && at->district == d && at->last == last; ++at) {
@@ -189,7 +107,7 @@ class ModelSession {
       return Access::conflict;
     }
     const auto& [w, d, c] = customer;
-    const auto& entries = database_.order_customers;
+    const auto& entries = database().order_customers;
     auto at = entries.lower_bound({w, d, c + 1, 0});
     if (at == entries.begin()) {
       return Access::missing;
@@ -206,7 +124,7 @@ class ModelSession {
     if (meets_conflict()) {
       return Access::conflict;
     }
-    const auto& table = database_.rows<NewOrderKey>();
+    const auto& table = database().rows<NewOrderKey>();
     const auto at = table.lower_bound({district.warehouse, district.district, 0});
     if (at == table.end() || at->first.warehouse != district.warehouse ||
         at->first.district != district.district) {
@@ -222,7 +140,7 @@ class ModelSession {
       return Access::conflict;
     }
     const auto [w, d] = district;
-    database_.scan(OrderLineKey{w, d, first, 0}, OrderLineKey{w, d, last, kOrderLinesMax}, visit);
+    database().scan(OrderLineKey{w, d, first, 0}, OrderLineKey{w, d, last, kOrderLinesMax}, visit);
     return Access::done;
   }
 
@@ -236,25 +154,6 @@ class ModelSession {
     }
     return access;
   }
-
-  bool meets_conflict() {
-    check(open_, "an operation outside a transaction");
-    if (until_conflict_ == 0) {
-      return false;
-    }
-    --until_conflict_;
-    return until_conflict_ == 0;
-  }
-  bool meets_conflict_writing() {
-    check(intent_ == Intent::read_write, "a write of a transaction that was to read only");
-    return meets_conflict();
-  }
-
-  ModelDatabase& database_;
-  std::vector<std::function<void()>> undo_;
-  std::uint64_t until_conflict_ = 0;  ///< 0: none is due
-  Intent intent_ = Intent::read_only;
-  bool open_ = false;
 };
 
 static_assert(Session<ModelSession>);
