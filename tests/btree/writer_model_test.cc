@@ -260,6 +260,7 @@ class WriterModel {
       made.emplace_back(key, some_value(key));
     }
     std::vector<NewRecord> records;
+    records.reserve(made.size());
     for (const auto& [key, value] : made) {
       records.push_back({.key = key, .value = value});
     }
