@@ -7,7 +7,8 @@
 // Invariant: an entry for page p counts once its owner, having inserted it, has seen that p's swip
 //            still holds the page id (page_loader.h); a swip seen before proves nothing. From then
 //            on nobody else swizzles p, and the owner removes the entry after he has.
-// The owner is who loads the page, then nobody while it is ready, then who claims or takes it.
+// The owner is who loads the page, then nobody while it is ready, then who claims or takes it; who
+// has claimed it may give it back.
 // Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order; a
 //                page latch may be held when one is taken.
 #pragma once
@@ -43,7 +44,8 @@ class FaultTable {
 
   [[nodiscard]] Lookup find(PageId page);
 
-  /// The load has succeeded: the frame is ready for whoever attaches it.
+  /// The load has succeeded, or who has claimed the page gives it back: the frame is ready for
+  /// whoever attaches it.
   void mark_ready(PageId page, FrameIndex frame);
 
   /// The entry is its owner's, who has swizzled the page, or does not need it, or has failed.

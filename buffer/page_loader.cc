@@ -160,9 +160,10 @@ FrameIndex PageLoader::load_root(PageId page, TreeId tree) {
 }
 
 // Caller has found a ready entry; the parent is as it was when the swip was read, or changed. The
-// frame is held by whoever has loaded it and is about to let go, by threads that wait for it, or
-// that followed a stale swip: they do not look at the page. They are waited for without the parent,
-// which all who want its other children need meanwhile; the page stays ready.
+// frame may be held by whoever has loaded it and is about to let go, by threads that wait for it,
+// or that followed a stale swip: they do not look at the page. They are waited for without the
+// parent, which all who want its other children need meanwhile; the page is ready again, for
+// anybody, and the frame may be another page's by the time it is latched.
 void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_NO_ANALYSIS {
   const std::uint64_t version = parent.version();
   auto latched = std::move(parent).to_exclusive();
@@ -182,10 +183,11 @@ void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_N
   }
   HybridLatch& latch = frames_[frame].latch;
   if (!latch.try_lock_exclusive()) {
+    frames_[frame].cool.store(false, std::memory_order_relaxed);  // it is needed
     table_.mark_ready(page, frame);
     holder.release_unchanged();
-    latch.lock_shared();
-    latch.unlock_shared();
+    latch.lock_exclusive();
+    latch.unlock_exclusive_unchanged();
     return;
   }
   const Load load{frame, page, &holder.frame(), version, child.offset};

@@ -15,9 +15,10 @@
 //     entry removed. Swizzling changes nothing an optimistic reader relies on: the parent's version
 //     stays. What hung off the page when it left memory hangs there again before the swip is set,
 //     so that nobody reads the page without it. Else the frame is marked ready and whoever meets
-//     the swip next attaches it in the same way (attach_ready). The swip may have moved to another
-//     page by a split in between; it still holds p, since only a page that is resident can be
-//     freed.
+//     the swip next attaches it in the same way (attach_ready): he claims it, and gives it back if
+//     somebody holds the frame, for he does not wait with the parent in his hands. The swip may
+//     have moved to another page by a split in between; it still holds p, since only a page that is
+//     resident can be freed.
 // Since the parent's version stays, step 3 of another thread cannot tell by it that the page has
 // been attached between its look at the swip and its validation; so the order of step 5 has to. Who
 // can enter p has found no entry, so the one before was removed, so the swip was set (the shard's
@@ -27,8 +28,9 @@
 //
 // Latching: fault() and the batch functions are called with no latch held but the parent's
 //           optimistic guard, which they release before they wait. A loading frame is latched
-//           exclusively by its loader; only threads that want that page wait for it. In step 5 the
-//           parent is only tried.
+//           exclusively by its loader; only threads that want that page, or did, wait for it. In
+//           step 5 the loader only tries the parent; attach_ready has the parent, and only tries
+//           the frame.
 // Failure: Error corruption or io_error; then the frame is free again and the entry gone, so that
 //          the next reader tries anew and gets its own error.
 #pragma once

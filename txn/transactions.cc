@@ -21,6 +21,9 @@ constexpr auto kSlotPause = std::chrono::milliseconds(10);
 /// How long who waits for writers sleeps before it looks again.
 constexpr auto kWriterPause = std::chrono::milliseconds(1);
 
+/// Rounds through the slots in which versions are collected: some may have had to give way.
+constexpr int kTurnsAside = 8;
+
 /// Threads come back to the slots they used.
 SlotId hint_of_thread(std::uint32_t slots) noexcept {
   return SlotId{static_cast<std::uint32_t>(slots == 0 ? 0 : thread_number() % slots)};
@@ -200,10 +203,13 @@ void Transactions::collect_versions(FunctionRef<bool()> is_enough) noexcept {
 }
 
 bool Transactions::collect_versions_aside(Gsn horizon) noexcept {
-  bool all = true;
-  for_each([&](Transaction& transaction) {
-    all = transaction.versions().collect_aside(horizon) && all;
-  });
+  bool all = false;
+  for (int turn = 0; turn < kTurnsAside && !all; ++turn) {
+    all = true;
+    for_each([&](Transaction& transaction) {
+      all = transaction.versions().collect_aside(horizon) && all;
+    });
+  }
   parts_.epochs.settle(horizon);
   return all;
 }

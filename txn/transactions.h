@@ -108,8 +108,8 @@ class Transactions {
 
   /// Frees those that no snapshot needs, of all slots, until it is enough.
   void collect_versions(FunctionRef<bool()> is_enough = [] { return false; }) noexcept;
-  /// The same for all up to `horizon`, in the background: whether they have gone. Owners who
-  /// collect at the same time are not kept waiting.
+  /// The same for all up to `horizon`, in the background: whether they have gone. Gives way to
+  /// owners, who collect after each commit, too.
   [[nodiscard]] bool collect_versions_aside(Gsn horizon) noexcept;
   /// Gives back what slots keep that nobody uses now.
   void trim_idle() noexcept;

@@ -31,6 +31,8 @@ constexpr auto kLook = std::chrono::milliseconds(2);
 constexpr std::uint32_t kPagesAtALook = 16384;
 constexpr auto kPauseMin = std::chrono::milliseconds(50);
 constexpr auto kPauseMax = std::chrono::milliseconds(1000);
+/// To collect all versions, before tables are gone through although some may be left.
+constexpr int kTriesMax = 16;
 
 }  // namespace
 
@@ -111,8 +113,10 @@ bool VersionMemory::prune_for_horizon() noexcept {
 }
 
 void VersionMemory::keep_room() noexcept {
-  if (const Gsn horizon = transactions_.horizon(); transactions_.collect_versions_aside(horizon)) {
+  if (const Gsn horizon = transactions_.horizon();
+      transactions_.collect_versions_aside(horizon) || ++tries_ == kTriesMax) {
     collected_for_ = horizon;
+    tries_ = 0;
   }
   if (std::chrono::steady_clock::now() >= next_give_back_) {
     memory_.give_back_idle();

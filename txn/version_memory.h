@@ -62,7 +62,8 @@ class VersionMemory final : public versioning::VersionBudget {
   std::timed_mutex mutex_;
   std::atomic<std::uint64_t> cancelled_{0};
   // Of keep_room():
-  Gsn collected_for_{0};           ///< the horizon up to which no versions were left
+  Gsn collected_for_{0};           ///< the horizon up to which hardly any versions were left
+  int tries_ = 0;                  ///< since then
   Gsn pruned_for_{0};              ///< the horizon for which tables were gone through last
   std::uint64_t tables_left_ = 0;  ///< of them, not yet
   std::chrono::steady_clock::time_point next_look_{};

@@ -310,34 +310,43 @@ void VersionBuffer::collect_few(Gsn horizon, Writer* into) noexcept {
 }
 
 bool VersionBuffer::collect_aside(Gsn horizon) noexcept {
-  bool is_wanted = false;
-  while (!is_wanted && oldest() <= horizon) {
-    static_cast<void>(collect_some(horizon, kAtATime, nullptr, &is_wanted));
+  while (oldest() <= horizon && latch_.try_lock()) {
+    const std::lock_guard latch(latch_, std::adopt_lock);
+    if (collect_latched(horizon, kAtATime, nullptr, [&] { return latch_.is_wanted(); })) {
+      break;
+    }
   }
   return oldest() > horizon;
 }
 
-/// At most so many; whether there are others. `is_wanted`: not null, and it stops as soon as
-/// somebody waits for the latch, and says so.
-bool VersionBuffer::collect_some(Gsn horizon, std::size_t most, Writer* into,
-                                 bool* is_wanted) noexcept {
+/// At most so many; whether there are others.
+bool VersionBuffer::collect_some(Gsn horizon, std::size_t most, Writer* into) noexcept {
   const std::lock_guard latch(latch_);
-  const auto gives_way = [&] { return is_wanted != nullptr && (*is_wanted = latch_.is_wanted()); };
+  static_cast<void>(collect_latched(horizon, most, into, [] { return false; }));
+  return oldest() <= horizon;
+}
+
+/// The same with the latch held, until it has to give way: whether it had to.
+template <class GivesWay>
+bool VersionBuffer::collect_latched(Gsn horizon, std::size_t most, Writer* into,
+                                    GivesWay gives_way) noexcept {
+  bool gave_way = false;
   const auto may_go = [&] { return !has_no_old() && at(first_).timestamp() <= horizon; };
   if (may_go()) {
     LookAhead ahead(*this, horizon);
-    for (std::size_t looked_at = 0; looked_at < most && may_go() && !gives_way(); ++looked_at) {
+    for (std::size_t looked_at = 0; looked_at < most && may_go() && !gave_way; ++looked_at) {
       Version& version = at(first_);
       if (!version.is_dropped()) {
         unlink(version, into);
       }
       first_.offset += static_cast<std::uint32_t>(version.size_bytes());
       ahead.go_on();
+      gave_way = gives_way();
     }
   }
   const Gsn oldest = has_no_old() ? kNone : at(first_).timestamp();
   oldest_.store(oldest, std::memory_order_relaxed);
-  return oldest <= horizon;
+  return gave_way;
 }
 
 /// Whether no committed version is left; else the first one stands at first_, and chunks before it

@@ -117,8 +117,7 @@ class VersionBuffer {
   /// Anybody: frees those that no snapshot from `horizon` on can tell from what follows, until it
   /// is enough.
   void collect(Gsn horizon, FunctionRef<bool()> is_enough = [] { return false; }) noexcept;
-  /// In the background: the same, but gives way to the owner, who collects, too, when he waits.
-  /// Whether all have gone.
+  /// In the background: the same, while nobody else wants the buffer. Whether all have gone.
   [[nodiscard]] bool collect_aside(Gsn horizon) noexcept;
   /// The owner, after a commit: the same for a few of them, more than it has made. What a reader
   /// held back for long goes little by little. `into`: who may use the entries again, or null.
@@ -208,8 +207,10 @@ class VersionBuffer {
 
   void rewind() noexcept;
   class LookAhead;
-  [[nodiscard]] bool collect_some(Gsn horizon, std::size_t most, Writer* into = nullptr,
-                                  bool* is_wanted = nullptr) noexcept;
+  [[nodiscard]] bool collect_some(Gsn horizon, std::size_t most, Writer* into = nullptr) noexcept;
+  template <class GivesWay>
+  [[nodiscard]] bool collect_latched(Gsn horizon, std::size_t most, Writer* into,
+                                     GivesWay gives_way) noexcept;
 
   // latch_ held:
   [[nodiscard]] bool has_no_old() noexcept;
