@@ -103,9 +103,9 @@ function(palimpsest_library name)
 endfunction()
 
 # palimpsest_add_test(NAME [ARGUMENTS ...] LABELS ...): the ctest entry of the executable NAME.
-# Label `concurrency` also runs it under ThreadSanitizer in `make test`, `pages` under Address- and
-# UndefinedBehaviorSanitizer, threads of the former with noise (base/sync_point.h); for every label the
-# target tests_<label> builds just what carries it.
+# Label `concurrency` also runs it under ThreadSanitizer in `make test`, `drivers` in `make soak`, `pages`
+# under Address- and UndefinedBehaviorSanitizer, threads of the first with noise (base/sync_point.h); for
+# every label the target tests_<label> builds just what carries it.
 function(palimpsest_add_test name)
   cmake_parse_arguments(arg "" "" "ARGUMENTS;LABELS" ${ARGN})
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGUMENTS})

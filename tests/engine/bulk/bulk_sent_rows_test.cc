@@ -15,6 +15,7 @@
 #include "base/sync_point.h"
 #include "tests/engine/bulk/bulk_append_fixture.h"
 #include "tests/support/error_of.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -86,7 +87,7 @@ TEST_F(RowsOnTheirWay, ABulkThatEndsTakesThemWithIt) {
 
 // A page that cannot be written is told by a later call. No row is lost by that.
 TEST_F(RowsOnTheirWay, ThatCannotBeWrittenAreKept) {
-  for (std::uint64_t nth = 1; nth <= 7; ++nth) {
+  for (std::uint64_t nth = 1; nth <= static_cast<unsigned>(palimpsest::test::repeats(7)); ++nth) {
     SCOPED_TRACE(nth);
     InBulk bulk(*database_);
     Rows rows;

@@ -295,7 +295,7 @@ TEST_F(IndexBuildTest, ACrashAtAnyWriteLeavesTheIndexOrNothing) {
   crashes.take();
   const std::vector<CrashImages::Image> images = crashes.end();
   std::size_t whole = 0;
-  palimpsest::test::Sweep sweep(images.size(), 15, 4);
+  palimpsest::test::Sweep sweep(images.size(), 15, 2);
   while (const auto image = sweep.next()) {
     open(images[*image].disk);
     ASSERT_TRUE(indexes() == 1 || (indexes() == 0 && !images[*image].is_committed));
@@ -315,7 +315,7 @@ TEST_F(IndexBuildTest, WhateverFailsItCanBeMadeLater) {
   const std::uint64_t first = disk_.operations();
   ASSERT_TRUE(create_index(kByName));
   const std::uint64_t operations = disk_.operations() - first;
-  palimpsest::test::Sweep sweep(operations, 15, 4);
+  palimpsest::test::Sweep sweep(operations, 15, 2);
   std::size_t of_sorts = 0;
   while (const auto nth = sweep.next()) {
     open(before.snapshot());
