@@ -38,7 +38,8 @@ class TurnLatch {
   [[nodiscard]] bool is_free() const noexcept {
     return word_.load(std::memory_order_acquire) == kFree;
   }
-  /// For the holder: whether somebody may be waiting; a hint.
+  /// For the holder: whether somebody may be waiting; a hint. Also if he had to wait for it
+  /// himself, but not without reason if he has only tried it.
   [[nodiscard]] bool is_wanted() const noexcept {
     return word_.load(std::memory_order_relaxed) == kSomebodyWaits;
   }

@@ -31,7 +31,7 @@ constexpr auto kLook = std::chrono::milliseconds(2);
 constexpr std::uint32_t kPagesAtALook = 16384;
 constexpr auto kPauseMin = std::chrono::milliseconds(50);
 constexpr auto kPauseMax = std::chrono::milliseconds(1000);
-/// To collect all versions, before tables are gone through although some may be left.
+/// To collect all versions up to a horizon, before tables are gone through although some are left.
 constexpr int kTriesMax = 16;
 
 }  // namespace
@@ -96,7 +96,9 @@ bool VersionMemory::make_room() {
 }
 
 // With an old reader the horizon stands still, and going through all tables again frees next to
-// nothing, while it takes the memory's bandwidth and a processor. False if that has been done.
+// nothing, while it takes the memory's bandwidth and a processor. False if that has been done. Not
+// before the versions up to there have gone, for an entry stays as long as it has one; but owners
+// who are in the way of that do not put it off for ever.
 bool VersionMemory::prune_for_horizon() noexcept {
   if (collected_for_ != pruned_for_) {
     pruned_for_ = collected_for_;

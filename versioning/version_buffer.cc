@@ -309,6 +309,8 @@ void VersionBuffer::collect_few(Gsn horizon, Writer* into) noexcept {
   }
 }
 
+// Tried only: who had waited for the latch would take himself for somebody who waits
+// (TurnLatch::is_wanted()), and give way at once.
 bool VersionBuffer::collect_aside(Gsn horizon) noexcept {
   while (oldest() <= horizon && latch_.try_lock()) {
     const std::lock_guard latch(latch_, std::adopt_lock);

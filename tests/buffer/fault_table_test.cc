@@ -54,6 +54,9 @@ TEST_F(FaultTableTest, ClaimedPagesCountAsBeingLoaded) {
   EXPECT_EQ(table_.claim_ready(PageId{7}), kNoFrame);
   EXPECT_FALSE(table_.take_ready(PageId{7}, FrameIndex{1}));
   EXPECT_EQ(table_.insert(PageId{7}, FrameIndex{2}).found, FaultTable::Found::loading);
+  table_.mark_ready(PageId{7}, FrameIndex{1});  // given back
+  EXPECT_EQ(table_.find(PageId{7}).found, FaultTable::Found::ready);
+  EXPECT_EQ(table_.claim_ready(PageId{7}), FrameIndex{1});
   table_.remove_loading(PageId{7}, FrameIndex{1});
   EXPECT_EQ(table_.find(PageId{7}).found, FaultTable::Found::nothing);
 }

@@ -87,7 +87,8 @@ TEST_F(RowsOnTheirWay, ABulkThatEndsTakesThemWithIt) {
 
 // A page that cannot be written is told by a later call. No row is lost by that.
 TEST_F(RowsOnTheirWay, ThatCannotBeWrittenAreKept) {
-  for (std::uint64_t nth = 1; nth <= static_cast<unsigned>(palimpsest::test::repeats(7)); ++nth) {
+  for (palimpsest::test::Sweep sweep(7, 2, 3); const auto before = sweep.next();) {
+    const std::uint64_t nth = *before + 1;
     SCOPED_TRACE(nth);
     InBulk bulk(*database_);
     Rows rows;

@@ -94,33 +94,19 @@ class ModelSession {
 
   template <class Key, class Use>
   Access read(const Key& key, Use&& use) {
-    if (meets_conflict()) {
-      return Access::conflict;
-    }
-    const auto& table = std::as_const(database_).template rows<Key>();
-    const auto at = table.find(key);
-    if (at == table.end()) {
-      return Access::missing;
-    }
-    use(at->second);
-    return Access::done;
+    return meets_conflict()
+               ? Access::conflict
+               : with_row(key, [&](auto& /*table*/, auto at) { use(std::as_const(at->second)); });
   }
 
   template <class Key, class Change>
   Access update(const Key& key, Change&& change) {
-    if (meets_conflict_writing()) {
-      return Access::conflict;
-    }
-    auto& table = database_.template rows<Key>();
-    const auto at = table.find(key);
-    if (at == table.end()) {
-      return Access::missing;
-    }
-    undo([at, before = at->second] { at->second = before; });
-    RowOf<Key> repeated = at->second;
-    change(repeated);  // as an engine may that has to begin again
-    change(at->second);
-    return Access::done;
+    return change_row(key, [&](auto& /*table*/, auto at) {
+      undo([at, before = at->second] { at->second = before; });
+      RowOf<Key> repeated = at->second;
+      change(repeated);  // as an engine may that has to begin again
+      change(at->second);
+    });
   }
 
   template <class Key>
@@ -137,17 +123,10 @@ class ModelSession {
 
   template <class Key>
   Access erase(const Key& key) {
-    if (meets_conflict_writing()) {
-      return Access::conflict;
-    }
-    auto& table = database_.template rows<Key>();
-    const auto at = table.find(key);
-    if (at == table.end()) {
-      return Access::missing;
-    }
-    undo([this, key, before = at->second] { database_.template rows<Key>().emplace(key, before); });
-    table.erase(at);
-    return Access::done;
+    return change_row(key, [&](auto& table, auto at) {
+      undo([&table, key, before = at->second] { table.emplace(key, before); });
+      table.erase(at);
+    });
   }
 
  protected:
@@ -165,6 +144,22 @@ class ModelSession {
   void undo(std::function<void()> change) { undo_.push_back(std::move(change)); }
 
  private:
+  /// use(table, place) where the row is there.
+  template <class Key, class Use>
+  Access with_row(const Key& key, Use&& use) {
+    auto& table = database_.template rows<Key>();
+    const auto at = table.find(key);
+    if (at == table.end()) {
+      return Access::missing;
+    }
+    use(table, at);
+    return Access::done;
+  }
+  template <class Key, class Change>
+  Access change_row(const Key& key, Change&& change) {
+    return meets_conflict_writing() ? Access::conflict
+                                    : with_row(key, std::forward<Change>(change));
+  }
   bool meets_conflict_writing() {
     check(intent_ == Intent::read_write, "a write of a transaction that was to read only");
     return meets_conflict();
