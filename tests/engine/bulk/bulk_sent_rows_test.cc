@@ -87,7 +87,7 @@ TEST_F(RowsOnTheirWay, ABulkThatEndsTakesThemWithIt) {
 
 // A page that cannot be written is told by a later call. No row is lost by that.
 TEST_F(RowsOnTheirWay, ThatCannotBeWrittenAreKept) {
-  for (palimpsest::test::Sweep sweep(7, 2, 3); const auto before = sweep.next();) {
+  for (palimpsest::test::Sweep places(7, 2, 3); const auto before = places.next();) {
     const std::uint64_t nth = *before + 1;
     SCOPED_TRACE(nth);
     InBulk bulk(*database_);
