@@ -40,6 +40,7 @@ PageId Catalog::create(txn::Transactions& transactions) {
   {
     const std::lock_guard lock(mutex_);
     trees_[kCatalogTree] = {.name = "", .root = root, .tree = std::move(tree)};
+    ++open_;
   }
   transaction->commit();
   return root;
@@ -85,10 +86,23 @@ void Catalog::add(ByteView name, ByteView value) {
 // mutex_ held: a root page is pinned once.
 BTree& Catalog::open_known(TreeId id, Known& known) {
   if (known.tree == nullptr) {
+    require_room();
     known.tree =
         std::make_unique<BTree>(BTree::open(pool_, large_values_, id, known.root, &epochs_));
+    ++open_;
   }
   return *known.tree;
+}
+
+// mutex_ held.
+void Catalog::require_room() const {
+  if (open_ >= open_max()) {
+    throw Error(
+        ErrorCode::out_of_memory,
+        fmt::format("{} tables and indexes are open, and memory_bytes has no room for more: "
+                    "each keeps one of its {} pages there",
+                    open_, pool_.frame_count()));
+  }
 }
 
 TreeId Catalog::next_id() const {
@@ -108,6 +122,10 @@ BTree* Catalog::make(txn::Transactions& transactions, std::string_view name,
     return nullptr;
   }
   const TreeId id = next_id();
+  {
+    const std::lock_guard lock(mutex_);
+    require_room();
+  }
   std::string name_of_tree(name);  // made now: once it has committed, nothing fails
   Names entry;
   entry.emplace(name, id);
@@ -124,6 +142,7 @@ BTree* Catalog::make(txn::Transactions& transactions, std::string_view name,
     Known& known = trees_[id];  // found by whoever undoes this
     known.root = made->root_page();
     known.tree = std::move(made);
+    ++open_;
     return known.tree.get();
   });
   const StoredTree stored{.id = id, .reserved = 0, .root = tree->root_page()};
@@ -188,6 +207,9 @@ void Catalog::creation_undone(TreeId tree) {
   const auto known = trees_.find(tree);
   if (known != trees_.end()) {
     by_name_.erase(known->second.name);
+    if (known->second.tree != nullptr) {
+      --open_;
+    }
     trees_.erase(known);
   }
 }

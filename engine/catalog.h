@@ -48,12 +48,18 @@ class Catalog final : public txn::TreeDirectory {
   /// been undone.
   void open(PageId root);
 
+  /// Trees that may be open at once: each keeps its root page in memory, where others need room.
+  [[nodiscard]] std::size_t open_max() const noexcept { return pool_.frame_count() / 4 * 3; }
+
   /// Makes a tree, durably. Nothing if there is one of that name. Throws invalid_argument for an
-  /// empty name or one beyond kTreeNameBytesMax; as transactions do.
-  /// `inside`: the transaction whose call it is part of, if there is one.
+  /// empty name or one beyond kTreeNameBytesMax, out_of_memory beyond open_max(); as transactions
+  /// do. `inside`: the transaction whose call it is part of, if there is one.
   [[nodiscard]] btree::BTree* make(txn::Transactions& transactions, std::string_view name,
                                    const txn::Transaction* inside = nullptr);
-  /// Opens a tree; null if there is none. It stays open until the database is closed.
+  // Opens trees, which stay open until the database is closed. Throws out_of_memory beyond
+  // open_max(), io_error, corruption.
+
+  /// Null if there is none.
   [[nodiscard]] btree::BTree* find(std::string_view name);
   /// A tree that there is.
   [[nodiscard]] btree::BTree& tree(TreeId id);
@@ -84,6 +90,7 @@ class Catalog final : public txn::TreeDirectory {
   using Names = std::map<std::string, TreeId, std::less<>>;
 
   [[nodiscard]] btree::BTree& open_known(TreeId id, Known& known);
+  void require_room() const;
   [[nodiscard]] TreeId next_id() const;
   void add(ByteView name, ByteView value);
 
@@ -95,6 +102,7 @@ class Catalog final : public txn::TreeDirectory {
   // Protected by mutex_:
   std::map<TreeId, Known> trees_;
   Names by_name_;
+  std::size_t open_ = 0;  ///< trees
 };
 
 }  // namespace palimpsest::engine

@@ -25,8 +25,12 @@ constexpr std::size_t kRecordsAtATime = 256;
 constexpr std::size_t kLeavesAtATime = 64;
 /// Times that many leaves that one step settles.
 constexpr int kSettledAtATime = 64;
-/// Before a tree that could not be emptied is tried again.
+/// Before trees of which none could be emptied are tried again.
 constexpr auto kPauseAfterFailure = std::chrono::seconds(1);
+/// Trees that may wait to be emptied while others are made, in a large memory.
+constexpr std::size_t kWaitingMax = 32;
+/// How long somebody waits who needs a tree while more wait: some can only be emptied later.
+constexpr auto kPatience = std::chrono::seconds(1);
 
 /// The number of a tree of this store; nothing for others.
 std::optional<std::uint64_t> number_of(std::string_view name) noexcept {
@@ -95,7 +99,8 @@ void TreeStore::open(const std::set<TreeId>& used) {
     }
     ++trees_;
     next_number_ = std::max(next_number_, *number + 1);
-    if (!used.contains(entry.id)) {
+    const bool has_room = vacant_.size() + waiting_.size() < catalog_.open_max() / 2;
+    if (!used.contains(entry.id) && has_room) {
       BTree& tree = catalog_.tree(entry.id);
       (is_empty(tree) ? vacant_ : waiting_).push_back(&tree);
     }
@@ -107,10 +112,8 @@ void TreeStore::open(const std::set<TreeId>& used) {
 BTree& TreeStore::take(const txn::Transaction& inside) {
   std::string name;
   {
-    const std::lock_guard lock(mutex_);
-    if (!vacant_.empty()) {
-      BTree* const tree = vacant_.back();
-      vacant_.pop_back();
+    std::unique_lock lock(mutex_);
+    if (BTree* const tree = take_vacant(lock)) {
       return *tree;
     }
     ++trees_;  // whether or not it comes to be
@@ -121,6 +124,20 @@ BTree& TreeStore::take(const txn::Transaction& inside) {
   BTree* const made = catalog_.make(transactions_, name, &inside);
   check(made != nullptr, "names of new trees are new");
   return *made;
+}
+
+BTree* TreeStore::take_vacant(std::unique_lock<std::mutex>& lock) {
+  const bool in_background = thread_.joinable();
+  if (vacant_.empty() && in_background &&
+      waiting_.size() >= std::clamp<std::size_t>(catalog_.open_max() / 8, 1, kWaitingMax)) {
+    emptied_.wait_for(lock, kPatience, [this] { return !vacant_.empty() || stopping_; });
+  }
+  if (vacant_.empty()) {
+    return nullptr;
+  }
+  BTree* const tree = vacant_.back();
+  vacant_.pop_back();
+  return tree;
 }
 
 void TreeStore::give_back(std::span<BTree* const> trees) noexcept {
@@ -143,6 +160,7 @@ void TreeStore::stop() noexcept {
     stopping_ = true;
   }
   wake_.notify_one();
+  emptied_.notify_all();
   if (thread_.joinable()) {
     thread_.join();
   }
@@ -159,9 +177,12 @@ BTree* TreeStore::first_waiting() const {
 }
 
 void TreeStore::emptied(BTree& tree) {
-  const std::lock_guard lock(mutex_);
-  waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &tree));
-  vacant_.push_back(&tree);
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &tree));
+    vacant_.push_back(&tree);
+  }
+  emptied_.notify_one();
 }
 
 void TreeStore::put_last(BTree& tree) noexcept {
@@ -175,15 +196,14 @@ bool TreeStore::step() {
   if (tree == nullptr) {
     return false;
   }
-  if (remove_some(*tree) || settle_some(*tree) || purge_some(*tree) || merge_some(*tree)) {
-    return true;
-  }
-  if (is_empty(*tree)) {
+  const bool any =
+      remove_some(*tree) || settle_some(*tree) || purge_some(*tree) || merge_some(*tree);
+  if (!any && is_empty(*tree)) {
     emptied(*tree);
     return true;
   }
   put_last(*tree);
-  return false;
+  return any;
 }
 
 bool TreeStore::remove_some(BTree& tree) {
@@ -263,19 +283,21 @@ bool TreeStore::merge_some(BTree& tree) {
 }
 
 void TreeStore::work() {
-  for (;;) {
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-      if (stopping_) {
-        return;
-      }
-    }
-    if (!try_step()) {
-      std::unique_lock lock(mutex_);
-      wake_.wait_for(lock, kPauseAfterFailure, [this] { return stopping_; });
-    }
+  std::size_t in_vain = 0;  // steps on end
+  while (wait_for_work(in_vain)) {
+    in_vain = try_step() ? 0 : in_vain + 1;
   }
+}
+
+// False at the end of the work. Rests when all that waits has been tried in vain.
+bool TreeStore::wait_for_work(std::size_t& in_vain) {
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+  if (in_vain >= waiting_.size()) {
+    wake_.wait_for(lock, kPauseAfterFailure, [this] { return stopping_; });
+    in_vain = 0;
+  }
+  return !stopping_;
 }
 
 bool TreeStore::try_step() noexcept {

@@ -4,10 +4,13 @@
 // changes as it has records, so it is nobody's call that waits for it: small transactions remove
 // the records and purge the ghosts, which gives the pages back as any removal does, until one empty
 // root is left. That tree is vacant: the next table or index gets it. So the root page of a dropped
-// table is not freed, and no tree is ever unmade.
+// table is not freed, and no tree is ever unmade. Each keeps its root in memory: who drops and
+// makes faster than trees are emptied waits until one has been, for a while. They are emptied in
+// turns, a step each, so that a small one is not kept waiting by one of many records.
 //
 // What is vacant, or waits to be emptied, stands nowhere: at opening it is every tree of this
-// store's names that no table names. A crash at any point leaves a tree that is emptied later.
+// store's names that no table names; of more than half of what memory has room for, the rest is
+// left closed. A crash at any point leaves a tree that is emptied later.
 // Invariant: (1) a tree is given out, or vacant, or waits to be emptied: one of them.
 //
 // Latching: mutex_ over the lists, held briefly, never across I/O. A thread of its own empties.
@@ -54,8 +57,8 @@ class TreeStore {
   /// Learns which trees there are; those that are not `used` wait to be emptied. Alone.
   void open(const std::set<TreeId>& used);
 
-  /// An empty tree for the caller. Makes one durably, in a transaction of its own, if none is
-  /// vacant.
+  /// An empty tree for the caller. If none is vacant, waits for one if many are being emptied, and
+  /// otherwise makes one durably, in a transaction of its own.
   /// It is part of a call of `inside`.
   [[nodiscard]] btree::BTree& take(const txn::Transaction& inside);
   /// Nobody uses these any more, nor will.
@@ -73,7 +76,9 @@ class TreeStore {
 
  private:
   void work();
+  [[nodiscard]] bool wait_for_work(std::size_t& in_vain);
   bool try_step() noexcept;
+  [[nodiscard]] btree::BTree* take_vacant(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] btree::BTree* first_waiting() const;
   void emptied(btree::BTree& tree);
   void put_last(btree::BTree& tree) noexcept;
@@ -88,6 +93,7 @@ class TreeStore {
   txn::Transactions& transactions_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
+  std::condition_variable emptied_;
   // Protected by mutex_; room for all trees, so that giving back does not fail:
   std::vector<btree::BTree*> vacant_;
   std::vector<btree::BTree*> waiting_;
