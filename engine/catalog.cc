@@ -29,6 +29,14 @@ ByteView view_of(const StoredTree& stored) noexcept {
   return {static_cast<const char*>(static_cast<const void*>(&stored)), sizeof stored};
 }
 
+// Eighths of the frames that roots of trees may take.
+constexpr std::size_t kMadeShare = 6;
+constexpr std::size_t kOpenShare = 7;
+
+std::size_t share_of(const buffer::BufferPool& pool, std::size_t eighths) noexcept {
+  return pool.frame_count() * eighths / 8;
+}
+
 }  // namespace
 
 PageId Catalog::create(txn::Transactions& transactions) {
@@ -86,7 +94,7 @@ void Catalog::add(ByteView name, ByteView value) {
 // mutex_ held: a root page is pinned once.
 BTree& Catalog::open_known(TreeId id, Known& known) {
   if (known.tree == nullptr) {
-    require_room();
+    require_open_below(share_of(pool_, kOpenShare));
     known.tree =
         std::make_unique<BTree>(BTree::open(pool_, large_values_, id, known.root, &epochs_));
     ++open_;
@@ -94,9 +102,19 @@ BTree& Catalog::open_known(TreeId id, Known& known) {
   return *known.tree;
 }
 
-// mutex_ held.
+bool Catalog::has_room() const {
+  const std::lock_guard lock(mutex_);
+  return open_ < share_of(pool_, kMadeShare);
+}
+
 void Catalog::require_room() const {
-  if (open_ >= open_max()) {
+  const std::lock_guard lock(mutex_);
+  require_open_below(share_of(pool_, kMadeShare));
+}
+
+// mutex_ held.
+void Catalog::require_open_below(std::size_t trees) const {
+  if (open_ >= trees) {
     throw Error(
         ErrorCode::out_of_memory,
         fmt::format("{} tables and indexes are open, and memory_bytes has no room for more: "
@@ -122,10 +140,6 @@ BTree* Catalog::make(txn::Transactions& transactions, std::string_view name,
     return nullptr;
   }
   const TreeId id = next_id();
-  {
-    const std::lock_guard lock(mutex_);
-    require_room();
-  }
   std::string name_of_tree(name);  // made now: once it has committed, nothing fails
   Names entry;
   entry.emplace(name, id);

@@ -48,16 +48,20 @@ class Catalog final : public txn::TreeDirectory {
   /// been undone.
   void open(PageId root);
 
-  /// Trees that may be open at once: each keeps its root page in memory, where others need room.
-  [[nodiscard]] std::size_t open_max() const noexcept { return pool_.frame_count() / 4 * 3; }
+  /// Whether the memory has room for another tree that stays open: each keeps its root page there,
+  /// and other pages need a quarter. What is there already may be opened beyond that, to seven
+  /// eighths.
+  [[nodiscard]] bool has_room() const;
+  /// Throws out_of_memory if it has not.
+  void require_room() const;
 
   /// Makes a tree, durably. Nothing if there is one of that name. Throws invalid_argument for an
   /// empty name or one beyond kTreeNameBytesMax, out_of_memory beyond open_max(); as transactions
   /// do. `inside`: the transaction whose call it is part of, if there is one.
   [[nodiscard]] btree::BTree* make(txn::Transactions& transactions, std::string_view name,
                                    const txn::Transaction* inside = nullptr);
-  // Opens trees, which stay open until the database is closed. Throws out_of_memory beyond
-  // open_max(), io_error, corruption.
+  // Opens trees, which stay open until the database is closed. Throws out_of_memory, io_error,
+  // corruption.
 
   /// Null if there is none.
   [[nodiscard]] btree::BTree* find(std::string_view name);
@@ -90,7 +94,7 @@ class Catalog final : public txn::TreeDirectory {
   using Names = std::map<std::string, TreeId, std::less<>>;
 
   [[nodiscard]] btree::BTree& open_known(TreeId id, Known& known);
-  void require_room() const;
+  void require_open_below(std::size_t trees) const;
   [[nodiscard]] TreeId next_id() const;
   void add(ByteView name, ByteView value);
 

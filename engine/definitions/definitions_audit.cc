@@ -37,6 +37,9 @@ DefinitionsAudit audit_definitions(Catalog& trees) {
           audit.tables.push_back(definitions.read(cursor.key(), record));
         }
       } catch (const Error& error) {
+        if (error.code() == ErrorCode::out_of_memory) {
+          throw;
+        }
         audit.damaged.push_back({.table = btree::printable(cursor.key()), .what = error.what()});
       }
     }

@@ -27,10 +27,13 @@ constexpr std::size_t kLeavesAtATime = 64;
 constexpr int kSettledAtATime = 64;
 /// Before trees of which none could be emptied are tried again.
 constexpr auto kPauseAfterFailure = std::chrono::seconds(1);
-/// Trees that may wait to be emptied while others are made, in a large memory.
+/// Steps after which a tree lets the others have their turn.
+constexpr int kStepsInTurn = 64;
+/// Trees that may wait to be emptied while others are made.
 constexpr std::size_t kWaitingMax = 32;
-/// How long somebody waits who needs a tree while more wait: some can only be emptied later.
-constexpr auto kPatience = std::chrono::seconds(1);
+/// How long somebody waits who needs a tree then. Some can only be emptied later, perhaps for his
+/// own sake; otherwise an empty one is a matter of some steps.
+constexpr auto kPatience = std::chrono::milliseconds(100);
 
 /// The number of a tree of this store; nothing for others.
 std::optional<std::uint64_t> number_of(std::string_view name) noexcept {
@@ -91,31 +94,59 @@ bool TreeStore::is_name(std::string_view name) noexcept {
 }
 
 void TreeStore::open(const std::set<TreeId>& used) {
-  const std::lock_guard lock(mutex_);
   for (const Catalog::Entry& entry : catalog_.entries()) {
-    const auto number = number_of(entry.name);
-    if (!number) {
-      continue;
-    }
-    ++trees_;
-    next_number_ = std::max(next_number_, *number + 1);
-    const bool has_room = vacant_.size() + waiting_.size() < catalog_.open_max() / 2;
-    if (!used.contains(entry.id) && has_room) {
-      BTree& tree = catalog_.tree(entry.id);
-      (is_empty(tree) ? vacant_ : waiting_).push_back(&tree);
+    if (const auto number = number_of(entry.name)) {
+      const std::lock_guard lock(mutex_);
+      ++trees_;
+      next_number_ = std::max(next_number_, *number + 1);
+      if (!used.contains(entry.id)) {
+        closed_.push_back(entry.id);
+      }
     }
   }
-  vacant_.reserve(trees_);
-  waiting_.reserve(trees_);
+  {
+    const std::lock_guard lock(mutex_);
+    vacant_.reserve(trees_);
+    waiting_.reserve(trees_);
+  }
+  while (open_closed()) {
+  }
+}
+
+// False if none is closed, or memory has no room for it.
+bool TreeStore::open_closed() {
+  TreeId id{};
+  if (!catalog_.has_room()) {
+    return false;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_.empty()) {
+      return false;
+    }
+    id = closed_.back();
+    closed_.pop_back();
+  }
+  BTree& tree = catalog_.tree(id);
+  const bool vacant = is_empty(tree);
+  const std::lock_guard lock(mutex_);
+  (vacant ? vacant_ : waiting_).push_back(&tree);
+  return true;
 }
 
 BTree& TreeStore::take(const txn::Transaction& inside) {
+  BTree* tree = take_vacant();
+  if (tree == nullptr && open_closed()) {
+    wake_.notify_one();
+    tree = take_vacant();
+  }
+  if (tree != nullptr) {
+    return *tree;
+  }
+  catalog_.require_room();
   std::string name;
   {
-    std::unique_lock lock(mutex_);
-    if (BTree* const tree = take_vacant(lock)) {
-      return *tree;
-    }
+    const std::lock_guard lock(mutex_);
     ++trees_;  // whether or not it comes to be
     vacant_.reserve(trees_);
     waiting_.reserve(trees_);
@@ -126,10 +157,11 @@ BTree& TreeStore::take(const txn::Transaction& inside) {
   return *made;
 }
 
-BTree* TreeStore::take_vacant(std::unique_lock<std::mutex>& lock) {
+BTree* TreeStore::take_vacant() {
+  const std::size_t waiting_max = catalog_.has_room() ? kWaitingMax : 1;
+  std::unique_lock lock(mutex_);
   const bool in_background = thread_.joinable();
-  if (vacant_.empty() && in_background &&
-      waiting_.size() >= std::clamp<std::size_t>(catalog_.open_max() / 8, 1, kWaitingMax)) {
+  if (vacant_.empty() && in_background && waiting_.size() >= waiting_max) {
     emptied_.wait_for(lock, kPatience, [this] { return !vacant_.empty() || stopping_; });
   }
   if (vacant_.empty()) {
@@ -145,6 +177,7 @@ void TreeStore::give_back(std::span<BTree* const> trees) noexcept {
     const std::lock_guard lock(mutex_);
     check(waiting_.size() + trees.size() <= waiting_.capacity(), "there is room for all trees");
     waiting_.insert(waiting_.end(), trees.begin(), trees.end());
+    steps_in_vain_ = 0;
   }
   wake_.notify_one();
 }
@@ -181,14 +214,20 @@ void TreeStore::emptied(BTree& tree) {
     const std::lock_guard lock(mutex_);
     waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &tree));
     vacant_.push_back(&tree);
+    steps_in_turn_ = 0;
   }
   emptied_.notify_one();
 }
 
-void TreeStore::put_last(BTree& tree) noexcept {
+// The first that waits lets the others have their turn if it cannot be emptied, or has had its own.
+void TreeStore::note(bool any) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto at = std::find(waiting_.begin(), waiting_.end(), &tree);
-  std::rotate(at, at + 1, waiting_.end());
+  steps_in_vain_ = any ? 0 : steps_in_vain_ + 1;
+  if (waiting_.empty() || (any && ++steps_in_turn_ < kStepsInTurn)) {
+    return;
+  }
+  std::rotate(waiting_.begin(), waiting_.begin() + 1, waiting_.end());
+  steps_in_turn_ = 0;
 }
 
 bool TreeStore::step() {
@@ -196,32 +235,47 @@ bool TreeStore::step() {
   if (tree == nullptr) {
     return false;
   }
-  const bool any =
-      remove_some(*tree) || settle_some(*tree) || purge_some(*tree) || merge_some(*tree);
-  if (!any && is_empty(*tree)) {
-    emptied(*tree);
-    return true;
-  }
-  put_last(*tree);
+  const bool any = empty_some(*tree);
+  note(any);
   return any;
 }
 
-bool TreeStore::remove_some(BTree& tree) {
+bool TreeStore::empty_some(BTree& tree) {
+  const Removed removed = remove_some(tree);
+  if (removed != Removed::none) {
+    return removed == Removed::some;
+  }
+  if (settle_some(tree) || purge_some(tree) || merge_some(tree)) {
+    return true;
+  }
+  if (!is_empty(tree)) {
+    return false;
+  }
+  emptied(tree);
+  return true;
+}
+
+// Held: by an old snapshot, which has seen the first record as it was.
+TreeStore::Removed TreeStore::remove_some(BTree& tree) {
   const std::vector<std::string> keys = first_keys(tree);
   if (keys.empty()) {
-    return false;
+    return Removed::none;
   }
   const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
   std::size_t removed = 0;
   for (const std::string& key : keys) {
     const btree::WriteOutcome outcome = transaction->remove(tree, key);
-    if (outcome.conflict) {  // an old snapshot has seen it as it was
+    if (outcome.conflict) {
       break;
     }
     ++removed;
   }
   transaction->commit();
-  return purge_some(tree) || removed != 0;
+  if (removed == 0) {
+    return Removed::held;
+  }
+  static_cast<void>(purge_some(tree));
+  return Removed::some;
 }
 
 // What bulks have deleted is no record, and no ghost that can be purged before its leaf is settled;
@@ -283,29 +337,28 @@ bool TreeStore::merge_some(BTree& tree) {
 }
 
 void TreeStore::work() {
-  std::size_t in_vain = 0;  // steps on end
-  while (wait_for_work(in_vain)) {
-    in_vain = try_step() ? 0 : in_vain + 1;
+  while (wait_for_work()) {
+    try_step();
   }
 }
 
 // False at the end of the work. Rests when all that waits has been tried in vain.
-bool TreeStore::wait_for_work(std::size_t& in_vain) {
+bool TreeStore::wait_for_work() {
   std::unique_lock lock(mutex_);
   wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-  if (in_vain >= waiting_.size()) {
-    wake_.wait_for(lock, kPauseAfterFailure, [this] { return stopping_; });
-    in_vain = 0;
+  if (steps_in_vain_ >= waiting_.size()) {
+    wake_.wait_for(lock, kPauseAfterFailure,
+                   [this] { return stopping_ || steps_in_vain_ < waiting_.size(); });
+    steps_in_vain_ = 0;
   }
   return !stopping_;
 }
 
-bool TreeStore::try_step() noexcept {
+void TreeStore::try_step() noexcept {
   try {
-    return step();
+    step();
   } catch (const std::exception&) {  // it waits, and whoever writes next hears why
-    put_last(*first_waiting());
-    return false;
+    note(false);
   }
 }
 

@@ -4,14 +4,15 @@
 // changes as it has records, so it is nobody's call that waits for it: small transactions remove
 // the records and purge the ghosts, which gives the pages back as any removal does, until one empty
 // root is left. That tree is vacant: the next table or index gets it. So the root page of a dropped
-// table is not freed, and no tree is ever unmade. Each keeps its root in memory: who drops and
-// makes faster than trees are emptied waits until one has been, for a while. They are emptied in
-// turns, a step each, so that a small one is not kept waiting by one of many records.
+// table is not freed, and no tree is ever unmade. Each that is open keeps its root in memory, so
+// there is room for so many: who drops and makes faster than trees are emptied waits for one, a
+// moment each time, and is refused when there is no room. A tree of many records lets the others
+// have turns.
 //
 // What is vacant, or waits to be emptied, stands nowhere: at opening it is every tree of this
-// store's names that no table names; of more than half of what memory has room for, the rest is
-// left closed. A crash at any point leaves a tree that is emptied later.
-// Invariant: (1) a tree is given out, or vacant, or waits to be emptied: one of them.
+// store's names that no table names. They are opened while there is room, and those that are left
+// when somebody needs one. A crash at any point leaves a tree that is emptied later.
+// Invariant: (1) a tree is given out, or closed, or vacant, or waits to be emptied: one of them.
 //
 // Latching: mutex_ over the lists, held briefly, never across I/O. A thread of its own empties.
 // Thread-safety: all functions, from any thread, but for open(), start() and stop().
@@ -57,9 +58,9 @@ class TreeStore {
   /// Learns which trees there are; those that are not `used` wait to be emptied. Alone.
   void open(const std::set<TreeId>& used);
 
-  /// An empty tree for the caller. If none is vacant, waits for one if many are being emptied, and
-  /// otherwise makes one durably, in a transaction of its own.
-  /// It is part of a call of `inside`.
+  /// An empty tree for the caller. If none is vacant, waits a moment for one if many are being
+  /// emptied, and otherwise makes one durably, in a transaction of its own. Throws out_of_memory if
+  /// there is no room for that. It is part of a call of `inside`.
   [[nodiscard]] btree::BTree& take(const txn::Transaction& inside);
   /// Nobody uses these any more, nor will.
   void give_back(std::span<btree::BTree* const> trees) noexcept;
@@ -67,24 +68,28 @@ class TreeStore {
   /// Empties trees in the background until stop(). May be started again.
   void start();
   void stop() noexcept;
-  /// Empties some of a tree, for whoever has no background; false if none waits, or if nothing
-  /// could be done, for lack of log space.
+  /// Empties some of the first tree that waits, for whoever has no background; false if none waits,
+  /// or if nothing could be done: for lack of log space, or for the sake of an old snapshot.
   bool step();
 
   /// Trees that wait to be emptied.
   [[nodiscard]] std::size_t waiting() const;
 
  private:
+  enum class Removed { some, none, held };
+
   void work();
-  [[nodiscard]] bool wait_for_work(std::size_t& in_vain);
-  bool try_step() noexcept;
-  [[nodiscard]] btree::BTree* take_vacant(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool wait_for_work();
+  void try_step() noexcept;
+  void note(bool any) noexcept;
+  [[nodiscard]] btree::BTree* take_vacant();
+  bool open_closed();
   [[nodiscard]] btree::BTree* first_waiting() const;
   void emptied(btree::BTree& tree);
-  void put_last(btree::BTree& tree) noexcept;
   // Of a tree that waits; false if there was nothing to do, or nothing could be done.
 
-  [[nodiscard]] bool remove_some(btree::BTree& tree);
+  [[nodiscard]] bool empty_some(btree::BTree& tree);
+  [[nodiscard]] Removed remove_some(btree::BTree& tree);
   [[nodiscard]] bool settle_some(btree::BTree& tree);
   [[nodiscard]] bool purge_some(btree::BTree& tree);
   [[nodiscard]] bool merge_some(btree::BTree& tree);
@@ -96,9 +101,12 @@ class TreeStore {
   std::condition_variable emptied_;
   // Protected by mutex_; room for all trees, so that giving back does not fail:
   std::vector<btree::BTree*> vacant_;
-  std::vector<btree::BTree*> waiting_;
-  std::size_t trees_ = 0;          ///< of this store
-  std::uint64_t next_number_ = 1;  ///< for a name
+  std::vector<btree::BTree*> waiting_;  ///< the first is being emptied
+  std::vector<TreeId> closed_;          ///< of nobody, and not open for lack of room
+  int steps_in_turn_ = 0;               ///< of the first that waits
+  std::size_t steps_in_vain_ = 0;       ///< on end, and since a tree was given back
+  std::size_t trees_ = 0;               ///< of this store
+  std::uint64_t next_number_ = 1;       ///< for a name
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -123,7 +123,8 @@ class Check {
       call();
       return true;
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::not_closed_cleanly || error.code() == ErrorCode::locked) {
+      if (error.code() == ErrorCode::not_closed_cleanly || error.code() == ErrorCode::locked ||
+          error.code() == ErrorCode::out_of_memory) {
         throw;
       }
       report_.find(where, error.what());

@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "palimpsest/error.h"
 
@@ -54,6 +56,32 @@ class TreeStoreTest : public ::testing::Test {
     make_log_space();
     return dropped;
   }
+  /// Makes tables of these numbers and up; the number that is refused.
+  [[nodiscard]] int make_until_refused(int number) {
+    const auto code = error_of(
+        [&] {
+          for (; number < 1000; ++number) {
+            EXPECT_TRUE(make(number));
+          }
+          return number;
+        },
+        "memory_bytes has no room for more");
+    EXPECT_EQ(code, ErrorCode::out_of_memory);
+    return number;
+  }
+  void insert(int number, std::int32_t id) {
+    const auto by = database_->begin(txn::Durability::synchronous, txn::Isolation::snapshot);
+    const TablePtr table = database_->tables().find(name(number), by.get());
+    const TableDefinition& definition = *table->visible_to(by.get());
+    KeyMemory memory;
+    std::string row;
+    const std::vector<Value> values{id};
+    definition.format->rows().encode(values, row);
+    const auto outcome =
+        by->insert(*definition.rows, definition.format->keys().encode_row(values, memory), row);
+    ASSERT_FALSE(outcome.existed || outcome.conflict);
+    by->commit();
+  }
   void make_and_drop_many() {
     for (int number = 0; number < kMany; ++number) {
       ASSERT_TRUE(make(number));
@@ -97,16 +125,7 @@ TEST_F(TreeStoreTest, WhoDropsAndMakesFasterThanTreesAreEmptiedWaitsForOne) {
 
 TEST_F(TreeStoreTest, MoreTreesThanMemoryHasRoomForAreRefused) {
   open(0);
-  int made = 0;
-  const auto code = error_of(
-      [&] {
-        for (; made < 1000; ++made) {
-          EXPECT_TRUE(make(made));
-        }
-        return made;
-      },
-      "memory_bytes has no room for more");
-  EXPECT_EQ(code, ErrorCode::out_of_memory);
+  const int made = make_until_refused(0);
   EXPECT_GE(made, 20);
   EXPECT_LT(made, 32);
   // The others are as they were.
@@ -117,22 +136,40 @@ TEST_F(TreeStoreTest, MoreTreesThanMemoryHasRoomForAreRefused) {
   EXPECT_TRUE(sound(*database_));
 }
 
-TEST_F(TreeStoreTest, TreesThatNobodyUsesLeaveRoomForOthersInASmallerMemory) {
+TEST_F(TreeStoreTest, TreesThatNobodyUsesAreOpenedWhileThereIsRoom) {
   open(kLarge);
   make_and_drop_many();
   while (store().step()) {
   }
   const std::size_t before = trees();
   open(0);
-  for (int number = 0; number < 16; ++number) {
-    ASSERT_TRUE(make(number)) << "some trees were vacant, some are made";
-  }
-  EXPECT_GT(trees(), before);
+  int made = make_until_refused(0);
+  open(0);
+  EXPECT_LE(make_until_refused(made), made) << "what is there takes the room";
   open(kLarge);
-  for (int number = 16; number < kMany; ++number) {
-    ASSERT_TRUE(make(number));
+  for (; made < kMany; ++made) {
+    ASSERT_TRUE(make(made));
   }
-  EXPECT_LT(trees(), before + 16) << "those that had been left closed are found again";
+  EXPECT_EQ(trees(), before) << "those that had been left closed are used";
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(TreeStoreTest, ATreeThatAnOldSnapshotHoldsDoesNotKeepOthersWaiting) {
+  open(kLarge);
+  ASSERT_TRUE(make(0));
+  ASSERT_TRUE(make(1));
+  const auto reader = database_->begin(txn::Durability::synchronous, txn::Isolation::snapshot);
+  insert(0, 1);  // the reader needs to know that it was not there
+  ASSERT_TRUE(drop(0));
+  ASSERT_TRUE(drop(1));
+  EXPECT_FALSE(store().step()) << "held";
+  EXPECT_TRUE(store().step()) << "the other one is vacant";
+  EXPECT_EQ(store().waiting(), 1U);
+  EXPECT_FALSE(store().step());
+  reader->rollback();
+  while (store().step()) {
+  }
+  EXPECT_EQ(store().waiting(), 0U);
   EXPECT_TRUE(sound(*database_));
 }
 
