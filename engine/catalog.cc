@@ -29,14 +29,6 @@ ByteView view_of(const StoredTree& stored) noexcept {
   return {static_cast<const char*>(static_cast<const void*>(&stored)), sizeof stored};
 }
 
-// Eighths of the frames that roots of trees may take.
-constexpr std::size_t kMadeShare = 6;
-constexpr std::size_t kOpenShare = 7;
-
-std::size_t share_of(const buffer::BufferPool& pool, std::size_t eighths) noexcept {
-  return pool.frame_count() * eighths / 8;
-}
-
 }  // namespace
 
 PageId Catalog::create(txn::Transactions& transactions) {
@@ -94,7 +86,6 @@ void Catalog::add(ByteView name, ByteView value) {
 // mutex_ held: a root page is pinned once.
 BTree& Catalog::open_known(TreeId id, Known& known) {
   if (known.tree == nullptr) {
-    require_open_below(share_of(pool_, kOpenShare));
     known.tree =
         std::make_unique<BTree>(BTree::open(pool_, large_values_, id, known.root, &epochs_));
     ++open_;
@@ -104,22 +95,15 @@ BTree& Catalog::open_known(TreeId id, Known& known) {
 
 bool Catalog::has_room() const {
   const std::lock_guard lock(mutex_);
-  return open_ < share_of(pool_, kMadeShare);
+  return open_ < std::size_t{pool_.frame_count()} / 4 * 3;
 }
 
 void Catalog::require_room() const {
-  const std::lock_guard lock(mutex_);
-  require_open_below(share_of(pool_, kMadeShare));
-}
-
-// mutex_ held.
-void Catalog::require_open_below(std::size_t trees) const {
-  if (open_ >= trees) {
-    throw Error(
-        ErrorCode::out_of_memory,
-        fmt::format("{} tables and indexes are open, and memory_bytes has no room for more: "
-                    "each keeps one of its {} pages there",
-                    open_, pool_.frame_count()));
+  if (!has_room()) {
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("the memory configured has no room for more tables and indexes: each "
+                            "keeps one of its {} pages, and three quarters are taken",
+                            pool_.frame_count()));
   }
 }
 

@@ -48,11 +48,11 @@ class Catalog final : public txn::TreeDirectory {
   /// been undone.
   void open(PageId root);
 
-  /// Whether the memory has room for another tree that stays open: each keeps its root page there,
-  /// and other pages need a quarter. What is there already may be opened beyond that, to seven
-  /// eighths.
+  /// Whether memory has room for another tree: each that is open keeps its root page there, and
+  /// other pages need a quarter of it.
   [[nodiscard]] bool has_room() const;
-  /// Throws out_of_memory if it has not.
+  /// Throws out_of_memory if it has not. The database's own trees are made all the same, and what
+  /// there is is opened.
   void require_room() const;
 
   /// Makes a tree, durably. Nothing if there is one of that name. Throws invalid_argument for an
@@ -94,7 +94,6 @@ class Catalog final : public txn::TreeDirectory {
   using Names = std::map<std::string, TreeId, std::less<>>;
 
   [[nodiscard]] btree::BTree& open_known(TreeId id, Known& known);
-  void require_open_below(std::size_t trees) const;
   [[nodiscard]] TreeId next_id() const;
   void add(ByteView name, ByteView value);
 

@@ -25,15 +25,12 @@ constexpr std::size_t kRecordsAtATime = 256;
 constexpr std::size_t kLeavesAtATime = 64;
 /// Times that many leaves that one step settles.
 constexpr int kSettledAtATime = 64;
-/// Before trees of which none could be emptied are tried again.
+/// Before a tree that could not be emptied is tried again.
 constexpr auto kPauseAfterFailure = std::chrono::seconds(1);
 /// Steps after which a tree lets the others have their turn.
 constexpr int kStepsInTurn = 64;
 /// Trees that may wait to be emptied while others are made.
 constexpr std::size_t kWaitingMax = 32;
-/// How long somebody waits who needs a tree then. Some can only be emptied later, perhaps for his
-/// own sake; otherwise an empty one is a matter of some steps.
-constexpr auto kPatience = std::chrono::milliseconds(100);
 
 /// The number of a tree of this store; nothing for others.
 std::optional<std::uint64_t> number_of(std::string_view name) noexcept {
@@ -94,53 +91,30 @@ bool TreeStore::is_name(std::string_view name) noexcept {
 }
 
 void TreeStore::open(const std::set<TreeId>& used) {
-  for (const Catalog::Entry& entry : catalog_.entries()) {
-    if (const auto number = number_of(entry.name)) {
-      const std::lock_guard lock(mutex_);
-      ++trees_;
-      next_number_ = std::max(next_number_, *number + 1);
-      if (!used.contains(entry.id)) {
-        closed_.push_back(entry.id);
-      }
-    }
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    vacant_.reserve(trees_);
-    waiting_.reserve(trees_);
-  }
-  while (open_closed()) {
-  }
-}
-
-// False if none is closed, or memory has no room for it.
-bool TreeStore::open_closed() {
-  TreeId id{};
-  if (!catalog_.has_room()) {
-    return false;
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    if (closed_.empty()) {
-      return false;
-    }
-    id = closed_.back();
-    closed_.pop_back();
-  }
-  BTree& tree = catalog_.tree(id);
-  const bool vacant = is_empty(tree);
   const std::lock_guard lock(mutex_);
-  (vacant ? vacant_ : waiting_).push_back(&tree);
-  return true;
+  for (const Catalog::Entry& entry : catalog_.entries()) {
+    const auto number = number_of(entry.name);
+    if (!number) {
+      continue;
+    }
+    ++trees_;
+    next_number_ = std::max(next_number_, *number + 1);
+    if (used.contains(entry.id) || !catalog_.has_room()) {
+      continue;
+    }
+    BTree& tree = catalog_.tree(entry.id);
+    if (is_empty(tree)) {
+      vacant_.push_back(&tree);
+    } else {
+      waiting_.push_back({.tree = &tree});
+    }
+  }
+  vacant_.reserve(trees_);
+  waiting_.reserve(trees_);
 }
 
 BTree& TreeStore::take(const txn::Transaction& inside) {
-  BTree* tree = take_vacant();
-  if (tree == nullptr && open_closed()) {
-    wake_.notify_one();
-    tree = take_vacant();
-  }
-  if (tree != nullptr) {
+  if (BTree* const tree = take_vacant()) {
     return *tree;
   }
   catalog_.require_room();
@@ -162,7 +136,7 @@ BTree* TreeStore::take_vacant() {
   std::unique_lock lock(mutex_);
   const bool in_background = thread_.joinable();
   if (vacant_.empty() && in_background && waiting_.size() >= waiting_max) {
-    emptied_.wait_for(lock, kPatience, [this] { return !vacant_.empty() || stopping_; });
+    emptied_.wait_for(lock, patience_, [this] { return !vacant_.empty() || stopping_; });
   }
   if (vacant_.empty()) {
     return nullptr;
@@ -176,8 +150,9 @@ void TreeStore::give_back(std::span<BTree* const> trees) noexcept {
   {
     const std::lock_guard lock(mutex_);
     check(waiting_.size() + trees.size() <= waiting_.capacity(), "there is room for all trees");
-    waiting_.insert(waiting_.end(), trees.begin(), trees.end());
-    steps_in_vain_ = 0;
+    for (BTree* const tree : trees) {
+      waiting_.push_back({.tree = tree});
+    }
   }
   wake_.notify_one();
 }
@@ -204,39 +179,39 @@ std::size_t TreeStore::waiting() const {
   return waiting_.size();
 }
 
-BTree* TreeStore::first_waiting() const {
-  const std::lock_guard lock(mutex_);
-  return waiting_.empty() ? nullptr : waiting_.front();
-}
-
 void TreeStore::emptied(BTree& tree) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &tree));
+    waiting_.erase(std::ranges::find(waiting_, &tree, &Waiting::tree));
     vacant_.push_back(&tree);
-    steps_in_turn_ = 0;
   }
   emptied_.notify_one();
 }
 
-// The first that waits lets the others have their turn if it cannot be emptied, or has had its own.
-void TreeStore::note(bool any) noexcept {
+// It lets the others have their turn if it could not be emptied, or has had its own.
+void TreeStore::note(BTree& tree, bool any) noexcept {
   const std::lock_guard lock(mutex_);
-  steps_in_vain_ = any ? 0 : steps_in_vain_ + 1;
-  if (waiting_.empty() || (any && ++steps_in_turn_ < kStepsInTurn)) {
+  const auto at = std::ranges::find(waiting_, &tree, &Waiting::tree);
+  if (at == waiting_.end() || (any && ++at->steps < kStepsInTurn)) {
     return;
   }
-  std::rotate(waiting_.begin(), waiting_.begin() + 1, waiting_.end());
-  steps_in_turn_ = 0;
+  at->steps = 0;
+  at->due = any ? at->due : std::chrono::steady_clock::now() + kPauseAfterFailure;
+  std::rotate(at, at + 1, waiting_.end());
 }
 
 bool TreeStore::step() {
-  BTree* const tree = first_waiting();
-  if (tree == nullptr) {
-    return false;
+  BTree* first = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    first = waiting_.empty() ? nullptr : waiting_.front().tree;
   }
-  const bool any = empty_some(*tree);
-  note(any);
+  return first != nullptr && step(*first);
+}
+
+bool TreeStore::step(BTree& tree) {
+  const bool any = empty_some(tree);
+  note(tree, any);
   return any;
 }
 
@@ -337,28 +312,36 @@ bool TreeStore::merge_some(BTree& tree) {
 }
 
 void TreeStore::work() {
-  while (wait_for_work()) {
-    try_step();
+  while (BTree* const tree = next_due()) {
+    try_step(*tree);
   }
 }
 
-// False at the end of the work. Rests when all that waits has been tried in vain.
-bool TreeStore::wait_for_work() {
+// Waits for one; null at the end of the work.
+BTree* TreeStore::next_due() {
   std::unique_lock lock(mutex_);
-  wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-  if (steps_in_vain_ >= waiting_.size()) {
-    wake_.wait_for(lock, kPauseAfterFailure,
-                   [this] { return stopping_ || steps_in_vain_ < waiting_.size(); });
-    steps_in_vain_ = 0;
+  while (!stopping_) {
+    if (waiting_.empty()) {
+      wake_.wait(lock);
+      continue;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    const auto first =
+        std::ranges::find_if(waiting_, [&](const Waiting& one) { return one.due <= now; });
+    if (first != waiting_.end()) {
+      return first->tree;
+    }
+    const auto next = std::ranges::min_element(waiting_, {}, &Waiting::due)->due;
+    wake_.wait_until(lock, next);
   }
-  return !stopping_;
+  return nullptr;
 }
 
-void TreeStore::try_step() noexcept {
+void TreeStore::try_step(BTree& tree) noexcept {
   try {
-    step();
+    step(tree);
   } catch (const std::exception&) {  // it waits, and whoever writes next hears why
-    note(false);
+    note(tree, false);
   }
 }
 

@@ -10,16 +10,18 @@
 // have turns.
 //
 // What is vacant, or waits to be emptied, stands nowhere: at opening it is every tree of this
-// store's names that no table names. They are opened while there is room, and those that are left
-// when somebody needs one. A crash at any point leaves a tree that is emptied later.
-// Invariant: (1) a tree is given out, or closed, or vacant, or waits to be emptied: one of them.
+// store's names that no table names; those that memory has no room for stay closed until the next
+// opening. A crash at any point leaves a tree that is emptied later.
+// Invariant: (1) a tree is given out, or vacant, or waits to be emptied, or is closed: one of them.
 //
 // Latching: mutex_ over the lists, held briefly, never across I/O. A thread of its own empties.
-// Thread-safety: all functions, from any thread, but for open(), start() and stop().
+// Thread-safety: all functions, from any thread, but for open(), start() and stop(), and step(),
+//          which is one thread's at a time, and nobody's while the background works.
 // Failure: take() as Catalog::make(). A tree that cannot be emptied is tried again later, after the
 //          others; the space it takes is in use until then.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -44,9 +46,11 @@ inline constexpr std::string_view kTreeNamePrefix = "tree-";
 
 class TreeStore {
  public:
-  /// Both outlive it.
-  TreeStore(Catalog& catalog, txn::Transactions& transactions)
-      : catalog_(catalog), transactions_(transactions) {}
+  /// Both outlive it. `patience`: how long somebody waits who needs a tree while many are being
+  /// emptied. Some can only be emptied later, perhaps for his own sake.
+  TreeStore(Catalog& catalog, txn::Transactions& transactions,
+            std::chrono::milliseconds patience = std::chrono::milliseconds(100))
+      : catalog_(catalog), transactions_(transactions), patience_(patience) {}
   /// Stops.
   ~TreeStore();
   TreeStore(const TreeStore&) = delete;
@@ -77,14 +81,18 @@ class TreeStore {
 
  private:
   enum class Removed { some, none, held };
+  struct Waiting {
+    btree::BTree* tree;
+    std::chrono::steady_clock::time_point due{};  ///< not before, in the background
+    int steps = 0;                                ///< in this turn
+  };
 
   void work();
-  [[nodiscard]] bool wait_for_work();
-  void try_step() noexcept;
-  void note(bool any) noexcept;
+  [[nodiscard]] btree::BTree* next_due();
+  bool step(btree::BTree& tree);
+  void try_step(btree::BTree& tree) noexcept;
+  void note(btree::BTree& tree, bool any) noexcept;
   [[nodiscard]] btree::BTree* take_vacant();
-  bool open_closed();
-  [[nodiscard]] btree::BTree* first_waiting() const;
   void emptied(btree::BTree& tree);
   // Of a tree that waits; false if there was nothing to do, or nothing could be done.
 
@@ -96,17 +104,15 @@ class TreeStore {
 
   Catalog& catalog_;
   txn::Transactions& transactions_;
+  std::chrono::milliseconds patience_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable emptied_;
   // Protected by mutex_; room for all trees, so that giving back does not fail:
   std::vector<btree::BTree*> vacant_;
-  std::vector<btree::BTree*> waiting_;  ///< the first is being emptied
-  std::vector<TreeId> closed_;          ///< of nobody, and not open for lack of room
-  int steps_in_turn_ = 0;               ///< of the first that waits
-  std::size_t steps_in_vain_ = 0;       ///< on end, and since a tree was given back
-  std::size_t trees_ = 0;               ///< of this store
-  std::uint64_t next_number_ = 1;       ///< for a name
+  std::vector<Waiting> waiting_;
+  std::size_t trees_ = 0;          ///< of this store
+  std::uint64_t next_number_ = 1;  ///< for a name
   bool stopping_ = false;
   std::thread thread_;
 };

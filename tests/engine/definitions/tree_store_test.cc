@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,7 +27,7 @@ using palimpsest::test::SimDisk;
 constexpr std::size_t kLarge = std::size_t{4} << 20U;
 /// So many may wait to be emptied while others are made.
 constexpr int kWaitingMax = 32;
-constexpr int kMany = kWaitingMax + 16;
+constexpr int kMany = 48;
 
 class TreeStoreTest : public ::testing::Test {
  protected:
@@ -65,12 +66,15 @@ class TreeStoreTest : public ::testing::Test {
           }
           return number;
         },
-        "memory_bytes has no room for more");
+        "no room for more tables and indexes");
     EXPECT_EQ(code, ErrorCode::out_of_memory);
     return number;
   }
+  [[nodiscard]] txn::TransactionPtr begin() {
+    return database_->begin(txn::Durability::synchronous, txn::Isolation::snapshot);
+  }
   void insert(int number, std::int32_t id) {
-    const auto by = database_->begin(txn::Durability::synchronous, txn::Isolation::snapshot);
+    const auto by = begin();
     const TablePtr table = database_->tables().find(name(number), by.get());
     const TableDefinition& definition = *table->visible_to(by.get());
     KeyMemory memory;
@@ -104,23 +108,34 @@ class TreeStoreTest : public ::testing::Test {
   std::unique_ptr<io::Device> device_;
 };
 
+// An old snapshot holds all that waits, so that nothing can be emptied before it ends.
 TEST_F(TreeStoreTest, WhoDropsAndMakesFasterThanTreesAreEmptiedWaitsForOne) {
   open(kLarge);
-  make_and_drop_many();
-  ASSERT_EQ(store().waiting(), static_cast<std::size_t>(kMany));
-  const std::size_t before = trees();
-  ASSERT_TRUE(make(kMany));
-  EXPECT_EQ(trees(), before + 1) << "nobody empties any";
-  store().start();
-  for (int number = kWaitingMax; number < kMany; ++number) {
-    ASSERT_TRUE(make(number));
+  constexpr auto kPatience = std::chrono::milliseconds(100);
+  TreeStore store(database_->catalog(), database_->transactions(), kPatience);
+  store.open({});
+  const auto taker = database_->transactions().begin();  // without a snapshot
+  std::vector<btree::BTree*> waiting;
+  for (int number = 0; number < kWaitingMax; ++number) {
+    waiting.push_back(&store.take(*taker));
   }
-  EXPECT_EQ(trees(), before + 1);
-  while (store().waiting() != 0) {
+  const auto reader = begin();
+  for (btree::BTree* const tree : waiting) {
+    const auto writer = begin();
+    ASSERT_FALSE(writer->insert(*tree, "key", "value").conflict);
+    writer->commit();
+  }
+  store.give_back(waiting);
+  store.start();
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(waiting, ::testing::Not(::testing::Contains(&store.take(*taker))));
+  EXPECT_GE(std::chrono::steady_clock::now() - start, kPatience);
+  reader->rollback();
+  while (store.waiting() != 0) {
     std::this_thread::yield();
   }
-  store().stop();
-  EXPECT_TRUE(sound(*database_));
+  EXPECT_THAT(waiting, ::testing::Contains(&store.take(*taker)));
+  store.stop();
 }
 
 TEST_F(TreeStoreTest, MoreTreesThanMemoryHasRoomForAreRefused) {
@@ -158,7 +173,7 @@ TEST_F(TreeStoreTest, ATreeThatAnOldSnapshotHoldsDoesNotKeepOthersWaiting) {
   open(kLarge);
   ASSERT_TRUE(make(0));
   ASSERT_TRUE(make(1));
-  const auto reader = database_->begin(txn::Durability::synchronous, txn::Isolation::snapshot);
+  const auto reader = begin();
   insert(0, 1);  // the reader needs to know that it was not there
   ASSERT_TRUE(drop(0));
   ASSERT_TRUE(drop(1));
