@@ -116,6 +116,7 @@ TEST_F(TreeStoreTest, WhoDropsAndMakesFasterThanTreesAreEmptiedWaitsForOne) {
   store.open({});
   const auto taker = database_->transactions().begin();  // without a snapshot
   std::vector<btree::BTree*> waiting;
+  waiting.reserve(kWaitingMax);
   for (int number = 0; number < kWaitingMax; ++number) {
     waiting.push_back(&store.take(*taker));
   }
