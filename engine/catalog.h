@@ -51,13 +51,14 @@ class Catalog final : public txn::TreeDirectory {
   /// Whether memory has room for another tree: each that is open keeps its root page there, and
   /// other pages need a quarter of it.
   [[nodiscard]] bool has_room() const;
-  /// Throws out_of_memory if it has not. The database's own trees are made all the same, and what
-  /// there is is opened.
+  /// Throws out_of_memory if it has not. Who asks beside others may make one more each; the
+  /// database's own trees are made all the same, and what there is is opened: so what has been made
+  /// in this memory can be opened in it.
   void require_room() const;
 
   /// Makes a tree, durably. Nothing if there is one of that name. Throws invalid_argument for an
-  /// empty name or one beyond kTreeNameBytesMax, out_of_memory beyond open_max(); as transactions
-  /// do. `inside`: the transaction whose call it is part of, if there is one.
+  /// empty name or one beyond kTreeNameBytesMax; as transactions do.
+  /// `inside`: the transaction whose call it is part of, if there is one.
   [[nodiscard]] btree::BTree* make(txn::Transactions& transactions, std::string_view name,
                                    const txn::Transaction* inside = nullptr);
   // Opens trees, which stay open until the database is closed. Throws out_of_memory, io_error,

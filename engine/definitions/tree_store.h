@@ -15,6 +15,8 @@
 // Invariant: (1) a tree is given out, or vacant, or waits to be emptied, or is closed: one of them.
 //
 // Latching: mutex_ over the lists, held briefly, never across I/O. A thread of its own empties.
+//           Whoever waits for a tree keeps his owner latch, and perhaps the snapshot, the log or
+//           the slot that emptying needs: so he waits for `patience` at most, and then makes one.
 // Thread-safety: all functions, from any thread, but for open(), start() and stop(), and step(),
 //          which is one thread's at a time, and nobody's while the background works.
 // Failure: take() as Catalog::make(). A tree that cannot be emptied is tried again later, after the

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 #include "tests/support/seed.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/support/test_seconds.h"
@@ -42,9 +43,9 @@ class ApiDatabaseTest : public ::testing::Test {
     options.autocommit_patience = std::chrono::milliseconds(20);
     return options;
   }
-  void reopen() {
+  void reopen(const Options& options = small()) {
     database_.close();
-    database_ = Database::open(directory_.path(), small());
+    database_ = Database::open(directory_.path(), options);
   }
   /// The account's balance.
   [[nodiscard]] std::int64_t balance(std::int64_t id) {
@@ -142,15 +143,15 @@ TEST_F(ApiDatabaseTest, ConflictsNameTableAndKey) {
 
 TEST_F(ApiDatabaseTest, WritesOfTheirOwnWaitForOthers) {
   database_.create_table(accounts()).insert({1, "Ada", 10}).require();
-  database_.close();
   Options options = small();
   options.autocommit_patience = std::chrono::minutes(5);
-  database_ = Database::open(directory_.path(), options);
+  reopen(options);
   const Table table = database_.table("account");
   Transaction other = database_.begin();
   table.update(other, {1}, {{"balance", 11}}).require();
-  std::thread ends([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::thread ends([&] {  // once the write has met it, and taken itself back
+    EXPECT_TRUE(test::eventually([&] { return database_.statistics().transactions_active == 2; }));
+    EXPECT_TRUE(test::eventually([&] { return database_.statistics().transactions_active == 1; }));
     other.commit();
   });
   EXPECT_TRUE(table.update({1}, {{"balance", 12}}));
@@ -576,10 +577,9 @@ TEST_F(ApiDatabaseTest, BulksSeeAscendingRowsAtOnce) {
 
 TEST_F(ApiDatabaseTest, WithoutVersionsOneTransactionAtATimeIsWhatItIsWith) {
   database_.create_table(accounts());
-  database_.close();
   Options measured = small();
   measured.experimental.versions = false;
-  database_ = Database::open(directory_.path(), measured);
+  reopen(measured);
   const Table table = database_.table("account");
   table.insert({1, "Ada", 10}).require();
   Transaction kept = database_.begin();

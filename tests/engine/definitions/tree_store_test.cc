@@ -6,22 +6,22 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "palimpsest/error.h"
 
 #include "tests/engine/database_fixture.h"
 #include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 
 namespace palimpsest::engine::test {
 namespace {
 
 using namespace palimpsest::types;
 using palimpsest::test::error_of;
+using palimpsest::test::eventually;
 using palimpsest::test::SimDisk;
 
 constexpr std::size_t kLarge = std::size_t{4} << 20U;
@@ -43,7 +43,7 @@ class TreeStoreTest : public ::testing::Test {
   [[nodiscard]] TreeStore& store() { return database_->tree_store(); }
   [[nodiscard]] std::size_t trees() { return database_->catalog().names().size(); }
   [[nodiscard]] bool make(int number) {
-    const auto by = database_->begin(txn::Durability::synchronous, txn::Isolation::read_committed);
+    const auto by = begin_definer();
     const bool made = static_cast<bool>(database_->tables().create_table(
         *by, {.name = name(number), .columns = {{"id", int32()}}, .key = {"id"}}));
     by->commit();
@@ -51,7 +51,7 @@ class TreeStoreTest : public ::testing::Test {
     return made;
   }
   [[nodiscard]] bool drop(int number) {
-    const auto by = database_->begin(txn::Durability::synchronous, txn::Isolation::read_committed);
+    const auto by = begin_definer();
     const bool dropped = static_cast<bool>(database_->tables().drop_table(*by, name(number)));
     by->commit();
     make_log_space();
@@ -70,21 +70,12 @@ class TreeStoreTest : public ::testing::Test {
     EXPECT_EQ(code, ErrorCode::out_of_memory);
     return number;
   }
-  [[nodiscard]] txn::TransactionPtr begin() {
-    return database_->begin(txn::Durability::synchronous, txn::Isolation::snapshot);
-  }
-  void insert(int number, std::int32_t id) {
-    const auto by = begin();
-    const TablePtr table = database_->tables().find(name(number), by.get());
-    const TableDefinition& definition = *table->visible_to(by.get());
-    KeyMemory memory;
-    std::string row;
-    const std::vector<Value> values{id};
-    definition.format->rows().encode(values, row);
-    const auto outcome =
-        by->insert(*definition.rows, definition.format->keys().encode_row(values, memory), row);
-    ASSERT_FALSE(outcome.existed || outcome.conflict);
-    by->commit();
+  /// Sees versions, and leaves some.
+  [[nodiscard]] txn::TransactionPtr begin() { return database_->begin(); }
+  void insert(btree::BTree& tree) {
+    const auto writer = begin();
+    ASSERT_FALSE(writer->insert(tree, "key", "value").conflict);
+    writer->commit();
   }
   void make_and_drop_many() {
     for (int number = 0; number < kMany; ++number) {
@@ -98,6 +89,9 @@ class TreeStoreTest : public ::testing::Test {
   std::unique_ptr<Database> database_;
 
  private:
+  [[nodiscard]] txn::TransactionPtr begin_definer() {
+    return database_->begin(txn::Durability::synchronous, txn::Isolation::read_committed);
+  }
   [[nodiscard]] static std::string name(int number) { return fmt::format("table {}", number); }
   void make_log_space() {
     while (database_->checkpointer().step()) {
@@ -122,9 +116,7 @@ TEST_F(TreeStoreTest, WhoDropsAndMakesFasterThanTreesAreEmptiedWaitsForOne) {
   }
   const auto reader = begin();
   for (btree::BTree* const tree : waiting) {
-    const auto writer = begin();
-    ASSERT_FALSE(writer->insert(*tree, "key", "value").conflict);
-    writer->commit();
+    insert(*tree);  // the reader needs to know that it was not there
   }
   store.give_back(waiting);
   store.start();
@@ -132,9 +124,7 @@ TEST_F(TreeStoreTest, WhoDropsAndMakesFasterThanTreesAreEmptiedWaitsForOne) {
   EXPECT_THAT(waiting, ::testing::Not(::testing::Contains(&store.take(*taker))));
   EXPECT_GE(std::chrono::steady_clock::now() - start, kPatience);
   reader->rollback();
-  while (store.waiting() != 0) {
-    std::this_thread::yield();
-  }
+  EXPECT_TRUE(eventually([&] { return store.waiting() == 0; }));
   EXPECT_THAT(waiting, ::testing::Contains(&store.take(*taker)));
   store.stop();
 }
@@ -172,21 +162,22 @@ TEST_F(TreeStoreTest, TreesThatNobodyUsesAreOpenedWhileThereIsRoom) {
 
 TEST_F(TreeStoreTest, ATreeThatAnOldSnapshotHoldsDoesNotKeepOthersWaiting) {
   open(kLarge);
-  ASSERT_TRUE(make(0));
-  ASSERT_TRUE(make(1));
+  TreeStore store(database_->catalog(), database_->transactions());
+  store.open({});
+  const auto taker = database_->transactions().begin();  // without a snapshot
+  btree::BTree* const held = &store.take(*taker);
+  btree::BTree* const other = &store.take(*taker);
   const auto reader = begin();
-  insert(0, 1);  // the reader needs to know that it was not there
-  ASSERT_TRUE(drop(0));
-  ASSERT_TRUE(drop(1));
-  EXPECT_FALSE(store().step()) << "held";
-  EXPECT_TRUE(store().step()) << "the other one is vacant";
-  EXPECT_EQ(store().waiting(), 1U);
-  EXPECT_FALSE(store().step());
+  insert(*held);
+  store.give_back(std::vector{held, other});
+  EXPECT_FALSE(store.step()) << "held";
+  EXPECT_TRUE(store.step()) << "the other one is vacant";
+  EXPECT_EQ(store.waiting(), 1U);
+  EXPECT_FALSE(store.step());
   reader->rollback();
-  while (store().step()) {
+  while (store.step()) {
   }
-  EXPECT_EQ(store().waiting(), 0U);
-  EXPECT_TRUE(sound(*database_));
+  EXPECT_EQ(store.waiting(), 0U);
 }
 
 }  // namespace
