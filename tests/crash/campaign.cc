@@ -116,12 +116,13 @@ void Campaign::note(const SimDisk& disk, engine::Database& database) {
 
 std::string Campaign::judge_all(const Profile& profile, std::uint64_t seed, const History& history,
                                 const std::vector<Point>& points) {
-  // In any order: what the time allows is of all parts of the workload.
+  // In any order: what the time allows is of all parts of the workload. One point at least, however
+  // late it is.
   std::vector<std::size_t> order(points.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::shuffle(order, Random(seed));
   for (std::size_t judged = 0; judged < order.size(); ++judged) {
-    if (is_over()) {
+    if (judged != 0 && is_over()) {
       totals_.points_left += order.size() - judged;
       break;
     }
