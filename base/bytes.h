@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -17,6 +19,34 @@ using ConstBytes = std::span<const std::byte>;
 
 [[nodiscard]] inline ByteView as_view(const std::byte* data, std::size_t size) noexcept {
   return {reinterpret_cast<const char*>(data), size};
+}
+
+/// Whether `length` bytes are the same, inlined for the lengths of prefixes and short keys. Reads
+/// no byte beyond them: memcmp loads a vector and masks what is too much, which costs a miss if
+/// that lies in another line.
+[[nodiscard]] inline bool equal_bytes(const char* a, const char* b, std::size_t length) noexcept {
+  const auto differ = [&]<class Word>(Word, std::size_t at) {
+    Word x = 0;
+    Word y = 0;
+    std::memcpy(&x, a + at, sizeof x);
+    std::memcpy(&y, b + at, sizeof y);
+    return x ^ y;
+  };
+  if (length >= 8) {
+    for (std::size_t i = 0; i + 8 < length; i += 8) {
+      if (differ(std::uint64_t{}, i) != 0) {
+        return false;
+      }
+    }
+    return differ(std::uint64_t{}, length - 8) == 0;
+  }
+  if (length >= 4) {
+    return (differ(std::uint32_t{}, 0) | differ(std::uint32_t{}, length - 4)) == 0;
+  }
+  if (length >= 2) {
+    return (differ(std::uint16_t{}, 0) | differ(std::uint16_t{}, length - 2)) == 0;
+  }
+  return length == 0 || a[0] == b[0];
 }
 
 }  // namespace palimpsest

@@ -176,32 +176,6 @@ inline constexpr std::size_t kWordBytes = 8;
   return order(word8(a + length - 8), word8(b + length - 8));
 }
 
-/// Whether `length` bytes are the same, inlined for the lengths of prefixes and short keys.
-[[nodiscard]] inline bool equal_bytes(const char* a, const char* b, std::size_t length) noexcept {
-  const auto differ = [&]<class Word>(Word, std::size_t at) {
-    Word x = 0;
-    Word y = 0;
-    std::memcpy(&x, a + at, sizeof x);
-    std::memcpy(&y, b + at, sizeof y);
-    return x ^ y;
-  };
-  if (length >= 8) {
-    for (std::size_t i = 0; i + 8 < length; i += 8) {
-      if (differ(std::uint64_t{}, i) != 0) {
-        return false;
-      }
-    }
-    return differ(std::uint64_t{}, length - 8) == 0;
-  }
-  if (length >= 4) {
-    return (differ(std::uint32_t{}, 0) | differ(std::uint32_t{}, length - 4)) == 0;
-  }
-  if (length >= 2) {
-    return (differ(std::uint16_t{}, 0) | differ(std::uint16_t{}, length - 2)) == 0;
-  }
-  return length == 0 || a[0] == b[0];
-}
-
 /// The head of what is left of `key` after `skipped` bytes (at most all of them).
 [[nodiscard]] inline std::uint32_t head_after(ByteView key, std::size_t skipped) noexcept {
   const std::size_t size = key.size() - skipped;

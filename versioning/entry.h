@@ -70,6 +70,9 @@ class Entry {
 
   [[nodiscard]] TreeId tree() const noexcept { return tree_; }
   [[nodiscard]] ByteView key() const noexcept { return {key_bytes(), key_size_}; }
+  [[nodiscard]] bool has_key(ByteView key) const noexcept {
+    return key.size() == key_size_ && equal_bytes(key.data(), key_bytes(), key_size_);
+  }
   [[nodiscard]] std::uint32_t hash() const noexcept { return hash_; }
   /// As many bits as fit beside an entry's address in one word (table_cell.h).
   static constexpr int kHashBits = 23;

@@ -1,6 +1,5 @@
 // Searches within nodes against std::lower_bound, for keys of all shapes, and on torn pages.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +13,7 @@
 #include "base/random.h"
 #include "btree/key_bytes.h"
 #include "tests/btree/node_test_support.h"
+#include "tests/support/last_page.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
 
@@ -182,40 +182,22 @@ TEST(NodeSearch, StaysWithinTornPages) {
   }
 }
 
-/// A page behind which nothing may be read.
-class LastPage {
- public:
-  explicit LastPage(std::uint32_t size) : size_(size) {
-    bytes_ = static_cast<std::byte*>(::mmap(nullptr, std::size_t{2} * size, PROT_READ | PROT_WRITE,
-                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    EXPECT_NE(static_cast<void*>(bytes_), MAP_FAILED);
-    EXPECT_EQ(::mprotect(bytes_ + size, size, PROT_NONE), 0);
-  }
-  LastPage(const LastPage&) = delete;
-  LastPage& operator=(const LastPage&) = delete;
-  ~LastPage() { ::munmap(bytes_, std::size_t{2} * size_); }
-
-  [[nodiscard]] InnerNode inner() const { return {bytes_, size_}; }
-  [[nodiscard]] std::uint16_t& lower_len() const {
-    std::byte* at = bytes_ + kNodeHeaderOffset + offsetof(NodeHeader, lower_len);
-    return *static_cast<std::uint16_t*>(static_cast<void*>(at));
-  }
-
- private:
-  std::uint32_t size_;
-  std::byte* bytes_;
-};
+std::uint16_t& lower_len_of(const palimpsest::test::LastPage& page) {
+  std::byte* const at = page.begin() + kNodeHeaderOffset + offsetof(NodeHeader, lower_len);
+  return *static_cast<std::uint16_t*>(static_cast<void*>(at));
+}
 
 // What it is made of may be read at different moments, too.
 TEST(NodeSearch, FencesThatChangeWhileTheyAreReadStayWithinThePage) {
   constexpr std::uint32_t kPageSize = 4096;
-  const LastPage page(kPageSize);
+  const palimpsest::test::LastPage page(kPageSize);
+  InnerNode inner(page.begin(), kPageSize);
   const std::string prefix(key_bytes_max(kPageSize) - 1, 'p');
-  page.inner().init(PageId{1}, kTree, 1, prefix + "a", prefix + "c", 1);
-  const std::uint16_t length = page.lower_len();
+  inner.init(PageId{1}, kTree, 1, prefix + "a", prefix + "c", 1);
+  const std::uint16_t length = lower_len_of(page);
   std::atomic<bool> is_over{false};
   std::thread writer([&] {
-    const std::atomic_ref<std::uint16_t> changing(page.lower_len());
+    const std::atomic_ref<std::uint16_t> changing(lower_len_of(page));
     while (!is_over.load(std::memory_order_relaxed)) {
       changing.store(0, std::memory_order_relaxed);
       changing.store(length, std::memory_order_relaxed);
@@ -224,7 +206,7 @@ TEST(NodeSearch, FencesThatChangeWhileTheyAreReadStayWithinThePage) {
   const std::string key = prefix + "b";
   int covered = 0;
   for (int i = 0; i < 1'000'000; ++i) {
-    covered += page.inner().mostly_covers(key) ? 1 : 0;
+    covered += inner.mostly_covers(key) ? 1 : 0;
   }
   is_over = true;
   writer.join();
