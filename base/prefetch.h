@@ -15,6 +15,12 @@ inline void prefetch_line(const void* at) noexcept {
   asm volatile("");
 }
 
+/// The same, for who will write there.
+inline void prefetch_to_write(const void* at) noexcept {
+  __builtin_prefetch(at, 1);
+  asm volatile("");
+}
+
 /// Asks for the lines of [begin, end), counted from `begin`; any address will do.
 inline void prefetch(const std::byte* begin, const std::byte* end) noexcept {
   for (; begin < end; begin += kCacheLineBytes) {

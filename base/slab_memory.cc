@@ -41,6 +41,10 @@ class BriefHold {
   TurnLatch& latch_;
 };
 
+constexpr std::uint64_t without_lowest(std::uint64_t bits) noexcept {
+  return bits & (bits - 1);
+}
+
 }  // namespace
 
 // Addresses only: what may be used is said region by region, so that nobody has to answer for the
@@ -117,20 +121,23 @@ void* SlabMemory::allocate(std::size_t size_bytes) {
   return object;
 }
 
+// Asks for the line that will be taken some objects later: it is written then.
 void* SlabMemory::take_object(Stripe& stripe, Block& block) noexcept {
-  void* object = block.free;
-  if (object != nullptr) {
-    block.free = block.free->next;
-  } else {
-    object = begin_of(block) + block.unused_from;
-    block.unused_from += static_cast<std::uint32_t>(bytes_of(block.size));
+  while (block.free[block.first] == 0) {
+    ++block.first;
   }
+  std::uint64_t& free = block.free[block.first];
+  const std::size_t bytes = block.object_bytes;
+  std::byte* const word = begin_of(block) + block.first * kBits * bytes;
+  std::byte* const object = word + static_cast<std::size_t>(std::countr_zero(free)) * bytes;
+  free &= free - 1;
   ++block.used;
   if (!has_room(block)) {
     delist(stripe, block);
-  } else {
-    prefetch_line(block.free != nullptr ? static_cast<const void*>(block.free)
-                                        : begin_of(block) + block.unused_from);  // the next one
+  }
+  const std::uint64_t soon = without_lowest(without_lowest(free));
+  if (soon != 0) {
+    prefetch_to_write(word + static_cast<std::size_t>(std::countr_zero(soon)) * bytes);
   }
   return object;
 }
@@ -148,7 +155,12 @@ void SlabMemory::deallocate(void* object, std::size_t size_bytes) noexcept {
   if (!has_room(block)) {
     enlist(stripe, block);
   }
-  block.free = new (object) FreeObject{block.free};
+  const std::size_t number = number_of(block, object);
+  const auto word = static_cast<std::uint8_t>(number / kBits);
+  const std::uint64_t bit = std::uint64_t{1} << number % kBits;
+  PALIMPSEST_DEBUG_CHECK((block.free[word] & bit) == 0, "an object is given back once");
+  block.free[word] |= bit;
+  block.first = std::min(block.first, word);
   --block.used;
   stripe.bytes.store(
       stripe.bytes.load(std::memory_order_relaxed) - static_cast<std::int64_t>(size_bytes),
@@ -193,8 +205,11 @@ std::byte* SlabMemory::begin_of(const Block& block) const noexcept {
   return range_ + static_cast<std::size_t>(&block - blocks_.get()) * kBlockBytes;
 }
 
-bool SlabMemory::has_room(const Block& block) noexcept {
-  return block.free != nullptr || block.unused_from + bytes_of(block.size) <= kBlockBytes;
+/// Of the block's objects.
+std::size_t SlabMemory::number_of(const Block& block, const void* object) const noexcept {
+  const auto offset =
+      static_cast<std::uint32_t>(static_cast<const std::byte*>(object) - begin_of(block));
+  return offset / block.object_bytes;
 }
 
 void SlabMemory::enlist(Stripe& stripe, Block& block) noexcept {
@@ -225,11 +240,23 @@ SlabMemory::Block* SlabMemory::take_block(std::size_t stripe, std::size_t size) 
   const std::uint32_t number = free_blocks_.back();
   free_blocks_.pop_back();
   Region& region = regions_[number / kBlocksOfRegion];
+  if (is_idle(region)) {
+    idle_least_ = std::min(idle_least_, --idle_);
+  }
   ++region.used;
   region.has_memory = true;
   blocks_in_use_.fetch_add(1, std::memory_order_relaxed);
   Block& block = blocks_[number];
-  block = {.size = static_cast<std::uint8_t>(size), .stripe = static_cast<std::uint8_t>(stripe)};
+  const std::size_t object_bytes = bytes_of(size);
+  block = {.capacity = static_cast<std::uint16_t>(kBlockBytes / object_bytes),
+           .object_bytes = static_cast<std::uint16_t>(object_bytes),
+           .size = static_cast<std::uint8_t>(size),
+           .stripe = static_cast<std::uint8_t>(stripe)};
+  for (std::size_t left = block.capacity, word = 0; left > 0; ++word) {
+    const std::size_t bits = std::min(left, kBits);
+    block.free[word] = ~std::uint64_t{0} >> (kBits - bits);
+    left -= bits;
+  }
   enlist(stripes_[stripe], block);
   return &block;
 }
@@ -241,18 +268,20 @@ void SlabMemory::give_block(Block& block) noexcept {
   is_full_.store(false, std::memory_order_relaxed);
   std::ranges::push_heap(free_blocks_, std::greater<>{});
   blocks_in_use_.fetch_sub(1, std::memory_order_relaxed);
-  --regions_[number / kBlocksOfRegion].used;
+  Region& region = regions_[number / kBlocksOfRegion];
+  --region.used;
+  idle_ += is_idle(region) ? 1U : 0U;
 }
 
 // What is given back may be used as before, and is filled with zeros then.
 void SlabMemory::give_back_idle() noexcept {
   give_spares();
-  std::ptrdiff_t idle = 0;
+  std::size_t left = 0;
   {
     const std::lock_guard latch(range_latch_);
-    idle = std::ranges::count_if(regions_, is_idle);
+    left = std::exchange(idle_least_, idle_);
   }
-  for (std::ptrdiff_t left = (idle + 1) / 2; left > 0 && give_back_highest(); --left) {
+  for (; left > 0 && give_back_highest(); --left) {
   }
 }
 
@@ -277,6 +306,7 @@ bool SlabMemory::give_back_highest() noexcept {
     if (is_idle(regions_[i - 1])) {
       ::madvise(range_ + (i - 1) * kRegionBytes, kRegionBytes, MADV_DONTNEED);
       regions_[i - 1].has_memory = false;
+      idle_least_ = std::min(idle_least_, --idle_);
       return true;
     }
   }

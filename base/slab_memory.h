@@ -7,9 +7,11 @@
 // merging and splitting what lies between (decision 024).
 //
 // A block is a piece of the range for objects of one size, and belongs to a stripe, the one of the
-// thread that took it. It has a list of free objects; objects that were never used lie behind. When
-// its last object goes it can be of any size again, and of another stripe. Blocks of low addresses
-// are taken first. Regions without blocks in use keep their memory until give_back_idle().
+// thread that took it. One bit for each of its objects says which are free; the lowest is taken
+// first. So an object's own memory is not looked at when it comes or goes: it may lie in another
+// processor's cache, or in none. When a block's last object goes it can be of any size again, and
+// of another stripe. Blocks of low addresses are taken first. Regions without blocks in use keep
+// their memory until give_back_idle().
 //
 // Latching: an object is taken under its thread's stripe's latch, and given back under the one of
 //           its block's; blocks come and go under the range's, taken within a stripe's.
@@ -50,9 +52,8 @@ class SlabMemory {
   /// `size_bytes`: as it was allocated.
   void deallocate(void* object, std::size_t size_bytes) noexcept;
 
-  /// Gives memory of half of the regions that are not used back to the system, those of the highest
-  /// addresses: called now and then, it gives back what nobody has needed for some time. Threads'
-  /// spare blocks count as not used.
+  /// Gives memory of regions back to the system, those of the highest addresses: as many as nobody
+  /// has needed since the last call. What comes and goes in between stays.
   void give_back_idle() noexcept;
 
   /// As they were asked for.
@@ -70,18 +71,19 @@ class SlabMemory {
   static constexpr std::size_t kBlocksOfRegion = kRegionBytes / kBlockBytes;
   static constexpr std::size_t kRangeBytesForHugePages = std::size_t{64} << 20;
 
-  struct FreeObject {
-    FreeObject* next;
-  };
+  static constexpr std::size_t kObjectsMax = kBlockBytes / kCacheLineBytes;
+  static constexpr std::size_t kBits = 64;  ///< of a word
   /// Under its stripe's latch, but for `stripe`, which stays while an object is in use.
   struct alignas(kCacheLineBytes) Block {
-    FreeObject* free = nullptr;
+    std::array<std::uint64_t, kObjectsMax / kBits> free{};  ///< one bit for each object
     Block* next = nullptr;  ///< of its stripe and size, that have a free object
     Block* before = nullptr;
-    std::uint32_t unused_from = 0;  ///< bytes; from there on no object was ever used
-    std::uint16_t used = 0;         ///< objects
+    std::uint16_t used = 0;      ///< objects
+    std::uint16_t capacity = 0;  ///< objects
+    std::uint16_t object_bytes = 0;
     std::uint8_t size = 0;
     std::uint8_t stripe = 0;
+    std::uint8_t first = 0;  ///< the words of `free` before it have no bit
   };
   struct alignas(kCacheLineBytes) Stripe {
     TurnLatch latch;
@@ -104,7 +106,10 @@ class SlabMemory {
   [[nodiscard]] bool is_in_range(const void* object) const noexcept;
   [[nodiscard]] Block& block_of(const void* object) const noexcept;
   [[nodiscard]] std::byte* begin_of(const Block& block) const noexcept;
-  [[nodiscard]] static bool has_room(const Block& block) noexcept;
+  [[nodiscard]] std::size_t number_of(const Block& block, const void* object) const noexcept;
+  [[nodiscard]] static bool has_room(const Block& block) noexcept {
+    return block.used < block.capacity;
+  }
   void enlist(Stripe& stripe, Block& block) noexcept;
   void delist(Stripe& stripe, Block& block) noexcept;
   [[nodiscard]] void* take_object(Stripe& stripe, Block& block) noexcept;
@@ -131,6 +136,8 @@ class SlabMemory {
   std::vector<std::uint32_t> free_blocks_;  ///< a heap, the lowest first; has room for all of them
   std::vector<Region> regions_;
   std::size_t regions_usable_ = 0;
+  std::size_t idle_ = 0;        ///< regions
+  std::size_t idle_least_ = 0;  ///< since the last give_back_idle()
 };
 
 }  // namespace palimpsest

@@ -31,6 +31,9 @@ constexpr auto kLook = std::chrono::milliseconds(2);
 constexpr std::uint32_t kPagesAtALook = 16384;
 constexpr auto kPauseMin = std::chrono::milliseconds(50);
 constexpr auto kPauseMax = std::chrono::milliseconds(1000);
+/// Memory that was not needed for so long is given back: an old reader fills it, is cancelled, and
+/// begins again, within seconds.
+constexpr auto kIdle = std::chrono::seconds(5);
 /// To collect all versions up to a horizon, before tables are gone through although some are left.
 constexpr int kTriesMax = 16;
 
@@ -122,7 +125,7 @@ void VersionMemory::keep_room() noexcept {
   }
   if (std::chrono::steady_clock::now() >= next_give_back_) {
     memory_.give_back_idle();
-    next_give_back_ = std::chrono::steady_clock::now() + kPauseMax;
+    next_give_back_ = std::chrono::steady_clock::now() + kIdle;
   }
   if (memory_.bytes_in_use() > bytes_max_ / 2 && prune_for_horizon()) {
     return;

@@ -154,30 +154,57 @@ TEST(SlabMemory, WithoutARangeAllComesFromTheHeap) {
   end(memory, object);
 }
 
-TEST(SlabMemory, WhatIsNotUsedGoesBackLittleByLittle) {
+TEST(SlabMemory, WhatNobodyHasNeededForSomeTimeGoesBack) {
   SlabMemory memory(kRange);
   std::vector<Object> objects;
-  for (std::size_t bytes = 0; bytes < kRange / 2; bytes += 4096) {
-    objects.push_back(make(memory, 4096, bytes));
-  }
+  const auto fill = [&] {
+    for (std::size_t bytes = objects.size() * 4096; bytes < kRange / 2; bytes += 4096) {
+      objects.push_back(make(memory, 4096, bytes));
+    }
+  };
+  const auto empty = [&] {
+    for (; objects.size() > 1; objects.pop_back()) {
+      end(memory, objects.back());
+    }
+  };
+  fill();
   auto* const begin = std::ranges::min_element(objects, {}, &Object::at)->at;
-  EXPECT_GE(resident_bytes(begin, kRange / 2), kRange / 2);
-  const Object kept = objects.front();
-  for (std::size_t i = 1; i < objects.size(); ++i) {
+  const auto resident = [&] { return resident_bytes(begin, kRange / 2); };
+  for (int i = 0; i < 3; ++i) {
+    empty();
+    memory.give_back_idle();
+    EXPECT_GE(resident(), kRange / 2) << "it has been needed since the last time";
+    fill();
+  }
+  empty();
+  memory.give_back_idle();
+  memory.give_back_idle();
+  EXPECT_LE(resident(), 2 * SlabMemory::kRegionBytes);
+  fill();
+  EXPECT_GE(resident(), kRange / 2) << "what was given back can be used again";
+  for (const Object& object : objects) {
+    end(memory, object);
+  }
+}
+
+TEST(SlabMemory, TheLowestFreeObjectIsTakenFirst) {
+  SlabMemory memory(kRange);
+  std::vector<Object> objects;
+  for (std::size_t i = 0; i < 300; ++i) {
+    objects.push_back(make(memory, 64, i));
+    EXPECT_EQ(objects.back().at, objects.front().at + i * 64);
+  }
+  for (const std::size_t i : {250U, 70U, 3U, 130U}) {
     end(memory, objects[i]);
   }
-  EXPECT_GE(resident_bytes(begin, kRange / 2), kRange / 2) << "it may be needed again at once";
-  memory.give_back_idle();
-  const std::size_t half = resident_bytes(begin, kRange / 2);
-  EXPECT_LT(half, kRange / 2);
-  EXPECT_GE(half, kRange / 4);
-  for (int i = 0; i < 10; ++i) {
-    memory.give_back_idle();
+  for (const std::size_t i : {3U, 70U, 130U, 250U}) {
+    const auto* const was = objects[i].at;
+    objects[i] = make(memory, 64, i);
+    EXPECT_EQ(objects[i].at, was);
   }
-  EXPECT_LE(resident_bytes(begin, kRange / 2), 2 * SlabMemory::kRegionBytes);
-  const Object again = make(memory, 4096, 7);
-  end(memory, again);
-  end(memory, kept);
+  for (const Object& object : objects) {
+    end(memory, object);
+  }
 }
 
 // Each thread makes objects, and ends those of others, too.
