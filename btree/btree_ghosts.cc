@@ -41,6 +41,7 @@ bool is_plain_ghost(const LeafView& view, SlotIndex slot) noexcept {
 /// The slots of ghosts that nobody needs: nothing is reserved for them any more.
 void find_idle_ghosts(LeafEntries& entries, const LeafView& view, const WriteContext& by,
                       std::vector<SlotIndex>& slots) {
+  entries.prefetch_versions();
   for (SlotIndex slot = 0; slot < view.count(); ++slot) {
     if (is_plain_ghost(view, slot) && entries.give_up_if_idle(slot, by.pruner)) {
       slots.push_back(slot);

@@ -103,6 +103,13 @@ class LeafEntries {
   /// Before the record is removed physically: nothing is reserved for it any more.
   void give_up_reserved(versioning::Entry* entry) noexcept;
 
+  /// Who is about to look at the versions of many records has them brought in together.
+  void prefetch_versions() const noexcept {
+    if (table_ != nullptr) {
+      table_->prefetch_entries();
+      table_->prefetch_versions();
+    }
+  }
   /// Before a ghost is purged: false if its writer is active or somebody may see what it was;
   /// otherwise nothing is reserved for it any more. `pruner` may be null.
   [[nodiscard]] bool give_up_if_idle(SlotIndex slot, versioning::Pruner* pruner) noexcept;

@@ -116,8 +116,10 @@ bool RecordChange::came_late() noexcept {
 // Versions: kept once the record is claimed, before it is changed. Of a record that the transaction
 // has made itself there is nothing to be kept: others take the whole of it away.
 
+// It has made none that it had not claimed before.
 bool RecordChange::keeps_versions() noexcept {
-  return by_.versions != nullptr && !versioning::is_new_of(*entry(), by_.viewer.mine);
+  return by_.versions != nullptr &&
+         (claims_first_ || !versioning::is_new_of(*entry(), by_.viewer.mine));
 }
 
 // With an old reader the chain of a record that changes all the time would grow.
@@ -187,6 +189,7 @@ void RecordChange::claim_ghost() {
 void RecordChange::claim_for_undo() {
   const Claim claim = entries_.claim(entry(), at_, key_, *by_.writer);
   check(claim.result != Claim::Result::conflict, "a record that nobody has is claimed");
+  claims_first_ = claim.result == Claim::Result::claimed;
   entry_ = claim.entry;
 }
 

@@ -132,6 +132,7 @@ class RecordChange {
   LeafEntries entries_;
   SearchResult at_;
   std::optional<versioning::Entry*> entry_;
+  bool claims_first_ = false;  ///< and not for the second time
   std::optional<LargeValueDescriptor> freed_;
 };
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 
 #include "base/ids.h"
 
@@ -61,6 +62,9 @@ class PageAttachment {
   /// Drops what nobody needs any more; false if nothing is left (destroyed). Caller holds the
   /// page's exclusive latch, or the orphan's shard, which is a leaf of the latch order.
   [[nodiscard]] virtual bool prune(Attached& attached) noexcept = 0;
+  /// The same for those of several pages, whose memory is brought in together; null is left in the
+  /// place of one of which nothing is left. Caller holds the exclusive latches of all these pages.
+  virtual void prune_all(std::span<Attached*> attached) noexcept = 0;
 
   /// The pool ends.
   virtual void destroy(Attached& attached) noexcept = 0;

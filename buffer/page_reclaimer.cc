@@ -1,12 +1,14 @@
 #include "buffer/page_reclaimer.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 #include <utility>
 
 #include "base/check.h"
 #include "base/sync_point.h"
+#include "base/thread_annotations.h"
 #include "buffer/page_header.h"
 #include "buffer/swip.h"
 
@@ -23,6 +25,8 @@ constexpr std::size_t kTurnsMax = 2 + std::size_t{Frame::kHeatMax};
 /// children would have got cooler for little; but no more than this share of all frames.
 constexpr std::uint32_t kShareAtOnce = 32;
 constexpr std::size_t kMostAtOnce = 512;
+/// Pages whose attachments are pruned together, and which are latched for as long.
+constexpr std::size_t kPrunedTogether = 4;
 
 }  // namespace
 
@@ -82,29 +86,65 @@ PageReclaimer::~PageReclaimer() {
   }
 }
 
-// Nothing of the page changes.
+// What hangs off a page, and what that leads to, lies in no cache: some pages are pruned together.
+// None is latched while others are looked for.
 std::uint32_t PageReclaimer::prune_attached(std::uint32_t frames,
                                             FunctionRef<bool()> is_enough) noexcept {
   std::uint32_t pruned = 0;
+  std::array<FrameIndex, kPrunedTogether> found;
+  std::size_t count = 0;
   for (std::uint32_t left = std::min(frames, frames_.count()); left > 0; --left) {
-    const std::uint32_t next = prune_next_.load(std::memory_order_relaxed) % frames_.count();
-    Frame& frame = frames_[FrameIndex{next}];
-    const bool has_some = frame.attached.load(std::memory_order_relaxed) != nullptr;
+    const FrameIndex next{prune_next_.load(std::memory_order_relaxed) % frames_.count()};
+    const bool has_some = frames_[next].attached.load(std::memory_order_relaxed) != nullptr;
     if (has_some && is_enough()) {
-      return pruned;
+      break;
     }
     prune_next_.fetch_add(1, std::memory_order_relaxed);
-    if (!has_some || !frame.latch.try_lock_exclusive()) {
-      continue;
+    if (has_some) {
+      found[count++] = next;
     }
-    Attached* const attached = frame.attached.load(std::memory_order_relaxed);
-    if (attached != nullptr && !orphans_.attachment()->prune(*attached)) {
-      frame.hang(nullptr);
+    if (count == found.size()) {
+      pruned += prune_together(std::span(found).first(std::exchange(count, 0)));
+    }
+  }
+  return pruned + prune_together(std::span(found).first(count));
+}
+
+// Nothing of the pages changes.
+std::uint32_t PageReclaimer::prune_together(std::span<const FrameIndex> frames) noexcept
+    PALIMPSEST_NO_ANALYSIS {
+  std::array<Frame*, kPrunedTogether> held{};
+  std::array<Attached*, kPrunedTogether> attached{};
+  std::size_t count = 0;
+  for (const FrameIndex frame : frames) {
+    if (try_hold_attached(frame)) {
+      held[count] = &frames_[frame];
+      attached[count++] = frames_[frame].attached.load(std::memory_order_relaxed);
+    }
+  }
+  orphans_.attachment()->prune_all(std::span(attached).first(count));
+  std::uint32_t pruned = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (attached[i] == nullptr) {
+      held[i]->hang(nullptr);
       ++pruned;
     }
-    frame.latch.unlock_exclusive_unchanged();
+    held[i]->latch.unlock_exclusive_unchanged();
   }
   return pruned;
+}
+
+/// Latches the page exclusively if that can be had and something hangs off it.
+bool PageReclaimer::try_hold_attached(FrameIndex frame) noexcept PALIMPSEST_NO_ANALYSIS {
+  Frame& header = frames_[frame];
+  if (!header.latch.try_lock_exclusive()) {
+    return false;
+  }
+  if (header.attached.load(std::memory_order_relaxed) == nullptr) {
+    header.latch.unlock_exclusive_unchanged();
+    return false;
+  }
+  return true;
 }
 
 // A write that fails is reported unless there are frames already: the caller, who may only want to

@@ -102,7 +102,8 @@ class PageReclaimer {
 
   /// Drops what nobody needs of what hangs off the pages of so many frames, passing over those
   /// whose latch cannot be had, until it is enough, which is asked before each page where something
-  /// hangs; the next time from there on. Returns off how many pages nothing hangs any more.
+  /// hangs; the next time from there on. Holds the latches of a few at a time. Returns off how many
+  /// pages nothing hangs any more.
   std::uint32_t prune_attached(std::uint32_t frames, FunctionRef<bool()> is_enough) noexcept;
 
  private:
@@ -119,6 +120,8 @@ class PageReclaimer {
     std::vector<std::uint32_t> victims;  // scratch: offsets of clean cool children
   };
 
+  [[nodiscard]] std::uint32_t prune_together(std::span<const FrameIndex> frames) noexcept;
+  [[nodiscard]] bool try_hold_attached(FrameIndex frame) noexcept;
   void move_hand(Round& round);
   void visit_next(Round& round);
   void visit(FrameIndex frame, Round& round);

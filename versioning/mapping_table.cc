@@ -52,7 +52,7 @@ void MappingTable::free_cells(TableCell* cells, std::size_t count) noexcept {
 
 Entry* MappingTable::find(ByteView key, std::uint32_t hash) const noexcept {
   const std::size_t at = cell_at(
-      hash, [&](TableCell cell) { return cell.hash() == hash && cell.entry()->key() == key; });
+      hash, [&](TableCell cell) { return cell.hash() == hash && cell.entry()->has_key(key); });
   return cells_[at].entry();
 }
 
@@ -68,7 +68,30 @@ void MappingTable::visit(FunctionRef<void(const Entry&)> visitor) const {
   }
 }
 
+void MappingTable::prefetch_cells() const noexcept {
+  if (!is_small()) {
+    const std::span<const std::byte> bytes = std::as_bytes(cells());
+    palimpsest::prefetch(bytes.data(), bytes.data() + bytes.size());
+  }
+}
+
+void MappingTable::prefetch_entries() const noexcept {
+  for (const TableCell cell : cells()) {
+    prefetch_line(cell.entry());
+  }
+}
+
+void MappingTable::prefetch_versions() const noexcept {
+  for (const TableCell cell : cells()) {
+    if (!cell.is_empty()) {
+      prefetch_line(cell.entry()->newest());
+    }
+  }
+}
+
 Gsn MappingTable::look_since_when_quiet() const noexcept {
+  prefetch_entries();
+  prefetch_versions();
   Gsn newest{0};
   for (const TableCell cell : cells()) {
     const Entry* const entry = cell.entry();
@@ -174,9 +197,7 @@ std::size_t MappingTable::prune(FunctionRef<void(EntryPtr)> taken) noexcept {
   counter_seen_ = counter_.load(std::memory_order_acquire);  // before looking: see Entry::release
   looks_ = 0;
   const std::size_t before = count_;
-  for (const TableCell cell : cells()) {
-    prefetch_line(cell.entry());  // they lie far from each other
-  }
+  prefetch_entries();
   for (std::size_t at = 0; at < cell_count_;) {
     Entry* const entry = cells_[at].entry();
     if (entry == nullptr || entry->writer() != kNoWriter) {
@@ -220,6 +241,7 @@ void MappingTable::trim() noexcept {
 }
 
 std::size_t MappingTable::count_from(ByteView separator) const noexcept {
+  prefetch_entries();
   std::size_t from = 0;
   visit([&](const Entry& entry) { from += entry.key() >= separator ? 1U : 0U; });
   return from;

@@ -153,6 +153,12 @@ class MappingTable final : public buffer::Attached {
     const auto* begin = reinterpret_cast<const std::byte*>(this);
     palimpsest::prefetch(begin, begin + sizeof *this);
   }
+  /// What who looks at all entries will read next: the cells, where they are not in the table's own
+  /// memory; the entries, which lie far from each other; their newest versions. Each reads what the
+  /// one before it has asked for.
+  void prefetch_cells() const noexcept;
+  void prefetch_entries() const noexcept;
+  void prefetch_versions() const noexcept;
   /// What a search of a key of this hash will read next: its first cell, where that is not in the
   /// table's own memory; the entry; of that the newest version. Each reads what the one before it
   /// has asked for.

@@ -7,6 +7,14 @@ namespace palimpsest::versioning {
 
 using buffer::Attached;
 
+namespace {
+
+MappingTable& table(Attached& attached) noexcept {
+  return static_cast<MappingTable&>(attached);
+}
+
+}  // namespace
+
 Attached* TableAttachment::detach(Attached& attached) noexcept {
   return prune(attached) ? &attached : nullptr;
 }
@@ -15,21 +23,37 @@ Attached* TableAttachment::attach(Attached& attached) noexcept {
   return prune(attached) ? &attached : nullptr;
 }
 
-bool TableAttachment::prune(Attached& orphan) noexcept {
-  auto& table = static_cast<MappingTable&>(orphan);
-  table.prune([](EntryPtr) {});
-  if (table.count() != 0) {
+bool TableAttachment::prune(Attached& attached) noexcept {
+  MappingTable& pruned = table(attached);
+  pruned.prune([](EntryPtr) {});
+  if (pruned.count() != 0) {
     return true;
   }
-  MappingTable::destroy(table);
+  MappingTable::destroy(pruned);
   return false;
 }
 
+// Each step asks for what the next one reads.
+void TableAttachment::prune_all(std::span<Attached*> attached) noexcept {
+  for (const Attached* one : attached) {
+    static_cast<const MappingTable*>(one)->prefetch();
+  }
+  for (const Attached* one : attached) {
+    static_cast<const MappingTable*>(one)->prefetch_cells();
+  }
+  for (const Attached* one : attached) {
+    static_cast<const MappingTable*>(one)->prefetch_entries();
+  }
+  for (Attached*& one : attached) {
+    one = prune(*one) ? one : nullptr;
+  }
+}
+
 void TableAttachment::destroy(Attached& attached) noexcept {
-  auto& table = static_cast<MappingTable&>(attached);
-  table.prune([](EntryPtr) {});
-  check(table.count() == 0, "writers end before the pages they have written do");
-  MappingTable::destroy(table);
+  MappingTable& ended = table(attached);
+  ended.prune([](EntryPtr) {});
+  check(ended.count() == 0, "writers end before the pages they have written do");
+  MappingTable::destroy(ended);
 }
 
 }  // namespace palimpsest::versioning

@@ -3,6 +3,8 @@
 // Thread-safety: stateless.
 #pragma once
 
+#include <span>
+
 #include "buffer/page_attachment.h"
 
 namespace palimpsest::versioning {
@@ -13,7 +15,8 @@ class TableAttachment final : public buffer::PageAttachment {
 
   [[nodiscard]] buffer::Attached* detach(buffer::Attached& attached) noexcept override;
   [[nodiscard]] buffer::Attached* attach(buffer::Attached& attached) noexcept override;
-  [[nodiscard]] bool prune(buffer::Attached& orphan) noexcept override;
+  [[nodiscard]] bool prune(buffer::Attached& attached) noexcept override;
+  void prune_all(std::span<buffer::Attached*> attached) noexcept override;
   void destroy(buffer::Attached& attached) noexcept override;
 };
 

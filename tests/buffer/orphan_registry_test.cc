@@ -32,6 +32,9 @@ class Things final : public PageAttachment {
   [[nodiscard]] Attached* detach(Attached& attached) noexcept override { return keep(attached); }
   [[nodiscard]] Attached* attach(Attached& attached) noexcept override { return keep(attached); }
   [[nodiscard]] bool prune(Attached& orphan) noexcept override { return keep(orphan) != nullptr; }
+  void prune_all(std::span<Attached*> attached) noexcept override {
+    std::ranges::transform(attached, attached.begin(), [&](Attached* one) { return keep(*one); });
+  }
   void destroy(Attached& attached) noexcept override {
     delete &static_cast<Thing&>(attached);
     --count_;

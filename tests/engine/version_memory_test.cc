@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/sync_point.h"
 #include "tests/engine/database_fixture.h"
@@ -246,6 +247,42 @@ TEST_F(VersionMemory, TablesGoOnceNothingIsChanged) {
     static_cast<void>(database_->checkpointer().step());
     return database_->entries().tables() == 0;
   }));
+}
+
+// Who prunes tables waits for no page.
+TEST_F(VersionMemory, TablesOfPagesInUseAreLeft) {
+  const auto old = begin(SnapshotUse::reads);
+  ASSERT_EQ(read(old, 0), std::string(200, 'v'));
+  {
+    const auto writer = begin();
+    for (int i = 0; i < kRecords; i += 8) {
+      ASSERT_TRUE(is_done(writer->update(*tree_, key_of(i), "new")));
+    }
+    writer->commit();
+  }
+  const buffer::FrameTable& frames = database_->pool().frames();
+  std::vector<buffer::Frame*> with_table;
+  for (std::uint32_t i = 0; i < frames.count(); ++i) {
+    buffer::Frame& frame = database_->pool().frames()[FrameIndex{i}];
+    if (frame.attached.load() != nullptr) {
+      with_table.push_back(&frame);
+    }
+  }
+  ASSERT_GE(with_table.size(), 50U);
+  old->commit();
+  for (std::size_t i = 0; i < with_table.size(); i += 3) {
+    with_table[i]->latch.lock_exclusive();
+  }
+  database_->transactions().collect_versions();
+  database_->transactions().prune_tables([] { return false; });
+  for (std::size_t i = 0; i < with_table.size(); ++i) {
+    EXPECT_EQ(with_table[i]->attached.load() != nullptr, i % 3 == 0) << i;
+  }
+  for (std::size_t i = 0; i < with_table.size(); i += 3) {
+    with_table[i]->latch.unlock_exclusive_unchanged();
+  }
+  database_->transactions().prune_tables([] { return false; });
+  EXPECT_EQ(database_->entries().tables(), 0U);
 }
 
 }  // namespace

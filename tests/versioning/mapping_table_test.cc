@@ -313,5 +313,41 @@ TEST_F(MappingTableTest, AttachmentKeepsTablesInUseOnly) {
   EXPECT_EQ(memory_.entries(), 0U);
 }
 
+// Of several pages at a time: of some nothing is left, of some not all.
+TEST_F(MappingTableTest, SeveralArePrunedTogether) {
+  TableAttachment attachment;
+  std::vector<buffer::Attached*> tables;
+  std::vector<Model> models;
+  for (std::size_t number = 0; number < 7; ++number) {
+    MappingTable& table = *MappingTable::make(memory_, 0).release();
+    Model& model = models.emplace_back();
+    for (std::size_t i = 0; i < 10 * number + 1; ++i) {
+      const std::string key = "key" + std::to_string(i);
+      const bool is_used = number % 2 == 0 && i % 3 == 0;
+      const WriterId writer{7};
+      Entry& entry = insert(table, key, writer);
+      if (is_used) {
+        model[key] = {.writer = writer};
+      } else {
+        entry.release();
+      }
+    }
+    tables.push_back(&table);
+  }
+  attachment.prune_all(tables);
+  for (std::size_t number = 0; number < tables.size(); ++number) {
+    if (number % 2 != 0) {
+      EXPECT_EQ(tables[number], nullptr);
+      continue;
+    }
+    ASSERT_NE(tables[number], nullptr);
+    auto& table = static_cast<MappingTable&>(*tables[number]);
+    expect_equal(table, models[number]);
+    empty(table);
+    MappingTable::destroy(table);
+  }
+  EXPECT_EQ(memory_.tables(), 0U);
+}
+
 }  // namespace
 }  // namespace palimpsest::versioning
