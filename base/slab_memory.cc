@@ -279,7 +279,7 @@ void SlabMemory::give_back_idle() noexcept {
   std::size_t left = 0;
   {
     const std::lock_guard latch(range_latch_);
-    left = std::exchange(idle_least_, idle_);
+    left = std::min(std::exchange(idle_least_, idle_), kGivenBackMax);
   }
   for (; left > 0 && give_back_highest(); --left) {
   }

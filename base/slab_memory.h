@@ -53,7 +53,8 @@ class SlabMemory {
   void deallocate(void* object, std::size_t size_bytes) noexcept;
 
   /// Gives memory of regions back to the system, those of the highest addresses: as many as nobody
-  /// has needed since the last call. What comes and goes in between stays.
+  /// has needed since the last call, but some at a time, for others wait for it. What comes and
+  /// goes in between stays.
   void give_back_idle() noexcept;
 
   /// As they were asked for.
@@ -69,6 +70,7 @@ class SlabMemory {
   static constexpr std::size_t kExactLines = 8;
   static constexpr std::size_t kSizes = kExactLines + std::size_t{3} * 4;
   static constexpr std::size_t kBlocksOfRegion = kRegionBytes / kBlockBytes;
+  static constexpr std::size_t kGivenBackMax = 32;  ///< regions
   static constexpr std::size_t kRangeBytesForHugePages = std::size_t{64} << 20;
 
   static constexpr std::size_t kObjectsMax = kBlockBytes / kCacheLineBytes;

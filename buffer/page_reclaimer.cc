@@ -122,6 +122,9 @@ std::uint32_t PageReclaimer::prune_together(std::span<const FrameIndex> frames) 
       attached[count++] = frames_[frame].attached.load(std::memory_order_relaxed);
     }
   }
+  if (count == 0) {
+    return 0;  // or there is nobody to whom anything could hang off pages
+  }
   orphans_.attachment()->prune_all(std::span(attached).first(count));
   std::uint32_t pruned = 0;
   for (std::size_t i = 0; i < count; ++i) {

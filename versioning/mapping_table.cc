@@ -91,18 +91,16 @@ void MappingTable::prefetch_versions() const noexcept {
 
 Gsn MappingTable::look_since_when_quiet() const noexcept {
   prefetch_entries();
+  for (const TableCell cell : cells()) {
+    if (!cell.is_empty() && cell.entry()->writer() != kNoWriter) {
+      return kUnknown;
+    }
+  }
   prefetch_versions();
   Gsn newest{0};
   for (const TableCell cell : cells()) {
-    const Entry* const entry = cell.entry();
-    if (entry == nullptr) {
-      continue;
-    }
-    if (entry->writer() != kNoWriter) {
-      return kUnknown;
-    }
-    if (entry->has_versions()) {
-      newest = std::max(newest, newest_date(*entry));
+    if (!cell.is_empty() && cell.entry()->has_versions()) {
+      newest = std::max(newest, newest_date(*cell.entry()));
     }
   }
   return newest;

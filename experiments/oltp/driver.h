@@ -14,6 +14,7 @@
 #include "experiments/common/progress_display.h"
 #include "experiments/oltp/interval.h"
 #include "experiments/oltp/options.h"
+#include "experiments/oltp/reader_turns.h"
 #include "experiments/oltp/workload.h"
 
 namespace palimpsest::experiments::oltp {
@@ -35,6 +36,7 @@ struct Measurement {
   std::vector<SeriesRow> series;    ///< an interval each Options::sample
   std::vector<double> commits_by_second;
   std::optional<LongReaderCounts> long_reader;  ///< if there was one
+  std::optional<ReaderShare> reader_share;      ///< if it came and went
 };
 
 struct RunResult {

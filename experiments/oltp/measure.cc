@@ -8,12 +8,14 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "experiments/common/mix.h"
 #include "experiments/common/result_json.h"
 #include "experiments/oltp/arrivals.h"
 #include "experiments/oltp/crew.h"
 #include "experiments/oltp/operate.h"
+#include "experiments/oltp/reader_turns.h"
 
 namespace palimpsest::experiments::oltp {
 namespace {
@@ -72,7 +74,11 @@ class Measuring {
   [[nodiscard]] Measurement run() {
     const std::uint32_t members = options_.threads + (options_.long_reader ? 1 : 0);
     Crew crew(members, [this](Crew& of, std::uint32_t number) {
-      number == options_.threads ? read_long(of) : work(of, number);
+      if (number < options_.threads) {
+        work(of, number);
+      } else {
+        options_.reader_turns ? read_by_turns(of) : read_long(of);
+      }
     });
     start_ = Clock::now();
     arrivals_.start(start_);
@@ -87,6 +93,7 @@ class Measuring {
     crew.join();
     result.data_bytes_end = data_bytes(to);
     result.long_reader = long_reader_;
+    result.reader_share = reader_share_;
     return result;
   }
 
@@ -101,11 +108,56 @@ class Measuring {
   void read_long(Crew& crew) {
     const auto reader = bench_.open_long_reader(workload_.tables.size());
     crew.start_together();
-    while (!crew.stopping()) {
-      reader->look();
+    look_until(crew, *reader, Clock::time_point::max());
+    long_reader_ = reader->counts();
+  }
+  /// After warming up. A turn that has not ended when the run does is not counted.
+  void read_by_turns(Crew& crew) {
+    const Clock::duration turn = duration_of(*options_.reader_turns);
+    std::vector<ReaderTurn> turns;
+    LongReaderCounts counts;
+    crew.start_together();
+    for (bool goes_on = pause(crew, duration_of(options_.warmup_seconds)); goes_on;) {
+      ReaderTurn now;
+      now.opened = mark();
+      const LongReaderCounts seen = read_for(crew, turn);
+      counts.looks += seen.looks;
+      counts.restarts += seen.restarts;
+      now.closed = mark();
+      goes_on = pause(crew, turn / 2);
+      now.settled = mark();
+      goes_on = goes_on && pause(crew, turn / 2);
+      now.ended = mark();
+      if (goes_on) {
+        turns.push_back(now);
+      }
+    }
+    long_reader_ = counts;
+    reader_share_ = share_of(turns);
+  }
+  [[nodiscard]] LongReaderCounts read_for(Crew& crew, Clock::duration time) {
+    const Clock::time_point end = Clock::now() + time;
+    const auto reader = bench_.open_long_reader(workload_.tables.size());
+    look_until(crew, *reader, end);
+    return reader->counts();
+  }
+  static void look_until(Crew& crew, LongReader& reader, Clock::time_point end) {
+    while (!crew.stopping() && Clock::now() < end) {
+      reader.look();
       std::this_thread::sleep_for(kLookInterval);
     }
-    long_reader_ = reader->counts();
+  }
+  /// False: the run has ended.
+  [[nodiscard]] static bool pause(Crew& crew, Clock::duration time) {
+    const Clock::time_point end = Clock::now() + time;
+    while (!crew.stopping() && Clock::now() < end) {
+      std::this_thread::sleep_for(std::min<Clock::duration>(kLookInterval, end - Clock::now()));
+    }
+    return !crew.stopping();
+  }
+  [[nodiscard]] CommitMark mark() const {
+    const double seconds = Seconds(Clock::now() - start_).count();
+    return {.seconds = seconds, .commits = tally().all_commits()};
   }
 
   /// Watches until `length` after `from`, prints a line each second, and keeps in `result`, if
@@ -150,14 +202,19 @@ class Measuring {
 
   [[nodiscard]] Moment look() const {
     Moment now;
-    now.tally = Tally(workload_.types.size());
     now.seconds = Seconds(Clock::now() - start_).count();
-    for (const WorkerTally& tally : tallies_) {
-      tally.add_to(now.tally);
-    }
+    now.tally = tally();
     now.store = bench_.counts();
     now.process = read_process_stats();
     return now;
+  }
+
+  [[nodiscard]] Tally tally() const {
+    Tally all(workload_.types.size());
+    for (const WorkerTally& one : tallies_) {
+      one.add_to(all);
+    }
+    return all;
   }
 
   [[nodiscard]] std::uint64_t data_bytes(const Moment& at) const {
@@ -173,6 +230,7 @@ class Measuring {
   Arrivals arrivals_;
   std::deque<WorkerTally> tallies_;              ///< one for each thread
   std::optional<LongReaderCounts> long_reader_;  ///< written by its thread at its end
+  std::optional<ReaderShare> reader_share_;      ///< likewise
   Clock::time_point start_{};
 };
 

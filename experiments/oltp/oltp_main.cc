@@ -42,6 +42,10 @@ DEFINE_double(rate, kDefaults.rate,
               "arrival; by default a thread starts its next when its last has ended");
 DEFINE_bool(long_reader, kDefaults.long_reader,
             "beside the threads, keep a transaction open that only reads and never ends");
+DEFINE_double(
+    reader_turns, kDefaults.reader_turns,
+    "with --long_reader: close it for as many seconds after having kept it open for so many, "
+    "again and again, and tell what it has left of the throughput; 0: it is open all the time");
 DEFINE_int64(sample_ms, kDefaults.sample_ms, "length of an interval of the series, ms");
 DEFINE_string(json, kDefaults.json, "file for the result as JSON; -: standard output");
 DEFINE_string(series, kDefaults.series, "file for the series of intervals, as CSV");
@@ -64,6 +68,7 @@ FlagValues read_flags(std::int64_t scale, const WorkloadOptions& of_workload) {
           .versions = FLAGS_versions,
           .rate = FLAGS_rate,
           .long_reader = FLAGS_long_reader,
+          .reader_turns = FLAGS_reader_turns,
           .sample_ms = FLAGS_sample_ms,
           .json = FLAGS_json,
           .series = FLAGS_series,

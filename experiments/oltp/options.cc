@@ -14,6 +14,7 @@ constexpr std::int64_t kThreadsMax = 1024;
 constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30;
 constexpr std::int64_t kSampleMsMax = 60'000;
 constexpr double kRateMax = 1e7;
+constexpr double kReaderTurnMin = 0.1;  ///< seconds
 /// Of the series: each takes some hundred bytes.
 constexpr double kIntervalsMax = 1e6;
 
@@ -96,11 +97,33 @@ WorkloadOptions options_of_workload(const FlagValues& flags, const WorkloadTrait
   return options;
 }
 
+void check_reader(const FlagValues& flags, const Options& options, bool is_weak) {
+  MeaningCheck(flags.given).require(options.long_reader, {"reader_turns"}, "without --long_reader");
+  if (options.long_reader && !options.versions.value_or(true)) {
+    throw UsageError("--long_reader: with --versions=off there is one transaction at a time");
+  }
+  if (options.long_reader && is_weak) {
+    throw UsageError(
+        fmt::format("--long_reader: under isolation {} no transaction keeps seeing "
+                    "one state",
+                    name_of(options.isolation)));
+  }
+  if (const auto& turns = options.reader_turns) {
+    if (!std::isfinite(*turns) || *turns < kReaderTurnMin || 2 * *turns >= options.seconds) {
+      throw UsageError(
+          fmt::format("--reader_turns={}: must be at least {} and less than half of "
+                      "--seconds={}",
+                      *turns, kReaderTurnMin, options.seconds));
+    }
+  }
+}
+
 void check_sense(const FlagValues& flags, const WorkloadTraits& workload, const Options& options) {
   const MeaningCheck check(flags.given);
   const bool runs = options.seconds > 0;
-  check.require(runs, {"warmup", "rate", "sample_ms", "series", "durability", "long_reader"},
-                "with --seconds=0");
+  check.require(
+      runs, {"warmup", "rate", "sample_ms", "series", "durability", "long_reader", "reader_turns"},
+      "with --seconds=0");
   for (const WorkloadFlag& flag : workload.flags) {
     check.require(runs, {flag.name.c_str()}, "with --seconds=0");
   }
@@ -114,15 +137,7 @@ void check_sense(const FlagValues& flags, const WorkloadTraits& workload, const 
   }
   MeaningCheck(flags.given)
       .require(options.isolation == Isolation::snapshot, {"versions"}, "without snapshots");
-  if (options.long_reader && !options.versions.value_or(true)) {
-    throw UsageError("--long_reader: with --versions=off there is one transaction at a time");
-  }
-  if (options.long_reader && is_weak) {
-    throw UsageError(
-        fmt::format("--long_reader: under isolation {} no transaction keeps seeing "
-                    "one state",
-                    name_of(options.isolation)));
-  }
+  check_reader(flags, options, is_weak);
   if (options.seconds * 1000 / static_cast<double>(options.sample.count()) > kIntervalsMax) {
     throw UsageError(fmt::format("--seconds={}: more than {} intervals of --sample_ms={}",
                                  options.seconds, kIntervalsMax, flags.sample_ms));
@@ -152,6 +167,9 @@ Options make_options(const FlagValues& flags, const WorkloadTraits& workload,
   options.versions = measuring_switch("versions", flags.versions, flags, engine);
   options.rate = rate(flags);
   options.long_reader = flags.long_reader;
+  if (flags.given.contains("reader_turns") || flags.reader_turns != 0) {
+    options.reader_turns = flags.reader_turns;
+  }
   options.sample =
       std::chrono::milliseconds(in_range("sample_ms", flags.sample_ms, 1, kSampleMsMax));
   options.json_file = flags.json;

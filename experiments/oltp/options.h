@@ -50,6 +50,7 @@ struct FlagValues {
   std::string versions = "on";
   double rate = 0;
   bool long_reader = false;
+  double reader_turns = 0;
   std::int64_t sample_ms = 100;
   std::string json;
   std::string series;
@@ -74,6 +75,7 @@ struct Options {
   std::optional<bool> versions;         ///< likewise
   std::optional<double> rate;  ///< transactions that arrive each second; nothing: closed loop
   bool long_reader = false;    ///< a transaction that reads is open all the time (long_reader.h)
+  std::optional<double> reader_turns;  ///< or by turns of so many seconds (reader_turns.h)
   std::chrono::milliseconds sample{};  ///< length of an interval of the series
   std::string json_file;               ///< empty: none; "-": standard output
   std::string series_file;             ///< empty: none

@@ -71,8 +71,18 @@ json workload_json(const Options& options, const Workload& workload, const RunRe
       {"engine_options", options_json(result.engine_options)}};
 }
 
-json long_reader_json(const std::optional<LongReaderCounts>& reader) {
-  return reader ? json{{"looks", reader->looks}, {"restarts", reader->restarts}} : json(nullptr);
+json long_reader_json(const Measurement& measured) {
+  if (!measured.long_reader) {
+    return nullptr;
+  }
+  const std::optional<ReaderShare>& share = measured.reader_share;
+  return {{"looks", measured.long_reader->looks},
+          {"restarts", measured.long_reader->restarts},
+          {"share", share ? json{{"turns", share->turns},
+                                 {"median", share->median},
+                                 {"least", share->least},
+                                 {"most", share->most}}
+                          : json(nullptr)}};
 }
 
 /// What was counted in the measured time.
@@ -105,7 +115,7 @@ json measurement_json(const Workload& workload, const Measurement& measured) {
                  {"mapping_table_bytes_max", number_or_null(measured.maxima.mapping_table_bytes)},
                  {"orphan_tables_max", number_or_null(measured.maxima.orphan_tables)},
                  {"rss_bytes_max", measured.maxima.rss_bytes},
-                 {"long_reader", long_reader_json(measured.long_reader)}};
+                 {"long_reader", long_reader_json(measured)}};
   if (workload.figure) {
     fields[workload.figure->key] = figure_of(*workload.figure, total);
   }
@@ -194,6 +204,12 @@ std::string measured_text(const Options& options, const Workload& workload,
     text += fmt::format(", {:.0f} {}", figure_of(*workload.figure, total), workload.figure->name);
   }
   text += '\n';
+  if (const auto& share = measured.reader_share) {
+    text += fmt::format(
+        "  beside a reader {:.2f} of what there is without, median of {} turns ({:.2f} to "
+        "{:.2f})\n",
+        share->median, share->turns, share->least, share->most);
+  }
   text += latency_table(workload, total.tally);
   text += aborts_text(total.tally);
   text += costs_text(options, measured);

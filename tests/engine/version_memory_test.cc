@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/sync_point.h"
+#include "base/thread_annotations.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
@@ -249,6 +250,25 @@ TEST_F(VersionMemory, TablesGoOnceNothingIsChanged) {
   }));
 }
 
+/// One page in three is held.
+class EveryThird {
+ public:
+  explicit EveryThird(const std::vector<buffer::Frame*>& frames) PALIMPSEST_NO_ANALYSIS
+      : frames_(frames) {
+    for (std::size_t i = 0; i < frames_.size(); i += 3) {
+      frames_[i]->latch.lock_exclusive();
+    }
+  }
+  void release() const PALIMPSEST_NO_ANALYSIS {
+    for (std::size_t i = 0; i < frames_.size(); i += 3) {
+      frames_[i]->latch.unlock_exclusive_unchanged();
+    }
+  }
+
+ private:
+  const std::vector<buffer::Frame*>& frames_;
+};
+
 // Who prunes tables waits for no page.
 TEST_F(VersionMemory, TablesOfPagesInUseAreLeft) {
   const auto old = begin(SnapshotUse::reads);
@@ -270,17 +290,13 @@ TEST_F(VersionMemory, TablesOfPagesInUseAreLeft) {
   }
   ASSERT_GE(with_table.size(), 50U);
   old->commit();
-  for (std::size_t i = 0; i < with_table.size(); i += 3) {
-    with_table[i]->latch.lock_exclusive();
-  }
+  const EveryThird held(with_table);
   database_->transactions().collect_versions();
   database_->transactions().prune_tables([] { return false; });
   for (std::size_t i = 0; i < with_table.size(); ++i) {
     EXPECT_EQ(with_table[i]->attached.load() != nullptr, i % 3 == 0) << i;
   }
-  for (std::size_t i = 0; i < with_table.size(); i += 3) {
-    with_table[i]->latch.unlock_exclusive_unchanged();
-  }
+  held.release();
   database_->transactions().prune_tables([] { return false; });
   EXPECT_EQ(database_->entries().tables(), 0U);
 }

@@ -16,6 +16,13 @@ class Goal:
 
 
 @dataclasses.dataclass(frozen=True)
+class Share:
+    """That a reader which comes and goes leaves so much of the throughput."""
+    config: str
+    at_least: float
+
+
+@dataclasses.dataclass(frozen=True)
 class Verdict:
     text: str
     value: float | None
@@ -23,6 +30,10 @@ class Verdict:
 
     def line(self):
         return f"{self.text}: {'reached' if self.reached else 'MISSED'}"
+
+
+def rounds_of(values):
+    return f"{len(values)} round{'s' if len(values) > 1 else ''}"
 
 
 def verdict(goal, rates):
@@ -40,9 +51,17 @@ def verdict(goal, rates):
     if not ratios:
         return None
     value = statistics.median(ratios)
-    rounds = f"{len(ratios)} round{'s' if len(ratios) > 1 else ''}"
-    return Verdict(f"{goal.config} / {goal.of}: {value:.2f} ({rounds}), at least {goal.at_least:g}",
-                   value, value >= goal.at_least)
+    return Verdict(f"{goal.config} / {goal.of}: {value:.2f} ({rounds_of(ratios)}), at least "
+                   f"{goal.at_least:g}", value, value >= goal.at_least)
+
+
+def verdict_of_share(goal, shares):
+    """`shares`: of the runs, each the median of its turns. None where there are none."""
+    if not shares:
+        return None
+    value = statistics.median(shares)
+    return Verdict(f"{goal.config}: {value:.2f} of what there is without ({rounds_of(shares)}), at least "
+                   f"{goal.at_least:g}", value, value >= goal.at_least)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,7 @@ Which ones there are: scenarios.py.
 """
 import dataclasses
 
-from comparison.goals import Flat, Goal
+from comparison.goals import Flat, Goal, Share
 
 MIB = 1 << 20
 
@@ -70,7 +70,7 @@ class Scenario:
     warmup: float = 0
     capped: bool = False  # memory of the process limited from outside, caches dropped before each run
     load_memory_mib: int = 0  # 0: memory_mib
-    goals: tuple[Goal, ...] = ()
+    goals: tuple[Goal | Share, ...] = ()
     flat: Flat | None = None  # one long run, whose series is judged
     steps: tuple = ()  # configurations, each with something more than the one before; and what
     repetitions: int = 0  # 0: those of the scale

@@ -44,6 +44,11 @@ class Results:
                          for repetition, result in self.whole(row, config).items()}
                 for config in self.rows.get(row, {})}
 
+    def shares(self, row, config):
+        """What a reader that came and went has left of the throughput, in each run."""
+        return [result["long_reader"]["share"]["median"]
+                for result in self.whole(row, config).values() if result["long_reader"]["share"]]
+
 
 def rows_of(scenario, results):
     """(case, row) of those that there are."""
@@ -155,7 +160,8 @@ def verdicts(results, scenario):
     for case, row in rows_of(scenario, results):
         rates = (results.rates(row) if scenario.workload.is_loaded else scan_rates(results, row))
         for goal in scenario.goals:
-            found = goals.verdict(goal, rates)
+            found = (goals.verdict_of_share(goal, results.shares(row, goal.config))
+                     if isinstance(goal, goals.Share) else goals.verdict(goal, rates))
             if found:
                 yield case, found
 

@@ -114,7 +114,8 @@ class Plan(unittest.TestCase):
                 configs = {config.name for config in scenario.configs}
                 self.assertLessEqual({config.name for config, _ in scenario.steps}, configs)
                 for goal in scenario.goals if scenario.workload.is_loaded else ():
-                    self.assertLessEqual({goal.config, goal.of} - {None}, configs)
+                    of = getattr(goal, "of", None)
+                    self.assertLessEqual({goal.config, of} - {None}, configs)
 
     def test_only_engines_asked_for(self):
         engines = {each.config.engine for each in plan.runs_of(IN_MEMORY, 1, ["lmdb", "wiredtiger"])}
@@ -143,6 +144,12 @@ class Goals(unittest.TestCase):
         self.assertIn("MISSED", goals.verdict(goal, {"one": {1: 8}, "other": {1: 10}}).line())
         self.assertIsNone(goals.verdict(goal, {"one": {1: 8}, "other": {2: 10}}))
         self.assertIsNone(goals.verdict(goal, {}))
+
+    def test_a_share(self):
+        goal = goals.Share("one", 0.9)
+        self.assertTrue(goals.verdict_of_share(goal, [0.5, 0.9, 0.95]).reached)
+        self.assertIn("MISSED", goals.verdict_of_share(goal, [0.89]).line())
+        self.assertIsNone(goals.verdict_of_share(goal, []))
 
     def test_a_rate(self):
         goal = goals.Goal("one", 10_000)
@@ -268,6 +275,17 @@ class Table(unittest.TestCase):
         _, text = self.cells(results(scenario, palimpsest=[9_000], lmdb=[10_000]), scenario)
         self.assertIn("- palimpsest / lmdb: 0.90 (1 round), at least 1: MISSED", text)
         self.assertIn("- palimpsest: 9,000 transactions/s, at least 10,000: MISSED", text)
+
+    def test_what_a_reader_leaves_is_judged_by_its_turns(self):
+        scenario = named("long-reader")
+        made = table.Results()
+        for repetition, median in enumerate((0.8, 0.95, 0.91), 1):
+            made.add(run(scenario.configs[0], repetition, scenario),
+                     result(7, long_reader={"looks": 9, "restarts": 2, "share": {"median": median}}))
+        made.add(run(scenario.configs[0], 4, scenario),
+                 result(7, long_reader={"looks": 9, "restarts": 2, "share": None}))
+        _, text = self.cells(made, scenario)
+        self.assertIn("0.91 of what there is without (3 rounds), at least 0.9: reached", text)
 
     def test_scans_by_kind(self):
         scenario = named("scan")

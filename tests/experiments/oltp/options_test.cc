@@ -117,6 +117,22 @@ TEST(OltpOptions, ALongReaderNeedsASnapshot) {
   EXPECT_THAT(refusal(values), HasSubstr("--long_reader: under isolation none"));
   values.isolation = "snapshot";
   EXPECT_EQ(refusal(values), "accepted");
+  EXPECT_FALSE(make_options(values, workload(), engine()).reader_turns.has_value());
+}
+
+TEST(OltpOptions, AReaderThatComesAndGoesHasTimeForATurn) {
+  FlagValues values = flags();
+  values.isolation = "snapshot";
+  values.seconds = 10;
+  values.reader_turns = 4;
+  values.given = {"reader_turns"};
+  EXPECT_EQ(refusal(values), "--reader_turns means nothing without --long_reader");
+  values.long_reader = true;
+  EXPECT_EQ(make_options(values, workload(), engine()).reader_turns, 4.0);
+  for (const double turns : {0.0, -1.0, 5.0, std::numeric_limits<double>::quiet_NaN()}) {
+    values.reader_turns = turns;
+    EXPECT_THAT(refusal(values), HasSubstr("less than half of --seconds=10"));
+  }
 }
 
 TEST(OltpOptions, ChecksUnderIsolationNoneAreForOneThread) {
@@ -201,9 +217,13 @@ TEST(OltpOptions, FlagsOfOtherWorkloadsAreRefused) {
 }
 
 TEST(OltpOptions, FlagsWithoutEffectAreRefused) {
-  for (const char* flag : {"warmup", "rate", "sample_ms", "series", "durability", "long_reader"}) {
+  for (const char* flag :
+       {"warmup", "rate", "sample_ms", "series", "durability", "long_reader", "reader_turns"}) {
     FlagValues values = flags();
     values.rate = 10;
+    values.reader_turns = 0.1;
+    values.long_reader = true;
+    values.isolation = "snapshot";
     values.given = {flag};
     EXPECT_EQ(refusal(values), "accepted");
     values.seconds = 0;

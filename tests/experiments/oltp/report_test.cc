@@ -132,6 +132,19 @@ TEST(OltpReport, AWorkloadNeedsNoFigureOfItsOwn) {
   EXPECT_THAT(series_csv(plain, *result.measured), Not(HasSubstr("wpm")));
 }
 
+TEST(OltpReport, WhatAReaderLeavesIsSaidIfItCameAndWent) {
+  RunResult result = toy_result();
+  result.measured->long_reader = LongReaderCounts{.looks = 9, .restarts = 2};
+  EXPECT_EQ(toy_json(result).at("long_reader"),
+            (json{{"looks", 9}, {"restarts", 2}, {"share", nullptr}}));
+  result.measured->reader_share = {.turns = 3, .median = 0.875, .least = 0.5, .most = 1.25};
+  EXPECT_EQ(toy_json(result).at("long_reader").at("share"),
+            (json{{"turns", 3}, {"median", 0.875}, {"least", 0.5}, {"most", 1.25}}));
+  EXPECT_THAT(summary(toy_options(), two_types(), result),
+              HasSubstr("beside a reader 0.88 of what there is without, median of 3 turns (0.50 to "
+                        "1.25)\n"));
+}
+
 TEST(OltpReport, WhatIsNotKnownIsNull) {
   const json object = toy_json(toy_result());
   for (const char* field :

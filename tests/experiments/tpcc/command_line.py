@@ -59,6 +59,11 @@ def check_reuse(path):
     reader = json.loads(done.stdout)["long_reader"] if done.returncode == 0 else None
     expect(reader is not None and reader["looks"] > 10 and reader["restarts"] < reader["looks"],
            "a reader stays, as long as versions may take the memory, and sees what it saw", done)
+    done = run(f"--path={path}", "--warehouses=1", "--memory_mib=64", "--seconds=1.2", "--warmup=0.1",
+               "--long_reader", "--reader_turns=0.2", "--json=-")
+    share = json.loads(done.stdout)["long_reader"]["share"] if done.returncode == 0 else None
+    expect(share is not None and share["turns"] >= 1 and share["least"] <= share["median"] <= share["most"]
+           and "beside a reader" in done.stderr, "a reader comes and goes, and what it leaves is told", done)
     refused("--long_reader: under isolation none", f"--path={path}", "--warehouses=1",
             "--long_reader", "--isolation=none")
     refused("not tpcc with --warehouses=2", f"--path={path}", "--warehouses=2")
