@@ -209,6 +209,7 @@ void VersionBuffer::commit(Gsn timestamp) noexcept {
 // newer change only, and see the one before it.
 void VersionBuffer::abort() noexcept {
   for_each_new([&](Version& version) {
+    PALIMPSEST_SYNC_POINT("versioning.abort.taking_out");
     --chunk_of(version)->made;
     Entry& entry = version.entry();
     const std::lock_guard latch(entry.chain_latch());

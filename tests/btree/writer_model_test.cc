@@ -379,6 +379,32 @@ TEST_P(WriterModelTest, ConflictsAreWhatTheModelSays) {
   EXPECT_EQ(images.faults(), 0U);
 }
 
+// The claims of the last leaf are the root's when it becomes that leaf.
+TEST(Writers, ARootThatBecomesALeafHasItsClaims) {
+  SimDisk disk;
+  const auto device = disk.device();
+  const auto database = TreeDatabase::create(*device, {.page_size_bytes = 4096, .frames = 32});
+  BTree& tree = database->tree();
+  const std::string value(400, 'v');
+  const auto key = [](int number) { return std::to_string(1000 + number); };
+  constexpr int kRecords = 40;
+  for (int i = 0; i < kRecords; ++i) {
+    ASSERT_TRUE(tree.insert(key(i), value));
+  }
+  ASSERT_EQ(tree.descent().root_level(), 1U);
+  Writer holder(database->entries(), WriterId{1});
+  Writer stranger(database->entries(), WriterId{2});
+  constexpr int kHeld = kRecords / 2;
+  ASSERT_FALSE(tree.update(holder, key(kHeld), value).conflict);
+  for (int i = 0; i < kRecords; ++i) {
+    ASSERT_EQ(i != kHeld && tree.remove(key(i)), i != kHeld);
+  }
+  EXPECT_EQ(tree.descent().root_level(), 0U);
+  const WriteOutcome outcome = tree.remove(stranger, key(kHeld));
+  ASSERT_TRUE(outcome.conflict);
+  EXPECT_EQ(outcome.conflict->with, holder.id());
+}
+
 INSTANTIATE_TEST_SUITE_P(KeyShapes, WriterModelTest,
                          ::testing::Values(KeyShape::integer, KeyShape::random_integer,
                                            KeyShape::shared_prefix, KeyShape::outlier,

@@ -229,6 +229,33 @@ TEST(VersionBuffer, HalfDatedIsCommitted) {
   before.roll_back();
 }
 
+// The page says again what was there before: no version of a change that was undone may be taken
+// back without those before it.
+TEST(VersionBuffer, WhatIsRolledBackIsNeverSeenInPart) {
+  Cells cells(1);
+  CellWriter writer(cells);
+  CellWriter reader(cells);
+  writer.begin();
+  ASSERT_TRUE(writer.write(0, "before"));
+  writer.commit();
+  reader.begin();
+  writer.begin();
+  for (const char* value : {"first", "second", "and third"}) {
+    ASSERT_TRUE(writer.write(0, value));
+  }
+  int looks = 0;
+  {
+    const SyncHook hook("versioning.abort.taking_out", [&] {
+      EXPECT_EQ(reader.read(0), "before");
+      ++looks;
+    });
+    writer.roll_back();
+  }
+  EXPECT_EQ(looks, 3);
+  EXPECT_EQ(reader.read(0), "before");
+  reader.roll_back();
+}
+
 // A reader has found a version that carries no date yet; before it looks at the fate, the version
 // is dated and the fate is the next transaction's: it goes by the date.
 TEST(VersionBuffer, AFateOfTheNextTransactionIsNotBelieved) {

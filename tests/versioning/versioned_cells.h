@@ -81,7 +81,11 @@ class CellWriter {
         writer_(cells.memory, WriterId{raw(slot_) + 1}),
         versions_(cells.memory),
         pruner_(cells.snapshots, cells.memory) {}
+  /// One that a failed test has left open is rolled back, or others would wait for it.
   ~CellWriter() {
+    if (is_open_) {
+      roll_back();
+    }
     for (; versions_.has_old(); std::this_thread::yield()) {
       collect();  // others may still need them
     }
@@ -94,6 +98,7 @@ class CellWriter {
 
   void begin(Snapshots::Use use = Snapshots::Use::reads_and_writes) {
     snapshot_ = cells_.snapshots.take(slot_, use);
+    is_open_ = true;
     pruner_.begin();
   }
 
@@ -181,6 +186,7 @@ class CellWriter {
     undo_.clear();
     writer_.end();
     cells_.snapshots.drop(slot_);
+    is_open_ = false;
   }
 
   void prune_idle(Entry* entry, const CellImage& record) {
@@ -231,6 +237,7 @@ class CellWriter {
   VersionBuffer versions_;
   Pruner pruner_;
   Gsn snapshot_{};
+  bool is_open_ = false;
   std::vector<std::pair<std::size_t, CellImage>> undo_;
 };
 

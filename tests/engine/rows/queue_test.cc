@@ -130,6 +130,26 @@ TEST_F(QueueTest, LeavesThatOthersNeededWhenTheFrontPassedGoLater) {
   EXPECT_TRUE(sound(table_.database()));
 }
 
+// Whoever removed them has noted some; but he does not come back, and others meet them.
+TEST_F(QueueTest, LeavesThatAnotherSlotHasLeftGo) {
+  put(200);
+  const auto other = begin();
+  ASSERT_EQ(first_of(other), *jobs_.begin());
+  for (int i = 0; i < 600; ++i) {
+    put();
+    take();
+  }
+  const auto has_the_slot =
+      table_.database().begin(txn::Durability::asynchronous, txn::Isolation::read_committed);
+  other->commit();
+  for (int i = 0; i < 1000; ++i) {
+    put();
+    take();
+  }
+  EXPECT_LE(leaves().dead, kDeadMax);
+  has_the_slot->commit();
+}
+
 // What a reader needs, who writes nothing, stays, and nothing else does.
 TEST_F(QueueTest, AnOldReaderKeepsWhatItSeesAndNoMore) {
   put(1000);
