@@ -130,7 +130,7 @@ void* SlabMemory::take_object(Stripe& stripe, Block& block) noexcept {
   const std::size_t bytes = block.object_bytes;
   std::byte* const word = begin_of(block) + block.first * kBits * bytes;
   std::byte* const object = word + static_cast<std::size_t>(std::countr_zero(free)) * bytes;
-  free &= free - 1;
+  free = without_lowest(free);
   ++block.used;
   if (!has_room(block)) {
     delist(stripe, block);

@@ -103,8 +103,8 @@ class PageReclaimer {
   /// Drops what nobody needs of what hangs off the pages of so many frames, passing over those
   /// whose latch cannot be had, until it is enough, which is asked before each page where something
   /// hangs; the next time from there on. Holds the latches of a few at a time, which are pruned
-  /// together, also if it is enough after the first. Returns off how many
-  /// pages nothing hangs any more.
+  /// together, also if it is enough after the first. Returns off how many pages nothing hangs any
+  /// more.
   std::uint32_t prune_attached(std::uint32_t frames, FunctionRef<bool()> is_enough) noexcept;
 
  private:

@@ -35,14 +35,14 @@ bool TableAttachment::prune(Attached& attached) noexcept {
 
 // Each step asks for what the next one reads.
 void TableAttachment::prune_all(std::span<Attached*> attached) noexcept {
-  for (const Attached* one : attached) {
-    static_cast<const MappingTable*>(one)->prefetch();
+  for (Attached* one : attached) {
+    table(*one).prefetch();
   }
-  for (const Attached* one : attached) {
-    static_cast<const MappingTable*>(one)->prefetch_cells();
+  for (Attached* one : attached) {
+    table(*one).prefetch_cells();
   }
-  for (const Attached* one : attached) {
-    static_cast<const MappingTable*>(one)->prefetch_entries();
+  for (Attached* one : attached) {
+    table(*one).prefetch_entries();
   }
   for (Attached*& one : attached) {
     one = prune(*one) ? one : nullptr;

@@ -137,12 +137,6 @@ class Scans {
   const Column<std::int64_t> round_;
 };
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return values.empty() ? 0.0 : *middle;
-}
-
 }  // namespace
 
 std::string_view name_of(Scan scan) noexcept {

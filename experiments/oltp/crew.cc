@@ -48,6 +48,11 @@ void Crew::start_together() {
   changed_.wait(lock, [&] { return started_ || stopping_.load(); });
 }
 
+bool Crew::rest_until(Clock::time_point until) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_until(lock, until, [&] { return stopping_.load(); });
+}
+
 void Crew::run_member(std::uint32_t number) noexcept {
   try {
     body_(*this, number);

@@ -42,6 +42,8 @@ class Crew {
 
   /// Returns when all may work.
   void start_together();
+  /// Waits until then, or until the members are to stop: whether they go on.
+  [[nodiscard]] bool rest_until(Clock::time_point until);
   [[nodiscard]] const std::atomic<bool>& stopping() const noexcept { return stopping_; }
 
  private:

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "experiments/common/mix.h"
@@ -142,18 +141,13 @@ class Measuring {
     return reader->counts();
   }
   static void look_until(Crew& crew, LongReader& reader, Clock::time_point end) {
-    while (!crew.stopping() && Clock::now() < end) {
+    do {
       reader.look();
-      std::this_thread::sleep_for(kLookInterval);
-    }
+    } while (Clock::now() < end && crew.rest_until(std::min(end, Clock::now() + kLookInterval)));
   }
   /// False: the run has ended.
   [[nodiscard]] static bool pause(Crew& crew, Clock::duration time) {
-    const Clock::time_point end = Clock::now() + time;
-    while (!crew.stopping() && Clock::now() < end) {
-      std::this_thread::sleep_for(std::min<Clock::duration>(kLookInterval, end - Clock::now()));
-    }
-    return !crew.stopping();
+    return crew.rest_until(Clock::now() + time);
   }
   [[nodiscard]] CommitMark mark() const {
     const double seconds = Seconds(Clock::now() - start_).count();

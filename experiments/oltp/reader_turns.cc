@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "experiments/common/median.h"
+
 namespace palimpsest::experiments::oltp {
 namespace {
 
@@ -25,11 +27,6 @@ double share_of(const ReaderTurn& turn, double rate) noexcept {
   return left / (rate * seconds_between(turn.opened, turn.closed));
 }
 
-double median_of(std::span<const double> sorted) noexcept {
-  const std::size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 != 0 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
 }  // namespace
 
 std::optional<ReaderShare> share_of(std::span<const ReaderTurn> turns) {
@@ -43,11 +40,10 @@ std::optional<ReaderShare> share_of(std::span<const ReaderTurn> turns) {
     shares.push_back(share_of(turn, (before + after) / 2));
     before = after;
   }
-  std::ranges::sort(shares);
   return ReaderShare{.turns = shares.size(),
                      .median = median_of(shares),
-                     .least = shares.front(),
-                     .most = shares.back()};
+                     .least = *std::ranges::min_element(shares),
+                     .most = *std::ranges::max_element(shares)};
 }
 
 }  // namespace palimpsest::experiments::oltp

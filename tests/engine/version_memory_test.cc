@@ -280,10 +280,10 @@ TEST_F(VersionMemory, TablesOfPagesInUseAreLeft) {
     }
     writer->commit();
   }
-  const buffer::FrameTable& frames = database_->pool().frames();
+  buffer::FrameTable& frames = database_->pool().frames();
   std::vector<buffer::Frame*> with_table;
   for (std::uint32_t i = 0; i < frames.count(); ++i) {
-    buffer::Frame& frame = database_->pool().frames()[FrameIndex{i}];
+    buffer::Frame& frame = frames[FrameIndex{i}];
     if (frame.attached.load() != nullptr) {
       with_table.push_back(&frame);
     }

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/support/eventually.h"
+
 namespace palimpsest::experiments::oltp {
 namespace {
 
@@ -69,6 +71,23 @@ TEST(Crew, TheFirstErrorIsThrownAndEndsTheOthers) {
       EXPECT_EQ(error.what(), std::string("one failed"));
     }
   }
+}
+
+TEST(Crew, WhoRestsGoesOnWhenItIsTimeAndEndsWhenToldTo) {
+  std::atomic<int> rested{0};
+  std::atomic<int> ended{0};
+  Crew crew(3, [&](Crew& of, std::uint32_t) {
+    of.start_together();
+    EXPECT_TRUE(of.rest_until(Crew::Clock::now()));
+    EXPECT_TRUE(of.rest_until(Crew::Clock::now() + 1ms));
+    rested.fetch_add(1);
+    EXPECT_FALSE(of.rest_until(Crew::Clock::now() + 1h));
+    ended.fetch_add(1);
+  });
+  crew.go();
+  EXPECT_TRUE(palimpsest::test::eventually([&] { return rested.load() == 3; }));
+  crew.join();
+  EXPECT_EQ(ended.load(), 3);
 }
 
 TEST(Crew, MembersThatNeverWereToldToGoEnd) {
