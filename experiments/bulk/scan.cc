@@ -13,6 +13,7 @@
 
 #include "experiments/bulk/rows.h"
 #include "experiments/bulk/table.h"
+#include "experiments/common/median.h"
 #include "experiments/common/result_json.h"
 
 namespace palimpsest::experiments::bulk {

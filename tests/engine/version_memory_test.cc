@@ -280,7 +280,7 @@ TEST_F(VersionMemory, TablesOfPagesInUseAreLeft) {
     }
     writer->commit();
   }
-  buffer::FrameTable& frames = database_->pool().frames();
+  const buffer::FrameTable& frames = database_->pool().frames();
   std::vector<buffer::Frame*> with_table;
   for (std::uint32_t i = 0; i < frames.count(); ++i) {
     buffer::Frame& frame = frames[FrameIndex{i}];
