@@ -34,7 +34,8 @@ constexpr std::uint32_t kPurgesOfLeaf = 4;  ///< at least, while all of its reco
 
 [[noreturn]] void refuse_undo_creation(TreeId id) {
   throw Error(ErrorCode::corruption,
-              fmt::format("the making of tree {} cannot be undone: it has records", raw(id)));
+              fmt::format("the making of tree {} cannot be undone: it has records, or another root",
+                          raw(id)));
 }
 
 /// After how many ghosts more those of a leaf are purged: less often where an old reader has held
@@ -363,7 +364,7 @@ void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> app
 void BTree::undo_creation(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> append) {
   std::vector<std::byte> body(inverse_bytes(record, root_page_, 0));
   write_inverse(record, root_page_, 0, body);
-  if (descent_.root_level() != 0) {
+  if (descent_.root_level() != 0 || record.page != root_page_) {
     refuse_undo_creation(id_);
   }
   ExclusivePage root = descent_.leaf<ExclusivePage>(Target{});

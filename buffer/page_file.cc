@@ -248,7 +248,7 @@ void PageFile::mark_open() {
   if (!marked_open_.load(std::memory_order_relaxed)) {
     FileHeader next = header_;
     next.clean = 0;
-    write_header(next);
+    write_all_headers(next);
     marked_open_.store(true, std::memory_order_release);
   }
 }
@@ -281,7 +281,7 @@ void PageFile::set_catalog_root(PageId root) {
   FileHeader next = header_;
   next.catalog_root = root;
   next.clean = 0;
-  write_header(next);
+  write_all_headers(next);
   marked_open_.store(true, std::memory_order_release);
 }
 
@@ -319,7 +319,7 @@ void PageFile::shrink(std::uint64_t page_count) {
     FileHeader next = header_;
     next.page_count = std::min(next.page_count, page_count);
     next.clean = 0;
-    write_header(next);
+    write_all_headers(next);
     marked_open_.store(true, std::memory_order_release);
   }
   page_count_.store(page_count, std::memory_order_release);
@@ -332,6 +332,14 @@ void PageFile::sync() {
   } catch (const Error& error) {
     fail(error.what());
     throw;
+  }
+}
+
+/// For what must not be forgotten, whichever copy is damaged later: a copy from before it would be
+/// believed.
+void PageFile::write_all_headers(const FileHeader& next) {
+  for (std::uint32_t copy = 0; copy < kHeaderCopies; ++copy) {
+    write_header(next);
   }
 }
 

@@ -161,7 +161,8 @@ class PageFile {
   void restore_torn_pages();
   void begin_writable();
   void read_chunk(std::span<PageRead> reads) noexcept;
-  void write_header(FileHeader next);  // header_mutex_ held
+  void write_header(FileHeader next);              // header_mutex_ held
+  void write_all_headers(const FileHeader& next);  // header_mutex_ held
 
   io::Device& device_;
   const std::unique_ptr<io::File> file_;

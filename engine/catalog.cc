@@ -127,6 +127,9 @@ BTree* Catalog::make(txn::Transactions& transactions, std::string_view name,
   std::string name_of_tree(name);  // made now: once it has committed, nothing fails
   Names entry;
   entry.emplace(name, id);
+  // The id may be one whose making was just undone, by a transaction that this one shares no page
+  // with: what undid it is durable before this is.
+  transactions.cover_all_appended();
   const auto transaction = transactions.begin();
   transaction->work_alone();
   if (inside != nullptr) {

@@ -93,6 +93,7 @@ struct Database::Unfinished {
 std::unique_ptr<Database> Database::open(io::Device& pages, io::Device& log,
                                          const DatabaseOptions& options) {
   std::unique_ptr<Database> database(new Database(pages, log, options));
+  const auto alone = pages.lock_directory();  // until it is known what is there, or all is made
   database->open_files();
   remove_sort_files(pages);  // nobody else has the page file open
   database->start();
@@ -126,13 +127,16 @@ void Database::open_files() {
   }
   file_ = buffer::PageFile::open(page_device_, kPageFileName, {.allow_unclean = true});
   if (file_->catalog_root() == kNoPage) {
-    file_.reset();
     remove_unfinished();
     make_files();
     return;
   }
   store_ = wal::LogStore::open(log_device_, log_file_options(), false);
-  if (store_->control().state().uuid != file_->header().uuid) {
+  require_own_log(store_->control());
+}
+
+void Database::require_own_log(const wal::LogControl& control) const {
+  if (control.state().uuid != file_->header().uuid) {
     throw Error(ErrorCode::corruption,
                 fmt::format("{}: the log is that of another database", log_device_.path()));
   }
@@ -154,6 +158,12 @@ void Database::make_files() {
 
 // The page file last: as long as it is there, the rest may be removed.
 void Database::remove_unfinished() {
+  std::unique_ptr<wal::LogControl> control;  // locked until it has gone
+  if (log_device_.exists(wal::kControlFileName)) {
+    control = wal::LogControl::open(log_device_, true);
+    require_own_log(*control);
+  }
+  file_.reset();
   for (const std::string& name : log_device_.list()) {
     if (std::string_view(name).starts_with(kLogFilePrefix)) {
       log_device_.remove(name);

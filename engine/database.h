@@ -155,6 +155,7 @@ class Database {
   void make_files();
   void open_files();
   void remove_unfinished();
+  void require_own_log(const wal::LogControl& control) const;
   void start();
   [[nodiscard]] Unfinished recover(const wal::LogReader& reader, Gsn replayed_up_to);
   void begin_log(const wal::LogEnd& end);

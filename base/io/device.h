@@ -153,6 +153,15 @@ class BufferRegistration {
   BufferRegistration& operator=(const BufferRegistration&) = delete;
 };
 
+/// A directory is locked while this exists; it may outlive the device.
+class DirectoryLock {
+ public:
+  DirectoryLock() = default;
+  virtual ~DirectoryLock() = default;
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -166,6 +175,10 @@ class Device {
   [[nodiscard]] virtual bool exists(std::string_view name) = 0;
   virtual void remove(std::string_view name) = 0;
   virtual void rename(std::string_view from, std::string_view to) = 0;
+  /// Locks the directory against everybody else who asks for this, in this process and others
+  /// (Error locked); nothing else heeds it. For who decides by what is there what to make or
+  /// remove.
+  [[nodiscard]] virtual std::unique_ptr<DirectoryLock> lock_directory() = 0;
   /// Makes creations, removals and renames in the directory durable.
   virtual void sync_directory() = 0;
   [[nodiscard]] virtual std::vector<std::string> list() = 0;

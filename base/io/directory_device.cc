@@ -58,6 +58,12 @@ FileDescriptor open_directory(const std::string& path) noexcept {
       repeat_interrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
 }
 
+/// The same directory, whatever its path leads to by now, with a position and a lock of its own.
+int reopen(int directory) noexcept {
+  return repeat_interrupted(
+      [&] { return ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+}
+
 void create_directory(const std::string& path) {
   if (::mkdir(path.c_str(), kDirectoryMode) != 0) {
     const int error = errno;
@@ -100,16 +106,35 @@ void require_plain_name(const std::string& name) {
   }
 }
 
-void lock_exclusively(int file, const std::string& name) {
+/// False: it cannot be locked, errno says why. Throws locked if somebody else has it.
+bool try_lock(int file, const std::string& name) {
   if (repeat_interrupted([&] { return ::flock(file, LOCK_EX | LOCK_NB); }) == 0) {
-    return;
+    return true;
   }
   if (errno == EWOULDBLOCK) {
     throw Error(ErrorCode::locked,
                 fmt::format("\"{}\" is in use: another process, or this one, has it open", name));
   }
-  throw_io_error(errno, "locking", name);
+  return false;
 }
+
+void lock_exclusively(int file, const std::string& name) {
+  if (!try_lock(file, name)) {
+    throw_io_error(errno, "locking", name);
+  }
+}
+
+class LockedDirectory final : public DirectoryLock {
+ public:
+  explicit LockedDirectory(FileDescriptor directory) : directory_(std::move(directory)) {}
+  LockedDirectory(const LockedDirectory&) = delete;
+  LockedDirectory& operator=(const LockedDirectory&) = delete;
+  /// A child of a fork may have the descriptor, too.
+  ~LockedDirectory() override { ::flock(directory_.number(), LOCK_UN); }
+
+ private:
+  FileDescriptor directory_;
+};
 
 }  // namespace
 
@@ -207,6 +232,19 @@ void DirectoryDevice::rename(std::string_view from, std::string_view to) {
   }
 }
 
+// A descriptor of its own: locks belong to what open() has made. A network file system may lock
+// only what is open for writing (flock(2), EBADF), which no directory is: there nobody is kept out.
+std::unique_ptr<DirectoryLock> DirectoryDevice::lock_directory() {
+  FileDescriptor directory(reopen(directory_.number()));
+  if (!directory.is_open()) {
+    throw_directory_error(errno, path_);
+  }
+  if (!try_lock(directory.number(), path_) && errno != EBADF) {
+    throw_io_error(errno, "locking the directory", path_);
+  }
+  return std::make_unique<LockedDirectory>(std::move(directory));
+}
+
 void DirectoryDevice::sync_directory() {
   if (repeat_interrupted([&] { return ::fsync(directory_.number()); }) != 0) {
     throw_io_error(errno, "sync of the directory", path_);
@@ -215,8 +253,7 @@ void DirectoryDevice::sync_directory() {
 
 std::vector<std::string> DirectoryDevice::list() {
   // A second descriptor, because reading a directory moves the descriptor's position.
-  const int copy = repeat_interrupted(
-      [&] { return ::openat(directory_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  const int copy = reopen(directory_.number());
   DIR* const stream = copy < 0 ? nullptr : ::fdopendir(copy);
   if (stream == nullptr) {
     throw_io_error(errno, "listing the directory", path_);

@@ -36,6 +36,7 @@ class DirectoryDevice : public Device {
   [[nodiscard]] bool exists(std::string_view name) final;
   void remove(std::string_view name) final;
   void rename(std::string_view from, std::string_view to) final;
+  [[nodiscard]] std::unique_ptr<DirectoryLock> lock_directory() final;
   void sync_directory() final;
   [[nodiscard]] std::vector<std::string> list() final;
   [[nodiscard]] const std::string& path() const noexcept final { return path_; }

@@ -45,6 +45,9 @@ class ForwardingDevice : public Device {
   [[nodiscard]] bool exists(std::string_view name) override { return device_.exists(name); }
   void remove(std::string_view name) override { device_.remove(name); }
   void rename(std::string_view from, std::string_view to) override { device_.rename(from, to); }
+  [[nodiscard]] std::unique_ptr<DirectoryLock> lock_directory() override {
+    return device_.lock_directory();
+  }
   void sync_directory() override { device_.sync_directory(); }
   [[nodiscard]] std::vector<std::string> list() override { return device_.list(); }
   [[nodiscard]] std::unique_ptr<BufferRegistration> register_buffer(MutableBytes memory) override {

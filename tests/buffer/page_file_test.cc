@@ -203,6 +203,37 @@ TEST_F(PageFileTest, SurvivesAllHeaderCopiesButOne) {
                              HasSubstr("copy 2: checksum stored 0x"), HasSubstr("computed 0x")));
 }
 
+// A copy from before would be believed: that there is no catalog yet, or that nothing was written.
+TEST_F(PageFileTest, AnyCopyMayBeDamagedAfterAChange) {
+  create();
+  open()->mark_open();
+  const std::uint64_t pages = open({.allow_unclean = true})->page_count();
+  open({.allow_unclean = true})->shrink(pages - 1);
+  for (std::uint32_t damaged = 0; damaged < buffer::kHeaderCopies; ++damaged) {
+    SCOPED_TRACE(damaged);
+    flip(damaged * kBlock + 60);
+    const auto file = open({.read_only = true, .allow_unclean = true});
+    EXPECT_FALSE(file->was_clean());
+    EXPECT_EQ(file->catalog_root(), pages_[0]);
+    EXPECT_LT(file->header().page_count, pages);
+    flip(damaged * kBlock + 60);
+  }
+}
+
+TEST_F(PageFileTest, ANewRootIsInEveryCopy) {
+  const auto made = PageFile::create(*device_, kPageFileName, kSmall);
+  SpaceMap map(*made);
+  const PageId root = map.allocate(0);
+  made->set_catalog_root(root);
+  const SimDisk left = disk_.snapshot();
+  for (std::uint32_t damaged = 0; damaged < buffer::kHeaderCopies; ++damaged) {
+    disk_ = left.snapshot();
+    device_ = disk_.device();
+    flip(damaged * kBlock + 60);
+    EXPECT_EQ(open({.allow_unclean = true})->catalog_root(), root) << damaged;
+  }
+}
+
 TEST_F(PageFileTest, RefusesHostileHeaders) {
   create();
   const auto hostile = [&](const char* text, const std::function<void(FileHeader&)>& change) {

@@ -4,8 +4,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <optional>
+#include <utility>
+
 #include "palimpsest/error.h"
 
+#include "buffer/page_file.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/error_of.h"
 
@@ -13,6 +18,7 @@ namespace palimpsest::engine::test {
 namespace {
 
 using palimpsest::test::CrashKeeps;
+using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
 
 std::string key_of(int number) {
@@ -229,6 +235,63 @@ TEST_F(DatabaseTest, ATransactionThatHoldsTheLogBackIsCancelled) {
             ErrorCode::transaction_too_old);
   old.reset();
   EXPECT_EQ(content_of(tree()).at(key_of(3)), std::string(100, 'v'));
+}
+
+// Opening decides by what is there: two at once would each make, or remove, what the other has.
+TEST_F(DatabaseTest, OneAtATimeOpensADirectory) {
+  const auto opens = [&] {
+    const std::unique_ptr<io::Device> device = disk_.device();
+    return error_of([&] { return Database::open(*device, *device, small_options()); });
+  };
+  int tries = 0;
+  bool is_trying = false;
+  disk_.set_hook([&](const palimpsest::test::SimOperation& operation) {
+    if (!std::exchange(is_trying, true)) {
+      EXPECT_EQ(opens(), ErrorCode::locked) << "operation " << operation.number;
+      ++tries;
+      is_trying = false;
+    }
+  });
+  open();
+  disk_.set_hook({});
+  EXPECT_GE(tries, 20);
+  EXPECT_EQ(opens(), ErrorCode::locked);
+  insert(0, 10);
+  database_.reset();
+  EXPECT_EQ(opens(), std::nullopt);
+}
+
+// Of a database whose making was interrupted, what there is of a log is removed.
+TEST_F(DatabaseTest, AnUnfinishedDatabaseLeavesAnothersLogAlone) {
+  open();
+  insert(0, 100);
+  database_.reset();
+  SimDisk other;
+  const std::unique_ptr<io::Device> device = other.device();
+  buffer::PageFile::create(*device, kPageFileName, small_options().pages).reset();
+  EXPECT_EQ(error_of([&] { return Database::open(*device, *device_, small_options()); },
+                     "that of another database"),
+            ErrorCode::corruption);
+  open();
+  EXPECT_EQ(content_of(tree()).size(), 100U);
+}
+
+// Its id may be that of one whose making was undone by a transaction that it shares no page with.
+TEST_F(DatabaseTest, MakingATreeCoversWhatWasUndoneBefore) {
+  open();
+  btree::BTree& records = tree();
+  const Gsn before = database_->transactions().now();
+  constexpr int kRecords = 100;
+  auto undone = database_->begin();
+  auto other = database_->begin();
+  for (int i = 0; i < kRecords; ++i) {
+    ASSERT_FALSE(undone->insert(records, key_of(i), "v").existed);
+  }
+  undone->rollback();
+  other->rollback();
+  ASSERT_LT(raw(database_->transactions().now()), raw(before) + kRecords);
+  static_cast<void>(tree("second"));
+  EXPECT_GE(raw(database_->transactions().now()), raw(before) + 2 * kRecords);
 }
 
 TEST_F(DatabaseTest, AConflictNamesTheKey) {

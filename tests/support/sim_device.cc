@@ -41,6 +41,20 @@ std::uint64_t other_place(std::uint64_t from, std::size_t size_bytes, std::uint6
   return other == from ? (place + 1) % places * size_bytes : other;
 }
 
+class SimDirectoryLock final : public io::DirectoryLock {
+ public:
+  explicit SimDirectoryLock(std::shared_ptr<SimState> state) : state_(std::move(state)) {}
+  SimDirectoryLock(const SimDirectoryLock&) = delete;
+  SimDirectoryLock& operator=(const SimDirectoryLock&) = delete;
+  ~SimDirectoryLock() override {
+    const std::lock_guard guard(state_->mutex);
+    state_->directory_locked = false;
+  }
+
+ private:
+  std::shared_ptr<SimState> state_;
+};
+
 }  // namespace
 
 /// One attempted transfer between its submission and its completion.
@@ -382,6 +396,15 @@ void SimDevice::rename(std::string_view from, std::string_view to) {
                     .name = std::string(from),
                     .new_name = std::string(to),
                     .inode = found->second});
+}
+
+std::unique_ptr<io::DirectoryLock> SimDevice::lock_directory() {
+  const std::lock_guard guard(state_->mutex);
+  if (state_->directory_locked) {
+    throw Error(ErrorCode::locked, "\"sim\" is in use");
+  }
+  state_->directory_locked = true;
+  return std::make_unique<SimDirectoryLock>(state_);
 }
 
 void SimDevice::sync_directory() {

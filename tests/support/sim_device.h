@@ -59,6 +59,7 @@ class SimDevice final : public io::Device {
   [[nodiscard]] bool exists(std::string_view name) override;
   void remove(std::string_view name) override;
   void rename(std::string_view from, std::string_view to) override;
+  [[nodiscard]] std::unique_ptr<io::DirectoryLock> lock_directory() override;
   void sync_directory() override;
   [[nodiscard]] std::vector<std::string> list() override;
   [[nodiscard]] std::unique_ptr<io::BufferRegistration> register_buffer(

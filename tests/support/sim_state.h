@@ -113,6 +113,7 @@ class SimState {
   std::uint64_t last_sequence = 0;
   InodeId last_inode = 0;
   bool powered_off = false;
+  bool directory_locked = false;
   std::map<InodeId, Inode> inodes;
   std::map<InodeId, unsigned> open_count;
   Names names;

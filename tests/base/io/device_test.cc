@@ -227,6 +227,15 @@ TEST_P(DeviceTest, ExclusiveOpensExcludeEachOther) {
   EXPECT_NO_THROW(open_again());
 }
 
+TEST_P(DeviceTest, ADirectoryIsLockedAgainstWhoAsks) {
+  auto lock = device_->lock_directory();
+  EXPECT_EQ(test::error_of([&] { return device_->lock_directory(); }, "in use"), ErrorCode::locked);
+  EXPECT_NO_THROW(static_cast<void>(device_->open("a", OpenMode::create_new, true)));
+  EXPECT_NO_THROW(static_cast<void>(device_->list()));
+  lock.reset();
+  EXPECT_NO_THROW(static_cast<void>(device_->lock_directory()));
+}
+
 TEST_P(DeviceTest, AnotherProcessIsLockedOut) {
   if (!is_real()) {
     GTEST_SKIP() << "one process only";
@@ -259,6 +268,7 @@ TEST_P(DeviceTest, AClosedFileIsNotLockedByAChildThatInheritedIt) {
     GTEST_SKIP() << "one process only";
   }
   auto first = device_->open("a", OpenMode::create_new, true);
+  auto directory = device_->lock_directory();
   std::array<int, 2> until{};
   ASSERT_EQ(::pipe(until.data()), 0);
   const pid_t child = ::fork();
@@ -271,6 +281,8 @@ TEST_P(DeviceTest, AClosedFileIsNotLockedByAChildThatInheritedIt) {
   }
   first.reset();
   EXPECT_NO_THROW(first = device_->open("a", OpenMode::read_write, true));
+  directory.reset();
+  EXPECT_NO_THROW(directory = device_->lock_directory());
   ::close(until[0]);
   ::close(until[1]);
   int status = 0;
