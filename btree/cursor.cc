@@ -55,12 +55,13 @@ bool Cursor::read_value(std::string& into) const {
   return tree_->lookup(key(), into, nullptr, viewer_);
 }
 
-// An exclusive `from` does not lie in this cursor's own bytes.
+// An exclusive `from` does not lie in this cursor's own bytes. What is copied when something fails
+// is not what the cursor stands at.
 void Cursor::fill_forward(ByteView from, Bound bound) {
+  position_ = kNowhere;
   LeafWalk walk(tree_->descent(), {from, std::nullopt}, Direction::forward);
   bytes_.clear();
   records_.clear();
-  position_ = 0;
   while (records_.empty() && walk.next()) {
     SlotIndex first = walk.first();
     if (bound == Bound::exclusive) {
@@ -71,9 +72,11 @@ void Cursor::fill_forward(ByteView from, Bound bound) {
     }
     copy_batch(walk, first, Direction::forward);
   }
+  position_ = 0;
 }
 
 void Cursor::fill_backward(const KeyRange& range) {
+  position_ = kNowhere;
   LeafWalk walk(tree_->descent(), range, Direction::backward);
   bytes_.clear();
   records_.clear();

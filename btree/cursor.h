@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,8 @@ class Cursor {
   [[nodiscard]] ByteView view(Piece piece) const noexcept {
     return ByteView(bytes_).substr(piece.offset, piece.length);
   }
+  static constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
+
   /// What the range leaves out although it holds it: the key the cursor comes from.
   enum class Bound : std::uint8_t { inclusive = 1, exclusive };
 
@@ -86,7 +89,7 @@ class Cursor {
   std::size_t batch_records_;
   std::string bytes_;            ///< keys and values of the records copied
   std::vector<Record> records_;  ///< ascending by key
-  std::size_t position_ = 0;     ///< records_.size() if invalid
+  std::size_t position_ = 0;     ///< not below records_.size(): invalid
 };
 
 }  // namespace palimpsest::btree

@@ -11,6 +11,7 @@ using buffer::PageRun;
 PageId PageSupply::take() {
   for (std::uint32_t pages = run_pages_; rest_.pages == 0; pages /= 2) {
     try {
+      make_room();
       const std::uint32_t more = expected_ - std::min(expected_, pages);
       const std::vector<PageRun> runs = space_.allocate_extent(pages, 1, more);
       expected_ = more;
@@ -28,14 +29,21 @@ PageId PageSupply::take() {
   return page;
 }
 
-void PageSupply::note(PageRun run) {
+// Nothing fails once pages are taken.
+void PageSupply::make_room() {
+  if (taken_.size() < taken_.capacity()) {
+    return;
+  }
+  if (taken_.size() >= kWorthJoining) {
+    join_neighbours();
+  }
+  taken_.reserve(std::max<std::size_t>(16, 2 * taken_.size()));
+}
+
+void PageSupply::note(PageRun run) noexcept {
   if (!taken_.empty() && raw(taken_.back().first) + taken_.back().pages == raw(run.first)) {
     taken_.back().pages += run.pages;
     return;
-  }
-  if (taken_.size() >= join_at_) {
-    join_neighbours();
-    join_at_ = std::max<std::size_t>(1024, 2 * taken_.size());
   }
   taken_.push_back(run);
 }

@@ -40,7 +40,10 @@ class PageSupply {
   void give_back_all() noexcept;
 
  private:
-  void note(buffer::PageRun run);
+  static constexpr std::size_t kWorthJoining = 1024;  ///< runs
+
+  void make_room();
+  void note(buffer::PageRun run) noexcept;
   void join_neighbours();
 
   buffer::SpaceMap& space_;
@@ -49,7 +52,6 @@ class PageSupply {
   buffer::PageRun rest_;                ///< of the run taken last, not handed out
   std::vector<buffer::PageRun> taken_;  ///< everything, the rest included
   std::vector<PageId> not_needed_;      ///< part of taken_
-  std::size_t join_at_ = 1024;          ///< length of taken_ at which it is worth a look
 };
 
 }  // namespace palimpsest::btree

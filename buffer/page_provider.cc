@@ -7,6 +7,7 @@
 #include "palimpsest/error.h"
 
 #include "base/start_thread.h"
+#include "base/sync_point.h"
 
 namespace palimpsest::buffer {
 
@@ -72,22 +73,28 @@ void PageProvider::run() {
   }
 }
 
-// Until the reserve is full or the pool is being closed.
+// Until the reserve is full or the pool is being closed. When nothing can be written any more, no
+// page becomes clean by itself: until somebody takes a frame again there is nothing to look for.
 void PageProvider::work() {
   for (;;) {
+    bool is_hopeless = false;
     auto pause = std::chrono::milliseconds(0);
     const std::uint32_t have = free_frames_.count();
     if (have < high_mark_) {
       try {
         const std::size_t goal = std::min<std::size_t>(high_mark_ - have, kRoundFrames);
-        pause = reclaimer_.reclaim(goal) == 0 ? kFruitlessPause : pause;
+        if (reclaimer_.reclaim(goal) == 0) {
+          pause = kFruitlessPause;
+          is_hopeless = !reclaimer_.can_write();
+        }
       } catch (const std::exception&) {
         pause = kErrorPause;
       }
     }
+    PALIMPSEST_SYNC_POINT("buffer.provider.round");
     std::unique_lock lock(mutex_);
     round_done_.notify_all();
-    if (have >= high_mark_) {
+    if (have >= high_mark_ || is_hopeless) {
       awake_.store(false, std::memory_order_relaxed);
       return;
     }

@@ -2,7 +2,8 @@
 // to evict for themselves.
 //
 // It sleeps until the reserve falls below its low mark, works in rounds until the high mark, and
-// sleeps again; when a round frees nothing it waits for a wake-up or a moment, and never spins.
+// sleeps again; when a round frees nothing it waits for a wake-up or a moment, after file or log
+// has failed for a wake-up only, and never spins.
 // Thread-safety: all functions, from any thread.
 // Failure: a write error in the background is not reported here: the pages stay dirty, and a thread
 //          that finds no frame runs into the error itself, or into the file's failed state, which

@@ -41,7 +41,7 @@ std::size_t PageReclaimer::reclaim(std::size_t goal) {
   round.dirty.reserve(round.dirty_goal);  // nothing is allocated under a latch
   round.victims.reserve(std::max(round.most, round.dirty_goal));
   // With a failed file or log reading goes on, as long as pages are clean.
-  round.takes_dirty = !writer_.failed();
+  round.takes_dirty = can_write();
   move_hand(round);
   orphans_.prune_some();
   if (round.freed < goal && !round.dirty.empty()) {

@@ -77,6 +77,8 @@ class PageReclaimer {
   /// One bounded round: tries to free `goal` frames and returns how many it freed. May write one
   /// batch. Throws what PageWriter throws if it could free none.
   std::size_t reclaim(std::size_t goal);
+  /// Whether dirty pages can become clean: neither file nor log has failed.
+  [[nodiscard]] bool can_write() const noexcept { return !writer_.failed(); }
 
   /// Whether all frames have been visited, or nearly. When the hand's number begins anew, after
   /// billions of visits, it says no for one more turn.

@@ -17,6 +17,7 @@
 #include "base/sync_point.h"
 #include "btree/btree.h"
 #include "btree/cursor.h"
+#include "btree/page_supply.h"
 #include "tests/btree/allocation_faults.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
@@ -194,6 +195,61 @@ TEST_F(BTreeMemoryFault, AtAnyAllocation) {
   EXPECT_GT(failed_, 1000);
   EXPECT_GT(succeeded_in_spite_, 100);
   ASSERT_NO_FATAL_FAILURE(check_all());
+}
+
+// Who goes on with it does not stand at what had been copied by then.
+TEST_F(BTreeMemoryFault, ACursorThatHasFailedIsInvalid) {
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    ASSERT_TRUE(tree().insert(key_of(i), "small"));
+  }
+  int failed = 0;
+  for (const bool is_backward : {false, true}) {
+    bool met = true;
+    for (std::uint64_t nth = 1; met; ++nth) {
+      Cursor cursor(tree(), 64);
+      const AllocationFault fault(nth);
+      try {
+        is_backward ? cursor.seek_last() : cursor.seek_first();
+      } catch (const std::bad_alloc&) {
+        EXPECT_FALSE(cursor.valid()) << nth;
+        ++failed;
+      }
+      met = fault.met();
+    }
+  }
+  EXPECT_GE(failed, 8);
+}
+
+TEST_F(BTreeMemoryFault, NoPageOfABulkBuildIsLost) {
+  buffer::SpaceMap& space = database_->space();
+  std::vector<PageId> pages(400);
+  for (PageId& page : pages) {
+    page = space.allocate(0);
+  }
+  for (std::size_t i = 0; i < pages.size(); i += 2) {
+    space.free(pages[i]);  // so that runs are no neighbours
+  }
+  const std::uint64_t in_use = space.counts().allocated;
+  bool met = true;
+  std::uint64_t nth = 0;
+  while (met) {
+    PageSupply supply(space, 1, 0);
+    const AllocationFault fault(++nth);
+    try {
+      for (int i = 0; i < 100; ++i) {
+        static_cast<void>(supply.take());
+      }
+    } catch (const std::bad_alloc&) {
+      ++failed_;
+    }
+    met = fault.met();
+    supply.give_back_all();
+    ASSERT_EQ(space.counts().allocated, in_use) << nth;
+  }
+  EXPECT_GT(failed_, 100);
+  for (std::size_t i = 1; i < pages.size(); i += 2) {
+    space.free(pages[i]);
+  }
 }
 
 #ifdef PALIMPSEST_SYNC_POINTS
