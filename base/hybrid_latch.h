@@ -42,7 +42,8 @@
 // the second for ever. debug_checks notice a release without a hold, not one by a stranger.
 //
 // Latching: docs/latch-order.md. An unlocking thread may touch the latch after the next holder has
-// come, so its memory outlives every release: frames are never unmapped, the rest has epochs.
+// come, so its memory outlives every release: frames are never unmapped, other owners outlive
+// their users.
 // ThreadSanitizer knows no fences: under PALIMPSEST_TSAN guards take shared mode for optimistic
 // reads, the fences are left out, and validate() is an acquire load.
 #pragma once
@@ -164,13 +165,8 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
     leave_exclusive(std::uint64_t{0} - kExclusive);
   }
 
-  /// Exclusive to shared without a gap; raises the version.
-  void downgrade_to_shared() noexcept PALIMPSEST_RELEASE() PALIMPSEST_ACQUIRE_SHARED() {
-    leave_exclusive(kVersionStep - kExclusive + 1);
-  }
-
   /// The version that optimistic() returns once the exclusive holder, which is the caller, has
-  /// called unlock_exclusive() or downgrade_to_shared().
+  /// called unlock_exclusive().
   [[nodiscard]] std::uint64_t version_after_unlock() const noexcept {
     PALIMPSEST_DEBUG_CHECK(is_exclusive(), "version_after_unlock without exclusive");
     return (word_.load(std::memory_order_relaxed) & kVersionMask) + kVersionStep;

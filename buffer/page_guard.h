@@ -117,8 +117,6 @@ class ExclusivePage {
       std::exchange(frame_, nullptr)->latch.unlock_exclusive_unchanged();
     }
   }
-  /// Hands the latch over to the caller.
-  [[nodiscard]] Frame& disown() noexcept { return *std::exchange(frame_, nullptr); }
 
  private:
   Frame* frame_ = nullptr;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "palimpsest/error.h"
 
@@ -283,15 +284,20 @@ TEST_F(DatabaseTest, MakingATreeCoversWhatWasUndoneBefore) {
   const Gsn before = database_->transactions().now();
   constexpr int kRecords = 100;
   auto undone = database_->begin();
-  auto other = database_->begin();
   for (int i = 0; i < kRecords; ++i) {
     ASSERT_FALSE(undone->insert(records, key_of(i), "v").existed);
   }
   undone->rollback();
-  other->rollback();
+  std::vector<txn::TransactionPtr> others;  // one of them in the slot that has undone it
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(database_->begin());
+  }
   ASSERT_LT(raw(database_->transactions().now()), raw(before) + kRecords);
   static_cast<void>(tree("second"));
   EXPECT_GE(raw(database_->transactions().now()), raw(before) + 2 * kRecords);
+  for (const txn::TransactionPtr& other : others) {
+    other->rollback();
+  }
 }
 
 TEST_F(DatabaseTest, AConflictNamesTheKey) {
