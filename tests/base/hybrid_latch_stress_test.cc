@@ -268,39 +268,6 @@ TEST(HybridLatchStress, NoWakeUpIsLost) {
   }
 }
 
-// The latch is never free of shared holders unless new ones are kept out for the writer.
-TEST(HybridLatchStress, SharedHoldersDoNotStarveAWriter) {
-  constexpr std::size_t kReaders = 12;
-  constexpr std::uint64_t kWrites = 200 / kScale;
-  HybridLatch latch;
-  std::atomic<bool> stop{false};
-  std::array<std::atomic<bool>, kReaders> holds{};
-  test::run_threads(kReaders + 1, [&](std::size_t thread) {
-    if (thread == kReaders) {
-      for (std::uint64_t i = 0; i < kWrites; ++i) {
-        while (!latch.is_held()) {
-          std::this_thread::yield();
-        }
-        latch.lock_exclusive();
-        latch.unlock_exclusive();
-      }
-      stop.store(true);
-      return;
-    }
-    // Two neighbours overlap: each holds on until the next one holds, or cannot.
-    while (!stop.load()) {
-      latch.lock_shared();
-      holds[thread].store(true);
-      const auto& next = holds[(thread + 1) % kReaders];
-      for (int i = 0; i < 50 && !next.load() && !stop.load(); ++i) {
-        std::this_thread::yield();
-      }
-      holds[thread].store(false);
-      latch.unlock_shared();
-    }
-  });
-}
-
 class HybridLatchStarvation : public ::testing::TestWithParam<bool> {};
 
 // Whether they raise the version or not.

@@ -107,16 +107,6 @@ TEST(HybridLatch, SharedAtNeedsTheVersion) {
   EXPECT_FALSE(latch.try_shared_at(version));
 }
 
-TEST(HybridLatch, TheVersionAfterUnlockIsKnownBefore) {
-  HybridLatch latch;
-  const auto before = latch.optimistic();
-  latch.lock_exclusive();
-  const auto after = latch.version_after_unlock();
-  latch.unlock_exclusive();
-  EXPECT_FALSE(latch.validate(before));
-  EXPECT_TRUE(latch.validate(after));
-}
-
 TEST(HybridLatch, ManySharedHolders) {
   HybridLatch latch;
   for (std::uint64_t i = 0; i < HybridLatch::kSharedMax; ++i) {
