@@ -38,12 +38,13 @@ class TurnLatch {
   [[nodiscard]] bool is_free() const noexcept {
     return word_.load(std::memory_order_acquire) == kFree;
   }
-  /// For the holder: whether somebody may be waiting; a hint. Also if he had to wait for it
-  /// himself, but not without reason if he has only tried it.
+  /// A hint for the holder: true if somebody may be waiting. Also true when the holder itself had
+  /// to wait; never because of a try_lock() alone.
   [[nodiscard]] bool is_wanted() const noexcept {
     return word_.load(std::memory_order_relaxed) == kSomebodyWaits;
   }
-  /// The last access but for the address: whoever takes the latch then may end it.
+  /// After the exchange only the address is used, to wake a sleeper; the next holder may destroy
+  /// the latch.
   void unlock() noexcept {
     if (word_.exchange(kFree, std::memory_order_release) == kSomebodyWaits) [[unlikely]] {
       futex_wake_one(word_);  // who has slept leaves the word so that the next one is woken

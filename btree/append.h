@@ -31,9 +31,9 @@ namespace palimpsest::btree {
 [[nodiscard]] std::unique_ptr<LeafRun> begin_append(const BTree& tree, const WriteContext& by,
                                                     std::span<const NewRecord> records,
                                                     RunWriter& writer);
-/// Waits until the run's leaves are durable, and hangs them, up to the first that cannot be since
-/// the end of the tree is another one by now. `done` counts their records, also if this throws. The
-/// run is over.
+/// Waits until the leaves are durable, then links them into the tree, stopping at the first that no
+/// longer fits because the tree's end has changed. `done` counts the records linked, also if this
+/// throws. The run is over.
 void end_append(const BTree& tree, const WriteContext& by, LeafRun& run, std::size_t& done);
 /// Both.
 void append(const BTree& tree, const WriteContext& by, std::span<const NewRecord> records,

@@ -92,7 +92,7 @@ WriterId RecordChange::rival() noexcept {
 }
 
 // Virtual versions that are left are those of a bulk that this one does not see, or cannot keep in
-// versions of its own (BTree::settle_leaf()). A bulk has the table to itself.
+// versions of its own (Settler). A bulk has the table to itself.
 WriterId RecordChange::rival_bulk(bool is_virtual) noexcept {
   const bool is_own = by_.is_bulk() && view().bulk_epoch() == by_.viewer.bulk;
   if (is_own || (!is_virtual && !by_.is_bulk())) {

@@ -93,10 +93,9 @@ class PageReclaimer {
   /// latches and for the page writer; the caller holds none.
   void write(std::span<const FrameIndex> frames);
 
-  /// All resident pages that are dirty now, in page order, those being written, which are dirty
-  /// again if that fails, and those latched exclusively, which may be about to become dirty.
-  /// Of the former these only. What a checkpoint may conclude:
-  /// page_age.h.
+  /// All resident pages that a checkpoint must write, in page order: dirty ones and ones being
+  /// written (only those that `pages` selects), and every page latched exclusively, since it may be
+  /// about to become dirty. See page_age.h.
   [[nodiscard]] std::vector<FrameIndex> unwritten_frames(const PagesByAge& pages) const;
 
   /// Gives frame and page id of a page back that the caller has taken out of its tree (7).

@@ -208,7 +208,8 @@ class Transaction : public TreeCalls<Transaction> {
   /// No record of a change of it has a GSN up to this; kNoChange if it has changed nothing.
   [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(); }
   void cancel(Gsn newest) noexcept;
-  /// Those of all the slot's transactions; for any thread what says so.
+  /// The slot's versions, over all its transactions. Any thread may call what VersionBuffer allows
+  /// to any thread.
   [[nodiscard]] versioning::VersionBuffer& versions() noexcept { return versions_; }
   [[nodiscard]] const versioning::VersionBuffer& versions() const noexcept { return versions_; }
   void give_up_failed() noexcept;
@@ -245,7 +246,7 @@ class Transaction : public TreeCalls<Transaction> {
   bool has_read_ = false;
   bool has_leftovers_ = false;  ///< of one that could not be undone: claims, versions
   EndListener* end_listener_ = nullptr;
-  std::array<versioning::Fate*, 2> decided_too_{};  ///< those that there are first
+  std::array<versioning::Fate*, 2> decided_too_{};  ///< filled from the front; unused are null
 
   std::atomic<bool> alone_{false};
   std::atomic<std::uint64_t> life_{0};

@@ -1,5 +1,5 @@
-// Palimpsest's adapter: one B+-tree in one page file. On the layers themselves until the public API
-// exists; there is no log yet, as the peers run without theirs.
+// Palimpsest's adapter: one B+-tree in one page file. It uses the layers themselves, not the public
+// API, and has no log: trees are measured alone, as the peers run without their logs.
 #pragma once
 
 #include "experiments/kv_bench/kv_engine.h"

@@ -25,7 +25,7 @@ THIRD_PARTY = {
     "wiredtiger.h": ["experiments"],
 }
 # Libraries that users of the engine must not meet: sources only, no header of a layer.
-SOURCES_ONLY = ["fmt", "spdlog"]
+SOURCES_ONLY = ["fmt"]
 # Written by CMake into the build folder.
 GENERATED = ["experiments_commit.h"]
 

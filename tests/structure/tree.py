@@ -4,7 +4,7 @@ import os
 import sys
 
 # From the ground up: a folder may include itself and what stands before it (docs/architecture.md).
-LAYERS = ["include", "base", "base/io", "wal", "buffer", "versioning", "btree", "bulk", "txn", "engine"]
+LAYERS = ["include", "base", "base/io", "wal", "buffer", "versioning", "btree", "txn", "engine"]
 # Above all layers; they use the public API, with the exceptions named in include_exceptions.txt.
 USERS = ["tools", "experiments", "examples"]
 
