@@ -125,6 +125,9 @@ void Database::open_files() {
     make_files();
     return;
   }
+  if (options_.must_be_new) {
+    require_new();
+  }
   file_ = buffer::PageFile::open(page_device_, kPageFileName, {.allow_unclean = true});
   if (file_->catalog_root() == kNoPage) {
     remove_unfinished();
@@ -133,6 +136,16 @@ void Database::open_files() {
   }
   store_ = wal::LogStore::open(log_device_, log_file_options(), false);
   require_own_log(store_->control());
+}
+
+// Only looks: one that was closed cleanly stays so.
+void Database::require_new() const {
+  const auto file = buffer::PageFile::open(page_device_, kPageFileName,
+                                           {.read_only = true, .allow_unclean = true});
+  if (file->catalog_root() != kNoPage) {
+    throw Error(ErrorCode::already_exists,
+                fmt::format("{}: there is a database", page_device_.path()));
+  }
 }
 
 void Database::require_own_log(const wal::LogControl& control) const {

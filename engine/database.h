@@ -67,6 +67,8 @@ struct DatabaseOptions {
   buffer::PageFileOptions pages;
   /// Make the database if there is none.
   bool create_if_missing = true;
+  /// Throw already_exists if there is one that was finished.
+  bool must_be_new = false;
   /// Most log there is; at least four segments. The log takes what it needs.
   std::uint64_t log_bytes_max = std::uint64_t{1} << 30U;
   std::uint64_t log_segment_bytes = std::uint64_t{16} << 20U;  ///< of a new database
@@ -143,6 +145,13 @@ class Database {
   [[nodiscard]] buffer::SpaceMap& space() noexcept { return *space_; }
   [[nodiscard]] buffer::PageFile& file() noexcept { return *file_; }
   [[nodiscard]] versioning::EntryMemory& entries() noexcept { return entries_; }
+  /// Most log there is, in segments as the log has them.
+  [[nodiscard]] std::uint64_t log_bytes_max() const noexcept {
+    return store_->segments().segments_max() * store_->segments().segment_bytes();
+  }
+  [[nodiscard]] std::uint64_t log_segment_bytes() const noexcept {
+    return store_->segments().segment_bytes();
+  }
   /// For sorting records of a table.
   [[nodiscard]] SortSpace sort_space() const;
 
@@ -154,6 +163,7 @@ class Database {
 
   void make_files();
   void open_files();
+  void require_new() const;
   void remove_unfinished();
   void require_own_log(const wal::LogControl& control) const;
   void start();

@@ -18,9 +18,10 @@ CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transac
                         : std::make_unique<engine::RowCursor>(access, index, range);
 }
 
+// A bulk's state goes with its Transaction, which may be gone; not as long as it is active. The
+// step says what has become of one that is not.
 engine::RowCursor& CursorState::active() {
-  rows_->confirm_transaction();
-  if (bulk_ != nullptr) {
+  if (bulk_ != nullptr && rows_->is_active()) {
     static_cast<void>(reading(*bulk_));
   }
   return *rows_;

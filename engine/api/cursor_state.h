@@ -21,12 +21,12 @@ class CursorState {
               std::string_view index, const Range& range, std::size_t rows_hint);
 
   [[nodiscard]] const engine::RowCursor& rows() const noexcept { return *rows_; }
-  /// For a step. Throws invalid_argument if the transaction it was opened in has ended.
+  /// For a step, which throws invalid_argument if the transaction it was opened in has ended.
   [[nodiscard]] engine::RowCursor& active();
 
  private:
   std::shared_ptr<const TableHandle> table_;
-  TransactionState* bulk_ = nullptr;  ///< if that is one
+  TransactionState* bulk_ = nullptr;  ///< if that is one: there as long as it is active
   txn::TransactionPtr view_;          ///< a snapshot of its own, or null
   std::unique_ptr<engine::RowCursor> rows_;
 };

@@ -97,11 +97,9 @@ Database Database::open(const std::filesystem::path& directory, const Options& o
   if (!options.log_directory.empty()) {
     state->log = io::open_log_device(options.log_directory.string(), effective.device);
   }
-  if (options.must_be_new && state->pages->exists(engine::kPageFileName)) {
-    throw Error(ErrorCode::already_exists, directory.string() + ": there is a database");
-  }
   io::Device& log = state->log != nullptr ? *state->log : *state->pages;
   state->engine = engine::Database::open(*state->pages, log, effective.database);
+  engine::show_as_opened(state->options, *state->engine);
   return Database(std::move(state));
 }
 
@@ -111,9 +109,18 @@ Database::Database(Database&&) noexcept = default;
 Database& Database::operator=(Database&&) noexcept = default;
 Database::~Database() = default;
 
+detail::DatabaseState& Database::state() const {
+  if (state_ == nullptr || state_->engine == nullptr) [[unlikely]] {
+    throw Error(ErrorCode::invalid_argument,
+                state_ == nullptr ? "the database was moved away" : "the database was closed");
+  }
+  return *state_;
+}
+
 void Database::close() {
-  state_->engine->close();
-  state_->engine.reset();
+  detail::DatabaseState& state = this->state();
+  state.engine->close();
+  state.engine.reset();
 }
 
 // Transactions
@@ -155,20 +162,21 @@ Transaction Database::begin(const TransactionOptions& options) {
   if (options.read_only && (options.bulk || options.expected_changes != 0)) {
     throw Error(ErrorCode::invalid_argument, "a bulk transaction writes: it cannot be read-only");
   }
-  const bool is_bulk = options.bulk || is_too_large(*state_->engine, options.expected_changes);
+  detail::DatabaseState& database = this->state();
+  const bool is_bulk = options.bulk || is_too_large(*database.engine, options.expected_changes);
   // A snapshot of a transaction that takes hours would be given up.
   const Isolation wanted = is_bulk && options.isolation == Isolation::by_default
                                ? Isolation::read_committed
                                : options.isolation;
   auto state = std::make_unique<detail::TransactionState>();
-  state->database = state_.get();
+  state->database = &database;
   state->read_only = options.read_only;
-  state->transaction = state_->begin(
-      options.durability, engine::isolation_of(wanted, state_->isolation),
+  state->transaction = database.begin(
+      options.durability, engine::isolation_of(wanted, database.isolation),
       options.read_only ? txn::SnapshotUse::reads : txn::SnapshotUse::reads_and_writes);
   if (is_bulk) {
-    state->bulk = std::make_unique<engine::Bulk>(state_->engine->transactions(),
-                                                 state_->engine->tables(), *state->transaction);
+    state->bulk = std::make_unique<engine::Bulk>(database.engine->transactions(),
+                                                 database.engine->tables(), *state->transaction);
   }
   return Transaction(std::move(state));
 }
@@ -183,10 +191,11 @@ const RunOptions kAlone{.transaction = {.isolation = Isolation::read_committed},
 }  // namespace
 
 void Database::prefetch(std::span<const Place> places) const {
+  const detail::DatabaseState& state = this->state();
   engine::SoughtLeaves leaves;
   for (const Place& place : places) {
     const detail::TableHandle& table = *place.table_;
-    if (&table.database() != state_.get()) {
+    if (&table.database() != &state) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("table \"{}\" is another database's", table.table().name()));
     }
@@ -201,16 +210,16 @@ void Database::prefetch(std::span<const Place> places) const {
 }
 
 Table Database::table(std::string_view name) const {
-  return detail::require_table(*state_, name, nullptr);
+  return detail::require_table(state(), name, nullptr);
 }
 
 std::optional<Table> Database::find_table(std::string_view name) const {
-  return detail::find_table(*state_, name, nullptr);
+  return detail::find_table(state(), name, nullptr);
 }
 
 std::vector<TableSchema> Database::tables() const {
   std::vector<TableSchema> schemas;
-  for (const engine::TablePtr& table : state_->engine->tables().all()) {
+  for (const engine::TablePtr& table : state().engine->tables().all()) {
     if (const engine::TableDefinition* const definition = table->visible_to(nullptr)) {
       schemas.push_back(definition->format->schema());
     }
@@ -237,8 +246,8 @@ void Database::drop_index(std::string_view table, std::string_view index) {
 
 // Looking
 
-const std::vector<EffectiveOption>& Database::options() const noexcept {
-  return state_->options;
+const std::vector<EffectiveOption>& Database::options() const {
+  return state().options;
 }
 
 }  // namespace palimpsest

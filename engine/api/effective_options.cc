@@ -178,6 +178,7 @@ void Reckoning::files(std::uint32_t page_bytes) {
     refuse("must_be_new", "true", "create_if_missing is false, so that no new one can be made");
   }
   effective_.database.create_if_missing = options_.create_if_missing;
+  effective_.database.must_be_new = options_.must_be_new;
   effective_.database.pages.page_size_bytes = page_bytes;
   show_as_it_is("create_if_missing", options_.create_if_missing, default_.create_if_missing);
   show_as_it_is("must_be_new", options_.must_be_new, default_.must_be_new);
@@ -310,6 +311,23 @@ txn::Isolation isolation_of(Isolation wanted, txn::Isolation by_default) noexcep
     case Isolation::by_default: break;
   }
   return by_default;
+}
+
+// A database that exists keeps its own page size, and its log that of its segments.
+void show_as_opened(std::vector<EffectiveOption>& shown, Database& database) {
+  for (EffectiveOption& option : shown) {
+    if (const std::string page_bytes = text_of(std::uint64_t{database.file().page_size_bytes()});
+        option.name == "page_bytes" && option.value != page_bytes) {
+      option.value = page_bytes;
+      option.reason = "of the database";
+    }
+    if (const std::string log_bytes = text_of(database.log_bytes_max());
+        option.name == "log_bytes_max" && option.value != log_bytes) {
+      option.value = log_bytes;
+      option.reason += fmt::format(", in whole segments of {} bytes, at least {}",
+                                   database.log_segment_bytes(), wal::LogStore::kSegmentsMin);
+    }
+  }
 }
 
 EffectiveOptions effective_options(const Options& options, const io::Machine& machine) {

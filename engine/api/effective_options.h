@@ -31,6 +31,9 @@ struct EffectiveOptions {
 /// What a transaction that wants this gets.
 [[nodiscard]] txn::Isolation isolation_of(Isolation wanted, txn::Isolation by_default) noexcept;
 
+/// Shows the sizes that a database has, where they are others than those that it was opened with.
+void show_as_opened(std::vector<EffectiveOption>& shown, Database& database);
+
 /// Throws invalid_argument for what no option can be.
 [[nodiscard]] EffectiveOptions effective_options(const Options& options,
                                                  const io::Machine& machine);

@@ -42,6 +42,13 @@ Value RowView::operator[](std::size_t column) const {
   return rows.value(bytes_, column);
 }
 
+void RowView::refuse_column() const {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("table \"{}\": a column of another table, or of this one before it was "
+                          "made anew, lies behind a row of {} bytes",
+                          format_->rows().table(), bytes_.size()));
+}
+
 std::size_t RowView::column_count() const noexcept {
   return format_->rows().column_count();
 }

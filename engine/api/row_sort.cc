@@ -7,12 +7,12 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "palimpsest/error.h"
 #include "palimpsest/row_encoder.h"
 #include "palimpsest/row_writer.h"
 
-#include "base/check.h"
 #include "engine/api/table_handle.h"
 #include "engine/rows/write_step.h"
 #include "engine/sort/external_sort.h"
@@ -105,11 +105,12 @@ class RowSort::State {
     value_.assign(length, sizeof length);
     value_.append(note);
     value_.append(row.bytes);
-    sort_.add(row.key, value_);
+    in(Phase::adding, [&] { sort_.add(row.key, value_); });
   }
 
   [[nodiscard]] bool next() {
-    if (!sort_.next()) {
+    has_row_ = in(Phase::reading, [&] { return sort_.next(); });
+    if (!has_row_) {
       return false;
     }
     NoteLength note_len = 0;
@@ -119,8 +120,14 @@ class RowSort::State {
     bytes_ = value.substr(sizeof note_len + note_len);
     return true;
   }
-  [[nodiscard]] EncodedRow row() const noexcept { return EncodedRow::of(sort_.key(), bytes_); }
-  [[nodiscard]] std::string_view note() const noexcept { return note_; }
+  [[nodiscard]] EncodedRow row() const {
+    require_row();
+    return EncodedRow::of(sort_.key(), bytes_);
+  }
+  [[nodiscard]] std::string_view note() const {
+    require_row();
+    return note_;
+  }
 
   [[nodiscard]] std::size_t row_bytes_max() const noexcept {
     return sort_.record_bytes_max() - sizeof(NoteLength);
@@ -129,13 +136,50 @@ class RowSort::State {
     return sort_.file_bytes(rows, bytes + rows * sizeof(NoteLength));
   }
   [[nodiscard]] std::string save() {
-    check(keeps_, "rows are saved by a sort that keeps them");
-    return sort_.save().text();
+    if (!keeps_) {
+      throw Error(ErrorCode::invalid_argument, "a sort without a name (kept_as) saves no rows");
+    }
+    return in(Phase::adding, [&] { return sort_.save().text(); });
   }
-  void finish() { sort_.finish(); }
+  void finish() {
+    in(Phase::adding, [&] { sort_.finish(); });
+    phase_ = Phase::reading;
+  }
 
  private:
+  enum class Phase : std::uint8_t { adding = 1, reading, failed };
+
+  /// What a call does in the phase that it is for. Of a sort that has failed, the sort says so.
+  template <class Work>
+  std::invoke_result_t<const Work&> in(Phase expected, const Work& work) {
+    if (phase_ != expected && phase_ != Phase::failed) [[unlikely]] {
+      throw Error(ErrorCode::invalid_argument, "rows are added, then finished, then read");
+    }
+    try {
+      return work();
+    } catch (const Error& error) {
+      has_failed_if(error.code() != ErrorCode::invalid_argument);
+      throw;
+    } catch (...) {
+      has_failed_if(true);
+      throw;
+    }
+  }
+  void has_failed_if(bool failed) noexcept {
+    if (failed) {
+      phase_ = Phase::failed;
+      has_row_ = false;
+    }
+  }
+  void require_row() const {
+    if (!has_row_) [[unlikely]] {
+      throw Error(ErrorCode::invalid_argument, "a sort shows the row that next() has found");
+    }
+  }
+
   const bool keeps_;
+  Phase phase_ = Phase::adding;
+  bool has_row_ = false;
   engine::ExternalSort sort_;
   std::string value_;
   std::string_view note_;  ///< of what sort_ stands on, as the next
@@ -172,11 +216,11 @@ bool RowSort::next() {
   return state_->next();
 }
 
-EncodedRow RowSort::row() const noexcept {
+EncodedRow RowSort::row() const {
   return state_->row();
 }
 
-std::string_view RowSort::note() const noexcept {
+std::string_view RowSort::note() const {
   return state_->note();
 }
 

@@ -9,14 +9,15 @@
 namespace palimpsest {
 
 Statistics Database::statistics() const {
-  engine::Database& engine = *state_->engine;
+  const detail::DatabaseState& state = this->state();
+  engine::Database& engine = *state.engine;
   const buffer::BufferPool& pool = engine.pool();
   const wal::LogStatistics log = engine.log().statistics();
   const engine::CheckpointStatistics checkpoints = engine.checkpointer().statistics();
   const std::uint64_t version_bytes = engine.transactions().version_bytes();
   const std::uint64_t in_use = engine.entries().bytes_in_use();
   const std::uint64_t page_bytes = pool.page_size_bytes();
-  return {.memory_bytes = state_->memory_bytes,
+  return {.memory_bytes = state.memory_bytes,
           .pool_bytes = pool.frame_count() * page_bytes,
           .page_bytes = page_bytes,
           .data_bytes = engine.file().page_count() * page_bytes,
@@ -25,7 +26,7 @@ Statistics Database::statistics() const {
           .entries = engine.entries().entries(),
           .mapping_tables = engine.entries().tables(),
           .orphan_tables = pool.orphans().count(),
-          .page_reads = state_->pages->statistics().reads,
+          .page_reads = state.pages->statistics().reads,
           .page_writes = engine.pool().writer().statistics().pages_in_place,
           .log_bytes = log.record_bytes,
           .log_device_bytes = log.stream_bytes,

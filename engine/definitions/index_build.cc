@@ -10,6 +10,7 @@
 #include "btree/append.h"
 #include "btree/cursor.h"
 #include "btree/run_writer.h"
+#include "engine/rows/index_entries.h"
 #include "engine/rows/kept_records.h"
 #include "engine/sort/external_sort.h"
 #include "engine/tables/row_values.h"
@@ -35,6 +36,8 @@ class IndexBuild {
              const SortSpace& space)
       : transactions_(transactions),
         inside_(inside),
+        table_(table),
+        number_(index),
         format_(*table.format),
         codec_(format_.indexes()[index].codec),
         rows_(*table.rows),
@@ -58,6 +61,8 @@ class IndexBuild {
 
   txn::Transactions& transactions_;
   txn::Transaction& inside_;
+  const TableDefinition& table_;
+  const std::size_t number_;  ///< of the index
   const TableFormat& format_;
   const IndexCodec& codec_;
   const btree::BTree& rows_;
@@ -80,7 +85,7 @@ void IndexBuild::sort_entries() {
     }
     if (rows.read_value(row)) {
       const IndexEntry entry =
-          codec_.encode(values.of(format_, rows.key(), row), rows.key(), memory);
+          entry_of(table_, number_, values.of(format_, rows.key(), row), rows.key(), memory);
       sort_.add(entry.key, entry.value);
     }
   }

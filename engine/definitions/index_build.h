@@ -8,8 +8,9 @@
 // Two rows with one key in a unique index stand next to each other then, and are found.
 //
 // Latching: none; the caller is the table's definer, and nobody else writes to it.
-// Failure: as sorts, and as transactions; snapshot_too_old when the maker's snapshot was given up.
-//          What was appended is then emptied with the tree.
+// Failure: invalid_argument for a row whose key in the index is longer than keys may be, before
+//          anything is appended; as sorts, and as transactions; snapshot_too_old when the maker's
+//          snapshot was given up. What was appended is then emptied with the tree.
 #pragma once
 
 #include <cstddef>

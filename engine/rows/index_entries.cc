@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "palimpsest/error.h"
 
@@ -28,6 +29,14 @@ bool same_in_column(const RowLayout& layout, std::size_t column, ByteView a, Byt
   return false;
 }
 
+[[noreturn]] void refuse_entry(const TableFormat& format, std::size_t index, ByteView primary_key,
+                               std::string_view why) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("table \"{}\", index \"{}\", row {}: {}", format.schema().name,
+                          format.stored().indexes[index].schema.name,
+                          text_of_key(format.keys(), primary_key), why));
+}
+
 }  // namespace
 
 bool same_in_indexes(const TableFormat& format, ByteView a, ByteView b) noexcept {
@@ -38,19 +47,27 @@ bool same_in_indexes(const TableFormat& format, ByteView a, ByteView b) noexcept
   });
 }
 
-IndexEntry IndexEntries::encode(std::size_t index, std::span<const Value> values,
-                                KeyMemory& into) const {
+// The values fit their columns: all that can be wrong with a key is its length.
+IndexEntry entry_of(const TableDefinition& definition, std::size_t index,
+                    std::span<const Value> values, ByteView primary_key, KeyMemory& into) {
+  const TableFormat& format = *definition.format;
   const std::size_t bytes_max =
-      btree::key_bytes_max(definition_->indexes[index]->descent().page_size());
-  const IndexEntry entry = format().indexes()[index].codec.encode(values, primary_key_,
-                                                                  std::span(into).first(bytes_max));
-  if (entry.key.empty()) [[unlikely]] {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\", index \"{}\": a key of 0 bytes, keys have 1 to {}",
-                            format().schema().name, format().stored().indexes[index].schema.name,
-                            bytes_max));
+      btree::key_bytes_max(definition.indexes[index]->descent().page_size());
+  try {
+    const IndexEntry entry =
+        format.indexes()[index].codec.encode(values, primary_key, std::span(into).first(bytes_max));
+    if (!entry.key.empty()) [[likely]] {
+      return entry;
+    }
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::invalid_argument) {
+      refuse_entry(format, index, primary_key,
+                   fmt::format("a key of more than {} bytes", bytes_max));
+    }
+    throw;
   }
-  return entry;
+  refuse_entry(format, index, primary_key,
+               fmt::format("a key of 0 bytes, keys have 1 to {}", bytes_max));
 }
 
 // The trees of indexes that a bulk has made are its own: changed as anybody changes trees.

@@ -28,6 +28,13 @@ namespace palimpsest::engine {
 /// indexes.
 [[nodiscard]] bool same_in_indexes(const TableFormat& format, ByteView a, ByteView b) noexcept;
 
+/// The entry of a row in an index of that number, as IndexCodec::encode() says, with a key that its
+/// tree can have; the values fit their columns. Throws invalid_argument, naming table, index and
+/// row.
+[[nodiscard]] IndexEntry entry_of(const TableDefinition& definition, std::size_t index,
+                                  std::span<const Value> values, ByteView primary_key,
+                                  KeyMemory& into);
+
 class IndexEntries {
  public:
   /// Of the row with this primary key.
@@ -44,7 +51,9 @@ class IndexEntries {
  private:
   [[nodiscard]] const TableFormat& format() const noexcept { return *definition_->format; }
   [[nodiscard]] IndexEntry encode(std::size_t index, std::span<const Value> values,
-                                  KeyMemory& into) const;
+                                  KeyMemory& into) const {
+    return entry_of(*definition_, index, values, primary_key_, into);
+  }
   [[nodiscard]] Outcome put(std::size_t index, const IndexEntry& entry,
                             std::span<const Value> values) const;
   [[nodiscard]] Outcome take(std::size_t index, const IndexEntry& entry,

@@ -34,8 +34,8 @@ class RowCursor {
   RowCursor& operator=(const RowCursor&) = delete;
 
   [[nodiscard]] bool valid() const noexcept { return row_.has_value(); }
-  /// TableAccess::confirm_transaction(), which each step does, too.
-  void confirm_transaction() const { access_.confirm_transaction(); }
+  /// Of the transaction it was opened in: TableAccess::is_active(). If not, each step throws.
+  [[nodiscard]] bool is_active() const noexcept { return access_.is_active(); }
   /// Only if it is valid(); until it is moved.
   [[nodiscard]] const RowView& row() const noexcept {
     check(valid(), "a cursor that shows a row stands on one");

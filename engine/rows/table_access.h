@@ -69,6 +69,11 @@ class TableAccess {
       return view_ != nullptr ? view_->read(call) : call();
     });
   }
+  /// Whether the transaction, if there is one, is active: it, and not a later one of its slot. In
+  /// this order: whoever finds a later one active finds its life, too.
+  [[nodiscard]] bool is_active() const noexcept {
+    return in_ == nullptr || (in_->is_active() && in_->life() == life_);
+  }
   /// Throws invalid_argument if the transaction has ended and its slot has begun another one; for
   /// good only within read().
   void confirm_transaction() const {

@@ -13,7 +13,8 @@
 // docs/file-formats.md.
 // Thread-safety: all functions, from any thread, but for close(), moving and the destructor.
 // Failure: Error, whose code says what happened and whose message names what and where. After
-//          `failed`, reads go on, and opening again recovers all that was acknowledged.
+//          `failed`, reads go on, and opening again recovers all that was acknowledged. Once it
+//          was closed, or moved away, its functions throw invalid_argument.
 #pragma once
 
 #include <chrono>
@@ -31,6 +32,7 @@
 
 #include "palimpsest/error.h"
 #include "palimpsest/options.h"
+#include "palimpsest/outcome.h"
 #include "palimpsest/place.h"
 #include "palimpsest/schema.h"
 #include "palimpsest/statistics.h"
@@ -83,11 +85,12 @@ class Database {
   /// Throws too_many_transactions when none of Options::max_transactions ended in time.
   [[nodiscard]] Transaction begin(const TransactionOptions& options = {});
 
-  /// Calls body(Transaction&) and commits; returns what the body returns. If the body or the commit
-  /// throws an Error conflict, transaction_too_old, snapshot_too_old or too_many_transactions,
-  /// everything is rolled back and the body is called again, after a while; after
-  /// version_budget_exceeded once, in a bulk transaction; any other exception rolls back and goes
-  /// on. A body that wants nothing to happen calls rollback() itself.
+  /// Calls body(Transaction&) and commits; returns what the body returns, a reference as one. If
+  /// the body or the commit throws an Error conflict, transaction_too_old, snapshot_too_old or
+  /// too_many_transactions, or the body returns an Outcome that is a conflict, everything is rolled
+  /// back and the body is called again, after a while; after version_budget_exceeded once, in a
+  /// bulk transaction; any other exception rolls back and is rethrown. A body that wants nothing to
+  /// happen calls rollback() itself.
   template <class Body>
   std::invoke_result_t<Body&, Transaction&> run(Body&& body, const RunOptions& options = {}) {
     TransactionOptions wanted = options.transaction;
@@ -99,9 +102,13 @@ class Database {
           commit_if_active(transaction);
           return;
         } else {
-          auto result = body(transaction);
+          using Result = std::invoke_result_t<Body&, Transaction&>;
+          Result result = body(transaction);
+          if constexpr (std::is_same_v<std::remove_cvref_t<Result>, Outcome>) {
+            throw_if_conflict(transaction, result);
+          }
           commit_if_active(transaction);
-          return result;
+          return std::forward<Result>(result);
         }
       } catch (const Error& error) {
         if (!(options.restart_as_bulk && makes_bulk_after(error, wanted)) &&
@@ -137,8 +144,8 @@ class Database {
   void drop_index(std::string_view table, std::string_view index);
 
   [[nodiscard]] Statistics statistics() const;
-  /// Options in effect, and why.
-  [[nodiscard]] const std::vector<EffectiveOption>& options() const noexcept;
+  /// Options in effect, and why: of a database that exists, its own sizes.
+  [[nodiscard]] const std::vector<EffectiveOption>& options() const;
 
   /// Everything is on disk, and the next opening has nothing to recover. No transaction is active,
   /// nor one left that was cancelled and that its owner has neither rolled back nor let go of
@@ -147,7 +154,13 @@ class Database {
 
  private:
   explicit Database(std::unique_ptr<detail::DatabaseState> state) noexcept;
+  [[nodiscard]] detail::DatabaseState& state() const;
   [[nodiscard]] bool makes_bulk_after(const Error& error, TransactionOptions& options) const;
+  static void throw_if_conflict(const Transaction& transaction, const Outcome& outcome) {
+    if (transaction.is_active() && outcome.is_conflict()) {
+      outcome.require();
+    }
+  }
   static void commit_if_active(Transaction& transaction) {
     if (transaction.is_active()) {
       transaction.commit();

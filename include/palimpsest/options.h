@@ -40,9 +40,10 @@ struct Options {
   std::uint64_t version_bytes_max = 0;
   /// Make the database if the directory has none.
   bool create_if_missing = true;
-  /// Make it, or throw already_exists.
+  /// Make it, or throw already_exists. What an interrupted making has left is no database.
   bool must_be_new = false;
-  /// Of a new database, 4096 to 65536, a power of two; 0: 4096 (docs/tuning.md).
+  /// Of a new database, 4096 to 65536, a power of two; 0: 4096 (docs/tuning.md). One that exists
+  /// keeps its own, whatever this says; Database::options() shows it.
   std::uint32_t page_bytes = 0;
   /// Where the log is kept, if not beside the pages: another device.
   std::filesystem::path log_directory{};
@@ -53,7 +54,8 @@ struct Options {
   /// An asynchronous commit is on its way to disk at most this long after it was made.
   std::chrono::milliseconds asynchronous_interval{10};
   /// Most log there is; bounds how much all open transactions can change. At most 1 TiB;
-  /// 0: four times the memory, but 256 MiB to 4 GiB.
+  /// 0: four times the memory, but 256 MiB to 4 GiB. The log is made of segments, whose size is
+  /// that of when the database was made: it has as many whole ones as fit, but at least four.
   std::uint64_t log_bytes_max = 0;
   /// Most that opening after a crash should take.
   std::chrono::seconds recovery_time{10};

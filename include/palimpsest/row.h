@@ -23,7 +23,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "palimpsest/schema.h"
+#include "palimpsest/column.h"
 #include "palimpsest/types.h"
 #include "palimpsest/value.h"
 
@@ -37,55 +37,7 @@ namespace detail {
 class TableFormat;  // the engine's
 class KeyParts;     // the engine's: a key taken apart
 
-/// The column type of a C++ type whose values have a fixed width: 0 for others.
-template <class Type>
-inline constexpr ColumnType kFixedTypeOf{};
-template <>
-inline constexpr ColumnType kFixedTypeOf<bool> = ColumnType::boolean;
-template <>
-inline constexpr ColumnType kFixedTypeOf<std::int8_t> = ColumnType::int8;
-template <>
-inline constexpr ColumnType kFixedTypeOf<std::int16_t> = ColumnType::int16;
-template <>
-inline constexpr ColumnType kFixedTypeOf<std::int32_t> = ColumnType::int32;
-template <>
-inline constexpr ColumnType kFixedTypeOf<std::int64_t> = ColumnType::int64;
-template <>
-inline constexpr ColumnType kFixedTypeOf<float> = ColumnType::float32;
-template <>
-inline constexpr ColumnType kFixedTypeOf<double> = ColumnType::float64;
-template <>
-inline constexpr ColumnType kFixedTypeOf<Date> = ColumnType::date;
-template <>
-inline constexpr ColumnType kFixedTypeOf<Timestamp> = ColumnType::timestamp;
-
-/// Where a fixed column lies in a row.
-struct FixedPlace {
-  static constexpr std::uint16_t kNeverNull = 0xFFFF;
-
-  std::uint32_t offset = 0;
-  std::uint16_t null_bit = kNeverNull;  ///< in the bitmap that the row begins with
-  bool may_change = false;              ///< in no index, and not in the key
-};
-
 }  // namespace detail
-
-/// The C++ types of columns of fixed width: bool, std::int8_t to std::int64_t, float, double, Date,
-/// Timestamp. Columns of other types are read as Values.
-template <class Type>
-concept FixedType = detail::kFixedTypeOf<Type> != ColumnType{};
-
-/// A column of fixed width, outside the key, found once by Table::column() and used for all rows of
-/// that table. Copied freely.
-template <FixedType Type>
-class Column {
- public:
-  explicit constexpr Column(const detail::FixedPlace& place) noexcept : place_(place) {}
-  [[nodiscard]] constexpr const detail::FixedPlace& place() const noexcept { return place_; }
-
- private:
-  detail::FixedPlace place_;
-};
 
 class RowView {
  public:
@@ -104,18 +56,21 @@ class RowView {
   [[nodiscard]] Value operator[](std::size_t column) const;
   [[nodiscard]] std::size_t column_count() const noexcept;
 
-  /// Zero if null.
+  /// Zero if null. This and the next two throw invalid_argument for a column of another table that
+  /// would lie behind the row.
   template <FixedType Type>
-  [[nodiscard]] Type get(const Column<Type>& column) const noexcept {
+  [[nodiscard]] Type get(const Column<Type>& column) const {
+    require_within(column.place(), sizeof(Type));
     return load<Type>(column.place().offset);
   }
   template <FixedType Type>
-  [[nodiscard]] bool is_null(const Column<Type>& column) const noexcept {
+  [[nodiscard]] bool is_null(const Column<Type>& column) const {
+    require_within(column.place(), sizeof(Type));
     return is_null(column.place());
   }
   /// Nothing if null.
   template <FixedType Type>
-  [[nodiscard]] std::optional<Type> get_nullable(const Column<Type>& column) const noexcept {
+  [[nodiscard]] std::optional<Type> get_nullable(const Column<Type>& column) const {
     return is_null(column) ? std::nullopt : std::optional<Type>(get(column));
   }
 
@@ -125,6 +80,12 @@ class RowView {
  private:
   friend class Row;
 
+  void require_within(const detail::FixedPlace& place, std::size_t bytes) const {
+    if (!place.is_within(bytes_.size(), bytes)) [[unlikely]] {
+      refuse_column();
+    }
+  }
+  [[noreturn]] void refuse_column() const;
   template <class Type>
   [[nodiscard]] Type load(std::uint32_t offset) const noexcept {
     if constexpr (std::is_same_v<Type, Date>) {
@@ -167,11 +128,11 @@ class Row {
   [[nodiscard]] Value operator[](std::string_view column) const { return view()[column]; }
   [[nodiscard]] Value operator[](std::size_t column) const { return view()[column]; }
   template <FixedType Type>
-  [[nodiscard]] Type get(const Column<Type>& column) const noexcept {
+  [[nodiscard]] Type get(const Column<Type>& column) const {
     return view().get(column);
   }
   template <FixedType Type>
-  [[nodiscard]] std::optional<Type> get_nullable(const Column<Type>& column) const noexcept {
+  [[nodiscard]] std::optional<Type> get_nullable(const Column<Type>& column) const {
     return view().get_nullable(column);
   }
   [[nodiscard]] std::string text() const { return view().text(); }
@@ -190,19 +151,24 @@ class RowEditor {
   /// What is stored beside the key; of key_value_table() this is the value. Its length stays.
   [[nodiscard]] std::span<char> bytes() const noexcept { return bytes_; }
 
-  /// Zero if null.
+  /// Zero if null. Of a column of another table that would lie behind the row, zero, and the edit
+  /// is refused as set() says.
   template <FixedType Type>
-  [[nodiscard]] Type get(const Column<Type>& column) const noexcept {
+  [[nodiscard]] Type get(const Column<Type>& column) noexcept {
     Type value{};
+    if (!is_within<Type>(column.place())) [[unlikely]] {
+      refused_ = true;
+      return value;
+    }
     std::memcpy(static_cast<void*>(&value), bytes_.data() + column.place().offset, sizeof value);
     return value;
   }
-  /// The column is then not null. It is in no index (Column::place().may_change), or this does
-  /// nothing and Table::modify() says invalid_argument.
+  /// The column is then not null. It is in no index (Column::place().may_change), and one of this
+  /// table, or this does nothing and Table::modify() says invalid_argument.
   template <FixedType Type>
   void set(const Column<Type>& column, Type value) noexcept {
     const detail::FixedPlace& place = column.place();
-    if (!place.may_change) [[unlikely]] {
+    if (!place.may_change || !is_within<Type>(place)) [[unlikely]] {
       refused_ = true;
       return;
     }
@@ -213,7 +179,8 @@ class RowEditor {
   template <FixedType Type>
   void set_null(const Column<Type>& column) noexcept {
     const detail::FixedPlace& place = column.place();
-    if (!place.may_change || place.null_bit == detail::FixedPlace::kNeverNull) [[unlikely]] {
+    if (!place.may_change || place.null_bit == detail::FixedPlace::kNeverNull ||
+        !is_within<Type>(place)) [[unlikely]] {
       refused_ = true;
       return;
     }
@@ -224,6 +191,10 @@ class RowEditor {
   [[nodiscard]] bool was_refused() const noexcept { return refused_; }
 
  private:
+  template <class Type>
+  [[nodiscard]] bool is_within(const detail::FixedPlace& place) const noexcept {
+    return place.is_within(bytes_.size(), sizeof(Type));
+  }
   void mark_null(const detail::FixedPlace& place, bool null) noexcept {
     if (place.null_bit != detail::FixedPlace::kNeverNull) {
       const unsigned bit = 1U << place.null_bit % 8U;

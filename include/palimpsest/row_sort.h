@@ -17,10 +17,10 @@
 // the order in which they came.
 // Thread-safety: belongs to one thread. Must not outlive its database.
 // Failure: Error invalid_argument for a row that is longer than the memory allows
-//          (row_bytes_max()), the sort goes on; any other one ends it, and every later call throws
-//          failed: no_space, io_error, permission_denied, corruption, naming the file;
-//          out_of_memory. The constructor: also invalid_argument for a name that is none, or runs
-//          that were saved with another memory; not_found.
+//          (row_bytes_max()), and for calls out of turn; the sort goes on. Any other one ends it,
+//          and every later call throws failed: no_space, io_error, permission_denied, corruption,
+//          naming the file; out_of_memory. The constructor: also invalid_argument for a name that
+//          is none, or runs that were saved with another memory; not_found.
 #pragma once
 
 #include <cstddef>
@@ -69,9 +69,9 @@ class RowSort {
 
   /// After finish(): to the first row, then to the next; false at the end.
   [[nodiscard]] bool next();
-  /// Of that row: views, valid until next().
-  [[nodiscard]] EncodedRow row() const noexcept;
-  [[nodiscard]] std::string_view note() const noexcept;
+  /// Of the row that next() has come to: views, valid until it is called again.
+  [[nodiscard]] EncodedRow row() const;
+  [[nodiscard]] std::string_view note() const;
 
  private:
   class State;

@@ -156,7 +156,10 @@ struct TableSchema {
 };
 
 /// A secondary index: another order of a table's rows. Rows that are equal in it are in the order
-/// of the primary key, which need not be named.
+/// of the primary key, which need not be named. Its columns, with those of the primary key unless
+/// it is unique, make keys as long as those of tables may be. No key is empty: a unique index of
+/// one column, varchar or bytes and never null, refuses a row whose text there is empty
+/// (invalid_argument).
 struct IndexSchema {
   std::string name;
   std::vector<std::string> columns{};  ///< their names, the most significant first; may be nullable

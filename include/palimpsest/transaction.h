@@ -87,9 +87,12 @@ class Transaction {
   /// Rolls back unless it has ended.
   ~Transaction();
 
-  /// Ends it. Throws invalid_argument if it has ended before, transaction_too_old; no_space,
-  /// io_error before it has committed: it may be tried again, or rolled back. Throws failed after
-  /// that: whether it has committed is known once the database has been opened again.
+  /// Ends it. Throws invalid_argument if it has ended before; transaction_too_old,
+  /// snapshot_too_old: it has not committed, and cannot. Throws no_space, io_error before it has
+  /// committed: it may be tried again, or rolled back. A bulk also throws conflict, if another has
+  /// changed the same definitions, and failed, if one of its calls has failed half-way: it is to be
+  /// rolled back. Throws failed after it may have committed: whether it has is known once the
+  /// database has been opened again.
   void commit();
   /// Ends it and undoes all its changes; works on a full disk. Throws io_error, corruption if
   /// something cannot be undone: the database has failed then, and opening it again will do it.

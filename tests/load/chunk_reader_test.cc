@@ -104,6 +104,64 @@ TEST(ChunkReaderTest, GoesOnBehindAnyChunk) {
   }
 }
 
+std::string rest_of(ChunkReader& reader) {
+  std::string text;
+  while (const auto chunk = reader.next()) {
+    text += chunk->text();
+  }
+  return text;
+}
+
+/// Reads the first file and so many chunks of the second: what is left can be read by another
+/// reader, whose chunks are as long as a load's are at first.
+void check_going_on(const std::vector<std::string>& paths, std::size_t sample_bytes,
+                    std::size_t limit, std::size_t chunks) {
+  std::atomic<std::uint64_t> taken = 0;
+  ChunkReader before(paths, Dialect::of(Format::csv), taken, sample_bytes);
+  ASSERT_NE(before.look_ahead(), nullptr);
+  before.set_chunk_bytes(ChunkReader::kChunkBytes);
+  before.limit_chunk_bytes(limit);
+  InputPosition position;
+  while (chunks != 0) {
+    const auto chunk = before.next();
+    ASSERT_TRUE(chunk);
+    position = chunk->end();
+    chunks -= chunk->file == 1 ? std::size_t{1} : 0;
+  }
+  ASSERT_EQ(position.file, 1U);
+  ChunkReader after(paths, Dialect::of(Format::csv), taken, sample_bytes);
+  ASSERT_NE(after.look_ahead(), nullptr);
+  after.set_chunk_bytes(ChunkReader::kChunkBytes);
+  after.go_on_at(position);
+  const auto first = after.next();
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(first->is_first);
+  EXPECT_GT(first->bytes, 0U) << "a header may be in it";
+  EXPECT_LE(first->byte + first->bytes, position.byte);
+  EXPECT_EQ(rest_of(after), rest_of(before)) << "from byte " << position.byte;
+}
+
+TEST(ChunkReaderTest, GoesOnBehindShorterChunks) {
+  std::string lines;
+  while (lines.size() < 400'000) {
+    lines += "a line of a file,\n\n";
+  }
+  const std::string mark = "\xEF\xBB\xBF";
+  const std::string long_record = "\"" + std::string(39'000, '\n') + "\",x\n\n\n\n";
+  const TextFile first("a,b\n");
+  for (const std::string& text : {lines, mark + lines, mark + long_record + lines}) {
+    for (const std::string& bytes : {text, gzip(text), zstd(text)}) {
+      const TextFile second(bytes);
+      for (const std::size_t limit : {4U << 10U, 19'504U, 64U << 10U}) {
+        for (const std::size_t chunks : {1U, 2U, 3U}) {
+          check_going_on({first.path(), second.path()}, ChunkReader::kSampleBytes, limit, chunks);
+          check_going_on({first.path(), second.path()}, ChunkReader::kFirstBytes, limit, chunks);
+        }
+      }
+    }
+  }
+}
+
 TEST(ChunkReaderTest, FilesInOrder) {
   const TextFile first("a,b\nc,d");
   const TextFile empty("");

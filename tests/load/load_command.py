@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import zlib
 
 from command import Command, TOOL, main
 
@@ -201,6 +202,21 @@ class LoadCommand(Command):
         self.load("t", self.file("1.csv", "1,a,1\n"), "--schema", SCHEMA)
         self.dump("u", code=1)
 
+    def test_a_dump_that_does_not_begin_costs_no_older_one(self):
+        self.load("t", self.file("1.csv", "1,a,1\n"), "--schema", SCHEMA)
+        older = self.path("older.csv")
+        self.dump("t", "--output", older)
+        for database, table, columns, code in ((self.database, "typo", "id", 1),
+                                               (self.path("typo"), "t", "id", 1),
+                                               (self.database, "t", "typo", 2)):
+            self.run_tool("dump", database, table, "--columns", columns, "--output", older, code=code)
+            self.assertEqual(self.content("older.csv"), b"id,name,age\n1,a,1\n")
+            self.run_tool("dump", database, table, "--columns", columns, "--output", self.path("new"),
+                          code=code)
+            self.assertFalse(os.path.exists(self.path("new")))
+        self.dump("t", "--schema", "--output", older)
+        self.assertEqual(self.content("older.csv").decode(), SCHEMA + "\n")
+
     def test_damaged_input_leaves_nothing(self):
         self.load("u", self.file("1.csv", "1,a,1\n"), "--schema", SCHEMA)
         whole = gzip.compress(b"".join(b"%d,a,1\n" % i for i in range(200_000)))
@@ -238,6 +254,77 @@ class LoadCommand(Command):
         done = self.run_tool(*arguments, "--on-duplicate", "skip", "--progress", "json")
         last = json.loads(done.stderr.decode().splitlines()[-1])
         self.assertEqual((last["errors"], last["percent"]), (1, 100))
+
+
+class Failures(Command):
+    """What is said of rows by a load that fails, before its commit or after it, is what a dump finds."""
+    SCHEMA = ["--schema", SCHEMA]
+
+    def test_rejected_records_that_cannot_be_written(self):
+        bad = self.file("bad.csv", "1,a,1\nx,b,2\n")
+        for option in ("--reject-log", "--reject-file"):
+            done = self.load("t", bad, *self.SCHEMA, "--max-errors", "1", option, "/dev/full", code=1)
+            self.assertIn(b"/dev/full: it cannot be written: No space left on device; nothing was "
+                          b"loaded\n", done.stderr)
+            self.dump("t", code=1)
+
+    def test_kept_rows_that_cannot_be_removed(self):
+        in_the_way = os.path.join(self.database, f"load-{zlib.crc32(b't'):08x}.runs")
+        with subprocess.Popen([TOOL, "load", self.database, "t", "-", *self.SCHEMA, "--progress",
+                               "json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            process.stdin.write(b"".join(b"%d,a,1\n" % i for i in range(100_000)))
+            process.stdin.flush()
+            while json.loads(process.stderr.readline())["phase"] == "opening":
+                pass
+            os.makedirs(os.path.join(in_the_way, "full"))
+            out, err = process.communicate(b"", timeout=60)
+        self.assertEqual((process.returncode, out), (4, b""), err)
+        self.assertIn(b"Directory not empty; all rows were loaded before that\n", err)
+        self.assertEqual(self.dump("t", "--header=off").count(b"\n"), 100_000)
+
+    def test_a_summary_that_cannot_be_written(self):
+        file = self.file("1.csv", "1,a,1\n")
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([TOOL, "load", self.database, "t", file, *self.SCHEMA],
+                                  stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn(b"the summary cannot be written; all rows were loaded before that", done.stderr)
+        self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n")
+
+    def failing(self, sync):
+        """Loads a new table while so many syncs work, and the next one fails: exit code, message, and
+        whether the rows are there."""
+        file = self.file("1.csv", "1,a,1\n")
+        copy = shutil.copytree(self.database, self.path(f"copy{sync}"))
+        done = subprocess.run(["strace", "-f", "-o", self.path("calls"), "-e", "trace=fdatasync", "-e",
+                               f"inject=fdatasync:error=EIO:when={sync + 1}", TOOL, "load",
+                               copy, "t", file, *self.SCHEMA, "--progress", "none"],
+                              capture_output=True, timeout=60, check=False)
+        dumped = subprocess.run([TOOL, "dump", copy, "t", "--header=off"], capture_output=True,
+                                timeout=60, check=False)
+        self.assertIn((dumped.returncode, dumped.stdout), ((0, b"1,a,1\n"), (1, b"")))
+        self.run_tool("check", copy)
+        shutil.rmtree(copy)
+        return done.returncode, done.stderr.decode(), dumped.returncode == 0
+
+    def test_any_sync_that_fails(self):
+        if shutil.which("strace") is None or subprocess.run(
+                ["strace", "-o", os.devnull, "true"], capture_output=True, timeout=60,
+                check=False).returncode != 0:
+            self.skipTest("nothing can be traced here")
+        self.load("other", self.file("0.csv", "1,a,1\n"), *self.SCHEMA)
+        ends = {1: "; nothing was loaded\n", 4: "; all rows were loaded before that\n",
+                5: "; whether all rows were loaded or none is known when the database is opened again\n"}
+        met = set()
+        for sync in range(100):
+            code, message, is_there = self.failing(sync)
+            if code == 0:
+                break
+            self.assertTrue(message.endswith(ends[code]), (code, message))
+            met.add(code)
+            self.assertIn(code, (4, 5) if is_there else (1, 5), message)
+        self.assertEqual((met, code), ({1, 4, 5}, 0))
 
 
 class UnsortedRows(Command):

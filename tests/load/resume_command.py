@@ -149,6 +149,18 @@ class Resume(Command):
         self.assertEqual(len(self.kept()), 2)
         self.check_as_uninterrupted(self.run_tool(*self.arguments(self.database)))
 
+    def test_a_load_that_means_nothing_removes_nothing(self):
+        self.stopped(bool)
+        odd = self.file("odd.csv", "id,name,size\n1,a,1\n")
+        rejects = self.path("nowhere/log")
+        for code, arguments in ((2, [odd, "--header=match"]), (2, [odd, "--columns", "id,size"]),
+                                (2, [odd, "--header=match", "--columns", "id"]),
+                                (2, [self.file("empty.csv", ""), "--header"]),
+                                (1, [odd, "--header", "--reject-log", rejects])):
+            self.load("t", *arguments, "--schema", SCHEMA, code=code)
+            self.assertEqual(len(self.kept()), 2, arguments)
+        self.check_as_uninterrupted(self.resumed())
+
     def refused(self, what, code, **options):
         message = self.resumed(code, **options).stderr.decode()
         self.assertIn(what, message)

@@ -58,7 +58,9 @@ void ChunkReader::go_on_at(const InputPosition& position) {
     }
   }
   if (position.byte != 0) {
-    static_cast<void>(look_ahead());
+    if (!ahead_) {  // the chunks that the position is from may have been shorter
+      ahead_ = read_next(position.byte);
+    }
     skip_to(position);
   }
 }
@@ -87,7 +89,7 @@ Chunk ChunkReader::begin_file() {
   return {.is_first = true};
 }
 
-std::optional<Chunk> ChunkReader::read_next() {
+std::optional<Chunk> ChunkReader::read_next(std::uint64_t stop) {
   if (source_ == nullptr && file_ == paths_.size()) {
     return std::nullopt;
   }
@@ -96,7 +98,8 @@ std::optional<Chunk> ChunkReader::read_next() {
   std::size_t whole = 0;
   for (std::size_t wanted = std::min(chunk_bytes_, chunk_bytes_max_.load()); whole == 0;
        wanted *= 2) {
-    fill(chunk, wanted);
+    const std::uint64_t rest = stop - byte_;
+    fill(chunk, chunk.bytes < rest ? std::min<std::uint64_t>(wanted, rest) : wanted);
     if (chunk.is_last) {
       whole = chunk.bytes;
       break;

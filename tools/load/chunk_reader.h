@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,9 +74,10 @@ class ChunkReader {
   [[nodiscard]] std::optional<Chunk> next();
   /// The first chunk, which next() returns as well; nothing after that.
   [[nodiscard]] const Chunk* look_ahead();
-  /// Leaves out what stands before the position, but for the first chunk of its file, if it is not
-  /// at the beginning of that: whoever reads a header finds it. The position is the end() of a
-  /// chunk of the same files; before next(). Error invalid_argument if it cannot be.
+  /// Leaves out what stands before the position, but for a first chunk of its file, if it is not at
+  /// the beginning of that: whoever reads a header finds it. The position is the end() of a chunk
+  /// of the same files, if it is in the first one, by a reader made with the same `chunk_bytes`;
+  /// before next(). Error invalid_argument if it cannot be.
   void go_on_at(const InputPosition& position);
 
   /// What the files that were read have so far, decompressed. From any thread.
@@ -84,7 +86,9 @@ class ChunkReader {
 
  private:
   [[nodiscard]] Chunk begin_file();
-  [[nodiscard]] std::optional<Chunk> read_next();
+  /// No further than byte `stop` of the file, if a record ends before it or there.
+  [[nodiscard]] std::optional<Chunk> read_next(
+      std::uint64_t stop = std::numeric_limits<std::uint64_t>::max());
   void skip_to(const InputPosition& position);
   void fill(Chunk& chunk, std::size_t bytes);
   void skip_mark(Chunk& chunk);

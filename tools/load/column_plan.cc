@@ -38,6 +38,38 @@ void drop(Chunk& chunk, std::size_t bytes) {
   std::memmove(chunk.memory.get(), chunk.memory.get() + bytes, chunk.bytes + Chunk::kPaddingBytes);
 }
 
+struct HeaderLine {
+  std::vector<std::string> names{};
+  std::size_t bytes = 0;  ///< with what is skipped before it
+};
+
+HeaderLine header_of(const Chunk& chunk, const Dialect& dialect, const std::string& path) {
+  RecordReader records(dialect, chunk.text(), chunk.is_last, RecordReader::Reads::fields);
+  RawRecord record;
+  if (!records.next(record)) {
+    throw UsageError(fmt::format("{}: there is no header line", path));
+  }
+  if (record.fault) {
+    throw UsageError(fmt::format("{}: the header line is none: {}", path, record.fault->reason));
+  }
+  std::vector<std::string> names;
+  for (const RawField& field : record.fields) {
+    std::string name(field.text);
+    if (field.escaped) {
+      const Unescaped meant = unescape(dialect, field, name.data());
+      if (!meant.reason.empty()) {
+        throw UsageError(fmt::format("{}: the header line is none: {}", path, meant.reason));
+      }
+      name.resize(meant.text.size());
+    }
+    names.push_back(std::move(name));
+  }
+  if (dialect.format == Format::tbl && names.size() > 1 && names.back().empty()) {
+    names.pop_back();
+  }
+  return {.names = std::move(names), .bytes = records.position()};
+}
+
 }  // namespace
 
 ColumnPlan plan_of(const TableSchema& table, std::span<const std::string> names) {
@@ -73,31 +105,9 @@ ColumnPlan plan_of(const TableSchema& table, std::span<const std::string> names)
 
 std::vector<std::string> take_header(Chunk& chunk, const Dialect& dialect,
                                      const std::string& path) {
-  RecordReader records(dialect, chunk.text(), chunk.is_last, RecordReader::Reads::fields);
-  RawRecord record;
-  if (!records.next(record)) {
-    throw UsageError(fmt::format("{}: there is no header line", path));
-  }
-  if (record.fault) {
-    throw UsageError(fmt::format("{}: the header line is none: {}", path, record.fault->reason));
-  }
-  std::vector<std::string> names;
-  for (const RawField& field : record.fields) {
-    std::string name(field.text);
-    if (field.escaped) {
-      const Unescaped meant = unescape(dialect, field, name.data());
-      if (!meant.reason.empty()) {
-        throw UsageError(fmt::format("{}: the header line is none: {}", path, meant.reason));
-      }
-      name.resize(meant.text.size());
-    }
-    names.push_back(std::move(name));
-  }
-  if (dialect.format == Format::tbl && names.size() > 1 && names.back().empty()) {
-    names.pop_back();
-  }
-  drop(chunk, records.position());
-  return names;
+  HeaderLine header = header_of(chunk, dialect, path);
+  drop(chunk, header.bytes);
+  return std::move(header.names);
 }
 
 ColumnPlanner::ColumnPlanner(const TableSchema& table, const Dialect& dialect, Header header,
@@ -131,21 +141,29 @@ void ColumnPlanner::check_order(const std::vector<std::string>& names) const {
   }
 }
 
-std::shared_ptr<const ColumnPlan> ColumnPlanner::begin_file(Chunk& chunk,
-                                                            const std::string& path) const {
-  if (header_ == Header::off) {
-    return std::make_shared<const ColumnPlan>(plan_of(table_, columns_));
-  }
-  const std::vector<std::string> names = take_header(chunk, dialect_, path);
+ColumnPlan ColumnPlanner::plan_by(const std::vector<std::string>& header,
+                                  const std::string& path) const {
   try {
     if (header_ == Header::match) {
-      return std::make_shared<const ColumnPlan>(plan_of(table_, names));
+      return plan_of(table_, header);
     }
-    check_order(names);
+    check_order(header);
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{}: the header: {}", path, error.what()));
   }
-  return std::make_shared<const ColumnPlan>(plan_of(table_, columns_));
+  return plan_of(table_, columns_);
+}
+
+std::shared_ptr<const ColumnPlan> ColumnPlanner::begin_file(Chunk& chunk,
+                                                            const std::string& path) const {
+  return std::make_shared<const ColumnPlan>(
+      header_ == Header::off ? plan_of(table_, columns_)
+                             : plan_by(take_header(chunk, dialect_, path), path));
+}
+
+void ColumnPlanner::check_file(const Chunk& chunk, const std::string& path) const {
+  static_cast<void>(header_ == Header::off ? plan_of(table_, columns_)
+                                           : plan_by(header_of(chunk, dialect_, path).names, path));
 }
 
 }  // namespace palimpsest::load

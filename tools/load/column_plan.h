@@ -47,8 +47,12 @@ class ColumnPlanner {
   /// The plan for the file that a chunk begins, which loses its header line.
   [[nodiscard]] std::shared_ptr<const ColumnPlan> begin_file(Chunk& chunk,
                                                              const std::string& path) const;
+  /// Throws what begin_file() would.
+  void check_file(const Chunk& chunk, const std::string& path) const;
 
  private:
+  [[nodiscard]] ColumnPlan plan_by(const std::vector<std::string>& header,
+                                   const std::string& path) const;
   void check_order(const std::vector<std::string>& names) const;
 
   const TableSchema& table_;

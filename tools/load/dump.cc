@@ -49,14 +49,14 @@ std::vector<std::size_t> columns_of(const TableSchema& table,
 
 }  // namespace
 
-std::uint64_t run_dump(const DumpOptions& options, std::FILE* out) {
+std::uint64_t run_dump(const DumpOptions& options, const std::function<std::FILE*()>& open) {
   Database database = Database::open(options.database, {.create_if_missing = false});
   const Table table = database.table(options.table);
   const TableSchema schema = table.schema();
   std::string text;
   if (options.schema_only) {
     text = text_of(TableText{.table = schema, .indexes = table.indexes()}) + "\n";
-    write(out, text);
+    write(open(), text);
     return 0;
   }
   RowText rows(schema, options.dialect, columns_of(schema, options.columns));
@@ -66,8 +66,9 @@ std::uint64_t run_dump(const DumpOptions& options, std::FILE* out) {
   const Transaction transaction =
       database.begin({.isolation = Isolation::snapshot, .read_only = true});
   std::uint64_t count = 0;
-  for (Cursor cursor = table.cursor(transaction, Range::all(), kRowsAhead); cursor.valid();
-       cursor.next()) {
+  Cursor cursor = table.cursor(transaction, Range::all(), kRowsAhead);
+  std::FILE* const out = open();
+  for (; cursor.valid(); cursor.next()) {
     rows.append(cursor.row(), text);
     ++count;
     if (text.size() >= kBufferBytes) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct DumpOptions {
   bool schema_only = false;            ///< the schema as text, and no rows
 };
 
-/// Returns how many rows were written.
-std::uint64_t run_dump(const DumpOptions& options, std::FILE* out);
+/// Returns how many rows were written. `open` is called when nothing but writing is left to do: a
+/// dump that does not begin costs no older one.
+std::uint64_t run_dump(const DumpOptions& options, const std::function<std::FILE*()>& open);
 
 }  // namespace palimpsest::load

@@ -59,7 +59,7 @@ class FaultReport {
   }
   /// What has been told, and is in the files after any crash.
   [[nodiscard]] SavedFaults save();
-  /// Everything is in the files.
+  /// Everything is in the files; there is nothing more to add.
   void finish();
 
  private:

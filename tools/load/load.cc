@@ -93,15 +93,12 @@ class Load : public RowOutcomes {
     find_kept();
     const ColumnPlanner planner(definition_.table, options_.dialect, options_.header,
                                 options_.columns);
-    if (options_.header == Header::off) {
-      static_cast<void>(plan_of(definition_.table, options_.columns));
-    }
+    planner.check_file(*reader_.look_ahead(), options_.files.front());
     FaultReportOptions faults = options_.faults;
     faults.header = options_.header == Header::off ? "" : header_text(reader_, options_.dialect);
     report_ = std::make_unique<FaultReport>(std::move(faults), saved_ ? &saved_->faults : nullptr);
     go_on();
     put_rows(planner);
-    report_->finish();
     close();
     summarize();
     result_.seconds =
@@ -200,7 +197,7 @@ class Load : public RowOutcomes {
     return given.table == own.table && (given.indexes.empty() || given.indexes == own.indexes);
   }
 
-  /// What another load has kept is gone on with, or given up.
+  /// What another load has kept and this one goes on with.
   void find_kept() {
     if (options_.dry_run) {
       return;
@@ -211,8 +208,9 @@ class Load : public RowOutcomes {
       saved_ = kept_->find();
     }
     if (!saved_) {
-      kept_->remove();
-    } else if (const auto what = difference(saved_->conditions, conditions_)) {
+      return;
+    }
+    if (const auto what = difference(saved_->conditions, conditions_)) {
       throw UsageError(
           fmt::format("the load that is to be resumed was another one: {}; a load "
                       "without --resume begins anew",
@@ -220,8 +218,11 @@ class Load : public RowOutcomes {
     }
   }
 
+  /// What another load has kept is given up only now, when what was asked for has been judged: it
+  /// may be the work of hours.
   void go_on() {
     if (!saved_) {
+      remove_kept();
       return;
     }
     result_.records = saved_->records;
@@ -310,8 +311,8 @@ class Load : public RowOutcomes {
       result_.too_many_faults = result_.too_many_faults || report_->is_over(result_.records);
       if (!result_.too_many_faults) {
         stop_if_interrupted();
-        counters_.phase = Phase::commit;
-        sink->finish();
+        report_->finish();  // a full disk is noticed while the rows can be given up
+        commit(*sink);
         sink.reset();
         remove_kept();
         return;
@@ -324,6 +325,22 @@ class Load : public RowOutcomes {
       throw;
     }
     undo(std::move(sink), true);
+    report_->finish();
+  }
+
+  /// Whatever goes wrong after it, the rows are there. One that fails leaves the table as it was,
+  /// unless the database fails with it: then nobody knows.
+  void commit(RowSink& sink) {
+    counters_.phase = Phase::commit;
+    try {
+      sink.finish();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::failed) {
+        counters_.commit = CommitState::unknown;
+      }
+      throw;
+    }
+    counters_.commit = options_.dry_run ? CommitState::none : CommitState::done;
   }
 
   void undo(std::unique_ptr<RowSink> sink, bool is_over) {

@@ -20,6 +20,13 @@ enum class Phase : std::uint8_t { opening = 1, rows, sorted, commit, undoing, cl
 
 [[nodiscard]] std::string_view name_of(Phase phase) noexcept;
 
+/// What is known of a load's one transaction.
+enum class CommitState : std::uint8_t {
+  none = 1,  ///< the table is as it was
+  done,      ///< the rows are loaded, and survive any crash
+  unknown,   ///< the database has failed meanwhile: opening it again will tell
+};
+
 /// Written by the load.
 struct Counters {
   std::atomic<std::uint64_t> bytes_taken = 0;  ///< of the files, compressed or not
@@ -28,6 +35,7 @@ struct Counters {
   std::atomic<std::uint64_t> rows_kept = 0;  ///< sorted, for another load to go on with
   std::atomic<std::uint64_t> faults = 0;
   std::atomic<Phase> phase = Phase::opening;
+  std::atomic<CommitState> commit = CommitState::none;
 };
 
 enum class ProgressMode : std::uint8_t {

@@ -4,7 +4,8 @@
 // Rows are put in the order of the input; what becomes of one may be known only later, and is told
 // with where it came from.
 // Thread-safety: belongs to one thread. Failure: Error, Interrupted, after which the sink is given
-// up: then, and whenever finish() has not returned, the table is as it was.
+// up: then, and whenever finish() has not returned, the table is as it was. But if finish() throws
+// Error failed, all rows count or none, and opening the database again will tell.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +66,7 @@ class RowSink {
   [[nodiscard]] virtual std::string save() { return {}; }
   /// There are no more rows: what became of all of them has been told.
   virtual void end() = 0;
-  /// After end(): all rows count, and survive any crash.
+  /// After end(): all rows count, and survive any crash. Tells nothing of what became of any.
   virtual void finish() = 0;
 
  protected:

@@ -16,6 +16,10 @@ inline constexpr int kUsage = 2;   ///< the command line means nothing
 inline constexpr int kCannotCheck = 3;
 inline constexpr int kTooManyFaults =
     3;  ///< `load` only: more bad records than it was to go on with
+/// `load` only: it failed after its commit.
+inline constexpr int kLoaded = 4;
+/// `load` only: it failed in its commit; the database, opened again, tells if the rows are there.
+inline constexpr int kCommitUnknown = 5;
 inline constexpr int kInterrupted = 130;  ///< `load`, `dump`: by SIGINT or SIGTERM
 
 /// What the chosen subcommand does; returns the exit code.

@@ -34,6 +34,16 @@ struct DumpFlags {
                                                std::generic_category().message(errno)));
 }
 
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+File make_file(const std::string& path) {
+  File file(std::fopen(path.c_str(), "wbe"), std::fclose);
+  if (file == nullptr) {
+    refuse(path);
+  }
+  return file;
+}
+
 void dump_rows(const DumpFlags& flags) {
   load::DumpOptions options{.database = flags.directory,
                             .table = flags.table,
@@ -44,15 +54,14 @@ void dump_rows(const DumpFlags& flags) {
     options.columns = load::parse_names(flags.columns);
   }
   if (flags.output.empty()) {
-    run_dump(options, stdout);
+    run_dump(options, [] { return stdout; });
     return;
   }
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(flags.output.c_str(), "wbe"),
-                                                       std::fclose);
-  if (file == nullptr) {
-    refuse(flags.output);
-  }
-  run_dump(options, file.get());
+  File file(nullptr, std::fclose);
+  run_dump(options, [&] {
+    file = make_file(flags.output);
+    return file.get();
+  });
   if (std::fclose(file.release()) != 0) {
     refuse(flags.output);
   }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -124,6 +125,14 @@ load::LoadOptions options_of(const LoadFlags& flags) {
   return options;
 }
 
+/// At once: if it cannot be, the exit code says that the rows are loaded nevertheless.
+void show(const std::string& summary) {
+  fmt::print("{}", summary);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw Error(ErrorCode::io_error, "the summary cannot be written");
+  }
+}
+
 int load_rows(const LoadFlags& flags, load::Counters& counters) {
   const load::LoadOptions options = options_of(flags);
   const bool is_json = flags.summary == "json";
@@ -139,7 +148,7 @@ int load_rows(const LoadFlags& flags, load::Counters& counters) {
     });
   }
   if (is_shown) {
-    fmt::print("{}", is_json ? json_summary(options, result) : text_summary(options, result));
+    show(is_json ? json_summary(options, result) : text_summary(options, result));
   }
   if (result.too_many_faults) {
     fmt::print(stderr, "palimpsest: too many bad records: {}; nothing was loaded\n", result.faults);
@@ -150,12 +159,29 @@ int load_rows(const LoadFlags& flags, load::Counters& counters) {
 
 /// What a load has come to that has failed, at the end of a message.
 std::string end_of(const load::Counters& counters) {
+  if (counters.commit == load::CommitState::done) {
+    return "all rows were loaded before that";
+  }
+  const std::string rows =
+      counters.commit == load::CommitState::none
+          ? "nothing was loaded"
+          : "whether all rows were loaded or none is known when the database is opened again";
   const std::uint64_t kept = counters.rows_kept;
-  return kept == 0 ? "nothing was loaded"
+  return kept == 0 ? rows
                    : fmt::format(
-                         "nothing was loaded, {} sorted rows are kept: --resume goes on with "
-                         "them, a load without it removes them",
-                         kept);
+                         "{}, {} sorted rows are kept: --resume goes on with them, a load without "
+                         "it removes them",
+                         rows, kept);
+}
+
+int fail(const std::string& why, const load::Counters& counters) {
+  fmt::print(stderr, "palimpsest load: {}; {}\n", why, end_of(counters));
+  switch (counters.commit) {
+    case load::CommitState::done: return kLoaded;
+    case load::CommitState::unknown: return kCommitUnknown;
+    case load::CommitState::none: break;
+  }
+  return kFailed;
 }
 
 int run(const LoadFlags& flags) {
@@ -171,9 +197,9 @@ int run(const LoadFlags& flags) {
     fmt::print(stderr, "palimpsest load: interrupted; {}\n", end_of(counters));
     return kInterrupted;
   } catch (const Error& error) {
-    fmt::print(stderr, "palimpsest load: {}: {}; {}\n", name_of(error.code()), error.what(),
-               end_of(counters));
-    return kFailed;
+    return fail(fmt::format("{}: {}", name_of(error.code()), error.what()), counters);
+  } catch (const std::exception& error) {  // memory has run out
+    return fail(error.what(), counters);
   }
 }
 
@@ -252,8 +278,9 @@ void add_load_command(CLI::App& app, Action& chosen) {
       "Types: int8 int16 int32 int64 float double decimal(p,s) bool date timestamp char(n)\n"
       "varchar varchar(n) bytes bytes(n); \"null\" behind a type allows null; \"primary key\", or\n"
       "\"primary key (a, b)\"; \"index name (c)\", \"unique index name (c)\".\n"
-      "A load is one transaction, of any size; if it does not succeed the table is as it was.\n"
-      "Exit codes: 0 done; 1 failed; 2 usage; 3 too many bad records; 130 interrupted.");
+      "A load is one transaction, of any size: all of its rows are there after it, or none.\n"
+      "Exit codes: 0 done; 1 failed; 2 usage; 3 too many bad records; 4 loaded, but then failed;\n"
+      "5 the commit failed, the database when opened again tells if it counts; 130 interrupted.");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
 }
 

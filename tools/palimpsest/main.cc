@@ -24,7 +24,8 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? kOk : kUsage;  // 0: help was asked for
   }
   const int code = chosen();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (code == kOk && !is_written) {  // other codes say that something is wrong already
     fmt::print(stderr, "palimpsest: the output could not be written\n");
     return kFailed;
   }

@@ -1,0 +1,94 @@
+// Opening: what counts as a database that is there, and options as they are in effect.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "palimpsest/database.h"
+
+#include "base/io/open_device.h"
+#include "buffer/page_file.h"
+#include "engine/database.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
+
+namespace palimpsest {
+namespace {
+
+using test::error_of;
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
+
+class OpeningTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] static Options small() {
+    Options options;
+    options.memory_bytes = 32 * kMiB;
+    return options;
+  }
+  [[nodiscard]] static Options new_one() {
+    Options options = small();
+    options.must_be_new = true;
+    return options;
+  }
+  [[nodiscard]] Database open(const Options& options = small()) const {
+    return Database::open(path(), options);
+  }
+  [[nodiscard]] std::string path() const { return directory_.path("database"); }
+  /// What a crash leaves before the database is made.
+  void leave_unfinished() const {
+    const auto device = io::open_device(path(), {.create = true});
+    buffer::PageFile::create(*device, engine::kPageFileName, {}).reset();
+  }
+  [[nodiscard]] static EffectiveOption shown(const Database& database, std::string_view name) {
+    return *std::ranges::find(database.options(), name, &EffectiveOption::name);
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(OpeningTest, OneThatWasNeverFinishedIsNone) {
+  leave_unfinished();
+  Database database = open(new_one());
+  database.create_table(key_value_table("word"));
+  database.close();
+  EXPECT_EQ(open().tables().size(), 1U);
+}
+
+TEST_F(OpeningTest, OneThatIsThereIsNotNewAndStaysAsItIs) {
+  open().close();
+  EXPECT_EQ(error_of([&] { return open(new_one()); }, path() + ": there is a database"),
+            ErrorCode::already_exists);
+  const auto device = io::open_device(path(), {});
+  EXPECT_NO_THROW(static_cast<void>(
+      buffer::PageFile::open(*device, engine::kPageFileName, {.read_only = true})))
+      << "closed cleanly";
+}
+
+TEST_F(OpeningTest, SizesOfADatabaseThatExistsAreItsOwn) {
+  Options options = small();
+  options.page_bytes = 16384;
+  options.log_bytes_max = 256 * kMiB;  // in segments of 8 MiB
+  {
+    const Database database = open(options);
+    EXPECT_EQ(shown(database, "page_bytes").value, "16384");
+    EXPECT_EQ(shown(database, "page_bytes").reason, "set");
+    EXPECT_EQ(shown(database, "log_bytes_max").reason, "set");
+  }
+  for (const std::uint32_t asked : {0U, 8192U}) {
+    options.page_bytes = asked;
+    options.log_bytes_max = 12 * kMiB;
+    const Database database = open(options);
+    EXPECT_EQ(shown(database, "page_bytes").value, "16384");
+    EXPECT_EQ(shown(database, "page_bytes").reason, "of the database");
+    EXPECT_EQ(database.statistics().page_bytes, 16384U);
+    EXPECT_EQ(shown(database, "log_bytes_max").value, std::to_string(32 * kMiB));
+    EXPECT_EQ(shown(database, "log_bytes_max").reason,
+              "set, in whole segments of 8388608 bytes, at least 4");
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest
