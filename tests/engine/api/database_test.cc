@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -169,106 +168,6 @@ TEST_F(ApiDatabaseTest, WritesOfTheirOwnLeaveNoTransactionBehind) {
   EXPECT_EQ(table.insert({1, "Bob", 1}).kind(), OutcomeKind::exists);
   reopen();  // which it is not as long as transactions are active
   EXPECT_EQ(balance(1), 10);
-}
-
-TEST_F(ApiDatabaseTest, WhatAnAttemptHasChangedIsUndoneBeforeTheNext) {
-  const Table table = database_.create_table(accounts());
-  table.insert({1, "Ada", 10}).require();
-  int attempts = 0;
-  database_.run([&](Transaction& in) {
-    const auto now = (*table.get(in, {1}))["balance"].as_integer();
-    table.update(in, {1}, {{"balance", now + 1}}).require();
-    if (++attempts < 3) {
-      throw Error(ErrorCode::conflict, "once more");
-    }
-  });
-  EXPECT_EQ(attempts, 3);
-  EXPECT_EQ(balance(1), 11);
-  EXPECT_EQ(error_of([&] {
-              return database_.run([&](Transaction& in) {
-                table.erase(in, {1}).require();
-                throw Error(ErrorCode::not_found, "given up");
-                return 0;
-              });
-            }),
-            ErrorCode::not_found);
-  EXPECT_EQ(balance(1), 11);
-}
-
-TEST_F(ApiDatabaseTest, RunTriesAgainAfterConflictsAndReturnsWhatItsBodyDoes) {
-  const Table table = database_.create_table(accounts());
-  table.insert({1, "Ada", 0}).require();
-  constexpr int kThreads = 4;
-  constexpr int kEach = 200;
-  std::vector<std::thread> threads;
-  threads.reserve(kThreads);
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&] {
-      for (int n = 0; n < kEach; ++n) {
-        const auto before = database_.run(
-            [&](Transaction& in) {
-              std::int64_t seen = 0;
-              const auto column = table.column<std::int64_t>("balance");
-              table
-                  .modify(in, {1},
-                          [&](RowEditor& row) {
-                            seen = row.get(column);
-                            row.set(column, seen + 1);
-                          })
-                  .require();
-              return seen;
-            },
-            {.attempts_max = 100'000});
-        EXPECT_LT(before, kThreads * kEach);
-      }
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  EXPECT_EQ(balance(1), kThreads * kEach);
-}
-
-TEST_F(ApiDatabaseTest, RunTriesAgainAfterAConflictThatItsBodyReturns) {
-  const Table table = database_.create_table(accounts());
-  table.insert({1, "Ada", 0}).require();
-  int attempts = 0;
-  std::optional<Transaction> rival = database_.begin();
-  table.update(*rival, {1}, {{"balance", 7}}).require();
-  const Outcome outcome = database_.run([&](Transaction& in) {
-    if (++attempts == 2) {
-      rival->commit();
-    }
-    return table.update(in, {1}, {{"balance", 8}});
-  });
-  EXPECT_TRUE(outcome.is_done());
-  EXPECT_GE(attempts, 2);
-  EXPECT_EQ(balance(1), 8);
-  EXPECT_EQ(database_.run([&](Transaction& in) { return table.erase(in, {2}); }).kind(),
-            OutcomeKind::absent)
-      << "what is no conflict is the caller's to judge";
-}
-
-TEST_F(ApiDatabaseTest, RunGivesUpAndABodyMayRollBack) {
-  const Table table = database_.create_table(accounts());
-  table.insert({1, "Ada", 5}).require();
-  int calls = 0;
-  EXPECT_EQ(error_of([&] {
-              database_.run(
-                  [&](Transaction&) {
-                    ++calls;
-                    throw Error(ErrorCode::conflict, "always");
-                  },
-                  {.attempts_max = 3});
-              return 0;
-            }),
-            ErrorCode::conflict);
-  EXPECT_EQ(calls, 3);
-  database_.run([&](Transaction& in) {
-    table.erase(in, {1}).require();
-    in.rollback();
-  });
-  EXPECT_EQ(balance(1), 5) << "a body may roll back";
 }
 
 TEST_F(ApiDatabaseTest, CursorsGoBothWaysWithinTheirRangeAndEndWithTheirTransaction) {
