@@ -282,15 +282,15 @@ TEST_F(DatabaseTest, MakingATreeCoversWhatWasUndoneBefore) {
   open();
   btree::BTree& records = tree();
   const Gsn before = database_->transactions().now();
-  constexpr int kRecords = 100;
+  constexpr std::uint64_t kRecords = 100;
   auto undone = database_->begin();
-  for (int i = 0; i < kRecords; ++i) {
-    ASSERT_FALSE(undone->insert(records, key_of(i), "v").existed);
+  for (std::uint64_t i = 0; i < kRecords; ++i) {
+    ASSERT_FALSE(undone->insert(records, key_of(static_cast<int>(i)), "v").existed);
   }
   undone->rollback();
-  std::vector<txn::TransactionPtr> others;  // one of them in the slot that has undone it
-  for (int i = 0; i < 8; ++i) {
-    others.push_back(database_->begin());
+  std::vector<txn::TransactionPtr> others(8);  // one of them in the slot that has undone it
+  for (txn::TransactionPtr& other : others) {
+    other = database_->begin();
   }
   ASSERT_LT(raw(database_->transactions().now()), raw(before) + kRecords);
   static_cast<void>(tree("second"));

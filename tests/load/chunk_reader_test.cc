@@ -147,7 +147,8 @@ TEST(ChunkReaderTest, GoesOnBehindShorterChunks) {
     lines += "a line of a file,\n\n";
   }
   const std::string mark = "\xEF\xBB\xBF";
-  const std::string long_record = "\"" + std::string(39'000, '\n') + "\",x\n\n\n\n";
+  std::string long_record(39'000, '\n');
+  long_record.insert(0, "\"").append("\",x\n\n\n\n");
   const TextFile first("a,b\n");
   for (const std::string& text : {lines, mark + lines, mark + long_record + lines}) {
     for (const std::string& bytes : {text, gzip(text), zstd(text)}) {

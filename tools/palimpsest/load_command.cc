@@ -176,7 +176,7 @@ std::string end_of(const load::Counters& counters) {
 
 int fail(const std::string& why, const load::Counters& counters) {
   fmt::print(stderr, "palimpsest load: {}; {}\n", why, end_of(counters));
-  switch (counters.commit) {
+  switch (counters.commit.load()) {
     case load::CommitState::done: return kLoaded;
     case load::CommitState::unknown: return kCommitUnknown;
     case load::CommitState::none: break;
