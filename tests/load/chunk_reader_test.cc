@@ -147,10 +147,10 @@ TEST(ChunkReaderTest, GoesOnBehindShorterChunks) {
     lines += "a line of a file,\n\n";
   }
   const std::string mark = "\xEF\xBB\xBF";
-  std::string long_record(39'000, '\n');
-  long_record.insert(0, "\"").append("\",x\n\n\n\n");
+  std::string with_long_record = mark + "\"";
+  with_long_record.append(39'000, '\n').append("\",x\n\n\n\n").append(lines);
   const TextFile first("a,b\n");
-  for (const std::string& text : {lines, mark + lines, mark + long_record + lines}) {
+  for (const std::string& text : {lines, mark + lines, with_long_record}) {
     for (const std::string& bytes : {text, gzip(text), zstd(text)}) {
       const TextFile second(bytes);
       for (const std::size_t limit : {4U << 10U, 19'504U, 64U << 10U}) {
