@@ -192,7 +192,9 @@ SimState::Started SimState::start(SimKind kind, std::string_view file) {
   for (auto fault = faults.begin(); fault != faults.end();) {
     const bool matches = (fault->kinds & static_cast<unsigned>(kind)) != 0 &&
                          (fault->file.empty() || fault->file == file);
-    if (!matches || (fault->nth > 1 && fault->nth-- > 1)) {
+    const bool comes_later = matches && fault->nth > 1;
+    fault->nth -= comes_later ? 1 : 0;
+    if (!matches || comes_later) {
       ++fault;
       continue;
     }
