@@ -4,7 +4,9 @@
 // first; the valid copy with the highest sequence number is the header. A torn write of one copy
 // therefore loses only the change it was about to make. Two copies would do for power failures
 // alone; but after a failed sync the newest copy may be seen in the device's cache without being on
-// the medium, and then the next write must not go to the only other one.
+// the medium, and then the next write must not go to the only other one. What must not be forgotten
+// even if the newest copy is damaged later, that there is a catalog or that the file is in use or
+// shorter, is written to all three, one after the other: a copy from before would be believed.
 // The rest of the 64 KiB is zero and reserved. The area is 64 KiB because that is a whole number of
 // pages for every page size.
 //

@@ -66,6 +66,7 @@ void PageProvider::help(std::size_t frames_needed) {
 void PageProvider::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
+    PALIMPSEST_SYNC_POINT("buffer.provider.sleeps");
     wanted_.wait(lock, [&] { return stopping_ || awake_.load(std::memory_order_relaxed); });
     lock.unlock();
     work();
@@ -91,7 +92,6 @@ void PageProvider::work() {
         pause = kErrorPause;
       }
     }
-    PALIMPSEST_SYNC_POINT("buffer.provider.round");
     std::unique_lock lock(mutex_);
     round_done_.notify_all();
     if (have >= high_mark_ || is_hopeless) {

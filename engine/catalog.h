@@ -3,6 +3,9 @@
 //
 // The catalog's root is named by the page file's header. Making a tree is a transaction of its own,
 // durable before anybody can use the tree.
+// Invariant: an id is given out again, after the making of its last tree was undone, only by a
+//   transaction that is not durable before what undid that: else a crash between the two would
+//   leave two trees of one id, one to be undone (Transactions::cover_all_appended()).
 //
 // On disk: the catalog is tree 1; a record's key is the tree's name, its value (little-endian):
 //    0  4  tree id    4  4  zero    8  8  root page

@@ -9,6 +9,10 @@
 //   anywhere in between is recovered from in the same way.
 // Making: pages file, log, then the catalog; the page file's header names the catalog's root at the
 //   very end. A database without one was never finished, holds nothing, and is made again.
+// Alone: the directory is locked from the first look at what is there until all is open or made,
+//   the page file and the log's control file for as long as they are open: so nobody makes, or
+//   removes, what somebody else has found or made meanwhile. Of an unfinished database only its own
+//   log goes.
 //
 // Thread-safety: all functions, from any thread, but for open(), close() and the destructor.
 // Failure: Error as the parts say. After `failed`, reads go on, and opening again recovers all that

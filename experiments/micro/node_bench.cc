@@ -2,9 +2,9 @@
 // alone.
 //
 // usage: node_bench [page size in bytes, default 4096] [rounds, default 2000000] [measurement]
-// Without the name of one measurement, all are made. Instructions of one search:
-//   valgrind --tool=callgrind --toggle-collect='*View::search*' node_bench 4096 100000 'leaf,
-//   prefix'
+// Without the name of one measurement, all are made. Instructions of one search, with
+// NAME for example 'leaf, prefix':
+//   valgrind --tool=callgrind --toggle-collect='*View::search*' node_bench 4096 100000 NAME
 // prints the instructions of all its searches, here 100,000 of them.
 #include <fmt/core.h>
 

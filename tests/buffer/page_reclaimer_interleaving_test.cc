@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <set>
@@ -19,6 +18,7 @@
 #include "buffer/page_reclaimer.h"
 #include "tests/buffer/interleaving_support.h"
 #include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 
 namespace palimpsest::buffer {
 namespace {
@@ -297,16 +297,17 @@ TEST_F(PageReclaimerInterleaving, FailedFileIsReadInTheFramesOfCleanPages) {
     ASSERT_TRUE(tree().update(key_of(i), new_value(i)));
   }
   database_->file().fail("the test says so");
+#ifdef PALIMPSEST_SYNC_POINTS
+  const SyncHook sleeps("buffer.provider.sleeps", [] {});
+#endif
   for (std::uint64_t round = 0; round < 3; ++round) {
     for (std::uint64_t i = 0; i < kRecords; ++i) {
       ASSERT_EQ(value_of(i), i < kChanged ? new_value(i) : old_value(i));
     }
   }
 #ifdef PALIMPSEST_SYNC_POINTS
-  // Whoever provides frames does not look for some all the time.
-  const SyncHook rounds("buffer.provider.round", [] {});
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  EXPECT_LE(rounds.hits(), 4U);
+  EXPECT_TRUE(palimpsest::test::eventually([&] { return sleeps.hits() > 0; }))
+      << "frames are looked for all the time, where there are none";
 #endif
   std::string message;
   EXPECT_EQ(palimpsest::test::error_of([&] { database_->pool().flush(); }, &message),
