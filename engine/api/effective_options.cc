@@ -315,14 +315,14 @@ txn::Isolation isolation_of(Isolation wanted, txn::Isolation by_default) noexcep
 
 // A database that exists keeps its own page size, and its log that of its segments.
 void show_as_opened(std::vector<EffectiveOption>& shown, Database& database) {
+  const std::string page_bytes = text_of(std::uint64_t{database.file().page_size_bytes()});
+  const std::string log_bytes = text_of(database.log_bytes_max());
   for (EffectiveOption& option : shown) {
-    if (const std::string page_bytes = text_of(std::uint64_t{database.file().page_size_bytes()});
-        option.name == "page_bytes" && option.value != page_bytes) {
+    if (option.name == "page_bytes" && option.value != page_bytes) {
       option.value = page_bytes;
       option.reason = "of the database";
     }
-    if (const std::string log_bytes = text_of(database.log_bytes_max());
-        option.name == "log_bytes_max" && option.value != log_bytes) {
+    if (option.name == "log_bytes_max" && option.value != log_bytes) {
       option.value = log_bytes;
       option.reason += fmt::format(", in whole segments of {} bytes, at least {}",
                                    database.log_segment_bytes(), wal::LogStore::kSegmentsMin);

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <type_traits>
 
 #include "palimpsest/error.h"
 #include "palimpsest/row_encoder.h"
@@ -105,14 +104,15 @@ class RowSort::State {
     value_.assign(length, sizeof length);
     value_.append(note);
     value_.append(row.bytes);
-    in(Phase::adding, [&] { sort_.add(row.key, value_); });
+    sort_.add(row.key, value_);
   }
 
   [[nodiscard]] bool next() {
-    has_row_ = in(Phase::reading, [&] { return sort_.next(); });
-    if (!has_row_) {
+    has_row_ = false;
+    if (!sort_.next()) {
       return false;
     }
+    has_row_ = true;
     NoteLength note_len = 0;
     const std::string_view value = sort_.value();
     std::memcpy(&note_len, value.data(), sizeof note_len);
@@ -139,38 +139,11 @@ class RowSort::State {
     if (!keeps_) {
       throw Error(ErrorCode::invalid_argument, "a sort without a name (kept_as) saves no rows");
     }
-    return in(Phase::adding, [&] { return sort_.save().text(); });
+    return sort_.save().text();
   }
-  void finish() {
-    in(Phase::adding, [&] { sort_.finish(); });
-    phase_ = Phase::reading;
-  }
+  void finish() { sort_.finish(); }
 
  private:
-  enum class Phase : std::uint8_t { adding = 1, reading, failed };
-
-  /// What a call does in the phase that it is for. Of a sort that has failed, the sort says so.
-  template <class Work>
-  std::invoke_result_t<const Work&> in(Phase expected, const Work& work) {
-    if (phase_ != expected && phase_ != Phase::failed) [[unlikely]] {
-      throw Error(ErrorCode::invalid_argument, "rows are added, then finished, then read");
-    }
-    try {
-      return work();
-    } catch (const Error& error) {
-      has_failed_if(error.code() != ErrorCode::invalid_argument);
-      throw;
-    } catch (...) {
-      has_failed_if(true);
-      throw;
-    }
-  }
-  void has_failed_if(bool failed) noexcept {
-    if (failed) {
-      phase_ = Phase::failed;
-      has_row_ = false;
-    }
-  }
   void require_row() const {
     if (!has_row_) [[unlikely]] {
       throw Error(ErrorCode::invalid_argument, "a sort shows the row that next() has found");
@@ -178,7 +151,6 @@ class RowSort::State {
   }
 
   const bool keeps_;
-  Phase phase_ = Phase::adding;
   bool has_row_ = false;
   engine::ExternalSort sort_;
   std::string value_;

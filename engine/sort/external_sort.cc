@@ -6,8 +6,6 @@
 
 #include "palimpsest/error.h"
 
-#include "base/check.h"
-
 namespace palimpsest::engine {
 
 ExternalSort::ExternalSort(io::Device& device, const SortOptions& options)
@@ -50,7 +48,9 @@ auto ExternalSort::guarded(State expected, Work&& work) {
   if (state_ == State::failed) [[unlikely]] {
     throw Error(ErrorCode::failed, "this sort has failed before");
   }
-  check(state_ == expected, "a sort is filled, then finished, then read");
+  if (state_ != expected) [[unlikely]] {
+    throw Error(ErrorCode::invalid_argument, "records are added, then finished, then read");
+  }
   try {
     return work();
   } catch (...) {

@@ -18,10 +18,10 @@
 // Disk: what the records take, with eight bytes each; if runs are merged before, up to as much on
 //       top, or more with several threads. The space is free when the last record was read, and in
 //       any other case with the object.
-// Failure: Error invalid_argument for a record beyond the limit (names it), the sort goes on; any
-//          other one ends it, with its file, and every later call throws failed: io_error,
-//          no_space, permission_denied, corruption for what does not come back from disk as it was
-//          written, naming file, offset and bytes; bad_alloc.
+// Failure: Error invalid_argument for a record beyond the limit (names it), and for a call out of
+//          turn: the sort goes on; any other one ends it, with its file, and every later call
+//          throws failed: io_error, no_space, permission_denied, corruption for what does not come
+//          back from disk as it was written, naming file, offset and bytes; bad_alloc.
 // Thread-safety: belongs to one thread.
 #pragma once
 
