@@ -397,14 +397,18 @@ std::vector<BitRange> SpaceMap::extent_from_growth(std::uint32_t pages, std::uin
   return pieces;
 }
 
+std::uint64_t SpaceMap::growth_pages() const noexcept {
+  const std::uint64_t page_size = file_.page_size_bytes();
+  return std::clamp(file_.page_count() * page_size / kGrowthShare, kGrowthBytesMin,
+                    kGrowthBytesMax) /
+         page_size;
+}
+
 /// Grows the file to hold at least `bits_min` bits, and rather `bits_wanted`; the new bits are
 /// still set, for the caller to hand out and release. structure_mutex_ held.
 BitRange SpaceMap::grow(std::uint64_t bits_min, std::uint64_t bits_wanted) {
   const std::uint64_t old_end = bit_count();
-  const std::uint64_t page_size = file_.page_size_bytes();
-  const std::uint64_t step_bytes =
-      std::clamp(file_.page_count() * page_size / kGrowthShare, kGrowthBytesMin, kGrowthBytesMax);
-  std::uint64_t end = std::max({bits_min, bits_wanted, old_end + step_bytes / page_size});
+  std::uint64_t end = std::max({bits_min, bits_wanted, old_end + growth_pages()});
   const std::uint64_t stretches_old = (old_end + stretch_pages_ - 1) / stretch_pages_;
   const std::uint64_t stretches_new = (end + stretch_pages_ - 1) / stretch_pages_;
   add_stretches(stretches_new);
@@ -456,7 +460,7 @@ SpaceMap::Counts SpaceMap::counts() const noexcept {
   return counts;
 }
 
-std::uint64_t SpaceMap::truncate_free_tail() {
+std::uint64_t SpaceMap::truncate_free_tail(std::uint64_t pages_min) {
   complete_frees();
   const std::lock_guard guard(structure_mutex_);
   const std::uint64_t end = bit_count();
@@ -464,7 +468,8 @@ std::uint64_t SpaceMap::truncate_free_tail() {
     return 0;
   }
   const BitRange tail = claim_free_tail(end);
-  if (tail.size() == 0) {
+  if (tail.size() < std::max<std::uint64_t>(pages_min, 1)) {
+    claims_.release(tail);
     return 0;
   }
   try {

@@ -139,9 +139,11 @@ class SpaceMap {
   };
   [[nodiscard]] Counts counts() const noexcept;
 
-  /// Cuts free pages off the end of the file and returns how many. Safe against concurrent callers.
-  /// Throws io_error, failed.
-  std::uint64_t truncate_free_tail();
+  /// Cuts the free pages off the end of the file, if there are at least so many, and returns how
+  /// many it cut. Safe against concurrent callers. Throws io_error, failed.
+  std::uint64_t truncate_free_tail(std::uint64_t pages_min = 1);
+  /// By how many pages the file grows at a time, as it is now.
+  [[nodiscard]] std::uint64_t growth_pages() const noexcept;
 
   /// Writes all map pages that changed before the call (5). They are durable after writer.harden().
   /// Waits for the turn.

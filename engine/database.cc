@@ -418,7 +418,11 @@ void Database::close() {
   closed_ = true;
   checkpointer_->stop();
   checkpointer_->run_clean();
+  cut_long_tail();
   file_->close_cleanly();
 }
+
+// What the file would grow by as soon as it is written to again is left.
+void Database::cut_long_tail() { space_->truncate_free_tail(space_->growth_pages() + 1); }
 
 }  // namespace palimpsest::engine

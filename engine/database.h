@@ -180,6 +180,7 @@ class Database {
   void make_catalog();
   void make_definitions();
   void start_background();
+  void cut_long_tail();
   [[nodiscard]] wal::LogFileOptions log_file_options() const;
   [[nodiscard]] wal::LogOptions log_options();
   [[nodiscard]] txn::TransactionOptions transaction_options() const;

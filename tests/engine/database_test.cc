@@ -13,11 +13,13 @@
 
 #include "buffer/page_file.h"
 #include "tests/engine/database_fixture.h"
+#include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
 
 namespace palimpsest::engine::test {
 namespace {
 
+using palimpsest::test::CrashImages;
 using palimpsest::test::CrashKeeps;
 using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
@@ -71,6 +73,55 @@ TEST_F(DatabaseTest, ClosedAndOpenedWithoutRedo) {
   EXPECT_FALSE(database_->recovery().was_needed);
   EXPECT_EQ(content_of(tree()).size(), 500U);
   EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(DatabaseTest, WhatIsFreeAtTheEndOfTheFileIsCutOffWhenClosed) {
+  open();
+  insert(0, 500);
+  database_->close();
+  const std::size_t without = disk_.contents("pages").size();
+  open();
+  insert(500, 501, 8'000'000);
+  const std::size_t with = disk_.contents("pages").size();
+  ASSERT_GT(with, without + 7'000'000);
+  {
+    auto transaction = database_->begin();
+    ASSERT_TRUE(transaction->update(tree(), key_of(500), "small").existed);
+    transaction->commit();
+  }
+  const Content before = content_of(tree());
+  CrashImages crashes(disk_);
+  crashes.take_at_operations();
+  database_->close();
+  const std::vector<CrashImages::Image> images = crashes.end();
+  EXPECT_LE(disk_.contents("pages").size(), without);
+  for (const CrashImages::Image& image : images) {
+    disk_.power_off();
+    database_.reset();
+    disk_ = image.disk;
+    open();
+    ASSERT_EQ(content_of(tree()), before);
+    ASSERT_TRUE(sound(*database_));
+  }
+  database_->close();
+  open();
+  EXPECT_FALSE(database_->recovery().was_needed);
+  EXPECT_EQ(content_of(tree()), before);
+  insert(501, 502, 8'000'000);  // the file grows again
+  crash();
+  open();
+  EXPECT_EQ(content_of(tree()).size(), before.size() + 1);
+  EXPECT_TRUE(sound(*database_));
+}
+
+// It would grow by as much as soon as it is written to.
+TEST_F(DatabaseTest, AShortTailIsLeftToTheFile) {
+  open();
+  insert(0, 500);
+  const std::size_t size = disk_.contents("pages").size();
+  ASSERT_NE(database_->space().counts().free, 0U);
+  database_->close();
+  EXPECT_EQ(disk_.contents("pages").size(), size);
 }
 
 TEST_F(DatabaseTest, CommittedSurvivesACrash) {

@@ -19,7 +19,6 @@ CLEAN = {
     "docs/api.md": "Call it:\n```cpp\nint g();\n```\n",
     "tests/docs/api_guide_test.cc": "namespace {\n  int g();\n}\n",
     "README.md": "See [the tree](btree/tree.h) and [elsewhere](https://example.org/x).\n",
-    "docs/testing.md": "| seeded | returns another number | `pool_test` |\n",
     "tests/mutations/seeded.patch": "Breaks: a number\nFound by: pool_test\n\n"
                                     "--- a/buffer/pool.cc\n+++ b/buffer/pool.cc\n@@ -2,1 +2,1 @@\n"
                                     "-int g() { return 1; }\n+int g() { return 2; }\n",
@@ -39,7 +38,9 @@ PLANTED = [
     ("include_order", "btree/near.cc", '#include "tree.h"\n', "not a path from the top"),
     ("include_order", "btree/angle.cc", "#include <base/bytes.h>\n", "included with quotes"),
     ("mutations_apply", "buffer/pool.cc", "int g();\n", "buffer/pool.cc is no longer as the patch says"),
-    ("mutations_apply", "docs/testing.md", "No table.\n", "docs/testing.md does not list it"),
+    ("mutations_apply", "tests/mutations/mute.patch",
+     "Breaks: a number\n\n--- a/buffer/pool.cc\n+++ b/buffer/pool.cc\n@@ -2,1 +2,1 @@\n"
+     "-int g() { return 1; }\n+int g() { return 2; }\n", 'mute: no line says "Found by: ..."'),
     ("size_limits", "btree/long.h", "\n" * 251, "251 lines, the limit is 250"),
     ("size_limits", "btree/long.cc", "\n" * 601, "601 lines, the limit is 600"),
     ("size_limits", "btree/wide.h", "// " + "x" * 98 + "\n", "btree/wide.h:1: 101 columns"),
