@@ -69,7 +69,7 @@ Structure structure_of(const BTree& tree) noexcept {
 }  // namespace
 
 std::unique_ptr<LeafRun> begin_append(const BTree& tree, const WriteContext& by,
-                                      std::span<const NewRecord> records, RunWriter& writer) {
+                                      std::span<const NewRecord> records, LeafRunWriter& writer) {
   for (const NewRecord& record : records) {
     tree.check_key(record.key);
   }
@@ -119,7 +119,7 @@ void end_append(const BTree& tree, const WriteContext& by, LeafRun& run, std::si
 }
 
 void append(const BTree& tree, const WriteContext& by, std::span<const NewRecord> records,
-            RunWriter& writer, std::size_t& done) {
+            LeafRunWriter& writer, std::size_t& done) {
   if (const std::unique_ptr<LeafRun> run = begin_append(tree, by, records, writer)) {
     end_append(tree, by, *run, done);
   }

@@ -20,7 +20,7 @@
 
 #include "btree/btree.h"
 #include "btree/leaf_run.h"
-#include "btree/run_writer.h"
+#include "btree/leaf_run_writer.h"
 #include "btree/write_context.h"
 #include "btree/write_outcome.h"
 
@@ -30,13 +30,13 @@ namespace palimpsest::btree {
 /// are not needed any more when it returns.
 [[nodiscard]] std::unique_ptr<LeafRun> begin_append(const BTree& tree, const WriteContext& by,
                                                     std::span<const NewRecord> records,
-                                                    RunWriter& writer);
+                                                    LeafRunWriter& writer);
 /// Waits until the leaves are durable, then links them into the tree, stopping at the first that no
 /// longer fits because the tree's end has changed. `done` counts the records linked, also if this
 /// throws. The run is over.
 void end_append(const BTree& tree, const WriteContext& by, LeafRun& run, std::size_t& done);
 /// Both.
 void append(const BTree& tree, const WriteContext& by, std::span<const NewRecord> records,
-            RunWriter& writer, std::size_t& done);
+            LeafRunWriter& writer, std::size_t& done);
 
 }  // namespace palimpsest::btree

@@ -9,7 +9,7 @@
 
 #include "btree/leaf_entries.h"
 #include "btree/node_print.h"
-#include "btree/prefetch.h"
+#include "btree/prefetch_leaves.h"
 #include "btree/seen_record.h"
 #include "btree/tree_undo.h"
 

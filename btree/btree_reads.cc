@@ -12,7 +12,7 @@
 #include "base/sync_point.h"
 #include "btree/btree.h"
 #include "btree/key_places.h"
-#include "btree/prefetch.h"
+#include "btree/prefetch_leaves.h"
 #include "btree/seen_record.h"
 
 namespace palimpsest::btree {
@@ -264,7 +264,7 @@ void BTree::prefetch(std::span<const ByteView> keys) const {
   for (const ByteView key : keys) {
     leaves.push_back({.tree = &descent_, .key = key});
   }
-  btree::prefetch(leaves);
+  btree::prefetch_leaves(leaves);
 }
 
 }  // namespace palimpsest::btree

@@ -8,7 +8,7 @@
 #include "btree/key_bytes.h"
 #include "btree/leaf_entries.h"
 #include "btree/leaf_node.h"
-#include "btree/prefetch.h"
+#include "btree/prefetch_leaves.h"
 #include "buffer/known_frame.h"
 
 namespace palimpsest::btree {
@@ -239,7 +239,7 @@ void Search::ask_tables(TableStep step) const noexcept {
 
 void Search::load_absent() const {
   if (absent_count_ != 0 && descent_.root_level() != 0) [[unlikely]] {
-    prefetch(std::span(absent_).first(absent_count_));
+    prefetch_leaves(std::span(absent_).first(absent_count_));
   }
 }
 

@@ -17,12 +17,12 @@ std::uint32_t pages_for(std::uint64_t bytes, std::uint32_t page_size) {
 
 std::uint32_t pages_at_once(std::uint64_t bytes, std::uint32_t page_size) {
   return std::min<std::uint32_t>(pages_for(bytes, page_size),
-                                 RunWriter::kTransferBytes / page_size);
+                                 LeafRunWriter::kTransferBytes / page_size);
 }
 
 }  // namespace
 
-LeafRun::LeafRun(buffer::BufferPool& pool, const Of& of, std::uint64_t bytes, RunWriter& writer)
+LeafRun::LeafRun(buffer::BufferPool& pool, const Of& of, std::uint64_t bytes, LeafRunWriter& writer)
     : tree_(of.tree),
       epoch_(of.epoch),
       page_size_(pool.page_size_bytes()),
@@ -81,7 +81,7 @@ ByteView LeafRun::lower_of(std::size_t leaf) const noexcept {
 }
 
 void LeafRun::begin_leaf() {
-  if ((writer_.filling().images.size() + 1) * page_size_ > RunWriter::kTransferBytes) {
+  if ((writer_.filling().images.size() + 1) * page_size_ > LeafRunWriter::kTransferBytes) {
     writer_.write();
     writer_.next();
   }

@@ -8,8 +8,8 @@
 //
 // Why not insert(): a page is filled once, as full as it can be, and written once, in long
 // transfers, without a place in the buffer pool and without the double-write ring: nothing refers
-// to it before it is durable. Leaves lie in the writer's transfers (run_writer.h), of which some
-// are filled while others are written; where each leaf ends is kept here. Between finish() and
+// to it before it is durable. Leaves lie in the writer's transfers (leaf_run_writer.h), of which
+// some are filled while others are written; where each leaf ends is kept here. Between finish() and
 // await_durable() the owner may do anything else, but for another run of the same writer.
 //
 // Latching: none held, none taken; all functions but keep() may wait for I/O.
@@ -31,8 +31,8 @@
 #include "btree/fresh_leaf.h"
 #include "btree/key_bytes.h"
 #include "btree/leaf_node.h"
+#include "btree/leaf_run_writer.h"
 #include "btree/page_supply.h"
-#include "btree/run_writer.h"
 #include "buffer/buffer_pool.h"
 
 namespace palimpsest::btree {
@@ -48,7 +48,7 @@ class LeafRun {
 
   /// `bytes`: about what the records will take; pages are asked for by that. Pool and writer
   /// outlive it.
-  LeafRun(buffer::BufferPool& pool, const Of& of, std::uint64_t bytes, RunWriter& writer);
+  LeafRun(buffer::BufferPool& pool, const Of& of, std::uint64_t bytes, LeafRunWriter& writer);
   LeafRun(const LeafRun&) = delete;
   LeafRun& operator=(const LeafRun&) = delete;
   ~LeafRun() { writer_.drop(); }
@@ -95,7 +95,7 @@ class LeafRun {
   const std::uint32_t page_size_;
   const KeyBuffer lower_;
   PageSupply pages_;
-  RunWriter& writer_;
+  LeafRunWriter& writer_;
   bool is_open_ = false;  ///< the last leaf of the transfer that is filled
   std::vector<Built> built_;
   std::string uppers_;  ///< one behind the other

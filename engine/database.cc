@@ -86,7 +86,7 @@ void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)
 
 struct Database::Unfinished {
   std::vector<LoserTransaction> losers;
-  std::vector<buffer::PageRun> pending_frees;
+  std::vector<buffer::PageRun> given_up;
   std::vector<buffer::RecoveredRun> space;
 };
 
@@ -300,8 +300,7 @@ Database::Unfinished Database::recover(const wal::LogReader& reader, Gsn replaye
   recovery_.log_bytes = redone.log_bytes;
   recovery_.changes_applied = redone.changes_applied;
   recovery_.losers = analysis.losers.size();
-  Unfinished unfinished{
-      .losers = analysis.losers, .pending_frees = analysis.pending_frees, .space = {}};
+  Unfinished unfinished{.losers = analysis.losers, .given_up = analysis.given_up, .space = {}};
   analysis.space.visit([&](const PageRange& range) {
     const auto pages = static_cast<std::uint32_t>(raw(range.end) - raw(range.begin));
     unfinished.space.push_back({.run = {range.begin, pages}, .in_use = range.in_use});
@@ -380,7 +379,7 @@ void Database::finish_recovery(const Unfinished& unfinished) {
   recovery_.undo = since(begin);
   catalog_->open(file_->catalog_root());
   make_transactions();
-  transactions_->pending_frees().free_now(unfinished.pending_frees);
+  transactions_->given_up_pages().free_now(unfinished.given_up);
   make_checkpointer();  // now: before, it could let go of the records that say what is pending
   if (recovery_.was_needed) {
     checkpointer_->run();
@@ -423,6 +422,8 @@ void Database::close() {
 }
 
 // What the file would grow by as soon as it is written to again is left.
-void Database::cut_long_tail() { space_->truncate_free_tail(space_->growth_pages() + 1); }
+void Database::cut_long_tail() {
+  space_->truncate_free_tail(space_->growth_pages() + 1);
+}
 
 }  // namespace palimpsest::engine

@@ -153,7 +153,7 @@ Gsn Transaction::commit_changes() {
   PALIMPSEST_SYNC_POINT("txn.commit.begun");
   const Gsn timestamp = append_commit();
   if (gives_up) {  // before oldest_ is taken back: one of the two always holds replay's start
-    owner.pending_frees_.add(timestamp, oldest_.load(), large_values_.given_up);
+    owner.given_up_pages_.add(timestamp, oldest_.load(), large_values_.given_up);
   }
   const Durability durability = durability_;
   finish(State::ended, true);
@@ -194,7 +194,7 @@ Gsn Transaction::append_commit() noexcept {
 
 void Transaction::prepare_frees() {
   try {
-    owner_.pending_frees_.prepare(log_, large_values_.given_up.size());
+    owner_.given_up_pages_.prepare(log_, large_values_.given_up.size());
   } catch (const Error& error) {
     roll_back_if_too_old(error);
     throw;
@@ -206,7 +206,7 @@ void Transaction::reserve_end(bool prepared) {
     log_.reserve_end();
   } catch (...) {
     if (prepared) {
-      owner_.pending_frees_.forget_prepared();
+      owner_.given_up_pages_.forget_prepared();
     }
     throw;
   }

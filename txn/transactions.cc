@@ -51,7 +51,7 @@ Transactions::Transactions(const Parts& parts, const TransactionOptions& options
       version_memory_(*this, parts.entries, options.version_bytes_max),
       service_slot_(claim_first(parts.slots, parts.clock)),
       service_log_(parts.log, parts.clock, service_slot_),
-      pending_frees_(service_log_, parts.space),
+      given_up_pages_(service_log_, parts.space),
       committer_(parts.log, options.asynchronous_interval) {}
 
 Transactions::~Transactions() {
@@ -139,14 +139,14 @@ void Transactions::give_back(Transaction& transaction) noexcept {
 }
 
 Gsn Transactions::oldest() const {
-  Gsn oldest = PendingFrees::kNone;
+  Gsn oldest = GivenUpPages::kNone;
   for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
     if (const Transaction* transaction = by_slot_[slot].load(std::memory_order_acquire)) {
       oldest = std::min(oldest, transaction->oldest());
     }
   }
   // Last: a commit enters what it gives up here before it goes from its slot.
-  return std::min(oldest, pending_frees_.oldest());
+  return std::min(oldest, given_up_pages_.oldest());
 }
 
 bool Transactions::wait_for_writers(const Transaction& except,
@@ -184,7 +184,7 @@ std::size_t Transactions::cancel_older_than(Gsn gsn, std::size_t most) noexcept 
 
 std::size_t Transactions::cancel_snapshots_for(Gsn gsn) noexcept {
   std::size_t cancelled = 0;
-  const Gsn newest = pending_frees_.newest_commit(gsn);
+  const Gsn newest = given_up_pages_.newest_commit(gsn);
   while (const auto oldest = snapshots_.oldest()) {
     if (oldest->snapshot >= newest || !snapshots_.cancel(oldest->slot, oldest->snapshot)) {
       break;

@@ -23,7 +23,7 @@
 #include "buffer/buffer_pool.h"
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
-#include "txn/pending_frees.h"
+#include "txn/given_up_pages.h"
 #include "txn/transaction.h"
 #include "txn/tree_directory.h"
 #include "txn/version_memory.h"
@@ -101,8 +101,8 @@ class Transactions {
   /// Frees what durable commits gave up. Errors are left to whoever needs space.
   void free_due() noexcept;
   /// The same; throws failed.
-  void free_pending() { pending_frees_.run_due(snapshots_.horizon()); }
-  [[nodiscard]] PendingFrees& pending_frees() noexcept { return pending_frees_; }
+  void free_pending() { given_up_pages_.run_due(snapshots_.horizon()); }
+  [[nodiscard]] GivenUpPages& given_up_pages() noexcept { return given_up_pages_; }
 
   // Versions
 
@@ -152,8 +152,8 @@ class Transactions {
   versioning::Snapshots snapshots_;
   VersionMemory version_memory_;
   const SlotId service_slot_;
-  wal::TransactionLog service_log_;  ///< of pending_frees_
-  PendingFrees pending_frees_;
+  wal::TransactionLog service_log_;  ///< of given_up_pages_
+  GivenUpPages given_up_pages_;
   std::atomic<std::uint32_t> waiting_{0};
   std::mutex waiting_mutex_;
   std::condition_variable slot_freed_;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/io/device.h"
-#include "base/log.h"
+#include "base/log_sink.h"
 
 namespace palimpsest::io {
 

@@ -29,7 +29,7 @@
 #include <utility>
 
 #include "base/io/ring.h"
-#include "base/log.h"
+#include "base/log_sink.h"
 
 namespace palimpsest::io {
 

@@ -14,7 +14,7 @@
 #include "base/io/directory_device.h"
 #include "base/io/posix_device.h"
 #include "base/io/ring_pool.h"
-#include "base/log.h"
+#include "base/log_sink.h"
 
 namespace palimpsest::io {
 

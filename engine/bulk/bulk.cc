@@ -220,7 +220,7 @@ void Bulk::await_sent() {
   sent_.records.clear();
 }
 
-btree::RunWriter& Bulk::writer_of(const TableState& table) {
+btree::LeafRunWriter& Bulk::writer_of(const TableState& table) {
   if (!writer_) {
     writer_.emplace(table.visible_to(&by_)->rows->descent().pool());
   }

@@ -45,7 +45,7 @@
 #include "palimpsest/outcome.h"
 #include "palimpsest/schema.h"
 
-#include "btree/run_writer.h"
+#include "btree/leaf_run_writer.h"
 #include "engine/bulk/ascending_rows.h"
 #include "engine/bulk/sent_rows.h"
 #include "engine/definitions/table_catalog.h"
@@ -96,7 +96,7 @@ class Bulk {
   void append_kept(const TableState& table, AscendingRows& rows);
   void send_kept(const TableState& table, AscendingRows& rows);
   void await_sent();
-  [[nodiscard]] btree::RunWriter& writer_of(const TableState& table);
+  [[nodiscard]] btree::LeafRunWriter& writer_of(const TableState& table);
   Outcome erase_part(const TableState& table, const btree::KeyRange& range, std::uint64_t& rows,
                      std::string& next);
   Outcome call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
@@ -111,7 +111,7 @@ class Bulk {
   txn::Transaction& by_;
   FatePtr fate_;
   std::map<const TableState*, AscendingRows> kept_;  ///< the catalog keeps the tables of a definer
-  std::optional<btree::RunWriter> writer_;           ///< of all runs, one after the other
+  std::optional<btree::LeafRunWriter> writer_;       ///< of all runs, one after the other
   SentRows sent_;                                    ///< by a run of writer_
   bool is_broken_ = false;                           ///< a call was done half-way
   bool is_published_ = false;

@@ -1,5 +1,5 @@
 // Rows of a bulk that have been sent to their table and are not in it yet: the bulk collects the
-// next ones while leaves of these are being written (btree/run_writer.h).
+// next ones while leaves of these are being written (btree/leaf_run_writer.h).
 //
 // The records stay until the tree has them, so that nothing is lost when a page cannot be written:
 // they are appended once more then, by whoever asks for them next.

@@ -9,7 +9,7 @@
 #include "base/sync_point.h"
 #include "btree/append.h"
 #include "btree/cursor.h"
-#include "btree/run_writer.h"
+#include "btree/leaf_run_writer.h"
 #include "engine/rows/index_entries.h"
 #include "engine/rows/kept_records.h"
 #include "engine/sort/external_sort.h"
@@ -70,7 +70,7 @@ class IndexBuild {
   const versioning::Viewer* viewer_;
   ExternalSort sort_;
   KeptRecords kept_;
-  btree::RunWriter writer_{index_.descent().pool()};
+  btree::LeafRunWriter writer_{index_.descent().pool()};
 };
 
 void IndexBuild::sort_entries() {

@@ -178,7 +178,7 @@ RecoveryAnalysis Analyser::finish(Gsn durable) {
       for (std::uint64_t at = raw(part.begin); at < raw(part.end);) {
         const std::uint64_t pages =
             std::min<std::uint64_t>(raw(part.end) - at, std::numeric_limits<std::uint32_t>::max());
-        result_.pending_frees.push_back({PageId{at}, static_cast<std::uint32_t>(pages)});
+        result_.given_up.push_back({PageId{at}, static_cast<std::uint32_t>(pages)});
         at += pages;
       }
     });

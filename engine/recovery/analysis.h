@@ -58,7 +58,7 @@ struct RecoveryAnalysis {
   /// What the log says of pages in the end; of others the space map on disk is right.
   PageRanges space;
   /// Pages that winners gave up and nobody has freed yet; in use, in `space` or on disk.
-  std::vector<buffer::PageRun> pending_frees;
+  std::vector<buffer::PageRun> given_up;
   /// By page, the last record that freed it, or took it into use with what was written there
   /// before: records up to there are not redone, since the page may hold anything by now.
   PageRanges ended;

@@ -1,6 +1,6 @@
 #include "engine/rows/sought_leaves.h"
 
-#include "btree/prefetch.h"
+#include "btree/prefetch_leaves.h"
 
 namespace palimpsest::engine {
 
@@ -27,7 +27,7 @@ void SoughtLeaves::prefetch() const {
                       .key = ByteView(keys_).substr(begin, leaf.key_end - begin)});
     begin = leaf.key_end;
   }
-  btree::prefetch(leaves);
+  btree::prefetch_leaves(leaves);
 }
 
 }  // namespace palimpsest::engine

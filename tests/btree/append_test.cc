@@ -24,7 +24,7 @@
 #include "btree/btree.h"
 #include "btree/cursor.h"
 #include "btree/leaf_run.h"
-#include "btree/run_writer.h"
+#include "btree/leaf_run_writer.h"
 #include "tests/btree/tree_log_support.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
@@ -79,7 +79,7 @@ std::vector<NewRecord> views_of(const Records& records) {
 /// Appends what can be, and how many that were.
 std::size_t append(BTree& tree, std::span<const NewRecord> records) {
   std::size_t done = 0;
-  RunWriter writer(tree.descent().pool());
+  LeafRunWriter writer(tree.descent().pool());
   btree::append(tree, {}, records, writer, done);
   return done;
 }
@@ -267,7 +267,7 @@ TEST_F(AppendTest, FaultAtEveryPointLeaksNothing) {
       disk_.inject({.error = fault.error, .kinds = fault.kinds, .nth = nth, .for_good = true});
       std::size_t done = 0;
       const auto code = error_of([&] {
-        RunWriter writer(database_->pool());
+        LeafRunWriter writer(database_->pool());
         btree::append(tree(), {}, views, writer, done);
       });
       disk_.clear_faults();
@@ -287,7 +287,7 @@ TEST_F(AppendTest, FaultAtEveryPointLeaksNothing) {
 // One run is written while records for the next one come together.
 TEST_F(AppendTest, ManyRunsOfOneWriter) {
   make({.page_size_bytes = 4096, .frames = 64});
-  RunWriter writer(database_->pool());
+  LeafRunWriter writer(database_->pool());
   Records all;
   for (std::uint64_t part = 0; part < 5; ++part) {
     // The last ones are more than the writer's memory has room for.
@@ -314,7 +314,7 @@ TEST_F(AppendTest, ARunThatIsLetGoIsNotWrittenAnyMore) {
   const std::uint64_t allocated = database_->space().counts().allocated;
   const Records records = numbered(1'000, 30'000, 100);
   const std::vector<NewRecord> views = views_of(records);
-  RunWriter writer(database_->pool());
+  LeafRunWriter writer(database_->pool());
   std::atomic<int> writes = 0;
   std::atomic<bool> is_let_go = false;
   const auto let_go = [&] {
@@ -431,7 +431,7 @@ class GraftRecordTest : public AppendTest {
                                .leaves = run_->leaves()});
   }
 
-  std::optional<RunWriter> writer_;
+  std::optional<LeafRunWriter> writer_;
   std::unique_ptr<LeafRun> run_;
   PageId last_ = kNoPage;
   PageId tree_root_ = kNoPage;

@@ -316,7 +316,7 @@ TEST_F(LeafEntriesTest, NothingIsAppendedOverRemovalsUnderWay) {
   EXPECT_TRUE(tree().remove("key"));  // as undoing does it: the entry stays
   const std::vector<NewRecord> records{{"a", "b"}};
   std::size_t done = 0;
-  RunWriter pages(tree().descent().pool());
+  LeafRunWriter pages(tree().descent().pool());
   append(tree(), {}, records, pages, done);
   EXPECT_EQ(done, 0U);
   writer.end();

@@ -334,14 +334,13 @@ TEST_F(RecoveryAnalysisTest, WhatWinnersGaveUpIsPending) {
   log().commit(0);
   log().harden();
   const RecoveryAnalysis analysis = analyse_now();
-  EXPECT_THAT(analysis.pending_frees, ElementsAre(PageRun{PageId{800}, 4}, PageRun{PageId{900}, 2}))
+  EXPECT_THAT(analysis.given_up, ElementsAre(PageRun{PageId{800}, 4}, PageRun{PageId{900}, 2}))
       << "what a loser gave up is not";
   EXPECT_THAT(space_of(analysis), IsEmpty()) << "they are in use as they were";
   log().system(1, space_body({{PageId{801}, 2}}), Gsn{1'000'000}, wal::BodyKind::space);
   log().harden();
-  EXPECT_THAT(
-      analyse_now().pending_frees,
-      ElementsAre(PageRun{PageId{800}, 1}, PageRun{PageId{803}, 1}, PageRun{PageId{900}, 2}));
+  EXPECT_THAT(analyse_now().given_up, ElementsAre(PageRun{PageId{800}, 1}, PageRun{PageId{803}, 1},
+                                                  PageRun{PageId{900}, 2}));
 }
 
 TEST_F(RecoveryAnalysisTest, RollingBackFreesWhatWasTakenAndTakesBackWhatWasGivenUp) {
@@ -359,7 +358,7 @@ TEST_F(RecoveryAnalysisTest, RollingBackFreesWhatWasTakenAndTakesBackWhatWasGive
   EXPECT_THAT(space_of(analyse_now()), ElementsAre("800+4 free"));
   log().commit(0);  // what is left of it
   log().harden();
-  EXPECT_THAT(analyse_now().pending_frees, ElementsAre(PageRun{PageId{950}, 4}));
+  EXPECT_THAT(analyse_now().given_up, ElementsAre(PageRun{PageId{950}, 4}));
 }
 
 TEST_F(RecoveryAnalysisTest, ReportsProgressFromBeginningToEnd) {

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/log.h"
+#include "base/log_sink.h"
 #include "tests/support/thread_group.h"
 
 namespace palimpsest::io {

@@ -1,12 +1,12 @@
-#include "btree/run_writer.h"
+#include "btree/leaf_run_writer.h"
 
 namespace palimpsest::btree {
 
-RunWriter::RunWriter(buffer::BufferPool& pool) : pool_(pool) {}
+LeafRunWriter::LeafRunWriter(buffer::BufferPool& pool) : pool_(pool) {}
 
 // What is begun is done in order: if fewer are under way than there are transfers, the oldest one
 // is written.
-void RunWriter::next() {
+void LeafRunWriter::next() {
   if (writer_) {
     writer_->await(kTransfers - 1);
   }
@@ -18,26 +18,26 @@ void RunWriter::next() {
   }
 }
 
-void RunWriter::write() {
+void LeafRunWriter::write() {
   if (!writer_) {
     writer_.emplace(pool_.writer());
   }
   writer_->begin(filling().images);
 }
 
-void RunWriter::harden() {
+void LeafRunWriter::harden() {
   if (writer_) {
     writer_->begin_harden();
   }
 }
 
-void RunWriter::await() {
+void LeafRunWriter::await() {
   if (writer_) {
     writer_->await(0);
   }
 }
 
-void RunWriter::drop() noexcept {
+void LeafRunWriter::drop() noexcept {
   if (writer_) {
     writer_->drop();
   }

@@ -1,4 +1,4 @@
-#include "txn/pending_frees.h"
+#include "txn/given_up_pages.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,12 +17,12 @@ constexpr std::size_t kRecordBytesMax = wal::record_bytes_max(
 
 }  // namespace
 
-PendingFrees::PendingFrees(wal::TransactionLog& log, buffer::SpaceMap& space)
+GivenUpPages::GivenUpPages(wal::TransactionLog& log, buffer::SpaceMap& space)
     : log_(log), space_(space) {
   log_.log().reserve(log_.slot(), {.goes_first = true});  // its log exists from now on
 }
 
-void PendingFrees::prepare(wal::TransactionLog& log, std::size_t values) {
+void GivenUpPages::prepare(wal::TransactionLog& log, std::size_t values) {
   const std::size_t bytes = values * kRecordBytesMax;
   log.reserve({.change_bytes = 0, .system_bytes = 0, .later_bytes = bytes});
   {
@@ -34,12 +34,12 @@ void PendingFrees::prepare(wal::TransactionLog& log, std::size_t values) {
   log.hand_over(log_, bytes);
 }
 
-void PendingFrees::forget_prepared() noexcept {
+void GivenUpPages::forget_prepared() noexcept {
   const std::lock_guard lock(mutex_);
   --announced_;
 }
 
-void PendingFrees::add(Gsn commit, Gsn oldest,
+void GivenUpPages::add(Gsn commit, Gsn oldest,
                        std::vector<btree::LargeValueDescriptor>& values) noexcept {
   const std::lock_guard lock(mutex_);
   PALIMPSEST_DEBUG_CHECK(announced_ > 0 && pending_.size() < pending_.capacity(),
@@ -51,7 +51,7 @@ void PendingFrees::add(Gsn commit, Gsn oldest,
 }
 
 // One at a time, and its entry goes only when it is freed: replay's start does not pass it before.
-void PendingFrees::run_due(Gsn horizon) {
+void GivenUpPages::run_due(Gsn horizon) {
   if (empty()) {
     return;
   }
@@ -80,7 +80,7 @@ void PendingFrees::run_due(Gsn horizon) {
   }
 }
 
-void PendingFrees::free_now(std::span<const buffer::PageRun> runs) {
+void GivenUpPages::free_now(std::span<const buffer::PageRun> runs) {
   const std::lock_guard turn(appending_);
   for (std::size_t begin = 0; begin < runs.size(); begin += buffer::kSpaceRunsMax) {
     const auto some = runs.subspan(begin, std::min(buffer::kSpaceRunsMax, runs.size() - begin));
@@ -90,7 +90,7 @@ void PendingFrees::free_now(std::span<const buffer::PageRun> runs) {
 }
 
 // appending_ held; log space is reserved.
-void PendingFrees::append(std::span<const buffer::PageRun> runs) noexcept {
+void GivenUpPages::append(std::span<const buffer::PageRun> runs) noexcept {
   const std::size_t bytes = buffer::space_record_bytes(runs.size());
   Gsn gsn{};
   {
@@ -106,7 +106,7 @@ void PendingFrees::append(std::span<const buffer::PageRun> runs) noexcept {
   }
 }
 
-Gsn PendingFrees::oldest() const {
+Gsn GivenUpPages::oldest() const {
   const std::lock_guard lock(mutex_);
   Gsn oldest = kNone;
   for (const Pending& pending : pending_) {
@@ -115,7 +115,7 @@ Gsn PendingFrees::oldest() const {
   return oldest;
 }
 
-Gsn PendingFrees::newest_commit(Gsn gsn) const {
+Gsn GivenUpPages::newest_commit(Gsn gsn) const {
   const std::lock_guard lock(mutex_);
   Gsn newest{};
   for (const Pending& pending : pending_) {

@@ -29,15 +29,15 @@
 
 namespace palimpsest::txn {
 
-class PendingFrees {
+class GivenUpPages {
  public:
   static constexpr Gsn kNone{std::numeric_limits<std::uint64_t>::max()};
 
   /// `log` writes through a slot that belongs to this alone. Both outlive it. Throws as
   /// Log::reserve().
-  PendingFrees(wal::TransactionLog& log, buffer::SpaceMap& space);
-  PendingFrees(const PendingFrees&) = delete;
-  PendingFrees& operator=(const PendingFrees&) = delete;
+  GivenUpPages(wal::TransactionLog& log, buffer::SpaceMap& space);
+  GivenUpPages(const GivenUpPages&) = delete;
+  GivenUpPages& operator=(const GivenUpPages&) = delete;
 
   /// To be called before a transaction commits that gives something up: makes room in memory and
   /// log, so that nothing fails afterwards. Throws std::bad_alloc, and as

@@ -1,4 +1,4 @@
-#include "base/log.h"
+#include "base/log_sink.h"
 
 #include <cstdio>
 

@@ -2,7 +2,7 @@
 // that writes what is full. Made for one run after the other, so that neither is made anew for
 // each; and the next run's owner can collect records for it while the last one is being written.
 //
-//   RunWriter writer(pool);       // of a bulk, of the making of an index
+//   LeafRunWriter writer(pool);       // of a bulk, of the making of an index
 //   LeafRun run(pool, tree, ...writer);
 //
 // Memory: kTransfers transfers at most, each when it is needed first; they stay until the end.
@@ -23,7 +23,7 @@
 
 namespace palimpsest::btree {
 
-class RunWriter {
+class LeafRunWriter {
  public:
   /// Leaves are written in transfers of this size.
   static constexpr std::size_t kTransferBytes = std::size_t{1} << 20;
@@ -37,11 +37,11 @@ class RunWriter {
   };
 
   /// The pool outlives it.
-  explicit RunWriter(buffer::BufferPool& pool);
-  RunWriter(const RunWriter&) = delete;
-  RunWriter& operator=(const RunWriter&) = delete;
+  explicit LeafRunWriter(buffer::BufferPool& pool);
+  LeafRunWriter(const LeafRunWriter&) = delete;
+  LeafRunWriter& operator=(const LeafRunWriter&) = delete;
   /// Waits for what is under way, as drop().
-  ~RunWriter() = default;
+  ~LeafRunWriter() = default;
 
   /// Goes on with an empty transfer: the one that was filled longest ago, when it is written.
   void next();

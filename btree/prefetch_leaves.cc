@@ -1,4 +1,4 @@
-#include "btree/prefetch.h"
+#include "btree/prefetch_leaves.h"
 
 #include <algorithm>
 #include <vector>
@@ -21,7 +21,7 @@ void prefetch_together(buffer::BufferPool& pool, std::vector<Sought>& leaves,
 
 }  // namespace
 
-void prefetch(std::span<const Sought> leaves) {
+void prefetch_leaves(std::span<const Sought> leaves) {
   if (leaves.empty()) {
     return;
   }

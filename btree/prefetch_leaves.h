@@ -20,6 +20,6 @@ struct Sought {
 };
 
 /// All in one pool.
-void prefetch(std::span<const Sought> leaves);
+void prefetch_leaves(std::span<const Sought> leaves);
 
 }  // namespace palimpsest::btree
