@@ -327,6 +327,79 @@ class Failures(Command):
         self.assertEqual((met, code), ({1, 4, 5}, 0))
 
 
+class LaterFiles(Command):
+    """A file is opened, and its header judged, before the first row of any is read."""
+    OPTIONS = ["--header=match", "--schema", SCHEMA, "--max-errors", "9"]
+
+    def setUp(self):
+        super().setUp()
+        self.files = [self.file("1.csv", "id,name,age\n1,a,1\nx,b,1\n"),
+                      self.file("2.csv", "name,id\nb,2\n")]
+
+    def refused(self, bad, what, code):
+        """Says nothing but that, not what is wrong with the first file's row; nothing was begun."""
+        rejected = self.file("rejected", "from before\n")
+        for more in ([], ["--reject-file", rejected, "--resume"], ["--dry-run"]):
+            done = self.load("t", *self.files, bad, *self.OPTIONS, *more, code=code)
+            self.assertRegex(done.stderr.decode(), f"^palimpsest load: {what.format(bad)}[^\n]*\n$")
+            self.assertFalse(os.path.exists(self.database))
+        self.assertEqual(self.content("rejected"), b"from before\n")
+
+    def test_headers(self):
+        for header, what in (("id,name,size", 'the header: table "t" has no column "size"'),
+                             ("name,age", 'the header: column "id" is not named'),
+                             ("id,age,id", 'the header: column "id" is named twice'),
+                             ('id,na"me', "the header line is none: "),
+                             ('id,"name', "the header line is none: the quotes do not end")):
+            self.refused(self.file("bad.csv", header + "\n5,a,1\n"), "{}: " + what, 2)
+            bad = self.file("bad.csv.gz", gzip.compress(header.encode()))
+            self.refused(bad, "{}: " + what, 2)
+        self.refused(self.file("bad.csv", ""), "{}: there is no header line", 2)
+
+    def test_a_header_that_is_not_matched(self):
+        bad = self.file("bad.csv", "name,id,age\na,5,1\n")
+        done = self.load("t", self.files[0], bad, "--header", *self.OPTIONS[1:], code=2)
+        self.assertEqual(done.stderr.decode().count("\n"), 1, done.stderr)
+        self.assertIn(f'{bad}: the header: the header names "name" where the table has "id"'.encode(),
+                      done.stderr)
+
+    def test_files_that_cannot_be_read(self):
+        whole = gzip.compress(b"id,name\n" + b"".join(b"%d,a\n" % i for i in range(9, 999)))
+        self.refused(self.file("bad.csv.gz", whole[:500]),
+                     "corruption: {}: the gzip data ends too early", 1)
+        self.refused(self.file("bad.csv", "id,name\n5,a\n".encode("utf-16")),
+                     "invalid_argument: {}: the file is in UTF-16", 1)
+        self.refused(self.path("nowhere.csv"), "not_found: {}: ", 1)
+        if os.geteuid() != 0:
+            locked = self.file("bad.csv", "id,name\n5,a\n")
+            os.chmod(locked, 0)
+            self.refused(locked, "permission_denied: {}: ", 1)
+
+    def test_a_folder(self):
+        done = self.load("t", *self.files, self.folder, *self.OPTIONS, code=1)
+        self.assertEqual(done.stderr.decode(), f"palimpsest load: io_error: {self.folder}: it cannot "
+                         "be read: Is a directory; nothing was loaded\n")
+        self.assertFalse(os.path.exists(self.database))
+
+    def test_a_pipe_is_read_once(self):
+        for name in ("-", "/dev/stdin"):
+            done = self.load("t", self.files[0], name, *self.OPTIONS, code=2, stdin=b"id,size\n5,1\n")
+            record, refused = done.stderr.decode().splitlines()
+            self.assertIn("1.csv:3:1 ", record)
+            self.assertEqual(refused, f'palimpsest load: {name}: the header: table "t" has no column '
+                             '"size"; it has "id", "name", "age"')
+            self.dump("t", code=1)
+            self.load("t", self.files[0], name, *self.OPTIONS, stdin=b"name,id\nc,5\n")
+            self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n5,c,\n")
+            shutil.rmtree(self.database)
+
+    def test_what_is_judged_twice_is_counted_once(self):
+        done = self.load("t", *self.files, *self.OPTIONS, "--summary", "json")
+        summary = json.loads(done.stdout)
+        self.assertEqual((summary["bytes"], summary["records"]),
+                         (sum(map(os.path.getsize, self.files)), 3))
+
+
 class UnsortedRows(Command):
     """Rows that come in no order are sorted before they are put into the table."""
     ROWS = 30_000

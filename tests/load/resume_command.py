@@ -152,14 +152,23 @@ class Resume(Command):
     def test_a_load_that_means_nothing_removes_nothing(self):
         self.stopped(bool)
         odd = self.file("odd.csv", "id,name,size\n1,a,1\n")
+        good = self.file("good.csv", "id,name,age\n1,a,1\n")
         rejects = self.path("nowhere/log")
         for code, arguments in ((2, [odd, "--header=match"]), (2, [odd, "--columns", "id,size"]),
                                 (2, [odd, "--header=match", "--columns", "id"]),
                                 (2, [self.file("empty.csv", ""), "--header"]),
+                                (2, [good, odd, "--header=match"]),
+                                (1, [good, self.folder, "--header=match"]),
                                 (1, [odd, "--header", "--reject-log", rejects])):
             self.load("t", *arguments, "--schema", SCHEMA, code=code)
             self.assertEqual(len(self.kept()), 2, arguments)
         self.check_as_uninterrupted(self.resumed())
+
+    def test_a_later_header_costs_no_sorted_rows(self):
+        odd = self.file("odd.csv", "id,name,size\n1,a,1\n")
+        done = self.run_tool(*self.arguments(self.database, odd, "--resume"), code=2)
+        self.assertIn(f'{odd}: the header: table "t" has no column "size"'.encode(), done.stderr)
+        self.assertFalse(os.path.exists(self.database))  # no rows were sorted before that
 
     def refused(self, what, code, **options):
         message = self.resumed(code, **options).stderr.decode()

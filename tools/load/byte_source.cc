@@ -120,6 +120,15 @@ class File {
   std::string ahead_{};
 };
 
+/// Nothing of standard input, and of what is not there.
+std::optional<struct stat> status_of(const std::string& path) {
+  struct stat status{};
+  if (path == kStandardInput || ::stat(path.c_str(), &status) != 0) {
+    return std::nullopt;
+  }
+  return status;
+}
+
 class PlainSource : public ByteSource {
  public:
   explicit PlainSource(std::unique_ptr<File> file) : file_(std::move(file)) {}
@@ -281,11 +290,16 @@ std::unique_ptr<ByteSource> ByteSource::open(const std::string& path,
 }
 
 std::optional<std::uint64_t> file_bytes(const std::string& path) {
-  struct stat status{};
-  if (path == kStandardInput || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+  const auto status = status_of(path);
+  if (!status || !S_ISREG(status->st_mode)) {
     return std::nullopt;
   }
-  return static_cast<std::uint64_t>(status.st_size);
+  return static_cast<std::uint64_t>(status->st_size);
+}
+
+bool can_be_read_again(const std::string& path) {
+  const auto status = status_of(path);
+  return status && (S_ISREG(status->st_mode) || S_ISDIR(status->st_mode));
 }
 
 }  // namespace palimpsest::load

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <ranges>
 #include <thread>
 #include <utility>
 
@@ -89,11 +91,12 @@ class Load : public RowOutcomes {
     check_memory();
     check_files();
     find_table(chosen);
-    reader_.set_chunk_bytes(ChunkReader::kChunkBytes);
-    find_kept();
     const ColumnPlanner planner(definition_.table, options_.dialect, options_.header,
                                 options_.columns);
-    planner.check_file(*reader_.look_ahead(), options_.files.front());
+    check_beginnings(planner);
+    make_database();
+    reader_.set_chunk_bytes(ChunkReader::kChunkBytes);
+    find_kept();
     FaultReportOptions faults = options_.faults;
     faults.header = options_.header == Header::off ? "" : header_text(reader_, options_.dialect);
     report_ = std::make_unique<FaultReport>(std::move(faults), saved_ ? &saved_->faults : nullptr);
@@ -170,9 +173,6 @@ class Load : public RowOutcomes {
                       "what it is to be",
                       in_quotes(options_.table)));
     }
-    if (!database_ && !options_.dry_run) {
-      database_ = Database::open(options_.database, database_options(options_, true));
-    }
   }
 
   /// Of a table that is there.
@@ -195,6 +195,25 @@ class Load : public RowOutcomes {
     std::ranges::sort(given.indexes, {}, &IndexSchema::name);
     std::ranges::sort(own.indexes, {}, &IndexSchema::name);
     return given.table == own.table && (given.indexes.empty() || given.indexes == own.indexes);
+  }
+
+  /// Before anything is begun: whether files can be read, and their headers mean something. Of what
+  /// can be read but once only the first input is judged; another one is when its turn comes.
+  void check_beginnings(const ColumnPlanner& planner) {
+    planner.check_file(*reader_.look_ahead(), options_.files.front());
+    std::atomic<std::uint64_t> not_counted = 0;
+    for (const std::string& file : options_.files | std::views::drop(1)) {
+      if (can_be_read_again(file)) {
+        ChunkReader beginning({file}, options_.dialect, not_counted);
+        planner.check_file(*beginning.look_ahead(), file);
+      }
+    }
+  }
+
+  void make_database() {
+    if (!database_ && !options_.dry_run) {
+      database_ = Database::open(options_.database, database_options(options_, true));
+    }
   }
 
   /// What another load has kept and this one goes on with.

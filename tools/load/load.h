@@ -4,9 +4,9 @@
 // (row_sink.h), and its bad records are reported (fault_report.h). Whatever ends a load before its
 // commit leaves the table, its indexes and the list of tables as they were. With `resume` its
 // sorted rows are kept until a load has ended (resume_files.h).
-// Failure: UsageError before anything has been touched, or for a later file's header that does not
-//          fit; Error, after which Counters::commit says what is in the table; Interrupted. Too
-//          many bad records are a result.
+// Failure: UsageError before anything has been touched, or, for the header of an input that can be
+//          read but once, when its turn comes; Error, after which Counters::commit says what is in
+//          the table; Interrupted. Too many bad records are a result.
 // Thread-safety: a load is one call; its counters may be read meanwhile.
 #pragma once
 
