@@ -50,7 +50,7 @@ crash:  ## crash databases everywhere, recover, crash again (CRASH=600: ten minu
 	@tools/crash $(CRASH)
 
 mutate:  ## break the engine on purpose, each time in one place: a test must notice (MUTATE=name: some)
-	@tools/setup test
+	@tools/setup mutate
 	@tools/mutate $(MUTATE)
 
 coverage:  ## which lines and branches the tests reach, per folder; HTML in build/coverage/html

@@ -4,18 +4,31 @@
 //   table.cursor(Range::prefix({7}));            // all rows whose key begins with 7
 //   blobs.get(Key::encoded(bytes));              // of a table of bytes: the key itself
 //
-// Lifetime: none of these owns anything. They are made where a function is called, and live until
-// it returns. Thread-safety: plain values.
+// Lifetime: a key that is written as a list has a copy of its values, and may be kept under a name;
+// one that is made of a span or a vector looks at that, an encoded one at the bytes, and all look
+// at the texts and bytes that their values were made of. Values own nothing: they are made where a
+// function is called. A range has copies of its keys. Thread-safety: plain values.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "palimpsest/value.h"
+
+/// What is made of this argument looks at it: clang warns where it would live longer.
+#if defined(__clang__)
+#define PALIMPSEST_LOOKED_AT [[clang::lifetimebound]]
+#else
+#define PALIMPSEST_LOOKED_AT
+#endif
 
 namespace palimpsest {
 
@@ -24,10 +37,10 @@ class Values {
  public:
   // Implicit on purpose: a list of values is passed where Values are asked for.
   // NOLINTBEGIN(google-explicit-constructor)
-  constexpr Values(std::initializer_list<Value> values) noexcept
+  constexpr Values(std::initializer_list<Value> values PALIMPSEST_LOOKED_AT) noexcept
       : values_(values.begin(), values.size()) {}
-  constexpr Values(std::span<const Value> values) noexcept : values_(values) {}
-  Values(const std::vector<Value>& values) noexcept : values_(values) {}
+  constexpr Values(std::span<const Value> values PALIMPSEST_LOOKED_AT) noexcept : values_(values) {}
+  Values(const std::vector<Value>& values PALIMPSEST_LOOKED_AT) noexcept : values_(values) {}
   // NOLINTEND(google-explicit-constructor)
 
   [[nodiscard]] constexpr std::span<const Value> span() const noexcept { return values_; }
@@ -41,31 +54,60 @@ class Key {
  public:
   // Implicit on purpose, as Values.
   // NOLINTBEGIN(google-explicit-constructor)
-  constexpr Key(std::initializer_list<Value> values) noexcept
-      : values_(values.begin(), values.size()) {}
-  constexpr Key(std::span<const Value> values) noexcept : values_(values) {}
-  Key(const std::vector<Value>& values) noexcept : values_(values) {}
+  /// Copies them. Throws std::bad_alloc, if they are more than four.
+  Key(std::initializer_list<Value> values) : content_(copy_of(values)) {}
+  Key(std::span<const Value> values PALIMPSEST_LOOKED_AT) noexcept : content_(values) {}
+  Key(const std::vector<Value>& values PALIMPSEST_LOOKED_AT) noexcept
+      : content_(std::span<const Value>(values)) {}
   // NOLINTEND(google-explicit-constructor)
 
   /// The bytes that RowView::key_bytes() shows. Of a table whose key is one column of bytes or
   /// varchar, not nullable, these are the bytes of the column.
-  [[nodiscard]] static constexpr Key encoded(std::string_view bytes) noexcept {
-    return {std::span<const Value>(), bytes, true};
+  [[nodiscard]] static Key encoded(std::string_view bytes PALIMPSEST_LOOKED_AT) noexcept {
+    return Key(Content(std::in_place_type<std::string_view>, bytes));
   }
 
-  [[nodiscard]] constexpr bool is_encoded() const noexcept { return encoded_; }
-  /// Unless it is encoded.
-  [[nodiscard]] constexpr std::span<const Value> values() const noexcept { return values_; }
+  [[nodiscard]] bool is_encoded() const noexcept {
+    return std::holds_alternative<std::string_view>(content_);
+  }
+  /// Unless it is encoded. They live as long as the key, or as what it was made of.
+  [[nodiscard]] std::span<const Value> values() const noexcept {
+    if (const auto* few = std::get_if<Few>(&content_)) {
+      return std::span(few->values).first(few->count);
+    }
+    if (const auto* elsewhere = std::get_if<std::span<const Value>>(&content_)) {
+      return *elsewhere;
+    }
+    const auto* many = std::get_if<std::vector<Value>>(&content_);
+    return many != nullptr ? std::span<const Value>(*many) : std::span<const Value>();
+  }
   /// If it is encoded.
-  [[nodiscard]] constexpr std::string_view bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::string_view bytes() const noexcept {
+    const auto* bytes = std::get_if<std::string_view>(&content_);
+    return bytes != nullptr ? *bytes : std::string_view();
+  }
 
  private:
-  constexpr Key(std::span<const Value> values, std::string_view bytes, bool encoded) noexcept
-      : values_(values), bytes_(bytes), encoded_(encoded) {}
+  /// What most keys have takes no memory of its own.
+  struct Few {
+    std::array<Value, 4> values{};
+    std::size_t count = 0;
+  };
+  using Content = std::variant<std::span<const Value>, std::string_view, Few, std::vector<Value>>;
 
-  std::span<const Value> values_;
-  std::string_view bytes_;
-  bool encoded_ = false;
+  explicit Key(Content&& content) noexcept : content_(std::move(content)) {}
+
+  static Content copy_of(std::initializer_list<Value> values) {
+    Few few;
+    if (values.size() > few.values.size()) {
+      return std::vector<Value>(values);
+    }
+    std::ranges::copy(values, few.values.begin());
+    few.count = values.size();
+    return few;
+  }
+
+  Content content_;
 };
 
 /// Rows between two keys, or with the same first columns.
@@ -75,39 +117,37 @@ class Range {
   /// that begin with them.
   enum class Bound : unsigned char { inclusive = 1, exclusive };
 
-  [[nodiscard]] static constexpr Range all() noexcept { return {}; }
+  [[nodiscard]] static Range all() noexcept { return {}; }
   /// Keys that begin with these values.
-  [[nodiscard]] static constexpr Range prefix(const Key& key) noexcept { return between(key, key); }
-  [[nodiscard]] static constexpr Range from(const Key& lower,
-                                            Bound bound = Bound::inclusive) noexcept {
+  [[nodiscard]] static Range prefix(const Key& key) { return between(key, key); }
+  [[nodiscard]] static Range from(const Key& lower, Bound bound = Bound::inclusive) {
     Range range;
     range.lower_ = lower;
     range.lower_bound_ = bound;
     return range;
   }
-  [[nodiscard]] static constexpr Range up_to(const Key& upper,
-                                             Bound bound = Bound::inclusive) noexcept {
+  [[nodiscard]] static Range up_to(const Key& upper, Bound bound = Bound::inclusive) {
     Range range;
     range.upper_ = upper;
     range.upper_bound_ = bound;
     return range;
   }
-  [[nodiscard]] static constexpr Range between(const Key& lower, const Key& upper,
-                                               Bound lower_bound = Bound::inclusive,
-                                               Bound upper_bound = Bound::inclusive) noexcept {
+  [[nodiscard]] static Range between(const Key& lower, const Key& upper,
+                                     Bound lower_bound = Bound::inclusive,
+                                     Bound upper_bound = Bound::inclusive) {
     Range range = from(lower, lower_bound);
     range.upper_ = upper;
     range.upper_bound_ = upper_bound;
     return range;
   }
 
-  [[nodiscard]] constexpr const std::optional<Key>& lower() const noexcept { return lower_; }
-  [[nodiscard]] constexpr const std::optional<Key>& upper() const noexcept { return upper_; }
-  [[nodiscard]] constexpr Bound lower_bound() const noexcept { return lower_bound_; }
-  [[nodiscard]] constexpr Bound upper_bound() const noexcept { return upper_bound_; }
+  [[nodiscard]] const std::optional<Key>& lower() const noexcept { return lower_; }
+  [[nodiscard]] const std::optional<Key>& upper() const noexcept { return upper_; }
+  [[nodiscard]] Bound lower_bound() const noexcept { return lower_bound_; }
+  [[nodiscard]] Bound upper_bound() const noexcept { return upper_bound_; }
 
  private:
-  constexpr Range() noexcept = default;
+  Range() noexcept = default;
 
   std::optional<Key> lower_;
   std::optional<Key> upper_;

@@ -2,8 +2,8 @@
 //
 //   database.prefetch({{accounts, {7}}, {branches, {3}}, {by_owner, {"Ada"}}});
 //
-// Lifetime: none of it owns anything; handles and keys live until the function that is given the
-// place returns. Thread-safety: plain values.
+// Lifetime: handles live until the function that is given the place returns; it has a copy of its
+// key (key.h). Thread-safety: plain values.
 #pragma once
 
 #include <string_view>
@@ -18,9 +18,9 @@ class Place {
  public:
   /// A row by its key, whether there is one or not; or, by the first columns of a key, the first of
   /// the rows that have them.
-  Place(const Table& table, const Key& key) noexcept : table_(table.handle_.get()), key_(key) {}
+  Place(const Table& table, const Key& key) : table_(table.handle_.get()), key_(key) {}
   /// The same of an index: the first entry with these values in its first columns.
-  Place(const Index& index, const Key& key) noexcept
+  Place(const Index& index, const Key& key)
       : table_(index.table_.get()), index_(index.name_), key_(key) {}
 
  private:

@@ -120,8 +120,7 @@ TEST_F(ApiGuide, Writing) {
   accounts.modify(transaction, {7}, [&](RowEditor& row) { row.set(visits, row.get(visits) + 1); })
       .require();
   EXPECT_EQ(accounts.get(transaction, {7})->get(visits), 1);
-  const std::vector<Value> ids{7, 8};
-  const std::vector<Key> both{std::span(ids).first(1), std::span(ids).last(1)};
+  const std::vector<Key> both{{7}, {8}};
   accounts.modify_many(transaction, both, [&](std::size_t, RowEditor& row) { row.set(visits, 0); })
       .require();
   transaction.commit();
@@ -144,11 +143,9 @@ TEST_F(ApiGuide, Reading) {
   EXPECT_TRUE(found);
   EXPECT_EQ(name, "Ada");
   const std::vector<std::int64_t> ids{7, 8, 1000};
-  const std::vector<Value> values(ids.begin(), ids.end());
   std::vector<Key> keys;
-  keys.reserve(values.size());
-  for (const Value& value : values) {
-    keys.emplace_back(std::span(&value, 1));
+  for (const std::int64_t id : ids) {
+    keys.push_back({id});
   }
   accounts.read_many(keys, [&](std::size_t key, const RowView& row) {
     std::cout << ids[key] << ": " << row["owner"].as_bytes() << '\n';

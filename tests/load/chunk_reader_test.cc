@@ -6,6 +6,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@
 #include "tests/load/parsed.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
+#include "tools/load/record_reader.h"
+#include "tools/load/special_bytes.h"
+#include "tools/load/usage_error.h"
 
 namespace palimpsest::load {
 namespace {
@@ -104,6 +108,83 @@ TEST(ChunkReaderTest, GoesOnBehindAnyChunk) {
   }
 }
 
+std::string comments(std::size_t bytes) {
+  std::string text;
+  while (text.size() < bytes) {
+    text += "# it is \"no, record\n";
+  }
+  return text;
+}
+
+Dialect skipping(Dialect dialect) {
+  dialect.comment = "#";
+  dialect.skip_blank = true;
+  return dialect;
+}
+
+/// The first chunk, and those behind it, of a file that begins with a mark and skipped lines.
+void check_first_chunk(const Dialect& dialect, const std::string& path, const std::string& text,
+                       std::size_t chunk_bytes) {
+  std::atomic<std::uint64_t> taken = 0;
+  ChunkReader reader({path}, dialect, taken, chunk_bytes);
+  auto chunk = reader.next();
+  ASSERT_TRUE(chunk);
+  EXPECT_TRUE(chunk->is_first);
+  ASSERT_LT(chunk->byte, text.size());
+  const std::string before = text.substr(0, chunk->byte);
+  const std::string chunks = text.substr(chunk->byte);
+  EXPECT_EQ(chunk->skipped_lines, count_of(before, '\n'));
+  EXPECT_LE(chunk->bytes, std::max<std::size_t>(2 * chunk_bytes, 100)) << "lines are not kept";
+  EXPECT_TRUE(chunks.starts_with(chunk->text()));
+  std::uint64_t line = chunk->line + count_of(chunk->text(), '\n');
+  std::size_t bytes = chunk->bytes;
+  EXPECT_THAT(take_header(*chunk, dialect, "f"), ::testing::ElementsAre("header"));
+  EXPECT_EQ(chunk->line, count_of(text.substr(0, text.find("header")), '\n') + 2);
+  EXPECT_EQ(chunk->skipped_lines + 2, chunk->line);
+  while ((chunk = reader.next())) {
+    EXPECT_FALSE(chunk->is_first);
+    EXPECT_EQ(chunk->text(), chunks.substr(bytes, chunk->bytes));
+    EXPECT_EQ(chunk->line, line);
+    EXPECT_EQ(chunk->skipped_lines, 0U);
+    line += count_of(chunk->text(), '\n');
+    bytes += chunk->bytes;
+  }
+  EXPECT_EQ(bytes, chunks.size());
+}
+
+TEST(ChunkReaderTest, HeadersBehindSkippedLines) {
+  const std::string text = "\xEF\xBB\xBF" + comments(9'000) + "\n\r\nheader\n" + comments(3'000) +
+                           "row\n" + comments(300);
+  Dialect escaping = Dialect::of(Format::csv);
+  escaping.escape = '\\';
+  Dialect without_quotes = Dialect::of(Format::csv);
+  without_quotes.quote.reset();
+  for (const std::string& bytes : {text, gzip(text), zstd(text)}) {
+    const TextFile file(bytes);
+    for (const Dialect& dialect : {Dialect::of(Format::csv), escaping, without_quotes,
+                                   Dialect::of(Format::tsv), Dialect::of(Format::tbl)}) {
+      for (const std::size_t chunk_bytes : {8U, 100U, 4U << 10U, 512U << 10U}) {
+        check_first_chunk(skipping(dialect), file.path(), text, chunk_bytes);
+      }
+    }
+  }
+}
+
+TEST(ChunkReaderTest, NothingButSkippedLines) {
+  for (const std::string& text : {std::string(), comments(300), comments(290) + "\n#"}) {
+    const TextFile file(text);
+    for (const std::size_t chunk_bytes : {8UL, 100UL, text.size() + 1}) {
+      std::atomic<std::uint64_t> taken = 0;
+      ChunkReader reader({file.path()}, skipping(Dialect::of(Format::csv)), taken, chunk_bytes);
+      const auto chunk = reader.next();
+      ASSERT_TRUE(chunk);
+      EXPECT_TRUE(chunk->is_first && chunk->is_last);
+      EXPECT_EQ(chunk->skipped_lines + count_of(chunk->text(), '\n'), count_of(text, '\n'));
+      EXPECT_FALSE(reader.next());
+    }
+  }
+}
+
 std::string rest_of(ChunkReader& reader) {
   std::string text;
   while (const auto chunk = reader.next()) {
@@ -116,8 +197,10 @@ std::string rest_of(ChunkReader& reader) {
 /// reader, whose chunks are as long as a load's are at first.
 void check_going_on(const std::vector<std::string>& paths, std::size_t sample_bytes,
                     std::size_t limit, std::size_t chunks) {
+  Dialect dialect = Dialect::of(Format::csv);
+  dialect.comment = "#";
   std::atomic<std::uint64_t> taken = 0;
-  ChunkReader before(paths, Dialect::of(Format::csv), taken, sample_bytes);
+  ChunkReader before(paths, dialect, taken, sample_bytes);
   ASSERT_NE(before.look_ahead(), nullptr);
   before.set_chunk_bytes(ChunkReader::kChunkBytes);
   before.limit_chunk_bytes(limit);
@@ -129,14 +212,16 @@ void check_going_on(const std::vector<std::string>& paths, std::size_t sample_by
     chunks -= chunk->file == 1 ? std::size_t{1} : 0;
   }
   ASSERT_EQ(position.file, 1U);
-  ChunkReader after(paths, Dialect::of(Format::csv), taken, sample_bytes);
+  ChunkReader after(paths, dialect, taken, sample_bytes);
   ASSERT_NE(after.look_ahead(), nullptr);
   after.set_chunk_bytes(ChunkReader::kChunkBytes);
   after.go_on_at(position);
   const auto first = after.next();
   ASSERT_TRUE(first);
   EXPECT_TRUE(first->is_first);
-  EXPECT_GT(first->bytes, 0U) << "a header may be in it";
+  RecordReader records(dialect, first->text(), first->is_last, RecordReader::Reads::ends);
+  RawRecord header;
+  EXPECT_TRUE(records.next(header));
   EXPECT_LE(first->byte + first->bytes, position.byte);
   EXPECT_EQ(rest_of(after), rest_of(before)) << "from byte " << position.byte;
 }
@@ -149,8 +234,9 @@ TEST(ChunkReaderTest, GoesOnBehindShorterChunks) {
   const std::string mark = "\xEF\xBB\xBF";
   std::string with_long_record = mark + "\"";
   with_long_record.append(39'000, '\n').append("\",x\n\n\n\n").append(lines);
+  const std::string with_comments = mark + comments(70'000) + lines;
   const TextFile first("a,b\n");
-  for (const std::string& text : {lines, mark + lines, with_long_record}) {
+  for (const std::string& text : {lines, mark + lines, with_long_record, with_comments}) {
     for (const std::string& bytes : {text, gzip(text), zstd(text)}) {
       const TextFile second(bytes);
       for (const std::size_t limit : {4U << 10U, 19'504U, 64U << 10U}) {
@@ -225,19 +311,34 @@ TEST(ChunkReaderTest, DamagedFiles) {
             ErrorCode::invalid_argument);
 }
 
+/// Its records, or why its header is none.
+std::vector<std::string> outcome_of(const Dialect& dialect, std::string_view text,
+                                    std::size_t chunk_bytes, Header header) {
+  const TableText table = parse_schema("a varchar primary key, b varchar null", "t");
+  try {
+    return test::parsed(table, dialect, text, chunk_bytes, header);
+  } catch (const UsageError& error) {
+    return {error.what()};
+  }
+}
+
 TEST(ChunkReaderTest, CutsWhereRecordsEnd) {
   Random random(palimpsest::test::seed());
-  constexpr std::string_view kBytes = "ab,\"\"\"\n\n";
-  const TableText table = parse_schema("a varchar primary key, b varchar null", "t");
+  constexpr std::string_view kBytes = "ab,#\"\"\"\n\n";
+  const Dialect csv = Dialect::of(Format::csv);
   for (int i = 0; i < 300; ++i) {
     std::string text(random.below(300), ' ');
     for (char& byte : text) {
       byte = kBytes[random.below(kBytes.size())];
     }
-    const auto whole = test::parsed(table, Dialect::of(Format::csv), text);
     const std::size_t chunk_bytes = 1 + random.below(64);
-    EXPECT_EQ(test::parsed(table, Dialect::of(Format::csv), text, chunk_bytes), whole)
-        << in_quotes(text);
+    for (const Dialect& dialect : {csv, skipping(csv)}) {
+      for (const Header header : {Header::off, Header::on}) {
+        EXPECT_EQ(outcome_of(dialect, text, chunk_bytes, header),
+                  outcome_of(dialect, text, text.size() + 1, header))
+            << in_quotes(text);
+      }
+    }
   }
 }
 

@@ -16,7 +16,9 @@ from command import Command, TOOL, main
 SCHEMA = "id int32 primary key, name varchar(110), age int8 null"
 ROWS = 500_000
 OPTIONS = {"--schema": SCHEMA, "--memory": "64M", "--max-errors": "99", "--header": "match",
-           "--format": "csv", "--progress": "none", "--summary": "json"}
+           "--format": "csv", "--progress": "none", "--summary": "json", "--comment": "#"}
+# Before the headers: more than a first chunk.
+COMMENTS = 1_000 * ("# no record" + 59 * "-" + "\n")
 
 
 def lines_of(numbers):
@@ -40,9 +42,9 @@ class Resume(Command):
         second = [",".join(reversed(line.strip().split(","))) + "\n" for line in second]
         cls.files = [os.path.join(cls.inputs, "1.csv"), os.path.join(cls.inputs, "2.csv.gz")]
         with open(cls.files[0], "w", encoding="utf-8") as file:
-            file.writelines(["id,name,age\n", *first])
+            file.writelines([COMMENTS, "id,name,age\n", *first])
         with gzip.open(cls.files[1], "wt", encoding="utf-8", compresslevel=1) as file:
-            file.writelines(["age,name,id\n", *second])
+            file.writelines([COMMENTS, "age,name,id\n", *second])
         done = subprocess.run([TOOL, *cls.arguments(os.path.join(cls.inputs, "db"))], timeout=60,
                               capture_output=True, check=True)
         cls.summary = json.loads(done.stdout)

@@ -19,7 +19,7 @@ void BatchWriter::begin(Chunk chunk) {
 RowBatch BatchWriter::end(std::uint64_t skipped_lines) {
   rows_size_ = batch_.rows.size();
   records_size_ = batch_.records.size();
-  batch_.skipped_lines = skipped_lines;
+  batch_.skipped_lines = batch_.chunk.skipped_lines + skipped_lines;
   return std::move(batch_);
 }
 

@@ -23,6 +23,7 @@ namespace palimpsest::load {
 namespace {
 
 constexpr int kWaitMilliseconds = 200;
+constexpr std::string_view kNotOpened = "it cannot be opened";
 constexpr std::string_view kGzipMagic = "\x1F\x8B";
 constexpr std::string_view kZstdMagic = "\x28\xB5\x2F\xFD";
 constexpr std::size_t kMagicBytes = 4;
@@ -49,7 +50,7 @@ class File {
     if (path != kStandardInput) {
       descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
       if (descriptor_ < 0) {
-        refuse(path, "it cannot be opened", errno);
+        refuse(path, kNotOpened, errno);
       }
     }
   }
@@ -295,6 +296,13 @@ std::optional<std::uint64_t> file_bytes(const std::string& path) {
     return std::nullopt;
   }
   return static_cast<std::uint64_t>(status->st_size);
+}
+
+void check_is_there(const std::string& path) {
+  struct stat status{};
+  if (path != kStandardInput && ::stat(path.c_str(), &status) != 0) {
+    refuse(path, kNotOpened, errno);
+  }
 }
 
 bool can_be_read_again(const std::string& path) {

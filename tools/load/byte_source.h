@@ -40,6 +40,10 @@ class ByteSource {
 /// Bytes of a regular file; nothing of anything else, and of standard input.
 [[nodiscard]] std::optional<std::uint64_t> file_bytes(const std::string& path);
 
+/// Error as of ByteSource::open() if a file is not there, or nobody may know: its folder cannot be
+/// searched. Standard input is there.
+void check_is_there(const std::string& path);
+
 /// Whether a file that is opened twice says the same each time: a regular file, or a directory,
 /// which cannot be read; not standard input, a pipe, a device.
 [[nodiscard]] bool can_be_read_again(const std::string& path);

@@ -95,6 +95,20 @@ std::optional<Chunk> ChunkReader::read_next(std::uint64_t stop) {
   }
   Chunk chunk = source_ == nullptr ? begin_file() : Chunk();
   chunk.file = file_ - 1;
+  cut(chunk, stop);
+  while (chunk.is_first && !chunk.is_last && is_skipped(chunk.text())) {
+    // Not made longer: a file may have more of such lines than there is memory.
+    chunk = {.file = chunk.file, .is_first = true, .skipped_lines = line_ - 1};
+    cut(chunk, stop);
+  }
+  if (chunk.is_last) {
+    source_.reset();
+  }
+  return chunk;
+}
+
+/// Fills an empty chunk with whole records and lines that are skipped.
+void ChunkReader::cut(Chunk& chunk, std::uint64_t stop) {
   std::size_t whole = 0;
   for (std::size_t wanted = std::min(chunk_bytes_, chunk_bytes_max_.load()); whole == 0;
        wanted *= 2) {
@@ -118,10 +132,6 @@ std::optional<Chunk> ChunkReader::read_next(std::uint64_t stop) {
   chunk.line = line_;
   byte_ += whole;
   line_ += count_of(chunk.text(), '\n');
-  if (chunk.is_last) {
-    source_.reset();
-  }
-  return chunk;
 }
 
 /// Makes the chunk longer, to `bytes`, by what is left over and what the file has.
@@ -132,7 +142,7 @@ void ChunkReader::fill(Chunk& chunk, std::size_t bytes) {
   std::ranges::copy(left_over_, memory.get() + chunk.bytes);
   chunk.bytes += left_over_.size();
   left_over_.clear();
-  const bool is_begin_of_file = chunk.is_first && chunk.bytes == 0;
+  const bool is_begin_of_file = byte_ == 0 && chunk.bytes == 0;
   const std::size_t room = size - chunk.bytes;
   const std::size_t read = source_->read({memory.get() + chunk.bytes, room});
   chunk.memory = std::move(memory);
@@ -168,6 +178,15 @@ std::size_t ChunkReader::whole_records(std::string_view text) const {
   while (records.next(record)) {
   }
   return records.position();
+}
+
+bool ChunkReader::is_skipped(std::string_view text) const {
+  if (!dialect_.skips_lines()) {
+    return false;
+  }
+  RecordReader records(dialect_, text, false, RecordReader::Reads::ends);
+  RawRecord record;
+  return !records.next(record);
 }
 
 }  // namespace palimpsest::load

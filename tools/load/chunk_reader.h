@@ -4,7 +4,10 @@
 // A chunk ends where a record ends (record_reader.h). Text without quotes is cut at its last
 // newline; other text is walked from quote to quote.
 // Invariants: (1) the chunks of a file cover it without gaps, in order, but for a byte order mark
-//             (2) a chunk holds a whole record, unless it is the last of its file
+//                 and lines that are skipped before its first chunk
+//             (2) a chunk ends with a whole record, or a whole line that is skipped, unless it is
+//                 the last of its file
+//             (3) the first chunk of a file holds a whole record, if the file has one: its header
 // Failure: as ByteSource; Error invalid_argument for a record longer than kRecordBytesMax, and for
 //          UTF-16. Thread-safety: belongs to one thread at a time.
 #pragma once
@@ -40,11 +43,12 @@ struct Chunk {
 
   std::unique_ptr<char[]> memory{};
   std::size_t bytes = 0;
-  std::size_t file = 0;    ///< its number, from 0
-  std::uint64_t byte = 0;  ///< of the text's first byte in its file, from 0
-  std::uint64_t line = 1;  ///< of the text's first line in its file, from 1
-  bool is_first = false;   ///< of its file
-  bool is_last = false;    ///< of its file
+  std::size_t file = 0;             ///< its number, from 0
+  std::uint64_t byte = 0;           ///< of the text's first byte in its file, from 0
+  std::uint64_t line = 1;           ///< of the text's first line in its file, from 1
+  bool is_first = false;            ///< of its file
+  bool is_last = false;             ///< of its file
+  std::uint64_t skipped_lines = 0;  ///< of its file, before it, which are in no chunk
 
   [[nodiscard]] std::string_view text() const noexcept { return {memory.get(), bytes}; }
   /// What comes behind it.
@@ -90,10 +94,13 @@ class ChunkReader {
   [[nodiscard]] std::optional<Chunk> read_next(
       std::uint64_t stop = std::numeric_limits<std::uint64_t>::max());
   void skip_to(const InputPosition& position);
+  void cut(Chunk& chunk, std::uint64_t stop);
   void fill(Chunk& chunk, std::size_t bytes);
   void skip_mark(Chunk& chunk);
   /// Bytes of the whole records that a text begins with.
   [[nodiscard]] std::size_t whole_records(std::string_view text) const;
+  /// Whether a text of whole records and lines that are skipped has none but those.
+  [[nodiscard]] bool is_skipped(std::string_view text) const;
 
   std::vector<std::string> paths_;
   Dialect dialect_;

@@ -30,18 +30,21 @@ std::size_t require_column(const TableSchema& table, const std::string& name) {
   return *number;
 }
 
-/// Takes the first bytes off a chunk.
-void drop(Chunk& chunk, std::size_t bytes) {
+struct HeaderLine {
+  std::vector<std::string> names{};
+  std::size_t bytes = 0;            ///< with what is skipped before it
+  std::uint64_t skipped_lines = 0;  ///< before it
+};
+
+/// Takes the header line off a chunk.
+void drop(Chunk& chunk, const HeaderLine& header) {
+  const std::size_t bytes = header.bytes;
   chunk.line += static_cast<std::uint64_t>(std::ranges::count(chunk.text().substr(0, bytes), '\n'));
   chunk.byte += bytes;
   chunk.bytes -= bytes;
+  chunk.skipped_lines += header.skipped_lines;
   std::memmove(chunk.memory.get(), chunk.memory.get() + bytes, chunk.bytes + Chunk::kPaddingBytes);
 }
-
-struct HeaderLine {
-  std::vector<std::string> names{};
-  std::size_t bytes = 0;  ///< with what is skipped before it
-};
 
 HeaderLine header_of(const Chunk& chunk, const Dialect& dialect, const std::string& path) {
   RecordReader records(dialect, chunk.text(), chunk.is_last, RecordReader::Reads::fields);
@@ -67,7 +70,9 @@ HeaderLine header_of(const Chunk& chunk, const Dialect& dialect, const std::stri
   if (dialect.format == Format::tbl && names.size() > 1 && names.back().empty()) {
     names.pop_back();
   }
-  return {.names = std::move(names), .bytes = records.position()};
+  return {.names = std::move(names),
+          .bytes = records.position(),
+          .skipped_lines = records.skipped_lines()};
 }
 
 }  // namespace
@@ -106,7 +111,7 @@ ColumnPlan plan_of(const TableSchema& table, std::span<const std::string> names)
 std::vector<std::string> take_header(Chunk& chunk, const Dialect& dialect,
                                      const std::string& path) {
   HeaderLine header = header_of(chunk, dialect, path);
-  drop(chunk, header.bytes);
+  drop(chunk, header);
   return std::move(header.names);
 }
 

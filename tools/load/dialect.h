@@ -50,6 +50,8 @@ struct Dialect {
   [[nodiscard]] static Dialect of(Format format);
   /// Whether every \n ends a record.
   [[nodiscard]] bool newline_always_ends() const noexcept { return !quote && !escape; }
+  /// Whether there may be lines that are no records.
+  [[nodiscard]] bool skips_lines() const noexcept { return skip_blank || !comment.empty(); }
 };
 
 }  // namespace palimpsest::load

@@ -127,8 +127,8 @@ class Load : public RowOutcomes {
     for (const std::string& file : options_.files) {
       check_not_written(file);
       const auto bytes = file_bytes(file);
-      if (!bytes && file != kStandardInput && !std::filesystem::exists(file)) {
-        throw Error(ErrorCode::not_found, fmt::format("{}: there is no such file", file));
+      if (!bytes) {
+        check_is_there(file);
       }
       if (!bytes && options_.resume) {
         throw UsageError(fmt::format("--resume is for files, {} is none", file));

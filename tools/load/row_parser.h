@@ -49,8 +49,8 @@ struct RowBatch {
   Chunk chunk{};
   std::string rows{};  ///< their keys and bytes, one behind the other
   std::vector<BatchRecord> records{};
-  std::vector<Fault> faults{};  ///< without the name of the file
-  std::uint64_t skipped_lines = 0;
+  std::vector<Fault> faults{};      ///< without the name of the file
+  std::uint64_t skipped_lines = 0;  ///< in the chunk, and what it tells of
 
   /// Of memory, about.
   [[nodiscard]] std::uint64_t bytes() const noexcept {

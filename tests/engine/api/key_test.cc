@@ -1,0 +1,100 @@
+// Keys as values: what they were made of may be gone, where they have copies. AddressSanitizer sees
+// where they have not.
+#include "palimpsest/key.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace palimpsest {
+namespace {
+
+std::vector<std::int64_t> integers_of(const Key& key) {
+  std::vector<std::int64_t> integers;
+  for (const Value& value : key.values()) {
+    integers.push_back(value.as_integer());
+  }
+  return integers;
+}
+
+using Integers = std::vector<std::int64_t>;
+
+TEST(KeyTest, AListIsCopied) {
+  const Key none{};
+  const Key one{7};
+  const Key four{1, 2, 3, 4};
+  const Key five{1, 2, 3, 4, 5};
+  EXPECT_TRUE(none.values().empty());
+  EXPECT_EQ(integers_of(one), Integers{7});
+  EXPECT_EQ(integers_of(four), (Integers{1, 2, 3, 4}));
+  EXPECT_EQ(integers_of(five), (Integers{1, 2, 3, 4, 5}));
+  EXPECT_FALSE(one.is_encoded());
+  EXPECT_TRUE(one.bytes().empty());
+}
+
+TEST(KeyTest, ACopyIsOnItsOwn) {
+  std::optional<Key> few(Key{1, 2});
+  std::optional<Key> many(Key{1, 2, 3, 4, 5, 6});
+  const Key few_copied = *few;
+  const Key many_copied = *many;
+  const Key few_moved = std::move(*few);
+  const Key many_moved = std::move(*many);
+  few.reset();
+  many.reset();
+  EXPECT_EQ(integers_of(few_copied), (Integers{1, 2}));
+  EXPECT_EQ(integers_of(few_moved), (Integers{1, 2}));
+  EXPECT_EQ(integers_of(many_copied), (Integers{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(integers_of(many_moved), (Integers{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(KeyTest, ManyAreWrittenAsListsOfLists) {
+  std::vector<Key> keys{{7}, {8, "Ada"}};
+  keys.push_back({9});
+  for (std::int64_t id = 10; id < 100; ++id) {
+    keys.push_back({id});
+  }
+  EXPECT_EQ(integers_of(keys[0]), Integers{7});
+  const std::span<const Value> second = keys[1].values();
+  ASSERT_EQ(second.size(), 2U);
+  EXPECT_EQ(second[1].as_bytes(), "Ada");
+  EXPECT_EQ(integers_of(keys[2]), Integers{9});
+  EXPECT_EQ(integers_of(keys.back()), Integers{99});
+}
+
+TEST(KeyTest, VectorsAndSpansAreLookedAt) {
+  std::vector<Value> values{1, 2};
+  const Key of_vector = values;
+  const Key of_span = std::span<const Value>(values).first(1);
+  values[0] = 3;
+  EXPECT_EQ(integers_of(of_vector), (Integers{3, 2}));
+  EXPECT_EQ(integers_of(of_span), Integers{3});
+}
+
+TEST(KeyTest, AnEncodedKeyIsItsBytes) {
+  const std::string_view bytes = "\x01\x02";
+  const Key key = Key::encoded(bytes);
+  EXPECT_TRUE(key.is_encoded());
+  EXPECT_EQ(key.bytes().data(), bytes.data());
+  EXPECT_TRUE(key.values().empty());
+  EXPECT_TRUE(Key::encoded({}).is_encoded());
+}
+
+TEST(KeyTest, ARangeHasItsKeys) {
+  const Range some = Range::between({1, 2}, {3}, Range::Bound::exclusive);
+  const Range prefix = Range::prefix({1, 2, 3, 4, 5});
+  EXPECT_EQ(integers_of(some.lower().value()), (Integers{1, 2}));
+  EXPECT_EQ(integers_of(some.upper().value()), Integers{3});
+  EXPECT_EQ(some.lower_bound(), Range::Bound::exclusive);
+  EXPECT_EQ(some.upper_bound(), Range::Bound::inclusive);
+  EXPECT_EQ(integers_of(prefix.lower().value()), (Integers{1, 2, 3, 4, 5}));
+  EXPECT_EQ(integers_of(prefix.upper().value()), (Integers{1, 2, 3, 4, 5}));
+  EXPECT_FALSE(Range::all().lower().has_value());
+}
+
+}  // namespace
+}  // namespace palimpsest
