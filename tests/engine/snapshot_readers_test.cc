@@ -88,6 +88,26 @@ TEST_F(SnapshotReaders, SeeTheirStateBetweenTheStepsOfARollback) {
   EXPECT_EQ(read(reader, 5), std::string(100, 'v'));
 }
 
+// It is decided and its versions have no date of their own yet: its fate's says for whom it counts.
+TEST_F(SnapshotReaders, SeeNothingOfACommitBetweenItsSteps) {
+  const auto reader = begin();
+  const auto writer = begin();
+  ASSERT_TRUE(is_changed(writer, 5, "short"));
+  ASSERT_TRUE(is_changed(writer, kRecords, "new"));
+  int steps = 0;
+  {
+    const SyncHook hook("versioning.commit.dating", [&] {
+      ++steps;
+      EXPECT_EQ(read(reader, 5), std::string(100, 'v'));
+      EXPECT_EQ(read(reader, kRecords), "none");
+    });
+    writer->commit();
+  }
+  EXPECT_EQ(steps, 2);
+  EXPECT_EQ(read(reader, 5), std::string(100, 'v'));
+  EXPECT_EQ(read(begin(), 5), "short");
+}
+
 #endif
 
 // What somebody still sees as it was cannot be changed without a version; soon it can.

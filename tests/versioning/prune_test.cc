@@ -219,26 +219,33 @@ TEST_F(PruneTest, WhoMayStillWriteMeetsAConflict) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Its owner has read the clock and has not published what it read.
+// Its owner has read the clock, after others had committed, and has not published what it read.
 TEST_F(PruneTest, ASnapshotBeingTakenCounts) {
   write(0, "one");
   reader_.begin();
   write(0, "two");
   bool was_here = false;
+  bool is_marked = false;
   {
-    const SyncHook hook("versioning.snapshot.read", [&] {
+    const SyncHook marked("versioning.snapshot.marked", [&] {
+      if (!is_marked) {
+        is_marked = true;
+        write(0, "three");
+      }
+    });
+    const SyncHook read("versioning.snapshot.read", [&] {
       if (!was_here) {
         was_here = true;
-        write(0, "three");
         write(0, "four");
         write(0, "five");
+        write(0, "six");
         EXPECT_EQ(reader_.read(0), "one");
       }
     });
     other_.begin();
   }
   ASSERT_TRUE(was_here);
-  EXPECT_EQ(other_.read(0), "two");
+  EXPECT_EQ(other_.read(0), "three");
   other_.roll_back();
   reader_.roll_back();
 }
