@@ -144,6 +144,7 @@ TEST_F(ApiGuide, Reading) {
   EXPECT_EQ(name, "Ada");
   const std::vector<std::int64_t> ids{7, 8, 1000};
   std::vector<Key> keys;
+  keys.reserve(ids.size());
   for (const std::int64_t id : ids) {
     keys.push_back({id});
   }
