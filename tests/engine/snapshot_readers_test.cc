@@ -67,8 +67,10 @@ TEST_F(SnapshotReaders, SeeTheirStateBetweenTheStepsOfARollback) {
   const auto writer = begin();
   std::string longer(400, 'a');
   ASSERT_TRUE(is_changed(writer, 5, longer));
+  ASSERT_TRUE(is_changed(writer, 7, longer));
   longer[320] = 'b';
   ASSERT_TRUE(is_changed(writer, 5, longer));
+  ASSERT_TRUE(is_changed(writer, 7, longer));
   ASSERT_TRUE(is_changed(writer, 5, "short"));
   ASSERT_FALSE(writer->remove(*tree_, key_of(6)).conflict);
   ASSERT_TRUE(is_changed(writer, 6, longer));
@@ -77,14 +79,14 @@ TEST_F(SnapshotReaders, SeeTheirStateBetweenTheStepsOfARollback) {
   {
     const SyncHook hook("txn.undo.done", [&] {
       ++steps;
-      for (const int number : {5, 6}) {
+      for (const int number : {5, 6, 7}) {
         EXPECT_EQ(read(reader, number), std::string(100, 'v'));
       }
       EXPECT_EQ(read(reader, kRecords), "none");
     });
     writer->rollback();
   }
-  EXPECT_EQ(steps, 6);
+  EXPECT_EQ(steps, 8);
   EXPECT_EQ(read(reader, 5), std::string(100, 'v'));
 }
 
