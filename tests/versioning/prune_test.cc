@@ -226,15 +226,17 @@ TEST_F(PruneTest, ASnapshotBeingTakenCounts) {
   write(0, "two");
   bool was_here = false;
   bool is_marked = false;
+  bool has_changed = false;  // the writer takes snapshots, too
   {
     const SyncHook marked("versioning.snapshot.marked", [&] {
       if (!is_marked) {
         is_marked = true;
         write(0, "three");
+        has_changed = true;
       }
     });
     const SyncHook read("versioning.snapshot.read", [&] {
-      if (!was_here) {
+      if (has_changed && !was_here) {
         was_here = true;
         write(0, "four");
         write(0, "five");
