@@ -17,7 +17,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -64,7 +63,7 @@ class Key {
   /// The bytes that RowView::key_bytes() shows. Of a table whose key is one column of bytes or
   /// varchar, not nullable, these are the bytes of the column.
   [[nodiscard]] static Key encoded(std::string_view bytes PALIMPSEST_LOOKED_AT) noexcept {
-    return Key(Content(std::in_place_type<std::string_view>, bytes));
+    return Key(Encoded{bytes});
   }
 
   [[nodiscard]] bool is_encoded() const noexcept {
@@ -95,7 +94,10 @@ class Key {
   };
   using Content = std::variant<std::span<const Value>, std::string_view, Few, std::vector<Value>>;
 
-  explicit Key(Content&& content) noexcept : content_(std::move(content)) {}
+  struct Encoded {
+    std::string_view bytes;
+  };
+  explicit Key(Encoded key) noexcept : content_(key.bytes) {}
 
   static Content copy_of(std::initializer_list<Value> values) {
     Few few;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -70,6 +71,9 @@ TEST(KeyTest, VectorsAndSpansAreLookedAt) {
   std::vector<Value> values{1, 2};
   const Key of_vector = values;
   const Key of_span = std::span<const Value>(values).first(1);
+  const std::array<Value, 2> array{5, 6};
+  const Key of_array(array);
+  EXPECT_EQ(of_array.values().data(), array.data());
   values[0] = 3;
   EXPECT_EQ(integers_of(of_vector), (Integers{3, 2}));
   EXPECT_EQ(integers_of(of_span), Integers{3});
