@@ -2,7 +2,7 @@
 // that writes what is full. Made for one run after the other, so that neither is made anew for
 // each; and the next run's owner can collect records for it while the last one is being written.
 //
-//   LeafRunWriter writer(pool);       // of a bulk, of the making of an index
+//   LeafRunWriter writer(pool);   // of a bulk, of the making of an index
 //   LeafRun run(pool, tree, ...writer);
 //
 // Memory: kTransfers transfers at most, each when it is needed first; they stay until the end.

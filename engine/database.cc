@@ -421,7 +421,9 @@ void Database::close() {
   file_->close_cleanly();
 }
 
-// What the file would grow by as soon as it is written to again is left.
+// The replayed part of the log is empty by now and all frees are durable: nothing names the pages
+// behind the cut any more, and a crash before the file is marked as clean has nothing to redo
+// there. What the file would grow by as soon as it is written to again is left.
 void Database::cut_long_tail() {
   space_->truncate_free_tail(space_->growth_pages() + 1);
 }

@@ -131,9 +131,10 @@ class Database {
   /// Null if there is none. It stays open until the database is closed.
   [[nodiscard]] btree::BTree* find_tree(std::string_view name) { return catalog_->find(name); }
 
-  /// Everything is on disk, and opening needs no redo. No transaction is active. Afterwards only
-  /// the destructor may be called. Throws invalid_argument if a transaction is active; io_error,
-  /// no_space, failed: then recovery will do it.
+  /// Everything is on disk, a long free end of the page file is cut off, and opening needs no redo.
+  /// No transaction is active. Afterwards only the destructor may be called. Throws
+  /// invalid_argument if a transaction is active; io_error, no_space, failed: then recovery will do
+  /// it.
   void close();
 
   [[nodiscard]] const RecoveryOutcome& recovery() const noexcept { return recovery_; }

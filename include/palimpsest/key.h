@@ -158,3 +158,5 @@ class Range {
 };
 
 }  // namespace palimpsest
+
+#undef PALIMPSEST_LOOKED_AT

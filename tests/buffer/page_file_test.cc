@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "palimpsest/error.h"
 
@@ -237,6 +238,38 @@ TEST_F(PageFileTest, ANewRootIsInEveryCopy) {
     flip(damaged * kBlock + 60);
     EXPECT_EQ(open({.allow_unclean = true})->catalog_root(), root) << damaged;
   }
+}
+
+// In pages that the file has just grown by: whatever a crash keeps, the header names it only if
+// they are there.
+TEST_F(PageFileTest, ANewRootLastsBeforeItIsNamed) {
+  const auto made = PageFile::create(*device_, kPageFileName, kSmall);
+  SpaceMap map(*made);
+  const std::uint64_t before = made->page_count();
+  PageId root = map.allocate(0);
+  while (raw(root) < before) {
+    root = map.allocate(0);
+  }
+  std::vector<SimDisk> crashed;
+  disk_.set_hook([&](const SimOperation&) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      crashed.push_back(disk_.crash(seed));
+    }
+  });
+  made->set_catalog_root(root);
+  disk_.set_hook({});
+  std::size_t named = 0;
+  for (const SimDisk& disk : crashed) {
+    const auto device = disk.device();
+    const auto file = PageFile::open(*device, kPageFileName, {.allow_unclean = true});
+    if (file->catalog_root() != kNoPage) {
+      ASSERT_EQ(file->catalog_root(), root);
+      ASSERT_TRUE(file->contains(root));
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 0U);
+  EXPECT_LT(named, crashed.size());
 }
 
 TEST_F(PageFileTest, RefusesHostileHeaders) {

@@ -150,13 +150,6 @@ TEST(TornPage, EveryCrashPointOfScriptedWorkloads) {
   }
 }
 
-// A root in the pages that the file has just grown by: the header must not name it before they
-// last.
-TEST(TornPage, CatalogRootInPagesJustGrown) {
-  constexpr std::uint64_t kSeed = 809'970'218;
-  crash_everywhere({.seed = kSeed}, {.seed = kSeed}, 6, 2);
-}
-
 TEST(TornPage, EveryCrashPointOfARandomWorkload) {
   const std::uint64_t random_seed = seed() % 1'000'000'007;
   crash_everywhere({.seed = random_seed}, {.seed = random_seed}, 6, 2);

@@ -94,6 +94,7 @@ TEST_F(DatabaseTest, WhatIsFreeAtTheEndOfTheFileIsCutOffWhenClosed) {
   crashes.take_at_operations();
   database_->close();
   const std::vector<CrashImages::Image> images = crashes.end();
+  ASSERT_FALSE(images.empty());
   EXPECT_LE(disk_.contents("pages").size(), without);
   for (const CrashImages::Image& image : images) {
     disk_.power_off();

@@ -299,8 +299,7 @@ std::optional<std::uint64_t> file_bytes(const std::string& path) {
 }
 
 void check_is_there(const std::string& path) {
-  struct stat status{};
-  if (path != kStandardInput && ::stat(path.c_str(), &status) != 0) {
+  if (path != kStandardInput && !status_of(path)) {
     refuse(path, kNotOpened, errno);
   }
 }

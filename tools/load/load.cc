@@ -204,7 +204,7 @@ class Load : public RowOutcomes {
     std::atomic<std::uint64_t> not_counted = 0;
     for (const std::string& file : options_.files | std::views::drop(1)) {
       if (can_be_read_again(file)) {
-        ChunkReader beginning({file}, options_.dialect, not_counted);
+        ChunkReader beginning({file}, options_.dialect, not_counted, ChunkReader::kFirstBytes);
         planner.check_file(*beginning.look_ahead(), file);
       }
     }
