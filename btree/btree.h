@@ -96,6 +96,10 @@ class BTree {
   /// that is there, in their order.
   void lookup_many(std::span<const ByteView> keys, FunctionRef<void(std::size_t, ByteView)> sink,
                    const versioning::Viewer* viewer = nullptr) const;
+  /// The same without copying: a value that is the viewer's as it lies in its leaf is shown there,
+  /// with the leaf latched; `show` must neither block nor use the engine.
+  void visit_many(std::span<const ByteView> keys, FunctionRef<void(std::size_t, ByteView)> show,
+                  const versioning::Viewer* viewer = nullptr) const;
 
   /// The same of the newest state, if that is known to be committed: nobody has changed the record
   /// for long, and its value is not large. Otherwise nothing, and nothing was called.
@@ -111,15 +115,6 @@ class BTree {
     }
     return found.exists;
   }
-
-  /// The value's length in bytes, large or not.
-  [[nodiscard]] std::optional<std::uint64_t> value_bytes(
-      ByteView key, const versioning::Viewer* viewer = nullptr) const;
-
-  /// Copies out.size() bytes of the value from an offset. Throws invalid_argument if it ends
-  /// before.
-  [[nodiscard]] bool read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes out,
-                                const versioning::Viewer* viewer = nullptr) const;
 
   /// Brings the leaves of these keys into memory, their reads overlapping.
   void prefetch(std::span<const ByteView> keys) const;
@@ -211,15 +206,17 @@ class BTree {
                            const Look& look) const;
   [[nodiscard]] Found find_at(const KeyPlace& place, ByteView key, ValueBuffer& value,
                               const Look& look) const;
+  void lookup_at(const KeyPlace& place, ByteView key, FunctionRef<void(ByteView)> sink,
+                 const versioning::Viewer* viewer) const;
+  /// Shows what lies there, if the viewer sees it so. False: that cannot be said at once.
+  [[nodiscard]] bool visit_at(const KeyPlace& place, FunctionRef<void(ByteView)> show,
+                              const Look& look) const;
   template <class Search>
   [[nodiscard]] Attempt<Found> find_in(buffer::OptimisticPage leaf, ByteView key,
                                        const Search& search, ValueBuffer& value,
                                        const Look& look) const;
   [[nodiscard]] bool remember(const buffer::OptimisticPage& leaf, LastLeaf& last) const;
   [[nodiscard]] bool read_large(ByteView key, ByteView descriptor, std::string& value,
-                                const versioning::Viewer* viewer) const;
-  template <class Read>
-  [[nodiscard]] bool with_large(ByteView key, ByteView descriptor, Read&& read,
                                 const versioning::Viewer* viewer) const;
 
   [[nodiscard]] Attempt<buffer::OptimisticPage> remembered(const LastLeaf& last) const;

@@ -1,13 +1,9 @@
 // Reading a tree (btree.h): single records, several together, large values.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
 #include <utility>
-
-#include "palimpsest/error.h"
 
 #include "base/sync_point.h"
 #include "btree/btree.h"
@@ -38,27 +34,79 @@ auto search_for(ByteView key) noexcept {
   return [key](const LeafView& leaf) { return leaf.find_within(key); };
 }
 
+/// Calls use(number of the key, its place) for each, some being looked for together.
+template <class Use>
+void for_each_place(const Descent& descent, std::span<const ByteView> keys, Purpose purpose,
+                    Use&& use) {
+  std::array<KeyPlace, kKeysTogether> places;
+  for (std::size_t number = 0; number < keys.size(); ++number) {
+    if (number % kKeysTogether == 0) {
+      find_places(descent, keys.subspan(number, std::min(kKeysTogether, keys.size() - number)),
+                  places, purpose);
+    }
+    use(number, places[number % kKeysTogether]);
+  }
+}
+
 }  // namespace
+
+void BTree::lookup_at(const KeyPlace& place, ByteView key, FunctionRef<void(ByteView)> sink,
+                      const versioning::Viewer* viewer) const {
+  ValueBuffer value;
+  const Found found = find_at(place, key, value, viewer);
+  if (found.exists && (found.flags & kLargeValue) == 0) [[likely]] {
+    sink(value.view());
+  } else if (std::string large; found.exists && read_large(key, value.view(), large, viewer)) {
+    sink(large);
+  }
+}
 
 void BTree::lookup_many(std::span<const ByteView> keys,
                         FunctionRef<void(std::size_t, ByteView)> sink,
                         const versioning::Viewer* viewer) const {
   std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
-  std::array<KeyPlace, kKeysTogether> places;
-  for (std::size_t number = 0; number < keys.size(); ++number) {
-    if (number % kKeysTogether == 0) {
-      find_places(descent_, keys.subspan(number, std::min(kKeysTogether, keys.size() - number)),
-                  places, Purpose::read);
-    }
-    const ByteView key = keys[number];
-    ValueBuffer value;
-    const Found found = find_at(places[number % kKeysTogether], key, value, viewer);
-    if (found.exists && (found.flags & kLargeValue) == 0) [[likely]] {
-      sink(number, value.view());
-    } else if (std::string large; found.exists && read_large(key, value.view(), large, viewer)) {
-      sink(number, large);
-    }
+  for_each_place(descent_, keys, Purpose::read, [&](std::size_t number, const KeyPlace& place) {
+    lookup_at(place, keys[number], [&](ByteView value) { sink(number, value); }, viewer);
+  });
+}
+
+// The leaf is latched by trying, and only while its record is shown: whoever has to wait for
+// latches, for another leaf or the same, holds none.
+bool BTree::visit_at(const KeyPlace& place, FunctionRef<void(ByteView)> show,
+                     const Look& look) const {
+  if (!place.is_known()) [[unlikely]] {
+    return false;
   }
+  const buffer::SharedPage page = descent_.pool().try_shared(place.frame, place.version);
+  if (!page.holds()) [[unlikely]] {
+    return false;
+  }
+  if (!place.at.found) {
+    return true;
+  }
+  const LeafView leaf(page.page(), page_size());
+  const std::uint16_t flags = leaf.flags(place.at.slot);
+  const bool may_differ =
+      (flags & look.minded_flags) != 0 && may_have_versions(page.frame(), flags, look);
+  if (may_differ || (flags & kLargeValue) != 0) [[unlikely]] {
+    return false;
+  }
+  if ((flags & kGhost) == 0) [[likely]] {
+    show(leaf.value(place.at.slot));
+  }
+  return true;
+}
+
+void BTree::visit_many(std::span<const ByteView> keys,
+                       FunctionRef<void(std::size_t, ByteView)> show,
+                       const versioning::Viewer* viewer) const {
+  std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
+  for_each_place(descent_, keys, Purpose::visit, [&](std::size_t number, const KeyPlace& place) {
+    const auto show_one = [&](ByteView value) { show(number, value); };
+    if (!visit_at(place, show_one, viewer)) [[unlikely]] {
+      lookup_at(place, keys[number], show_one, viewer);
+    }
+  });
 }
 
 // Its version alone says nothing of whose leaf it is.
@@ -182,80 +230,23 @@ bool BTree::lookup(ByteView key, std::string& value, LastLeaf* last,
   return lookup_with(key, [&](ByteView found) { value.assign(found); }, last, viewer);
 }
 
-// Calls read(descriptor) until it is complete; the value may be replaced meanwhile, and then the
-// key is looked up again. False if the key, or a large value of it, is gone; `read` then says what
-// to do.
-template <class Read>
-bool BTree::with_large(ByteView key, ByteView descriptor, Read&& read,
+// The value may be replaced meanwhile: then the key is looked up again.
+bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
                        const versioning::Viewer* viewer) const {
-  LargeValueDescriptor value = large_values_->decode(descriptor);
-  for (;;) {
-    if (read(value) == ReadOutcome::complete) {
-      return true;
-    }
+  LargeValueDescriptor large = large_values_->decode(descriptor);
+  while (large_values_->read_all(large, value) != ReadOutcome::complete) {
     ValueBuffer now;
     const Found found = find(key, now, nullptr, viewer);
     if (!found.exists || (found.flags & kLargeValue) == 0) {
-      return false;
+      return lookup(key, value, nullptr, viewer);  // a small value by now, or none
     }
     const LargeValueDescriptor current = large_values_->decode(now.view());
-    if (current == value) {
-      large_values_->verify(value);  // nobody freed its pages: names what is corrupt, or passes
+    if (current == large) {
+      large_values_->verify(large);  // nobody freed its pages: names what is corrupt, or passes
     }
-    value = current;
+    large = current;
   }
-}
-
-bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
-                       const versioning::Viewer* viewer) const {
-  if (with_large(
-          key, descriptor,
-          [&](const LargeValueDescriptor& large) { return large_values_->read_all(large, value); },
-          viewer)) {
-    return true;
-  }
-  return lookup(key, value, nullptr, viewer);  // a small value by now, or none
-}
-
-std::optional<std::uint64_t> BTree::value_bytes(ByteView key,
-                                                const versioning::Viewer* viewer) const {
-  ValueBuffer value;
-  const Found found = find(key, value, nullptr, viewer);
-  if (!found.exists) {
-    return std::nullopt;
-  }
-  return (found.flags & kLargeValue) == 0 ? value.view().size()
-                                          : large_values_->decode(value.view()).size_bytes();
-}
-
-bool BTree::read_piece(ByteView key, std::uint64_t offset_bytes, MutableBytes out,
-                       const versioning::Viewer* viewer) const {
-  for (;;) {
-    ValueBuffer value;
-    const Found found = find(key, value, nullptr, viewer);
-    if (!found.exists) {
-      return false;
-    }
-    if ((found.flags & kLargeValue) == 0) {
-      const ByteView bytes = value.view();
-      if (offset_bytes > bytes.size() || out.size() > bytes.size() - offset_bytes) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} bytes from offset {} of a value of {} bytes", out.size(),
-                                offset_bytes, bytes.size()));
-      }
-      std::ranges::copy(std::as_bytes(std::span(bytes)).subspan(offset_bytes, out.size()),
-                        out.begin());
-      return true;
-    }
-    if (with_large(
-            key, value.view(),
-            [&](const LargeValueDescriptor& large) {
-              return large_values_->read(large, offset_bytes, out);
-            },
-            viewer)) {
-      return true;
-    }
-  }
+  return true;
 }
 
 void BTree::prefetch(std::span<const ByteView> keys) const {

@@ -14,6 +14,10 @@
 namespace palimpsest::btree {
 namespace {
 
+/// Of a value: what is asked of the processor. It brings in by itself what is read on from there.
+constexpr std::size_t kCopiedValueBytes = 256;
+constexpr std::size_t kVisitedValueBytes = 1;
+
 /// The way from an inner node to a leaf, while the node has this version.
 struct Edge {
   FrameIndex parent = kNoFrame;
@@ -40,6 +44,7 @@ class Search {
         pool_(descent.pool()),
         keys_(keys),
         places_(places),
+        value_bytes_(purpose == Purpose::visit ? kVisitedValueBytes : kCopiedValueBytes),
         is_to_write_(purpose == Purpose::write) {}
 
   void guess_parents() noexcept;
@@ -80,7 +85,8 @@ class Search {
   std::array<std::uint32_t, kKeysTogether> hashes_;  ///< if has_tables_
   std::array<Sought, kKeysTogether> absent_;
   std::size_t absent_count_ = 0;
-  bool is_to_write_;
+  const std::size_t value_bytes_;
+  const bool is_to_write_;
   bool has_tables_ = false;  ///< any leaf, and somebody writes
 };
 
@@ -171,7 +177,7 @@ void Search::read_leaf(KeyPlace& place, Read&& read) const noexcept {
 void Search::find_likely_slots() const noexcept {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     read_leaf(places_[i], [&](const LeafView& leaf) {
-      return SearchResult{.slot = leaf.likely_slot(keys_[i])};
+      return SearchResult{.slot = leaf.likely_slot(keys_[i], value_bytes_)};
     });
   }
 }

@@ -51,8 +51,8 @@ struct KeyPlace {
 inline constexpr std::size_t kKeysTogether = 16;
 
 /// What the records are wanted for. Who writes needs their entries in the leaves' mapping tables;
-/// who reads mostly needs none.
-enum class Purpose : std::uint8_t { read = 1, write };
+/// who reads mostly needs none. Who reads copies them; who visits looks at some bytes of each.
+enum class Purpose : std::uint8_t { read = 1, visit, write };
 
 /// Finds the places of at most kKeysTogether keys; `places` has as many.
 void find_places(const Descent& descent, std::span<const ByteView> keys, std::span<KeyPlace> places,

@@ -35,8 +35,6 @@ LeafSlot slot_of(ByteView suffix, ByteView value, std::uint16_t flags) noexcept 
           .flags = flags};
 }
 
-constexpr std::size_t kPrefetchedValueBytes = 256;
-
 /// Where the record has room for it.
 void put_value(std::byte* place, ByteView value) noexcept {
   if (!value.empty()) {
@@ -62,13 +60,13 @@ void LeafView::prefetch_slots(ByteView key) const noexcept {
   btree::prefetch_slots<LeafSlot>(*this, count(), key);
 }
 
-SlotIndex LeafView::likely_slot(ByteView key) const noexcept {
+SlotIndex LeafView::likely_slot(ByteView key, std::size_t value_bytes) const noexcept {
   const SlotIndex slot = first_by_head<LeafSlot>(*this, count(), key);
   const auto address = [](ByteView bytes) {
     return reinterpret_cast<const std::byte*>(bytes.data());
   };
   const ByteView value = this->value(slot);
-  prefetch(address(suffix(slot)), address(value) + std::min(value.size(), kPrefetchedValueBytes));
+  prefetch(address(suffix(slot)), address(value) + std::min(value.size(), value_bytes));
   return slot;
 }
 

@@ -49,8 +49,9 @@ class LeafView : public NodeView {
 
   /// [optimistic] Asks the processor for the slots that the search reads.
   void prefetch_slots(ByteView key) const noexcept;
-  /// [optimistic] The slot that it most likely ends at; asks for the record there.
-  [[nodiscard]] SlotIndex likely_slot(ByteView key) const noexcept;
+  /// [optimistic] The slot that it most likely ends at; asks for the record there, and of its value
+  /// for so many bytes.
+  [[nodiscard]] SlotIndex likely_slot(ByteView key, std::size_t value_bytes) const noexcept;
   /// [optimistic] find_within(), after likely_slot().
   [[nodiscard]] SearchResult find_within(ByteView key, SlotIndex likely) const noexcept {
     return SearchResult::unpacked(search_within(key, likely));

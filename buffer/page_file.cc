@@ -19,7 +19,7 @@ namespace {
 /// ring), so the next session leaves them room.
 constexpr std::uint64_t kBatchLeap = std::uint64_t{1} << 32;
 
-constexpr std::size_t kReadChunk = 32;
+constexpr std::size_t kReadChunk = 64;
 
 Uuid random_uuid() {
   std::random_device random;
@@ -179,25 +179,51 @@ void PageFile::read_pages(std::span<PageRead> reads) noexcept {
   }
 }
 
+// Pages that follow each other both in the file and in memory are one transfer, which costs the
+// device about as much as one of them. What goes wrong with it is told page by page.
 void PageFile::read_chunk(std::span<PageRead> reads) noexcept {
   std::array<io::Transfer, kReadChunk> transfers;
-  std::array<PageRead*, kReadChunk> owners{};
+  std::array<std::span<PageRead>, kReadChunk> read_by;
   std::size_t count = 0;
   for (PageRead& read : reads) {
     check(read.into.size() == page_size_bytes_, "a page is read into memory of its size");
     read.fault = PageFault::none;
     read.io_error = contains(read.id) ? 0 : io::kEndOfFile;
-    if (read.io_error == 0) {
-      transfers[count].offset_bytes = offset_of(read.id);
-      transfers[count].data = read.into;
-      owners[count++] = &read;
+    if (read.io_error != 0) {
+      continue;
     }
+    if (count != 0 && goes_on(read_by[count - 1].back(), read)) {
+      std::span<PageRead>& run = read_by[count - 1];
+      run = {run.data(), run.size() + 1};
+      transfers[count - 1].data = {run.front().into.data(), run.size() * page_size_bytes_};
+      continue;
+    }
+    transfers[count].offset_bytes = offset_of(read.id);
+    transfers[count].data = read.into;
+    read_by[count++] = {&read, 1};
   }
   file_->run({transfers.data(), count});
   for (std::size_t i = 0; i < count; ++i) {
-    owners[i]->io_error = transfers[i].error;
-    if (transfers[i].error == 0) {
-      owners[i]->fault = verify_page(owners[i]->into, owners[i]->id);
+    end_read(read_by[i], transfers[i].error);
+  }
+}
+
+bool PageFile::goes_on(const PageRead& before, const PageRead& read) const noexcept {
+  return &before + 1 == &read && raw(before.id) + 1 == raw(read.id) &&
+         before.into.data() + page_size_bytes_ == read.into.data();
+}
+
+/// Of pages that were one transfer.
+void PageFile::end_read(std::span<PageRead> reads, int error) noexcept {
+  for (PageRead& read : reads) {
+    read.io_error = error;
+    if (error != 0 && reads.size() > 1) {
+      io::Transfer alone{.offset_bytes = offset_of(read.id), .data = read.into};
+      file_->run({&alone, 1});
+      read.io_error = alone.error;
+    }
+    if (read.io_error == 0) {
+      read.fault = verify_page(read.into, read.id);
     }
   }
 }

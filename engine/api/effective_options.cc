@@ -27,7 +27,9 @@ constexpr std::uint64_t kShareOfMemory = 4;
 constexpr std::uint64_t kOwnLogShare = 4;
 constexpr std::uint64_t kOwnLogBytesMin = 256 * kMiB;
 constexpr std::uint64_t kOwnLogBytesMax = 4 * kGiB;
-constexpr std::size_t kOwnRecoveryThreadsMax = 16;
+/// Half of them wait for pages.
+constexpr std::size_t kOwnRecoveryThreadsPerProcessor = 2;
+constexpr std::size_t kOwnRecoveryThreadsMax = 32;
 
 // Limits that are not another folder's.
 constexpr std::uint64_t kVersionsShareMost = 2;
@@ -245,12 +247,13 @@ void Reckoning::recovery() {
   show_as_it_is("recovery_time", options_.recovery_time, default_.recovery_time);
   const bool open = options_.recovery_threads == 0;
   const std::size_t threads =
-      open ? std::min(machine_.processors, kOwnRecoveryThreadsMax) : options_.recovery_threads;
+      open ? std::min(kOwnRecoveryThreadsPerProcessor * machine_.processors, kOwnRecoveryThreadsMax)
+           : options_.recovery_threads;
   require_between("recovery_threads", std::uint64_t{threads}, std::uint64_t{1},
                   std::uint64_t{kRecoveryThreadsMax});
   effective_.database.recovery_threads = threads;
   show("recovery_threads", text_of(std::uint64_t{threads}),
-       open ? fmt::format("one for each of {} processors, up to {}", machine_.processors,
+       open ? fmt::format("two for each of {} processors, up to {}", machine_.processors,
                           kOwnRecoveryThreadsMax)
             : "set");
   if (options_.progress) {

@@ -117,6 +117,11 @@ void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadR
   engine::TableReads(reading.access()).read_many(keys, use);
 }
 
+void Table::visit_many_in(const Transaction* in, std::span<const Key> keys, ReadRows visit) const {
+  const detail::Reading reading(*handle_, in, detail::Reads::several);
+  engine::TableReads(reading.access()).visit_many(keys, visit);
+}
+
 void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
                      Direction direction) const {
   const detail::Reading reading(*handle_, in, detail::Reads::range);

@@ -26,6 +26,7 @@ using wal::LoggedRecord;
 constexpr std::size_t kWindowBytesMin = std::size_t{64} << 10U;
 constexpr std::size_t kWindowBytesMax = std::size_t{4} << 20U;
 constexpr std::uint32_t kBodyMask = (std::uint32_t{1} << 31U) - 1;  ///< of ReplayRecord::bytes
+constexpr std::uint64_t kNeighbours = 64;                           ///< pages
 constexpr Gsn kEveryGsn{~std::uint64_t{0}};
 
 /// Reads the log into windows.
@@ -51,9 +52,10 @@ class LogFeeder {
   void add_tree(const LoggedRecord& logged, ConstBytes body);
   void begin_batch(const LoggedRecord& logged);
   void let_go(Gsn complete);
-  /// The worker that the page belongs to.
+  /// The worker that the page belongs to: with its neighbours, so that these are read and written
+  /// together.
   [[nodiscard]] std::size_t owner_of(PageId page) const noexcept {
-    const std::uint64_t hash = raw(page) * 0x9E3779B97F4A7C15U;
+    const std::uint64_t hash = raw(page) / kNeighbours * 0x9E3779B97F4A7C15U;
     return (hash >> 32U) * workers_ >> 32U;
   }
 
@@ -218,18 +220,20 @@ RedoStatistics redo(const wal::LogReader& reader, const RecoveryAnalysis& analys
   const std::size_t frames =
       options.memory_bytes <= windows_bytes
           ? 0
-          : (options.memory_bytes - windows_bytes) / file.page_size_bytes() / options.workers;
+          : (options.memory_bytes - windows_bytes) / file.page_size_bytes();
+  const std::size_t worker_count =
+      std::clamp(frames / ReplayPages::kFramesMin, std::size_t{1}, options.workers);
   std::vector<std::unique_ptr<RedoWorker>> workers;
-  workers.reserve(options.workers);
-  for (std::size_t number = 0; number < options.workers; ++number) {
-    workers.push_back(std::make_unique<RedoWorker>(analysis, file, writer, frames));
+  workers.reserve(worker_count);
+  for (std::size_t number = 0; number < worker_count; ++number) {
+    workers.push_back(std::make_unique<RedoWorker>(analysis, file, writer, frames / worker_count));
   }
   ProgressMeter meter(options.progress, RecoveryPhase::redo, reader.end().bytes);
-  WindowQueue queue(options.workers);
+  WindowQueue queue(worker_count);
   {
     const Workers threads(queue, workers);
     try {
-      LogFeeder(queue, options.workers, window_bytes, file.page_size_bytes(), meter).read(reader);
+      LogFeeder(queue, worker_count, window_bytes, file.page_size_bytes(), meter).read(reader);
       queue.close();
       queue.wait_finished([&] { meter.at(queue.replayed()); });
     } catch (...) {

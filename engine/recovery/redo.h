@@ -4,7 +4,8 @@
 // One thread, the caller's, reads the log and sorts records out by page; workers own the pages,
 // each its own (replay_window.h). A record is applied to a page that is older than it; records that
 // the analysis says are of an earlier life of the page are skipped, and a page is not read if a
-// record in the window gives it new content. Pages stay in memory as far as the limit allows, and
+// record in the window gives it new content. A worker has neighbours together, so that these are
+// read and written by one transfer. Pages stay in memory as far as the limit allows, and
 // are written by the double-write protocol otherwise and in the end (replay_pages.h).
 //
 // Invariants: (1) a page's records are applied in the order of their GSNs, each once;
@@ -28,9 +29,11 @@ namespace palimpsest::engine {
 
 struct RedoOptions {
   /// For windows of the log and for pages. Less than redo needs at least is taken for that: about
-  /// 450 KiB and 16 pages a worker.
+  /// 450 KiB and 16 pages.
   std::size_t memory_bytes = std::size_t{64} << 20U;
-  std::size_t workers = 1;  ///< threads beside the caller's, which reads; at least 1
+  /// Threads beside the caller's, which reads; at least 1. There are fewer where the memory does not
+  /// have 16 pages for each. They wait for pages as often as not: several for each processor.
+  std::size_t workers = 1;
   ProgressCallback progress{};
 };
 

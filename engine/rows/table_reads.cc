@@ -244,6 +244,21 @@ void TableReads::read_many(std::span<const Key> keys, ReadRows use) const {
   }
 }
 
+void TableReads::visit_many(std::span<const Key> keys, ReadRows visit) const {
+  const KeyList encoded(access_.key_space(), keys);
+  access_.read([&] {
+    access_.rows().visit_many(
+        encoded.keys(),
+        [&](std::size_t number, ByteView bytes) {
+          access_.confirm_rows();
+          access_.confirm_view();
+          show(encoded.keys()[number], bytes, [&](const RowView& row) { visit(number, row); });
+        },
+        access_.viewer());
+    access_.confirm_rows();  // of a table that is gone, there was nothing to be shown
+  });
+}
+
 void TableReads::visit(const Range& range, VisitRow visit, Direction direction) const {
   const EncodedRange encoded(access_.key_space(), range);
   access_.read([&] { RowVisit(access_, visit, direction).run(encoded.keys()); });

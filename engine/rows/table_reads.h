@@ -1,15 +1,15 @@
 // Reads rows of a table: by primary key, by a unique index, or a range where they lie.
 //
 // A row is copied out of its leaf before the caller sees it, and in a transaction out of the
-// transaction's owner latch, too: what the caller does with it may use the engine. visit() shows
-// rows where they lie instead, with the leaf's latch and the owner latch held: its caller must
-// neither block nor use the engine. A large row is not in its leaf: visit() lets the leaf go, reads
-// it, shows it, and goes on behind it.
+// transaction's owner latch, too: what the caller does with it may use the engine. visit() and
+// visit_many() show rows where they lie instead, with the leaf's latch and the owner latch held:
+// their caller must neither block nor use the engine. A large row is not in its leaf: they let the
+// leaf go, read it, show it, and go on behind it.
 //
 // By an index, the entry is read first and then its row: of one snapshot, if the access has a view.
 // Without one, the row is read as it is by then, and is not there if it is gone.
 // Latching: no latch but the owner latch while pages are read; none while the caller looks at rows,
-//           but for visit(). Failure: Error not_found, if the table was dropped meanwhile (nobody
+//           but for visits. Failure: Error not_found, if the table was dropped meanwhile (nobody
 //           sees what was read then); corruption for rows that are damaged; what trees throw.
 // Thread-safety: as TableAccess.
 #pragma once
@@ -37,6 +37,8 @@ class TableReads {
   bool read(const Key& key, ReadRow use) const;
   /// Brings the pages of all keys into memory first, their reads overlapping.
   void read_many(std::span<const Key> keys, ReadRows use) const;
+  /// The same, showing rows as visit() does.
+  void visit_many(std::span<const Key> keys, ReadRows visit) const;
   void visit(const Range& range, VisitRow visit, Direction direction) const;
   /// The row with these values in all columns of a unique index; none has a null there.
   bool read_by_index(std::string_view index, const Key& key, ReadRow use) const;

@@ -69,14 +69,14 @@ class PalimpsestSession {
 
   template <class Use>
   Access get_many(TableId table, std::span<const ByteView> keys, Use&& use) {
-    return attempt([&] {
-      std::size_t found = 0;
-      at(table).read_many(*transaction_, keys_of(keys),
-                          [&](std::size_t number, const RowView& row) {
-                            ++found;
-                            use(number, row.bytes());
-                          });
-      return found == keys.size() ? Access::done : Access::missing;
+    return show_many(keys, use, [&](std::span<const Key> many, auto& use_one) {
+      at(table).read_many(*transaction_, many, use_one);
+    });
+  }
+  template <class Use>
+  Access visit_many(TableId table, std::span<const ByteView> keys, Use&& use) {
+    return show_many(keys, use, [&](std::span<const Key> many, auto& use_one) {
+      at(table).visit_many(*transaction_, many, use_one);
     });
   }
 
@@ -133,6 +133,20 @@ class PalimpsestSession {
     } catch (const Error& error) {
       return conflict_of(error);
     }
+  }
+
+  /// show_all(keys, use one) reads those of the keys that are there.
+  template <class Use, class ShowAll>
+  Access show_many(std::span<const ByteView> keys, Use&& use, ShowAll&& show_all) {
+    return attempt([&] {
+      std::size_t found = 0;
+      auto use_one = [&](std::size_t number, const RowView& row) {
+        ++found;
+        use(number, row.bytes());
+      };
+      show_all(keys_of(keys), use_one);
+      return found == keys.size() ? Access::done : Access::missing;
+    });
   }
 
   [[nodiscard]] Access access_of(const palimpsest::Outcome& outcome) noexcept;

@@ -47,13 +47,20 @@ class RowBatches {
   template <class Key, class Use>
   Access look_many(S& session, std::span<const Key> keys, Use&& use) {
     using Stored = StoredRow<const RowOf<Key>>;
-    return use_many(session, keys, [&](std::size_t number, ByteView bytes) noexcept {
+    const auto look = [&](std::size_t number, ByteView bytes) noexcept {
       if (!Stored::may_be(bytes)) [[unlikely]] {
         return false;
       }
       use(number, Stored(bytes));
       return true;
-    });
+    };
+    if constexpr (VisitsMany<S>) {
+      return use_by(keys, look, [&](std::span<const ByteView> encoded, auto& look_at_one) {
+        return session.visit_many(kTableOf<Key>, encoded, look_at_one);
+      });
+    } else {
+      return use_many(session, keys, look);
+    }
   }
 
   template <class Key, class Change, class PatchOne>
@@ -135,23 +142,30 @@ class RowBatches {
   /// Calls use(number, bytes) for each row that there is; it returns whether they are one.
   template <class Key, class Use>
   Access use_many(S& session, std::span<const Key> keys, Use&& use) {
+    return use_by(keys, use, [&](std::span<const ByteView> encoded, auto& use_one) {
+      if constexpr (GetsMany<S>) {
+        return session.get_many(kTableOf<Key>, encoded, use_one);
+      } else {
+        Access all = Access::done;
+        for (std::size_t i = 0; i < encoded.size() && all != Access::conflict; ++i) {
+          const Access one = session.get(kTableOf<Key>, encoded[i],
+                                         [&](ByteView bytes) noexcept { use_one(i, bytes); });
+          all = one == Access::done ? all : one;
+        }
+        return all;
+      }
+    });
+  }
+  /// The same by read_all(encoded keys, use one).
+  template <class Key, class Use, class ReadAll>
+  Access use_by(std::span<const Key> keys, Use&& use, ReadAll&& read_all) {
     std::size_t damaged = keys.size();
-    const auto use_one = [&](std::size_t number, ByteView bytes) noexcept {
+    auto use_one = [&](std::size_t number, ByteView bytes) noexcept {
       if (!use(number, bytes)) [[unlikely]] {
         damaged = number;
       }
     };
-    Access all = Access::done;
-    const std::span<const ByteView> encoded = encode_all(keys);
-    if constexpr (GetsMany<S>) {
-      all = session.get_many(kTableOf<Key>, encoded, use_one);
-    } else {
-      for (std::size_t i = 0; i < encoded.size() && all != Access::conflict; ++i) {
-        const Access one = session.get(kTableOf<Key>, encoded[i],
-                                       [&](ByteView bytes) noexcept { use_one(i, bytes); });
-        all = one == Access::done ? all : one;
-      }
-    }
+    const Access all = read_all(encode_all(keys), use_one);
     if (damaged != keys.size()) [[unlikely]] {
       report_damaged_bytes(describe(keys[damaged]));
     }

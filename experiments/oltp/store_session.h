@@ -23,6 +23,8 @@
 //   get_many, patch_many, insert_many
 //                                  optional: the same of several keys of one table, in their order;
 //                                  the concepts below say how each ends
+//   visit_many(table, keys, use)   optional: as get_many, where the values lie: for who looks at
+//                                  some bytes of each
 //   prefetch(places)               optional: these keys will be read, rewritten or inserted soon,
 //                                  one after the other; an engine that can read their pages at
 //                                  once does so now. prefetches(): whether to call it
@@ -120,6 +122,13 @@ template <class S>
 concept GetsMany = requires(S& session, TableId table, std::span<const ByteView> keys,
                             void (&use)(std::size_t number, ByteView value)) {
   { session.get_many(table, keys, use) } -> std::same_as<Access>;
+};
+
+/// Whether it has visit_many(): as get_many().
+template <class S>
+concept VisitsMany = requires(S& session, TableId table, std::span<const ByteView> keys,
+                              void (&use)(std::size_t number, ByteView value)) {
+  { session.visit_many(table, keys, use) } -> std::same_as<Access>;
 };
 
 /// Whether it has patch_many(): as patch(), change(number, std::span<char>); all of the keys, or

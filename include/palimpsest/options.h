@@ -59,7 +59,7 @@ struct Options {
   std::uint64_t log_bytes_max = 0;
   /// Most that opening after a crash should take.
   std::chrono::seconds recovery_time{10};
-  /// Threads of recovery, up to 256; 0: one for each processor, up to 16.
+  /// Threads of recovery, up to 256; 0: two for each processor, up to 32.
   std::size_t recovery_threads = 0;
   /// Called now and then while opening recovers; must not throw.
   std::function<void(const RecoveryProgress&)> progress{};

@@ -20,7 +20,6 @@
 #pragma once
 
 #include <cstddef>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,28 +54,6 @@ struct EncodedRow {
 
  private:
   constexpr EncodedRow() noexcept = default;
-};
-
-/// A new value for a column.
-struct Change {
-  std::string_view column;
-  Value value{};
-};
-
-/// Changes of different columns.
-class Changes {
- public:
-  // NOLINTBEGIN(google-explicit-constructor): a list of changes is passed where they are asked for
-  constexpr Changes(std::initializer_list<Change> changes) noexcept
-      : changes_(changes.begin(), changes.size()) {}
-  constexpr Changes(std::span<const Change> changes) noexcept : changes_(changes) {}
-  Changes(const std::vector<Change>& changes) noexcept : changes_(changes) {}
-  // NOLINTEND(google-explicit-constructor)
-
-  [[nodiscard]] constexpr std::span<const Change> span() const noexcept { return changes_; }
-
- private:
-  std::span<const Change> changes_;
 };
 
 enum class Direction : unsigned char { forward = 1, backward };
@@ -121,6 +98,13 @@ class Table {
   }
   void read_many(const Transaction& in, std::span<const Key> keys, ReadRows use) const {
     read_many_in(&in, keys, use);
+  }
+  /// The same where the rows lie in their pages, as visit(): for who looks at some columns of each.
+  void visit_many(std::span<const Key> keys, ReadRows visit) const {
+    visit_many_in(nullptr, keys, visit);
+  }
+  void visit_many(const Transaction& in, std::span<const Key> keys, ReadRows visit) const {
+    visit_many_in(&in, keys, visit);
   }
   /// Calls visit(row) for the rows of the range where they lie in their pages, until it returns
   /// false: the fastest way to look at many rows. A page is latched meanwhile: `visit` must neither
@@ -227,6 +211,7 @@ class Table {
   [[nodiscard]] std::optional<Row> get_in(const Transaction* in, const Key& key) const;
   bool read_in(const Transaction* in, const Key& key, ReadRow use) const;
   void read_many_in(const Transaction* in, std::span<const Key> keys, ReadRows use) const;
+  void visit_many_in(const Transaction* in, std::span<const Key> keys, ReadRows visit) const;
   void visit_in(const Transaction* in, const Range& range, VisitRow visit,
                 Direction direction) const;
   [[nodiscard]] Cursor cursor_in(const Transaction* in, const Range& range,

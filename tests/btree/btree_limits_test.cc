@@ -59,7 +59,6 @@ TEST_P(BTreeLimits, Keys) {
     expect_refused([&] { static_cast<void>(tree().update(key, "v")); });
     expect_refused([&] { static_cast<void>(tree().remove(key)); });
     expect_refused([&] { static_cast<void>(tree().lookup(key, value)); });
-    expect_refused([&] { static_cast<void>(tree().value_bytes(key)); });
     expect_refused([&] { static_cast<void>(tree().modify(key, [](MutableBytes) {})); });
     expect_refused([&] { static_cast<void>(tree().insert(key, std::string(100'000, 'l'))); });
   }
@@ -111,14 +110,6 @@ TEST_P(BTreeLimits, ValuesInPlace) {
       error_of([&] { static_cast<void>(tree().modify("large", [](MutableBytes) { FAIL(); })); },
                "outside its leaf"),
       ErrorCode::invalid_argument);
-  std::byte piece[2] = {};
-  EXPECT_TRUE(tree().read_piece("large", 99'998, piece));
-  EXPECT_EQ(error_of([&] { static_cast<void>(tree().read_piece("large", 99'999, piece)); }),
-            ErrorCode::invalid_argument);
-  EXPECT_EQ(error_of([&] { static_cast<void>(tree().read_piece("empty", 0, piece)); }),
-            ErrorCode::invalid_argument);
-  EXPECT_TRUE(tree().read_piece("empty", 0, {}));
-  EXPECT_FALSE(tree().read_piece("absent", 0, piece));
 }
 
 TEST_P(BTreeLimits, PoolMemory) {

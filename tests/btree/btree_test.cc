@@ -226,11 +226,6 @@ class Model {
     ASSERT_EQ(tree().lookup(key, value, last()), record != records_.end());
     if (record != records_.end()) {
       ASSERT_EQ(value, record->second);
-      ASSERT_EQ(tree().value_bytes(key), value.size());
-      const std::size_t offset = random_.between(0, value.size());
-      std::string piece(random_.between(0, value.size() - offset), '\0');
-      ASSERT_TRUE(tree().read_piece(key, offset, std::as_writable_bytes(std::span(piece))));
-      ASSERT_EQ(piece, value.substr(offset, piece.size()));
     }
   }
   void lookup_with(const std::string& key) {

@@ -227,8 +227,6 @@ TEST_F(GhostTree, IsAbsentToEveryCall) {
     EXPECT_FALSE(tree().lookup("key", value, &last));
   }
   EXPECT_EQ(value, "untouched");
-  EXPECT_FALSE(tree().value_bytes("key"));
-  EXPECT_FALSE(tree().read_piece("key", 0, {}));
   EXPECT_FALSE(tree().modify("key", [](MutableBytes) { FAIL() << "a ghost was changed"; }));
   EXPECT_FALSE(tree().update("key", "other"));
   EXPECT_FALSE(tree().remove("key"));

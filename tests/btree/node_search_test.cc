@@ -110,7 +110,7 @@ void expect_found_as_sorted(const Nodes& nodes, const std::string& text) {
     ASSERT_EQ(leaf.find_within(key).found, found);
     leaf.prefetch_slots(key);
     inner.prefetch_route(key);
-    const SearchResult in_steps = leaf.find_within(key, leaf.likely_slot(key));
+    const SearchResult in_steps = leaf.find_within(key, leaf.likely_slot(key, 1));
     ASSERT_EQ(in_steps.slot, slot);
     ASSERT_EQ(in_steps.found, found);
     ASSERT_EQ(inner.route_within(key), slot + (found ? 1 : 0));
@@ -169,7 +169,7 @@ TEST(NodeSearch, StaysWithinTornPages) {
     ASSERT_LE(leaf.find(key.view()).slot, leaf.count());
     ASSERT_LE(leaf.find_within(key.view()).slot, leaf.count());
     leaf.prefetch_slots(key.view());
-    const SlotIndex likely = leaf.likely_slot(key.view());
+    const SlotIndex likely = leaf.likely_slot(key.view(), 256);
     ASSERT_LE(likely, leaf.count());
     ASSERT_LE(leaf.find_within(key.view(), likely).slot, leaf.count());
     const auto any = static_cast<SlotIndex>(random.below(5000));

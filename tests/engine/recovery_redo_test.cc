@@ -35,6 +35,8 @@ using palimpsest::test::Sweep;
 
 /// As little as redo takes.
 const RedoOptions kLittleMemory{.memory_bytes = 1, .workers = 1};
+/// Some twenty pages for each.
+const RedoOptions kLittleForTwo{.memory_bytes = std::size_t{600} << 10U, .workers = 2};
 
 std::string key_of(std::uint64_t number) {
   std::string key(8, '\0');
@@ -291,7 +293,7 @@ TEST(RecoveryRedo, InterruptedAnywhereItEndsInTheSamePages) {
     static_cast<void>(error_of([&] { return recover_on(failing, kLittleMemory); }));
     failing.clear_faults();
     const SimDisk third = failing.crash(random());
-    recover_on(third, {.memory_bytes = 1, .workers = 2});
+    recover_on(third, kLittleForTwo);
     ASSERT_EQ(differences_on(third.crash(random(), CrashKeeps::nothing), *log), "");
   }
 }

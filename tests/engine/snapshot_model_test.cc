@@ -213,15 +213,19 @@ class ModelRun {
     const std::vector<std::string> texts = some_keys();
     const std::vector<ByteView> keys(texts.begin(), texts.end());
     std::vector<Value> values(keys.size());
+    std::vector<Value> visited(keys.size());
     one.transaction->read([&] {
       const txn::TransactionPtr view =
           one.role == Role::committed ? one.transaction->begin_view() : txn::TransactionPtr();
       const auto* const viewer = (view != nullptr ? view : one.transaction)->viewer();
       tree_->lookup_many(
           keys, [&](std::size_t i, ByteView value) { values[i] = std::string(value); }, viewer);
+      tree_->visit_many(
+          keys, [&](std::size_t i, ByteView value) { visited[i] = std::string(value); }, viewer);
     });
     for (std::size_t i = 0; i < keys.size(); ++i) {
       ASSERT_EQ(values[i], expected(one, texts[i])) << keys[i];
+      ASSERT_EQ(visited[i], values[i]) << keys[i];
     }
   }
 

@@ -225,6 +225,10 @@ std::optional<std::int64_t> Actor::value(std::int64_t id) {
   step([&](Transaction& in) { return table.read_many(in, keys, look_at_one), true; },
        [&] { return table.read_many(keys, look_at_one), true; });
   EXPECT_EQ(seen, value) << "read_many()";
+  seen.reset();
+  step([&](Transaction& in) { return table.visit_many(in, keys, look_at_one), true; },
+       [&] { return table.visit_many(keys, look_at_one), true; });
+  EXPECT_EQ(seen, value) << "visit_many()";
   return value;
 }
 

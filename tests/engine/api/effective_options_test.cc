@@ -137,11 +137,11 @@ TEST(EffectiveOptions, SmallLogsHaveSmallSegments) {
   }
 }
 
-TEST(EffectiveOptions, OpenRecoveryThreadsAreTheProcessors) {
-  EXPECT_EQ(effective_options({}, machine_of(kGiB, 3)).database.recovery_threads, 3U);
-  EXPECT_EQ(effective_options({}, machine_of(kGiB, 64)).database.recovery_threads, 16U);
+TEST(EffectiveOptions, OpenRecoveryThreadsAreTwoForEachProcessor) {
+  EXPECT_EQ(effective_options({}, machine_of(kGiB, 3)).database.recovery_threads, 6U);
+  EXPECT_EQ(effective_options({}, machine_of(kGiB, 64)).database.recovery_threads, 32U);
   EXPECT_EQ(shown(effective_options({}, machine_of(kGiB, 64)), "recovery_threads"),
-            "16: one for each of 64 processors, up to 16");
+            "32: two for each of 64 processors, up to 32");
   EXPECT_EQ(effective({.recovery_threads = 20}).database.recovery_threads, 20U);
 }
 

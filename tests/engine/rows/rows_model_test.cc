@@ -279,6 +279,10 @@ class RandomTable {
     table_.reads(by).read_many(
         keys, [&](std::size_t, const RowView& row) { read.emplace(row.key_bytes(), row.bytes()); });
     EXPECT_TRUE(read == model_.rows);
+    Content seen;
+    table_.reads(by).visit_many(
+        keys, [&](std::size_t, const RowView& row) { seen.emplace(row.key_bytes(), row.bytes()); });
+    EXPECT_TRUE(seen == model_.rows);
     check_range(by);
     for (std::size_t index = 0; index < format().indexes().size(); ++index) {
       check_index(by, index);

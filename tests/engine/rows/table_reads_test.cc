@@ -1,16 +1,20 @@
 // Reads: rows, many rows, rows where they lie, by a unique index; and of a table that is dropped.
 #include "engine/rows/table_reads.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/engine/rows/table_fixture.h"
 
 namespace palimpsest::engine::test {
 namespace {
+
+using ::testing::HasSubstr;
 
 using Ids = std::vector<std::int64_t>;
 
@@ -87,6 +91,29 @@ TEST_F(TableReadsTest, ManyRowsByTheirNumbers) {
     EXPECT_TRUE(table_.in(transaction).update({4}, {{"city", "Oslo"}}));
   });
   EXPECT_EQ(read, (decltype(read){{0, 4}, {2, 80}, {3, 4}}));
+}
+
+TEST_F(TableReadsTest, ManyRowsWhereTheyLie) {
+  const std::vector<Key> keys{{4}, {3}, {80}, {4}};
+  const auto all_of = [&](txn::Transaction* in) {
+    std::vector<std::pair<std::size_t, std::string>> seen;
+    table_.reads(in).visit_many(
+        keys, [&](std::size_t key, const RowView& row) { seen.emplace_back(key, row.text()); });
+    return seen;
+  };
+  const auto before = all_of(nullptr);
+  ASSERT_EQ(before.size(), 3U);
+  EXPECT_EQ(before[1].first, 2U);
+  EXPECT_EQ(before[0].second, before[2].second);
+  const auto reader = table_.begin();
+  EXPECT_EQ(all_of(reader.get()), before);
+  table_.committed([](auto writes) { return writes.update({4}, {{"city", "Oslo"}}); });
+  table_.committed([](auto writes) { return writes.erase({80}); });
+  EXPECT_EQ(all_of(reader.get()), before) << "of its snapshot";
+  const auto after = all_of(nullptr);
+  ASSERT_EQ(after.size(), 2U);
+  EXPECT_THAT(after[0].second, HasSubstr("Oslo"));
+  EXPECT_EQ(after[1].first, 3U);
 }
 
 TEST_F(TableReadsTest, ByAUniqueIndex) {
