@@ -217,10 +217,9 @@ RedoStatistics redo(const wal::LogReader& reader, const RecoveryAnalysis& analys
   // The items of a window take about as much again as its bodies; and so does bringing them
   // together by pages, of one window at a time.
   const std::size_t windows_bytes = (2 * WindowQueue::kWindows + 1) * window_bytes;
-  const std::size_t frames =
-      options.memory_bytes <= windows_bytes
-          ? 0
-          : (options.memory_bytes - windows_bytes) / file.page_size_bytes();
+  const std::size_t frames = options.memory_bytes <= windows_bytes
+                                 ? 0
+                                 : (options.memory_bytes - windows_bytes) / file.page_size_bytes();
   const std::size_t worker_count =
       std::clamp(frames / ReplayPages::kFramesMin, std::size_t{1}, options.workers);
   std::vector<std::unique_ptr<RedoWorker>> workers;

@@ -31,8 +31,8 @@ struct RedoOptions {
   /// For windows of the log and for pages. Less than redo needs at least is taken for that: about
   /// 450 KiB and 16 pages.
   std::size_t memory_bytes = std::size_t{64} << 20U;
-  /// Threads beside the caller's, which reads; at least 1. There are fewer where the memory does not
-  /// have 16 pages for each. They wait for pages as often as not: several for each processor.
+  /// Threads beside the caller's, which reads; at least 1. There are fewer where the memory does
+  /// not have 16 pages for each. They wait for pages as often as not: several for each processor.
   std::size_t workers = 1;
   ProgressCallback progress{};
 };

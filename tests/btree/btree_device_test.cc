@@ -37,7 +37,7 @@ using Preference = io::DeviceOptions::Preference;
 
 constexpr std::size_t kThreads = 6;
 constexpr std::uint64_t kKeysPerThread = 2000;
-constexpr int kStepsMin = 1000;  ///< of a thread in a round, however slow the device
+constexpr int kStepsMin = 2000;  ///< of a thread in a round, however slow the device
 constexpr std::size_t kLargeBytesMax = 60'000;
 constexpr TreeOptions kOptions{.page_size_bytes = 4096, .frames = 64};
 
@@ -196,8 +196,9 @@ class BTreeDevice : public ::testing::TestWithParam<Preference> {
     palimpsest::test::run_threads(kThreads, [&](std::size_t thread) {
       workers_[thread].forget_leaf();
       try {
-        for (int steps = 0;
-             (steps < kStepsMin || std::chrono::steady_clock::now() < until) && !HasFatalFailure();
+        for (int steps = 0; (steps < palimpsest::test::repeats(kStepsMin) ||
+                             std::chrono::steady_clock::now() < until) &&
+                            !HasFatalFailure();
              ++steps) {
           workers_[thread].step(tree);
         }

@@ -10,6 +10,7 @@
 #include "btree/node_split.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::btree::test {
 namespace {
@@ -149,7 +150,7 @@ TEST_P(InnerModelTest, RoutesForwardAndBackward) {
       row.insert(key, i);
     }
   }
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < palimpsest::test::repeats(2000); ++i) {
     const std::string key = random.one_in(4) ? random_bytes(random, random.below(6))
                                              : random_key(random, shape, page_size);
     const InnerNode node = row.node(random.below(row.node_count()));
@@ -164,7 +165,7 @@ TEST_P(InnerModelTest, RoutesForwardAndBackward) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllPagesAndKeys, InnerModelTest,
-                         ::testing::Combine(::testing::ValuesIn(kPageSizes),
+                         ::testing::Combine(::testing::ValuesIn(kPageSizesOfModels),
                                             ::testing::ValuesIn(kKeyShapes)));
 
 TEST(InnerNode, AscendingAndDescendingSeparatorsFillNodes) {
@@ -200,7 +201,7 @@ TEST(InnerNode, SwipsAreAlignedAndBeyondTheCountStayInThePage) {
 TEST(InnerNode, SplitsTheLongestSeparators) {
   Random random(palimpsest::test::seed());
   for (const std::uint32_t page_size : kPageSizes) {
-    for (int round = 0; round < 100; ++round) {
+    for (int round = 0; round < palimpsest::test::repeats(100); ++round) {
       InnerRow row(page_size, 1);
       ChildMap seen;
       for (std::uint64_t i = 0; i < 20; ++i) {

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::btree {
 namespace {
@@ -168,7 +169,7 @@ void expect_sound_or_refused(const std::string& bytes) {
 TEST(LargeValueDescriptor, AnyBytesAreSafe) {
   Random random(palimpsest::test::seed());
   const std::string good = RawDescriptor{}.bytes();
-  for (int round = 0; round < 200'000; ++round) {
+  for (int round = 0; round < palimpsest::test::repeats(200'000); ++round) {
     std::string bytes = random.one_in(4) ? std::string(random.below(300), '\0') : good;
     if (bytes != good) {
       for (char& byte : bytes) {

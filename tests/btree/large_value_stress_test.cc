@@ -142,7 +142,7 @@ class Replacement {
 void replace_while_reading(io::Device& device, std::uint32_t page_size, std::uint64_t seed) {
   constexpr int kWriters = 2;
   constexpr std::size_t kReaders = 3;
-  constexpr int kReplacements = 150;
+  constexpr int kReplacements = 100;
   const auto db = LargeValueFile::create(device, page_size);
   db->store.free(db->store.write("an empty file has no map page yet"));
   const std::uint64_t allocated = db->allocated();

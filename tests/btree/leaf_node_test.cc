@@ -271,7 +271,7 @@ TEST_P(LeafModelTest, BuildsFromSortedInput) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllPagesAndKeys, LeafModelTest,
-                         ::testing::Combine(::testing::ValuesIn(kPageSizes),
+                         ::testing::Combine(::testing::ValuesIn(kPageSizesOfModels),
                                             ::testing::ValuesIn(kKeyShapes)));
 
 class LeafFillTest : public ::testing::TestWithParam<std::uint32_t> {
@@ -321,7 +321,7 @@ TEST_P(LeafFillTest, AscendingStreamsInTheMiddleFillLeaves) {
   EXPECT_GT(row.fill(), 0.85);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllPages, LeafFillTest, ::testing::ValuesIn(kPageSizes));
+INSTANTIATE_TEST_SUITE_P(AllPages, LeafFillTest, ::testing::ValuesIn(kPageSizesOfModels));
 
 TEST(LeafNode, HoldsTheLargestRecordsBesideTheLongestFences) {
   for (const std::uint32_t page_size : kPageSizes) {
@@ -339,7 +339,7 @@ TEST(LeafNode, HoldsTheLargestRecordsBesideTheLongestFences) {
 TEST(LeafNode, SplitsTheLargestRecordsAtEveryPosition) {
   Random random(palimpsest::test::seed());
   for (const std::uint32_t page_size : kPageSizes) {
-    for (int round = 0; round < 200; ++round) {
+    for (int round = 0; round < palimpsest::test::repeats(200); ++round) {
       LeafRow row(page_size);
       const std::size_t limit = key_bytes_max(page_size);
       for (int i = 0; i < 12; ++i) {
@@ -375,7 +375,7 @@ TEST(LeafNode, StreamsOfFewRecordsALeafFillLeavesToo) {
 
 TEST(LeafNode, SplitsOfStreamsFitWhateverTheSizes) {
   Random random(palimpsest::test::seed());
-  for (int round = 0; round < 60 && !testing::Test::HasFailure(); ++round) {
+  for (int left = palimpsest::test::repeats(60); left > 0 && !testing::Test::HasFailure(); --left) {
     const std::uint32_t page_size = kPageSizes[random.below(2)];
     const std::size_t limit = key_bytes_max(page_size);
     const bool descending = random.one_in(2);

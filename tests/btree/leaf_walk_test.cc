@@ -134,7 +134,7 @@ TEST_P(LeafWalkTest, ParentsComeAndGo) {
   create(40);
   ASSERT_GE(tree().descent().root_level(), 2U);
   const auto keys = walk([&] {
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 50; ++i) {
       std::string value;
       ASSERT_TRUE(tree().lookup(big_endian(16 * random_.below(kLasting)), value));
     }

@@ -111,7 +111,7 @@ class ManyKeysTest : public ::testing::Test {
 TEST_F(ManyKeysTest, AreWhatSingleOnesWouldBe) {
   constexpr std::uint64_t kKeys = 4000;  // twice what the frames hold
   Random random(palimpsest::test::seed());
-  for (int step = 0; step < 6000; ++step) {
+  for (int step = 0; step < palimpsest::test::repeats(12'000); ++step) {
     const std::vector<std::string> texts = some_keys(random, kKeys);
     const std::vector<ByteView> keys(texts.begin(), texts.end());
     switch (random.below(4)) {

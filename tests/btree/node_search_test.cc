@@ -205,7 +205,7 @@ TEST(NodeSearch, FencesThatChangeWhileTheyAreReadStayWithinThePage) {
   });
   const std::string key = prefix + "b";
   int covered = 0;
-  for (int i = 0; i < 1'000'000; ++i) {
+  for (int i = 0; i < palimpsest::test::repeats(1'000'000); ++i) {
     covered += inner.mostly_covers(key) ? 1 : 0;
   }
   is_over = true;

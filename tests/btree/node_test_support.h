@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -18,6 +19,13 @@
 namespace palimpsest::btree::test {
 
 inline constexpr std::uint32_t kPageSizes[] = {4096, 8192, 16384, 32768, 65536};
+/// Those that models are tried with, mostly with every shape of keys. Where each is dear, not those
+/// between.
+#ifdef PALIMPSEST_DEBUG_CHECKS
+inline constexpr std::uint32_t kPageSizesOfModels[] = {4096, 16384, 65536};
+#else
+inline constexpr auto& kPageSizesOfModels = kPageSizes;
+#endif
 
 /// Memory of exactly one page, so that AddressSanitizer sees a read beyond it.
 class PageMemory {
@@ -74,8 +82,9 @@ inline constexpr KeyShape kKeyShapes[] = {
 
 [[nodiscard]] inline std::string random_bytes(Random& random, std::size_t size) {
   std::string bytes(size, '\0');
-  for (char& byte : bytes) {
-    byte = static_cast<char>(random());
+  for (std::size_t at = 0; at < size; at += sizeof(std::uint64_t)) {
+    const std::uint64_t word = random();
+    std::memcpy(bytes.data() + at, &word, std::min(sizeof word, size - at));
   }
   return bytes;
 }

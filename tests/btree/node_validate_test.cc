@@ -11,6 +11,7 @@
 #include "btree/node_split.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::btree::test {
 namespace {
@@ -244,7 +245,7 @@ std::uint64_t read_optimistically(const std::byte* page, std::uint32_t page_size
 TEST(TornPages, ReadingGarbageStaysInThePage) {
   Random random(palimpsest::test::seed());
   std::uint64_t seen = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < palimpsest::test::repeats(20000); ++round) {
     const PageMemory page(random.one_in(10) ? kPageSizes[random.below(5)] : 4096);
     // Fields of a few bits make more of the bounds pass than uniform bytes do.
     std::uint64_t mask = ~std::uint64_t{0};
@@ -264,7 +265,7 @@ TEST(TornPages, ReadingGarbageStaysInThePage) {
 TEST(TornPages, ReadingHalfOfOnePageAndHalfOfAnotherStaysInThePage) {
   Random random(palimpsest::test::seed());
   std::uint64_t seen = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < palimpsest::test::repeats(2000); ++round) {
     const std::uint32_t page_size = kPageSizes[random.below(2)];
     const PageMemory one(page_size);
     const PageMemory two(page_size);

@@ -132,6 +132,7 @@ TEST(Shortcuts, AreMadeAnewByOneAtATime) {
 
 // Lists are some time old: nodes have been split, merged and evicted since.
 TEST(Shortcuts, FindWhatTheTreeHas) {
+  constexpr int kPhase = 12'000;  // it grows, shrinks and grows again
   Random random(palimpsest::test::seed());
   for (const std::uint32_t frames : {64U, 2048U}) {
     SimDisk disk;
@@ -141,9 +142,9 @@ TEST(Shortcuts, FindWhatTheTreeHas) {
     std::map<std::string, std::string> model;
     std::uint32_t highest = 0;  // it may end while it shrinks
     const auto end = std::chrono::steady_clock::now() + 8 * Shortcuts::kRenewedEvery;
-    for (int step = 0; step < 60000 || std::chrono::steady_clock::now() < end; ++step) {
+    for (int step = 0; step < 3 * kPhase || std::chrono::steady_clock::now() < end; ++step) {
       const std::string key = numbers(random, 3);
-      const bool is_shrinking = step / 20000 % 2 == 1;
+      const bool is_shrinking = step / kPhase % 2 == 1;
       if (random.one_in(is_shrinking ? 8 : 2)) {
         const std::string value = random_bytes(random, random.below(200));
         ASSERT_EQ(tree.upsert(key, value), !model.contains(key));

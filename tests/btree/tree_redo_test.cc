@@ -28,7 +28,9 @@ constexpr TreeId kTree{7};
 constexpr PageId kLeft{2};
 constexpr PageId kRight{3};
 constexpr PageId kAbove{1};
-/// Of each damaged record: bits that are flipped at least, and how long it goes on with the others.
+/// Of each damaged record: sizes it is cut to and bits that are flipped at least, and how long it
+/// goes on with the others.
+constexpr std::uint64_t kSizesMin = 200;
 constexpr std::uint64_t kBitsMin = 500;
 constexpr double kSecondsPerSample = 0.15;
 
@@ -170,7 +172,7 @@ class RedoPages : public ::testing::TestWithParam<std::tuple<std::uint32_t, KeyS
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, RedoPages,
-                         ::testing::Combine(::testing::ValuesIn(kPageSizes),
+                         ::testing::Combine(::testing::ValuesIn(kPageSizesOfModels),
                                             ::testing::ValuesIn(kKeyShapes)),
                          [](const auto& shape) {
                            return "pages" + std::to_string(std::get<0>(shape.param)) + "keys" +
@@ -333,7 +335,7 @@ void expect_replayed(const Payload& payload, const std::map<PageId, PageMemory>&
 TEST_P(RedoPages, StructureChangesGiveTheSameBytes) {
   int splits = 0;
   int merges = 0;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < palimpsest::test::repeats(60); ++i) {
     Family family(page_size(), shape(), i % 2 == 0 ? 0 : 1, random_);
     if (!family.can_divide()) {
       continue;
@@ -452,7 +454,9 @@ TEST(RedoOfDamagedRecords, EveryTruncationIsRefusedOrHarmless) {
   for (const Sample& sample : samples()) {
     ASSERT_TRUE(refused_or_harmless(sample.payload, sample));
     std::size_t applied = 0;
-    for (std::size_t size = 0; size < sample.payload.size(); ++size) {
+    for (Sweep sweep(sample.payload.size(), kSizesMin, kSecondsPerSample);
+         const auto next = sweep.next();) {
+      const std::uint64_t size = *next;
       const Payload shorter(sample.payload.begin(),
                             sample.payload.begin() + static_cast<std::ptrdiff_t>(size));
       applied += refused_or_harmless(shorter, sample) ? 1U : 0U;

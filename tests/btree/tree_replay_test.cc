@@ -36,6 +36,8 @@ using palimpsest::test::SimDisk;
 using palimpsest::test::TreeDatabase;
 
 constexpr TreeId kTree = TreeDatabase::kTree;
+/// Enough for each tree: no page leaves memory.
+constexpr std::uint32_t kPoolBytes = 12U << 20U;
 
 using Pages = std::map<PageId, PageMemory>;
 
@@ -114,7 +116,8 @@ class ReplayedTree {
         shape_(shape),
         random_(seed),
         device_(disk_.device()),
-        database_(TreeDatabase::create(*device_, {.page_size_bytes = page_size, .frames = 3000})),
+        database_(TreeDatabase::create(
+            *device_, {.page_size_bytes = page_size, .frames = kPoolBytes / page_size})),
         replica_(page_size),
         split_done_("btree.split.done", [this] { structure_changed(); }),
         merge_done_("btree.merge.done", [this] { structure_changed(); }) {
@@ -511,7 +514,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, TreeReplay,
                                            Shape{4096, KeyShape::integer, 800},
                                            Shape{4096, KeyShape::nested, 500},
                                            Shape{16384, KeyShape::shared_prefix, 800},
-                                           Shape{65536, KeyShape::random_integer, 2000}),
+                                           Shape{65536, KeyShape::random_integer, 1000}),
                          [](const auto& shape) {
                            return "pages" + std::to_string(shape.param.page_size) + "keys" +
                                   std::to_string(static_cast<int>(shape.param.keys));

@@ -367,7 +367,7 @@ TEST_P(WriterModelTest, ConflictsAreWhatTheModelSays) {
       ASSERT_NO_FATAL_FAILURE(model.step());
       orphans_most = std::max(orphans_most, model.orphans());
     }
-    ASSERT_NO_FATAL_FAILURE(phase % 2 == 0 ? model.insert_much(6000) : model.remove_much());
+    ASSERT_NO_FATAL_FAILURE(phase % 2 == 0 ? model.insert_much(3000) : model.remove_much());
     highest = std::max(highest, model.height());
     ASSERT_NO_FATAL_FAILURE(model.check_all());
   }

@@ -13,6 +13,7 @@
 #include "base/aligned_memory.h"
 #include "tests/buffer/page_workload.h"
 #include "tests/support/error_of.h"
+#include "tests/support/test_seconds.h"
 
 namespace palimpsest::test {
 namespace {
@@ -22,7 +23,7 @@ using buffer::PageWriter;
 using buffer::SpaceMap;
 
 constexpr WorkloadOptions kWorkload{.seed = 21, .steps = 20};
-constexpr std::uint64_t kWorkloads = 3;  ///< seeds from kWorkload.seed on
+constexpr int kWorkloads = 3;  ///< seeds from kWorkload.seed on
 
 std::string open_and_judge(const SimDisk& disk, const PageJournal& journal) {
   try {
@@ -131,8 +132,8 @@ void fail_every_operation_of(std::uint64_t seed, SimFault fault) {
 }
 
 void fail_every_operation(const SimFault& fault) {
-  for (std::uint64_t i = 0; i < kWorkloads; ++i) {
-    fail_every_operation_of(kWorkload.seed + i, fault);
+  for (int i = 0; i < repeats(kWorkloads); ++i) {
+    fail_every_operation_of(kWorkload.seed + static_cast<std::uint64_t>(i), fault);
   }
 }
 

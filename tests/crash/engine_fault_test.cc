@@ -29,7 +29,7 @@ using palimpsest::test::SimKind;
 using palimpsest::test::SimRandom;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr double kSecondsPerCase = 0.4;
+constexpr double kSecondsPerCase = 0.3;
 constexpr unsigned kStuckSeconds = 60;
 constexpr std::uint64_t kKeys = 500;
 

@@ -45,7 +45,7 @@ using palimpsest::test::TemporaryDirectory;
 using SteadyClock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr double kSecondsPerPlace = 7;
+constexpr double kSecondsPerPlace = 5;
 constexpr std::uint64_t kWorkMillisecondsMax = 500;
 constexpr int kStuckSeconds = 120;
 

@@ -27,6 +27,7 @@ namespace {
 using experiments::LoggedForest;
 using palimpsest::test::CrashKeeps;
 using palimpsest::test::error_of;
+using palimpsest::test::Rounds;
 using palimpsest::test::seed;
 using palimpsest::test::SimDisk;
 using palimpsest::test::SimKind;
@@ -184,10 +185,10 @@ std::unique_ptr<ForestLog> some_log(std::uint64_t seed, int steps) {
 }
 
 TEST(RecoveryRedo, GivesThePagesThatWereLogged) {
-  const std::uint64_t first = seed();
+  std::uint64_t next = seed();
   std::size_t freed = 0;
-  for (std::uint64_t round = 0; round < 4; ++round) {
-    const auto log = some_log(first + round, 2500);
+  for (Rounds rounds(2, 1); rounds.next();) {
+    const auto log = some_log(next++, 2500);
     const SimDisk disk = log->crash();
     freed += analysis_of(*disk.device()).ended.range_count();
     const RedoStatistics little = recover_on(disk, kLittleMemory);
@@ -259,9 +260,10 @@ TEST(RecoveryRedo, PagesAreNotChangedTwiceByARecord) {
   recover_on(run, {.workers = 3});
   EXPECT_EQ(differences_on(run, middle.log), "");
   ASSERT_GT(crashes.size(), 10U);
-  for (const SimDisk& crash : crashes) {
+  for (Sweep sweep(crashes.size(), 12, 1); const auto which = sweep.next();) {
+    const SimDisk& crash = crashes[*which];
     recover_on(crash, {.workers = 2});
-    ASSERT_EQ(differences_on(crash, middle.log), "");
+    ASSERT_EQ(differences_on(crash, middle.log), "") << *which;
   }
 }
 
@@ -283,9 +285,9 @@ TEST(RecoveryRedo, InterruptedAnywhereItEndsInTheSamePages) {
   hooked.set_hook({});
   ASSERT_GT(crashes.size(), 20U);
   Random random(first);
-  for (const SimDisk& crash : crashes) {
+  for (Sweep sweep(crashes.size(), 20, 1.5); const auto which = sweep.next();) {
     // Interrupted once more, in the middle of that.
-    const SimDisk second = crash.snapshot();
+    const SimDisk second = crashes[*which].snapshot();
     SimDisk failing = second;
     failing.inject({.kinds = SimKind::write | SimKind::sync,
                     .nth = 1 + random.below(crashes.size()),
@@ -294,7 +296,7 @@ TEST(RecoveryRedo, InterruptedAnywhereItEndsInTheSamePages) {
     failing.clear_faults();
     const SimDisk third = failing.crash(random());
     recover_on(third, kLittleForTwo);
-    ASSERT_EQ(differences_on(third.crash(random(), CrashKeeps::nothing), *log), "");
+    ASSERT_EQ(differences_on(third.crash(random(), CrashKeeps::nothing), *log), "") << *which;
   }
 }
 

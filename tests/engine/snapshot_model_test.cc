@@ -355,7 +355,7 @@ class ModelRun {
 };
 
 TEST(SnapshotModel, EachTransactionSeesWhatItsSnapshotHas) {
-  palimpsest::test::Rounds rounds(3, palimpsest::test::test_seconds(5));
+  palimpsest::test::Rounds rounds(3, 5);
   std::uint64_t seed = palimpsest::test::seed();
   while (rounds.next()) {
     SCOPED_TRACE(seed);

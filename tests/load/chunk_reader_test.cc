@@ -14,6 +14,7 @@
 #include "tests/load/parsed.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
 #include "tools/load/record_reader.h"
 #include "tools/load/special_bytes.h"
 #include "tools/load/usage_error.h"
@@ -326,7 +327,7 @@ TEST(ChunkReaderTest, CutsWhereRecordsEnd) {
   Random random(palimpsest::test::seed());
   constexpr std::string_view kBytes = "ab,#\"\"\"\n\n";
   const Dialect csv = Dialect::of(Format::csv);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < palimpsest::test::repeats(300); ++i) {
     std::string text(random.below(300), ' ');
     for (char& byte : text) {
       byte = kBytes[random.below(kBytes.size())];

@@ -147,7 +147,7 @@ Records plain_records(std::string_view text) {
 TEST(RecordReaderTest, PlainRecordsOfEveryShape) {
   Random random(palimpsest::test::seed());
   constexpr std::string_view kBytes = "abcdefgh,,,\n\r";
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < palimpsest::test::repeats(20'000); ++i) {
     std::string text;
     for (std::uint64_t left = random.below(200); left > 0; --left) {
       text += kBytes[random.below(kBytes.size())];
@@ -254,7 +254,7 @@ TEST(RecordReaderTest, PlainRecordsAmongOthers) {
 
 TEST(RecordReaderTest, EndsAreWhereFieldsAreReadToo) {
   Random random(palimpsest::test::seed());
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < palimpsest::test::repeats(20'000); ++i) {
     const Dialect dialect = random_dialect(random);
     const std::string text = random_text(random);
     RecordReader fields(dialect, text, true, RecordReader::Reads::fields);

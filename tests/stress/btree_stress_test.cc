@@ -320,7 +320,7 @@ TEST(BTreeStress, ManyThreadsInASmallPool) {
 // that.
 TEST(BTreeStress, MoreSplittersThanFrames) {
   constexpr std::size_t kSplitters = 64;
-  constexpr std::uint64_t kRecordsEach = 40;
+  constexpr std::uint64_t kRecordsEach = 20;
   const palimpsest::test::SimDisk disk({.seed = palimpsest::test::seed()});
   const auto device = disk.device();
   const auto database = TreeDatabase::create(*device, {.page_size_bytes = 4096, .frames = 32});

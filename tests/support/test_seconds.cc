@@ -15,6 +15,11 @@ constexpr bool kDear = true;
 #else
 constexpr bool kDear = false;
 #endif
+#ifdef PALIMPSEST_SANITIZED
+constexpr double kShare = 0.6;
+#else
+constexpr double kShare = 1;
+#endif
 constexpr double kCheapSeconds = 12;
 
 std::chrono::steady_clock::time_point in_seconds(double seconds) {
@@ -27,7 +32,7 @@ std::chrono::steady_clock::time_point in_seconds(double seconds) {
 
 double test_seconds(double otherwise) {
   const char* given = std::getenv("PALIMPSEST_TEST_SECONDS");
-  return given != nullptr ? std::strtod(given, nullptr) : otherwise;
+  return given != nullptr ? std::strtod(given, nullptr) : kShare * otherwise;
 }
 
 int repeats(int count) {

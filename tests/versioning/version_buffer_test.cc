@@ -410,7 +410,7 @@ class ModelRun {
 };
 
 TEST(VersionBufferModel, AgreesWithAHistoryOfAllCommits) {
-  palimpsest::test::Rounds rounds(20, palimpsest::test::test_seconds(2));
+  palimpsest::test::Rounds rounds(20, 2);
   std::uint64_t seed = palimpsest::test::seed();
   while (rounds.next()) {
     SCOPED_TRACE(seed);

@@ -52,7 +52,7 @@ TEST_F(RowsOnTheirWay, AreSeenByTheBulk) {
 TEST_F(RowsOnTheirWay, OfTwoTablesByTurns) {
   InBulk bulk(*database_);
   std::map<std::string, Rows> rows;
-  for (int part = 0; part < 5; ++part) {
+  for (int part = 0; part < 3; ++part) {
     for (const std::string table : {"plain", "people"}) {
       use(table);
       add(bulk, rows[table], part * 3'000, (part + 1) * 3'000);

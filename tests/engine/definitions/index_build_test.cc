@@ -118,14 +118,16 @@ class IndexBuildTest : public ::testing::Test {
 };
 
 TEST_F(IndexBuildTest, OverManyTimesTheMemoryIsAppendedAndNotLogged) {
-  constexpr int kRows = 60'000;  // a hundred times what is sorted in memory
-  make(kRows);
+  const int rows = palimpsest::test::repeats(60'000);  // many times what is sorted in memory
+  make(rows);
   const std::uint64_t logged = database_->log().statistics().record_bytes;
   const std::uint64_t fresh = database_->pool().writer().statistics().pages_fresh;
   ASSERT_TRUE(create_index(kByName));
   ASSERT_TRUE(create_index(kByGroup));
-  EXPECT_GT(database_->pool().writer().statistics().pages_fresh - fresh, 2U * kRows * 100 / 4096);
-  EXPECT_LT(database_->log().statistics().record_bytes - logged, 2U * kRows * 100 / 10);
+  EXPECT_GT(database_->pool().writer().statistics().pages_fresh - fresh,
+            2U * static_cast<unsigned>(rows) * 100 / 4096);
+  EXPECT_LT(database_->log().statistics().record_bytes - logged,
+            2U * static_cast<unsigned>(rows) * 100 / 10);
   expect_clean();
   open(disk_.crash(1));
   EXPECT_EQ(indexes(), 2U);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "palimpsest/error.h"
@@ -27,13 +28,33 @@ using test::Records;
 
 constexpr std::size_t kLeast = SortShape::kMemoryBytesMin;
 
+/// More than many runs hold, and how they should be sorted.
+struct ManyRecords {
+  Records records;
+  Records sorted;
+
+  static const ManyRecords& get() {
+    static const ManyRecords many = [] {
+      SimRandom random(9);
+      Records records = test::random_records(random, 60'000, 40, 60);
+      Records sorted = test::sorted(records);
+      return ManyRecords{std::move(records), std::move(sorted)};
+    }();
+    return many;
+  }
+};
+
 class SortOf : public ::testing::TestWithParam<std::size_t> {
  protected:
   /// Sorts them with so much memory and GetParam() threads, and compares.
   SortStatistics expect_sorted(const Records& records, std::size_t memory_bytes = kLeast) {
+    return expect_sorted(records, test::sorted(records), memory_bytes);
+  }
+  SortStatistics expect_sorted(const Records& records, const Records& expected,
+                               std::size_t memory_bytes) {
     ExternalSort sort(*disk_.device,
                       {.memory_bytes = memory_bytes, .threads = GetParam(), .name_prefix = "s-"});
-    const bool agree = test::sort_by(sort, records) == test::sorted(records);
+    const bool agree = test::sort_by(sort, records) == expected;
     EXPECT_TRUE(agree) << records.size() << " records";
     EXPECT_FALSE(sort.next());
     EXPECT_TRUE(disk_.device->list().empty());
@@ -62,7 +83,7 @@ TEST_P(SortOf, DuplicatesOnly) {
 
 TEST_P(SortOf, AscendingAndDescending) {
   Records records;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < palimpsest::test::repeats(20'000); ++i) {
     records.emplace_back(fmt::format("{:08}", i), "v");
   }
   expect_sorted(records);
@@ -115,9 +136,8 @@ TEST_P(SortOf, WhatFitsIntoMemoryIsNotWritten) {
 }
 
 TEST_P(SortOf, SeveralPassesUseTheFileAgain) {
-  SimRandom random(9);
-  const Records records = test::random_records(random, 60'000, 40, 60);
-  const SortStatistics statistics = expect_sorted(records);
+  const auto& [records, sorted] = ManyRecords::get();
+  const SortStatistics statistics = expect_sorted(records, sorted, kLeast);
   EXPECT_GT(statistics.runs, 64U);
   EXPECT_GT(statistics.merges, 8U);
   std::uint64_t bytes = 0;
@@ -145,10 +165,9 @@ TEST_P(SortOf, RandomRecordsOfEverySize) {
 TEST_P(SortOf, OnAFileSystem) {
   const palimpsest::test::TemporaryDirectory directory;
   const auto device = io::open_device(directory.path(), {});
-  SimRandom random(10);
-  const Records records = test::random_records(random, 50'000, 30, 50);
+  const auto& [records, sorted] = ManyRecords::get();
   ExternalSort sort(*device, {.memory_bytes = std::size_t{1} << 18U, .threads = GetParam()});
-  EXPECT_TRUE(test::sort_by(sort, records) == test::sorted(records));
+  EXPECT_TRUE(test::sort_by(sort, records) == sorted);
   EXPECT_GT(sort.statistics().runs, 5U);
   EXPECT_TRUE(device->list().empty());
 }

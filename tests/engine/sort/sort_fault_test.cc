@@ -110,7 +110,9 @@ TEST_P(SortFault, EveryOperationFails) {
 
 TEST_P(SortFault, ShortTransfersAreRepeated) {
   const std::uint64_t operations = run({}).operations;
-  for (std::uint64_t nth = 1; nth <= operations; nth += 3) {
+  Sweep sweep(operations, 20, 0.6);
+  while (const auto before = sweep.next()) {
+    const std::uint64_t nth = *before + 1;
     const Ended ended = run(SimFault{
         .effect = Effect::short_transfer, .kinds = SimKind::read | SimKind::write, .nth = nth});
     ASSERT_FALSE(ended.code) << ended.message;
