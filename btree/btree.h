@@ -209,7 +209,7 @@ class BTree {
   void lookup_at(const KeyPlace& place, ByteView key, FunctionRef<void(ByteView)> sink,
                  const versioning::Viewer* viewer) const;
   /// Shows what lies there, if the viewer sees it so. False: that cannot be said at once.
-  [[nodiscard]] bool visit_at(const KeyPlace& place, FunctionRef<void(ByteView)> show,
+  [[nodiscard]] bool visit_at(const KeyPlace& place, ByteView key, FunctionRef<void(ByteView)> show,
                               const Look& look) const;
   template <class Search>
   [[nodiscard]] Attempt<Found> find_in(buffer::OptimisticPage leaf, ByteView key,

@@ -72,8 +72,8 @@ void BTree::lookup_many(std::span<const ByteView> keys,
 
 // The leaf is latched by trying, and only while its record is shown: whoever has to wait for
 // latches, for another leaf or the same, holds none.
-bool BTree::visit_at(const KeyPlace& place, FunctionRef<void(ByteView)> show,
-                     const Look& look) const {
+bool BTree::visit_at(const KeyPlace& place, [[maybe_unused]] ByteView key,
+                     FunctionRef<void(ByteView)> show, const Look& look) const {
   if (!place.is_known()) [[unlikely]] {
     return false;
   }
@@ -91,6 +91,9 @@ bool BTree::visit_at(const KeyPlace& place, FunctionRef<void(ByteView)> show,
   if (may_differ || (flags & kLargeValue) != 0) [[unlikely]] {
     return false;
   }
+  PALIMPSEST_DEBUG_CHECK(look.viewer == nullptr || (flags & kHasEntry) == 0 ||
+                             !has_changed_since(page.frame(), key, *look.viewer),
+                         "who has a snapshot sees what is settled for it");
   if ((flags & kGhost) == 0) [[likely]] {
     show(leaf.value(place.at.slot));
   }
@@ -103,7 +106,7 @@ void BTree::visit_many(std::span<const ByteView> keys,
   std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
   for_each_place(descent_, keys, Purpose::visit, [&](std::size_t number, const KeyPlace& place) {
     const auto show_one = [&](ByteView value) { show(number, value); };
-    if (!visit_at(place, show_one, viewer)) [[unlikely]] {
+    if (!visit_at(place, keys[number], show_one, viewer)) [[unlikely]] {
       lookup_at(place, keys[number], show_one, viewer);
     }
   });

@@ -23,6 +23,12 @@ namespace palimpsest::btree {
 /// The same of one key.
 [[nodiscard]] bool has_changed_since(const versioning::MappingTable& table, ByteView key,
                                      const versioning::Viewer& viewer);
+/// The same of what hangs off a latched leaf.
+[[nodiscard]] inline bool has_changed_since(const buffer::Frame& frame, ByteView key,
+                                            const versioning::Viewer& viewer) {
+  const versioning::MappingTable* const table = table_of(frame);
+  return table != nullptr && has_changed_since(*table, key, viewer);
+}
 
 /// [optimistic] Whether what hangs off a leaf says nothing that the viewer does not see: whoever
 /// has left a version there had ended before his snapshot was taken, so that he sees the newest

@@ -90,7 +90,8 @@ class PageFile {
   /// or corruption naming file, page and both checksums. Blocks on I/O.
   void read_page(PageId id, MutableBytes into);
 
-  /// Reads and verifies independent pages together; each one's outcome is in it. Blocks on I/O.
+  /// Reads and verifies independent pages together; each one's outcome is in it. Neighbours, in
+  /// file and memory, are one transfer; if that fails, each is read alone. Blocks on I/O.
   void read_pages(std::span<PageRead> reads) noexcept;
 
   /// Throws the Error that belongs to a read that is not ok().

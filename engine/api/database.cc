@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -93,6 +94,7 @@ Database Database::open(const std::filesystem::path& directory, const Options& o
   state->durability = effective.durability;
   state->isolation = effective.isolation;
   state->autocommit_patience = options.autocommit_patience;
+  state->definition_patience = options.definition_patience;
   state->pages = io::open_device(directory.string(), effective.device);
   if (!options.log_directory.empty()) {
     state->log = io::open_log_device(options.log_directory.string(), effective.device);
@@ -185,8 +187,24 @@ Transaction Database::begin(const TransactionOptions& options) {
 
 namespace {
 
-/// Of definitions: they change what is there when their turn has come, and have waited long enough.
-const RunOptions kAlone{.transaction = {.isolation = Isolation::read_committed}, .attempts_max = 1};
+/// Of definitions: they change what is there when their turn has come.
+const RunOptions kOnce{.transaction = {.isolation = Isolation::read_committed}, .attempts_max = 1};
+
+/// Calls define(transaction) in one of its own, again and again while others, a bulk or another
+/// definition, are in its way; until it has waited long enough.
+template <class Define>
+void define_alone(Database& database, std::chrono::milliseconds patience, Define&& define) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (detail::Backoff backoff(0);; backoff.wait()) {
+    try {
+      return database.run([&](Transaction& in) { define(in).require(); }, kOnce);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::conflict || std::chrono::steady_clock::now() >= until) {
+        throw;
+      }
+    }
+  }
+}
 
 }  // namespace
 
@@ -228,20 +246,24 @@ std::vector<TableSchema> Database::tables() const {
 }
 
 Table Database::create_table(const TableSchema& schema) {
-  run([&](Transaction& transaction) { transaction.create_table(schema).require(); }, kAlone);
+  define_alone(*this, state().definition_patience,
+               [&](Transaction& in) { return in.create_table(schema); });
   return table(schema.name);
 }
 
 void Database::drop_table(std::string_view table) {
-  run([&](Transaction& transaction) { transaction.drop_table(table).require(); }, kAlone);
+  define_alone(*this, state().definition_patience,
+               [&](Transaction& in) { return in.drop_table(table); });
 }
 
 void Database::create_index(std::string_view table, const IndexSchema& schema) {
-  run([&](Transaction& transaction) { transaction.create_index(table, schema).require(); }, kAlone);
+  define_alone(*this, state().definition_patience,
+               [&](Transaction& in) { return in.create_index(table, schema); });
 }
 
 void Database::drop_index(std::string_view table, std::string_view index) {
-  run([&](Transaction& transaction) { transaction.drop_index(table, index).require(); }, kAlone);
+  define_alone(*this, state().definition_patience,
+               [&](Transaction& in) { return in.drop_index(table, index); });
 }
 
 // Looking

@@ -25,6 +25,7 @@ class DatabaseState {
   txn::Durability durability = txn::Durability::synchronous;
   txn::Isolation isolation = txn::Isolation::snapshot;
   std::chrono::milliseconds autocommit_patience{0};
+  std::chrono::milliseconds definition_patience{0};
 
   [[nodiscard]] txn::TransactionPtr begin(
       Durability wanted, txn::Isolation isolated,

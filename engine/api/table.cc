@@ -118,7 +118,7 @@ void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadR
 }
 
 void Table::visit_many_in(const Transaction* in, std::span<const Key> keys, ReadRows visit) const {
-  const detail::Reading reading(*handle_, in, detail::Reads::several);
+  const detail::Reading reading(*handle_, in, detail::Reads::range);
   engine::TableReads(reading.access()).visit_many(keys, visit);
 }
 

@@ -30,6 +30,26 @@ using wal::RecordRole;
                           raw(logged.record.gsn), why));
 }
 
+/// How many pages there are among some that are named again and again. In files of more than 16
+/// GiB, of 4 KiB pages, some are taken for each other.
+class PageCount {
+ public:
+  void note(PageId page) noexcept {
+    const std::uint64_t bit = raw(page) % kPages;
+    std::uint64_t& word = seen_[bit / 64];
+    const std::uint64_t mask = std::uint64_t{1} << bit % 64;
+    count_ += (word & mask) == 0 ? 1 : 0;
+    word |= mask;
+  }
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+
+ private:
+  static constexpr std::uint64_t kPages = std::uint64_t{1} << 22U;
+
+  std::vector<std::uint64_t> seen_ = std::vector<std::uint64_t>(kPages / 64);
+  std::uint64_t count_ = 0;
+};
+
 class Analyser {
  public:
   explicit Analyser(const AnalysisOptions& options) : options_(options) {}
@@ -59,6 +79,7 @@ class Analyser {
   const AnalysisOptions& options_;
   TransactionTable transactions_;
   PageRanges given_up_;  ///< by transactions that have won
+  PageCount changed_;
   RecoveryAnalysis result_;
 };
 
@@ -113,6 +134,9 @@ void Analyser::tree_body(const LoggedRecord& logged, const wal::TransactionRecor
           : record.role == RecordRole::compensation && !summary->is_compensation) {
     refuse(logged, "its body does not suit its role");
   }
+  if (summary->only_page != kNoPage) {
+    changed_.note(summary->only_page);
+  }
   if (concerns_no_space(*summary)) {
     return;
   }
@@ -122,6 +146,9 @@ void Analyser::tree_body(const LoggedRecord& logged, const wal::TransactionRecor
   }
   const Gsn gsn = logged.record.gsn;
   btree::visit_pages(tree, [&](PageId page, PageEffect effect) {
+    if (btree::is_redone(effect)) {
+      changed_.note(page);
+    }
     if (effect == PageEffect::allocate) {
       use({page, 1}, gsn);
     } else if (effect == PageEffect::adopt) {
@@ -172,6 +199,7 @@ void Analyser::space_body(const LoggedRecord& logged, const wal::TransactionReco
 RecoveryAnalysis Analyser::finish(Gsn durable) {
   result_.newest_gsn = std::max(result_.newest_gsn, durable);
   result_.replayed_up_to = options_.replayed_up_to;
+  result_.pages_changed = changed_.count();
   result_.losers = transactions_.losers();
   given_up_.visit([&](const PageRange& given) {
     result_.space.visit_not_newer(given, [&](const PageRange& part) {

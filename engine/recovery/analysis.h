@@ -65,6 +65,9 @@ struct RecoveryAnalysis {
   /// Pages that the file must have for those that are in use according to the log; 0 if none are.
   std::uint64_t page_count_min = 0;
 
+  /// Pages that have records for redo: about, for the largest files.
+  std::uint64_t pages_changed = 0;
+
   Gsn replayed_up_to{};               ///< as given: redo leaves these records alone
   std::uint64_t records = 0;          ///< in the replay range
   std::uint64_t records_counted = 0;  ///< of those, at or below their cut

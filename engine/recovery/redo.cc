@@ -29,40 +29,60 @@ constexpr std::uint32_t kBodyMask = (std::uint32_t{1} << 31U) - 1;  ///< of Repl
 constexpr std::uint64_t kNeighbours = 64;                           ///< pages
 constexpr Gsn kEveryGsn{~std::uint64_t{0}};
 
-/// Reads the log into windows.
+/// What a redo takes, and how the pages are divided.
+struct Plan {
+  std::uint32_t page_size = 0;
+  std::size_t window_bytes = 0;
+  std::size_t workers = 1;
+  std::size_t frames = 0;  ///< of a worker
+  std::size_t passes = 1;  ///< of the log
+
+  /// The worker that the page belongs to.
+  [[nodiscard]] std::size_t owner_of(PageId page) const noexcept {
+    return (hash_of(page) >> 32U) * workers >> 32U;
+  }
+  /// The pass that redoes it.
+  [[nodiscard]] std::size_t pass_of(PageId page) const noexcept {
+    return (hash_of(page) & ~std::uint32_t{0}) * passes >> 32U;
+  }
+
+ private:
+  /// Neighbours are together.
+  [[nodiscard]] static std::uint64_t hash_of(PageId page) noexcept {
+    return raw(page) / kNeighbours * 0x9E3779B97F4A7C15U;
+  }
+};
+
+/// Reads the log into windows, for the pages of one pass.
 class LogFeeder {
  public:
-  LogFeeder(WindowQueue& queue, std::size_t workers, std::size_t window_bytes,
-            std::uint32_t page_size, ProgressMeter& meter)
+  /// `position`: all that passes before have read.
+  LogFeeder(WindowQueue& queue, const Plan& plan, std::size_t pass, std::uint64_t position,
+            ProgressMeter& meter)
       : queue_(queue),
-        workers_(workers),
-        window_bytes_(window_bytes),
-        page_size_(page_size),
+        plan_(plan),
+        pass_(pass),
+        read_before_(position),
         meter_(meter),
-        held_back_(workers),
+        held_back_(plan.workers),
         window_(&take_window()) {}
 
   void read(const wal::LogReader& reader);
 
  private:
   ReplayWindow& take_window() {
-    return queue_.take_free([&] { meter_.at(queue_.replayed()); });
+    return queue_.take_free([&] { tell_progress(); });
   }
+  void tell_progress() { meter_.at(read_before_ + queue_.replayed()); }
   void add(const LoggedRecord& logged);
   void add_tree(const LoggedRecord& logged, ConstBytes body);
   void begin_batch(const LoggedRecord& logged);
   void let_go(Gsn complete);
-  /// The worker that the page belongs to: with its neighbours, so that these are read and written
-  /// together.
-  [[nodiscard]] std::size_t owner_of(PageId page) const noexcept {
-    const std::uint64_t hash = raw(page) / kNeighbours * 0x9E3779B97F4A7C15U;
-    return (hash >> 32U) * workers_ >> 32U;
-  }
 
   WindowQueue& queue_;
-  const std::size_t workers_;
-  const std::size_t window_bytes_;
-  const std::uint32_t page_size_;
+  const Plan& plan_;
+  const std::size_t pass_;
+  const std::uint64_t read_before_;
   ProgressMeter& meter_;
   ReplayWindow held_back_;  ///< while a window is exchanged for the next
   ReplayWindow* window_;
@@ -94,10 +114,10 @@ void LogFeeder::read(const wal::LogReader& reader) {
 // incarnation wrote comes before all of the next one.
 void LogFeeder::begin_batch(const LoggedRecord& logged) {
   complete_ = logged.incarnation == incarnation_ ? stated_ : kEveryGsn;
-  if (window_->bytes() >= window_bytes_ || complete_ == kEveryGsn) {
+  if (window_->bytes() >= plan_.window_bytes || complete_ == kEveryGsn) {
     let_go(complete_);
   }
-  meter_.at(queue_.replayed());
+  tell_progress();
   incarnation_ = logged.incarnation;
   stated_ = logged.stated;
 }
@@ -126,12 +146,18 @@ void LogFeeder::add(const LoggedRecord& logged) {
 }
 
 void LogFeeder::add_tree(const LoggedRecord& logged, ConstBytes body) {
-  const std::uint32_t offset = window_->add_body(body);
+  std::optional<std::uint32_t> offset;  // of the body, once a page needs it
   const auto add_page = [&](PageId page, bool formats) {
-    window_->add_item(owner_of(page),
+    if (plan_.pass_of(page) != pass_) {
+      return;
+    }
+    if (!offset) {
+      offset = window_->add_body(body);
+    }
+    window_->add_item(plan_.owner_of(page),
                       {.page = page,
                        .record = {.gsn = logged.record.gsn,
-                                  .offset = offset,
+                                  .offset = *offset,
                                   .bytes = static_cast<std::uint32_t>(body.size()) & kBodyMask,
                                   .formats = formats}});
   };
@@ -141,7 +167,7 @@ void LogFeeder::add_tree(const LoggedRecord& logged, ConstBytes body) {
     return;
   }
   btree::TreeRecord tree;
-  if (const auto fault = btree::parse_tree_record(body, page_size_, tree)) {
+  if (const auto fault = btree::parse_tree_record(body, plan_.page_size, tree)) {
     throw Error(ErrorCode::corruption,
                 fmt::format("log of slot {}, record at LSN {} with GSN {}: {}", raw(logged.slot),
                             raw(logged.lsn), raw(logged.record.gsn), *fault));
@@ -205,48 +231,83 @@ void grow(buffer::PageFile& file, std::uint64_t page_count_min) {
   }
 }
 
-}  // namespace
-
-RedoStatistics redo(const wal::LogReader& reader, const RecoveryAnalysis& analysis,
-                    buffer::PageFile& file, buffer::PageWriter& writer,
-                    const RedoOptions& options) {
-  check(options.workers > 0, "redo has a worker");
-  grow(file, analysis.page_count_min);
-  const std::size_t window_bytes =
-      std::clamp(options.memory_bytes / 16, kWindowBytesMin, kWindowBytesMax);
+Plan plan_of(const RedoOptions& options, const RecoveryAnalysis& analysis,
+             std::uint32_t page_size) {
+  check(options.workers > 0 && options.passes_max > 0, "redo has a worker, and a pass");
+  Plan plan{.page_size = page_size};
+  plan.window_bytes = std::clamp(options.memory_bytes / 16, kWindowBytesMin, kWindowBytesMax);
   // The items of a window take about as much again as its bodies; and so does bringing them
   // together by pages, of one window at a time.
-  const std::size_t windows_bytes = (2 * WindowQueue::kWindows + 1) * window_bytes;
+  const std::size_t windows_bytes = (2 * WindowQueue::kWindows + 1) * plan.window_bytes;
   const std::size_t frames = options.memory_bytes <= windows_bytes
                                  ? 0
-                                 : (options.memory_bytes - windows_bytes) / file.page_size_bytes();
-  const std::size_t worker_count =
-      std::clamp(frames / ReplayPages::kFramesMin, std::size_t{1}, options.workers);
-  std::vector<std::unique_ptr<RedoWorker>> workers;
-  workers.reserve(worker_count);
-  for (std::size_t number = 0; number < worker_count; ++number) {
-    workers.push_back(std::make_unique<RedoWorker>(analysis, file, writer, frames / worker_count));
-  }
-  ProgressMeter meter(options.progress, RecoveryPhase::redo, reader.end().bytes);
-  WindowQueue queue(worker_count);
-  {
-    const Workers threads(queue, workers);
-    try {
-      LogFeeder(queue, worker_count, window_bytes, file.page_size_bytes(), meter).read(reader);
-      queue.close();
-      queue.wait_finished([&] { meter.at(queue.replayed()); });
-    } catch (...) {
-      queue.fail(std::current_exception());
-      throw;
+                                 : (options.memory_bytes - windows_bytes) / page_size;
+  plan.workers = std::clamp(frames / ReplayPages::kFramesMin, std::size_t{1}, options.workers);
+  plan.frames = std::max(frames / plan.workers, ReplayPages::kFramesMin);
+  // Passes, and workers, do not have the same number of pages each.
+  const std::size_t pages_of_pass = std::max<std::size_t>(plan.workers * plan.frames / 8 * 7, 1);
+  const std::size_t passes = (analysis.pages_changed + pages_of_pass - 1) / pages_of_pass;
+  plan.passes = passes <= options.passes_max ? std::max<std::size_t>(passes, 1) : 1;
+  return plan;
+}
+
+/// Redoes the pages of one pass, and writes them.
+class Pass {
+ public:
+  Pass(const Plan& plan, std::size_t number, const RecoveryAnalysis& analysis,
+       buffer::PageFile& file, buffer::PageWriter& writer)
+      : plan_(plan), number_(number), queue_(plan.workers) {
+    for (std::size_t worker = 0; worker < plan.workers; ++worker) {
+      workers_.push_back(std::make_unique<RedoWorker>(analysis, file, writer, plan.frames));
     }
   }
-  RedoStatistics total{.log_bytes = reader.end().bytes};
-  for (const auto& worker : workers) {
+
+  void run(const wal::LogReader& reader, ProgressMeter& meter);
+  void add_to(RedoStatistics& total) const noexcept;
+
+ private:
+  const Plan& plan_;
+  const std::size_t number_;
+  std::vector<std::unique_ptr<RedoWorker>> workers_;
+  WindowQueue queue_;
+};
+
+void Pass::run(const wal::LogReader& reader, ProgressMeter& meter) {
+  const std::uint64_t position = number_ * reader.end().bytes;
+  const Workers threads(queue_, workers_);
+  try {
+    LogFeeder(queue_, plan_, number_, position, meter).read(reader);
+    queue_.close();
+    queue_.wait_finished([&] { meter.at(position + queue_.replayed()); });
+  } catch (...) {
+    queue_.fail(std::current_exception());
+    throw;
+  }
+}
+
+void Pass::add_to(RedoStatistics& total) const noexcept {
+  for (const auto& worker : workers_) {
     const RedoStatistics part = worker->statistics();
     total.changes += part.changes;
     total.changes_applied += part.changes_applied;
     total.pages_read += part.pages_read;
     total.pages_written += part.pages_written;
+  }
+}
+
+}  // namespace
+
+RedoStatistics redo(const wal::LogReader& reader, const RecoveryAnalysis& analysis,
+                    buffer::PageFile& file, buffer::PageWriter& writer,
+                    const RedoOptions& options) {
+  grow(file, analysis.page_count_min);
+  const Plan plan = plan_of(options, analysis, file.page_size_bytes());
+  ProgressMeter meter(options.progress, RecoveryPhase::redo, plan.passes * reader.end().bytes);
+  RedoStatistics total{.log_bytes = reader.end().bytes, .passes = plan.passes};
+  for (std::size_t number = 0; number < plan.passes; ++number) {
+    Pass pass(plan, number, analysis, file, writer);
+    pass.run(reader, meter);
+    pass.add_to(total);
   }
   // Even if nothing was written: what was read may come from a redo whose process was killed.
   writer.harden();

@@ -2,11 +2,16 @@
 // those of losers included (ARIES, TODS 1992, section 6.2: repeating history).
 //
 // One thread, the caller's, reads the log and sorts records out by page; workers own the pages,
-// each its own (replay_window.h). A record is applied to a page that is older than it; records that
-// the analysis says are of an earlier life of the page are skipped, and a page is not read if a
-// record in the window gives it new content. A worker has neighbours together, so that these are
-// read and written by one transfer. Pages stay in memory as far as the limit allows, and
-// are written by the double-write protocol otherwise and in the end (replay_pages.h).
+// each its own (replay_window.h), neighbours together, so that these are read and written by one
+// transfer. A record is applied to a page that is older than it; records that the analysis says are
+// of an earlier life of the page are skipped, and a page is not read if a record in the window
+// gives it new content. Pages stay in memory as far as the limit allows, and are written by the
+// double-write protocol otherwise and in the end (replay_pages.h).
+//
+// Where the memory is too small for the pages, nearly each window would read and write them again.
+// So the log is read several times then, each time for as many pages as there is memory for: it
+// comes in long transfers, and pages do not. No record changes a page by what another one holds, so
+// pages may be redone in any order (decision 031).
 //
 // Invariants: (1) a page's records are applied in the order of their GSNs, each once;
 //             (2) interrupted anywhere and repeated, it ends in the same pages: what a page on disk
@@ -32,13 +37,17 @@ struct RedoOptions {
   /// 450 KiB and 16 pages.
   std::size_t memory_bytes = std::size_t{64} << 20U;
   /// Threads beside the caller's, which reads; at least 1. There are fewer where the memory does
-  /// not have 16 pages for each. They wait for pages as often as not: several for each processor.
+  /// not have 16 pages for each. They wait for pages as often as not: so several for each
+  /// processor, as long as each has memory for batches that are worth the syncs of writing them.
   std::size_t workers = 1;
+  /// The log is read so often at most. If more were needed it is read once, and pages come and go.
+  std::size_t passes_max = 16;
   ProgressCallback progress{};
 };
 
 struct RedoStatistics {
-  std::uint64_t log_bytes = 0;  ///< of the stream, read
+  std::uint64_t log_bytes = 0;  ///< of the stream, however often it was read
+  std::size_t passes = 0;       ///< how often
   std::uint64_t changes = 0;    ///< counted records times their pages
   std::uint64_t changes_applied =
       0;  ///< the others were on the page already, or of an earlier life

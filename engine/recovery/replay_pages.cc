@@ -89,6 +89,8 @@ void ReplayPages::make_room() {
     free_.push_back(frame);
   }
   check(!free_.empty(), "a group uses half of the frames at most");
+  std::ranges::reverse(free_);
+  std::ranges::sort(victims_, {}, [&](ReplayFrame frame) { return frames_[frame].page; });
   write(victims_);
   for (const ReplayFrame frame : free_) {
     frames_[frame].page = kNoPage;

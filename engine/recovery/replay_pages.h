@@ -4,6 +4,8 @@
 // Not the buffer pool: there are no swips, no latches and no other readers, pages are dirty almost
 // all, and they leave in the order of a clock hand. A page is judged as a node when it is read,
 // since whoever applies records to it relies on that.
+// Frames that are free are taken in ascending order, and pages are written in theirs: neighbours
+// that are taken one after the other lie next to each other in memory, too, and are one transfer.
 // Invariants: (1) a page has one frame at most;
 //             (2) the frames in use since begin_group() stay.
 // I-2 (docs/invariants.md) holds of itself: what is replayed was read from a log that is durable.

@@ -99,7 +99,9 @@ class Table {
   void read_many(const Transaction& in, std::span<const Key> keys, ReadRows use) const {
     read_many_in(&in, keys, use);
   }
-  /// The same where the rows lie in their pages, as visit(): for who looks at some columns of each.
+  /// The same where the rows lie in their pages: for who looks at some columns of each. A page is
+  /// latched while visit(number of the key, row) is called: it must neither block nor use the
+  /// engine. Some rows may have been shown when it throws.
   void visit_many(std::span<const Key> keys, ReadRows visit) const {
     visit_many_in(nullptr, keys, visit);
   }

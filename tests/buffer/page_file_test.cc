@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -334,6 +336,74 @@ TEST_F(PageFileTest, DamagedPageIsNamedWithBothChecksums) {
   EXPECT_THAT(text, HasSubstr("pages\": page " + std::to_string(raw(pages_[1])) +
                               " is damaged (checksum): checksum stored 0x"));
   EXPECT_THAT(text, HasSubstr("computed 0x"));
+}
+
+/// Pages one after the other, read into memory that goes on where it does for the page before.
+class Neighbours : public PageFileTest {
+ protected:
+  static constexpr std::size_t kCount = 12;
+
+  Neighbours() {
+    create();
+    file_ = open();
+    PageWriter writer(*file_);
+    SpaceMap map(*file_);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      ids_.push_back(map.allocate(0));
+      write(*file_, writer, ids_.back(), i + 1);
+    }
+  }
+  /// The transfers that it took.
+  std::uint64_t read() {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      reads_[i] = {.id = ids_[i], .into = memory_.bytes().subspan(i * 4096, 4096)};
+    }
+    const std::uint64_t before = device_->statistics().reads;
+    file_->read_pages(reads_);
+    return device_->statistics().reads - before;
+  }
+  /// Of the pages that were read, those that were not to be had.
+  [[nodiscard]] std::vector<std::size_t> failed() const {
+    std::vector<std::size_t> failed;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (!reads_[i].ok()) {
+        failed.push_back(i);
+      }
+    }
+    return failed;
+  }
+  void fail_read(std::uint64_t nth) {
+    disk_.inject({.kinds = static_cast<unsigned>(SimKind::read), .nth = nth});
+  }
+
+  std::unique_ptr<PageFile> file_;
+  std::vector<PageId> ids_;
+  std::vector<buffer::PageRead> reads_{kCount};
+  AlignedMemory memory_{kCount * 4096, 4096};
+};
+
+TEST_F(Neighbours, AreOneTransfer) {
+  ASSERT_EQ(raw(ids_.back()), raw(ids_.front()) + kCount - 1);
+  EXPECT_EQ(read(), 1U);
+  EXPECT_THAT(failed(), testing::IsEmpty());
+  std::ranges::reverse(ids_);
+  EXPECT_EQ(read(), kCount);
+  EXPECT_THAT(failed(), testing::IsEmpty());
+}
+
+TEST_F(Neighbours, FailAlone) {
+  fail_read(1);
+  EXPECT_EQ(read(), 1 + kCount);
+  EXPECT_THAT(failed(), testing::IsEmpty()) << "together only";
+  fail_read(1);
+  fail_read(4);
+  read();
+  EXPECT_THAT(failed(), testing::ElementsAre(2));
+  EXPECT_EQ(reads_[2].io_error, EIO);
+  flip(raw(ids_[5]) * 4096 + 1000);
+  EXPECT_EQ(read(), 1U);
+  EXPECT_THAT(failed(), testing::ElementsAre(5));
+  EXPECT_EQ(reads_[5].fault, buffer::PageFault::checksum);
 }
 
 TEST_F(PageFileTest, MisdirectedPageIsNoticed) {

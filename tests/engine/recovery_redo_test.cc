@@ -35,7 +35,10 @@ using palimpsest::test::SimOperation;
 using palimpsest::test::Sweep;
 
 /// As little as redo takes.
-const RedoOptions kLittleMemory{.memory_bytes = 1, .workers = 1};
+/// For a few pages, which come and go.
+const RedoOptions kLittleMemory{.memory_bytes = 1, .workers = 1, .passes_max = 1};
+/// The same, and the log is read again and again.
+const RedoOptions kInPasses{.memory_bytes = 1, .workers = 1, .passes_max = 1000};
 /// Some twenty pages for each.
 const RedoOptions kLittleForTwo{.memory_bytes = std::size_t{600} << 10U, .workers = 2};
 
@@ -190,7 +193,8 @@ TEST(RecoveryRedo, GivesThePagesThatWereLogged) {
   for (Rounds rounds(2, 1); rounds.next();) {
     const auto log = some_log(next++, 2500);
     const SimDisk disk = log->crash();
-    freed += analysis_of(*disk.device()).ended.range_count();
+    const RecoveryAnalysis analysis = analysis_of(*disk.device());
+    freed += analysis.ended.range_count();
     const RedoStatistics little = recover_on(disk, kLittleMemory);
     EXPECT_EQ(differences_on(disk.crash(1, CrashKeeps::nothing), *log), "");
     EXPECT_GT(little.pages_read, 20U) << "pages left and came back";
@@ -200,6 +204,13 @@ TEST(RecoveryRedo, GivesThePagesThatWereLogged) {
     EXPECT_EQ(differences_on(other.crash(1, CrashKeeps::nothing), *log), "");
     EXPECT_EQ(much.pages_read, 0U) << "each page is formatted in the log";
     EXPECT_LE(much.pages_written, log->forest().pages().size());
+    EXPECT_GE(analysis.pages_changed, much.pages_written);
+    EXPECT_EQ(much.passes, 1U);
+    const SimDisk third = log->crash();
+    const RedoStatistics again = recover_on(third, kInPasses);
+    EXPECT_EQ(differences_on(third.crash(1, CrashKeeps::nothing), *log), "");
+    EXPECT_GT(again.passes, 1U);
+    EXPECT_EQ(again.changes, much.changes) << "each in one pass";
   }
   EXPECT_GT(freed, 0U);
 }
@@ -292,7 +303,7 @@ TEST(RecoveryRedo, InterruptedAnywhereItEndsInTheSamePages) {
     failing.inject({.kinds = SimKind::write | SimKind::sync,
                     .nth = 1 + random.below(crashes.size()),
                     .for_good = true});
-    static_cast<void>(error_of([&] { return recover_on(failing, kLittleMemory); }));
+    static_cast<void>(error_of([&] { return recover_on(failing, kInPasses); }));
     failing.clear_faults();
     const SimDisk third = failing.crash(random());
     recover_on(third, kLittleForTwo);
@@ -314,7 +325,8 @@ TEST(RecoveryRedo, AFailureOfAnyOperationIsAnErrorOrDoesNotMatter) {
     const std::uint64_t nth = *before_it + 1;
     SimDisk failing = disk.snapshot();
     failing.inject({.nth = nth, .for_good = nth % 2 == 0});
-    const auto code = error_of([&] { return recover_on(failing, kLittleMemory); });
+    const RedoOptions& options = nth % 3 == 0 ? kInPasses : kLittleMemory;
+    const auto code = error_of([&] { return recover_on(failing, options); });
     errors += code ? 1 : 0;
     failing.clear_faults();
     if (!code) {

@@ -1,5 +1,6 @@
-"""Installs the library of a build into a new prefix, moves the prefix, and builds and runs the program
-under outside/ with what is there: by find_package(Palimpsest), and by pkg-config."""
+"""Installs the library of a build into a new prefix, moves the prefix, and builds and runs the programs
+under outside/ with what is there: main.cc by find_package(Palimpsest), that and the README's by
+pkg-config."""
 import argparse
 import os
 import shlex
@@ -11,9 +12,10 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def run(command, **environment):
+def run(command, directory=None, **environment):
     """Runs a command and gives its output; a failure ends the test and shows it."""
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True,
+                          env={**os.environ, **environment})
     if done.returncode != 0:
         sys.exit(f"{shlex.join(command)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -36,10 +38,17 @@ def by_cmake(options, outside, prefix, work):
 def by_pkg_config(options, outside, prefix, work):
     flags = run(["pkg-config", "--cflags", "--libs", "palimpsest"],
                 PKG_CONFIG_PATH=os.path.join(prefix, "lib", "pkgconfig"))
-    program = os.path.join(work, "outside-pkg-config")
-    run([options.compiler, "-std=c++20", os.path.join(outside, "main.cc"), "-o", program,
-         *shlex.split(flags)])
-    run_program(program, os.path.join(work, "database-pkg-config"))
+
+    def built(name):
+        program = os.path.join(work, name + "-pkg-config")
+        run([options.compiler, "-std=c++20", os.path.join(outside, name + ".cc"), "-o", program,
+             *shlex.split(flags)])
+        return program
+
+    run_program(built("main"), os.path.join(work, "database-pkg-config"))
+    notes = built("notes")
+    for _ in range(2):  # makes its database, and finds it
+        run([notes], directory=work)
 
 
 def main():

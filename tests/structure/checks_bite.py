@@ -19,6 +19,7 @@ CLEAN = {
     "docs/api.md": "Call it:\n```cpp\nint g();\n```\n",
     "tests/docs/api_guide_test.cc": "namespace {\n  int g();\n}\n",
     "README.md": "See [the tree](btree/tree.h) and [elsewhere](https://example.org/x).\n",
+    "tests/package/outside/notes.cc": "int main() {}\n",
     "tests/mutations/seeded.patch": "Breaks: a number\nFound by: pool_test\n\n"
                                     "--- a/buffer/pool.cc\n+++ b/buffer/pool.cc\n@@ -2,1 +2,1 @@\n"
                                     "-int g() { return 1; }\n+int g() { return 2; }\n",

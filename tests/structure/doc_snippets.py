@@ -1,11 +1,12 @@
-"""Checks that every piece of C++ in a page under docs/ that has a guide test is in that test, line by
-line: so it compiles, and is run. Blank lines and indentation do not count."""
+"""Checks that every piece of C++ in a page that has a guide test is in that test, line by line: so it
+compiles, and is run. Blank lines and indentation do not count."""
 import re
 
 import tree
 
 # The pages, and where their pieces of C++ are compiled.
-GUIDES = {"docs/api.md": "tests/docs/api_guide_test.cc"}
+GUIDES = {"docs/api.md": "tests/docs/api_guide_test.cc",
+          "README.md": "tests/package/outside/notes.cc"}
 BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.M | re.S)
 
 

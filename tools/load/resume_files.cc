@@ -197,7 +197,13 @@ std::filesystem::path ResumeFiles::new_manifest() const {
 
 std::optional<SavedLoad> ResumeFiles::find() const {
   const std::filesystem::path path = manifest();
-  if (!std::filesystem::exists(path)) {
+  std::error_code failed;
+  const bool is_there = std::filesystem::exists(path, failed);
+  if (failed) {
+    throw Error(ErrorCode::io_error,
+                fmt::format("\"{}\" cannot be looked for: {}", path.string(), failed.message()));
+  }
+  if (!is_there) {
     return std::nullopt;
   }
   std::ostringstream text;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <string>
 #include <thread>
@@ -228,6 +229,29 @@ TEST_F(ApiDatabaseTest, HandlesFollowTheirTable) {
   EXPECT_EQ(error_of([&] { return table.get({1}); }), ErrorCode::not_found) << "another table";
   EXPECT_EQ(error_of([&] { return database_.create_table(accounts()), 0; }),
             ErrorCode::already_exists);
+}
+
+TEST_F(ApiDatabaseTest, DefinitionsAreTriedWhileABulkIsInTheirWay) {
+  using Clock = std::chrono::steady_clock;
+  database_.create_table(accounts()).insert({1, "Ada", 10}).require();
+  const auto defines = [&] { return database_.create_index("account", kByOwner), 0; };
+  {
+    Transaction bulk = database_.begin({.bulk = true});
+    database_.table("account").insert(bulk, {2, "Bob", 20}).require();
+    const auto begin = Clock::now();
+    EXPECT_EQ(error_of(defines, "account"), ErrorCode::conflict);
+    EXPECT_GE(Clock::now() - begin, small().definition_patience);
+  }
+  Options patient = small();
+  patient.definition_patience = std::chrono::minutes(5);
+  reopen(patient);
+  Transaction bulk = database_.begin({.bulk = true});
+  database_.table("account").insert(bulk, {3, "Eve", 30}).require();
+  std::thread definer(defines);
+  bulk.commit();
+  definer.join();
+  const Index by_owner = database_.table("account").index("by_owner");
+  EXPECT_EQ(by_owner.cursor(Range::prefix({"Eve"})).row()["id"].as_integer(), 3);
 }
 
 TEST_F(ApiDatabaseTest, DefinitionsInTransactions) {

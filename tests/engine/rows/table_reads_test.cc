@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -114,6 +115,10 @@ TEST_F(TableReadsTest, ManyRowsWhereTheyLie) {
   ASSERT_EQ(after.size(), 2U);
   EXPECT_THAT(after[0].second, HasSubstr("Oslo"));
   EXPECT_EQ(after[1].first, 3U);
+  const auto stop = [](std::size_t, const RowView&) { throw std::range_error("enough"); };
+  EXPECT_THROW(table_.reads().visit_many(keys, stop), std::range_error);
+  table_.committed([](auto writes) { return writes.update({4}, {{"city", "Bern"}}); });
+  EXPECT_THAT(all_of(nullptr)[0].second, HasSubstr("Bern")) << "nothing is left latched";
 }
 
 TEST_F(TableReadsTest, ByAUniqueIndex) {
@@ -179,6 +184,12 @@ TEST_F(TableReadsTest, ATableThatWasDroppedIsNotFound) {
               return true;
             }),
             ErrorCode::not_found);
+  for (const int id : {0, 1}) {
+    const std::vector<Key> keys{{id}};
+    const auto fail_many = [](std::size_t, const RowView&) { ADD_FAILURE(); };
+    EXPECT_EQ(code([&] { return before.visit_many(keys, fail_many), 0; }), ErrorCode::not_found);
+    EXPECT_EQ(code([&] { return before.read_many(keys, fail_many), 0; }), ErrorCode::not_found);
+  }
   EXPECT_EQ(error_of([&] { return before.read_by_index("by_name", {"n0"}, fail); }, "by_name"),
             ErrorCode::not_found);
 }
