@@ -203,6 +203,7 @@ void PageFile::read_chunk(std::span<PageRead> reads) noexcept {
     read_by[count++] = {&read, 1};
   }
   file_->run({transfers.data(), count});
+  pages_read_.fetch_add(reads.size(), std::memory_order_relaxed);
   for (std::size_t i = 0; i < count; ++i) {
     end_read(read_by[i], transfers[i].error);
   }

@@ -94,6 +94,11 @@ class PageFile {
   /// file and memory, are one transfer; if that fails, each is read alone. Blocks on I/O.
   void read_pages(std::span<PageRead> reads) noexcept;
 
+  /// Pages that reads have asked the device for.
+  [[nodiscard]] std::uint64_t pages_read() const noexcept {
+    return pages_read_.load(std::memory_order_relaxed);
+  }
+
   /// Throws the Error that belongs to a read that is not ok().
   [[noreturn]] void throw_read_error(const PageRead& read) const;
 
@@ -181,6 +186,7 @@ class PageFile {
   std::atomic<bool> marked_open_{false};  ///< the header on disk says "not clean"
   std::atomic<std::uint64_t> page_count_;
   std::atomic<std::uint64_t> next_batch_;
+  std::atomic<std::uint64_t> pages_read_{0};
 
   mutable std::mutex header_mutex_;
   FileHeader header_;        ///< as last written; protected by header_mutex_

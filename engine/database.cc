@@ -29,9 +29,9 @@ using SteadyClock = std::chrono::steady_clock;
 
 /// What redo is reckoned to do at least, reading pages included.
 constexpr std::uint64_t kRedoBytesPerSecond = std::uint64_t{50} << 20U;
-/// Slot logs that the memory is reckoned for.
 /// Memory for these at least: less would be written in small batches, with syncs for each.
 constexpr std::size_t kPagesOfRedoWorker = 256;
+/// Slot logs that the memory is reckoned for.
 constexpr std::uint64_t kSlotLogsReckoned = 8;
 constexpr std::size_t kSlotLogBytesMin = std::size_t{256} << 10U;
 constexpr std::size_t kBatchBytesMax = std::size_t{1} << 20U;
@@ -294,7 +294,8 @@ Database::Unfinished Database::recover(const wal::LogReader& reader, Gsn replaye
   begin = SteadyClock::now();
   buffer::PageWriter writer(*file_);
   const auto memory_bytes = static_cast<std::size_t>(options_.memory_bytes / 2);
-  const std::size_t workers_fed = memory_bytes / file_->page_size_bytes() / kPagesOfRedoWorker;
+  const std::size_t for_pages = memory_bytes / 16 * 9;  // windows of the log take up to the rest
+  const std::size_t workers_fed = for_pages / file_->page_size_bytes() / kPagesOfRedoWorker;
   const RedoStatistics redone =
       redo(reader, analysis, *file_, writer,
            {.memory_bytes = memory_bytes,

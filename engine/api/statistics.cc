@@ -26,7 +26,7 @@ Statistics Database::statistics() const {
           .entries = engine.entries().entries(),
           .mapping_tables = engine.entries().tables(),
           .orphan_tables = pool.orphans().count(),
-          .page_reads = state.pages->statistics().read_bytes / page_bytes,
+          .page_reads = engine.file().pages_read(),
           .page_writes = engine.pool().writer().statistics().pages_in_place,
           .log_bytes = log.record_bytes,
           .log_device_bytes = log.stream_bytes,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <string_view>
@@ -30,24 +31,31 @@ using wal::RecordRole;
                           raw(logged.record.gsn), why));
 }
 
-/// How many pages there are among some that are named again and again. In files of more than 16
-/// GiB, of 4 KiB pages, some are taken for each other.
+/// How many pages there are among some that are named again and again. Beyond the first kPages of a
+/// file, 16 GiB of 4 KiB pages, some are taken for each other: reckoned as linear counting does
+/// (Whang et al., TODS 1990).
 class PageCount {
  public:
   void note(PageId page) noexcept {
+    is_exact_ = is_exact_ && raw(page) < kPages;
     const std::uint64_t bit = raw(page) % kPages;
     std::uint64_t& word = seen_[bit / 64];
     const std::uint64_t mask = std::uint64_t{1} << bit % 64;
     count_ += (word & mask) == 0 ? 1 : 0;
     word |= mask;
   }
-  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  [[nodiscard]] std::uint64_t count() const noexcept {
+    constexpr auto kAll = static_cast<double>(kPages);
+    const auto seen = static_cast<double>(std::min(count_, kPages - 1));
+    return is_exact_ ? count_ : static_cast<std::uint64_t>(-kAll * std::log1p(-seen / kAll));
+  }
 
  private:
   static constexpr std::uint64_t kPages = std::uint64_t{1} << 22U;
 
   std::vector<std::uint64_t> seen_ = std::vector<std::uint64_t>(kPages / 64);
   std::uint64_t count_ = 0;
+  bool is_exact_ = true;
 };
 
 class Analyser {

@@ -18,7 +18,7 @@
 //
 // In one pass and by one thread: it takes about a fifth of the processor time that redo takes.
 // Invariants: memory is proportional to the pages, transactions and slots that the log names, never
-//             to its records.
+//             to its records; and half a megabyte.
 // Thread-safety: a function of what it is given; the result is read by any number of threads.
 // Failure: Error corruption, naming slot, LSN or page, for records that make no sense; io_error.
 #pragma once

@@ -38,18 +38,17 @@ struct Plan {
   std::size_t passes = 1;  ///< of the log
 
   /// The worker that the page belongs to.
-  [[nodiscard]] std::size_t owner_of(PageId page) const noexcept {
-    return (hash_of(page) >> 32U) * workers >> 32U;
-  }
+  [[nodiscard]] std::size_t owner_of(PageId page) const noexcept { return cell_of(page) % workers; }
   /// The pass that redoes it.
-  [[nodiscard]] std::size_t pass_of(PageId page) const noexcept {
-    return (hash_of(page) & ~std::uint32_t{0}) * passes >> 32U;
-  }
+  [[nodiscard]] std::size_t pass_of(PageId page) const noexcept { return cell_of(page) / workers; }
 
  private:
-  /// Neighbours are together.
-  [[nodiscard]] static std::uint64_t hash_of(PageId page) noexcept {
-    return raw(page) / kNeighbours * 0x9E3779B97F4A7C15U;
+  /// What a worker has in a pass. Neighbours are together. Multiples of the golden ratio's fraction
+  /// fall into cells of equal width as evenly as any do (Knuth, vol. 3, section 6.4): cells of
+  /// contiguous pages differ by one or two extents.
+  [[nodiscard]] std::size_t cell_of(PageId page) const noexcept {
+    const std::uint64_t hash = raw(page) / kNeighbours * 0x9E3779B97F4A7C15U;
+    return (hash >> 32U) * (passes * workers) >> 32U;
   }
 };
 
@@ -244,8 +243,9 @@ Plan plan_of(const RedoOptions& options, const RecoveryAnalysis& analysis,
                                  : (options.memory_bytes - windows_bytes) / page_size;
   plan.workers = std::clamp(frames / ReplayPages::kFramesMin, std::size_t{1}, options.workers);
   plan.frames = std::max(frames / plan.workers, ReplayPages::kFramesMin);
-  // Passes, and workers, do not have the same number of pages each.
-  const std::size_t pages_of_pass = std::max<std::size_t>(plan.workers * plan.frames / 8 * 7, 1);
+  // Some cells have more pages than others: by an extent or two, or by chance.
+  const std::size_t spared = std::clamp<std::size_t>(kNeighbours, plan.frames / 8, plan.frames / 2);
+  const std::size_t pages_of_pass = plan.workers * (plan.frames - spared);
   const std::size_t passes = (analysis.pages_changed + pages_of_pass - 1) / pages_of_pass;
   plan.passes = passes <= options.passes_max ? std::max<std::size_t>(passes, 1) : 1;
   return plan;

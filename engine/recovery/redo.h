@@ -41,7 +41,7 @@ struct RedoOptions {
   /// processor, as long as each has memory for batches that are worth the syncs of writing them.
   std::size_t workers = 1;
   /// The log is read so often at most. If more were needed it is read once, and pages come and go.
-  std::size_t passes_max = 16;
+  std::size_t passes_max = 32;
   ProgressCallback progress{};
 };
 

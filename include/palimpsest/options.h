@@ -70,8 +70,9 @@ struct Options {
   std::chrono::milliseconds begin_patience{10'000};
   /// How long an autocommit write goes on trying when other transactions are in its way.
   std::chrono::milliseconds autocommit_patience{1'000};
-  /// How long a definition waits for transactions that have changed something (transaction.h), and
-  /// one of its own transaction (database.h) also for bulks and other definitions.
+  /// How long a definition waits for transactions that have changed something (transaction.h). One
+  /// in a transaction of its own (database.h) is also begun anew for as long while a bulk or
+  /// another definition is in its way.
   std::chrono::milliseconds definition_patience{10'000};
 
   /// io_uring where it is allowed, else POSIX; false: POSIX in any case.

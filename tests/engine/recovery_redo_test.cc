@@ -211,6 +211,7 @@ TEST(RecoveryRedo, GivesThePagesThatWereLogged) {
     EXPECT_EQ(differences_on(third.crash(1, CrashKeeps::nothing), *log), "");
     EXPECT_GT(again.passes, 1U);
     EXPECT_EQ(again.changes, much.changes) << "each in one pass";
+    EXPECT_EQ(recover_on(third, {.memory_bytes = 1, .passes_max = again.passes - 1}).passes, 1U);
   }
   EXPECT_GT(freed, 0U);
 }
@@ -284,6 +285,7 @@ TEST(RecoveryRedo, InterruptedAnywhereItEndsInTheSamePages) {
   const auto log = some_log(first, 800);
   const SimDisk disk = log->crash();
   SimDisk hooked = disk.snapshot();
+  Random random(first);
   std::vector<SimDisk> crashes;
   std::mutex mutex;
   hooked.set_hook([&](const SimOperation& operation) {
@@ -292,10 +294,9 @@ TEST(RecoveryRedo, InterruptedAnywhereItEndsInTheSamePages) {
       crashes.push_back(hooked.crash(first + crashes.size()));
     }
   });
-  recover_on(hooked, kLittleMemory);
+  recover_on(hooked, random.one_in(2) ? kLittleMemory : kInPasses);
   hooked.set_hook({});
   ASSERT_GT(crashes.size(), 20U);
-  Random random(first);
   for (Sweep sweep(crashes.size(), 20, 1.5); const auto which = sweep.next();) {
     // Interrupted once more, in the middle of that.
     const SimDisk second = crashes[*which].snapshot();
@@ -303,7 +304,8 @@ TEST(RecoveryRedo, InterruptedAnywhereItEndsInTheSamePages) {
     failing.inject({.kinds = SimKind::write | SimKind::sync,
                     .nth = 1 + random.below(crashes.size()),
                     .for_good = true});
-    static_cast<void>(error_of([&] { return recover_on(failing, kInPasses); }));
+    static_cast<void>(error_of(
+        [&] { return recover_on(failing, random.one_in(2) ? kLittleMemory : kInPasses); }));
     failing.clear_faults();
     const SimDisk third = failing.crash(random());
     recover_on(third, kLittleForTwo);
