@@ -192,10 +192,9 @@ void PageFile::read_chunk(std::span<PageRead> reads) noexcept {
     if (read.io_error != 0) {
       continue;
     }
-    if (count != 0 && goes_on(read_by[count - 1].back(), read)) {
-      std::span<PageRead>& run = read_by[count - 1];
-      run = {run.data(), run.size() + 1};
-      transfers[count - 1].data = {run.front().into.data(), run.size() * page_size_bytes_};
+    if (count != 0 && &read == &read_by[count - 1].back() + 1 &&
+        transfers[count - 1].extend(offset_of(read.id), read.into)) {
+      read_by[count - 1] = {read_by[count - 1].data(), read_by[count - 1].size() + 1};
       continue;
     }
     transfers[count].offset_bytes = offset_of(read.id);
@@ -207,11 +206,6 @@ void PageFile::read_chunk(std::span<PageRead> reads) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     end_read(read_by[i], transfers[i].error);
   }
-}
-
-bool PageFile::goes_on(const PageRead& before, const PageRead& read) const noexcept {
-  return &before + 1 == &read && raw(before.id) + 1 == raw(read.id) &&
-         before.into.data() + page_size_bytes_ == read.into.data();
 }
 
 /// Of pages that were one transfer.

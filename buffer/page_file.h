@@ -167,7 +167,6 @@ class PageFile {
   void restore_torn_pages();
   void begin_writable();
   void read_chunk(std::span<PageRead> reads) noexcept;
-  [[nodiscard]] bool goes_on(const PageRead& before, const PageRead& read) const noexcept;
   void end_read(std::span<PageRead> reads, int error) noexcept;
   void write_header(FileHeader next);              // header_mutex_ held
   void write_all_headers(const FileHeader& next);  // header_mutex_ held

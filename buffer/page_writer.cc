@@ -18,16 +18,10 @@ namespace {
 /// Adds a write of one page, or lengthens the last one if both file and memory go on there.
 void append_page(std::vector<io::Transfer>& transfers, std::uint64_t offset_bytes,
                  MutableBytes page) {
-  if (!transfers.empty()) {
-    io::Transfer& last = transfers.back();
-    if (last.offset_bytes + last.data.size() == offset_bytes &&
-        last.data.data() + last.data.size() == page.data()) {
-      last.data = {last.data.data(), last.data.size() + page.size()};
-      return;
-    }
+  if (transfers.empty() || !transfers.back().extend(offset_bytes, page)) {
+    transfers.push_back(
+        {.kind = io::Transfer::Kind::write, .offset_bytes = offset_bytes, .data = page});
   }
-  transfers.push_back(
-      {.kind = io::Transfer::Kind::write, .offset_bytes = offset_bytes, .data = page});
 }
 
 /// Drops the transfers that succeeded.

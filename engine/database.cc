@@ -29,8 +29,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 /// What redo is reckoned to do at least, reading pages included.
 constexpr std::uint64_t kRedoBytesPerSecond = std::uint64_t{50} << 20U;
-/// Memory for these at least: less would be written in small batches, with syncs for each.
-constexpr std::size_t kPagesOfRedoWorker = 256;
 /// Slot logs that the memory is reckoned for.
 constexpr std::uint64_t kSlotLogsReckoned = 8;
 constexpr std::size_t kSlotLogBytesMin = std::size_t{256} << 10U;
@@ -293,13 +291,10 @@ Database::Unfinished Database::recover(const wal::LogReader& reader, Gsn replaye
   recovery_.analysis = since(begin);
   begin = SteadyClock::now();
   buffer::PageWriter writer(*file_);
-  const auto memory_bytes = static_cast<std::size_t>(options_.memory_bytes / 2);
-  const std::size_t for_pages = memory_bytes / 16 * 9;  // windows of the log take up to the rest
-  const std::size_t workers_fed = for_pages / file_->page_size_bytes() / kPagesOfRedoWorker;
   const RedoStatistics redone =
       redo(reader, analysis, *file_, writer,
-           {.memory_bytes = memory_bytes,
-            .workers = std::clamp(workers_fed, std::size_t{1}, options_.recovery_threads),
+           {.memory_bytes = static_cast<std::size_t>(options_.memory_bytes / 2),
+            .workers = options_.recovery_threads,
             .progress = options_.progress});
   recovery_.redo = since(begin);
   recovery_.log_bytes = redone.log_bytes;

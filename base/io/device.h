@@ -50,6 +50,17 @@ struct Transfer {
   std::uint64_t offset_bytes = 0;
   MutableBytes data;  ///< read into, or written from
   int error = 0;      ///< out: 0, or the errno that ended it, kEndOfFile or kFileFailed
+
+  /// Takes in a block that goes on where it ends, both in the file and in memory: one long transfer
+  /// costs a device little more than a short one. False, and nothing changed, if it does not.
+  [[nodiscard]] bool extend(std::uint64_t block_offset_bytes, MutableBytes block) noexcept {
+    if (offset_bytes + data.size() != block_offset_bytes ||
+        data.data() + data.size() != block.data()) {
+      return false;
+    }
+    data = {data.data(), data.size() + block.size()};
+    return true;
+  }
 };
 
 /// A Transfer::error that is not an errno: the file ends before the transfer does.

@@ -37,15 +37,9 @@ struct Plan {
   std::size_t frames = 0;  ///< of a worker
   std::size_t passes = 1;  ///< of the log
 
-  /// The worker that the page belongs to.
-  [[nodiscard]] std::size_t owner_of(PageId page) const noexcept { return cell_of(page) % workers; }
-  /// The pass that redoes it.
-  [[nodiscard]] std::size_t pass_of(PageId page) const noexcept { return cell_of(page) / workers; }
-
- private:
-  /// What a worker has in a pass. Neighbours are together. Multiples of the golden ratio's fraction
-  /// fall into cells of equal width as evenly as any do (Knuth, vol. 3, section 6.4): cells of
-  /// contiguous pages differ by one or two extents.
+  /// What a worker has in a pass: the cells of pass p are those from p * workers on. Neighbours are
+  /// together. Multiples of the golden ratio's fraction fall into cells of equal width as evenly as
+  /// any do (Knuth, vol. 3, section 6.4): cells of contiguous pages differ by one or two extents.
   [[nodiscard]] std::size_t cell_of(PageId page) const noexcept {
     const std::uint64_t hash = raw(page) / kNeighbours * 0x9E3779B97F4A7C15U;
     return (hash >> 32U) * (passes * workers) >> 32U;
@@ -60,7 +54,7 @@ class LogFeeder {
             ProgressMeter& meter)
       : queue_(queue),
         plan_(plan),
-        pass_(pass),
+        first_cell_(pass * plan.workers),
         read_before_(position),
         meter_(meter),
         held_back_(plan.workers),
@@ -80,7 +74,7 @@ class LogFeeder {
 
   WindowQueue& queue_;
   const Plan& plan_;
-  const std::size_t pass_;
+  const std::size_t first_cell_;
   const std::uint64_t read_before_;
   ProgressMeter& meter_;
   ReplayWindow held_back_;  ///< while a window is exchanged for the next
@@ -147,13 +141,14 @@ void LogFeeder::add(const LoggedRecord& logged) {
 void LogFeeder::add_tree(const LoggedRecord& logged, ConstBytes body) {
   std::optional<std::uint32_t> offset;  // of the body, once a page needs it
   const auto add_page = [&](PageId page, bool formats) {
-    if (plan_.pass_of(page) != pass_) {
+    const std::size_t worker = plan_.cell_of(page) - first_cell_;  // wraps for earlier passes
+    if (worker >= plan_.workers) {
       return;
     }
     if (!offset) {
       offset = window_->add_body(body);
     }
-    window_->add_item(plan_.owner_of(page),
+    window_->add_item(worker,
                       {.page = page,
                        .record = {.gsn = logged.record.gsn,
                                   .offset = *offset,
@@ -241,7 +236,8 @@ Plan plan_of(const RedoOptions& options, const RecoveryAnalysis& analysis,
   const std::size_t frames = options.memory_bytes <= windows_bytes
                                  ? 0
                                  : (options.memory_bytes - windows_bytes) / page_size;
-  plan.workers = std::clamp(frames / ReplayPages::kFramesMin, std::size_t{1}, options.workers);
+  const std::size_t frames_min = std::max(options.worker_pages_min, ReplayPages::kFramesMin);
+  plan.workers = std::clamp(frames / frames_min, std::size_t{1}, options.workers);
   plan.frames = std::max(frames / plan.workers, ReplayPages::kFramesMin);
   // Some cells have more pages than others: by an extent or two, or by chance.
   const std::size_t spared = std::clamp<std::size_t>(kNeighbours, plan.frames / 8, plan.frames / 2);

@@ -36,10 +36,12 @@ struct RedoOptions {
   /// For windows of the log and for pages. Less than redo needs at least is taken for that: about
   /// 450 KiB and 16 pages.
   std::size_t memory_bytes = std::size_t{64} << 20U;
-  /// Threads beside the caller's, which reads; at least 1. There are fewer where the memory does
-  /// not have 16 pages for each. They wait for pages as often as not: so several for each
-  /// processor, as long as each has memory for batches that are worth the syncs of writing them.
+  /// Threads beside the caller's, which reads; at least 1. They wait for pages as often as not: so
+  /// several for each processor.
   std::size_t workers = 1;
+  /// There are fewer workers where the memory does not have so many pages for each, 16 at least:
+  /// smaller batches are not worth the syncs of writing them.
+  std::size_t worker_pages_min = 256;
   /// The log is read so often at most. If more were needed it is read once, and pages come and go.
   std::size_t passes_max = 32;
   ProgressCallback progress{};

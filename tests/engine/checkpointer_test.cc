@@ -305,6 +305,38 @@ TEST_F(CheckpointsByAge, WhatIsAppendedWhileAMarkIsTakenIsWrittenWithWhatLiesBef
   }
 }
 
+// The cycle is so late that after the next one replay starts at its mark, when most pages have not
+// had their turns: it is their age that has them written.
+TEST_F(CheckpointsByAge, WhatIsAppendedWhileAMarkIsTakenIsWrittenHoweverLateTheCycleIs) {
+  const std::uint64_t stride = bound() / 8;
+  const auto end = [&] { return database_->log().end_position(); };
+  grow(2 * bound(), 1);
+  std::uint64_t mark = 0;
+  const std::uint64_t cycles = statistics().cycles;
+  {
+    const SyncHook hook("engine.checkpoint.started", [&] {
+      mark = end();
+      commit(kRecords, 'y');
+    });
+    while (hook.hits() == 0) {
+      commit(1, 'a');
+      database_->checkpointer().step();
+    }
+  }
+  while (end() < mark + stride * 11 / 2) {
+    commit(1, 'b');
+  }
+  while (end() - database_->log().replay_bytes() + stride / 2 < mark) {
+    commit(1, 'c');
+    make_due_steps();
+  }
+  ASSERT_LE(statistics().cycles, cycles + 3);
+  const Content found = after_crash();
+  for (int i = kOpen + 1; i < kOpen + kRecords; ++i) {
+    ASSERT_EQ(found.at(key_of(i)), std::string(200, 'y')) << i;
+  }
+}
+
 #endif
 
 }  // namespace

@@ -40,7 +40,8 @@ const RedoOptions kLittleMemory{.memory_bytes = 1, .workers = 1, .passes_max = 1
 /// The same, and the log is read again and again.
 const RedoOptions kInPasses{.memory_bytes = 1, .workers = 1, .passes_max = 1000};
 /// Some twenty pages for each.
-const RedoOptions kLittleForTwo{.memory_bytes = std::size_t{600} << 10U, .workers = 2};
+const RedoOptions kLittleForTwo{
+    .memory_bytes = std::size_t{600} << 10U, .workers = 2, .worker_pages_min = 16};
 
 std::string key_of(std::uint64_t number) {
   std::string key(8, '\0');
