@@ -19,7 +19,7 @@ namespace {
 /// ring), so the next session leaves them room.
 constexpr std::uint64_t kBatchLeap = std::uint64_t{1} << 32;
 
-constexpr std::size_t kReadChunk = 64;
+constexpr std::size_t kReadChunk = 32;
 
 Uuid random_uuid() {
   std::random_device random;
