@@ -16,11 +16,16 @@ constexpr bool kDear = true;
 constexpr bool kDear = false;
 #endif
 #ifdef PALIMPSEST_SANITIZED
-constexpr double kShare = 0.6;
+constexpr double kBuildShare = 0.6;
 #else
-constexpr double kShare = 1;
+constexpr double kBuildShare = 1;
 #endif
 constexpr double kCheapSeconds = 12;
+
+double number_in_environment(const char* name, double otherwise) {
+  const char* given = std::getenv(name);
+  return given != nullptr ? std::strtod(given, nullptr) : otherwise;
+}
 
 std::chrono::steady_clock::time_point in_seconds(double seconds) {
   return std::chrono::steady_clock::now() +
@@ -31,8 +36,8 @@ std::chrono::steady_clock::time_point in_seconds(double seconds) {
 }  // namespace
 
 double test_seconds(double otherwise) {
-  const char* given = std::getenv("PALIMPSEST_TEST_SECONDS");
-  return given != nullptr ? std::strtod(given, nullptr) : kShare * otherwise;
+  const double share = kBuildShare * number_in_environment("PALIMPSEST_TEST_SHARE", 1);
+  return number_in_environment("PALIMPSEST_TEST_SECONDS", share * otherwise);
 }
 
 int repeats(int count) {

@@ -7,9 +7,10 @@
 
 namespace palimpsest::test {
 
-/// How long a time-bounded test runs: PALIMPSEST_TEST_SECONDS, or `otherwise`. Three fifths of that
-/// in builds with a sanitizer: what such a test meets by chance it is given time for in release
-/// builds, and most of them run under both sanitizers.
+/// How long a time-bounded test runs: PALIMPSEST_TEST_SECONDS, or `otherwise` times
+/// PALIMPSEST_TEST_SHARE, which is 1 if not given. Three fifths of that in builds with a sanitizer:
+/// what such a test meets by chance it is given time for in release builds, and most of them run
+/// under both sanitizers.
 [[nodiscard]] double test_seconds(double otherwise);
 
 /// Of something random, so many: a quarter of that in builds with checks and sanitizers, which make
