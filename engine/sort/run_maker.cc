@@ -89,6 +89,7 @@ void RunMaker::write_all() {
     const std::lock_guard lock(mutex_);
     writes_ = true;
   }
+  changed_.notify_all();  // a thread may have sorted it already, and waits
   settle();
   fill_next();
 }
