@@ -84,12 +84,12 @@ void RunMaker::write_all() {
     settle();
     return;
   }
-  hand_over();
   {
     const std::lock_guard lock(mutex_);
     writes_ = true;
   }
-  changed_.notify_all();  // a thread may have sorted it already, and waits
+  hand_over();  // which wakes the threads, for both
+  PALIMPSEST_SYNC_POINT("sort.rows.handed_over");
   settle();
   fill_next();
 }
@@ -171,6 +171,7 @@ void RunMaker::work(MutableBytes blocks) noexcept {
   while (!ends_ && error_ == nullptr) {
     try {
       if (!do_one(lock, blocks)) {
+        PALIMPSEST_SYNC_POINT("sort.thread.waits");
         changed_.wait(lock);
       }
     } catch (...) {

@@ -8,6 +8,10 @@
 // first one came first.
 //
 // Latching: a mutex of its own, not held while buffers are sorted or written.
+// No wake-up is lost: who finds nothing to do waits without a limit. So whatever changes what
+// do_one() and is_finished() look at (states, writes_, error_, ends_) wakes all *after* it. A
+// thread that looks between the two has the mutex, and is woken when it waits; state that is set
+// behind the wake-up that was to tell it is seen by nobody.
 // Thread-safety: one thread calls. Failure: what writing throws, by the next add() or finish().
 #pragma once
 

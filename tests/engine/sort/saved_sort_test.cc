@@ -11,9 +11,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/sync_point.h"
 #include "engine/sort/external_sort.h"
 #include "tests/engine/sort/sort_test_support.h"
 #include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 #include "tests/support/seed.h"
 
 namespace palimpsest::engine {
@@ -156,6 +158,28 @@ TEST(SavedSort, IsTextAndBack) {
     EXPECT_EQ(error_of([&] { return SavedSort::parse(wrong); }), ErrorCode::corruption) << wrong;
   }
 }
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+// The thread has sorted all rows, and waits, when the caller goes on after handing over the last
+// ones.
+TEST(SavedSort, AThreadThatIsAheadOfTheCallerWrites) {
+  const SyncHook waits("sort.thread.waits", [] {});
+  Disk disk;
+  ExternalSort sort(*disk.device,
+                    {.memory_bytes = SortShape::kMemoryBytesMin, .threads = 1, .kept_name = kName});
+  for (int i = 0; i < 40; ++i) {  // a buffer, and half of the other one
+    sort.add(fmt::format("{:02}", i), std::string(1000, 'v'));
+  }
+  EXPECT_TRUE(palimpsest::test::eventually([&] { return waits.hits() >= 1; }));
+  const SyncHook handed_over("sort.rows.handed_over", [&] {
+    EXPECT_TRUE(palimpsest::test::eventually([&] { return waits.hits() >= 2; }));
+  });
+  EXPECT_EQ(sort.save().runs.size(), 2U);
+  EXPECT_EQ(handed_over.hits(), 1U);
+}
+
+#endif
 
 }  // namespace
 }  // namespace palimpsest::engine
