@@ -17,6 +17,10 @@ using ByteView = std::string_view;
 using MutableBytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
+[[nodiscard]] inline std::span<char> as_chars(MutableBytes bytes) noexcept {
+  return {static_cast<char*>(static_cast<void*>(bytes.data())), bytes.size()};
+}
+
 [[nodiscard]] inline ByteView as_view(const std::byte* data, std::size_t size) noexcept {
   return {reinterpret_cast<const char*>(data), size};
 }

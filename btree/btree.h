@@ -44,6 +44,7 @@
 #include "btree/structure.h"
 #include "btree/tree_results.h"
 #include "btree/value_buffer.h"
+#include "btree/value_edit.h"
 #include "btree/write_outcome.h"
 #include "buffer/buffer_pool.h"
 
@@ -150,7 +151,7 @@ class BTree {
   /// the key is absent; Error invalid_argument for a large value.
   template <class Change>
   [[nodiscard]] bool modify(ByteView key, Change&& change, LastLeaf* last = nullptr) {
-    return modify_for({}, key, change, last).existed;
+    return edit_for({}, key, of_all_bytes(change), last).existed;
   }
 
   // The same on behalf of somebody. Throw what WriteContext::prepare() throws, too.
@@ -178,17 +179,17 @@ class BTree {
   [[nodiscard]] WriteOutcome remove(const WriteContext& by, ByteView key, LastLeaf* last = nullptr);
   /// Claims the record and changes nothing: nobody else changes it before `by` has ended.
   [[nodiscard]] WriteOutcome claim(const WriteContext& by, ByteView key, LastLeaf* last = nullptr);
-  template <class Change>
-  [[nodiscard]] WriteOutcome modify(const WriteContext& by, ByteView key, Change&& change,
-                                    LastLeaf* last = nullptr) {
-    return outcome_of(modify_for(by, key, change, last), key);
+  /// As modify(), of the bytes that are asked for.
+  [[nodiscard]] WriteOutcome edit(const WriteContext& by, ByteView key, Edit change,
+                                  LastLeaf* last = nullptr) {
+    return outcome_of(edit_for(by, key, change, last), key);
   }
 
   /// The same for several keys, whose searches overlap (key_places.h), up to the first that cannot
-  /// be: change(number, MutableBytes) in their order. Those that follow each other in one leaf are
+  /// be: change(number, editor) in their order. Those that follow each other in one leaf are
   /// changed by one visit.
-  [[nodiscard]] ManyWritten modify_many(const WriteContext& by, std::span<const ByteView> keys,
-                                        FunctionRef<void(std::size_t, MutableBytes)> change);
+  [[nodiscard]] ManyWritten edit_many(const WriteContext& by, std::span<const ByteView> keys,
+                                      EditMany change);
 
   /// Undoes a change as its transaction left it: append(at_least, body) logs the compensation,
   /// under the leaf's latch, and returns its GSN. Needs no space. Throws io_error, out_of_memory,
@@ -224,8 +225,8 @@ class BTree {
   /// Prepared, and with no virtual version in the way that could be settled.
   [[nodiscard]] buffer::ExclusivePage leaf_to_write(const WriteContext& by, ByteView key,
                                                     LastLeaf* last);
-  [[nodiscard]] Written modify_in_bulk(const WriteContext& by, ByteView key,
-                                       FunctionRef<void(MutableBytes)> change, LastLeaf* last);
+  [[nodiscard]] Written edit_in_bulk(const WriteContext& by, ByteView key, Edit change,
+                                     LastLeaf* last);
   using FindGhosts = FunctionRef<void(LeafEntries& entries, std::vector<SlotIndex>& slots)>;
   std::size_t purge(const WriteContext& by, ByteView key, FindGhosts find);
   void let_go(const WriteContext& by, buffer::ExclusivePage leaf, ByteView key, SlotIndex slot,
@@ -241,20 +242,15 @@ class BTree {
   void bury(const WriteContext& by, buffer::ExclusivePage& leaf, RecordChange& change, ByteView key,
             LastLeaf* last);
   void take_out(buffer::ExclusivePage& leaf, RecordChange& change, ByteView key, LastLeaf* last);
-  [[nodiscard]] Written modify_for(const WriteContext& by, ByteView key,
-                                   FunctionRef<void(MutableBytes)> change, LastLeaf* last);
-  [[nodiscard]] std::size_t modify_in_one_leaf(const WriteContext& by,
-                                               std::span<const ByteView> keys,
-                                               std::span<const KeyPlace> places,
-                                               FunctionRef<void(std::size_t, MutableBytes)> change,
-                                               Written& refused);
-  [[nodiscard]] ManyWritten modify_many_in_bulk(
-      const WriteContext& by, std::span<const ByteView> keys,
-      FunctionRef<void(std::size_t, MutableBytes)> change);
+  [[nodiscard]] Written edit_for(const WriteContext& by, ByteView key, Edit change, LastLeaf* last);
+  [[nodiscard]] std::size_t edit_in_one_leaf(const WriteContext& by, std::span<const ByteView> keys,
+                                             std::span<const KeyPlace> places, EditMany change,
+                                             Written& refused);
+  [[nodiscard]] ManyWritten edit_many_in_bulk(const WriteContext& by,
+                                              std::span<const ByteView> keys, EditMany change);
   [[nodiscard]] buffer::ExclusivePage leaf_at(const WriteContext& by, const KeyPlace& place,
                                               ByteView key, bool& is_as_found);
-  static void modify_in(const WriteContext& by, RecordChange& record,
-                        FunctionRef<void(MutableBytes)> change);
+  static void edit_in(const WriteContext& by, RecordChange& record, Edit change);
   [[nodiscard]] WriteOutcome outcome_of(const Written& written, ByteView key);
   [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);
   void finish(const Written& written);

@@ -30,11 +30,10 @@ void BTree::refuse_in_place(ByteView key) {
                           key.size()));
 }
 
-Written BTree::modify_for(const WriteContext& by, ByteView key,
-                          FunctionRef<void(MutableBytes)> change, LastLeaf* last) {
+Written BTree::edit_for(const WriteContext& by, ByteView key, Edit change, LastLeaf* last) {
   check_key(key);
   if (by.is_bulk()) [[unlikely]] {
-    return modify_in_bulk(by, key, change, last);
+    return edit_in_bulk(by, key, change, last);
   }
   ExclusivePage leaf = leaf_to_write(by, key, last);
   RecordChange record(by, leaf, descent_.pool().space(), key, page_size());
@@ -45,32 +44,33 @@ Written BTree::modify_for(const WriteContext& by, ByteView key,
     record.release_unwritten();
     refuse_in_place(key);
   } else {
-    modify_in(by, record, change);
+    edit_in(by, record, change);
     let_go(by, std::move(leaf), key, record.slot(), last);
   }
   return written;
 }
 
 /// In its leaf: the record that is there, has no rival, and is not large.
-void BTree::modify_in(const WriteContext& by, RecordChange& record,
-                      FunctionRef<void(MutableBytes)> change) {
+void BTree::edit_in(const WriteContext& by, RecordChange& record, Edit change) {
   record.claim();
-  const MutableBytes value = record.value_bytes();
-  ValueBuffer before;
-  if (by.log != nullptr) {
-    before.assign_clamped(as_view(value.data(), value.size()));
+  ValueBuffer memory;
+  ValueEditor value(as_chars(record.value_bytes()), memory.data());
+  try {
+    change(value);
+  } catch (...) {
+    value.restore();
+    throw;
   }
-  change_whole(change, value, before.view());
   if (by.log != nullptr) {
-    record.log_modified(before.view());
+    record.log_edited(value);
   }
 }
 
-ManyWritten BTree::modify_many(const WriteContext& by, std::span<const ByteView> keys,
-                               FunctionRef<void(std::size_t, MutableBytes)> change) {
+ManyWritten BTree::edit_many(const WriteContext& by, std::span<const ByteView> keys,
+                             EditMany change) {
   std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
   if (by.is_bulk()) [[unlikely]] {
-    return modify_many_in_bulk(by, keys, change);
+    return edit_many_in_bulk(by, keys, change);
   }
   std::array<KeyPlace, kKeysTogether> memory;
   std::span<KeyPlace> places;
@@ -80,9 +80,9 @@ ManyWritten BTree::modify_many(const WriteContext& by, std::span<const ByteView>
       find_places(descent_, keys.subspan(done, places.size()), places, Purpose::write);
     }
     Written one;
-    const std::size_t changed = modify_in_one_leaf(
+    const std::size_t changed = edit_in_one_leaf(
         by, keys.subspan(done), places,
-        [&](std::size_t number, MutableBytes value) { change(done + number, value); }, one);
+        [&](std::size_t number, ValueEditor& value) { change(done + number, value); }, one);
     if (changed == 0) {
       return {.done = done, .refused = outcome_of(one, keys[done])};
     }
@@ -95,10 +95,9 @@ ManyWritten BTree::modify_many(const WriteContext& by, std::span<const ByteView>
 // How many; of none, `refused` says why. All but the first of them change only if that takes
 // nothing that is not at hand: the leaf is latched. One that is not in the leaf any more ends it,
 // and is looked for again.
-std::size_t BTree::modify_in_one_leaf(const WriteContext& by, std::span<const ByteView> keys,
-                                      std::span<const KeyPlace> places,
-                                      FunctionRef<void(std::size_t, MutableBytes)> change,
-                                      Written& refused) {
+std::size_t BTree::edit_in_one_leaf(const WriteContext& by, std::span<const ByteView> keys,
+                                    std::span<const KeyPlace> places, EditMany change,
+                                    Written& refused) {
   std::size_t beside = 1;
   while (beside < places.size() && places[beside].is_known() &&
          places[beside].is_beside(places.front())) {
@@ -120,7 +119,7 @@ std::size_t BTree::modify_in_one_leaf(const WriteContext& by, std::span<const By
     if (!may_modify(refused) || is_large) {
       break;
     }
-    modify_in(by, record, [&](MutableBytes value) { change(done, value); });
+    edit_in(by, record, [&](ValueEditor& value) { change(done, value); });
     slot = record.slot();
     ++done;
   } while (done < beside && by.has_at_hand(keys[done], page_size()));
@@ -157,8 +156,7 @@ ExclusivePage BTree::leaf_at(const WriteContext& by, const KeyPlace& place, Byte
 
 // Out of place: the value that was there becomes the shadow. Nobody else changes the record between
 // looking and storing: a bulk has the table to itself.
-Written BTree::modify_in_bulk(const WriteContext& by, ByteView key,
-                              FunctionRef<void(MutableBytes)> change, LastLeaf* last) {
+Written BTree::edit_in_bulk(const WriteContext& by, ByteView key, Edit change, LastLeaf* last) {
   ValueBuffer value;
   const Found found = find(key, value, last, by.newest());
   if (!found.exists) {
@@ -167,15 +165,17 @@ Written BTree::modify_in_bulk(const WriteContext& by, ByteView key,
   if ((found.flags & kLargeValue) != 0) {
     refuse_in_place(key);
   }
-  change(value.mutable_bytes());
+  ValueBuffer memory;
+  ValueEditor editor(as_chars(value.mutable_bytes()), memory.data());
+  change(editor);
   return write_stored(by, key, {.value = value.view()}, WriteMode::update, last);
 }
 
-ManyWritten BTree::modify_many_in_bulk(const WriteContext& by, std::span<const ByteView> keys,
-                                       FunctionRef<void(std::size_t, MutableBytes)> change) {
+ManyWritten BTree::edit_many_in_bulk(const WriteContext& by, std::span<const ByteView> keys,
+                                     EditMany change) {
   for (std::size_t done = 0; done < keys.size(); ++done) {
-    const auto change_one = [&](MutableBytes value) { change(done, value); };
-    const Written one = modify_in_bulk(by, keys[done], change_one, nullptr);
+    const auto change_one = [&](ValueEditor& value) { change(done, value); };
+    const Written one = edit_in_bulk(by, keys[done], change_one, nullptr);
     if (!may_modify(one)) {
       return {.done = done, .refused = outcome_of(one, keys[done])};
     }

@@ -24,6 +24,8 @@ using versioning::WriterId;
 namespace {
 
 constexpr std::size_t kPrefetchValueBytes = 256;
+/// A value that is shorter is looked at as a whole.
+constexpr std::size_t kEditedPartOfMin = 64;
 
 /// Finds the key. What claiming the record and changing its value will read comes from memory
 /// meanwhile.
@@ -142,6 +144,7 @@ void RecordChange::keep_update(const RecordState& before, const LoggedUpdate& ch
          [&](MutableBytes into) { change.put_before_runs(into); });
     return;
   }
+  PALIMPSEST_DEBUG_CHECK(change.is_of_whole(), "what is kept whole is known whole");
   keep(VersionKind::replaced, before.flags, before.value.size(), [&](MutableBytes into) {
     std::memcpy(into.data(), before.value.data(), before.value.size());
   });
@@ -302,18 +305,27 @@ void RecordChange::take_out() {
   LeafNode(leaf_.modify(), page_size_).remove(at_.slot);
 }
 
-void RecordChange::log_modified(ByteView before) noexcept {
+// Runs of what was there take less than the value if they lie within a half of it: the head of each
+// takes a byte more than the gap before it. Only then is not all of it needed.
+void RecordChange::log_edited(ValueEditor& value) noexcept {
   const RecordState now = state();
-  log_update({before, now.flags}, now, std::nullopt);
+  const std::size_t size = now.value.size();
+  const bool is_small_part = size >= kEditedPartOfMin && 2 * (value.end() - value.begin()) <= size;
+  if (!is_small_part || (now.flags & kNamesLarge) != 0) {
+    log_update({value.whole_before(), now.flags}, now, std::nullopt);
+  } else {
+    log_update({value.before(), now.flags}, now, std::nullopt, {value.begin(), value.end()});
+  }
 }
 
 // Keeps what was there, too.
 void RecordChange::log_update(const RecordState& before, const RecordState& after,
-                              const std::optional<LargeValueDescriptor>& taken) noexcept {
+                              const std::optional<LargeValueDescriptor>& taken,
+                              const BytesRange& in) noexcept {
   if (by_.log == nullptr && by_.versions == nullptr) {
     return;  // looking for the differences takes time
   }
-  const LoggedUpdate change(place(), before, after);
+  const LoggedUpdate change(place(), before, after, in);
   if (by_.versions != nullptr) {
     keep_update(before, change);
   }

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "palimpsest/function_ref.h"
+#include "palimpsest/value_editor.h"
 
 #include "base/bytes.h"
 #include "btree/large_value_format.h"
@@ -76,8 +77,8 @@ class RecordChange {
   [[nodiscard]] MutableBytes value_bytes() noexcept {
     return LeafNode(leaf_.modify(), page_size_).value_bytes(at_.slot);
   }
-  /// After that; `before` is the value as it was.
-  void log_modified(ByteView before) noexcept;
+  /// After that; what it was is kept.
+  void log_edited(ValueEditor& value) noexcept;
 
   /// Undoes a change; see BTree::undo(). The pages of a large value that are given back by it are
   /// free when `freed` says.
@@ -121,7 +122,8 @@ class RecordChange {
             Fill&& fill) noexcept;
   void keep_update(const RecordState& before, const LoggedUpdate& change) noexcept;
   void log_update(const RecordState& before, const RecordState& after,
-                  const std::optional<LargeValueDescriptor>& taken) noexcept;
+                  const std::optional<LargeValueDescriptor>& taken,
+                  const BytesRange& in = {}) noexcept;
   void give_up(const std::optional<LargeValueDescriptor>& value);
 
   const WriteContext& by_;

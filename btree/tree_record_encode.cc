@@ -109,18 +109,24 @@ void LoggedInsert::encode(MutableBytes into) const noexcept {
 }
 
 LoggedUpdate::LoggedUpdate(const RecordPlace& at, const RecordState& before,
-                           const RecordState& after) noexcept
+                           const RecordState& after, const BytesRange& in) noexcept
     : at_(at),
       before_(before),
       after_(after),
+      in_(in),
       head_(head_of(may_be_patch(before, after) ? TreeRecordKind::patch : TreeRecordKind::replace,
                     at, before.flags, after.flags)),
       bytes_(place_bytes(head_) + (is_patch() ? patch_bytes() : replace_bytes())) {}
 
+template <class Use>
+void LoggedUpdate::for_each_difference_from(std::size_t from, Use use) const noexcept {
+  for_each_difference(before_.value.substr(0, in_.end), after_.value.substr(0, in_.end), from, use);
+}
+
 std::size_t LoggedUpdate::patch_bytes() noexcept {
   std::size_t bytes = 0;
   std::size_t end = 0;
-  for_each_difference(before_.value, after_.value, 0, [&](std::size_t offset, std::size_t len) {
+  for_each_difference_from(in_.begin, [&](std::size_t offset, std::size_t len) {
     bytes += varint_bytes(offset - end) + varint_bytes(len) + len;
     before_runs_bytes_ += 2 * sizeof(std::uint16_t) + len;
     end = offset + len;
@@ -153,7 +159,7 @@ void LoggedUpdate::for_each_run(Use use) const noexcept {
   }
   if (run_count_ > kRunsKept) [[unlikely]] {
     const Run& last = runs_.back();
-    for_each_difference(before_.value, after_.value, last.offset + last.len, use);
+    for_each_difference_from(last.offset + last.len, use);
   }
 }
 

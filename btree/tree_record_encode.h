@@ -49,12 +49,20 @@ struct LoggedInsert {
   [[nodiscard]] RecordChangeHead head() const noexcept;
 };
 
+/// Some bytes of a value, or all.
+struct BytesRange {
+  std::size_t begin = 0;
+  std::size_t end = ByteView::npos;
+};
+
 /// A value replaced or changed in place, also over a ghost, flags included:
 /// LeafNode::replace_value() or value_bytes(), then set_flags(). Before the change, as `before`
 /// lies in the page.
 class LoggedUpdate {
  public:
-  LoggedUpdate(const RecordPlace& at, const RecordState& before, const RecordState& after) noexcept;
+  /// `in`: where they may differ; only there `before` has to be known.
+  LoggedUpdate(const RecordPlace& at, const RecordState& before, const RecordState& after,
+               const BytesRange& in = {}) noexcept;
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept { return bytes_; }
   void encode(MutableBytes into) const noexcept;
@@ -64,6 +72,10 @@ class LoggedUpdate {
   /// Of a patch: what was there, as a version keeps it (versioning/version.h).
   [[nodiscard]] std::size_t before_runs_bytes() const noexcept { return before_runs_bytes_; }
   void put_before_runs(MutableBytes into) const noexcept;
+  /// Whether all that was there is known.
+  [[nodiscard]] bool is_of_whole() const noexcept {
+    return in_.begin == 0 && in_.end >= before_.value.size();
+  }
 
  private:
   /// Bytes in which the values differ.
@@ -74,6 +86,9 @@ class LoggedUpdate {
   /// A value changed in more places is looked through again for the rest of them.
   static constexpr std::size_t kRunsKept = 8;
 
+  /// Of a patch, from there on.
+  template <class Use>
+  void for_each_difference_from(std::size_t from, Use use) const noexcept;
   template <class Use>
   void for_each_run(Use use) const noexcept;
   [[nodiscard]] std::size_t patch_bytes() noexcept;
@@ -84,6 +99,7 @@ class LoggedUpdate {
   RecordPlace at_;
   RecordState before_;
   RecordState after_;
+  BytesRange in_;
   RecordChangeHead head_;
   std::size_t run_count_ = 0;  ///< of all runs; the first of them are kept
   std::size_t before_runs_bytes_ = 0;

@@ -37,6 +37,8 @@ class ValueBuffer {
     std::memcpy(bytes_.data() + offset, bytes.data(), bytes.size());
   }
   [[nodiscard]] ByteView view() const noexcept { return {bytes_.data(), size_}; }
+  /// Memory for bytes of a value that is no longer than the longest, by who fills it himself.
+  [[nodiscard]] char* data() noexcept { return bytes_.data(); }
   [[nodiscard]] MutableBytes mutable_bytes() noexcept {
     return std::as_writable_bytes(std::span(bytes_.data(), size_));
   }
@@ -45,18 +47,5 @@ class ValueBuffer {
   std::size_t size_ = 0;
   std::array<char, stored_bytes_max(buffer::kPageSizeMax)> bytes_;
 };
-
-/// Calls change(value); if it throws, the value is `before` again, unless that is empty.
-template <class Change>
-void change_whole(Change& change, MutableBytes value, ByteView before) {
-  try {
-    change(value);
-  } catch (...) {
-    if (!before.empty()) {
-      std::memcpy(value.data(), before.data(), before.size());
-    }
-    throw;
-  }
-}
 
 }  // namespace palimpsest::btree

@@ -38,7 +38,8 @@ class TreeCalls {
   template <class Change>
   [[nodiscard]] btree::WriteOutcome modify(btree::BTree& tree, ByteView key, Change&& change,
                                            btree::LastLeaf* last = nullptr) {
-    return self().write([&](const auto& by) { return tree.modify(by, key, change, last); });
+    return self().write(
+        [&](const auto& by) { return tree.edit(by, key, btree::of_all_bytes(change), last); });
   }
 
  private:

@@ -6,24 +6,15 @@
 
 #include "palimpsest/error.h"
 
+#include "btree/value_edit.h"
 #include "engine/rows/index_entries.h"
 #include "engine/rows/row_copy.h"
 #include "engine/rows/row_messages.h"
 #include "engine/tables/value_text.h"
 
 namespace palimpsest::engine {
-namespace {
 
-ByteView view_of(MutableBytes bytes) noexcept {
-  return as_view(bytes.data(), bytes.size());
-}
-
-std::span<char> chars_of(MutableBytes bytes) noexcept {
-  return {static_cast<char*>(static_cast<void*>(bytes.data())), bytes.size()};
-}
-
-}  // namespace
-
+using btree::view_of;
 bool RowInPlace::begin(ByteView row) noexcept {
   called_ = true;
   damaged_ = !format_->rows().fits(row);
@@ -37,35 +28,31 @@ void RowInPlace::require_undamaged() const {
 }
 
 // The values fit, which was asked before: nothing throws here.
-void ColumnsInPlace::operator()(MutableBytes value) {
+void ColumnsInPlace::operator()(ValueEditor& value) {
   if (begin(view_of(value))) {
     format().rows().change_in_place(value, changes_);
   }
 }
 
-void EditInPlace::operator()(MutableBytes value) {
+void EditInPlace::operator()(ValueEditor& value) {
   if (!begin(view_of(value))) {
     return;
   }
-  const bool any_bytes = format().is_key_value() && format().indexes().empty();
-  if (!any_bytes) {
-    before_.assign_clamped(view_of(value));
-  }
-  RowEditor editor(chars_of(value));
+  RowEditor editor(value);
   edit_(editor);
-  if (editor.was_refused() || (!any_bytes && !is_allowed(view_of(value)))) [[unlikely]] {
+  const bool any_bytes = format().is_key_value() && format().indexes().empty();
+  if (editor.was_refused() || (!any_bytes && !is_allowed(value))) [[unlikely]] {
     refused_ = true;
-    if (!any_bytes && !before_.view().empty()) {
-      std::memcpy(value.data(), before_.view().data(), before_.view().size());
-    }
+    value.restore();
   }
 }
 
-bool EditInPlace::is_allowed(ByteView edited) {
-  if (!format().rows().validate(edited)) [[likely]] {
-    return same_in_indexes(format(), before_.view(), edited);
+bool EditInPlace::is_allowed(ValueEditor& edited) {
+  if (!format().rows().validate(view_of(edited))) [[likely]] {
+    return format().indexes().empty() ||
+           same_in_indexes(format(), edited.whole_before(), view_of(edited));
   }
-  if (format().rows().validate(before_.view())) {
+  if (format().rows().validate(edited.whole_before())) {
     mark_damaged();  // and not by the editor
   }
   return false;
@@ -108,14 +95,14 @@ void RewriteInPlace::keep(ByteView bytes) noexcept {
   kept_ = bytes;
 }
 
-void RewriteInPlace::operator()(MutableBytes value) {
+void RewriteInPlace::operator()(ValueEditor& value) {
   const auto bytes = rewritten(view_of(value));
   if (!bytes) [[unlikely]] {
     return;
   }
-  if (bytes->size() == value.size() && !moves_entries_) [[likely]] {
-    if (!value.empty()) {
-      std::memmove(value.data(), bytes->data(), value.size());  // they may be the row's own
+  if (bytes->size() == value.bytes().size() && !moves_entries_) [[likely]] {
+    if (!bytes->empty()) {  // they may be the row's own
+      std::memmove(value.edit_all().data(), bytes->data(), bytes->size());
     }
     stored_ = true;
     return;

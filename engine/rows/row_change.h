@@ -6,6 +6,7 @@
 // one of the table's, and all columns of indexes as they are; so a handle of a column that was made
 // before an index of it does no harm. Otherwise the row has its old bytes again before the latch is
 // given up. Only the plainest tables, of bytes to bytes and without an index, are not looked at.
+// What it was is kept of what may change; all of the row only if there is an index to be minded.
 // A rewriter (Table::rewrite()) returns new bytes. They are stored at once if they are as long as
 // the old ones and move no index entry. Otherwise they are kept, copied if they could lie in the
 // leaf, and the caller goes on without the latch: the row is claimed by then.
@@ -17,6 +18,7 @@
 #include <string>
 
 #include "palimpsest/table.h"
+#include "palimpsest/value_editor.h"
 
 #include "base/bytes.h"
 #include "btree/value_buffer.h"
@@ -57,7 +59,7 @@ class ColumnsInPlace : public RowInPlace {
                  std::span<const ColumnChange> changes) noexcept
       : RowInPlace(format, key), changes_(changes) {}
 
-  void operator()(MutableBytes value);
+  void operator()(ValueEditor& value);
   /// Throws what went wrong.
   void require_done() const { require_undamaged(); }
 
@@ -70,16 +72,15 @@ class EditInPlace : public RowInPlace {
   EditInPlace(const TableFormat& format, ByteView key, EditRow edit) noexcept
       : RowInPlace(format, key), edit_(edit) {}
 
-  void operator()(MutableBytes value);
+  void operator()(ValueEditor& value);
   [[nodiscard]] bool is_sound() const noexcept { return !is_damaged() && !refused_; }
   /// Throws what went wrong.
   void require_done() const;
 
  private:
-  [[nodiscard]] bool is_allowed(ByteView edited);
+  [[nodiscard]] bool is_allowed(ValueEditor& edited);
 
   EditRow edit_;
-  btree::ValueBuffer before_;
   bool refused_ = false;
 };
 
@@ -88,7 +89,7 @@ class RewriteInPlace : public RowInPlace {
   RewriteInPlace(const TableFormat& format, ByteView key, RewriteRow rewrite) noexcept
       : RowInPlace(format, key), rewrite_(rewrite) {}
 
-  void operator()(MutableBytes value);
+  void operator()(ValueEditor& value);
   /// For a row that does not lie in its leaf, and stays as it is while this is used: nothing is
   /// stored.
   void look_at(ByteView row);

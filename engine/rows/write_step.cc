@@ -117,7 +117,7 @@ Outcome WriteStep::outcome_of(const btree::WriteOutcome& written, ByteView key) 
 template <class Change>
 std::optional<btree::WriteOutcome> WriteStep::modify_in_leaf(ByteView key, Change& change) const {
   try {
-    return rows().modify(*by_, key, change, last_);
+    return rows().edit(*by_, key, change, last_);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument || change.was_called()) {
       throw;
@@ -291,7 +291,7 @@ Outcome WriteStep::modify_many(std::span<const ByteView> keys, EditRows edit) co
   EditInPlace change(format(), {}, edit_next);
   btree::ManyWritten written;
   try {
-    written = rows().modify_many(*by_, keys, [&](std::size_t number, MutableBytes value) {
+    written = rows().edit_many(*by_, keys, [&](std::size_t number, ValueEditor& value) {
       if (change.is_sound()) {
         next = number;
         change.turn_to(keys[number]);

@@ -167,12 +167,13 @@ void RowLayout::require_changes(std::span<const ColumnChange> changes) const {
   }
 }
 
-void RowLayout::change_in_place(MutableBytes row, std::span<const ColumnChange> changes) const {
+void RowLayout::change_in_place(ValueEditor& row, std::span<const ColumnChange> changes) const {
   require_changes(changes);
-  check(are_in_place(changes) && row.size() >= variable_begin_,
+  check(are_in_place(changes) && row.bytes().size() >= variable_begin_,
         "variable columns are not changed in place");
+  char* const fixed = row.edit(0, offsets_begin_).data();
   for (const ColumnChange& change : changes) {
-    store(static_cast<char*>(static_cast<void*>(row.data())), change.column, change.value);
+    store(fixed, change.column, change.value);
   }
 }
 

@@ -42,6 +42,7 @@
 
 #include "palimpsest/schema.h"
 #include "palimpsest/value.h"
+#include "palimpsest/value_editor.h"
 
 #include "base/bytes.h"
 #include "engine/tables/column_value.h"
@@ -136,7 +137,7 @@ class RowLayout {
   /// Whether the changes can be made in place: all columns are fixed.
   [[nodiscard]] bool are_in_place(std::span<const ColumnChange> changes) const noexcept;
   /// Makes changes that can be made in place; nothing has changed if one throws.
-  void change_in_place(MutableBytes row, std::span<const ColumnChange> changes) const;
+  void change_in_place(ValueEditor& row, std::span<const ColumnChange> changes) const;
   /// The row with any changes, as a new one. `changed` is neither `row` nor what values view.
   void change(ByteView row, std::span<const ColumnChange> changes, std::string& changed) const;
 

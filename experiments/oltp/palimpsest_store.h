@@ -61,10 +61,8 @@ class PalimpsestSession {
 
   template <class Change>
   Access patch(TableId table, ByteView key, Change&& change) {
-    return attempt([&] {
-      return access_of(at(table).modify(*transaction_, Key::encoded(key),
-                                        [&](RowEditor& row) { change(row.bytes()); }));
-    });
+    return attempt(
+        [&] { return access_of(at(table).modify(*transaction_, Key::encoded(key), change)); });
   }
 
   template <class Use>
@@ -82,11 +80,8 @@ class PalimpsestSession {
 
   template <class Change>
   Access patch_many(TableId table, std::span<const ByteView> keys, Change&& change) {
-    return attempt([&] {
-      return access_of(at(table).modify_many(
-          *transaction_, keys_of(keys),
-          [&](std::size_t number, RowEditor& row) { change(number, row.bytes()); }));
-    });
+    return attempt(
+        [&] { return access_of(at(table).modify_many(*transaction_, keys_of(keys), change)); });
   }
 
   /// Not if all is in memory anyway.

@@ -68,14 +68,14 @@ class RowBatches {
     if constexpr (PatchesMany<S>) {
       using Stored = StoredRow<RowOf<Key>>;
       std::size_t damaged = keys.size();
-      const Access access = session.patch_many(
-          kTableOf<Key>, encode_all(keys), [&](std::size_t number, std::span<char> bytes) noexcept {
-            if (Stored::may_be(bytes)) [[likely]] {
-              change(number, Stored(bytes));
-            } else {
-              damaged = number;
-            }
-          });
+      const Access access = session.patch_many(kTableOf<Key>, encode_all(keys),
+                                               [&](std::size_t number, RowEditor& stored) noexcept {
+                                                 if (Stored::may_be(stored.view())) [[likely]] {
+                                                   change(number, Stored(stored));
+                                                 } else {
+                                                   damaged = number;
+                                                 }
+                                               });
       if (access == Access::done && damaged != keys.size()) [[unlikely]] {
         report_damaged_bytes(describe(keys[damaged]));
       }

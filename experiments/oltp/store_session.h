@@ -18,8 +18,8 @@
 //                                  [first, last], both included, ascending, or descending from
 //                                  last, until it returns false; done even if there is none. Most
 //                                  scans want one key, or a few: nothing is to be fetched ahead
-//   patch(table, key, change)      optional: as rewrite(), change(std::span<char>) where the value
-//                                  lies, which stays as long as it is
+//   patch(table, key, change)      optional: as rewrite(), change(RowEditor&) where the value lies,
+//                                  which stays as long as it is
 //   get_many, patch_many, insert_many
 //                                  optional: the same of several keys of one table, in their order;
 //                                  the concepts below say how each ends
@@ -109,10 +109,10 @@ struct RowBytes {
   ByteView bytes;
 };
 
-/// Whether it has patch(): change(std::span<char>) on the value where it is stored.
+/// Whether it has patch(): change(RowEditor&) on the value where it is stored.
 template <class S>
 concept Patches =
-    requires(S& session, TableId table, ByteView key, void (&change)(std::span<char> bytes)) {
+    requires(S& session, TableId table, ByteView key, void (&change)(RowEditor& row)) {
       { session.patch(table, key, change) } -> std::same_as<Access>;
     };
 
@@ -131,11 +131,11 @@ concept VisitsMany = requires(S& session, TableId table, std::span<const ByteVie
   { session.visit_many(table, keys, use) } -> std::same_as<Access>;
 };
 
-/// Whether it has patch_many(): as patch(), change(number, std::span<char>); all of the keys, or
+/// Whether it has patch_many(): as patch(), change(number, RowEditor&); all of the keys, or
 /// the first that is not done.
 template <class S>
 concept PatchesMany = requires(S& session, TableId table, std::span<const ByteView> keys,
-                               void (&change)(std::size_t number, std::span<char> bytes)) {
+                               void (&change)(std::size_t number, RowEditor& row)) {
   { session.patch_many(table, keys, change) } -> std::same_as<Access>;
 };
 

@@ -100,20 +100,22 @@ class TableSession {
     using Stored = StoredRow<RowOf<Key>>;
     bool whole = false;
     const EncodedKey encoded(key);
-    const auto patch_bytes = [&](std::span<char> bytes) noexcept {
-      whole = Stored::may_be(bytes);
+    const auto patch_row = [&](RowEditor& stored) noexcept {
+      whole = Stored::may_be(stored.view());
       if (whole) [[likely]] {
-        change(Stored(bytes));
+        change(Stored(stored));
       }
     };
     Access access = Access::done;
     if constexpr (Patches<S>) {
-      access = session_->patch(kTableOf<Key>, encoded.view(), patch_bytes);
+      access = session_->patch(kTableOf<Key>, encoded.view(), patch_row);
     } else {
       access = session_->rewrite(kTableOf<Key>, encoded.view(),
                                  [&](ByteView bytes) noexcept -> ByteView {
                                    patched_.assign(bytes);
-                                   patch_bytes(patched_);
+                                   ValueEditor value(patched_, nullptr);
+                                   RowEditor stored(value);
+                                   patch_row(stored);
                                    return patched_;
                                  });
     }

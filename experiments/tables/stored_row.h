@@ -11,6 +11,9 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <variant>
+
+#include "palimpsest/row.h"
 
 #include "base/check.h"
 #include "experiments/tables/columns.h"
@@ -79,15 +82,20 @@ consteval std::size_t fixed_bytes() {
 
 }  // namespace detail
 
-/// Of a const Row: only to be read.
+/// Of a const Row: only to be read. Otherwise it refers to an editor of its bytes.
 template <class OfRow>
 class StoredRow {
  public:
   using Row = std::remove_const_t<OfRow>;
-  using Byte = std::conditional_t<std::is_const_v<OfRow>, const char, char>;
+  static constexpr bool kMayChange = !std::is_const_v<OfRow>;
 
   /// A whole row's.
-  explicit StoredRow(std::span<Byte> bytes) noexcept : bytes_(bytes) {}
+  explicit StoredRow(std::span<const char> bytes) noexcept
+    requires(!kMayChange)
+      : bytes_(bytes) {}
+  explicit StoredRow(RowEditor& row) noexcept
+    requires(kMayChange)
+      : bytes_(row.view()), editor_(&row) {}
 
   /// Whether they are as many as such a row has at least.
   [[nodiscard]] static bool may_be(std::span<const char> bytes) noexcept {
@@ -103,9 +111,13 @@ class StoredRow {
     return value;
   }
   template <auto kMember, class Value>
-  void set(Value value) const noexcept {
+  void set(Value value) const noexcept
+    requires(kMayChange)
+  {
     static_assert(std::is_same_v<Value, decltype(get<kMember>())>);
-    std::memcpy(at<kMember>(sizeof value), &value, sizeof value);
+    const auto offset = static_cast<std::size_t>(at<kMember>(sizeof value) - bytes_.data());
+    editor_->set_bytes(offset,
+                       {static_cast<const char*>(static_cast<const void*>(&value)), sizeof value});
   }
   /// One of several texts that are always full.
   template <auto kMember>
@@ -134,14 +146,15 @@ class StoredRow {
 
  private:
   template <auto kMember>
-  [[nodiscard]] Byte* at(std::size_t bytes) const noexcept {
+  [[nodiscard]] const char* at(std::size_t bytes) const noexcept {
     constexpr std::size_t kOffset = detail::stored_offset<Row, kMember>();
     static_assert(kOffset != detail::kNotFixed, "the column stands behind a text of any length");
     PALIMPSEST_DEBUG_CHECK(kOffset + bytes <= bytes_.size(), "the bytes are a row of its table");
     return bytes_.data() + kOffset;
   }
 
-  std::span<Byte> bytes_;
+  std::span<const char> bytes_;
+  [[no_unique_address]] std::conditional_t<kMayChange, RowEditor*, std::monostate> editor_;
 };
 
 }  // namespace palimpsest::experiments

@@ -26,6 +26,7 @@
 #include "palimpsest/column.h"
 #include "palimpsest/types.h"
 #include "palimpsest/value.h"
+#include "palimpsest/value_editor.h"
 
 namespace palimpsest {
 
@@ -142,14 +143,25 @@ class Row {
   std::shared_ptr<const Content> content_;
 };
 
-/// A row that is being changed where it lies (Table::modify()).
+/// A row that is being changed where it lies (Table::modify()). What is changed is compared with
+/// what it was, and logged: of what is set, or of the whole row once somebody asks for bytes().
 class RowEditor {
  public:
   /// By the engine.
-  explicit RowEditor(std::span<char> bytes) noexcept : bytes_(bytes) {}
+  explicit RowEditor(ValueEditor& value) noexcept : value_(&value) {}
 
   /// What is stored beside the key; of key_value_table() this is the value. Its length stays.
-  [[nodiscard]] std::span<char> bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::span<char> bytes() noexcept { return value_->edit_all(); }
+  /// The same, to be read only.
+  [[nodiscard]] std::span<const char> view() const noexcept { return value_->bytes(); }
+  /// Writes over some of them. Where the row has no such bytes it is refused as set() says.
+  void set_bytes(std::size_t offset, std::string_view bytes) noexcept {
+    if (offset > view().size() || bytes.size() > view().size() - offset) [[unlikely]] {
+      refused_ = true;
+    } else if (!bytes.empty()) {
+      std::memcpy(value_->edit(offset, bytes.size()).data(), bytes.data(), bytes.size());
+    }
+  }
 
   /// Zero if null. Of a column of another table that would lie behind the row, zero, and the edit
   /// is refused as set() says.
@@ -160,7 +172,7 @@ class RowEditor {
       refused_ = true;
       return value;
     }
-    std::memcpy(static_cast<void*>(&value), bytes_.data() + column.place().offset, sizeof value);
+    std::memcpy(static_cast<void*>(&value), view().data() + column.place().offset, sizeof value);
     return value;
   }
   /// The column is then not null. It is in no index (Column::place().may_change), and one of this
@@ -173,7 +185,8 @@ class RowEditor {
       return;
     }
     mark_null(place, false);
-    std::memcpy(bytes_.data() + place.offset, static_cast<const void*>(&value), sizeof value);
+    std::memcpy(value_->edit(place.offset, sizeof value).data(), static_cast<const void*>(&value),
+                sizeof value);
   }
   /// Of a column that is nullable; else it is refused as set() says.
   template <FixedType Type>
@@ -185,7 +198,7 @@ class RowEditor {
       return;
     }
     mark_null(place, true);
-    std::memset(bytes_.data() + place.offset, 0, sizeof(Type));
+    std::memset(value_->edit(place.offset, sizeof(Type)).data(), 0, sizeof(Type));
   }
 
   [[nodiscard]] bool was_refused() const noexcept { return refused_; }
@@ -193,18 +206,18 @@ class RowEditor {
  private:
   template <class Type>
   [[nodiscard]] bool is_within(const detail::FixedPlace& place) const noexcept {
-    return place.is_within(bytes_.size(), sizeof(Type));
+    return place.is_within(view().size(), sizeof(Type));
   }
   void mark_null(const detail::FixedPlace& place, bool null) noexcept {
     if (place.null_bit != detail::FixedPlace::kNeverNull) {
       const unsigned bit = 1U << place.null_bit % 8U;
-      char& byte = bytes_[place.null_bit / 8U];
+      char& byte = value_->edit(place.null_bit / 8U, 1).front();
       const auto others = static_cast<unsigned char>(byte) & ~bit;
       byte = static_cast<char>(null ? others | bit : others);
     }
   }
 
-  std::span<char> bytes_;
+  ValueEditor* value_;
   bool refused_ = false;
 };
 

@@ -230,7 +230,7 @@ TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
   EXPECT_EQ(rival_of(tree().insert(two, "key", "new")), WriterId{1});
   EXPECT_FALSE(tree().update(one, "key", "a ghost is absent").existed);
   EXPECT_FALSE(tree().remove(one, "key").existed);
-  EXPECT_FALSE(tree().modify(one, "key", [](MutableBytes) { FAIL(); }).existed);
+  EXPECT_FALSE(tree().edit(one, "key", [](ValueEditor&) { FAIL(); }).existed);
   EXPECT_EQ(purge(), 0U);
   EXPECT_TRUE(sound(*database_));
   EXPECT_FALSE(tree().insert(one, "key", "revived").existed);
@@ -283,7 +283,7 @@ TEST_F(LeafEntriesTest, RefusedWritesClaimNothing) {
   EXPECT_TRUE(tree().insert(writer, "key", "other").existed);
   EXPECT_FALSE(tree().update(writer, "absent", "other").existed);
   EXPECT_FALSE(tree().remove(writer, "absent").existed);
-  EXPECT_FALSE(tree().modify(writer, "absent", [](MutableBytes) {}).existed);
+  EXPECT_FALSE(tree().edit(writer, "absent", [](ValueEditor&) {}).existed);
   EXPECT_EQ(writer.claims(), 0U);
   EXPECT_EQ(memory().tables(), 0U);
 }

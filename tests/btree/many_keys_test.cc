@@ -39,6 +39,9 @@ void add(MutableBytes value, std::uint64_t more) {
   const std::uint64_t number = number_of(as_view(value.data(), value.size())) + more;
   std::memcpy(value.data(), &number, sizeof number);
 }
+void add(ValueEditor& value, std::uint64_t more) {
+  add(std::as_writable_bytes(value.edit(0, sizeof more)), more);
+}
 std::string value_of(std::uint64_t number, std::size_t bytes) {
   std::string value(bytes, 'v');
   std::memcpy(value.data(), &number, sizeof number);
@@ -85,11 +88,10 @@ class ManyKeysTest : public ::testing::Test {
   /// Up to the first that is not there.
   void expect_changed(const std::vector<ByteView>& keys) {
     std::size_t called = 0;
-    const ManyWritten written =
-        tree().modify_many({}, keys, [&](std::size_t i, MutableBytes value) {
-          EXPECT_EQ(i, called++);
-          add(value, 1 + i);
-        });
+    const ManyWritten written = tree().edit_many({}, keys, [&](std::size_t i, ValueEditor& value) {
+      EXPECT_EQ(i, called++);
+      add(value, 1 + i);
+    });
     EXPECT_EQ(written.done, called);
     for (std::size_t i = 0; i < written.done; ++i) {
       const auto found = model_.find(std::string(keys[i]));
@@ -140,9 +142,9 @@ TEST_F(ManyKeysTest, LargeValuesAreReadAndNotChanged) {
   model_ = {{"large", large}, {"small", value_of(1, 8)}};
   const std::vector<ByteView> keys{"small", "large", "none", "small"};
   expect_read(keys);
-  const auto change = [](std::size_t, MutableBytes value) { add(value, 1); };
+  const auto change = [](std::size_t, ValueEditor& value) { add(value, 1); };
   EXPECT_EQ(
-      palimpsest::test::error_of([&] { static_cast<void>(tree().modify_many({}, keys, change)); }),
+      palimpsest::test::error_of([&] { static_cast<void>(tree().edit_many({}, keys, change)); }),
       ErrorCode::invalid_argument);
   model_["small"] = value_of(2, 8);  // nobody undoes it
   expect_read(keys);
@@ -152,9 +154,9 @@ TEST_F(ManyKeysTest, KeysThatAreNoneAreRefusedBeforeAnythingChanges) {
   EXPECT_TRUE(tree().insert("small", value_of(1, 8)));
   model_ = {{"small", value_of(1, 8)}};
   const std::vector<ByteView> keys{"small", ""};
-  const auto change = [](std::size_t, MutableBytes value) { add(value, 1); };
+  const auto change = [](std::size_t, ValueEditor& value) { add(value, 1); };
   EXPECT_EQ(
-      palimpsest::test::error_of([&] { static_cast<void>(tree().modify_many({}, keys, change)); }),
+      palimpsest::test::error_of([&] { static_cast<void>(tree().edit_many({}, keys, change)); }),
       ErrorCode::invalid_argument);
   expect_read({"small"});
 }
@@ -193,10 +195,9 @@ class ManyKeysStressTest : public ManyKeysTest {
       number = (random.one_in(3) ? random.below(accounts) : number + 1) % accounts;
     }
     const std::vector<ByteView> keys(texts.begin(), texts.end());
-    const ManyWritten written =
-        tree().modify_many({}, keys, [&](std::size_t i, MutableBytes value) {
-          add(value, i == 0 ? std::uint64_t{0} - (keys.size() - 1) : 1);
-        });
+    const ManyWritten written = tree().edit_many({}, keys, [&](std::size_t i, ValueEditor& value) {
+      add(value, i == 0 ? std::uint64_t{0} - (keys.size() - 1) : 1);
+    });
     EXPECT_EQ(written.done, keys.size());
   }
 };

@@ -18,6 +18,9 @@
 #include "btree/node_split.h"
 #include "btree/tree_record_encode.h"
 #include "tests/btree/tree_log_support.h"
+#include "tests/support/seed.h"
+#include "tests/support/test_seconds.h"
+#include "versioning/version.h"
 
 namespace palimpsest::btree::test {
 namespace {
@@ -109,6 +112,32 @@ TEST(TreeRecordSize, APatchHoldsAllPlacesHoweverMany) {
     });
     EXPECT_EQ(runs, places);
     EXPECT_EQ(patched, after);
+  }
+}
+
+// What lies outside is not looked at: it may be anything.
+TEST(TreeRecordSize, APatchOfAPartIsThatOfTheWhole) {
+  Random random(palimpsest::test::seed());
+  for (int round = 0; round < palimpsest::test::repeats(3000); ++round) {
+    const std::string before = random_bytes(random, random.between(1, 300));
+    const std::size_t begin = random.below(before.size());
+    const std::size_t end = random.between(begin, before.size());
+    std::string after = before;
+    for (std::size_t at = begin; at < end; at += random.between(1, 20)) {
+      after[at] = static_cast<char>(random());
+    }
+    std::string known = random_bytes(random, before.size());
+    known.replace(begin, end - begin, before, begin, end - begin);
+    const Payload whole = encoded(LoggedUpdate{place("key"), {before}, {after}});
+    const LoggedUpdate part(place("key"), {known}, {after}, {begin, end});
+    ASSERT_EQ(encoded(part), whole);
+    std::vector<std::byte> runs(part.before_runs_bytes());
+    part.put_before_runs(runs);
+    std::string undone = after;
+    versioning::for_each_run(
+        as_view(runs.data(), runs.size()),
+        [&](std::uint16_t offset, ByteView bytes) { undone.replace(offset, bytes.size(), bytes); });
+    ASSERT_EQ(undone, before);
   }
 }
 

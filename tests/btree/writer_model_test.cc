@@ -305,14 +305,14 @@ class WriterModel {
     }
     const char mark = static_cast<char>(random_());
     bool changed = false;
-    const auto change = [&](MutableBytes bytes) {
+    const auto change = [&](ValueEditor& value) {
       changed = true;
-      if (!bytes.empty()) {
-        bytes.back() = std::byte(mark);
+      if (const std::size_t size = value.bytes().size(); size != 0) {
+        value.edit(size - 1, 1).front() = mark;
         record->second.back() = mark;
       }
     };
-    const WriteOutcome outcome = tree().modify(writer, key, change, last());
+    const WriteOutcome outcome = tree().edit(writer, key, change, last());
     if (!conflicts(outcome, writer, key)) {
       ASSERT_EQ(outcome.existed, record != model_.records.end());
       ASSERT_EQ(changed, outcome.existed);

@@ -239,8 +239,8 @@ class ModelRun {
     const std::vector<ByteView> keys(texts.begin(), texts.end());
     const std::string with = some_value();
     const btree::ManyWritten written = one.transaction->write([&](const btree::WriteContext& by) {
-      return tree_->modify_many(
-          by, keys, [&](std::size_t, MutableBytes bytes) { scribble(as_chars(bytes), with); });
+      return tree_->edit_many(by, keys,
+                              [&](std::size_t, ValueEditor& bytes) { scribble(bytes, with); });
     });
     for (std::size_t i = 0; i < written.done; ++i) {
       ASSERT_NE(taken(one, texts[i]), Taken::yes) << texts[i];
@@ -290,15 +290,21 @@ class ModelRun {
     }));
   }
 
-  static std::span<char> as_chars(MutableBytes bytes) {
-    return {static_cast<char*>(static_cast<void*>(bytes.data())), bytes.size()};
-  }
-  /// Changes a few bytes here and there, the same ones for the same text.
-  static void scribble(std::span<char> bytes, ByteView with) {
+  /// Some bytes of a value, of all of it or of a small part.
+  static void scribble(std::size_t size, ByteView with,
+                       FunctionRef<void(std::size_t at, char to)> put) {
     const auto first = static_cast<std::size_t>(static_cast<unsigned char>(with.front()));
-    for (std::size_t at = first % 7; at < bytes.size(); at += 11 + first % 29) {
-      bytes[at] = with.front();
+    const std::size_t end = first % 3 == 0 ? size : std::min(size, first % 50 + size / 3);
+    for (std::size_t at = first % 50; at < end; at += 11 + first % 29) {
+      put(at, with.front());
     }
+  }
+  static void scribble(std::span<char> bytes, ByteView with) {
+    scribble(bytes.size(), with, [&](std::size_t at, char to) { bytes[at] = to; });
+  }
+  static void scribble(ValueEditor& value, ByteView with) {
+    scribble(value.bytes().size(), with,
+             [&](std::size_t at, char to) { value.edit(at, 1).front() = to; });
   }
 
   void write(Open& one) {

@@ -82,7 +82,10 @@ TEST(RowEditor, AnyColumnIsSetAsTheLayoutSetsIt) {
     const test::RandomRow before = test::random_row(random, format->schema());
     const test::RandomRow after = test::random_row(random, format->schema());
     std::string row = StoredRow(format, before.values).bytes();
-    RowEditor editor(row);
+    const std::string as_it_was = row;
+    std::string memory(row.size(), '\0');
+    ValueEditor value(row, memory.data());
+    RowEditor editor(value);
     std::vector<Value> expected = before.values;
     for (std::size_t column = 0; column < expected.size(); ++column) {
       if (change(editor, *format, column, after.values[column])) {
@@ -92,6 +95,9 @@ TEST(RowEditor, AnyColumnIsSetAsTheLayoutSetsIt) {
     }
     EXPECT_FALSE(editor.was_refused());
     ASSERT_EQ(row, StoredRow(format, expected).bytes());
+    ASSERT_EQ(value.whole_before(), as_it_was);
+    value.restore();
+    ASSERT_EQ(row, as_it_was);
   }
   EXPECT_GT(changed, 0U);
 }
@@ -104,7 +110,8 @@ TEST(RowEditor, WhatMustNotChangeIsRefusedAndStays) {
   const std::string before = StoredRow(format, std::vector<Value>{1, 2, Date(3)}).bytes();
   std::string row = before;
   const auto refused = [&](auto&& edit) {
-    RowEditor editor(row);
+    ValueEditor value(row, nullptr);
+    RowEditor editor(value);
     edit(editor);
     return editor.was_refused() && row == before;
   };

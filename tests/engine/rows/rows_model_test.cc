@@ -215,6 +215,21 @@ class RandomTable {
     });
   }
 
+  /// As few bytes as do, byte by byte from a place in their middle on, or all.
+  void edit_to(ByteView wanted, RowEditor& row) {
+    if (random_.one_in(2)) {
+      std::ranges::copy(wanted, row.bytes().begin());
+      return;
+    }
+    const std::size_t from = wanted.empty() ? 0 : random_.below(wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const std::size_t at = (from + i) % wanted.size();
+      if (row.view()[at] != wanted[at]) {
+        row.set_bytes(at, wanted.substr(at, 1));
+      }
+    }
+  }
+
   /// In place, to the bytes of another row, if they are as many.
   void edit(const TableWrites& writes, const std::optional<StoredRow>& wanted) {
     if (!wanted) {
@@ -223,8 +238,8 @@ class RandomTable {
     const auto old = model_.rows.find(wanted->key);
     const auto edit = [&] {
       return writes.modify(Key::encoded(wanted->key), [&](RowEditor& row) {
-        if (row.bytes().size() == wanted->bytes.size()) {
-          std::ranges::copy(wanted->bytes, row.bytes().begin());
+        if (row.view().size() == wanted->bytes.size()) {
+          edit_to(wanted->bytes, row);
         }
       });
     };

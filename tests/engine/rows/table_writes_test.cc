@@ -311,6 +311,9 @@ TEST_F(TableWritesTest, EditsOfIndexedColumnsAreRefused) {
   EXPECT_TRUE(refuses([&](RowEditor& row) { row.set(Column<std::int32_t>(stale), 1); }));
   EXPECT_TRUE(refuses([&](RowEditor& row) { row.bytes().back() = 'X'; }));  // ends in the name
   EXPECT_TRUE(refuses([&](RowEditor& row) { row.bytes()[0] = '\xFF'; }));   // nulls of no column
+  EXPECT_TRUE(refuses([&](RowEditor& row) { row.set_bytes(0, "\xFF"); }));
+  EXPECT_TRUE(refuses([&](RowEditor& row) { row.set_bytes(row.view().size(), "beyond"); }));
+  EXPECT_TRUE(refuses([&](RowEditor& row) { row.set_bytes(SIZE_MAX, "beyond"); }));
   EXPECT_TRUE(writes.modify({1}, [](RowEditor&) {}));
   transaction->commit();
   EXPECT_TRUE(is_as_before());

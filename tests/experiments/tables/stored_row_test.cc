@@ -58,7 +58,9 @@ TEST_F(StoredRowTest, ShowsWhatWasStored) {
 }
 
 TEST_F(StoredRowTest, SetsAColumnAndNoOther) {
-  const StoredRow<Sample> stored{std::span<char>(bytes_)};
+  ValueEditor value(bytes_, nullptr);
+  RowEditor row(value);
+  const StoredRow<Sample> stored(row);
   stored.set<&Sample::sum>(std::int64_t{1} << 40);
   stored.set<&Sample::count>(-1);
   row_.sum = std::int64_t{1} << 40;

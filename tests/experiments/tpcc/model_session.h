@@ -38,7 +38,9 @@ class ModelSession : public experiments::test::ModelSession<ModelDatabase> {
   Access patch(const Key& key, Change&& change) {
     return update(key, [&](RowOf<Key>& row) {
       std::string stored{EncodedRow<RowOf<Key>>(row).view()};
-      change(StoredRow<RowOf<Key>>(stored));
+      ValueEditor value(stored, nullptr);
+      RowEditor editor(value);
+      change(StoredRow<RowOf<Key>>(editor));
       check(decode_row(stored, row), "a patched row is one");
     });
   }
