@@ -12,8 +12,10 @@ static_assert(btree::kLargeValueRunsMax <= buffer::kSpaceRunsMax, "a value fits 
 
 namespace {
 
-constexpr std::size_t kRecordBytesMax = wal::record_bytes_max(
-    wal::RecordRole::system, buffer::space_record_bytes(btree::kLargeValueRunsMax));
+/// Of the record that frees its pages.
+std::size_t record_bytes(const btree::LargeValueDescriptor& value) {
+  return buffer::space_record_bytes(value.runs().size());
+}
 
 }  // namespace
 
@@ -22,8 +24,12 @@ GivenUpPages::GivenUpPages(wal::TransactionLog& log, buffer::SpaceMap& space)
   log_.log().reserve(log_.slot(), {.goes_first = true});  // its log exists from now on
 }
 
-void GivenUpPages::prepare(wal::TransactionLog& log, std::size_t values) {
-  const std::size_t bytes = values * kRecordBytesMax;
+void GivenUpPages::prepare(wal::TransactionLog& log,
+                           std::span<const btree::LargeValueDescriptor> values) {
+  std::size_t bytes = 0;
+  for (const btree::LargeValueDescriptor& value : values) {
+    bytes += wal::TransactionLog::handed_over_bytes(record_bytes(value));
+  }
   log.reserve({.change_bytes = 0, .system_bytes = 0, .later_bytes = bytes});
   {
     const std::lock_guard lock(mutex_);
@@ -71,9 +77,10 @@ void GivenUpPages::run_due(Gsn horizon) {
       commit = due->commit;
     }
     for (const btree::LargeValueDescriptor& value : values) {
-      log_.reserve_handed_over(buffer::space_record_bytes(value.runs().size()));
+      log_.reserve_handed_over(record_bytes(value));
       append(value.runs());
     }
+    log_.release_unused();
     const std::lock_guard lock(mutex_);
     std::erase_if(pending_, [&](const Pending& pending) { return pending.commit == commit; });
     count_.fetch_sub(1);

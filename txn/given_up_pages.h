@@ -11,7 +11,7 @@
 //           records are written through, taken before it.
 // Thread-safety: all functions, from any thread.
 // Invariant: log space for freeing what is pending is held, so that a full log does not keep what
-//            holds its start back.
+//            holds its start back; and no more, or each value would take some for good.
 // Failure: run_due() throws failed; what is not freed then is freed later.
 #pragma once
 
@@ -42,7 +42,7 @@ class GivenUpPages {
   /// To be called before a transaction commits that gives something up: makes room in memory and
   /// log, so that nothing fails afterwards. Throws std::bad_alloc, and as
   /// TransactionLog::reserve().
-  void prepare(wal::TransactionLog& log, std::size_t values);
+  void prepare(wal::TransactionLog& log, std::span<const btree::LargeValueDescriptor> values);
   /// The transaction has committed at `commit`; the records of its changes are above `oldest`.
   /// Takes the values.
   void add(Gsn commit, Gsn oldest, std::vector<btree::LargeValueDescriptor>& values) noexcept;

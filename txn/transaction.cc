@@ -194,7 +194,7 @@ Gsn Transaction::append_commit() noexcept {
 
 void Transaction::prepare_frees() {
   try {
-    owner_.given_up_pages_.prepare(log_, large_values_.given_up.size());
+    owner_.given_up_pages_.prepare(log_, large_values_.given_up);
   } catch (const Error& error) {
     roll_back_if_too_old(error);
     throw;

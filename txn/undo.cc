@@ -105,7 +105,8 @@ bool roll_back_to(Lsn newest_kept, wal::TransactionLog& log, TreeDirectory& tree
         return at_least;
       }
       return log.append_compensation(
-          at_least, change.record.back, wal::BodyKind::tree, body.size(),
+          at_least, {.back = change.record.back, .body_bytes = change.record.body.size()},
+          wal::BodyKind::tree, body.size(),
           [&](MutableBytes into) { std::memcpy(into.data(), body.data(), body.size()); });
     });
     lsn = change.next(lsn);

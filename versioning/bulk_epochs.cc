@@ -35,7 +35,8 @@ Sight BulkEpochs::at(BulkEpoch epoch, const Viewer* viewer) const noexcept {
   }
   PALIMPSEST_SYNC_POINT("versioning.bulk.found");
   const Sight sight = place.fate.at(viewer == nullptr ? kNewest : viewer->snapshot);
-  return place.epoch.load(std::memory_order_relaxed) == epoch ? sight : Sight::visible;
+  // Acquired: whoever took the epoch out for a cancelled snapshot had cancelled it before.
+  return place.epoch.load(std::memory_order_acquire) == epoch ? sight : Sight::visible;
 }
 
 BulkEpochs::State BulkEpochs::state(BulkEpoch epoch) const noexcept {

@@ -219,13 +219,13 @@ bool Log::take_credit(SlotState& state, const LogNeed& need) noexcept {
 }
 
 // What the next transaction of the slot will want stays, unless it is short.
-void Log::release_credit(SlotId slot) noexcept {
+void Log::release_credit(SlotId slot, std::size_t owed_bytes) noexcept {
   SlotState* state = states_[raw(slot)].load(std::memory_order_relaxed);
   if (state == nullptr) {
     return;
   }
   const bool short_of_space = budget_.left() < signed_bytes(usable_bytes() / kIdleCreditDivisor);
-  const std::int64_t kept = short_of_space ? 0 : credit_step_bytes_;
+  const std::int64_t kept = signed_bytes(owed_bytes) + (short_of_space ? 0 : credit_step_bytes_);
   if (state->credit_bytes > kept) {
     budget_.add(state->credit_bytes - kept);
     state->credit_bytes = kept;

@@ -101,9 +101,9 @@ class Log {
   Appended append_commit(SlotId slot, Gsn at_least, RecordType type, ConstBytes payload,
                          FunctionRef<void(Gsn timestamp)> drawn) noexcept;
 
-  /// The transaction has ended: credit it did not use goes back, but for a little that the next one
-  /// will want.
-  void release_credit(SlotId slot) noexcept;
+  /// Credit beyond what the slot owes goes back, but for a little that its next transaction will
+  /// want. When a transaction has ended it owes nothing.
+  void release_credit(SlotId slot, std::size_t owed_bytes = 0) noexcept;
   /// Lets another slot, which has reserved before, append what was promised to this one. By the
   /// owner of both.
   void move_credit(SlotId from, SlotId to, std::size_t bytes) noexcept;

@@ -37,7 +37,7 @@ void TransactionLog::reserve_compensation(std::size_t change_body_bytes) {
 }
 
 void TransactionLog::reserve_handed_over(std::size_t body_bytes) {
-  const std::size_t bytes = record_bytes_max(RecordRole::system, body_bytes);
+  const std::size_t bytes = handed_over_bytes(body_bytes);
   PALIMPSEST_DEBUG_CHECK(owed_bytes_ >= bytes, "space was handed over for what is appended");
   log_.reserve(slot_, {.bytes = bytes, .credit_bytes = owed_bytes_, .goes_first = true});
   owed_bytes_ -= bytes;

@@ -41,6 +41,12 @@ struct OperationNeed {
   std::size_t later_bytes = 0;   ///< of records that will follow from it: see hand_over()
 };
 
+/// Of the record of a change that is undone.
+struct UndoneChange {
+  std::uint32_t back = 0;
+  std::size_t body_bytes = 0;
+};
+
 class TransactionLog {
  public:
   /// The slot is claimed, and merged with the clock. All references outlive it.
@@ -55,6 +61,8 @@ class TransactionLog {
   [[nodiscard]] SlotId slot() const noexcept { return slot_; }
   /// Whether it has changed something that would have to be undone.
   [[nodiscard]] bool has_changes() const noexcept { return last_ != kNoLsn; }
+  /// Of log: what the compensation of its changes may take, and records that were handed over.
+  [[nodiscard]] std::size_t owed_bytes() const noexcept { return owed_bytes_; }
   /// Meaningful once it has changes.
   [[nodiscard]] TransactionName name() const noexcept {
     return {.incarnation = log_.incarnation(), .first = first_, .slot = slot_};
@@ -84,8 +92,14 @@ class TransactionLog {
     log_.move_credit(slot_, to.slot_, bytes);
     to.owed_bytes_ += bytes;
   }
-  /// Makes sure of a system record whose space was handed over: waits for rounds only.
+  /// Makes sure of a system record whose space was handed over: waits for rounds only. It was
+  /// handed_over_bytes() of them.
   void reserve_handed_over(std::size_t body_bytes);
+  [[nodiscard]] static constexpr std::size_t handed_over_bytes(std::size_t body_bytes) noexcept {
+    return record_bytes_max(RecordRole::system, body_bytes);
+  }
+  /// After such records: what they took less than that goes back.
+  void release_unused() noexcept { log_.release_credit(slot_, owed_bytes_); }
   /// Makes sure of a system record where nobody makes space yet: takes it from others if it must.
   void reserve_first(std::size_t body_bytes);
 
@@ -159,15 +173,15 @@ class TransactionLog {
   [[nodiscard]] Lsn next_to_undo() const noexcept { return last_; }
   /// Makes sure of one compensation, of a change with this body, as reserve_end() does.
   void reserve_compensation(std::size_t change_body_bytes);
-  /// `undone_back`: of the change that is undone. Returns the record's GSN.
+  /// Returns the record's GSN.
   template <class Encode>
-  Gsn append_compensation(Gsn at_least, std::uint32_t undone_back, BodyKind kind,
+  Gsn append_compensation(Gsn at_least, const UndoneChange& undone, BodyKind kind,
                           std::size_t body_bytes, Encode&& encode) noexcept {
-    const Lsn next = undone_back == 0 ? kNoLsn : Lsn{raw(last_) - undone_back};
+    const Lsn next = undone.back == 0 ? kNoLsn : Lsn{raw(last_) - undone.back};
     const CompensationPrefix prefix{.of = name(), .undo_next = next};
     const Gsn gsn = append_compensation_as(at_least, prefix, kind, body_bytes, encode);
     last_ = next;
-    owed_bytes_ -= std::min(owed_bytes_, record_bytes_max(RecordRole::compensation, body_bytes));
+    owed_bytes_ -= std::min(owed_bytes_, compensation_bytes_max(undone.body_bytes));
     return gsn;
   }
   /// Of some of its changes, or all: it may go on with others.

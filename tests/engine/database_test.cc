@@ -208,6 +208,21 @@ TEST_F(DatabaseTest, LargeValuesAreFreedWhenTheirTransactionHasWon) {
   EXPECT_TRUE(sound(*database_));
 }
 
+// More of them than the log would hold if each kept any of it.
+TEST_F(DatabaseTest, LargeValuesLeaveTheLogAsItWas) {
+  DatabaseOptions options = small_options();
+  options.background_threads = true;
+  open(options);
+  insert(0, 1, 5'000);
+  const auto values = static_cast<int>(options.log_bytes_max / 128);
+  for (int i = 0; i < values; ++i) {
+    auto transaction = database_->begin();
+    ASSERT_TRUE(transaction->update(tree(), key_of(0), std::string(5'000, 'm')).existed) << i;
+    transaction->commit();
+  }
+  EXPECT_TRUE(sound(*database_));
+}
+
 // Neither by the rollback, nor by the next transaction of the slot, nor by recovery, whether it
 // finds the rollback in the log or undoes the changes itself.
 TEST_F(DatabaseTest, LargeValuesStayInUseWhenTheirTransactionHasLost) {

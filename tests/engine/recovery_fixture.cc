@@ -71,8 +71,8 @@ Gsn LogWriter::commit(std::uint32_t slot) {
 
 Gsn LogWriter::compensate(std::uint32_t slot, const Body& body, std::uint32_t undone_back) {
   of(slot).reserve_compensation(body.size());
-  return of(slot).append_compensation(Gsn{0}, undone_back, wal::BodyKind::tree, body.size(),
-                                      copier(body));
+  return of(slot).append_compensation(Gsn{0}, {.back = undone_back, .body_bytes = body.size()},
+                                      wal::BodyKind::tree, body.size(), copier(body));
 }
 
 void LogWriter::rolled_back(std::uint32_t slot) {

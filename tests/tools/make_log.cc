@@ -67,7 +67,7 @@ void make(const std::string& path) {
     wal::TransactionLog rolled_back(*log, clock, a);
     insert(rolled_back, "plum", "blue");
     rolled_back.reserve_compensation(100);
-    rolled_back.append_compensation(Gsn{0}, 0, wal::BodyKind::space, 5, [](MutableBytes into) {
+    rolled_back.append_compensation(Gsn{0}, {}, wal::BodyKind::space, 5, [](MutableBytes into) {
       std::fill(into.begin(), into.end(), std::byte{0});
     });
     rolled_back.reserve_end();

@@ -11,6 +11,7 @@
 #include "tests/support/error_of.h"
 #include "tests/wal/log_fixture.h"
 #include "wal/log.h"
+#include "wal/transaction_log.h"
 
 namespace palimpsest::wal::test {
 namespace {
@@ -144,6 +145,30 @@ TEST_F(LogBounds, MoreThanTheLogIsRefusedAndWaitersMayGiveUp) {
   open.log().release_credit(slot);
   EXPECT_TRUE(
       open.log().try_reserve(other, {.bytes = 100, .credit_bytes = 3 << 16U}, [] { return true; }));
+}
+
+// The compensation of a change may be much shorter than the change.
+TEST_F(LogBounds, WhatIsUndoneIsOwedNoMore) {
+  constexpr std::size_t kChangeBytes = 1000;
+  OpenLog open(*device_);
+  TransactionLog log(open.log(), open.clock(), open.claim());
+  const auto nothing = [](MutableBytes into) { std::ranges::fill(into, std::byte{0}); };
+  std::vector<std::uint32_t> back;
+  for (int i = 0; i < 5; ++i) {
+    log.reserve({.change_bytes = kChangeBytes});
+    const Lsn before = log.next_to_undo();
+    log.append_change(Gsn{0}, BodyKind::tree, kChangeBytes, nothing);
+    back.push_back(i == 0 ? 0 : static_cast<std::uint32_t>(raw(log.next_to_undo()) - raw(before)));
+  }
+  for (; !back.empty(); back.pop_back()) {
+    EXPECT_EQ(log.owed_bytes(), back.size() * compensation_bytes_max(kChangeBytes));
+    log.reserve_compensation(kChangeBytes);
+    log.append_compensation(Gsn{0}, {.back = back.back(), .body_bytes = kChangeBytes},
+                            BodyKind::tree, 10, nothing);
+  }
+  EXPECT_EQ(log.owed_bytes(), 0U);
+  log.reserve_end();
+  log.append_rolled_back();
 }
 
 }  // namespace
