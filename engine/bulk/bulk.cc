@@ -117,8 +117,8 @@ bool Bulk::can_keep(const TableState& table, AscendingRows& rows,
   return true;
 }
 
-// What can be refused comes first: the entries of the rows, in one call. Without their rows, or a
-// part of them, they must not stay.
+// What can be refused comes first, and what may fail because of rows of calls before: then the
+// entries of the rows, in one call. Without their rows, or a part of them, they must not stay.
 Outcome Bulk::keep(const TableState& table, AscendingRows& rows,
                    std::span<const btree::NewRecord> records) {
   const std::size_t bytes = bytes_of(records);
@@ -128,6 +128,8 @@ Outcome Bulk::keep(const TableState& table, AscendingRows& rows,
   const bool is_kept = rows.has_room_for(bytes);
   if (is_kept) {
     rows.expect(records.size());
+  } else {
+    await_sent();
   }
   if (!table.visible_to(&by_)->indexes.empty()) {
     Outcome entered =
@@ -137,7 +139,6 @@ Outcome Bulk::keep(const TableState& table, AscendingRows& rows,
     }
   }
   if (!is_kept) {
-    await_sent();
     append_at_once(table, records);
     return {};
   }

@@ -136,6 +136,7 @@ class TableCatalog final : public txn::EndListener {
   Outcome own_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
   void replace_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
   void change_in_place(txn::Transaction& by, TableState& table);
+  void count_definitions(const txn::Transaction& by, const std::vector<TablePtr>& tables);
   void wait_until_settled(const TableState& table) const;
   /// Enters `by` as the maker of a table of that name.
   [[nodiscard]] Claimed claim_name(const txn::Transaction& by, const std::string& name);

@@ -8,6 +8,7 @@
 
 #include "palimpsest/error.h"
 
+#include "base/sync_point.h"
 #include "btree/cursor.h"
 #include "engine/definitions/definition_trees.h"
 #include "engine/definitions/table_catalog.h"
@@ -156,6 +157,16 @@ void TableCatalog::replace_trees(Transaction& by, TableState& table, const FateP
   }
 }
 
+/// The transaction is held: it has not ended, and its changes are not undone.
+void TableCatalog::count_definitions(const Transaction& by, const std::vector<TablePtr>& tables) {
+  const std::lock_guard lock(mutex_);
+  for (const TablePtr& table : tables) {
+    if (table->bulk_view(&by) == nullptr) {  // else it counts when the bulk has ended
+      table->publish();
+    }
+  }
+}
+
 Outcome TableCatalog::publish(Transaction& by) {
   std::vector<TablePtr> tables;
   BulkEpoch epoch = kNoEpoch;
@@ -186,12 +197,8 @@ Outcome TableCatalog::publish(Transaction& by) {
     return {};
   });
   if (outcome) {
-    const std::lock_guard lock(mutex_);
-    for (const TablePtr& table : tables) {
-      if (table->bulk_view(&by) == nullptr) {  // else it counts when the bulk has ended
-        table->publish();
-      }
-    }
+    PALIMPSEST_SYNC_POINT("engine.definitions.stored");
+    by.hold([&] { count_definitions(by, tables); });  // unless the engine has ended it meanwhile
   }
   return outcome;
 }

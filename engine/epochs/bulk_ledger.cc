@@ -199,6 +199,11 @@ std::optional<BulkLedger::Left> BulkLedger::first_left() const {
   return std::nullopt;
 }
 
+bool BulkLedger::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.empty();
+}
+
 // Who has settled the last of its leaves need not have committed: his record may lie beyond the
 // clock, and must be durable before this commit is.
 void BulkLedger::forget(const Left& left) {

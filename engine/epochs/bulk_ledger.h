@@ -79,6 +79,9 @@ class BulkLedger {
   };
   /// An aborted bulk, or one that has committed, which everybody sees, or nothing.
   [[nodiscard]] std::optional<Left> first_left() const;
+  /// Whether there is none, and none that runs or waits for readers: nothing will be left by
+  /// itself.
+  [[nodiscard]] bool is_empty() const;
   /// Its trees have been swept: of an aborted one nothing is left on any page.
   void forget(const Left& left);
 

@@ -124,11 +124,14 @@ bool BulkSweep::settle(BTree& tree, const std::vector<std::string>& keys) {
   return all;
 }
 
+// What could not be done is tried again. An epoch that has gone says nothing: what its bulk has
+// left may still be there.
 void BulkSweep::work() {
   for (;;) {
     const bool done = try_step();
+    const bool is_idle = epochs_.is_empty() && ledger_.is_empty();  // whoever ends a bulk wakes
     std::unique_lock lock(mutex_);
-    if (!done && epochs_.is_empty()) {
+    if (!done && is_idle) {
       wake_.wait(lock, [this] { return stopping_ || is_woken_; });
     } else if (!done) {
       wake_.wait_for(lock, kPause, [this] { return stopping_ || is_woken_; });

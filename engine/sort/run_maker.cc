@@ -148,9 +148,16 @@ RunMaker::Slot* RunMaker::oldest(State state) noexcept {
 }
 
 void RunMaker::start_threads() {
-  threads_.reserve(shape_.threads);
-  for (const MutableBytes blocks : write_memory_) {
-    threads_.push_back(start_thread("that sorts", [this, blocks] { work(blocks); }));
+  try {
+    threads_.reserve(shape_.threads);
+    for (const MutableBytes blocks : write_memory_) {
+      PALIMPSEST_SYNC_POINT("sort.thread.starts");
+      threads_.push_back(start_thread("that sorts", [this, blocks] { work(blocks); }));
+    }
+  } catch (...) {  // perhaps within the constructor, behind which nobody else ends the others
+    stop_threads();
+    error_ = std::current_exception();
+    throw;
   }
 }
 

@@ -294,8 +294,9 @@ class ModelRun {
   static void scribble(std::size_t size, ByteView with,
                        FunctionRef<void(std::size_t at, char to)> put) {
     const auto first = static_cast<std::size_t>(static_cast<unsigned char>(with.front()));
-    const std::size_t end = first % 3 == 0 ? size : std::min(size, first % 50 + size / 3);
-    for (std::size_t at = first % 50; at < end; at += 11 + first % 29) {
+    const std::size_t end = first % 3 == 0 ? size : std::min(size, first % 5 + size / 3);
+    const std::size_t step = first % 4 == 0 ? 1 : 11 + first % 29;
+    for (std::size_t at = first % 5; at < end; at += step) {
       put(at, with.front());
     }
   }

@@ -449,6 +449,19 @@ class SmallDisk(Command):
         self.assertNotIn(b"tmp", done.stdout)
 
 
+    def test_nobody_to_tell_is_no_failure(self):
+        file = self.file("1.csv", "1,a,1\n")
+        bad = self.file("bad.csv", "x,a,1\n")
+        for number, progress in enumerate(("json", "bar", "lines", "none")):
+            for name, source, code in ("good", file, 0), ("bad", bad, 3):
+                with open("/dev/full", "wb") as full:
+                    done = subprocess.run(
+                        [TOOL, "load", self.database, f"{name}{number}", source, "--schema", SCHEMA,
+                         "--progress", progress], stdout=subprocess.DEVNULL, stderr=full,
+                        timeout=120, check=False)
+                self.assertEqual(done.returncode, code, (progress, source))
+
+
 class Signals(Command):
     def interrupted(self, *arguments, after, send=signal.SIGINT):
         with subprocess.Popen([TOOL, "load", self.database, "t", *arguments], stdin=subprocess.PIPE,

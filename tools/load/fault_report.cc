@@ -11,6 +11,8 @@
 
 #include "palimpsest/error.h"
 
+#include "tools/load/message.h"
+
 namespace palimpsest::load {
 namespace {
 
@@ -122,14 +124,14 @@ void FaultReport::add(const Fault& fault, std::string_view record) {
     const std::string message = fault.text() + "\n";
     write(reject_log_, message, options_.reject_log);
     if (count_ < options_.shown_max) {
-      fmt::print(stderr, "{}", message);
+      tell(message);
     }
   }
   ++count_;
   ++by_kind_[static_cast<std::size_t>(fault.kind) - 1];
   if (count_ == options_.shown_max + 1 && options_.shown_max != 0) {
-    fmt::print(stderr, "more errors are not shown{}\n",
-               options_.reject_log.empty() ? "; --reject-log FILE takes all of them" : "");
+    tell(fmt::format("more errors are not shown{}\n",
+                     options_.reject_log.empty() ? "; --reject-log FILE takes all of them" : ""));
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstdio>
 
+#include "tools/load/message.h"
+
 namespace palimpsest::load {
 namespace {
 
@@ -63,7 +65,7 @@ Progress::~Progress() {
     thread_.join();
   }
   if (mode_ == ProgressMode::bar) {
-    fmt::print(stderr, "{}", kEraseLine);
+    tell(kEraseLine);
   }
   if (mode_ == ProgressMode::json) {
     show();  // the last state, also of a load that was short
@@ -80,13 +82,13 @@ void Progress::run() {
 void Progress::show() {
   const Speed now = speed();
   switch (mode_) {
-    case ProgressMode::bar: fmt::print(stderr, "{}{}", kEraseLine, bar(now)); return;
-    case ProgressMode::json: fmt::print(stderr, "{}\n", json(now)); return;
+    case ProgressMode::bar: tell(fmt::format("{}{}", kEraseLine, bar(now))); return;
+    case ProgressMode::json: tell(fmt::format("{}\n", json(now))); return;
     case ProgressMode::none:
     case ProgressMode::automatic:
     case ProgressMode::lines: break;
   }
-  fmt::print(stderr, "{}\n", line(now));
+  tell(fmt::format("{}\n", line(now)));
 }
 
 Progress::Speed Progress::speed() const {

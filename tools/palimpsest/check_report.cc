@@ -6,7 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tools/load/message.h"
+
 namespace palimpsest::tools {
+
+using load::tell;
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -148,7 +152,7 @@ void CheckReport::refuse(const Error& error) const {
     print_line({{"kind", "error"}, {"code", name_of(error.code())}, {"message", error.what()}});
   }
   std::fflush(stdout);
-  fmt::print(stderr, "palimpsest: it cannot be checked: {}\n", error.what());
+  tell(fmt::format("palimpsest: it cannot be checked: {}\n", error.what()));
 }
 
 void CheckReport::conclude() const {

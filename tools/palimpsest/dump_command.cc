@@ -11,12 +11,15 @@
 
 #include "tools/load/dump.h"
 #include "tools/load/interrupt.h"
+#include "tools/load/message.h"
 #include "tools/load/schema_text.h"
 #include "tools/load/usage_error.h"
 #include "tools/palimpsest/command.h"
 #include "tools/palimpsest/dialect_flags.h"
 
 namespace palimpsest::tools {
+
+using load::tell;
 namespace {
 
 struct DumpFlags {
@@ -73,13 +76,13 @@ int run(const DumpFlags& flags) {
     dump_rows(flags);
     return kOk;
   } catch (const load::UsageError& error) {
-    fmt::print(stderr, "palimpsest dump: {}\n", error.what());
+    tell(fmt::format("palimpsest dump: {}\n", error.what()));
     return kUsage;
   } catch (const load::Interrupted&) {
-    fmt::print(stderr, "palimpsest dump: interrupted\n");
+    tell("palimpsest dump: interrupted\n");
     return kInterrupted;
   } catch (const Error& error) {
-    fmt::print(stderr, "palimpsest dump: {}: {}\n", name_of(error.code()), error.what());
+    tell(fmt::format("palimpsest dump: {}: {}\n", name_of(error.code()), error.what()));
     return kFailed;
   }
 }

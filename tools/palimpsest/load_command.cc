@@ -15,6 +15,7 @@
 #include "tools/load/byte_source.h"
 #include "tools/load/interrupt.h"
 #include "tools/load/load.h"
+#include "tools/load/message.h"
 #include "tools/load/parse_pipeline.h"
 #include "tools/load/schema_text.h"
 #include "tools/load/usage_error.h"
@@ -23,6 +24,8 @@
 #include "tools/palimpsest/load_summary.h"
 
 namespace palimpsest::tools {
+
+using load::tell;
 namespace {
 
 struct LoadFlags {
@@ -151,7 +154,7 @@ int load_rows(const LoadFlags& flags, load::Counters& counters) {
     show(is_json ? json_summary(options, result) : text_summary(options, result));
   }
   if (result.too_many_faults) {
-    fmt::print(stderr, "palimpsest: too many bad records: {}; nothing was loaded\n", result.faults);
+    tell(fmt::format("palimpsest: too many bad records: {}; nothing was loaded\n", result.faults));
     return kTooManyFaults;
   }
   return kOk;
@@ -175,7 +178,7 @@ std::string end_of(const load::Counters& counters) {
 }
 
 int fail(const std::string& why, const load::Counters& counters) {
-  fmt::print(stderr, "palimpsest load: {}; {}\n", why, end_of(counters));
+  tell(fmt::format("palimpsest load: {}; {}\n", why, end_of(counters)));
   switch (counters.commit.load()) {
     case load::CommitState::done: return kLoaded;
     case load::CommitState::unknown: return kCommitUnknown;
@@ -191,10 +194,10 @@ int run(const LoadFlags& flags) {
   try {
     return load_rows(flags, counters);
   } catch (const load::UsageError& error) {
-    fmt::print(stderr, "palimpsest load: {}\n", error.what());
+    tell(fmt::format("palimpsest load: {}\n", error.what()));
     return kUsage;
   } catch (const load::Interrupted&) {
-    fmt::print(stderr, "palimpsest load: interrupted; {}\n", end_of(counters));
+    tell(fmt::format("palimpsest load: interrupted; {}\n", end_of(counters)));
     return kInterrupted;
   } catch (const Error& error) {
     return fail(fmt::format("{}: {}", name_of(error.code()), error.what()), counters);

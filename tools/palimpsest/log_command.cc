@@ -15,6 +15,7 @@
 #include "base/aligned_memory.h"
 #include "base/io/device.h"
 #include "buffer/file_header.h"
+#include "tools/load/message.h"
 #include "tools/palimpsest/command.h"
 #include "tools/palimpsest/directories.h"
 #include "tools/palimpsest/log_listing.h"
@@ -22,6 +23,8 @@
 #include "wal/log_store.h"
 
 namespace palimpsest::tools {
+
+using load::tell;
 namespace {
 
 constexpr const char* kPageFileName = "pages";
@@ -53,8 +56,8 @@ std::uint32_t page_bytes_of(const std::string& directory) {
     return bytes;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) {
-      fmt::print(stderr, "palimpsest: pages are taken to have {} bytes: {}\n", kPageBytesDefault,
-                 error.what());
+      tell(fmt::format("palimpsest: pages are taken to have {} bytes: {}\n", kPageBytesDefault,
+                       error.what()));
     }
     return kPageBytesDefault;
   }

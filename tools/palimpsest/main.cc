@@ -1,13 +1,14 @@
 // The `palimpsest` command: looks into databases, loads and dumps tables. What it can do is in the
 // files beside this one, a subcommand each (command.h).
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <exception>
 
+#include "tools/load/message.h"
 #include "tools/palimpsest/command.h"
 
 namespace palimpsest::tools {
+
+using load::tell;
 namespace {
 
 int run(int argc, char** argv) {
@@ -26,7 +27,7 @@ int run(int argc, char** argv) {
   const int code = chosen();
   const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (code == kOk && !is_written) {  // other codes say that something is wrong already
-    fmt::print(stderr, "palimpsest: the output could not be written\n");
+    tell("palimpsest: the output could not be written\n");
     return kFailed;
   }
   return code;

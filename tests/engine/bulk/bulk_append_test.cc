@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -357,6 +358,52 @@ TEST_F(BulkAppend, EntriesWithoutTheirRowsAreNotCommitted) {
   bulk.in->rollback();
   sweep();
   EXPECT_EQ(rows_of(nullptr), Rows());
+  EXPECT_TRUE(sound(*database_));
+}
+
+// The engine ends a bulk, which holds the log back, behind the statement that has stored what it is
+// to be: nothing of it counts.
+TEST_F(BulkAppend, WhatWasCancelledWhilePublishedDoesNotCount) {
+  {
+    InBulk bulk(*database_);
+    ASSERT_TRUE(add(bulk, 1));
+    const SyncHook stored("engine.definitions.stored", [&] {
+      std::thread([&] {
+        EXPECT_EQ(database_->transactions().cancel_older_than(database_->transactions().now()), 1U);
+      }).join();
+    });
+    EXPECT_EQ(error_of([&] { bulk.bulk->publish(); }), ErrorCode::transaction_too_old);
+    bulk.in->rollback();
+  }
+  const TableDefinition& counts = *table().visible_to(nullptr);
+  EXPECT_TRUE(counts.fate == nullptr || counts.fate->is_committed());
+  {
+    const auto by = begin(txn::Isolation::none);
+    ASSERT_TRUE(insert(*by, 5, 0, "x"));
+    by->commit();
+  }
+  sweep();
+  EXPECT_EQ(rows_of(nullptr).size(), 1U);
+  EXPECT_TRUE(sound(*database_));
+}
+
+// Of rows that were sent before, what cannot be written is told before the call has done anything.
+TEST_F(BulkAppend, ACallThatHearsOfRowsBeforeItEntersNothing) {
+  use("people");
+  InBulk bulk(*database_);
+  Rows rows;
+  add(bulk, rows, 0, 1'000);
+  make_log_space();
+  const Encoded encoded(table(), 1'000, 7'000, kBody);
+  disk_.inject({.error = ENOSPC,
+                .kinds = static_cast<unsigned>(palimpsest::test::SimKind::write),
+                .file = std::string(kPageFileName)});
+  EXPECT_EQ(error_of([&] { return bulk.bulk->insert_many(table(), encoded.rows()); }),
+            ErrorCode::no_space);
+  disk_.clear_faults();
+  make_log_space();
+  bulk.commit();
+  EXPECT_EQ(rows_of(nullptr), rows);
   EXPECT_TRUE(sound(*database_));
 }
 

@@ -4,16 +4,22 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "palimpsest/error.h"
 
 #include "base/random.h"
 #include "base/sync_point.h"
+#include "btree/leaf_walk.h"
 #include "tests/engine/bulk/bulk_fixture.h"
 #include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 #include "tests/support/seed.h"
 
 namespace palimpsest::engine::test {
@@ -266,6 +272,60 @@ TEST_F(BulkRange, ThatFailsHalfWayLeavesABulkThatCanOnlyBeRolledBack) {
     EXPECT_EQ(rows_of(nullptr), old);
   }
   EXPECT_EQ(broken, 3U);
+}
+
+/// Of few transactions, with everything in the background.
+class SweptBulkRange : public BulkRows {
+ protected:
+  SweptBulkRange() : BulkRows(options()) { make_plain(); }
+
+  [[nodiscard]] static DatabaseOptions options() {
+    DatabaseOptions options = bulk_options();
+    options.log_bytes_max = 200 * wal::kSegmentBytesMin;
+    options.max_transactions = 4;
+    options.background_threads = true;
+    options.background_sweeps = true;
+    options.transactions.begin_patience = std::chrono::milliseconds(20);
+    return options;
+  }
+  [[nodiscard]] std::size_t ghosts() {
+    std::size_t ghosts = 0;
+    btree::LeafWalk walk(table().visible_to(nullptr)->rows->descent(),
+                         {.lower = {}, .upper = std::nullopt}, btree::Direction::forward);
+    while (walk.next()) {
+      ghosts += static_cast<std::size_t>(walk.leaf().ghost_count());
+    }
+    return ghosts;
+  }
+};
+
+// The bulk's epoch has gone by then, and nobody wakes the sweep.
+TEST_F(SweptBulkRange, WhatCouldNotBeSweptIsTriedAgain) {
+  {
+    const auto by = begin(Isolation::read_committed);
+    for (int id = 0; id < 500; ++id) {
+      ASSERT_TRUE(insert(*by, id, 0));
+    }
+    by->commit();
+  }
+  std::vector<txn::TransactionPtr> others;
+  {
+    InBulk bulk(*database_);
+    ASSERT_EQ(erase_range(bulk, Range::all()).require(), 500U);
+    const auto take_slot = [&] { others.push_back(begin(Isolation::none)); };
+    EXPECT_EQ(error_of([&] {
+                for (;;) {
+                  take_slot();
+                }
+              }),
+              ErrorCode::too_many_transactions);
+    bulk.commit();
+    EXPECT_TRUE(palimpsest::test::eventually([&] { return database_->bulk_epochs().is_empty(); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it is tried in vain
+  }
+  EXPECT_NE(ghosts(), 0U);
+  others.clear();
+  EXPECT_TRUE(palimpsest::test::eventually([&] { return ghosts() == 0; }));
 }
 
 #ifdef PALIMPSEST_SYNC_POINTS
