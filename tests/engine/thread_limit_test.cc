@@ -11,6 +11,7 @@
 #include "palimpsest/error.h"
 #include "palimpsest/function_ref.h"
 
+#include "base/sync_point.h"
 #include "engine/sort/external_sort.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/child_process.h"
@@ -30,21 +31,24 @@ constexpr int kNoFilter = 1;
 constexpr int kDone = 2;
 constexpr int kOther = 3;
 
+int what_comes_of(FunctionRef<void()> call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    const bool says_why = std::string_view(error.what()).starts_with("cannot start a thread that ");
+    return error.code() == ErrorCode::out_of_memory && says_why ? kToldSo : kOther;
+  }
+  return kDone;
+}
+
+/// From now on this thread starts none.
+[[nodiscard]] bool forbid_threads() {
+  return forbid_calls({SCMP_SYS(clone), SCMP_SYS(clone3)}, EAGAIN);
+}
+
 /// What comes of it in a process that starts no threads.
 int without_threads(FunctionRef<void()> call) {
-  return run_in_child([&] {
-    if (!forbid_calls({SCMP_SYS(clone), SCMP_SYS(clone3)}, EAGAIN)) {
-      return kNoFilter;
-    }
-    try {
-      call();
-    } catch (const Error& error) {
-      const bool says_why =
-          std::string_view(error.what()).starts_with("cannot start a thread that ");
-      return error.code() == ErrorCode::out_of_memory && says_why ? kToldSo : kOther;
-    }
-    return kDone;
-  });
+  return run_in_child([&] { return forbid_threads() ? what_comes_of(call) : kNoFilter; });
 }
 
 void open_once(io::Device& device) {
@@ -90,6 +94,33 @@ TEST(ThreadLimit, ASortSaysSoOnceItNeedsThem) {
   EXPECT_EQ(without_threads([&] { sort_some(2); }), kToldSo);
   EXPECT_EQ(without_threads([&] { sort_some(0); }), kDone);
 }
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+// Who goes on with runs starts the threads within a constructor: no destructor ends the first.
+TEST(ThreadLimit, AThreadThatCannotBeStartedEndsTheOthers) {
+  SimDisk disk;
+  const auto device = disk.device();
+  SortOptions options{.memory_bytes = std::size_t{1} << 20U, .threads = 2, .kept_name = "kept"};
+  SavedSort saved;
+  {
+    ExternalSort sort(*device, options);
+    sort.add("key", "value");
+    saved = sort.save();
+  }
+  options.saved = &saved;
+  const int came = run_in_child([&] {
+    int starts = 0;
+    bool is_forbidden = false;
+    const SyncHook second("sort.thread.starts",
+                          [&] { is_forbidden = ++starts == 2 && forbid_threads(); });
+    const int outcome = what_comes_of([&] { ExternalSort(*device, options); });
+    return is_forbidden ? outcome : kNoFilter;
+  });
+  EXPECT_EQ(came, kToldSo);
+}
+
+#endif
 
 }  // namespace
 }  // namespace palimpsest::engine::test

@@ -449,6 +449,26 @@ class SmallDisk(Command):
         self.assertNotIn(b"tmp", done.stdout)
 
 
+    def test_outputs_are_kept_apart(self):
+        self.load("t", self.file("1.csv", "1,a,1\n"), "--schema", SCHEMA)
+        bad = self.file("bad.csv", "x,a,1\n2,b,2\n")
+        os.link(os.path.join(self.database, "pages"), self.path("by_another_name"))
+        for output in os.path.join(self.database, "pages"), os.path.join(self.database, "new"), \
+                self.path("by_another_name"):
+            for option in "--reject-file", "--reject-log":
+                done = self.load("t", bad, "--max-errors", "100%", option, output, code=2)
+                self.assertIn(f"{output} would be written over".encode(), done.stderr)
+            self.dump("t", "--output", output, code=2)
+        with open(bad, "rb") as source:
+            done = subprocess.run([TOOL, "load", self.database, "t", "-", "--reject-file", bad,
+                                   "--max-errors", "100%"], stdin=source, capture_output=True,
+                                  timeout=120, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"{bad} would be read, as standard input, and written".encode(), done.stderr)
+        self.assertEqual(self.content("bad.csv"), b"x,a,1\n2,b,2\n")
+        self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n")
+        self.run_tool("check", self.database)
+
     def test_nobody_to_tell_is_no_failure(self):
         file = self.file("1.csv", "1,a,1\n")
         bad = self.file("bad.csv", "x,a,1\n")

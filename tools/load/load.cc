@@ -18,6 +18,7 @@
 #include "tools/load/chunk_reader.h"
 #include "tools/load/interrupt.h"
 #include "tools/load/load_conditions.h"
+#include "tools/load/output_place.h"
 #include "tools/load/parse_pipeline.h"
 #include "tools/load/record_reader.h"
 #include "tools/load/resume_files.h"
@@ -122,10 +123,10 @@ class Load : public RowOutcomes {
     if (inputs > 1) {
       throw UsageError("standard input is named twice");
     }
+    check_outputs();
     std::uint64_t total = 0;
     bool is_known = true;
     for (const std::string& file : options_.files) {
-      check_not_written(file);
       const auto bytes = file_bytes(file);
       if (!bytes) {
         check_is_there(file);
@@ -140,11 +141,13 @@ class Load : public RowOutcomes {
     static_cast<void>(reader_.look_ahead());  // the first file can be read
   }
 
-  void check_not_written(const std::string& file) const {
+  void check_outputs() const {
     for (const std::string& written : {options_.faults.reject_file, options_.faults.reject_log}) {
-      std::error_code none;
-      if (!written.empty() && std::filesystem::equivalent(file, written, none)) {
-        throw UsageError(fmt::format("{} would be read and written", file));
+      if (!written.empty()) {
+        require_outside(written, options_.database);
+        for (const std::string& file : options_.files) {
+          require_not_read(written, file);
+        }
       }
     }
   }

@@ -12,6 +12,7 @@
 #include "tools/load/dump.h"
 #include "tools/load/interrupt.h"
 #include "tools/load/message.h"
+#include "tools/load/output_place.h"
 #include "tools/load/schema_text.h"
 #include "tools/load/usage_error.h"
 #include "tools/palimpsest/command.h"
@@ -60,6 +61,7 @@ void dump_rows(const DumpFlags& flags) {
     run_dump(options, [] { return stdout; });
     return;
   }
+  load::require_outside(flags.output, flags.directory);
   File file(nullptr, std::fclose);
   run_dump(options, [&] {
     file = make_file(flags.output);

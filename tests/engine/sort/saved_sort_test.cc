@@ -179,33 +179,6 @@ TEST(SavedSort, AThreadThatIsAheadOfTheCallerWrites) {
   EXPECT_EQ(handed_over.hits(), 1U);
 }
 
-// Who goes on with runs starts the threads within a constructor: no destructor ends the first.
-TEST(SavedSort, AThreadThatCannotBeStartedEndsTheOthers) {
-  Disk disk;
-  SortOptions options{.memory_bytes = SortShape::kMemoryBytesMin, .threads = 2, .kept_name = kName};
-  SavedSort saved;
-  {
-    ExternalSort sort(*disk.device, options);
-    for (int i = 0; i < 100; ++i) {
-      sort.add(fmt::format("{:02}", i), std::string(1000, 'v'));
-    }
-    saved = sort.save();
-  }
-  options.saved = &saved;
-  int starts = 0;
-  {
-    const SyncHook thread("sort.thread.starts", [&] {
-      if (++starts == 2) {
-        throw std::bad_alloc();
-      }
-    });
-    EXPECT_THROW(ExternalSort(*disk.device, options), std::bad_alloc);
-  }
-  EXPECT_EQ(starts, 2);
-  ExternalSort sort(*disk.device, options);
-  EXPECT_EQ(sort.save().runs.size(), saved.runs.size());
-}
-
 #endif
 
 }  // namespace

@@ -1,0 +1,49 @@
+#include "tools/load/output_place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "tools/load/byte_source.h"
+#include "tools/load/usage_error.h"
+
+namespace palimpsest::load {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// False, too, where one of them is not there, or cannot be looked at: then nothing is lost.
+bool is_same(const fs::path& a, const fs::path& b) {
+  std::error_code none;
+  return fs::equivalent(a, b, none);
+}
+
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+}  // namespace
+
+void require_not_read(const std::string& output, const std::string& input) {
+  const bool is_stdin = input == kStandardInput;
+  if (is_same(output, is_stdin ? fs::path("/dev/stdin") : fs::path(input))) {
+    throw UsageError(fmt::format("{} would be read{} and written", output,
+                                 is_stdin ? ", as standard input," : ""));
+  }
+}
+
+void require_outside(const std::string& output, const fs::path& database) {
+  std::error_code none;
+  const auto is_file_of_it = [&](const fs::directory_entry& entry) {
+    return is_same(entry.path(), output);
+  };
+  if (is_same(folder_of(output), database) ||
+      std::ranges::any_of(fs::directory_iterator(database, none), is_file_of_it)) {
+    throw UsageError(
+        fmt::format("{} would be written over, or beside, the files of the database {}", output,
+                    database.string()));
+  }
+}
+
+}  // namespace palimpsest::load

@@ -1,0 +1,19 @@
+// Where what is written may lie: not over what is read, nor among a database's own files.
+//
+// Thread-safety: pure functions of the file system as it is.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace palimpsest::load {
+
+/// Throws UsageError, naming both, if the output is that input: the same file by whatever name, or
+/// what standard input comes from (kStandardInput).
+void require_not_read(const std::string& output, const std::string& input);
+
+/// Throws UsageError if the output lies in the database's directory, or is a file of it by another
+/// name.
+void require_outside(const std::string& output, const std::filesystem::path& database);
+
+}  // namespace palimpsest::load
