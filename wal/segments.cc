@@ -39,13 +39,26 @@ std::optional<std::uint32_t> index_of(std::string_view name) {
   return whole && index > 0 && index <= kIndexMax ? std::optional(index) : std::nullopt;
 }
 
-/// Whether a file that is too short for a segment says nevertheless that it is one.
-bool has_whole_header(io::File& file, MutableBytes block) {
+bool is_zero(ConstBytes block) {
+  return std::ranges::all_of(block, [](std::byte b) { return b == std::byte{0}; });
+}
+
+/// What a file is that is too short for a segment.
+enum class Short : std::uint8_t {
+  begun = 1,  ///< its making was interrupted: nothing is in it, or zeros
+  segment,    ///< it says nevertheless that it is one
+  foreign,    ///< a file of this name that is somebody else's
+};
+
+Short judge_short(io::File& file, MutableBytes block) {
   if (file.size_bytes() < block.size()) {
-    return false;
+    return file.size_bytes() == 0 ? Short::begun : Short::foreign;
   }
   file.read(0, block);
-  return decode_segment_header(block).has_value();
+  if (decode_segment_header(block)) {
+    return Short::segment;
+  }
+  return is_zero(block) ? Short::begun : Short::foreign;
 }
 
 /// Writes everything behind the header once, so that later writes change no metadata of the file
@@ -94,12 +107,11 @@ void Segments::take_stock(bool read_only) {
     next_name_ = std::max(next_name_, *index + 1);
     SharedFile file = device_.open(name, mode, false);
     const bool is_whole = file->size_bytes() >= options_.segment_bytes;
-    if (is_whole || has_whole_header(*file, block.bytes())) {
+    const Short kind = is_whole ? Short::segment : judge_short(*file, block.bytes());
+    if (kind == Short::segment) {
       take(std::move(file), block.bytes());
-      continue;
-    }
-    file.reset();  // its making was interrupted
-    if (!read_only) {
+    } else if (kind == Short::begun && !read_only) {
+      file.reset();
       device_.remove(name);
     }
   }
@@ -115,8 +127,7 @@ void Segments::take(SharedFile file, MutableBytes block) {
                 fmt::format("log segment \"{}\" has {} bytes, not {}", file->name(),
                             file->size_bytes(), options_.segment_bytes));
   }
-  const bool is_zero = std::ranges::all_of(block, [](std::byte b) { return b == std::byte{0}; });
-  if (is_zero || (header && !is_ours)) {
+  if (is_zero(block) || (header && !is_ours)) {
     spare_.push_back({std::move(file)});
     return;
   }

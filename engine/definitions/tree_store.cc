@@ -249,8 +249,20 @@ TreeStore::Removed TreeStore::remove_some(BTree& tree) {
   if (removed == 0) {
     return Removed::held;
   }
-  static_cast<void>(purge_some(tree));
+  purge_leaves_of(tree, std::span(keys).first(removed));
   return Removed::some;
+}
+
+// Their leaves only: to look for ghosts in all leaves would come by each leaf in each step.
+void TreeStore::purge_leaves_of(BTree& tree, std::span<const std::string> keys) {
+  const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
+  for (const std::string& key : keys) {
+    transaction->write([&](const btree::WriteContext& by) {
+      return tree.purge_ghosts(by, key,
+                               [](const btree::LeafView&, btree::SlotIndex) { return true; });
+    });
+  }
+  transaction->commit();
 }
 
 // What bulks have deleted is no record, and no ghost that can be purged before its leaf is settled;

@@ -341,6 +341,27 @@ TEST_F(LogTest, DamagedSegmentHeaderIsNotASpareSegment) {
             ErrorCode::corruption);
 }
 
+// Only what looks like an interrupted making of a segment goes.
+TEST_F(LogTest, FilesOfOthersStay) {
+  const auto make = [&](const std::string& name, std::uint64_t bytes, bool is_written) {
+    device_->open(name, io::OpenMode::create_new, false)->allocate(0, bytes);
+    const std::vector<std::byte> text(bytes, std::byte{'x'});
+    disk_.overwrite(name, 0, ConstBytes(text).first(is_written ? bytes : 0));
+  };
+  make("log-0700", 20, true);
+  make("log-0701", 20'000, true);
+  make("log-0702", 0, false);
+  make("log-0703", 20'000, false);
+  for (int opened = 0; opened < 2; ++opened) {
+    OpenLog open(*device_);
+    open.log().wait_durable(open.commit(open.claim(), 1).gsn);
+  }
+  EXPECT_EQ(disk_.contents("log-0700"), std::vector<std::byte>(20, std::byte{'x'}));
+  EXPECT_EQ(disk_.contents("log-0701"), std::vector<std::byte>(20'000, std::byte{'x'}));
+  EXPECT_FALSE(device_->exists("log-0702"));
+  EXPECT_FALSE(device_->exists("log-0703"));
+}
+
 TEST_F(LogTest, HostileControlFilesAreRefused) {
   write_batches(3);
   constexpr std::size_t kCopyBytes = 4096;

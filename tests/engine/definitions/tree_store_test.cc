@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -101,6 +103,35 @@ class TreeStoreTest : public ::testing::Test {
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
 };
+
+// A step reads what it removes, and not each time all that is still there.
+TEST_F(TreeStoreTest, ALargeTreeIsEmptiedFromItsFrontOn) {
+  open(kLarge / 8);
+  const auto definer = begin();
+  btree::BTree& tree = store().take(*definer);
+  definer->commit();
+  for (int batch = 0; batch < 200; ++batch) {
+    const auto writer = begin();
+    for (int i = 0; i < 100; ++i) {
+      const std::string key = fmt::format("{:08}", batch * 100 + i);
+      ASSERT_FALSE(writer->insert(tree, key, std::string(100, 'v')).conflict);
+    }
+    writer->commit();
+    database_->checkpointer().run();
+  }
+  const std::uint64_t leaves = database_->space().counts().allocated;
+  EXPECT_GT(leaves, 500U);
+  const std::uint64_t read_before = database_->file().pages_read();
+  store().give_back(std::array{&tree});
+  for (int steps = 0; store().waiting() != 0; ++steps) {
+    ASSERT_TRUE(store().step());
+    if (steps % 4 == 0) {
+      database_->checkpointer().run();
+    }
+  }
+  EXPECT_LT(database_->file().pages_read() - read_before, 10 * leaves);
+  EXPECT_TRUE(sound(*database_));
+}
 
 // An old snapshot holds all that waits, so that nothing can be emptied before it ends.
 TEST_F(TreeStoreTest, WhoDropsAndMakesFasterThanTreesAreEmptiedWaitsForOne) {
