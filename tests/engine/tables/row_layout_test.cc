@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "palimpsest/value_editor.h"
+
 #include "base/random.h"
 #include "tests/engine/tables/random_table.h"
 #include "tests/support/error_of.h"
@@ -18,7 +20,6 @@ namespace palimpsest::engine {
 namespace {
 
 using namespace palimpsest::types;
-using palimpsest::test::bytes_of;
 using namespace std::string_literals;
 
 std::string encoded(const RowLayout& layout, const std::vector<Value>& values) {
@@ -201,14 +202,20 @@ TEST(RowLayout, RowsThatAreTooLongAreRefused) {
             "a row of 1073741825 bytes, the longest has 1073741824");
 }
 
+void change_in_place(const RowLayout& layout, std::string& row,
+                     const std::vector<ColumnChange>& changes) {
+  ValueEditor value(row, nullptr);
+  layout.change_in_place(value, changes);
+}
+
 TEST(RowLayout, ChangesInPlace) {
   const RowLayout layout(mixed());
   std::string row = encoded(layout, {1, 2, "abc", {}, Decimal::of(7), "tail"});
   const std::vector<ColumnChange> changes{{1, Value()}, {2, "z"}, {4, Decimal::of(-995, 2)}};
   ASSERT_TRUE(layout.are_in_place(changes));
-  layout.change_in_place(bytes_of(row), changes);
+  change_in_place(layout, row, changes);
   EXPECT_EQ(row, encoded(layout, {1, {}, "z", {}, Decimal::of(-995, 2), "tail"}));
-  layout.change_in_place(bytes_of(row), std::vector<ColumnChange>{{1, 5}});
+  change_in_place(layout, row, std::vector<ColumnChange>{{1, 5}});
   EXPECT_EQ(row, encoded(layout, {1, 5, "z", {}, Decimal::of(-995, 2), "tail"}));
   EXPECT_FALSE(layout.are_in_place(std::vector<ColumnChange>{{1, 5}, {3, "x"}}));
 }
@@ -218,7 +225,7 @@ TEST(RowLayout, NothingChangesIfAValueDoesNotFit) {
   std::string row = encoded(layout, {1, 2, "abc", {}, Decimal::of(7), "tail"});
   const std::string before = row;
   const std::vector<ColumnChange> changes{{1, 3}, {2, "too long"}};
-  EXPECT_EQ(test::error_of([&] { return layout.change_in_place(bytes_of(row), changes), 0; }),
+  EXPECT_EQ(test::error_of([&] { return change_in_place(layout, row, changes), 0; }),
             ErrorCode::invalid_argument);
   EXPECT_EQ(row, before);
 }
@@ -263,7 +270,7 @@ TEST(RowLayout, AnyChangeIsTheRowOfTheNewValues) {
     layout.change(row, changes, changed);
     ASSERT_EQ(changed, encoded(layout, expected));
     if (layout.are_in_place(changes)) {
-      layout.change_in_place(bytes_of(row), changes);
+      change_in_place(layout, row, changes);
       ASSERT_EQ(row, changed);
     }
   }
