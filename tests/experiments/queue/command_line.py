@@ -25,9 +25,10 @@ def check_runs(path, folder):
     expect(done.returncode == 0 and "0 violations" in done.stdout, "a short run works", done)
     with open(result_file, encoding="utf-8") as file:
         result = json.load(file)
+    # As many of both, but for those that the threads did while one was read after the other.
     put, taken = (result["commits_by_type"][kind] for kind in ("put", "take"))
     expect(result["workload"] == "queue" and result["scale"] == 2000 and put > 0
-           and abs(put - taken) <= 2 and result["load"]["rows"] == 2000
+           and abs(put - taken) <= 2 + put / 100 and result["load"]["rows"] == 2000
            and result["long_reader"]["looks"] > 10 and result["jobs_per_minute"] > 0
            and result["version_bytes_max"] > 0 and result["versions"] is True,
            f"its result: {result}", done)
