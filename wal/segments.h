@@ -53,8 +53,9 @@ class Segments {
 
   /// Takes stock of the segment files of the directory. One whose header is zero is spare. One
   /// whose header is damaged gets a number beyond all others, so that the reader looks at what it
-  /// says. One that is too short was not made to its end and is removed, but it is corruption if
-  /// its header is whole; corruption also if two hold one number.
+  /// says. One that is too short and holds nothing, or zeros, was not made to its end and is
+  /// removed; it is corruption if its header is whole, and else somebody else's file, which stays.
+  /// Corruption also if two hold one number.
   Segments(io::Device& device, const Options& options, bool read_only);
   Segments(const Segments&) = delete;
   Segments& operator=(const Segments&) = delete;

@@ -97,7 +97,8 @@ class TableCatalog final : public txn::EndListener {
   /// gate_timeout if others do not let it within the patience.
   Outcome make_own(txn::Transaction& by, const TableState& table, const FatePtr& bulk);
   /// Before it commits: the records of what it has made, once, and from now on its fate decides who
-  /// sees that.
+  /// sees that. The latter under its owner latch: the engine may end it between the two, which
+  /// takes its definitions back, and nothing may be published behind that.
   Outcome publish(txn::Transaction& by);
 
   // EndListener

@@ -249,20 +249,23 @@ TreeStore::Removed TreeStore::remove_some(BTree& tree) {
   if (removed == 0) {
     return Removed::held;
   }
-  purge_leaves_of(tree, std::span(keys).first(removed));
+  // Not purge_some(): to look for ghosts in all leaves would come by each leaf in each step.
+  static_cast<void>(purge_leaves_of(tree, std::span(keys).first(removed)));
   return Removed::some;
 }
 
-// Their leaves only: to look for ghosts in all leaves would come by each leaf in each step.
-void TreeStore::purge_leaves_of(BTree& tree, std::span<const std::string> keys) {
+/// How many ghosts have gone of the leaves that these keys lie in.
+std::size_t TreeStore::purge_leaves_of(BTree& tree, std::span<const std::string> keys) {
+  std::size_t purged = 0;
   const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
   for (const std::string& key : keys) {
-    transaction->write([&](const btree::WriteContext& by) {
+    purged += transaction->write([&](const btree::WriteContext& by) {
       return tree.purge_ghosts(by, key,
                                [](const btree::LeafView&, btree::SlotIndex) { return true; });
     });
   }
   transaction->commit();
+  return purged;
 }
 
 // What bulks have deleted is no record, and no ghost that can be purged before its leaf is settled;
@@ -296,17 +299,9 @@ bool TreeStore::settle_some(BTree& tree) {
 // The records are gone, and no writer holds them: so the ghosts can go. False if none could, for
 // lack of log space: they go when the tree is written to again.
 bool TreeStore::purge_some(BTree& tree) {
-  std::size_t purged = 0;
-  const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
-  for (const std::string& key :
-       keys_of_leaves(tree, [](const btree::LeafView& leaf) { return leaf.ghost_count() != 0; })) {
-    purged += transaction->write([&](const btree::WriteContext& by) {
-      return tree.purge_ghosts(by, key,
-                               [](const btree::LeafView&, btree::SlotIndex) { return true; });
-    });
-  }
-  transaction->commit();
-  return purged != 0;
+  return purge_leaves_of(tree, keys_of_leaves(tree, [](const btree::LeafView& leaf) {
+                           return leaf.ghost_count() != 0;
+                         })) != 0;
 }
 
 // Of leaves that purging has left because their neighbours were full then.

@@ -101,7 +101,7 @@ class TreeStore {
   [[nodiscard]] bool empty_some(btree::BTree& tree);
   [[nodiscard]] Removed remove_some(btree::BTree& tree);
   [[nodiscard]] bool settle_some(btree::BTree& tree);
-  void purge_leaves_of(btree::BTree& tree, std::span<const std::string> keys);
+  [[nodiscard]] std::size_t purge_leaves_of(btree::BTree& tree, std::span<const std::string> keys);
   [[nodiscard]] bool purge_some(btree::BTree& tree);
   [[nodiscard]] bool merge_some(btree::BTree& tree);
 

@@ -129,6 +129,7 @@ bool BulkSweep::settle(BTree& tree, const std::vector<std::string>& keys) {
 void BulkSweep::work() {
   for (;;) {
     const bool done = try_step();
+    PALIMPSEST_SYNC_POINT("engine.bulk.sweep_tried");
     const bool is_idle = epochs_.is_empty() && ledger_.is_empty();  // whoever ends a bulk wakes
     std::unique_lock lock(mutex_);
     if (!done && is_idle) {

@@ -13,7 +13,9 @@
 //
 // Latching: none of its own but a mutex to sleep on. A thread of its own, if it is started.
 // Thread-safety: step() from one thread at a time; wake() from any.
-// Failure: what could not be done is tried again later.
+// Failure: what could not be done is tried again later: it sleeps without a limit only when neither
+//          epochs nor ledger have a bulk. (An epoch goes before what its bulk has left, and without
+//          a word to the sweep.) Whoever ends a bulk has entered it before, and wakes after that.
 #pragma once
 
 #include <condition_variable>

@@ -15,6 +15,7 @@
 namespace palimpsest::engine {
 
 using btree::view_of;
+
 bool RowInPlace::begin(ByteView row) noexcept {
   called_ = true;
   damaged_ = !format_->rows().fits(row);

@@ -12,7 +12,8 @@
 // do_one() and is_finished() look at (states, writes_, error_, ends_) wakes all *after* it. A
 // thread that looks between the two has the mutex, and is woken when it waits; state that is set
 // behind the wake-up that was to tell it is seen by nobody.
-// Thread-safety: one thread calls. Failure: what writing throws, by the next add() or finish().
+// Thread-safety: one thread calls. Failure: what writing throws, by the next add() or finish(). The
+//          threads that have been started end before it is told that another one cannot be.
 #pragma once
 
 #include <condition_variable>

@@ -450,7 +450,11 @@ class SmallDisk(Command):
 
 
     def test_outputs_are_kept_apart(self):
-        self.load("t", self.file("1.csv", "1,a,1\n"), "--schema", SCHEMA)
+        first = self.file("1.csv", "1,a,1\n")
+        self.load("t", first, "--schema", SCHEMA, "--reject-file",
+                  os.path.join(self.database, "pages"), code=2)
+        self.assertFalse(os.path.exists(self.database))
+        self.load("t", first, "--schema", SCHEMA)
         bad = self.file("bad.csv", "x,a,1\n2,b,2\n")
         os.link(os.path.join(self.database, "pages"), self.path("by_another_name"))
         for output in os.path.join(self.database, "pages"), os.path.join(self.database, "new"), \

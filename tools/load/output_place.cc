@@ -13,10 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// False, too, where one of them is not there, or cannot be looked at: then nothing is lost.
+/// By whatever names; also of what is not there yet, as far as names tell.
 bool is_same(const fs::path& a, const fs::path& b) {
   std::error_code none;
-  return fs::equivalent(a, b, none);
+  return fs::equivalent(a, b, none) || fs::weakly_canonical(fs::absolute(a, none) / "", none) ==
+                                           fs::weakly_canonical(fs::absolute(b, none) / "", none);
 }
 
 fs::path folder_of(const fs::path& file) {

@@ -11,6 +11,7 @@
 namespace palimpsest::tools {
 
 using load::tell;
+
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -21,6 +21,7 @@
 namespace palimpsest::tools {
 
 using load::tell;
+
 namespace {
 
 struct DumpFlags {

@@ -26,6 +26,7 @@
 namespace palimpsest::tools {
 
 using load::tell;
+
 namespace {
 
 struct LoadFlags {

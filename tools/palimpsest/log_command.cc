@@ -25,6 +25,7 @@
 namespace palimpsest::tools {
 
 using load::tell;
+
 namespace {
 
 constexpr const char* kPageFileName = "pages";

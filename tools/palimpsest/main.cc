@@ -9,6 +9,7 @@
 namespace palimpsest::tools {
 
 using load::tell;
+
 namespace {
 
 int run(int argc, char** argv) {

@@ -20,15 +20,15 @@ def check_refusals(path):
 
 def check_runs(path, folder):
     result_file = os.path.join(folder, "run.json")
+    # Few, so that next to none are done while the counts of one kind are read after the other's.
     done = run(f"--path={path}", *SIZE, "--threads=2", "--seconds=1", "--warmup=0.2", "--long_reader",
-               "--check", f"--json={result_file}")
+               "--check", "--rate=100", f"--json={result_file}")
     expect(done.returncode == 0 and "0 violations" in done.stdout, "a short run works", done)
     with open(result_file, encoding="utf-8") as file:
         result = json.load(file)
-    # As many of both, but for those that the threads did while one was read after the other.
     put, taken = (result["commits_by_type"][kind] for kind in ("put", "take"))
     expect(result["workload"] == "queue" and result["scale"] == 2000 and put > 0
-           and abs(put - taken) <= 2 + put / 100 and result["load"]["rows"] == 2000
+           and abs(put - taken) <= 2 and result["load"]["rows"] == 2000
            and result["long_reader"]["looks"] > 10 and result["jobs_per_minute"] > 0
            and result["version_bytes_max"] > 0 and result["versions"] is True,
            f"its result: {result}", done)
