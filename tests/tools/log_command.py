@@ -145,7 +145,7 @@ class LogCommand(unittest.TestCase):
         with open(os.path.join(self.folder, "pages"), "wb") as file:
             file.write(bytes(8192))
         done = self.listed("--records", code=1)
-        self.assertIn("holds no log", done.stderr)
+        self.assertIn("no log beside the pages; --log-directory says where it is", done.stderr)
         done = run("log", os.path.join(self.folder, "nowhere"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("does not exist", done.stderr)

@@ -21,11 +21,11 @@ _palimpsest() {
       load)
         words="$records --schema --schema-file --infer --primary-key --comment --skip-blank --header
           --header=match --columns --max-errors --reject-file --reject-log --on-duplicate --dry-run
-          --resume --no-space-check --threads --memory --quiet --progress --summary --help"
+          --resume --no-space-check --threads --memory --quiet --progress --summary --log-directory --help"
         ;;
-      dump) words="$records --output --header=off --header --columns --schema --help" ;;
-      check) words="--json --memory-mib --help" ;;
-      log) words="--json --records --page-bytes --help" ;;
+      dump) words="$records --output --header=off --header --columns --schema --log-directory --help" ;;
+      check) words="--json --memory-mib --log-directory --help" ;;
+      log) words="--json --records --page-bytes --log-directory --help" ;;
     esac
   fi
   if [[ -n $words ]]; then

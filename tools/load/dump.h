@@ -6,17 +6,17 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "tools/load/database_place.h"
 #include "tools/load/dialect.h"
 
 namespace palimpsest::load {
 
 struct DumpOptions {
-  std::filesystem::path database{};
+  DatabasePlace database{};
   std::string table{};
   Dialect dialect{};
   bool header = true;

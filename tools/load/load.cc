@@ -58,17 +58,6 @@ Options database_options(const LoadOptions& options, bool may_make) {
   return {.memory_bytes = options.memory_bytes / 2, .create_if_missing = may_make};
 }
 
-std::optional<Database> open_if_there(const LoadOptions& options) {
-  try {
-    return Database::open(options.database, database_options(options, false));
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found) {
-      throw;
-    }
-    return std::nullopt;
-  }
-}
-
 /// The first line of the first file as it stands there.
 std::string header_text(ChunkReader& reader, const Dialect& dialect) {
   const Chunk* const first = reader.look_ahead();
@@ -144,7 +133,8 @@ class Load : public RowOutcomes {
   void check_outputs() const {
     for (const std::string& written : {options_.faults.reject_file, options_.faults.reject_log}) {
       if (!written.empty()) {
-        require_outside(written, options_.database);
+        require_outside(written, options_.database.pages);
+        require_outside(written, options_.database.log);
         for (const std::string& file : options_.files) {
           require_not_read(written, file);
         }
@@ -156,7 +146,7 @@ class Load : public RowOutcomes {
     if (options_.schema) {
       definition_ = parse_schema(*options_.schema, options_.table);
     }
-    database_ = open_if_there(options_);
+    database_ = find_database(options_.database, database_options(options_, false));
     const auto table = database_ ? database_->find_table(options_.table) : std::nullopt;
     if (table) {
       take_definition(*table);
@@ -215,7 +205,7 @@ class Load : public RowOutcomes {
 
   void make_database() {
     if (!database_ && !options_.dry_run) {
-      database_ = Database::open(options_.database, database_options(options_, true));
+      database_ = open_database(options_.database, database_options(options_, true));
     }
   }
 
@@ -224,7 +214,7 @@ class Load : public RowOutcomes {
     if (options_.dry_run) {
       return;
     }
-    kept_.emplace(options_.database, options_.table);
+    kept_.emplace(options_.database.pages, options_.table);
     if (options_.resume) {
       conditions_ = conditions_of(options_, text_of(definition_), result_.made_table);
       saved_ = kept_->find();
@@ -303,7 +293,7 @@ class Load : public RowOutcomes {
   }
 
   [[nodiscard]] SpaceCheckOptions space_check() const {
-    return {.directory = options_.database,
+    return {.directory = options_.database.pages,
             .input_bytes = [this] { return input_bytes(); },
             .adds_all = options_.on_duplicate == OnDuplicate::error,
             .data_bytes = database_->statistics().data_bytes};

@@ -13,13 +13,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/load/column_plan.h"
+#include "tools/load/database_place.h"
 #include "tools/load/dialect.h"
 #include "tools/load/fault_report.h"
 #include "tools/load/progress.h"
@@ -28,7 +28,7 @@
 namespace palimpsest::load {
 
 struct LoadOptions {
-  std::filesystem::path database{};  ///< a directory; made if it is not there
+  DatabasePlace database{};  ///< made if it is not there
   std::string table{};
   std::vector<std::string> files{};  ///< "-" is standard input; read in this order
   std::optional<std::string>

@@ -34,16 +34,17 @@ void require_not_read(const std::string& output, const std::string& input) {
   }
 }
 
-void require_outside(const std::string& output, const fs::path& database) {
+void require_outside(const std::string& output, const fs::path& directory) {
   std::error_code none;
   const auto is_file_of_it = [&](const fs::directory_entry& entry) {
     return is_same(entry.path(), output);
   };
-  if (is_same(folder_of(output), database) ||
-      std::ranges::any_of(fs::directory_iterator(database, none), is_file_of_it)) {
+  if (!directory.empty() &&
+      (is_same(folder_of(output), directory) ||
+       std::ranges::any_of(fs::directory_iterator(directory, none), is_file_of_it))) {
     throw UsageError(
         fmt::format("{} would be written over, or beside, the files of the database {}", output,
-                    database.string()));
+                    directory.string()));
   }
 }
 

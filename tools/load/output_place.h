@@ -12,8 +12,8 @@ namespace palimpsest::load {
 /// what standard input comes from (kStandardInput).
 void require_not_read(const std::string& output, const std::string& input);
 
-/// Throws UsageError if the output lies in the database's directory, or is a file of it by another
-/// name.
-void require_outside(const std::string& output, const std::filesystem::path& database);
+/// Throws UsageError if the output lies in a directory of the database, its own or its log's, or is
+/// a file of it by another name; an empty directory is none.
+void require_outside(const std::string& output, const std::filesystem::path& directory);
 
 }  // namespace palimpsest::load

@@ -42,6 +42,7 @@ constexpr std::uint64_t kBatchShare = 4;
 
 struct CheckOptions {
   std::string directory;
+  std::string log_directory;  ///< empty: beside the pages
   bool json = false;
   std::uint64_t memory_mib = 64;
 };
@@ -133,8 +134,9 @@ class Check {
   }
 
   void check_log(engine::ClosedDatabase& database) {
+    const auto device = open_log_directory(options_.directory, options_.log_directory);
     attempt("log", [&] {
-      const auto device = open_log_directory(options_.directory);
+      require_log_control(*device);
       const wal::LogStore store = wal::LogStore::open(*device, {}, true);
       const wal::ControlState& control = store.control().state();
       if (control.uuid != database.file().header().uuid) {
@@ -216,6 +218,7 @@ void add_check_command(CLI::App& app, Action& chosen) {
       "the log, every row, and that indexes say what the rows say. Changes nothing.");
   const auto options = std::make_shared<CheckOptions>();
   command->add_option("DIR", options->directory, "the database's directory")->required();
+  command->add_option("--log-directory", options->log_directory, kLogDirectoryHelp);
   command->add_flag("--json", options->json, "one JSON object a line");
   command
       ->add_option("--memory-mib", options->memory_mib,
@@ -223,8 +226,8 @@ void add_check_command(CLI::App& app, Action& chosen) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U));
   command->footer(
       "Exit codes: 0 sound; 1 damaged; 2 usage; 3 cannot be checked: in use, not closed cleanly\n"
-      "(open it with the program it belongs to, which recovers it, and close it), absent, or not\n"
-      "readable. Free pages are not looked at.");
+      "(open it with the program it belongs to, which recovers it, and close it), absent, not\n"
+      "readable, or its log elsewhere. Free pages are not looked at.");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

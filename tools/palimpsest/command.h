@@ -12,7 +12,8 @@ namespace palimpsest::tools {
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;  ///< damaged, or could not be read; the message is on stderr
 inline constexpr int kUsage = 2;   ///< the command line means nothing
-/// `check` only: in use, not closed cleanly, absent or not readable; nothing is said of it.
+/// `check` only: in use, not closed cleanly, absent, not readable, or its log elsewhere; nothing
+/// is said of it.
 inline constexpr int kCannotCheck = 3;
 inline constexpr int kTooManyFaults =
     3;  ///< `load` only: more bad records than it was to go on with
@@ -21,6 +22,9 @@ inline constexpr int kLoaded = 4;
 /// `load` only: it failed in its commit; the database, opened again, tells if the rows are there.
 inline constexpr int kCommitUnknown = 5;
 inline constexpr int kInterrupted = 130;  ///< `load`, `dump`: by SIGINT or SIGTERM
+
+/// Of the option --log-directory, which all of them have.
+inline constexpr const char* kLogDirectoryHelp = "where its log is, if not beside its pages";
 
 /// What the chosen subcommand does; returns the exit code.
 using Action = std::function<int()>;

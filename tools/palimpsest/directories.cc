@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "palimpsest/error.h"
 
 #include "base/io/open_device.h"
@@ -11,6 +13,18 @@ namespace palimpsest::tools {
 namespace {
 
 constexpr const char* kLogFolder = "log";
+/// Of the names of all its files.
+constexpr const char* kLogFilePrefix = "log-";
+
+bool has_log_files(io::Device& device) {
+  return std::ranges::any_of(
+      device.list(), [](const std::string& name) { return name.starts_with(kLogFilePrefix); });
+}
+
+[[noreturn]] void refuse_without_control(const io::Device& device) {
+  throw Error(ErrorCode::not_found, fmt::format("\"{}\" holds no log: there is no file \"{}\"",
+                                                device.path(), wal::kControlFileName));
+}
 
 }  // namespace
 
@@ -19,16 +33,32 @@ std::unique_ptr<io::Device> open_quietly(const std::string& path) {
       path, {.preference = io::DeviceOptions::Preference::posix, .log = [](LogLevel, auto) {}});
 }
 
-std::unique_ptr<io::Device> open_log_directory(const std::string& path) {
-  auto device = open_quietly(path);
-  if (!device->exists(wal::kControlFileName) && device->exists(kLogFolder)) {
-    device = open_quietly(path + "/" + kLogFolder);
+std::unique_ptr<io::Device> open_log_directory(const std::string& path, const std::string& log) {
+  auto device = open_quietly(log.empty() ? path : log);
+  if (has_log_files(*device)) {
+    return device;
   }
-  if (!device->exists(wal::kControlFileName)) {
-    throw Error(ErrorCode::not_found, fmt::format("\"{}\" holds no log: there is no file \"{}\"",
-                                                  device->path(), wal::kControlFileName));
+  if (!log.empty()) {
+    throw Error(ErrorCode::not_found, fmt::format("{}: no log is there", device->path()));
   }
-  return device;
+  if (device->exists(kLogFolder)) {
+    auto folder = open_quietly(path + "/" + kLogFolder);
+    if (has_log_files(*folder)) {
+      return folder;
+    }
+  }
+  if (!device->exists(kPageFileName)) {
+    refuse_without_control(*device);
+  }
+  throw Error(
+      ErrorCode::not_found,
+      fmt::format("{}: no log beside the pages; --log-directory says where it is", device->path()));
+}
+
+void require_log_control(io::Device& log) {
+  if (!log.exists(wal::kControlFileName)) {
+    refuse_without_control(log);
+  }
 }
 
 }  // namespace palimpsest::tools

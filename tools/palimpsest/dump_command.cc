@@ -26,6 +26,7 @@ namespace {
 
 struct DumpFlags {
   std::string directory{};
+  std::string log_directory{};
   std::string table{};
   std::string output{};
   DialectFlags dialect{};
@@ -50,7 +51,7 @@ File make_file(const std::string& path) {
 }
 
 void dump_rows(const DumpFlags& flags) {
-  load::DumpOptions options{.database = flags.directory,
+  load::DumpOptions options{.database = {.pages = flags.directory, .log = flags.log_directory},
                             .table = flags.table,
                             .dialect = flags.dialect.dialect(flags.output),
                             .header = flags.header == "on",
@@ -62,7 +63,8 @@ void dump_rows(const DumpFlags& flags) {
     run_dump(options, [] { return stdout; });
     return;
   }
-  load::require_outside(flags.output, flags.directory);
+  load::require_outside(flags.output, options.database.pages);
+  load::require_outside(flags.output, options.database.log);
   File file(nullptr, std::fclose);
   run_dump(options, [&] {
     file = make_file(flags.output);
@@ -98,6 +100,7 @@ void add_dump_command(CLI::App& app, Action& chosen) {
   const auto flags = std::make_shared<DumpFlags>();
   command->add_option("DB", flags->directory, "the database's directory")->required();
   command->add_option("TABLE", flags->table, "the table")->required();
+  command->add_option("--log-directory", flags->log_directory, kLogDirectoryHelp);
   command->add_option("--output", flags->output, "a file, in place of stdout; made anew");
   flags->dialect.add_to(*command);
   command

@@ -31,6 +31,7 @@ namespace {
 
 struct LoadFlags {
   std::string directory{};
+  std::string log_directory{};
   std::string table{};
   std::vector<std::string> files{};
   DialectFlags dialect{};
@@ -95,7 +96,7 @@ load::OnDuplicate on_duplicate_of(const std::string& text) {
 }
 
 load::LoadOptions options_of(const LoadFlags& flags) {
-  load::LoadOptions options{.database = flags.directory,
+  load::LoadOptions options{.database = {.pages = flags.directory, .log = flags.log_directory},
                             .table = flags.table,
                             .files = flags.files,
                             .infer = flags.infer,
@@ -210,6 +211,7 @@ int run(const LoadFlags& flags) {
 void add_input_flags(CLI::App& command, LoadFlags& flags) {
   command.add_option("DB", flags.directory, "the database's directory; made if it is not there")
       ->required();
+  command.add_option("--log-directory", flags.log_directory, kLogDirectoryHelp);
   command.add_option("TABLE", flags.table, "made if it is not there")->required();
   command
       .add_option("FILE", flags.files,

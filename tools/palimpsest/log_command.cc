@@ -28,12 +28,12 @@ using load::tell;
 
 namespace {
 
-constexpr const char* kPageFileName = "pages";
 constexpr std::array<std::uint32_t, 5> kPageBytes{4096, 8192, 16384, 32768, 65536};
 constexpr std::uint32_t kPageBytesDefault = kPageBytes.front();
 
 struct LogOptions {
   std::string directory;
+  std::string log_directory;  ///< empty: beside the pages
   bool records = false;
   bool json = false;
   std::uint32_t page_bytes = 0;  ///< 0: what the page file says
@@ -65,7 +65,8 @@ std::uint32_t page_bytes_of(const std::string& directory) {
 }
 
 void list(const LogOptions& options, const LogListing& listing) {
-  const auto device = open_log_directory(options.directory);
+  const auto device = open_log_directory(options.directory, options.log_directory);
+  require_log_control(*device);
   const wal::LogStore store = wal::LogStore::open(*device, {}, true);
   const wal::ControlState& control = store.control().state();
   listing.show(control);
@@ -101,6 +102,7 @@ void add_log_command(CLI::App& app, Action& chosen) {
       app.add_subcommand("log", "Shows what a database's log says about itself, and verifies it.");
   const auto options = std::make_shared<LogOptions>();
   command->add_option("DIR", options->directory, "the database's directory")->required();
+  command->add_option("--log-directory", options->log_directory, kLogDirectoryHelp);
   command->add_flag("--records", options->records, "show each record");
   command->add_flag("--json", options->json, "one JSON object a line");
   command

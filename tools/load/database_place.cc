@@ -1,0 +1,65 @@
+#include "tools/load/database_place.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest::load {
+namespace {
+
+// docs/file-formats.md
+constexpr const char* kPageFileName = "pages";
+constexpr const char* kLogControlFileName = "log-control";
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code none;
+  return std::filesystem::exists(path, none);
+}
+
+bool has_pages(const DatabasePlace& place) {
+  return is_there(place.pages / kPageFileName);
+}
+
+/// What is said of pages without a log.
+Error no_log(const DatabasePlace& place) {
+  if (place.log.empty()) {
+    return {ErrorCode::not_found,
+            fmt::format("{}: no log beside the pages; --log-directory says where it is",
+                        place.pages.string())};
+  }
+  return {ErrorCode::not_found, fmt::format("{}: no log is there, of the database {}",
+                                            place.log.string(), place.pages.string())};
+}
+
+}  // namespace
+
+Database open_database(const DatabasePlace& place, Options options) {
+  options.log_directory = place.log;
+  try {
+    return Database::open(place.pages, options);
+  } catch (const Error& error) {
+    const std::filesystem::path& log = place.log.empty() ? place.pages : place.log;
+    if (error.code() == ErrorCode::not_found && has_pages(place) &&
+        !is_there(log / kLogControlFileName)) {
+      throw no_log(place);
+    }
+    throw;
+  }
+}
+
+std::optional<Database> find_database(const DatabasePlace& place, Options options) {
+  options.create_if_missing = false;
+  try {
+    return open_database(place, std::move(options));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found || has_pages(place)) {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
+
+}  // namespace palimpsest::load

@@ -1,0 +1,26 @@
+// Where a database is: its pages, and its log, which may lie elsewhere (Options::log_directory).
+//
+// Failure: Error as Database::open(); where there are pages, and nowhere a log, not_found, which
+//          says how it is told where the log is.
+// Thread-safety: plain values.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "palimpsest/database.h"
+
+namespace palimpsest::load {
+
+struct DatabasePlace {
+  std::filesystem::path pages{};  ///< the database's directory
+  std::filesystem::path log{};    ///< of its log; empty: beside the pages
+};
+
+/// `options` as of Database::open(), but for the log's directory, which the place says.
+[[nodiscard]] Database open_database(const DatabasePlace& place, Options options);
+
+/// Makes none; nothing if there is none.
+[[nodiscard]] std::optional<Database> find_database(const DatabasePlace& place, Options options);
+
+}  // namespace palimpsest::load
