@@ -41,11 +41,28 @@ void require_outside(const std::string& output, const fs::path& directory) {
   };
   if (!directory.empty() &&
       (is_same(folder_of(output), directory) ||
+       is_same(folder_of(follow(output).file), directory) ||
        std::ranges::any_of(fs::directory_iterator(directory, none), is_file_of_it))) {
     throw UsageError(
         fmt::format("{} would be written over, or beside, the files of the database {}", output,
                     directory.string()));
   }
+}
+
+Followed follow(fs::path path) {
+  constexpr int kLinksMax = 40;  // Linux's
+  std::error_code error;
+  for (int links = 0; links < kLinksMax; ++links) {
+    if (fs::canonical(folder_of(path), error).string().starts_with("/proc/")) {
+      return {.file = path, .is_descriptor = true};
+    }
+    const fs::path leads_to = fs::read_symlink(path, error);
+    if (error) {
+      break;
+    }
+    path = folder_of(path) / leads_to;
+  }
+  return {.file = path};
 }
 
 }  // namespace palimpsest::load

@@ -16,4 +16,13 @@ void require_not_read(const std::string& output, const std::string& input);
 /// a file of it by another name; an empty directory is none.
 void require_outside(const std::string& output, const std::filesystem::path& directory);
 
+/// Where symbolic links lead, one after the other: what is there may be no link, or nothing.
+struct Followed {
+  std::filesystem::path file{};
+  bool is_descriptor = false;  ///< by the way through a process's open files, as /dev/stdout
+};
+
+/// Goes no further than the operating system would.
+[[nodiscard]] Followed follow(std::filesystem::path path);
+
 }  // namespace palimpsest::load

@@ -1,17 +1,16 @@
 // `palimpsest dump DB TABLE`: the rows of a table as text that `palimpsest load` reads.
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <system_error>
 
 #include "palimpsest/error.h"
 
 #include "tools/load/dump.h"
 #include "tools/load/interrupt.h"
 #include "tools/load/message.h"
+#include "tools/load/output_file.h"
 #include "tools/load/output_place.h"
 #include "tools/load/schema_text.h"
 #include "tools/load/usage_error.h"
@@ -24,31 +23,19 @@ using load::tell;
 
 namespace {
 
+/// As "-" is standard input where files are read.
+constexpr const char* kStandardOutput = "-";
+
 struct DumpFlags {
   std::string directory{};
   std::string log_directory{};
   std::string table{};
-  std::string output{};
+  std::string output = kStandardOutput;
   DialectFlags dialect{};
   std::string header = "on";
   std::string columns{};
   bool schema = false;
 };
-
-[[noreturn]] void refuse(const std::string& path) {
-  throw Error(ErrorCode::io_error, fmt::format("{}: it cannot be written: {}", path,
-                                               std::generic_category().message(errno)));
-}
-
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-
-File make_file(const std::string& path) {
-  File file(std::fopen(path.c_str(), "wbe"), std::fclose);
-  if (file == nullptr) {
-    refuse(path);
-  }
-  return file;
-}
 
 void dump_rows(const DumpFlags& flags) {
   load::DumpOptions options{.database = {.pages = flags.directory, .log = flags.log_directory},
@@ -59,20 +46,15 @@ void dump_rows(const DumpFlags& flags) {
   if (!flags.columns.empty()) {
     options.columns = load::parse_names(flags.columns);
   }
-  if (flags.output.empty()) {
+  if (flags.output == kStandardOutput) {
     run_dump(options, [] { return stdout; });
     return;
   }
   load::require_outside(flags.output, options.database.pages);
   load::require_outside(flags.output, options.database.log);
-  File file(nullptr, std::fclose);
-  run_dump(options, [&] {
-    file = make_file(flags.output);
-    return file.get();
-  });
-  if (std::fclose(file.release()) != 0) {
-    refuse(flags.output);
-  }
+  load::OutputFile file(flags.output);
+  run_dump(options, [&file] { return file.begin(); });
+  file.complete();
 }
 
 int run(const DumpFlags& flags) {
@@ -101,7 +83,8 @@ void add_dump_command(CLI::App& app, Action& chosen) {
   command->add_option("DB", flags->directory, "the database's directory")->required();
   command->add_option("TABLE", flags->table, "the table")->required();
   command->add_option("--log-directory", flags->log_directory, kLogDirectoryHelp);
-  command->add_option("--output", flags->output, "a file, in place of stdout; made anew");
+  command->add_option("--output", flags->output,
+                      "a file, in place of stdout (-): all of it, or as it was before");
   flags->dialect.add_to(*command);
   command
       ->add_flag("--header{on}", flags->header,
