@@ -3,14 +3,13 @@
 #include "tools/load/chunk_reader.h"
 
 #include <gmock/gmock.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
+#include "tests/load/compressed.h"
 #include "tests/load/parsed.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
@@ -23,7 +22,9 @@ namespace palimpsest::load {
 namespace {
 
 using palimpsest::test::error_of;
+using test::gzip;
 using test::TextFile;
+using test::zstd;
 
 std::string read_all(const std::vector<std::string>& paths, std::size_t chunk_bytes = 64) {
   std::atomic<std::uint64_t> taken = 0;
@@ -36,31 +37,6 @@ std::string read_all(const std::vector<std::string>& paths, std::size_t chunk_by
     }
   }
   return text;
-}
-
-std::string gzip(std::string_view text) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string from(text);
-  std::string into(text.size() + 1000, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(from.data());
-  stream.avail_in = static_cast<uInt>(from.size());
-  stream.next_out = reinterpret_cast<Bytef*>(into.data());
-  stream.avail_out = static_cast<uInt>(into.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  into.resize(stream.total_out);
-  deflateEnd(&stream);
-  return into;
-}
-
-/// With a checksum, as the zstd program writes it.
-std::string zstd(std::string_view text) {
-  const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(),
-                                                                     ZSTD_freeCCtx);
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
-  std::string into(ZSTD_compressBound(text.size()), '\0');
-  into.resize(ZSTD_compress2(context.get(), into.data(), into.size(), text.data(), text.size()));
-  return into;
 }
 
 std::string many_lines() {
@@ -301,7 +277,17 @@ TEST(ChunkReaderTest, DamagedFiles) {
     std::string flipped = whole;
     flipped[flipped.size() / 2] ^= 0x10;
     const TextFile damaged(flipped);
-    EXPECT_EQ(error_of([&] { read_all({damaged.path()}); }), ErrorCode::corruption);
+    EXPECT_EQ(error_of([&] { read_all({damaged.path()}); }, damaged.path() + ": the "),
+              ErrorCode::corruption);
+    EXPECT_EQ(error_of([&] { read_all({damaged.path()}); }, "noticed at byte "),
+              ErrorCode::corruption);
+  }
+  for (const char* const name : {"1.csv.gz", "1.csv.zst"}) {
+    for (const std::string& other : {text, std::string()}) {
+      const TextFile damaged(other, name);
+      EXPECT_EQ(error_of([&] { read_all({damaged.path()}); }, "does not begin as"),
+                ErrorCode::corruption);
+    }
   }
   EXPECT_EQ(error_of([] { read_all({"/nowhere/at/all"}); }), ErrorCode::not_found);
   EXPECT_EQ(error_of([] {

@@ -108,6 +108,63 @@ class LaterFiles(Command):
                          (sum(map(os.path.getsize, self.files)), 3))
 
 
+class DamagedFiles(Command):
+    """What is compressed and damaged is told as that; its records are not to blame."""
+    OPTIONS = ["--schema", SCHEMA, "--summary", "json"]
+
+    def setUp(self):
+        super().setUp()
+        self.text = "".join(f"{row},n{row % 97},{row % 100}\n" for row in range(300_000)).encode()
+
+    def damaged(self, name, data, at):
+        return self.file(name, data[:at] + bytes([data[at] ^ 0x20]) + data[at + 1:])
+
+    def test_records_that_damage_has_made_wrong(self):
+        whole = gzip.compress(self.text)
+        for at in (2000, len(whole) // 3, len(whole) - 6):
+            bad = self.damaged("bad.csv.gz", whole, at)
+            for limit in ("0", "1%"):
+                done = self.load("t", bad, *self.OPTIONS, "--max-errors", limit, code=1)
+                last = done.stderr.decode().splitlines()[-1]
+                self.assertRegex(last, f"^palimpsest load: corruption: {bad}: the gzip data is damaged "
+                                 r"\(noticed at byte \d+ of it\); nothing was loaded$")
+                noticed = int(last.split("byte ")[1].split()[0])
+                self.assertTrue(at < noticed <= len(whole), (at, noticed))
+            done = self.load("t", "-", *self.OPTIONS, code=1, stdin=self.content("bad.csv.gz"))
+            self.assertIn(b"corruption: -: the gzip data is damaged", done.stderr)
+
+    def test_records_that_are_wrong(self):
+        """The file is whole: they are to blame; and it is read no further than its own end."""
+        self.file("bad.csv.gz", gzip.compress(b"x,y,z\n" + self.text))
+        done = self.load("t", self.path("bad.csv.gz"), self.damaged(
+            "later.csv.gz", gzip.compress(self.text), 90_000), *self.OPTIONS, code=3)
+        self.assertEqual(json.loads(done.stdout)["errors"]["total"], 1)
+
+    def test_zstd(self):
+        if shutil.which("zstd") is None:
+            self.skipTest("there is no zstd")
+        whole = subprocess.run(["zstd", "-q", "-c", "--check"], input=self.text, capture_output=True,
+                               timeout=60, check=True).stdout
+        for at in (len(whole) // 3, len(whole) - 2):
+            bad = self.damaged("bad.csv.zst", whole, at)
+            done = self.load("t", bad, *self.OPTIONS, code=1)
+            self.assertRegex(done.stderr.decode().splitlines()[-1],
+                             f"corruption: {bad}: the zstd data is damaged: .* "
+                             r"\(noticed at byte \d+ of it\); nothing was loaded$")
+
+    def test_beginnings(self):
+        """A name that says what is not there."""
+        for name, data, kind in (("1.csv.gz", gzip.compress(self.text), "gzip"),
+                                 ("1.csv.gz", b"?", "gzip"), ("1.csv.zst", self.text, "zstd")):
+            bad = self.damaged(name, data, 0)
+            done = self.load("t", bad, *self.OPTIONS, code=1)
+            self.assertEqual(done.stderr.decode(), f"palimpsest load: corruption: {bad}: it does not "
+                             f"begin as {kind} data does: it is damaged, or its name is not that of "
+                             "what it is; nothing was loaded\n")
+            self.assertFalse(os.path.exists(self.database))
+        self.load("t", self.file("empty.csv.gz", ""), *self.OPTIONS, code=1)
+
+
 class SkippedLines(Command):
     """However many of them there are: records are found behind them, and told with their places."""
     OPTIONS = ["--comment", "#", "--skip-blank", "--summary", "json"]

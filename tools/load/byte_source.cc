@@ -159,9 +159,14 @@ class CompressedInput {
     }
     return rest_;
   }
-  void use(std::size_t bytes) { rest_ = rest_.subspan(bytes); }
-  [[noreturn]] void refuse(std::string_view why) const {
-    throw Error(ErrorCode::corruption, fmt::format("{}: {}", file_->path(), why));
+  void use(std::size_t bytes) {
+    rest_ = rest_.subspan(bytes);
+    used_bytes_ += bytes;
+  }
+  /// Noticed so many bytes behind what has been used.
+  [[noreturn]] void refuse(std::string_view why, std::size_t behind = 0) const {
+    throw Error(ErrorCode::corruption, fmt::format("{}: {} (noticed at byte {} of it)",
+                                                   file_->path(), why, used_bytes_ + behind));
   }
 
  private:
@@ -170,6 +175,7 @@ class CompressedInput {
   std::unique_ptr<File> file_;
   std::vector<char> buffer_;
   std::span<char> rest_{};
+  std::uint64_t used_bytes_ = 0;
 };
 
 /// Members of gzip, one after the other.
@@ -183,6 +189,7 @@ class GzipSource : public ByteSource {
   }
   ~GzipSource() override { inflateEnd(&stream_); }
 
+  [[nodiscard]] bool is_compressed() const noexcept override { return true; }
   std::size_t read(std::span<char> into) override {
     std::size_t done = 0;
     while (done < into.size()) {
@@ -214,7 +221,7 @@ class GzipSource : public ByteSource {
     stream_.avail_out = static_cast<uInt>(room);
     const int status = inflate(&stream_, Z_NO_FLUSH);
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {
-      input_.refuse("the gzip data is damaged");
+      input_.refuse("the gzip data is damaged", compressed.size() - stream_.avail_in);
     }
     in_member_ = status != Z_STREAM_END;
     input_.use(compressed.size() - stream_.avail_in);
@@ -236,6 +243,7 @@ class ZstdSource : public ByteSource {
     }
   }
 
+  [[nodiscard]] bool is_compressed() const noexcept override { return true; }
   std::size_t read(std::span<char> into) override {
     ZSTD_outBuffer out{.dst = into.data(), .size = into.size(), .pos = 0};
     while (out.pos < out.size) {
@@ -247,7 +255,7 @@ class ZstdSource : public ByteSource {
       }
       const std::size_t left = ZSTD_decompressStream(stream_.get(), &out, &in);
       if (ZSTD_isError(left) != 0) {
-        input_.refuse(fmt::format("the zstd data is damaged: {}", ZSTD_getErrorName(left)));
+        input_.refuse(fmt::format("the zstd data is damaged: {}", ZSTD_getErrorName(left)), in.pos);
       }
       in_frame_ = left != 0;
       if (compressed.empty() && in_frame_ && out.pos == before) {
@@ -263,6 +271,18 @@ class ZstdSource : public ByteSource {
   std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream_;
   bool in_frame_ = false;
 };
+
+/// Of a file that is not what its name says, records would be wrong, or none at all.
+void require_no_compressed_name(const std::string& path) {
+  for (const auto& [ending, kind] : {std::pair{".gz", "gzip"}, std::pair{".zst", "zstd"}}) {
+    if (path.ends_with(ending)) {
+      throw Error(ErrorCode::corruption,
+                  fmt::format("{}: it does not begin as {} data does: it is damaged, or its name "
+                              "is not that of what it is",
+                              path, kind));
+    }
+  }
+}
 
 }  // namespace
 
@@ -287,6 +307,7 @@ std::unique_ptr<ByteSource> ByteSource::open(const std::string& path,
   if (magic.starts_with(kZstdMagic)) {
     return std::make_unique<ZstdSource>(std::move(file));
   }
+  require_no_compressed_name(path);
   return std::make_unique<PlainSource>(std::move(file));
 }
 

@@ -1,8 +1,9 @@
-// Files as bytes: plain, or decompressed when they begin with the magic number of gzip or zstd.
+// Files as bytes: plain, or decompressed when they begin with the magic number of gzip or zstd, as
+// those must whose names end in .gz or .zst.
 //
 // Reading waits in pieces of a fifth of a second, so that an interrupt is noticed (Interrupted).
 // Failure: Error not_found, permission_denied, io_error; corruption for compressed data that is
-//          damaged or ends too early. The message names the file.
+//          damaged or ends too early. The message names the file, and the byte where that showed.
 // Thread-safety: belongs to one thread at a time, but for bytes_taken().
 #pragma once
 
@@ -30,6 +31,8 @@ class ByteSource {
 
   /// Fills all of `into`, or less at the end of the file; 0 behind it.
   [[nodiscard]] virtual std::size_t read(std::span<char> into) = 0;
+  /// Whether damage may show only behind bytes that it has changed: at the end there is a checksum.
+  [[nodiscard]] virtual bool is_compressed() const noexcept { return false; }
   /// As if so many bytes were read, or all if there are fewer.
   virtual void skip(std::uint64_t bytes);
 

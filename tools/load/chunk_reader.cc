@@ -101,6 +101,7 @@ std::optional<Chunk> ChunkReader::read_next(std::uint64_t stop) {
     chunk = {.file = chunk.file, .is_first = true, .skipped_lines = line_ - 1};
     cut(chunk, stop);
   }
+  chunk.is_compressed = source_->is_compressed();
   if (chunk.is_last) {
     source_.reset();
   }

@@ -48,6 +48,7 @@ struct Chunk {
   std::uint64_t line = 1;           ///< of the text's first line in its file, from 1
   bool is_first = false;            ///< of its file
   bool is_last = false;             ///< of its file
+  bool is_compressed = false;       ///< its file; whether that is damaged shows at its end
   std::uint64_t skipped_lines = 0;  ///< of its file, before it, which are in no chunk
 
   [[nodiscard]] std::string_view text() const noexcept { return {memory.get(), bytes}; }

@@ -383,6 +383,7 @@ class Load : public RowOutcomes {
         put(*batch, record, sink);
         if (report_->is_over()) {
           result_.too_many_faults = true;
+          require_whole(pipeline, batch->chunk);
           return;
         }
       }
@@ -394,6 +395,15 @@ class Load : public RowOutcomes {
     }
     if (options_.resume) {
       save({.file = options_.files.size()}, sink);
+    }
+  }
+
+  /// The records of a damaged file are not to blame: what is compressed is read to its end first,
+  /// where its checksum is.
+  void require_whole(ParsePipeline& pipeline, const Chunk& chunk) {
+    for (bool is_at_end = !chunk.is_compressed || chunk.is_last; !is_at_end;) {
+      const std::optional<RowBatch> batch = next_of(pipeline);
+      is_at_end = !batch || batch->chunk.file != chunk.file || batch->chunk.is_last;
     }
   }
 
