@@ -1,11 +1,13 @@
 // Records as rows of a table: nulls, columns in any order, JSON, and what is wrong, with its place.
 #include "tools/load/row_parser.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <string>
 
 #include "tests/load/parsed.h"
+#include "tools/load/fault.h"
 #include "tools/load/usage_error.h"
 
 namespace palimpsest::load {
@@ -14,6 +16,7 @@ namespace {
 using test::parsed;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const Dialect kCsv = Dialect::of(Format::csv);
 const Dialect kTsv = Dialect::of(Format::tsv);
@@ -170,6 +173,28 @@ TEST(RowParserTest, FaultsOfJson) {
                            "{\"id\":1 2}"}) {
     const std::string line = std::string(text) + "\n";
     EXPECT_THAT(fault(line.c_str()), HasSubstr("parse error")) << text;
+  }
+}
+
+TEST(RowParserTest, WhatFollowsAnObject) {
+  const TableText table = parse_schema("id int32 primary key, t varchar null", "t");
+  const auto fault = [&](const std::string& text) {
+    const auto lines = parsed(table, kJson, text + "\n");
+    EXPECT_EQ(lines.size(), 1U);
+    return lines.empty() ? std::string() : lines.front();
+  };
+  for (const std::string more : {"x", "1", "{\"id\":2}", "}", "]", ",", "\"", "\"a\"", "null"}) {
+    for (const std::string object : {R"({"id":1})", R"( {"id":1,"t":"}\"}\\"})", "{}"}) {
+      EXPECT_THAT(fault(fmt::format("{} {}", object, more)),
+                  HasSubstr(fmt::format("f:1:{} (byte {}): parse error: something follows the "
+                                        "object: {}",
+                                        object.size() + 2, object.size() + 1, in_quotes(more))))
+          << object << more;
+    }
+  }
+  for (const char* text :
+       {R"({"id":1)", R"({"id":1,"t":"}x)", R"({"id":{"a":1})", "x{}", "[{}] 1"}) {
+    EXPECT_THAT(fault(text), Not(HasSubstr("follows"))) << text;
   }
 }
 

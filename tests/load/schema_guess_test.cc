@@ -44,6 +44,21 @@ TEST(SchemaGuessTest, NullsAndKeys) {
   EXPECT_THROW(static_cast<void>(guessed("a,b\n1,\n", Format::csv, Header::on, {"b"})), UsageError);
 }
 
+TEST(SchemaGuessTest, ColumnsWithoutNames) {
+  const auto refused = [](std::string_view text) {
+    try {
+      return guessed(text);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(refused(",a\n0,1\n"),
+            "f: the header has no name for column 1 of 2: --columns names all of them, with - for "
+            "one that is not loaded");
+  EXPECT_THAT(refused("a,\"\",b\n0,1,2\n"), testing::HasSubstr("no name for column 2 of 3: "));
+  EXPECT_THAT(refused("a,b,\n0,1,2\n"), testing::HasSubstr("no name for column 3 of 3: "));
+}
+
 TEST(SchemaGuessTest, OtherFormats) {
   EXPECT_EQ(guessed("1|x|\n2|y|\n", Format::tbl, Header::off), "c1 int64 primary key, c2 varchar");
   EXPECT_EQ(guessed("{\"id\":1,\"a b\":\"1\"}\n{\"a b\":null,\"id\":2,\"x\":1.25}\n", Format::jsonl,

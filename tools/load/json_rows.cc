@@ -55,6 +55,27 @@ std::string_view without_space(std::string_view token) noexcept {
   return token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
 }
 
+/// Where an object ends that a text begins with, its braces and strings counted; npos if it does
+/// not end.
+std::size_t object_end(std::string_view text) noexcept {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char byte = text[at];
+    if (in_string) {
+      at += byte == '\\' ? 1 : 0;
+      in_string = byte != '"';
+    } else if (byte == '"') {
+      in_string = true;
+    } else if (byte == '{') {
+      ++depth;
+    } else if (byte == '}' && --depth == 0) {
+      return at + 1;
+    }
+  }
+  return std::string_view::npos;
+}
+
 /// What is wrong with a record, and where.
 struct JsonFault {
   FaultKind kind = FaultKind::parse;
@@ -114,11 +135,11 @@ class JsonRows : public RowParser {
     const std::size_t readable = writer_.chunk().bytes - record.begin + Chunk::kPaddingBytes;
     ondemand::document document;
     if (const auto error = parser_.iterate(text + record.begin, bytes, readable).get(document)) {
-      return parse_fault(error);
+      return no_object(record, error);
     }
     ondemand::object object;
     if (const auto error = document.get_object().get(object)) {
-      return parse_fault(error);
+      return no_object(record, error);
     }
     std::fill(is_set_.begin(), is_set_.end(), false);
     next_ = 0;
@@ -132,9 +153,35 @@ class JsonRows : public RowParser {
       }
     }
     if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
-      return parse_fault("something follows the object");
+      Fault more = find_more(record);
+      return more ? more : parse_fault("something follows the object");
     }
     return set_absent(values);
+  }
+
+  Fault no_object(const RawRecord& record, simdjson::error_code error) {
+    Fault more = find_more(record);
+    return more ? more : parse_fault(error);
+  }
+
+  /// What stands behind the object, if something does: the library looks for an object's end at the
+  /// text's.
+  Fault find_more(const RawRecord& record) {
+    const std::string_view line =
+        writer_.chunk().text().substr(record.begin, record.end - record.begin);
+    const std::size_t begin = line.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos || line[begin] != '{') {
+      return std::nullopt;
+    }
+    const std::size_t end = object_end(line.substr(begin));
+    const std::size_t more =
+        end == std::string_view::npos ? end : line.find_first_not_of(" \t\r\n", begin + end);
+    if (more == std::string_view::npos) {
+      return std::nullopt;
+    }
+    at_ = record.begin + more;
+    return JsonFault{.reason = "something follows the object",
+                     .value = std::string(without_space(line.substr(more)))};
   }
 
   Fault set_absent(std::span<Value> values) const {

@@ -41,7 +41,10 @@ class Guess {
     std::vector<std::string> names = options_.columns;
     if (options_.header != Header::off) {
       const std::vector<std::string> header = take_header(sample, dialect_, path);
-      names = names.empty() ? header : names;
+      if (names.empty()) {
+        require_names(header, path);
+        names = header;
+      }
     }
     for (const std::string& name : names) {
       columns_.emplace_back(name);
@@ -58,6 +61,16 @@ class Guess {
   }
 
  private:
+  static void require_names(const std::vector<std::string>& header, const std::string& path) {
+    const auto empty = std::ranges::find(header, "");
+    if (empty != header.end()) {
+      throw UsageError(
+          fmt::format("{}: the header has no name for column {} of {}: --columns names "
+                      "all of them, with - for one that is not loaded",
+                      path, empty - header.begin() + 1, header.size()));
+    }
+  }
+
   void see_records(const Chunk& sample) {
     RecordReader reader(dialect_, sample.text(), sample.is_last, RecordReader::Reads::fields);
     RawRecord record;
