@@ -48,6 +48,7 @@ class HelpPages(unittest.TestCase):
             offered = {word.split("=")[0] for word in completed(command, "--")}
             self.assertEqual(offered, options_of(command), command)
         self.assertEqual(completed("l"), ["load", "log"])
+        self.assertEqual(completed("--v"), ["--version"])
         self.assertEqual(completed("load", "db", "t", "--format", "t"), ["tsv", "tbl"])
         self.assertEqual(completed("load", "--on-duplicate", "s"), ["skip"])
 

@@ -6,7 +6,7 @@ _palimpsest() {
   local words=""
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W "check dump load log --help" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "check dump load log --help --version" -- "$word")
     return
   fi
   case $before in

@@ -26,6 +26,7 @@
 #include "base/aligned_memory.h"
 #include "btree/audit.h"
 #include "engine/closed_database.h"
+#include "tools/load/message.h"
 #include "tools/palimpsest/check_report.h"
 #include "tools/palimpsest/check_tables.h"
 #include "tools/palimpsest/command.h"
@@ -34,6 +35,9 @@
 #include "wal/log_store.h"
 
 namespace palimpsest::tools {
+
+using load::tell;
+
 namespace {
 
 constexpr std::uint32_t kPagesAtOnce = 32;
@@ -194,8 +198,7 @@ class Check {
   std::unique_ptr<io::Device> device_;
 };
 
-int run(const CheckOptions& options) {
-  CheckReport report(options.json);
+int check(const CheckOptions& options, CheckReport& report) {
   try {
     Check(options, report).run();
   } catch (const Error& error) {
@@ -207,6 +210,17 @@ int run(const CheckOptions& options) {
   }
   report.conclude();
   return report.sound() ? kOk : kFailed;
+}
+
+/// What ends a check before its end says nothing of the database, unless something was found.
+int run(const CheckOptions& options) {
+  CheckReport report(options.json);
+  try {
+    return check(options, report);
+  } catch (const std::exception& error) {  // the output cannot be written, or memory has run out
+    tell(fmt::format("palimpsest: the check has not ended: {}\n", error.what()));
+    return report.sound() ? kCannotCheck : kFailed;
+  }
 }
 
 }  // namespace
@@ -227,7 +241,8 @@ void add_check_command(CLI::App& app, Action& chosen) {
   command->footer(
       "Exit codes: 0 sound; 1 damaged; 2 usage; 3 cannot be checked: in use, not closed cleanly\n"
       "(open it with the program it belongs to, which recovers it, and close it), absent, not\n"
-      "readable, or its log elsewhere. Free pages are not looked at.");
+      "readable, its log elsewhere, or the output cannot be written. Free pages are not looked "
+      "at.");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 
 #include "tools/load/message.h"
 
@@ -163,6 +165,9 @@ void CheckReport::conclude() const {
     fmt::print("sound\n");
   } else {
     fmt::print("damaged: {} findings\n", findings_);
+  }
+  if (std::fflush(stdout) != 0) {
+    throw std::system_error(errno, std::generic_category(), "the output cannot be written");
   }
 }
 

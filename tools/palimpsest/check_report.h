@@ -46,7 +46,7 @@ class CheckReport {
   void left_out(std::string_view what, std::string_view why) const;
   /// The database cannot be checked; people read it on stderr.
   void refuse(const Error& error) const;
-  /// The last line.
+  /// The last line; all of them are written then.
   void conclude() const;
 
   [[nodiscard]] bool sound() const noexcept { return findings_ == 0; }

@@ -12,8 +12,8 @@ namespace palimpsest::tools {
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;  ///< damaged, or could not be read; the message is on stderr
 inline constexpr int kUsage = 2;   ///< the command line means nothing
-/// `check` only: in use, not closed cleanly, absent, not readable, or its log elsewhere; nothing
-/// is said of it.
+/// `check` only: in use, not closed cleanly, absent or not readable, its log elsewhere, or the
+/// output cannot be written; nothing is said of it.
 inline constexpr int kCannotCheck = 3;
 inline constexpr int kTooManyFaults =
     3;  ///< `load` only: more bad records than it was to go on with

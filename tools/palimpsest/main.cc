@@ -2,8 +2,11 @@
 // files beside this one, a subcommand each (command.h).
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "tools/load/message.h"
+#include "tools/palimpsest/arguments.h"
 #include "tools/palimpsest/command.h"
 
 namespace palimpsest::tools {
@@ -12,20 +15,31 @@ using load::tell;
 
 namespace {
 
-int run(int argc, char** argv) {
-  CLI::App app("Looks into Palimpsest databases; loads and dumps tables.", "palimpsest");
-  app.require_subcommand(1);
+/// The exit code of the subcommand that the words name, or of a question about the command itself.
+int act(CLI::App& app, int argc, const char* const* argv) {
   Action chosen;
   add_check_command(app, chosen);
   add_log_command(app, chosen);
   add_load_command(app, chosen);
   add_dump_command(app, chosen);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;  // 0: help was asked for
+  for (CLI::App* const subcommand : app.get_subcommands([](CLI::App*) { return true; })) {
+    forbid_empty_values(*subcommand);
   }
-  const int code = chosen();
+  try {
+    std::vector<std::string> words = words_of(argc, argv);
+    require_subcommand(app, words);
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;  // 0: help or the version was asked for
+  }
+  return chosen();
+}
+
+int run(int argc, const char* const* argv) {
+  CLI::App app("Looks into Palimpsest databases; loads and dumps tables.", "palimpsest");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "palimpsest " PALIMPSEST_VERSION, "Print the version and exit");
+  const int code = act(app, argc, argv);
   const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (code == kOk && !is_written) {  // other codes say that something is wrong already
     tell("palimpsest: the output could not be written\n");
