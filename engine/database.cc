@@ -33,7 +33,6 @@ constexpr std::uint64_t kRedoBytesPerSecond = std::uint64_t{50} << 20U;
 constexpr std::uint64_t kSlotLogsReckoned = 8;
 constexpr std::size_t kSlotLogBytesMin = std::size_t{256} << 10U;
 constexpr std::size_t kBatchBytesMax = std::size_t{1} << 20U;
-constexpr std::string_view kLogFilePrefix = "log-";
 /// The page file until it is whole.
 constexpr std::string_view kNewPageFileName = "pages.new";
 
@@ -177,12 +176,7 @@ void Database::remove_unfinished() {
     require_own_log(*control);
   }
   file_.reset();
-  for (const std::string& name : log_device_.list()) {
-    if (std::string_view(name).starts_with(kLogFilePrefix)) {
-      log_device_.remove(name);
-    }
-  }
-  log_device_.sync_directory();
+  wal::LogStore::remove(log_device_);
   page_device_.remove(kPageFileName);
   page_device_.sync_directory();
 }
@@ -410,9 +404,10 @@ void Database::close() {
   bulk_sweep_->stop();
   if (transactions_->active() != 0) {
     start_background();
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} transactions are active: a database is closed without any",
-                            transactions_->active()));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{} transactions or cursors are active: a database is closed without any",
+                    transactions_->active()));
   }
   closed_ = true;
   checkpointer_->stop();

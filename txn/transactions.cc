@@ -235,7 +235,12 @@ bool Transactions::cancel_oldest_snapshot() noexcept {
     oldest_version = std::min(oldest_version, transaction.versions().oldest());
   });
   const auto oldest = snapshots_.oldest();
-  return oldest && oldest->snapshot < oldest_version && oldest_version <= parts_.clock.now() &&
+  if (!oldest) {
+    return false;
+  }
+  const bool holds_versions =
+      oldest->snapshot < oldest_version && oldest_version <= parts_.clock.now();
+  return (holds_versions || parts_.epochs.has_late_versions_for(oldest->snapshot)) &&
          snapshots_.cancel(oldest->slot, oldest->snapshot);
 }
 

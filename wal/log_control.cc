@@ -133,6 +133,14 @@ std::unique_ptr<LogControl> LogControl::create(io::Device& device, const Control
   return open(device, false);
 }
 
+void LogControl::remove(io::Device& device) {
+  for (const std::string_view name : {kControlFileName, kNewControlFileName}) {
+    if (device.exists(name)) {
+      device.remove(name);
+    }
+  }
+}
+
 std::unique_ptr<LogControl> LogControl::open(io::Device& device, bool read_only) {
   const io::OpenMode mode = read_only ? io::OpenMode::read_only : io::OpenMode::read_write;
   auto file = device.open(kControlFileName, mode, true);

@@ -66,6 +66,8 @@ class LogControl {
   static std::unique_ptr<LogControl> create(io::Device& device, const ControlState& state);
   /// Opens and locks it.
   static std::unique_ptr<LogControl> open(io::Device& device, bool read_only);
+  /// Removes the file, and what was begun of one, if they are there.
+  static void remove(io::Device& device);
 
   [[nodiscard]] const ControlState& state() const noexcept { return state_; }
   /// Of the device's transfers.

@@ -73,8 +73,7 @@ const LogEnd& LogReader::find_end() {
   StreamPosition at = control_.start.position;
   if (!segments_.has(segments_.number_of(at))) {
     throw Error(ErrorCode::corruption,
-                fmt::format("log segment number {}, in which replay starts, is missing",
-                            segments_.number_of(at)));
+                fmt::format("{}, in which replay starts, is missing", segments_.place_of(at)));
   }
   for (;;) {
     if (accept(window, at)) {
@@ -157,15 +156,13 @@ void LogReader::refuse_if_stated_durable(Window& window, StreamPosition from) co
                         header->sequence > header->durable_sequence &&
                         header->incarnation >= expected_.incarnation && !was_discarded(*header);
     if (states && verify_batch(*header, window.bytes(StreamPosition{at}, header->batch_bytes))) {
-      throw Error(
-          ErrorCode::corruption,
-          fmt::format(
-              "log segment number {}: batch {} at offset {} is damaged or missing, although "
-              "batch {} (segment \"{}\", offset {}) says it was durable",
-              segments_.number_of(end_.position), raw(expected_.sequence),
-              segments_.offset_of(end_.position), raw(header->sequence),
-              segments_.name_of(segments_.number_of(from)),
-              segments_.offset_of(StreamPosition{at})));
+      throw Error(ErrorCode::corruption,
+                  fmt::format("{}: batch {} at offset {} is damaged or missing, although "
+                              "batch {} (segment \"{}\", offset {}) says it was durable",
+                              segments_.place_of(end_.position), raw(expected_.sequence),
+                              segments_.offset_of(end_.position), raw(header->sequence),
+                              segments_.name_of(segments_.number_of(from)),
+                              segments_.offset_of(StreamPosition{at})));
     }
   }
 }

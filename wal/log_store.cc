@@ -81,6 +81,12 @@ LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOpt
   return {std::move(control), std::move(segments)};
 }
 
+void LogStore::remove(io::Device& device) {
+  LogControl::remove(device);
+  Segments::remove_all(device);
+  device.sync_directory();
+}
+
 LogStore LogStore::open(io::Device& device, const LogFileOptions& options, bool read_only) {
   check_options(options);
   auto control = LogControl::open(device, read_only);

@@ -33,6 +33,10 @@ class LogStore {
   /// files show is made durable first: after a mere process kill it may be in a cache only.
   static LogStore open(io::Device& device, const LogFileOptions& options, bool read_only);
 
+  /// Removes one whose database was never finished, durably. The caller has the directory to
+  /// himself.
+  static void remove(io::Device& device);
+
   [[nodiscard]] LogControl& control() noexcept { return *control_; }
   [[nodiscard]] const LogControl& control() const noexcept { return *control_; }
   [[nodiscard]] Segments& segments() noexcept { return *segments_; }

@@ -43,22 +43,22 @@ bool is_zero(ConstBytes block) {
   return std::ranges::all_of(block, [](std::byte b) { return b == std::byte{0}; });
 }
 
-/// What a file is that is too short for a segment.
-enum class Short : std::uint8_t {
+/// What a file is that has a segment's name.
+enum class Content : std::uint8_t {
   begun = 1,  ///< its making was interrupted: nothing is in it, or zeros
-  segment,    ///< it says nevertheless that it is one
+  segment,    ///< it says that it is one
   foreign,    ///< a file of this name that is somebody else's
 };
 
-Short judge_short(io::File& file, MutableBytes block) {
+Content content_of(io::File& file, MutableBytes block) {
   if (file.size_bytes() < block.size()) {
-    return file.size_bytes() == 0 ? Short::begun : Short::foreign;
+    return file.size_bytes() == 0 ? Content::begun : Content::foreign;
   }
   file.read(0, block);
   if (decode_segment_header(block)) {
-    return Short::segment;
+    return Content::segment;
   }
-  return is_zero(block) ? Short::begun : Short::foreign;
+  return is_zero(block) ? Content::begun : Content::foreign;
 }
 
 /// Writes everything behind the header once, so that later writes change no metadata of the file
@@ -107,12 +107,26 @@ void Segments::take_stock(bool read_only) {
     next_name_ = std::max(next_name_, *index + 1);
     SharedFile file = device_.open(name, mode, false);
     const bool is_whole = file->size_bytes() >= options_.segment_bytes;
-    const Short kind = is_whole ? Short::segment : judge_short(*file, block.bytes());
-    if (kind == Short::segment) {
+    const Content content = is_whole ? Content::segment : content_of(*file, block.bytes());
+    if (content == Content::segment) {
       take(std::move(file), block.bytes());
-    } else if (kind == Short::begun && !read_only) {
+    } else if (content == Content::begun && !read_only) {
       file.reset();
       device_.remove(name);
+    }
+  }
+}
+
+void Segments::remove_all(io::Device& device) {
+  const AlignedMemory block(kSegmentHeaderBytes, kSegmentHeaderBytes);
+  for (const std::string& name : device.list()) {
+    if (!index_of(name)) {
+      continue;
+    }
+    SharedFile file = device.open(name, io::OpenMode::read_only, false);
+    if (content_of(*file, block.bytes()) != Content::foreign) {
+      file.reset();
+      device.remove(name);
     }
   }
 }
@@ -352,6 +366,13 @@ void Segments::sync_all() {
 
 void Segments::read(StreamPosition at, MutableBytes into) const {
   find(number_of(at))->read(offset_of(at), into);
+}
+
+std::string Segments::place_of(StreamPosition at) const {
+  const std::uint64_t number = number_of(at);
+  return has(number) ? fmt::format("log segment \"{}\"", name_of(number))
+                     : fmt::format("{}: log segment number {}, which no file says it is",
+                                   device_.path(), number);
 }
 
 std::string Segments::name_of(std::uint64_t number) const {

@@ -57,6 +57,9 @@ class Segments {
   /// removed; it is corruption if its header is whole, and else somebody else's file, which stays.
   /// Corruption also if two hold one number.
   Segments(io::Device& device, const Options& options, bool read_only);
+  /// Removes all segments of a log that was never finished, whatever their size, and what was begun
+  /// of some; files of others that have such a name stay.
+  static void remove_all(io::Device& device);
   Segments(const Segments&) = delete;
   Segments& operator=(const Segments&) = delete;
   /// Waits until all zeros are written.
@@ -121,6 +124,8 @@ class Segments {
 
   /// Reads from one segment. Positions, sizes and memory are aligned.
   void read(StreamPosition at, MutableBytes into) const;
+  /// For messages: the segment's file, or which of them no file is.
+  [[nodiscard]] std::string place_of(StreamPosition at) const;
   /// The file's name, for messages.
   [[nodiscard]] std::string name_of(std::uint64_t number) const;
 

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "palimpsest/error.h"
@@ -24,6 +26,10 @@ constexpr mode_t kFileMode = 0600;
 // Buffered files ask for no alignment; callers keep to sectors all the same, so that a database may
 // move between file systems.
 constexpr std::size_t kBufferedAlignmentBytes = 512;
+/// A process that was killed may have files locked for some time after it is gone: the kernel ends
+/// what io_uring has in flight first.
+constexpr std::chrono::milliseconds kLockPatience{1'000};
+constexpr std::chrono::milliseconds kLockPause{2};
 
 template <class Call>
 int repeat_interrupted(const Call& call) noexcept {
@@ -79,6 +85,12 @@ void create_directory(const std::string& path) {
       throw Error(ErrorCode::not_found,
                   fmt::format("\"{}\" cannot be created: its parent is not a directory", path));
     }
+    if (error == EACCES || error == EPERM || error == EROFS) {
+      throw Error(
+          ErrorCode::permission_denied,
+          fmt::format("\"{}\" cannot be created: its parent directory cannot be written: {}", path,
+                      std::generic_category().message(error)));
+    }
     throw_directory_error(error, path);
   }
   const std::filesystem::path parent = std::filesystem::absolute(path + "/.").parent_path();
@@ -106,16 +118,21 @@ void require_plain_name(const std::string& name) {
   }
 }
 
-/// False: it cannot be locked, errno says why. Throws locked if somebody else has it.
+/// False: it cannot be locked, errno says why. Throws locked if somebody else has it, and goes on
+/// having it for some time.
 bool try_lock(int file, const std::string& name) {
-  if (repeat_interrupted([&] { return ::flock(file, LOCK_EX | LOCK_NB); }) == 0) {
-    return true;
+  const auto until = std::chrono::steady_clock::now() + kLockPatience;
+  while (repeat_interrupted([&] { return ::flock(file, LOCK_EX | LOCK_NB); }) != 0) {
+    if (errno != EWOULDBLOCK) {
+      return false;
+    }
+    if (std::chrono::steady_clock::now() >= until) {
+      throw Error(ErrorCode::locked,
+                  fmt::format("\"{}\" is in use: another process, or this one, has it open", name));
+    }
+    std::this_thread::sleep_for(kLockPause);
   }
-  if (errno == EWOULDBLOCK) {
-    throw Error(ErrorCode::locked,
-                fmt::format("\"{}\" is in use: another process, or this one, has it open", name));
-  }
-  return false;
+  return true;
 }
 
 void lock_exclusively(int file, const std::string& name) {

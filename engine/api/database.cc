@@ -55,7 +55,15 @@ void Backoff::wait() {
   longest_ = std::min(2 * longest_, kLongestWait);
 }
 
+void TableHandle::require_open() const {
+  if (database_.engine == nullptr) [[unlikely]] {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("table \"{}\": the database was closed", table_->name()));
+  }
+}
+
 const engine::TableDefinition& TableHandle::require_definition() const {
+  require_open();
   const engine::TableDefinition* const now = visible_definition();
   if (now == nullptr) {
     engine::refuse_missing_table(*table_);

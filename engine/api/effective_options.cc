@@ -106,7 +106,13 @@ class Reckoning {
   }
 
   [[nodiscard]] std::uint32_t page_bytes_in_effect() const;
+  struct MemoryThere {
+    std::uint64_t bytes = 0;  ///< 0: nobody knows
+    std::string_view whose;
+  };
+  [[nodiscard]] MemoryThere memory_there() const;
   [[nodiscard]] std::string memory_of_machine(std::uint64_t least);
+  void require_in_machine() const;
   void memory(std::uint32_t page_bytes);
   void versions();
   void files(std::uint32_t page_bytes);
@@ -136,15 +142,28 @@ std::uint32_t Reckoning::page_bytes_in_effect() const {
   return options_.page_bytes;
 }
 
+Reckoning::MemoryThere Reckoning::memory_there() const {
+  const std::uint64_t group = machine_.group_memory_bytes.value_or(machine_.memory_bytes);
+  return group < machine_.memory_bytes
+             ? MemoryThere{.bytes = group, .whose = "control group"}
+             : MemoryThere{.bytes = machine_.memory_bytes, .whose = "machine"};
+}
+
 /// Takes a share of what there is, and says of what.
 std::string Reckoning::memory_of_machine(std::uint64_t least) {
-  const std::uint64_t group = machine_.group_memory_bytes.value_or(machine_.memory_bytes);
-  const std::uint64_t all = std::min(group, machine_.memory_bytes);
+  const auto [all, whose] = memory_there();
   effective_.database.memory_bytes = std::max(all / kShareOfMemory, least);
-  const std::string whose =
-      fmt::format("a quarter of the {}'s {}",
-                  group < machine_.memory_bytes ? "control group" : "machine", rounded(all));
-  return all / kShareOfMemory < least ? "the least there may be, more than " + whose : whose;
+  const std::string share = fmt::format("a quarter of the {}'s {}", whose, rounded(all));
+  return all / kShareOfMemory < least ? "the least there may be, more than " + share : share;
+}
+
+/// More could be taken, until most of it is used: then the process would be killed.
+void Reckoning::require_in_machine() const {
+  const auto [all, whose] = memory_there();
+  if (all != 0 && options_.memory_bytes > all) {
+    refuse("memory_bytes", text_of(options_.memory_bytes),
+           fmt::format("the {} has {}", whose, all));
+  }
 }
 
 void Reckoning::memory(std::uint32_t page_bytes) {
@@ -156,6 +175,7 @@ void Reckoning::memory(std::uint32_t page_bytes) {
     refuse("memory_bytes", text_of(options_.memory_bytes),
            fmt::format("it is at least {} with pages of {} bytes", least, page_bytes));
   } else {
+    require_in_machine();
     effective_.database.memory_bytes = options_.memory_bytes;
   }
   show("memory_bytes", text_of(effective_.database.memory_bytes), std::move(reason));

@@ -158,8 +158,10 @@ class RowSort::State {
   std::string_view bytes_;
 };
 
-RowSort::RowSort(const Table& table, const RowSortOptions& options)
-    : state_(std::make_unique<State>(table.handle_->database().engine->sort_space(), options)) {}
+RowSort::RowSort(const Table& table, const RowSortOptions& options) {
+  table.handle_->require_open();
+  state_ = std::make_unique<State>(table.handle_->database().engine->sort_space(), options);
+}
 RowSort::RowSort(RowSort&&) noexcept = default;
 RowSort& RowSort::operator=(RowSort&&) noexcept = default;
 RowSort::~RowSort() = default;

@@ -187,6 +187,7 @@ ErasedRange Table::erase_range_in(Transaction* in, const Range& range) const {
     return erased.outcome;
   };
   if (in == nullptr) {  // it looks at many rows, all of one moment
+    handle_->require_open();
     erased.outcome = detail::autocommit(
         handle_->database(),
         [&](txn::Transaction& by) { return erase(engine::TableWrites(by, handle_->table())); },

@@ -26,23 +26,28 @@ class TableHandle {
   [[nodiscard]] DatabaseState& database() const noexcept { return database_; }
   [[nodiscard]] const engine::TableState& table() const noexcept { return *table_; }
   /// What counts now: for the transaction that has asked for the handle, until it ends, else for
-  /// all. Of a table that was dropped, or does not count yet, what it was when the handle was made.
+  /// all. Of a table that was dropped, or does not count yet, what it was when the handle was made;
+  /// of a database that was closed, what was committed then.
   [[nodiscard]] const engine::TableDefinition& definition() const noexcept {
     const engine::TableDefinition* const now = visible_definition();
     return now != nullptr ? *now : first_;
   }
-  /// The same; throws not_found if there is none.
+  /// The same; throws not_found if there is none, invalid_argument if the database was closed.
   [[nodiscard]] const engine::TableDefinition& require_definition() const;
   [[nodiscard]] const TableFormat& format() const noexcept { return *definition().format; }
 
-  /// For a read. Throws invalid_argument if the transaction has ended or is another database's.
+  /// Throws invalid_argument if the database was closed.
+  void require_open() const;
+  /// For a read. Throws invalid_argument if the transaction has ended or is another database's, or
+  /// the database was closed.
   [[nodiscard]] InTransaction reader(const Transaction* in) const;
   /// For a write. Also throws invalid_argument if it was begun to read.
   [[nodiscard]] InTransaction writer(const Transaction* in) const;
 
  private:
   [[nodiscard]] const engine::TableDefinition* visible_definition() const noexcept {
-    const bool is_in = by_ != nullptr && by_->life() == life_ && by_->is_active();
+    const bool is_in =
+        by_ != nullptr && database_.engine != nullptr && by_->life() == life_ && by_->is_active();
     return table_->visible_to(is_in ? by_ : nullptr);
   }
   [[nodiscard]] TransactionState& own(const Transaction& in) const;

@@ -46,10 +46,12 @@ InTransaction dropping(TransactionState& state) {
 }
 
 InTransaction TableHandle::reader(const Transaction* in) const {
+  require_open();
   return in == nullptr ? InTransaction() : reading(own(*in));
 }
 
 InTransaction TableHandle::writer(const Transaction* in) const {
+  require_open();
   return in == nullptr ? InTransaction() : writing(own(*in));
 }
 

@@ -35,6 +35,8 @@ class AscendingRows : public KeptRecords {
   }
   /// Gives the rows that are kept away, for others' memory; what was said of keys stays.
   void swap_records(KeptRecords& others) noexcept { KeptRecords::swap(others); }
+  /// Without records: what was said of keys stays.
+  void give_memory_back() noexcept { KeptRecords::give_back(); }
   /// The next row is the first of a run.
   void begin_run() noexcept { run_ = 0; }
 

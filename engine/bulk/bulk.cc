@@ -56,7 +56,17 @@ void Bulk::publish() {
 
 void Bulk::let_go() noexcept {
   sent_.run.reset();
+  sent_.records.give_back();
   writer_.reset();
+  kept_.clear();
+}
+
+std::size_t Bulk::kept_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const auto& [table, rows] : kept_) {
+    bytes += rows.memory_bytes();
+  }
+  return bytes;
 }
 
 Outcome Bulk::write(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
@@ -127,7 +137,10 @@ Outcome Bulk::keep(const TableState& table, AscendingRows& rows,
   }
   const bool is_kept = rows.has_room_for(bytes);
   if (is_kept) {
-    rows.expect(records.size());
+    if (!rows.has_memory_for(bytes) && kept_bytes() >= kKeptBytesMax) {
+      append_others(rows);
+    }
+    rows.expect(records.size(), bytes);
   } else {
     await_sent();
   }
@@ -158,6 +171,16 @@ void Bulk::append_kept() {
 void Bulk::append_kept_of(const TableState& table) {
   if (const auto kept = kept_.find(&table); kept != kept_.end()) {
     append_kept(table, kept->second);
+  }
+}
+
+/// Rows of the other tables, whose memory is free then.
+void Bulk::append_others(const AscendingRows& rows) {
+  for (auto& [table, others] : kept_) {
+    if (&others != &rows) {
+      append_kept(*table, others);
+      others.give_memory_back();
+    }
   }
 }
 

@@ -15,9 +15,10 @@
 // Rows that come in ascending order, beyond all that a table has, are kept until there are some
 // mebibytes of them, or the bulk reads or changes something else, and are then appended as leaves
 // of their own (ascending_rows.h): with the next ones being collected while those are written, by
-// one thread for all appending of the bulk (sent_rows.h). Before the bulk reads or changes anything
-// else, and before it commits, all have arrived. So what a call says of rows that could not be
-// written may be about those of earlier calls; they are kept, and tried again.
+// one thread for all appending of the bulk (sent_rows.h). Those of all tables together take
+// kKeptBytesMax: before there are more, those of other tables are appended. Before the bulk reads
+// or changes anything else, and before it commits, all have arrived. So what a call says of rows
+// that could not be written may be about those of earlier calls; they are kept, and tried again.
 // What was appended is not undone by the log, nor are parts of a range that was
 // erased: a call with more rows than are ever kept, or with a range of many leaves, that fails
 // half-way leaves a bulk that can only be rolled back.
@@ -79,8 +80,12 @@ class Bulk {
   /// conflict if another transaction has changed the same definitions.
   void publish();
   /// When by_ has ended, or is about to be rolled back: nothing is being written any more, and the
-  /// bulk holds no page. It is over then.
+  /// bulk holds neither pages nor rows. It is over then.
   void let_go() noexcept;
+
+  /// Memory for rows that are kept, a piece more or less.
+  static constexpr std::size_t kKeptBytesMax = 4 * KeptRecords::kBytesMax;
+  [[nodiscard]] std::size_t kept_bytes() const noexcept;
 
  private:
   template <class Row>
@@ -93,6 +98,7 @@ class Bulk {
               std::size_t& done);
   void append_at_once(const TableState& table, std::span<const btree::NewRecord> records);
   void append_kept_of(const TableState& table);
+  void append_others(const AscendingRows& rows);
   void append_kept(const TableState& table, AscendingRows& rows);
   void send_kept(const TableState& table, AscendingRows& rows);
   void await_sent();

@@ -110,11 +110,11 @@ std::optional<std::string> IndexBuild::append_entries() {
 }
 
 void IndexBuild::keep(const NewRecord& entry) {
-  if (!kept_.has_room_for(entry.key.size() + entry.value.size()) ||
-      kept_.records().size() == kEntriesKept) {
+  const std::size_t bytes = entry.key.size() + entry.value.size();
+  if (!kept_.has_room_for(bytes) || kept_.records().size() == kEntriesKept) {
     append_kept();
   }
-  kept_.expect(1);
+  kept_.expect(1, bytes);
   kept_.add(entry);
 }
 

@@ -9,7 +9,9 @@
 
 #include "base/check.h"
 #include "btree/cursor.h"
+#include "btree/key_bytes.h"
 #include "engine/definitions/definition_trees.h"
+#include "engine/tables/key_codec.h"
 #include "engine/tables/schema_format.h"
 
 namespace palimpsest::engine {
@@ -24,6 +26,28 @@ std::unique_ptr<TableDefinition> definition_of(StoredTable stored, const TableDe
   auto definition = std::make_unique<TableDefinition>(before);
   definition->format = std::make_shared<const TableFormat>(std::move(stored));
   return definition;
+}
+
+/// That rows can have a key at all: of what a key takes at least.
+void require_keys_fit(const std::string& of, std::size_t bytes_min, std::uint32_t page_bytes) {
+  if (const std::uint32_t most = btree::key_bytes_max(page_bytes); bytes_min > most) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{}: a key has {} bytes or more, and one is at most {} with pages of {}", of,
+                    bytes_min, most, page_bytes));
+  }
+}
+
+void require_keys_fit(const TableSchema& table, std::uint32_t page_bytes) {
+  require_keys_fit(fmt::format("table \"{}\"", table.name), KeyCodec(table).bytes_min(),
+                   page_bytes);
+}
+
+void require_keys_fit(const TableSchema& table, const IndexSchema& index,
+                      std::uint32_t page_bytes) {
+  const std::size_t columns = KeyCodec(table, index.columns, KeyEnd::closed).bytes_min();
+  require_keys_fit(fmt::format("table \"{}\", index \"{}\"", table.name, index.name),
+                   columns + (index.unique ? 0 : KeyCodec(table).bytes_min()), page_bytes);
 }
 
 }  // namespace
@@ -245,6 +269,7 @@ Outcome TableCatalog::change(Transaction& by, const FatePtr& bulk, Work&& work) 
 Outcome TableCatalog::create_table(Transaction& by, const TableSchema& schema,
                                    const FatePtr& bulk) {
   schema.validate();
+  require_keys_fit(schema, trees_.page_size());
   return change(by, bulk, [&](const btree::WriteContext& context) {
     return create_table_by(by, context, schema, bulk);
   });
@@ -325,6 +350,7 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
   }
   const TableDefinition& before = *claimed.table->visible_to(&by);
   schema.validate(before.format->schema());
+  require_keys_fit(before.format->schema(), schema, trees_.page_size());
   if (before.format->find_index(schema.name)) {
     return outcome_at(OutcomeKind::exists, name, schema.name);
   }

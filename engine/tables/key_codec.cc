@@ -141,6 +141,14 @@ void KeyCodec::put(KeyWriter& writer, std::size_t column, const Value& value) co
   }
 }
 
+std::size_t KeyCodec::bytes_min() const noexcept {
+  std::size_t bytes = 0;
+  for (const ColumnDefinition& column : columns_) {
+    bytes += column.type.nullable ? 1 : fixed_bytes(column.type);
+  }
+  return bytes;
+}
+
 ByteView KeyCodec::finish(const KeyWriter& writer, std::size_t room) const {
   if (writer.overflowed()) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,

@@ -67,6 +67,8 @@ class KeyCodec {
   KeyCodec(const TableSchema& table, std::span<const std::string> columns, KeyEnd end);
 
   [[nodiscard]] std::size_t column_count() const noexcept { return columns_.size(); }
+  /// No whole key has fewer bytes.
+  [[nodiscard]] std::size_t bytes_min() const noexcept;
   /// The number in the schema of each of its columns.
   [[nodiscard]] std::span<const std::size_t> columns() const noexcept { return numbers_; }
 

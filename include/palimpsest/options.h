@@ -31,8 +31,8 @@ struct RecoveryProgress {
 };
 
 struct Options {
-  /// Bytes for everything the database keeps in memory. 0: a quarter of the machine's memory, or of
-  /// what its control group allows.
+  /// Bytes for everything the database keeps in memory, at most what the machine has, or its
+  /// control group allows. 0: a quarter of that.
   std::uint64_t memory_bytes = 0;
   /// Bytes of `memory_bytes` for versions: what is remembered of rows as they were, for those who
   /// still see them so. 0: a sixteenth. When they run out, the transaction with the oldest snapshot

@@ -72,8 +72,8 @@ std::unique_ptr<io::Device> device_of(const std::string& path) {
   return io::open_device(path, {.log = [](LogLevel, auto) {}});
 }
 
-/// Opens the database of a process that was killed. With io_uring the kernel ends what such a
-/// process had in flight after it is gone, and its files stay locked until then.
+/// Opens the database of a process that was killed, also if its files stay locked for longer than
+/// opening waits, as on a machine that is busy.
 std::unique_ptr<Database> open_database(io::Device& device, const DatabaseOptions& options) {
   const auto deadline = SteadyClock::now() + std::chrono::seconds(kStuckSeconds);
   for (;;) {
@@ -84,7 +84,6 @@ std::unique_ptr<Database> open_database(io::Device& device, const DatabaseOption
         throw;
       }
     }
-    std::this_thread::sleep_for(Milliseconds(1));
   }
 }
 

@@ -11,12 +11,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "palimpsest/error.h"
@@ -225,6 +227,20 @@ TEST_P(DeviceTest, ExclusiveOpensExcludeEachOther) {
   first->run(batch);
   first.reset();
   EXPECT_NO_THROW(open_again());
+}
+
+/// The kernel lets go of what a killed process had open when that is gone already.
+TEST_P(DeviceTest, AFileThatIsAboutToBeClosedIsWaitedFor) {
+  if (!is_real()) {
+    GTEST_SKIP() << "nothing ends by itself there";
+  }
+  auto first = device_->open("a", OpenMode::create_new, true);
+  std::thread closing([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    first.reset();
+  });
+  EXPECT_NO_THROW(static_cast<void>(make()->open("a", OpenMode::read_write, true)));
+  closing.join();
 }
 
 TEST_P(DeviceTest, ADirectoryIsLockedAgainstWhoAsks) {

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -101,6 +103,10 @@ TEST(EffectiveOptions, TheControlGroupsLimitCountsIfItIsLess) {
   const auto found = effective_options({}, machine);
   EXPECT_EQ(found.database.memory_bytes, 128 * kMiB);
   EXPECT_EQ(shown(found, "memory_bytes"), "134217728: a quarter of the control group's 512 MiB");
+  EXPECT_EQ(error_of([&] { return effective_options({.memory_bytes = 513 * kMiB}, machine); },
+                     "the control group has 536870912"),
+            ErrorCode::invalid_argument);
+  EXPECT_NO_THROW(static_cast<void>(effective_options({.memory_bytes = 512 * kMiB}, machine)));
   machine.group_memory_bytes = 128 * kGiB;
   EXPECT_EQ(effective_options({}, machine).database.memory_bytes, 16 * kGiB);
 }
@@ -116,7 +122,7 @@ TEST(EffectiveOptions, OpenLogIsFourTimesTheMemoryWithinBounds) {
   EXPECT_EQ(effective({.memory_bytes = 16 * kMiB}).database.log_bytes_max, 256 * kMiB);
   EXPECT_EQ(effective({.memory_bytes = 300 * kMiB}).database.log_bytes_max, 1200 * kMiB);
   EXPECT_EQ(effective({.memory_bytes = 5 * kGiB}).database.log_bytes_max, 4 * kGiB);
-  EXPECT_EQ(effective({.memory_bytes = std::uint64_t{1} << 62U}).database.log_bytes_max, 4 * kGiB);
+  EXPECT_EQ(effective({.memory_bytes = 64 * kGiB}).database.log_bytes_max, 4 * kGiB);
   EXPECT_EQ(effective({.log_bytes_max = 7 * kMiB}).database.log_bytes_max, 7 * kMiB);
 }
 
@@ -205,6 +211,9 @@ TEST(EffectiveOptions, RefusalsNameOptionValueAndLimit) {
   expect_refused({.memory_bytes = 1000}, "option memory_bytes is 1000: it is at least ");
   expect_refused({.memory_bytes = Database::memory_bytes_min(65536) - 1, .page_bytes = 65536},
                  "with pages of 65536 bytes");
+  expect_refused({.memory_bytes = 64 * kGiB + 1},
+                 "option memory_bytes is 68719476737: the machine has 68719476736");
+  expect_refused({.memory_bytes = std::numeric_limits<std::uint64_t>::max()}, "the machine has");
   expect_refused({.create_if_missing = false, .must_be_new = true},
                  "option must_be_new is true: create_if_missing is false");
   for (const std::uint32_t page : {1U, 2048U, 4097U, 131072U}) {

@@ -59,6 +59,35 @@ class MisuseTest : public ::testing::Test {
       Database::open(directory_.path("database"), {.memory_bytes = std::uint64_t{16} << 20U});
 };
 
+// A database that was closed
+
+TEST_F(MisuseTest, AHandleOfADatabaseThatWasClosedSaysSo) {
+  const Table table = table_of_rows(narrow(), 10);
+  database_.create_index("narrow", {.name = "by_a", .columns = {"a"}});
+  const Index index = table.index("by_a");
+  std::optional<Table> own;
+  database_.run([&](Transaction& in) {
+    in.create_table(wide("made")).require();
+    own = in.table("made");
+  });
+  database_.close();
+  const auto refused = [](const auto& call) {
+    EXPECT_EQ(error_of([&] { return call(), 0; }, "the database was closed"), kRefused);
+  };
+  refused([&] { static_cast<void>(table.get({1})); });
+  refused([&] { static_cast<void>(own->get({1})); });
+  refused([&] { static_cast<void>(table.read({1}, [](const RowView&) {})); });
+  refused([&] { table.insert({20, 20}).require(); });
+  refused([&] { static_cast<void>(table.erase_range(Range::all())); });
+  refused([&] { static_cast<void>(table.cursor()); });
+  refused([&] { static_cast<void>(index.cursor()); });
+  refused([&] { static_cast<void>(RowEncoder(table)); });
+  refused([&] { static_cast<void>(RowSort(table)); });
+  refused([&] { static_cast<void>(database_.begin()); });
+  EXPECT_EQ(table.schema().columns.size(), 2U) << "what is known without it";
+  EXPECT_EQ(table.indexes().size(), 1U);
+}
+
 // Cursors
 
 TEST_F(MisuseTest, ACursorOfABulkThatIsGoneIsRefused) {

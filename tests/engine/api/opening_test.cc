@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "palimpsest/database.h"
 
@@ -55,6 +59,28 @@ TEST_F(OpeningTest, OneThatWasNeverFinishedIsNone) {
   database.create_table(key_value_table("word"));
   database.close();
   EXPECT_EQ(open().tables().size(), 1U);
+}
+
+// Making it again removes what was begun, and nothing that is somebody else's.
+TEST_F(OpeningTest, OneThatWasNeverFinishedGoesWithoutFilesOfOthers) {
+  leave_unfinished();
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(path() + "/" + name) << text;
+  };
+  const std::string foreign(10'000, 'x');
+  write("log-book.txt", "dear diary");
+  write("log-0777", foreign);
+  write("log-0003", "");
+  write("log-0005", std::string(8192, '\0'));
+  open(new_one()).close();
+  for (const auto& [name, text] :
+       {std::pair<std::string, std::string>{"log-book.txt", "dear diary"}, {"log-0777", foreign}}) {
+    std::ostringstream read;
+    read << std::ifstream(path() + "/" + name).rdbuf();
+    EXPECT_EQ(read.str(), text) << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path() + "/log-0005"));
+  EXPECT_TRUE(open().tables().empty());
 }
 
 TEST_F(OpeningTest, OneThatIsThereIsNotNewAndStaysAsItIs) {

@@ -370,6 +370,45 @@ TEST_F(BulkRowsTest, VersionsMadeLateAreFreedWhenMemoryIsShort) {
   EXPECT_EQ(database_->transactions().version_memory().cancelled(), 0U);
 }
 
+// A reader that all versions are of which were made late is given up before a writer is refused.
+TEST_F(BulkRowsTest, AReaderGoesBeforeAWriterAlsoForVersionsMadeLate) {
+  constexpr int kMany = 1500;
+  options_.version_bytes_max = std::uint64_t{1} << 18U;
+  options_.transactions.version_bytes_max = options_.version_bytes_max;
+  database_.reset();
+  open();
+  const std::string body(600, 'x');
+  for (int id = 0; id < kMany; ++id) {
+    const auto by = begin(Isolation::none);
+    ASSERT_TRUE(insert(*by, id, 0, body));
+    by->commit();
+    make_log_space();
+  }
+  const auto before = begin();
+  EXPECT_TRUE(row_of(before.get(), 1));
+  {
+    InBulk bulk(*database_);
+    for (int id = 0; id < kMany; ++id) {
+      ASSERT_TRUE(update(bulk, id, 1, std::string(600, 'y')));
+      make_log_space();
+    }
+    bulk.commit();
+  }
+  const auto writer = begin();
+  int id = 0;
+  EXPECT_EQ(error_of([&] {
+              for (; id < kMany; ++id) {
+                static_cast<void>(update(*writer, id, 2, std::string(600, 'z')));
+                make_log_space();
+              }
+              return 0;
+            }),
+            ErrorCode::version_budget_exceeded);
+  EXPECT_GT(id, 20);
+  EXPECT_EQ(database_->transactions().version_memory().cancelled(), 1U);
+  EXPECT_EQ(error_of([&] { return row_of(before.get(), 1); }), ErrorCode::snapshot_too_old);
+}
+
 #ifdef PALIMPSEST_SYNC_POINTS
 
 // The commit that forgets an aborted bulk is not durable before the settling that it relies on,

@@ -1,7 +1,9 @@
 // Rows of a bulk whose leaves are being written while the next ones come: whatever fails meanwhile,
 // however the bulk ends, and wherever it crashes.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <map>
@@ -63,6 +65,47 @@ TEST_F(RowsOnTheirWay, OfTwoTablesByTurns) {
     use(table);
     EXPECT_EQ(rows_of(nullptr), rows[table]);
   }
+  EXPECT_TRUE(sound(*database_));
+}
+
+// Whoever fills many tables, one after the other or by turns, needs no more memory than for some.
+TEST_F(RowsOnTheirWay, OfManyTablesTakeBoundedMemory) {
+  constexpr int kTables = 12;
+  constexpr int kRows = 3'000;  // less than are sent
+  const auto name_at = [](int number) { return fmt::format("table {}", number); };
+  {
+    const auto by = database_->begin(txn::Durability::synchronous, txn::Isolation::read_committed);
+    for (int number = 0; number < kTables; ++number) {
+      ASSERT_TRUE(database_->tables().create_table(*by, people(name_at(number))));
+    }
+    by->commit();
+  }
+  Rows rows;
+  InBulk bulk(*database_);
+  std::size_t most = 0;
+  for (int number = 0; number < kTables; ++number) {
+    use(name_at(number));
+    add(bulk, rows, 0, kRows);
+    most = std::max(most, bulk.bulk->kept_bytes());
+  }
+  for (int id = kRows; id < 2 * kRows; ++id) {
+    for (int number = 0; number < kTables; ++number) {
+      use(name_at(number));
+      ASSERT_TRUE(add(bulk, id));
+    }
+    rows[id] = {name_of(id, 0), kBody};
+    most = std::max(most, bulk.bulk->kept_bytes());
+    make_log_space();
+  }
+  EXPECT_GT(most, KeptRecords::kBytesMax);
+  EXPECT_LE(most, Bulk::kKeptBytesMax + KeptRecords::kPieceBytes);
+  bulk.commit();
+  for (int number = 0; number < kTables; ++number) {
+    use(name_at(number));
+    EXPECT_EQ(rows_of(nullptr), rows);
+  }
+  bulk.bulk->let_go();
+  EXPECT_EQ(bulk.bulk->kept_bytes(), 0U);
   EXPECT_TRUE(sound(*database_));
 }
 
@@ -193,9 +236,29 @@ TEST_F(RowsOnTheirWay, ACallThatGaveWayHasHungThem) {
 
 #endif
 
+TEST(KeptRecords, TakeMemoryAPieceAtATime) {
+  KeptRecords kept;
+  const std::string value(KeptRecords::kPieceBytes - 1, 'v');
+  const std::string large(2 * KeptRecords::kPieceBytes, 'w');
+  for (int turn = 0; turn < 3; ++turn) {
+    for (const std::string& record : {value, value, large}) {
+      kept.expect(1, 1 + record.size());
+      EXPECT_TRUE(kept.has_memory_for(1 + record.size()));
+      kept.add({.key = "a", .value = record});
+      EXPECT_EQ(kept.records().back().value, record);
+    }
+    EXPECT_EQ(kept.records().front().value, value);
+    EXPECT_EQ(kept.memory_bytes(), 4 * KeptRecords::kPieceBytes + 1) << "what there was is used";
+    EXPECT_FALSE(kept.has_memory_for(1));
+    kept.clear();
+  }
+  kept.give_back();
+  EXPECT_EQ(kept.memory_bytes(), 0U);
+}
+
 TEST(KeptRecords, HaveRoomWhenAllAreDropped) {
   KeptRecords kept;
-  kept.expect(2);
+  kept.expect(2, 4);
   kept.add({.key = "a", .value = "1"});
   kept.add({.key = "b", .value = "2"});
   kept.drop(1);

@@ -15,6 +15,7 @@
 #include "palimpsest/error.h"
 
 #include "base/random.h"
+#include "btree/key_bytes.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
@@ -319,6 +320,35 @@ TEST_F(TableCatalogTest, AfterACrashTreesOfNobodyAreEmptied) {
   empty_trees();
   EXPECT_EQ(records_of(*definition("people").rows), 1000U);
   EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(TableCatalogTest, KeysThatNoPageHoldsAreRefusedAtOnce) {
+  const auto by = begin_definer();
+  const std::uint32_t most = btree::key_bytes_max(4096);
+  TableSchema schema = people();
+  schema.columns.push_back({"code", character(most - 4)});
+  schema.columns.push_back({"note", nullable(character(2 * most))});
+  schema.key = {"id", "code"};
+  const TableSchema fits = schema;
+  schema.columns[3].type = character(most - 3);
+  EXPECT_EQ(palimpsest::test::error_of([&] { return tables().create_table(*by, schema); },
+                                       fmt::format("table \"people\": a key has {} bytes or more, "
+                                                   "and one is at most {} with pages of 4096",
+                                                   most + 1, most)),
+            ErrorCode::invalid_argument);
+  ASSERT_TRUE(tables().create_table(*by, fits));
+  EXPECT_EQ(
+      palimpsest::test::error_of(
+          [&] { return tables().create_index(*by, "people", {.name = "i", .columns = {"code"}}); },
+          "table \"people\", index \"i\": a key has "),
+      ErrorCode::invalid_argument)
+      << "an entry has the row's key as well";
+  EXPECT_TRUE(
+      tables().create_index(*by, "people", {.name = "u", .columns = {"code"}, .unique = true}));
+  EXPECT_TRUE(
+      tables().create_index(*by, "people", {.name = "n", .columns = {"note"}, .unique = true}))
+      << "rows without one have entries";
+  by->commit();
 }
 
 TEST_F(TableCatalogTest, WhatNoTableCanBeIsRefused) {
