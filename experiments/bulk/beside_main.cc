@@ -10,6 +10,7 @@
 #include "experiments/bulk/beside_report.h"
 #include "experiments/common/bench_main.h"
 #include "experiments/common/host_info.h"
+#include "experiments/common/output_files.h"
 
 DEFINE_string(path, "", "directory of the database, which must not be there yet");
 DEFINE_int64(memory_mib, 1024, "memory of the database, MiB");
@@ -68,6 +69,7 @@ BesideOptions options_of_flags() {
 
 void run() {
   const BesideOptions options = options_of_flags();
+  check_output_files(options.directory, {{"json", FLAGS_json}});
   const BesideResult result = run_beside(options);
   print_result(FLAGS_json, summary(options, result), [&] {
     return to_json(options, result, describe_host(options.directory)).dump(2) + "\n";

@@ -8,6 +8,7 @@
 #include "experiments/bulk/range_report.h"
 #include "experiments/common/bench_main.h"
 #include "experiments/common/host_info.h"
+#include "experiments/common/output_files.h"
 
 DEFINE_string(engine, "palimpsest_bulk", "engine to measure, and by which means");
 DEFINE_string(path, "", "directory of the data, which stays there");
@@ -43,6 +44,7 @@ RangeOptions options_of_flags() {
 void run() {
   const RangeEngineEntry engine = find_engine(known_range_engines(), FLAGS_engine);
   const RangeOptions options = options_of_flags();
+  check_output_files(options.path, {{"json", FLAGS_json}});
   const RangeResult result = run_range(options, engine);
   print_result(FLAGS_json, summary(options, result), [&] {
     return to_json(options, result, describe_host(options.path)).dump(2) + "\n";

@@ -10,6 +10,7 @@
 #include "experiments/common/bench_main.h"
 #include "experiments/common/flag_checks.h"
 #include "experiments/common/host_info.h"
+#include "experiments/common/output_files.h"
 #include "experiments/common/result_json.h"
 
 DEFINE_string(path, "", "directory of the database; new or empty");
@@ -49,6 +50,7 @@ ScanOptions options_of_flags() {
 
 void run() {
   const ScanOptions options = options_of_flags();
+  check_output_files(options.directory, {{"json", FLAGS_json}});
   const ScanResult result = run_scans(options);
   print_result(FLAGS_json, summary(options, result), [&] {
     return to_json(options, result, describe_host(options.directory)).dump(2) + "\n";

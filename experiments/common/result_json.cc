@@ -1,6 +1,7 @@
 #include "experiments/common/result_json.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -48,9 +49,18 @@ void write_file(const std::string& file, const std::string& text) {
     write_text(file, text);
     return;
   }
-  const std::string aside = file + ".new";
-  write_text(aside, text);
-  std::filesystem::rename(aside, file);
+  const std::string aside = aside_of(file);
+  try {
+    write_text(aside, text);
+    std::filesystem::rename(aside, file);
+  } catch (...) {
+    ::unlink(aside.c_str());
+    throw;
+  }
+}
+
+std::string aside_of(const std::string& file) {
+  return file + ".new";
 }
 
 }  // namespace palimpsest::experiments

@@ -19,7 +19,11 @@ namespace palimpsest::experiments {
 void add_host(nlohmann::json& object, const HostInfo& host);
 
 /// Writes the text aside and renames it over `file`, so that no reader sees half a result. What is
-/// no file of its own, a device or a pipe, is written to, and stays. Throws std::runtime_error.
+/// no file of its own, a device or a pipe, is written to, and stays. Throws std::runtime_error:
+/// what was there before is there still, and nothing is left aside.
 void write_file(const std::string& file, const std::string& text);
+
+/// Where write_file() writes before it renames.
+[[nodiscard]] std::string aside_of(const std::string& file);
 
 }  // namespace palimpsest::experiments

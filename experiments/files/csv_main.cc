@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/common/bench_main.h"
+#include "experiments/common/output_files.h"
 #include "experiments/files/csv_lines.h"
 
 DEFINE_string(path, "", "the file, which must not be there");
@@ -28,6 +29,7 @@ void run() {
   }
   const LineOrder order =
       parse_name("order", FLAGS_order, std::array{LineOrder::sorted, LineOrder::shuffled});
+  check_output_files(FLAGS_path, {{"json", FLAGS_json}});
   const CsvLines lines(static_cast<std::uint64_t>(FLAGS_seed), tpch::Scale(FLAGS_scale_factor));
   lines.write(FLAGS_path, order);
   const Content& content = lines.content();

@@ -6,6 +6,7 @@
 
 #include "experiments/common/bench_main.h"
 #include "experiments/common/host_info.h"
+#include "experiments/common/output_files.h"
 #include "experiments/common/result_json.h"
 #include "experiments/files/load_driver.h"
 
@@ -82,6 +83,7 @@ void run() {
   const LoadEngineEntry engine =
       find_engine(std::vector{lmdb_load(), rocksdb_load(), wiredtiger_load()}, FLAGS_engine);
   const LoadOptions options = options_of_flags();
+  check_output_files(options.path, {{"json", FLAGS_json}});
   const LoadResult result = run_load(options, engine);
   print_result(FLAGS_json, summary(options, result), [&] { return json_text(options, result); });
 }

@@ -6,6 +6,7 @@
 
 #include "experiments/common/bench_main.h"
 #include "experiments/common/host_info.h"
+#include "experiments/common/output_files.h"
 #include "experiments/kv_bench/driver.h"
 #include "experiments/kv_bench/engines.h"
 #include "experiments/kv_bench/options.h"
@@ -78,6 +79,7 @@ void run() {
   const FlagValues flags = read_flags();
   const EngineEntry engine = find_engine(known_engines(), flags.engine);
   const Options options = make_options(flags, engine.traits);
+  check_output_files(options.path, {{"json", options.json_file}});
   const RunResult result = run_benchmark(options, engine, print_progress);
   print_result(options.json_file, summary(options, result), [&] {
     const HostInfo host = describe_host(options.path.empty() ? "." : options.path);

@@ -7,6 +7,7 @@
 
 #include "experiments/common/bench_main.h"
 #include "experiments/common/host_info.h"
+#include "experiments/common/output_files.h"
 #include "experiments/log_bench/driver.h"
 #include "experiments/log_bench/engines.h"
 #include "experiments/log_bench/options.h"
@@ -66,6 +67,7 @@ void run() {
   const CommitFlags flags = read_flags();
   const CommitEngineEntry engine = find_engine(known_engines(), flags.engine);
   const CommitOptions options = make_options(flags, engine.traits);
+  check_output_files(options.path, {{"json", options.json_file}});
   const CommitRunResult result = run_commits(options, engine, print_progress);
   print_result(options.json_file, summary(options, result), [&] {
     // The directory of the data is gone; its parent lies on the same disk.

@@ -9,6 +9,7 @@
 
 #include "experiments/common/bench_main.h"
 #include "experiments/common/host_info.h"
+#include "experiments/common/output_files.h"
 #include "experiments/common/progress_display.h"
 #include "experiments/common/result_json.h"
 #include "experiments/oltp/driver.h"
@@ -86,6 +87,7 @@ void run_flags(const Workload& workload, const std::vector<EngineEntry>& engines
   const FlagValues flags = read_flags(scale, of_workload);
   const EngineEntry engine = find_engine(engines, flags.engine);
   const Options options = make_options(flags, workload.traits, engine.traits);
+  check_output_files(options.path, {{"json", options.json_file}, {"series", options.series_file}});
   ProgressDisplay display(stderr);
   const RunResult result = run_workload(options, workload, engine, display);
   print_result(options.json_file, summary(options, workload, result), [&] {

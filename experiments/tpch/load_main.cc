@@ -11,6 +11,7 @@
 
 #include "experiments/common/bench_main.h"
 #include "experiments/common/host_info.h"
+#include "experiments/common/output_files.h"
 #include "experiments/common/progress_display.h"
 #include "experiments/tpch/load.h"
 #include "experiments/tpch/load_report.h"
@@ -65,6 +66,7 @@ LoadOptions options_of_flags() {
 
 void run() {
   const LoadOptions options = options_of_flags();
+  check_output_files(options.directory, {{"json", FLAGS_json}});
   ProgressDisplay display(stderr);
   const LoadResult result = load(options, display);
   print_result(FLAGS_json, summary(options, result), [&] {

@@ -40,6 +40,22 @@ TEST(ResultJson, FilesAppearWhole) {
   EXPECT_THROW(write_file(temporary.path("no/such.json"), "x"), std::runtime_error);
 }
 
+TEST(ResultJson, AFileThatCannotBeWrittenStaysAsItWas) {
+  const test::TemporaryDirectory temporary;
+  const std::string file = temporary.path("result.json");
+  write_file(file, "earlier");
+  std::filesystem::create_symlink("/dev/full", file + ".new");
+  EXPECT_THROW(write_file(file, "later"), std::runtime_error);
+  std::string text;
+  std::ifstream(file) >> text;
+  EXPECT_EQ(text, "earlier");
+  EXPECT_FALSE(std::filesystem::is_symlink(file + ".new"));
+  const std::string directory = temporary.path("directory");
+  std::filesystem::create_directory(directory);
+  EXPECT_THROW(write_file(directory, "text"), std::runtime_error);
+  EXPECT_FALSE(std::filesystem::exists(directory + ".new"));
+}
+
 TEST(ResultJson, PipesAndDevicesStay) {
   const test::TemporaryDirectory temporary;
   const std::string pipe = temporary.path("pipe");

@@ -15,7 +15,14 @@ def check_refusals(path):
     refused("--long_reader: under isolation none", f"--path={path}", "--long_reader",
             "--isolation=none")
     refused("--versions=off: for one thread only", f"--path={path}", "--versions=off", "--threads=2")
-    expect(not os.path.exists(path), "what is refused leaves nothing", run("--path="))
+    folder = os.path.dirname(path)
+    same = os.path.join(folder, "same")
+    short = (f"--path={path}", *SIZE, "--seconds=0.1", "--warmup=0")
+    refused("cannot be written: No such file", *short, f"--json={folder}/no/result.json")
+    refused("cannot be written: Is a directory", *short, f"--series={folder}")
+    refused("the same file as --json", *short, f"--json={same}", f"--series={same}")
+    refused("lies where the data does", *short, f"--series={path}/data/log")
+    expect(os.listdir(folder) == [], "what is refused leaves nothing", run("--path="))
 
 
 def check_runs(path, folder):
