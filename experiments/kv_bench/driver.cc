@@ -10,10 +10,12 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "experiments/common/path_lock.h"
 #include "experiments/common/process_stats.h"
 #include "experiments/kv_bench/manifest.h"
 #include "experiments/kv_bench/worker.h"
@@ -235,6 +237,9 @@ class Run {
 
   RunResult run() {
     const bool persistent = entry_.traits.persistent;
+    if (persistent) {
+      lock_.emplace(options_.path);
+    }
     const DataPlan plan =
         persistent ? directory_.plan(options_) : DataPlan{.load = true, .reason = {}};
     if (plan.load && persistent) {
@@ -339,6 +344,7 @@ class Run {
   const ProgressLine& progress_;
   RecordChooser chooser_;
   std::vector<WorkerState> states_;  ///< made before the engine: not to be counted as its memory
+  std::optional<PathLock> lock_;     ///< of the directory, from before it is looked at
   DataDirectory directory_;
   std::unique_ptr<KvEngine> engine_;
   RunResult result_;

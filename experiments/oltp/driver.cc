@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "experiments/common/mix.h"
+#include "experiments/common/path_lock.h"
 #include "experiments/oltp/crew.h"
 #include "experiments/oltp/manifest.h"
 #include "experiments/oltp/measure.h"
@@ -34,6 +35,7 @@ class Run {
         engine_(engine),
         display_(display),
         scale_(workload.scale_of(options.scale)),
+        lock_(options.path),
         directory_(options.path, workload.traits) {}
 
   [[nodiscard]] RunResult run() {
@@ -66,21 +68,22 @@ class Run {
                               options_.path.string()));
     if (plan.load) {
       directory_.start_load(options_);
-      open();
+      open(false);
       load();
       directory_.end_load(options_);
     }
     const Clock::time_point start = Clock::now();
-    open();
+    open(true);
     result_.description = bench_->description();
     result_.engine_options = bench_->effective_options();
     display_.line(fmt::format("opened in {:.1f} s: {}", seconds_since(start), result_.description));
   }
 
-  void open() {
+  void open(bool loaded) {
     bench_.reset();  // a directory is open once
     StoreSettings settings{.directory = directory_.data(),
                            .tables = workload_.tables,
+                           .loaded = loaded,
                            .memory_bytes = options_.memory_bytes,
                            .data_bytes = scale_.data_bytes,
                            .sessions_max = options_.threads + 2,  // a long reader, the check
@@ -177,6 +180,7 @@ class Run {
   const EngineEntry& engine_;
   ProgressDisplay& display_;
   const Scale scale_;
+  const PathLock lock_;  ///< of the directory, from before it is looked at
   const DataDirectory directory_;
   std::unique_ptr<Bench> bench_;
   bool fits_in_memory_ = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <utility>
 
 namespace palimpsest::experiments::oltp {
@@ -155,6 +156,9 @@ LmdbStore::~LmdbStore() {
 }
 
 void LmdbStore::open() {
+  if (settings_.loaded && !std::filesystem::exists(settings_.directory / "data.mdb")) {
+    ensure(MDB_NOTFOUND, "open a database that was loaded");  // mdb_env_open() would make one
+  }
   ensure(mdb_env_set_mapsize(environment_, kMapBytes), "set the map size");
   ensure(mdb_env_set_maxreaders(environment_, settings_.sessions_max + kReadersOfOthers),
          "set the readers");
@@ -169,8 +173,9 @@ void LmdbStore::open() {
 void LmdbStore::open_tables() {
   MDB_txn* writer = nullptr;
   ensure(mdb_txn_begin(environment_, nullptr, 0, &writer), "begin");
+  const unsigned flags = settings_.loaded ? 0U : unsigned{MDB_CREATE};
   for (const std::string& table : settings_.tables) {
-    const int code = mdb_dbi_open(writer, table.c_str(), MDB_CREATE, &tables_.emplace_back());
+    const int code = mdb_dbi_open(writer, table.c_str(), flags, &tables_.emplace_back());
     if (code != MDB_SUCCESS) {
       mdb_txn_abort(writer);
       ensure(code, "open a table");

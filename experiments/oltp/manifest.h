@@ -4,7 +4,7 @@
 // Layout of --path: `workload.json` (this file) and `data/` (the engine's). A directory with other
 // content is refused. Data that was loaded is used again, however the last run ended: the engines
 // here recover. A load that did not end is begun anew.
-// Thread-safety: none needed; one driver has the directory.
+// Thread-safety: none needed; one driver has the directory (common/path_lock.h).
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 namespace palimpsest::experiments::oltp {
 namespace {
 
@@ -18,6 +20,7 @@ palimpsest::Isolation isolation_of(Isolation isolation) {
 Options options_of(const StoreSettings& settings) {
   Options options;
   options.memory_bytes = settings.memory_bytes;
+  options.create_if_missing = !settings.loaded;
   options.asynchronous_interval = settings.asynchronous_interval;
   options.isolation = isolation_of(settings.isolation);
   options.experimental.write_conflicts = settings.write_conflicts;
@@ -25,12 +28,15 @@ Options options_of(const StoreSettings& settings) {
   return options;
 }
 
-std::vector<palimpsest::Table> open_tables(Database& database,
-                                           const std::vector<std::string>& names) {
+std::vector<palimpsest::Table> open_tables(Database& database, const StoreSettings& settings) {
   std::vector<palimpsest::Table> tables;
-  tables.reserve(names.size());
-  for (const std::string& name : names) {
+  tables.reserve(settings.tables.size());
+  for (const std::string& name : settings.tables) {
     const auto found = database.find_table(name);
+    if (!found && settings.loaded) {
+      throw std::runtime_error(fmt::format("{}: table {} was loaded, and is not there",
+                                           settings.directory.string(), name));
+    }
     tables.push_back(found ? *found : database.create_table(key_value_table(name)));
   }
   return tables;
@@ -99,7 +105,7 @@ PalimpsestStore::PalimpsestStore(const StoreSettings& settings)
       fits_in_memory_(settings.fits_in_memory()),
       asynchronous_interval_(settings.asynchronous_interval),
       database_(Database::open(settings.directory, options_of(settings))),
-      tables_(open_tables(database_, settings.tables)) {}
+      tables_(open_tables(database_, settings)) {}
 
 std::unique_ptr<PalimpsestSession> PalimpsestStore::open_session(SessionUse use) {
   const bool loads = use == SessionUse::load;

@@ -49,8 +49,8 @@ rocksdb::Options db_options(const StoreSettings& settings,
   const std::uint64_t write_buffer_bytes = std::clamp(settings.memory_bytes / 32, kMib, 64 * kMib);
   const auto cache = rocksdb::NewLRUCache(settings.memory_bytes);
   rocksdb::Options options;
-  options.create_if_missing = true;
-  options.create_missing_column_families = true;
+  options.create_if_missing = !settings.loaded;
+  options.create_missing_column_families = !settings.loaded;
   options.compression = rocksdb::kNoCompression;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table_options(settings, cache)));
   options.write_buffer_size = write_buffer_bytes;

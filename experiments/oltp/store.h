@@ -69,10 +69,12 @@ enum class Durability : std::uint8_t {
 
 struct StoreSettings {
   std::filesystem::path directory;  ///< exists; empty, or as this engine left it
-  std::vector<std::string> tables;  ///< made if they are not there; names of letters and '_'
-  std::uint64_t memory_bytes = 0;   ///< for everything the engine keeps in memory
-  std::uint64_t data_bytes = 0;     ///< of keys and rows, as loaded: how much there will be
-  std::uint32_t sessions_max = 0;   ///< most sessions open at once
+  std::vector<std::string> tables;  ///< names of letters and '_'
+  /// A load has filled the tables: what is missing of them is an error. Else it is made.
+  bool loaded = false;
+  std::uint64_t memory_bytes = 0;  ///< for everything the engine keeps in memory
+  std::uint64_t data_bytes = 0;    ///< of keys and rows, as loaded: how much there will be
+  std::uint32_t sessions_max = 0;  ///< most sessions open at once
   Isolation isolation = Isolation::none;
   Durability durability = Durability::async;
   bool write_conflicts = true;  ///< off: see StoreTraits::has_measuring_switches

@@ -31,10 +31,11 @@ std::vector<std::string> uris_of(const std::vector<std::string>& tables) {
 std::string config_of(const StoreSettings& settings) {
   const unsigned eviction_threads = std::min(20U, std::thread::hardware_concurrency() + 2);
   return fmt::format(
-      "create,cache_size={},session_max={},eviction=(threads_min=1,threads_max={}),"
+      "{}cache_size={},session_max={},eviction=(threads_min=1,threads_max={}),"
       "log=(enabled=true),transaction_sync=({}),checkpoint=(wait={},log_size={}),"
       "statistics=(fast){}",
-      settings.memory_bytes, settings.sessions_max + kSessionsOfItsOwn, eviction_threads,
+      settings.loaded ? "" : "create,", settings.memory_bytes,
+      settings.sessions_max + kSessionsOfItsOwn, eviction_threads,
       settings.durability == Durability::sync ? kSynchronous : "enabled=false",
       kCheckpointEvery.count(), std::min(log_bytes_max(settings), std::uint64_t{2} << 30U),
       settings.fits_in_memory() ? "" : ",direct_io=[data]");
@@ -58,7 +59,7 @@ WiredTigerStore::WiredTigerStore(const StoreSettings& settings)
                                      config_of(settings).c_str(), &connection_),
                      "open");
   try {
-    create_tables();
+    settings_.loaded ? check_tables() : create_tables();
     start_flusher();
   } catch (...) {
     connection_->close(connection_, nullptr);
@@ -82,6 +83,17 @@ void WiredTigerStore::create_tables() const {
   for (const std::string& uri : uris_) {
     wiredtiger::ensure(handle.get()->create(handle.get(), uri.c_str(), config.c_str()),
                        "create a table");
+  }
+}
+
+void WiredTigerStore::check_tables() const {
+  const WiredTigerHandle handle(connection_);
+  for (const std::string& uri : uris_) {
+    WT_CURSOR* cursor = nullptr;
+    wiredtiger::ensure(
+        handle.get()->open_cursor(handle.get(), uri.c_str(), nullptr, nullptr, &cursor),
+        "open a table that was loaded");
+    wiredtiger::ensure(cursor->close(cursor), "close a cursor");
   }
 }
 

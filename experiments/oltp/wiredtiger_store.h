@@ -43,6 +43,7 @@ class WiredTigerStore {
 
  private:
   void create_tables() const;
+  void check_tables() const;
   void start_flusher();
 
   const StoreSettings settings_;

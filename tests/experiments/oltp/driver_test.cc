@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/common/path_lock.h"
 #include "experiments/oltp/manifest.h"
 #include "tests/experiments/oltp/bank_workload.h"
 #include "tests/experiments/oltp/memory_store.h"
@@ -74,6 +75,19 @@ TEST_F(OltpDriverTest, LoadsEverythingOnceAndUsesItAgain) {
   EXPECT_FALSE(second.load.loaded);
   EXPECT_EQ(disk_->opened, 3);
   EXPECT_EQ(disk_->closed, 3);
+}
+
+TEST_F(OltpDriverTest, OneProcessHasAPath) {
+  (void)run(options());
+  const int opened = disk_->opened;
+  const PathLock other(options().path);
+  EXPECT_THAT(failure(options()), HasSubstr("in use by another process"));
+  EXPECT_EQ(disk_->opened, opened);
+}
+
+TEST_F(OltpDriverTest, WhatALoadHasMadeMustBeThere) {
+  (void)run(options());
+  EXPECT_TRUE(disk_->last_settings.loaded);
 }
 
 TEST_F(OltpDriverTest, WhatFitsInMemoryIsReadOnceBeforeARun) {

@@ -26,5 +26,12 @@ using Palimpsests = ::testing::Types<Palimpsest<Durability::async, Isolation::no
 INSTANTIATE_TYPED_TEST_SUITE_P(Palimpsest, StoreOperations, Palimpsests);
 INSTANTIATE_TYPED_TEST_SUITE_P(Palimpsest, StoreSessions, Palimpsests);
 
+TEST(PalimpsestStore, MissesWhatWasLoaded) {
+  expect_to_miss_what_was_loaded([](StoreSettings settings) {
+    settings.isolation = Isolation::snapshot;
+    return palimpsest_store().open(settings);
+  });
+}
+
 }  // namespace
 }  // namespace palimpsest::experiments::oltp::test

@@ -38,6 +38,20 @@ using Peers =
 INSTANTIATE_TYPED_TEST_SUITE_P(Peers, StoreOperations, Peers);
 INSTANTIATE_TYPED_TEST_SUITE_P(Peers, StoreSessions, Peers);
 
+TEST(PeerStores, MissWhatWasLoaded) {
+  const auto check = [](const auto& entry) {
+    SCOPED_TRACE(entry.traits.name);
+    expect_to_miss_what_was_loaded([&](StoreSettings settings) {
+      settings.isolation = entry.traits.isolations.front();
+      return entry.open(settings);
+    });
+  };
+  check(lmdb_store());
+  check(wiredtiger_store());
+  check(rocksdb_store());
+  check(rocksdb_optimistic_store());
+}
+
 TEST(PeerStores, RefuseADirectoryThatIsNotThere) {
   const palimpsest::test::TemporaryDirectory directory;
   const StoreSettings settings{.directory = directory.path("a/b"),

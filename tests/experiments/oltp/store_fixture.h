@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -133,5 +135,29 @@ class StoreFixture : public ::testing::Test {
   std::unique_ptr<typename Engine::Store> store_;
   std::unique_ptr<Session> session_;
 };
+
+/// `open(settings)` opens a store: what a load has made is opened again, and nothing is made in its
+/// place where it is missing.
+template <class Open>
+void expect_to_miss_what_was_loaded(Open open) {
+  const palimpsest::test::TemporaryDirectory directory;
+  StoreSettings settings{.directory = directory.path("data"),
+                         .tables = {"first"},
+                         .memory_bytes = std::uint64_t{64} << 20U,
+                         .data_bytes = std::uint64_t{1} << 20U,
+                         .sessions_max = 1};
+  std::filesystem::create_directory(settings.directory);
+  settings.loaded = true;
+  EXPECT_THROW(open(settings), std::exception) << "an empty directory";
+  settings.loaded = false;
+  open(settings)->close();
+  settings.loaded = true;
+  open(settings)->close();
+  settings.tables.emplace_back("second");
+  EXPECT_THROW(open(settings), std::exception) << "a table is missing";
+  std::filesystem::remove_all(settings.directory);
+  std::filesystem::create_directory(settings.directory);
+  EXPECT_THROW(open(settings), std::exception) << "all are";
+}
 
 }  // namespace palimpsest::experiments::oltp::test

@@ -1,8 +1,11 @@
 """Checks the queue binary as people meet it, a reader that stays open included."""
 import json
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from bench_command import expect, refused, run  # noqa: E402
@@ -47,8 +50,34 @@ def check_runs(path, folder):
            and result["check"]["violations"] == 0, f"its result: {result}", done)
 
 
+def check_one_process_has_a_path(path):
+    """A second one does not take a load under way for one that did not end."""
+    command = [sys.argv[1], f"--path={path}", "--jobs=500000", "--memory_mib=64", "--seconds=0.5"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True) as first:
+        while not os.path.exists(os.path.join(path, "data")) and first.poll() is None:
+            time.sleep(0.001)
+        refused("in use by another process", *command[1:])
+        said = first.communicate(timeout=60)[0]
+    expect(first.returncode == 0 and "tps" in said, "the first goes on", run("--path="))
+    done = run(*command[1:])
+    expect(done.returncode == 0 and "loaded by an earlier run" in done.stderr, "and has loaded", done)
+
+
+def check_what_was_loaded_is_missed(path):
+    for name in os.listdir(os.path.join(path, "data")):
+        place = os.path.join(path, "data", name)
+        shutil.rmtree(place) if os.path.isdir(place) else os.remove(place)
+    done = run(f"--path={path}", "--jobs=500000", "--memory_mib=64", "--seconds=0", "--check")
+    expect(done.returncode == 1 and "violations" not in done.stdout, "no database is made anew", done)
+    expect(os.listdir(os.path.join(path, "data")) == [], "no database is made anew", done)
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
         data = os.path.join(temporary, "data")
         check_refusals(data)
         check_runs(data, temporary)
+        loaded_beside = os.path.join(temporary, "beside")
+        check_one_process_has_a_path(loaded_beside)
+        check_what_was_loaded_is_missed(loaded_beside)
