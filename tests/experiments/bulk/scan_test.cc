@@ -42,6 +42,15 @@ TEST_F(Scans, AllRowsMayBeChanged) {
   EXPECT_GE(run_scans(all).entries_max, all.rows);
 }
 
+TEST_F(Scans, FewRowsAreScannedToo) {
+  for (const std::uint64_t rows : {1U, 200U, 1000U}) {
+    ScanOptions few = options();
+    few.directory = directory_.path(std::to_string(rows));
+    few.rows = rows;
+    EXPECT_EQ(run_scans(few).seconds.front().size(), 3U) << "and not 60 s of waiting";
+  }
+}
+
 TEST_F(Scans, TheResultNamesTheKinds) {
   const ScanOptions wanted = options();
   const ScanResult result = run_scans(wanted);
