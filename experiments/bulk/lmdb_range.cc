@@ -69,6 +69,14 @@ class LmdbCursor {
     }
     return code == MDB_SUCCESS;
   }
+  /// To the last record.
+  [[nodiscard]] bool last() {
+    const int code = mdb_cursor_get(cursor_, &key_, &value_, MDB_LAST);
+    if (code != MDB_NOTFOUND) {
+      ensure(code, "go to the last record");
+    }
+    return code == MDB_SUCCESS;
+  }
   [[nodiscard]] ByteView key() const { return view_of(key_); }
   [[nodiscard]] ByteView value() const { return view_of(value_); }
   void erase() { ensure(mdb_cursor_del(cursor_, 0), "delete"); }
@@ -133,6 +141,12 @@ class LmdbRange final : public RangeEngine {
       see_row(found, record_of(cursor.key()), cursor.value());
     }
     return found;
+  }
+
+  std::optional<std::uint64_t> last_row() override {
+    const LmdbTransaction reader(environment_, MDB_RDONLY);
+    LmdbCursor cursor(reader, table_);
+    return cursor.last() ? std::optional(record_of(cursor.key())) : std::nullopt;
   }
 
   Space space() override {

@@ -98,6 +98,20 @@ class PalimpsestRange final : public RangeEngine {
     return found;
   }
 
+  std::optional<std::uint64_t> last_row() override {
+    std::optional<std::uint64_t> last;
+    Row row;
+    table_.visit(
+        Range::all(),
+        [&](const RowView& view) {
+          rows_.read(view, row);
+          last = static_cast<std::uint64_t>(row.id);
+          return false;
+        },
+        Direction::backward);
+    return last;
+  }
+
   Space space() override { return {.data_bytes = database_.statistics().data_bytes}; }
   std::optional<std::uint64_t> version_bytes() const override {
     return database_.statistics().version_bytes;

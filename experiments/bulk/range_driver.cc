@@ -31,10 +31,16 @@ void check_path(const RangeOptions& options) {
   }
 }
 
-void check_first_row(RangeEngine& engine) {
+/// By its first and its last row: who read more would not find it as it was left.
+void check_what_is_erased(const RangeOptions& options, RangeEngine& engine) {
   const FoundRows found = engine.find_rows(1);
   if (found.rows != 1 || found.first != 0) {
     throw DamagedRecord("the rows that are to be erased are not there");
+  }
+  const std::uint64_t rows = engine.last_row().value() + 1;
+  if (rows != options.rows) {
+    throw UsageError(
+        fmt::format("--records={}: {} have been ingested; nothing was erased", options.rows, rows));
   }
 }
 
@@ -70,7 +76,7 @@ RangeResult run_range(const RangeOptions& options, const RangeEngineEntry& entry
     result.counts_versions = engine->version_bytes().has_value();
     result.space_before = engine->space();
     if (options.operation == Operation::erase) {
-      check_first_row(*engine);
+      check_what_is_erased(options, *engine);
     }
     {
       MemorySampler sampler([&] { return engine->version_bytes().value_or(0); });

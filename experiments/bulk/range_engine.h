@@ -47,6 +47,8 @@ class RangeEngine {
   [[nodiscard]] virtual double reclaim() = 0;
   /// The first rows there are, at most so many.
   [[nodiscard]] virtual FoundRows find_rows(std::uint64_t rows_max) = 0;
+  /// The number of the last row; nothing if there is none.
+  [[nodiscard]] virtual std::optional<std::uint64_t> last_row() = 0;
   [[nodiscard]] virtual Space space() = 0;
   /// That versions take in memory, if the engine counts them. From any thread.
   [[nodiscard]] virtual std::optional<std::uint64_t> version_bytes() const = 0;

@@ -109,6 +109,13 @@ class RocksdbRange final : public RangeEngine {
     return found;
   }
 
+  std::optional<std::uint64_t> last_row() override {
+    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}));
+    at->SeekToLast();
+    ensure(at->status(), "go to the last row");
+    return at->Valid() ? std::optional(record_of(at->key().ToStringView())) : std::nullopt;
+  }
+
   Space space() override {
     std::uint64_t bytes = 0;
     if (!db_->GetIntProperty(rocksdb::DB::Properties::kLiveSstFilesSize, &bytes)) {

@@ -140,6 +140,19 @@ class WiredTigerRange final : public RangeEngine {
     return found;
   }
 
+  std::optional<std::uint64_t> last_row() override {
+    const WiredTigerSession session(connection_);
+    WT_CURSOR* const cursor = session.open_cursor(kTable, nullptr);
+    const int code = cursor->prev(cursor);
+    if (code == WT_NOTFOUND) {
+      return std::nullopt;
+    }
+    ensure(code, "go to the last row");
+    WT_ITEM key = {};
+    ensure(cursor->get_key(cursor, &key), "read a key");
+    return record_of(view_of(key));
+  }
+
   Space space() override {
     const WiredTigerSession session(connection_);
     WT_CURSOR* const cursor = session.open_cursor("statistics:table:records", nullptr);

@@ -22,6 +22,7 @@ from comparison import files, plan  # noqa: E402
 
 BULK, RANGE, LOAD, TOOL = sys.argv[1:5]
 PEERS = sys.argv[5] if len(sys.argv) > 5 else None
+ERASERS = plan.PEERS if PEERS else ()
 TINY = dataclasses.replace(plan.SCALES["quick"], scale_factor=0.01, records=2000, seconds=0.1,
                            warmup=0, range_records=2000,
                            files=files.FilesScale(1, 0.01, 64, 0.01, 64, (files.PALIMPSEST,)))
@@ -69,6 +70,14 @@ def check_erased_twice(folder):
     flags = (RANGE, f"--path={folder}/twice", "--records=3000", "--memory_mib=32")
     done = run(*flags, "--json=-")
     expect(done.returncode == 0 and json.loads(done.stdout)["rows"] == 3000, "JSON alone", done)
+    for binary, path in ((RANGE, f"{folder}/twice"), *((PEERS, f"{folder}/{name}") for name in ERASERS)):
+        engine = [] if binary == RANGE else [f"--engine={os.path.basename(path)}"]
+        if engine:
+            done = run(binary, f"--path={path}", *flags[2:], *engine)
+            expect(done.returncode == 0, "rows come in", done)
+        for records in (2000, 4000):
+            refused("3000 have been ingested; nothing was erased", binary, f"--path={path}", *engine,
+                    f"--records={records}", "--operation=erase")
     expect(run(*flags, "--operation=erase").returncode == 0, "rows are erased", done)
     done = run(*flags, "--operation=erase")
     expect(done.returncode == 1 and "are not there" in done.stderr, "but not twice", done)

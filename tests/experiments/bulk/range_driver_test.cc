@@ -47,6 +47,9 @@ class MemoryRange final : public RangeEngine {
     }
     return found;
   }
+  std::optional<std::uint64_t> last_row() override {
+    return stored_.rows.empty() ? std::nullopt : std::optional(*stored_.rows.rbegin());
+  }
   Space space() override { return {.data_bytes = stored_.rows.size() * kRowBytes}; }
   std::optional<std::uint64_t> version_bytes() const override { return std::nullopt; }
   std::string description() const override { return "a set"; }
@@ -94,6 +97,16 @@ TEST_F(RangeDriver, ErasesTheLowerHalf) {
   EXPECT_EQ(result.space_reclaimed.data_bytes, 50 * kRowBytes);
   EXPECT_EQ(to_json(options_, result, HostInfo())["rows"], 50);
   EXPECT_THROW(static_cast<void>(run(Operation::erase)), DamagedRecord) << "they are gone";
+}
+
+TEST_F(RangeDriver, ErasesNothingOfAnotherNumberOfRows) {
+  static_cast<void>(run(Operation::ingest));
+  std::filesystem::create_directory(directory_.path("rows"));
+  for (const std::uint64_t rows : {98U, 102U}) {
+    options_.rows = rows;
+    EXPECT_THROW(static_cast<void>(run(Operation::erase)), UsageError);
+    EXPECT_EQ(stored_.rows.size(), 100U);
+  }
 }
 
 TEST_F(RangeDriver, NoticesLostRows) {
