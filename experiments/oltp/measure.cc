@@ -155,7 +155,8 @@ class Measuring {
   }
 
   /// Watches until `length` after `from`, prints a line each second, and keeps in `result`, if
-  /// there is one, what it sees. Returns the last moment. Ends early if a terminal has failed.
+  /// there is one, what it sees: the last interval may be a shorter one. Returns the last moment.
+  /// Ends early if a terminal has failed.
   Moment watch(Crew& crew, std::string_view phase, const Moment& from, Clock::duration length,
                Measurement* result) {
     const Clock::time_point begin = start_ + duration_of(from.seconds);
@@ -171,7 +172,7 @@ class Measuring {
       if (result != nullptr) {
         result->maxima.add(now);
       }
-      if (until == next_sample && result != nullptr) {
+      if ((until == next_sample || ended) && result != nullptr) {
         result->series.emplace_back(now.seconds - from.seconds, between(last_sample, now));
       }
       if (until == next_sample) {
