@@ -47,6 +47,7 @@ class Comparison:
         self.inputs = own_directory(arguments.data, "bulk-inputs")
         self.contents = {}  # of files that are loaded, by their names
         self.results = table.Results()
+        self.failed = []  # runs, and why
 
     # Before anything is run
 
@@ -139,6 +140,7 @@ class Comparison:
                 results[step.name] = self.result_of(run, step)
                 if "failed" in results[step.name]:
                     outcome = f"{step.name}: {results[step.name]['failed']}"
+                    self.failed.append(f"{run.label}: {outcome}")
                     break
             if "check_erase" in results and "failed" not in results["check_erase"]:
                 results["erase"]["reusable_bytes_reclaimed"] = results["check_erase"]["free_bytes"]

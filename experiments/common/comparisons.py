@@ -28,8 +28,17 @@ def add_places(parser, data):
     parser.add_argument("--results", default=os.path.join(build, "bench-results"))
 
 
+def raise_if_any(failed):
+    if failed:
+        runs = "a run" if len(failed) == 1 else f"{len(failed)} runs"
+        raise Failure("\n  ".join([f"{runs} failed:", *failed]))
+
+
 def run(comparison):
-    """Checks, runs and finishes the comparison; does not return after a failure."""
+    """Checks, runs and finishes the comparison; does not return after a failure. Runs that failed are
+    told after the tables and make it exit with 1; goals that were missed do not: measurements vary.
+
+    `comparison.failed`: the runs that failed, a text each."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         comparison.check()
@@ -37,6 +46,7 @@ def run(comparison):
             comparison.run()
         finally:
             comparison.finish()
+        raise_if_any(comparison.failed)
     except KeyboardInterrupt:
         say("interrupted; data removed")
         sys.exit(130)

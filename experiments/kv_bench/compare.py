@@ -24,6 +24,7 @@ from comparison.fio import Fio  # noqa: E402
 TIMEOUT_BEYOND_SECONDS = 120  # a run that takes this much longer than planned hangs
 LOAD_TIMEOUT_SECONDS = 3600
 SPACE_MARGIN_BYTES = 2 << 30
+FIO_ERRORS = (subprocess.CalledProcessError, subprocess.TimeoutExpired, ValueError, RuntimeError)
 
 
 class Comparison:
@@ -39,6 +40,7 @@ class Comparison:
         self.results_directory = os.path.join(arguments.results, f"{stamp}-{arguments.scale}")
         self.data = os.path.join(arguments.data, f"compare-{os.getpid()}")
         self.results = table.Results()
+        self.failed = []  # runs, and why
         self.deadline = None
         self.fio = None
 
@@ -96,7 +98,10 @@ class Comparison:
         if self.with_fio and scenario.capped:
             say("writing a file for fio")
             self.fio = Fio(os.path.join(self.data, "fio"), scenario.payload_bytes, run_process)
-            self.fio.prepare()
+            try:
+                self.fio.prepare()
+            except FIO_ERRORS as error:
+                raise Failure(f"fio: {error}") from error
         for run in plan.runs_of(scenario, self.repetitions, self.engines, self.with_fio):
             if time.monotonic() > self.deadline:
                 say("the time is up; the table shows what was measured")
@@ -106,7 +111,10 @@ class Comparison:
     def load(self, scenario, engine, errors):
         begin = time.monotonic()
         command = self.command(scenario, engine) + ["--mode=load", "--threads=2"]
-        run_process(command, LOAD_TIMEOUT_SECONDS, errors=errors)
+        try:
+            run_process(command, LOAD_TIMEOUT_SECONDS, errors=errors)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            raise Failure(f"loading {engine}: {reason_of(error)}: {errors.name}") from error
         say(f"loaded {scenario.records:,} records into {engine} in {time.monotonic() - begin:.0f} s")
 
     def measure(self, run):
@@ -116,12 +124,17 @@ class Comparison:
             json.dump(result, file, indent=2)
         self.results.add(run.scenario.name, run.workload.mode, run.threads,
                          run.config.name if run.config else "fio", result)
+        if "failed" in result:
+            self.failed.append(f"{run.label}: {result['failed']}")
         rate = result.get("page_reads_per_s" if run.config is None else "ops_per_s")
         outcome = result.get("failed") or f"{table.number(rate)}/s"
         say(f"{run.label}: {outcome} ({time.monotonic() - begin:.1f} s)")
 
     def probe(self, run):
-        return self.fio.random_reads(plan.PAGE_KIB, run.threads, run.scenario.seconds)
+        try:
+            return self.fio.random_reads(plan.PAGE_KIB, run.threads, run.scenario.seconds)
+        except FIO_ERRORS as error:
+            return {"failed": f"fio: {error}"}
 
     def measure_engine(self, run):
         scenario, json_file = run.scenario, os.path.join(self.data, "result.json")
@@ -129,7 +142,9 @@ class Comparison:
             *run.config.flags, f"--mode={run.workload.mode}", f"--threads={run.threads}",
             f"--seconds={scenario.seconds}", f"--warmup={scenario.warmup}",
             f"--warmup_threads={max(run.threads, scenario.warmup_threads)}",
-            f"--seed={run.repetition}", "--sample_ms=100", f"--json={json_file}"]
+            "--sample_ms=100", f"--json={json_file}"]
+        if run.workload.mode != "scan":  # of all records
+            command.append(f"--seed={run.repetition}")
         timeout = scenario.seconds + scenario.warmup + scenario.prefill_seconds + \
             TIMEOUT_BEYOND_SECONDS
         with self.log(run.file_stem) as errors, contextlib.ExitStack() as stack:

@@ -31,6 +31,7 @@ class Comparison:
         self.results_directory = os.path.join(arguments.results, f"{stamp}-log-{arguments.scale}")
         self.data = os.path.join(arguments.data, f"log-bench-{os.getpid()}")
         self.results = table.Results()
+        self.failed = []  # runs, and why
 
     def check(self):
         """Says what will happen and whether it can; leaves out what cannot."""
@@ -60,6 +61,8 @@ class Comparison:
         with open(self.result_file(run.file_stem + ".json"), "w", encoding="utf-8") as file:
             json.dump(result, file, indent=2)
         self.results.add(run, result)
+        if "failed" in result:
+            self.failed.append(f"{run.label}: {result['failed']}")
         outcome = result.get("failed") or f"{table.number(result['commits_per_s'])} commits/s"
         say(f"{run.label}: {outcome} ({time.monotonic() - begin:.1f} s)")
 

@@ -4,8 +4,8 @@
 
 Loads each engine once for each size, runs all of them in turns on copies of that, prints tables and
 whether they show what they should, and removes the data. Results stay in one directory per comparison,
-a JSON file and a series a run; --resume goes on with one that was interrupted. docs/benchmarks.md
-explains.
+a JSON file and a series a run; --resume goes on with one that was interrupted. Exits with 1 if a run
+failed; a goal that was missed is told and fails nothing. docs/benchmarks.md explains.
 """
 import argparse
 import contextlib
@@ -58,6 +58,7 @@ class Comparison:
             arguments.results, f"{stamp}-oltp-{arguments.scale}")
         self.data = own_directory(arguments.data, "oltp-bench")
         self.results = table.Results()
+        self.failed = []  # runs, and why
         self.databases = None
 
     def as_long_as_asked(self, scenario):
@@ -118,13 +119,19 @@ class Comparison:
                           "a comparison goes on as it was begun")
 
     def earlier_result(self, run):
-        """Of a resumed comparison; None if that run is still to be made, or to be made again."""
+        """Of a resumed comparison; None if that run is still to be made, or to be made again: it
+        failed, or what it has left is damaged."""
         try:
             with open(self.result_file(run.file_stem + ".json"), encoding="utf-8") as file:
                 result = json.load(file)
         except (OSError, ValueError):
             return None
-        return None if "failed" in result else result
+        if not isinstance(result, dict) or "failed" in result:
+            return None
+        if run.scenario.flat and not goals.is_whole(self.series_file(run), result):
+            say(f"{run.label}: its series is damaged; the run is made again")
+            return None
+        return result
 
     # Running
 
@@ -201,6 +208,8 @@ class Comparison:
             if plot.available() and series:
                 plot.draw(series, run.scenario.title, self.result_file(run.file_stem + ".png"))
         self.results.add(run, result)
+        if "failed" in result:
+            self.failed.append(f"{run.label}: {result['failed']}")
 
     @contextlib.contextmanager
     def database_of(self, run):
@@ -269,7 +278,7 @@ class Comparison:
             f"--resume {self.results_directory}")
 
 
-def parse_arguments():
+def parse_arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     scale = parser.add_mutually_exclusive_group()
     for name, text in (("quick", "2 warehouses, about 5 minutes: shows that everything works"),
@@ -278,32 +287,52 @@ def parse_arguments():
                        ("full", "30 warehouses, more threads, synchronous commits too, everything: "
                                 "hours")):
         scale.add_argument(f"--{name}", dest="scale", action="store_const", const=name, help=text)
-    parser.set_defaults(scale="normal")
     names = dict.fromkeys(scenario.name for scale in SCALES.values() for scenario in scale.scenarios)
     parser.add_argument("--scenario", nargs="+", choices=list(names), help="only these, in full length")
     parser.add_argument("--run_minutes", type=float,
                         help="length of version-memory and queue, which watch one long run; else 10")
-    parser.add_argument("--engines", nargs="+", choices=plan.ENGINES, default=plan.ENGINES)
+    parser.add_argument("--engines", nargs="+", choices=plan.ENGINES)
     parser.add_argument("--minutes", type=float, help="start no run that would end later")
     parser.add_argument("--resume", metavar="DIRECTORY",
                         help="of an earlier comparison: make the runs that it lacks, as it was begun")
     comparisons.add_places(parser, "bench-data")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     for name in ("minutes", "run_minutes"):
         if getattr(arguments, name) is not None and getattr(arguments, name) <= 0:
             parser.error(f"--{name} must be above 0")
+    try:
+        take_plan(arguments)
+        check_plan(arguments)
+    except Failure as failure:
+        parser.error(str(failure))
+    return arguments
+
+
+def take_plan(arguments):
+    """What was not given, from the comparison that is resumed, or as it usually is."""
+    plan_flags = {"scale": "normal", "engines": list(plan.ENGINES), "scenario": None,
+                  "run_minutes": None}
     if arguments.resume:
-        try:
-            begun = config_of(arguments.resume)
-        except Failure as failure:
-            parser.error(str(failure))
-        arguments.scale, arguments.engines = begun["scale"], begun["engines"]
-        arguments.scenario, arguments.run_minutes = begun["scenario"], begun["run_minutes"]
-    there = [scenario.name for scenario in SCALES[arguments.scale].scenarios]
+        plan_flags = {name: config_of(arguments.resume)[name] for name in plan_flags}
+    for name, begun in plan_flags.items():
+        given = getattr(arguments, name)
+        same = (set(given) == set(begun or ()) if isinstance(given, list) else given == begun)
+        if arguments.resume and given is not None and not same:
+            said = f"--{given}" if name == "scale" else f"--{name}"
+            raise Failure(f"{said}: {arguments.resume} was begun otherwise ({name}: {begun}); a "
+                          "comparison goes on as it was begun")
+        setattr(arguments, name, begun if given is None or arguments.resume else given)
+
+
+def check_plan(arguments):
+    scale = SCALES[arguments.scale]
+    there = [scenario.name for scenario in scale.scenarios]
     for name in arguments.scenario or ():
         if name not in there:
-            parser.error(f"--scenario={name}: not of --{arguments.scale}, which has {', '.join(there)}")
-    return arguments
+            raise Failure(f"--scenario={name}: not of --{arguments.scale}, which has "
+                          f"{', '.join(there)}")
+    if arguments.run_minutes and not any(scenario.flat for scenario in scale.chosen(arguments.scenario)):
+        raise Failure("--run_minutes means nothing: neither version-memory nor queue is run")
 
 
 if __name__ == "__main__":

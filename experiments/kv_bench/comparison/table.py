@@ -25,10 +25,15 @@ class Results:
         return statistics.median(values) if values else None
 
     def spread(self, row, config, field):
-        """(largest - smallest) / median, or None."""
+        """(largest - smallest) / median, or None: of one value, too."""
         values = self.values(row, config, field)
-        middle = statistics.median(values) if values else 0
+        middle = statistics.median(values) if len(values) > 1 else 0
         return (max(values) - min(values)) / middle if middle else None
+
+    def whole(self, row, config):
+        """How many rounds did not fail, and of how many."""
+        results = self.rows[row].get(config, [])
+        return sum("failed" not in result for result in results), len(results)
 
     def values(self, row, config, field):
         return [result[field] for result in self.rows[row].get(config, []) if field in result]
@@ -48,6 +53,20 @@ def best_peer(results, row, field):
     return max((value for value in medians if value is not None), default=None)
 
 
+def lost_rounds(whole, rounds):
+    """Behind a figure that is not of all rounds."""
+    return f" ({whole} of {rounds} rounds)" if whole < rounds else ""
+
+
+def failure_notes(results, scenario):
+    for row in results.of_scenario(scenario):
+        for config, found in results.rows[row].items():
+            failed = [result["failed"] for result in found if "failed" in result]
+            if failed:
+                yield (f"{config}, {row[1]}, {row[2]} threads: {len(failed)} of {len(found)} runs "
+                       f"failed ({failed[0]})")
+
+
 def throughput(results, scenario):
     """Operations (records, for scans) a second; medians, with the spread of the repetitions."""
     rows = results.of_scenario(scenario)
@@ -58,7 +77,8 @@ def throughput(results, scenario):
         for config in configs:
             middle = results.median(row, config, "ops_per_s")
             spread = results.spread(row, config, "ops_per_s")
-            cells.append(number(middle) + (f" ±{50 * spread:.0f} %" if spread is not None else ""))
+            cells.append(number(middle) + (f" ±{50 * spread:.0f} %" if spread is not None else "") +
+                         lost_rounds(*results.whole(row, config)))
         ours = results.median(row, OURS, "ops_per_s")
         cells += [ratio(ours, results.median(row, peer, "ops_per_s"))
                   for peer in PEERS if peer in configs]
@@ -133,5 +153,6 @@ def report(results, scenarios):
         share = device_share(results, name)
         parts += [share] if share else []
         parts += double_write_cost(results, name)
+        parts += failure_notes(results, name)
     parts.append(resident(results))
     return "\n\n".join(parts) + "\n"

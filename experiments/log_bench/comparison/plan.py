@@ -6,6 +6,7 @@ DISK_BYTES = 4 << 30  # logs of the fastest engine in the longest run, and then 
 DURABILITIES = ("sync", "async")
 SERIES_THREADS = 8
 SERIES_CHECKPOINT_MS = 5000
+CHECKPOINT_BY_TIME = ("rocksdb", "wiredtiger")  # engines; others do as their logs grow
 SERIES_LOG_MIB = {"sync": 64, "async": 1024}  # Palimpsest checkpoints as the log grows: every few seconds
 
 
@@ -74,9 +75,10 @@ class Run:
         if self.durability == "async":
             chosen.append(f"--flush_ms={scale.flush_ms}")
         if self.series:
-            chosen.append(f"--log_mib={SERIES_LOG_MIB[self.durability]}"
-                          if self.config is PALIMPSEST
-                          else f"--checkpoint_ms={SERIES_CHECKPOINT_MS}")
+            if self.config is PALIMPSEST:
+                chosen.append(f"--log_mib={SERIES_LOG_MIB[self.durability]}")
+            elif self.config.engine in CHECKPOINT_BY_TIME:
+                chosen.append(f"--checkpoint_ms={SERIES_CHECKPOINT_MS}")
         return chosen
 
 

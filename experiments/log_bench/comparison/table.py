@@ -51,10 +51,17 @@ class Results:
         return statistics.median(values) if values else None
 
     def spread(self, row, config, path):
-        """Half the range over the median, or None."""
+        """Half the range over the median, or None: of one value, too."""
         values = self.values(row, config, path)
-        middle = statistics.median(values) if values else 0
+        middle = statistics.median(values) if len(values) > 1 else 0
         return (max(values) - min(values)) / 2 / middle if middle else None
+
+
+    def lost_rounds(self, row, config):
+        """Behind a figure that is not of all rounds."""
+        found = self.rows[row].get(config, [])
+        whole = sum("failed" not in result for result in found)
+        return f" ({whole} of {len(found)} rounds)" if whole < len(found) else ""
 
 
 def threads_of(row):
@@ -71,7 +78,8 @@ def rates(results, durability):
         for config in configs:
             spread = results.spread(row, config, "commits_per_s")
             cells.append(number(results.median(row, config, "commits_per_s")) +
-                         (f" ±{100 * spread:.0f} %" if spread is not None else ""))
+                         (f" ±{100 * spread:.0f} %" if spread is not None else "") +
+                         results.lost_rounds(row, config))
         peers = [results.median(row, peer, "commits_per_s") for peer in PEERS]
         best = max((rate for rate in peers if rate is not None), default=None)
         cells.append(ratio(results.median(row, OURS, "commits_per_s"), best))

@@ -26,39 +26,46 @@ class Share:
 class Verdict:
     text: str
     value: float | None
-    reached: bool
+    reached: bool | None  # None: there are no data that could say
 
     def line(self):
-        return f"{self.text}: {'reached' if self.reached else 'MISSED'}"
+        said = {True: "reached", False: "MISSED", None: "no data"}
+        return f"{self.text}: {said[self.reached]}"
 
 
 def rounds_of(values):
     return f"{len(values)} round{'s' if len(values) > 1 else ''}"
 
 
+def no_data(goal):
+    """Of a goal whose runs have not been made, or have failed."""
+    of = getattr(goal, "of", None)
+    return Verdict(f"{goal.config}{f' / {of}' if of else ''}, at least {goal.at_least:,g}", None, None)
+
+
 def verdict(goal, rates):
     """`rates`: configuration -> {repetition: transactions a second}. A ratio is the median of those
-    of the rounds, whose two runs stood beside each other. None where there is nothing to compare."""
+    of the rounds, whose two runs stood beside each other."""
     ours = rates.get(goal.config, {})
     if goal.of is None:
         if not ours:
-            return None
+            return no_data(goal)
         value = statistics.median(ours.values())
         return Verdict(f"{goal.config}: {value:,.0f} transactions/s, at least {goal.at_least:,.0f}",
                        value, value >= goal.at_least)
     theirs = rates.get(goal.of, {})
     ratios = [ours[each] / theirs[each] for each in ours if theirs.get(each)]
     if not ratios:
-        return None
+        return no_data(goal)
     value = statistics.median(ratios)
     return Verdict(f"{goal.config} / {goal.of}: {value:.2f} ({rounds_of(ratios)}), at least "
                    f"{goal.at_least:g}", value, value >= goal.at_least)
 
 
 def verdict_of_share(goal, shares):
-    """`shares`: of the runs, each the median of its turns. None where there are none."""
+    """`shares`: of the runs, each the median of its turns."""
     if not shares:
-        return None
+        return no_data(goal)
     value = statistics.median(shares)
     return Verdict(f"{goal.config}: {value:.2f} of what there is without ({rounds_of(shares)}), at least "
                    f"{goal.at_least:g}", value, value >= goal.at_least)
@@ -97,6 +104,19 @@ def read_series(path):
     names = ["end_s", *(column.name for column in COLUMNS)]
     return {name: [float(line[name]) for line in lines]
             for name in names if lines and all(line.get(name) for line in lines)}
+
+
+def is_whole(path, result):
+    """Whether a series is all that its run has written: every line is whole, and together they have
+    the commits of the run's result."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+        lines = list(csv.reader(text.splitlines()))
+        return (text.endswith("\n") and all(len(line) == len(lines[0]) for line in lines) and
+                sum(int(line[lines[0].index("commits")]) for line in lines[1:]) == result["commits"])
+    except (OSError, ValueError, LookupError):
+        return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,6 +161,8 @@ def halves_of(series):
 
 
 def verdict_of_series(halves, flat):
+    if not halves:
+        return Verdict("flat", None, None)
     faults = [fault for fault in (each.fault(flat) for each in halves) if fault]
     return Verdict("flat: " + ("; ".join(faults) if faults else "the second half is as the first"),
-                   None, bool(halves) and not faults)
+                   None, not faults)

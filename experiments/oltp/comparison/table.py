@@ -109,7 +109,7 @@ SCANS = ("none", "snapshot", "beside_versions", "old_reader")
 def scan_rates(results, row):
     """kind -> {(repetition, round): rows a second}."""
     rates = {}
-    for config in results.rows[row]:
+    for config in results.rows.get(row, {}):
         for repetition, result in results.whole(row, config).items():
             for kind, times in result["seconds"].items():
                 for turn, seconds in enumerate(times):
@@ -140,8 +140,11 @@ def halves_table(halves):
 
 def flat_parts(results, scenario):
     """Tables and verdicts of a scenario's long runs; their series are in the results."""
-    for case, row in rows_of(scenario, results):
+    for case in scenario.cases:
+        row = (scenario.name, case.name)
         for config in scenario.configs:
+            if not results.whole(row, config.name):
+                yield goals.verdict_of_series([], scenario.flat)
             for result in results.whole(row, config.name).values():
                 halves = goals.halves_of(result["series"])
                 reader = result.get("long_reader")
@@ -156,14 +159,13 @@ def flat_parts(results, scenario):
 # All of a scenario
 
 def verdicts(results, scenario):
-    """Those of its goals, of every row."""
-    for case, row in rows_of(scenario, results):
+    """Those of its goals, of every row, whether there are results or not."""
+    for case in scenario.cases:
+        row = (scenario.name, case.name)
         rates = (results.rates(row) if scenario.workload.is_loaded else scan_rates(results, row))
         for goal in scenario.goals:
-            found = (goals.verdict_of_share(goal, results.shares(row, goal.config))
-                     if isinstance(goal, goals.Share) else goals.verdict(goal, rates))
-            if found:
-                yield case, found
+            yield case, (goals.verdict_of_share(goal, results.shares(row, goal.config))
+                         if isinstance(goal, goals.Share) else goals.verdict(goal, rates))
 
 
 def failure_notes(results, scenario):
@@ -177,7 +179,9 @@ def failure_notes(results, scenario):
 
 def section(results, scenario):
     parts = [f"### {scenario.title[0].upper()}{scenario.title[1:]}"]
-    if scenario.workload.is_loaded:
+    if not any(rows_of(scenario, results)):
+        parts.append("No run was made.")
+    elif scenario.workload.is_loaded:
         parts.append(throughput_table(results, scenario))
     else:
         parts.append(scan_table(results, scenario))
@@ -191,10 +195,8 @@ def section(results, scenario):
 
 
 def report(results, scenarios):
-    """A section for each scenario that has results, as Markdown."""
-    measured = {name for name, _ in results.rows}
-    parts = [part for scenario in scenarios if scenario.name in measured
-             for part in section(results, scenario)]
+    """A section for each scenario, as Markdown."""
+    parts = [part for scenario in scenarios for part in section(results, scenario)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,10 +1,14 @@
 """Tests of compare.py's plan and tables, on results made up here."""
 import os
+import stat
+import subprocess
 import sys
+import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(TOP, "experiments", "kv_bench"))
+import compare  # noqa: E402
 from comparison import fio, plan, table  # noqa: E402
 from common import cgroup  # noqa: E402
 
@@ -79,7 +83,17 @@ class Throughput(unittest.TestCase):
         made = results(palimpsest=[100], lmdb=[50])
         made.add("beyond-memory", "lookup", 1, "palimpsest", result(70))
         lines = cells(table.throughput(made, "beyond-memory"))
-        self.assertEqual(lines[3][1:], ["70.0 ±0 %", "–", "–", "–"])
+        self.assertEqual(lines[3][1:], ["70.0", "–", "–", "–"])
+
+    def test_figures_say_of_how_many_rounds_they_are(self):
+        made = results(palimpsest=[100, 100], lmdb=[50])
+        for config, failures in (("lmdb", 2), ("rocksdb", 3)):
+            for _ in range(failures):
+                made.add(*ROW, config, {"failed": "killed"})
+        line = cells(table.throughput(made, "beyond-memory"))[2]
+        self.assertEqual(line[1:4], ["100 ±0 %", "50.0 (1 of 3 rounds)", "– (0 of 3 rounds)"])
+        text = table.report(made, [("beyond-memory", "Beyond")])
+        self.assertIn("lmdb, mixed, 8 threads: 2 of 3 runs failed (killed)", text)
 
     def test_single_write_of_ours_is_no_peer(self):
         made = results(**{"palimpsest": [100], "palimpsest, single write": [400], "lmdb": [50]})
@@ -185,6 +199,39 @@ class Plan(unittest.TestCase):
         scenario = plan.SCALES["quick"][1][0]
         self.assertGreater(plan.disk_bytes(scenario, self.ENGINES, False),
                            scenario.payload_bytes * len(self.ENGINES))
+
+
+class Failures(unittest.TestCase):
+    """compare.py as a program, with a driver that is made up here."""
+
+    def run_with(self, driver):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "kv_bench")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\n" + driver)
+            os.chmod(path, stat.S_IRWXU)
+            done = subprocess.run(
+                [sys.executable, "-B", compare.__file__, "--quick", "--scenario=in-memory",
+                 "--engines", "palimpsest", f"--build={folder}", f"--data={folder}/data",
+                 f"--results={folder}/results"],
+                capture_output=True, text=True, timeout=60, check=False)
+            self.assertNotIn("Traceback", done.stderr)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            return done.stdout
+
+    def test_a_load_that_fails(self):
+        self.assertRegex(self.run_with("exit 3"), "compare: loading palimpsest: exit code 3.*load.log")
+
+    def test_runs_that_fail(self):
+        printed = self.run_with('for flag; do [ "$flag" = --mode=load ] && exit 0; done; exit 3')
+        self.assertIn("palimpsest, lookup, 1 threads: 3 of 3 runs failed (exit code 3", printed)
+        self.assertIn("compare: 9 runs failed:", printed)
+
+    def test_a_seed_is_given_where_it_means_something(self):
+        printed = self.run_with(
+            'for flag; do case "$flag" in --mode=load) exit 0;; --mode=scan) scans=1;; --seed=*) seeds=1;;'
+            ' esac; done; [ "$scans$seeds" = 1 ] && exit 4; exit 5')
+        self.assertNotIn("exit code 5", printed)
 
 
 class Report(unittest.TestCase):

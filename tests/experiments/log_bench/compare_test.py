@@ -42,7 +42,7 @@ class Rates(unittest.TestCase):
         self.assertEqual(by_name["commits per second"], "8 threads")
         self.assertEqual(by_name["palimpsest"], "20.0 ±2475 %")
         self.assertEqual(by_name["rocksdb"], "50.0 ±20 %")
-        self.assertEqual(by_name["lmdb"], "–")
+        self.assertEqual(by_name["lmdb"], "– (0 of 1 rounds)")
         self.assertEqual(by_name["ours / best peer"], "0.40")
 
     def test_latencies(self):
@@ -131,6 +131,12 @@ class Plan(unittest.TestCase):
         for each in plan.runs_of(plan.SCALES["normal"], plan.ENGINES):
             by_log = [flag for flag in each.flags(plan.SCALES["normal"]) if "log_mib" in flag]
             self.assertEqual(bool(by_log), each.series and each.config is plan.PALIMPSEST)
+
+    def test_checkpoints_go_by_time_where_an_engine_takes_them_so(self):
+        for each in plan.runs_of(plan.SCALES["normal"], plan.ENGINES):
+            by_time = [flag for flag in each.flags(plan.SCALES["normal"]) if "checkpoint" in flag]
+            self.assertEqual(bool(by_time),
+                             each.series and each.config.engine in ("rocksdb", "wiredtiger"))
 
     def test_engines_can_be_chosen(self):
         names = {each.config.name for each in plan.runs_of(plan.SCALES["quick"], ["rocksdb"])}

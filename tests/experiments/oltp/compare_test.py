@@ -1,10 +1,14 @@
 """Tests of compare.py's plan, table and resuming, on results made up here."""
+import io
 import json
 import os
+import stat
+import subprocess
 import sys
 import tempfile
 import types
 import unittest
+from contextlib import redirect_stderr, redirect_stdout
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(TOP, "experiments", "oltp"))
@@ -142,20 +146,20 @@ class Goals(unittest.TestCase):
         self.assertTrue(found.reached)
         self.assertIn("2 rounds", found.line())
         self.assertIn("MISSED", goals.verdict(goal, {"one": {1: 8}, "other": {1: 10}}).line())
-        self.assertIsNone(goals.verdict(goal, {"one": {1: 8}, "other": {2: 10}}))
-        self.assertIsNone(goals.verdict(goal, {}))
+        for rates in ({"one": {1: 8}, "other": {2: 10}}, {}):
+            self.assertEqual(goals.verdict(goal, rates).line(), "one / other, at least 0.9: no data")
 
     def test_a_share(self):
         goal = goals.Share("one", 0.9)
         self.assertTrue(goals.verdict_of_share(goal, [0.5, 0.9, 0.95]).reached)
         self.assertIn("MISSED", goals.verdict_of_share(goal, [0.89]).line())
-        self.assertIsNone(goals.verdict_of_share(goal, []))
+        self.assertEqual(goals.verdict_of_share(goal, []).line(), "one, at least 0.9: no data")
 
     def test_a_rate(self):
         goal = goals.Goal("one", 10_000)
         self.assertTrue(goals.verdict(goal, {"one": {1: 9_000, 2: 12_000, 3: 10_001}}).reached)
         self.assertFalse(goals.verdict(goal, {"one": {1: 9_999}}).reached)
-        self.assertIsNone(goals.verdict(goal, {}))
+        self.assertEqual(goals.verdict(goal, {}).line(), "one, at least 10,000: no data")
 
 
 class Series(unittest.TestCase):
@@ -193,8 +197,24 @@ class Series(unittest.TestCase):
         self.assertTrue(goals.verdict_of_series(little, goals.Flat()).reached)
 
     def test_too_short_to_be_judged(self):
-        self.assertFalse(goals.verdict_of_series(goals.halves_of({"end_s": [1.0]}), goals.Flat()).reached)
+        halves = goals.halves_of({"end_s": [1.0]})
+        self.assertEqual(goals.verdict_of_series(halves, goals.Flat()).line(), "flat: no data")
         self.assertEqual(goals.halves_of({}), [])
+
+    def test_whole_if_it_has_all_commits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "series.csv")
+            self.assertFalse(goals.is_whole(path, {"commits": 0}))
+            head = "end_s,commits,tps\n"
+            for text, whole in (("0.1,3,30\n0.2,4,40\n", True), ("0.1,3,30\n", False),
+                                ("0.1,3,30\n0.2,4,40", False), ("0.1,3,30\n0.2,4\n", False),
+                                ("0.1,3,30\n0.2,4,40\n0.", False), ("0.1,3,30\n0.2,,40\n", False)):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(head + text)
+                self.assertEqual(goals.is_whole(path, {"commits": 7}), whole, text)
+            with open(path, "w", encoding="utf-8"):
+                pass
+            self.assertFalse(goals.is_whole(path, {"commits": 0}))
 
     def test_read_from_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -268,7 +288,25 @@ class Table(unittest.TestCase):
         self.assertEqual([line[1:] for line in steps],
                          [["50,000", "–", "1.00", "–"], ["40,000", "0.80", "0.80", "+5.00"],
                           ["40,000", "1.00", "0.80", "+0.00"], ["–", "–", "–", "–"]])
-        self.assertNotIn("at least", text, "what the goal speaks of has not run")
+        self.assertIn("- palimpsest / palimpsest, no conflicts, at least 0.85: no data", text)
+
+    def test_goals_of_what_has_failed_have_no_data(self):
+        scenario, flat = named("20-in-1-gib"), named("queue")
+        made = results(scenario, palimpsest=[20_000], lmdb=[10_000])
+        made.add(run(CONFIGS["wiredtiger"], 1, scenario), {"failed": "exit code 1"})
+        made.add(run(flat.configs[0], 1, flat), {"failed": "killed"})
+        left_out = named("scan")
+        text = table.report(made, [scenario, flat, left_out])
+        for line in ("- palimpsest / lmdb: 2.00 (1 round), at least 1: reached",
+                     "- palimpsest / wiredtiger, at least 1: no data",
+                     "- palimpsest / rocksdb, at least 1: no data", "flat: no data",
+                     "No run was made.", "- snapshot / none, at least 0.97: no data"):
+            self.assertIn(line, text)
+        judged = {each["text"]: each["reached"]
+                  for each in table.to_json(made, [scenario, flat, left_out])["verdicts"]}
+        self.assertIsNone(judged["palimpsest / wiredtiger, at least 1"])
+        self.assertIsNone(judged["flat"])
+        self.assertIsNone(judged["snapshot / none, at least 0.97"])
 
     def test_goals_are_judged(self):
         scenario = named("20-in-1-gib")
@@ -347,12 +385,60 @@ class Resuming(unittest.TestCase):
             with self.assertRaisesRegex(Failure, "engines"):
                 self.comparison(folder, engines=["lmdb"]).check_resumed()
 
+    def refusal(self, *words):
+        with redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as refused:
+            compare.parse_arguments(words)
+        self.assertEqual(refused.exception.code, 2)
+        return said.getvalue()
+
+    def test_other_flags_than_it_was_begun_with_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            resume = f"--resume={folder}"
+            begun = self.comparison(folder, scenario=["queue", "scan"], run_minutes=2.0,
+                                    engines=["palimpsest", "lmdb"])
+            with open(begun.result_file("config.json"), "w", encoding="utf-8") as file:
+                json.dump(begun.config(), file)
+            for words in (("--full",), ("--normal",), ("--scenario", "scan"), ("--run_minutes=3",),
+                          ("--engines", "lmdb")):
+                self.assertIn(f"{words[0].partition('=')[0]}: {folder} was begun otherwise",
+                              self.refusal(resume, *words))
+            for words in ((), ("--quick", "--minutes=5"), ("--scenario", "scan", "queue"),
+                          ("--run_minutes=2", "--engines", "lmdb", "palimpsest")):
+                found = compare.parse_arguments([resume, *words])
+                self.assertEqual((found.scale, found.engines, found.scenario, found.run_minutes),
+                                 ("quick", ["palimpsest", "lmdb"], ["queue", "scan"], 2.0))
+
+    def test_a_length_of_runs_that_are_not_made_is_refused(self):
+        for words in (("--scenario", "scan"), (), ("--normal",)):
+            self.assertIn("--run_minutes means nothing", self.refusal("--run_minutes=2", *words))
+        for words in (("--scenario", "scan", "queue"), ("--quick",)):
+            self.assertEqual(compare.parse_arguments(["--run_minutes=2", *words]).run_minutes, 2)
+        self.assertEqual(compare.parse_arguments([]).scale, "normal")
+
     def test_long_runs_are_as_long_as_asked(self):
         with tempfile.TemporaryDirectory() as folder:
             lengths = {scenario.name: scenario.seconds for scenario in
                        self.comparison(folder, run_minutes=0.5).scenarios}
             usual = {scenario.name: scenario.seconds for scenario in QUICK.scenarios}
             self.assertEqual(lengths, {**usual, "queue": 30, "version-memory": 30})
+
+    def test_makes_again_what_has_left_a_damaged_series(self):
+        with tempfile.TemporaryDirectory() as folder:
+            begun, scenario = self.comparison(folder), named("queue", QUICK)
+            long_run = run(scenario.configs[0], 1, scenario)
+            os.makedirs(begun.result_file(scenario.name))
+            with open(begun.result_file(long_run.file_stem + ".json"), "w", encoding="utf-8") as file:
+                json.dump(result(5), file)
+            whole = "end_s,commits,tps\n1.0,6,6\n2.0,4,4\n"
+            for text, is_used in ((None, False), (whole, True), (whole[:-5], False),
+                                  (whole[:-8], False)):
+                if text:
+                    with open(begun.series_file(long_run), "w", encoding="utf-8") as file:
+                        file.write(text)
+                with redirect_stdout(io.StringIO()) as printed:
+                    found = begun.earlier_result(long_run)
+                self.assertEqual(found is not None, is_used, text)
+                self.assertEqual("series is damaged" in printed.getvalue(), not is_used)
 
     def test_makes_what_is_missing_or_failed(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -364,6 +450,41 @@ class Resuming(unittest.TestCase):
                     json.dump(kept, file)
                 found = begun.earlier_result(first)
                 self.assertEqual(found["tps"] if found else None, expected)
+
+
+class Failures(unittest.TestCase):
+    """compare.py as a program, with drivers that are made up here."""
+
+    def run_with(self, driver, *words):
+        """Returns the exit code and what was printed."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("scan_bench", "queue"):
+                path = os.path.join(folder, name)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("#!/bin/sh\n" + driver)
+                os.chmod(path, stat.S_IRWXU)
+            done = subprocess.run(
+                [sys.executable, "-B", compare.__file__, "--quick", *words, f"--build={folder}",
+                 f"--data={folder}/data", f"--results={folder}/results"],
+                capture_output=True, text=True, timeout=60, check=False)
+            self.assertNotIn("Traceback", done.stderr)
+            return done.returncode, done.stdout
+
+    def test_runs_that_fail_are_told_and_fail_the_comparison(self):
+        code, printed = self.run_with("exit 3", "--scenario", "scan")
+        self.assertEqual(code, 1, printed)
+        self.assertIn("palimpsest, scan: 1 of 1 runs failed (exit code 3", printed)
+        self.assertIn("snapshot / none, at least 0.97: no data", printed)
+        self.assertIn("compare: a run failed:\n  scan, palimpsest, repetition 1: exit code 3", printed)
+
+    def test_goals_that_are_missed_do_not(self):
+        made = json.dumps({"records": 10, "seconds": {
+            kind: [1 if kind == "none" else 2] for kind in table.SCANS}})
+        code, printed = self.run_with(
+            f"for flag; do case $flag in --json=*) echo '{made}' > ${{flag#--json=}};; esac; done",
+            "--scenario", "scan")
+        self.assertIn("MISSED", printed)
+        self.assertEqual(code, 0, printed)
 
 
 class Copies(unittest.TestCase):
