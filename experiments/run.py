@@ -7,6 +7,8 @@
   run.py table before                 medians and their spread
   run.py plot before                  throughput and latency over time (needs matplotlib)
   run.py compare before after         two sets beside each other
+
+Exits with 1 if a run failed.
 """
 import argparse
 import contextlib
@@ -40,9 +42,11 @@ class Runner:
     def __init__(self, arguments):
         self.arguments = arguments
         found = catalogue.find(arguments.experiment)
-        self.experiment = found.with_flags(dict(map(catalogue.parse_change, arguments.set)))
+        self.experiment = found.with_flags(catalogue.parse_changes(arguments.set))
         self.repetitions = arguments.repetitions or found.repetitions
-        self.set = record.ResultSet(arguments.results, arguments.name or found.name)
+        self.set = record.ResultSet(arguments.results,
+                                    found.name if arguments.name is None else arguments.name)
+        self.failed = []  # runs, and why
         self.databases = None
 
     def check(self):
@@ -52,7 +56,15 @@ class Runner:
                 raise Failure(f"{binary} is not there; build it (peers: PALIMPSEST_BENCH_PEERS=ON)")
         if self.experiment.capped and cgroup.obstacle():
             raise Failure(f"{self.experiment.name} caps memory: {cgroup.obstacle()}")
-        self.set.begin()
+        self.set.begin(self.identity())
+
+    def identity(self):
+        """What all runs of a set have in common."""
+        return {"experiment": self.experiment.name, "flags": self.experiment.flags,
+                "capped": self.experiment.capped, "commit": commit_of_source(),
+                "binaries": {os.path.basename(binary): environment.digest_of(binary)
+                             for binary in map(self.binary, self.experiment.variants())},
+                "machine": environment.describe(self.arguments.data)}
 
     def run(self):
         variants = list(self.experiment.variants())
@@ -99,6 +111,7 @@ class Runner:
             except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
                 directory.fail(reason_of(error))
                 self.set.add(directory, f"failed: {reason_of(error)}")
+                self.failed.append(f"{os.path.basename(directory.path)}: {reason_of(error)}")
                 return f"failed: {reason_of(error)}"
         result = record.read_json(directory.file("summary.json"))
         directory.end(result)
@@ -150,8 +163,9 @@ def run_experiment(arguments):
     runner = Runner(arguments)
     runner.check()
     runner.run()
-    if plot.available():
+    if plot.available() and runner.set.lines():
         say(f"plot: {plot.draw(runner.set)}")
+    comparisons.raise_if_any(runner.failed)
 
 
 def print_table(arguments):

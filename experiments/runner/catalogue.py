@@ -2,8 +2,12 @@
 run."""
 import dataclasses
 import itertools
+import math
 
 from common.comparisons import Failure
+
+RUNNERS_OWN = ("path", "json", "series")  # flags of a driver
+AT_LEAST = {"seconds": 0.01, "warmup": 0, "memory_mib": 1}  # that it reckons with
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,8 +79,28 @@ def find(name):
 
 def parse_change(text):
     """A flag and its value, or its values, from "threads=1,2,8"."""
-    name, sign, values = text.partition("=")
-    if not name or not sign or not values:
-        raise Failure(f"{text}: a flag and its values are written threads=1,2,8")
+    name, _, values = text.partition("=")
     chosen = tuple(values.split(","))
+    if not name or "" in chosen or len(set(chosen)) < len(chosen):
+        raise Failure(f"{text}: a flag and its values are written threads=1,2,8")
+    if name in RUNNERS_OWN:
+        raise Failure(f"{text}: --{name} is chosen for each run")
+    for value in chosen if name in AT_LEAST else ():
+        if not is_number_from(value, AT_LEAST[name]):
+            raise Failure(f"{text}: {name} is a number from {AT_LEAST[name]:g} on")
     return name, chosen if len(chosen) > 1 else chosen[0]
+
+
+def parse_changes(texts):
+    """Flags and their values by name."""
+    changes = dict(map(parse_change, texts))
+    if len(changes) < len(texts):
+        raise Failure("--set: a flag is given once; several values are written threads=1,2,8")
+    return changes
+
+
+def is_number_from(text, least):
+    try:
+        return least <= float(text) < math.inf
+    except ValueError:
+        return False

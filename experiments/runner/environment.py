@@ -1,5 +1,6 @@
 """What a run depends on beside its flags: machine, file system, memory limit; and the flags as they are
 in effect."""
+import hashlib
 import os
 import platform
 import subprocess
@@ -74,6 +75,12 @@ def describe(data_directory):
     return {"cpu": cpu(), "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
             "file_system": file_system_of(data_directory),
             "memory_total_bytes": memory_total_bytes(), "memory_limit_bytes": memory_limit_bytes()}
+
+
+def digest_of(path):
+    """What tells a binary from another."""
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:16]
 
 
 def effective_flags(command):

@@ -2,6 +2,7 @@
 import importlib.util
 import os
 
+from common.comparisons import Failure
 from runner import record
 
 
@@ -39,11 +40,13 @@ def drawn_of(result_set, run):
 def draw(result_set):
     """Writes plot.png: throughput and the p99 of one type of transactions over time, of the middle run
     of each variant. Returns its path."""
+    runs = middle_runs(result_set)
+    if not runs:
+        raise Failure(f"no run of {result_set.name} has ended well; there is nothing to be drawn")
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
     figure, (rate, latency) = pyplot.subplots(2, 1, figsize=(12, 8), sharex=True)
-    runs = middle_runs(result_set)
     column, name = drawn_of(result_set, next(iter(runs.values())))
     for variant, run in runs.items():
         seconds, tps = series(result_set, run, ("end_s", "tps"))

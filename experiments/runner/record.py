@@ -1,17 +1,19 @@
 """What the runs of a set leave behind.
 
-A set is a directory: runs.csv, a line for each run that ended, and a directory for each run with
+A set is a directory: set.json, what all its runs have in common; runs.csv, a line for each run that
+ended; and a directory for each run with
   config.json      everything that was set: flags in effect, commit, compiler, machine, limits
   timeseries.csv   a line for each interval, as the driver writes it
   latency.csv      a line for each type of transactions
   summary.json     the driver's result, or why there is none
   stderr.log       what the driver said
 Names of columns and fields end in their unit. All of it has one schema version; a file that was begun
-under another header is not appended to.
+under another header is not appended to, and to a set no runs of anything else.
 """
 import csv
 import json
 import os
+import re
 
 from common.comparisons import Failure
 from common.measures import NAMES, measures_of
@@ -93,10 +95,26 @@ class RunDirectory:
         write_json(self.file("summary.json"), {"schema_version": SCHEMA_VERSION, "failed": reason})
 
 
+def text_of(value):
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def differences(before, now):
+    """What two objects of JSON do not have in common: "threads: 2, now 1" each."""
+    for name in [*before, *(name for name in now if name not in before)]:
+        old, new = before.get(name), now.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from differences(old, new)
+        elif old != new:
+            yield f"{name}: {text_of(old)}, now {text_of(new)}"
+
+
 class ResultSet:
     """The runs under one name."""
 
     def __init__(self, root, name):
+        if not re.fullmatch(r"[\w+-][\w.+-]*", name):
+            raise Failure(f"{name}: a set is named by letters, digits, '_', '-', '+' and '.'")
         self.name = name
         self.path = os.path.join(root, name)
 
@@ -104,13 +122,23 @@ class ResultSet:
     def runs_file(self):
         return os.path.join(self.path, "runs.csv")
 
-    def begin(self):
-        """Fails if runs cannot be added: before an hour of them."""
+    def begin(self, identity):
+        """Fails if runs cannot be added: before an hour of them. `identity`: what the runs of the set
+        have in common, an object of JSON."""
+        identity = json.loads(json.dumps({"schema_version": SCHEMA_VERSION, **identity}))
         os.makedirs(self.path, exist_ok=True)
+        file_name = os.path.join(self.path, "set.json")
         if os.path.exists(self.runs_file):
             with open(self.runs_file, encoding="utf-8") as file:
                 if file.readline().rstrip("\r\n") != ",".join(RUN_COLUMNS):
                     raise Failure(f"{self.runs_file} was begun with other columns; name another set")
+            if not os.path.exists(file_name):
+                raise Failure(f"{self.path} does not say what its runs have in common (set.json); "
+                              "name another set (--as)")
+            if found := list(differences(read_json(file_name), identity)):
+                raise Failure("\n  ".join([f"{self.path} was begun otherwise; name another set (--as)",
+                                           *found]))
+        write_json(file_name, identity)
 
     def new_run(self, stem, config):
         """A directory named after the variant, with the next free number."""

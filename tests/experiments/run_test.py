@@ -3,9 +3,11 @@ import io
 import json
 import os
 import stat
+import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from contextlib import redirect_stdout
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -65,9 +67,9 @@ class Sandbox(unittest.TestCase):
         if words[0] == "run":
             places += [f"--build={self.folder}", f"--data={self.folder}/data"]
         arguments = run.parse_arguments([*words, *places])
-        with redirect_stdout(io.StringIO()) as printed:
+        with redirect_stdout(io.StringIO()) as self.printed:
             arguments.action(arguments)
-        return printed.getvalue()
+        return self.printed.getvalue()
 
     def of_set(self, *names):
         return os.path.join(self.folder, "sets", *names)
@@ -119,8 +121,11 @@ class Runs(Sandbox):
         self.assertNotIn("UPDATE_LOCATION", printed)
 
     def test_a_failed_run_is_told_and_not_counted(self):
-        printed = self.run_py("run", "tpcc-short", "--repetitions=1", "--set", "threads=13,1")
+        with self.assertRaisesRegex(Failure, "a run failed:\n  threads=13-001: exit code 3"):
+            self.run_py("run", "tpcc-short", "--repetitions=1", "--set", "threads=13,1")
+        printed = self.printed.getvalue()
         self.assertIn("threads=13, repetition 1: failed: exit code 3", printed)
+        self.assertIn("| threads=1  |    1 |", printed, "the table of the others")
         lines = record.read_lines(self.of_set("tpcc-short", "runs.csv"))
         self.assertEqual([line["outcome"][:6] for line in lines], ["failed", "done"])
         summary = record.read_json(self.of_set("tpcc-short", "threads=13-001", "summary.json"))
@@ -133,6 +138,52 @@ class Runs(Sandbox):
         self.assertEqual([line["run"] for line in record.read_lines(self.of_set("mine", "runs.csv"))],
                          ["all-001", "all-002"])
         self.assertIn("| all  |    2 |", self.run_py("table", "mine"))
+
+    def test_what_differs_from_a_set_is_not_added_to_it(self):
+        self.run_py("run", "tpcc-short", "--repetitions=1", "--as", "mix")
+        for words, what in ((["tatp-short"], "experiment: tpcc-short, now tatp-short"),
+                            (["tpcc-short", "--set", "threads=1"], "threads: 2, now 1"),
+                            (["tpcc-short", "--set", "threads=1,2"], "threads: 2, now 1,2"),
+                            (["tpcc-short", "--set", "keys=uniform"], "keys: None, now uniform")):
+            with self.assertRaisesRegex(Failure, f"was begun otherwise[^$]*{what}"):
+                self.run_py("run", *words, "--as", "mix", "--repetitions=1")
+        for place, what in (("commit_of_source", "commit: [^ ]+, now other"),
+                            ("environment.describe", "cpu: [^$]*, now other")):
+            owner, _, name = f"run.{place}".rpartition(".")
+            other = "other" if place == "commit_of_source" else {"cpu": "other"}
+            with unittest.mock.patch(f"{owner}.{name}", lambda *_, other=other: other), \
+                    self.assertRaisesRegex(Failure, what):
+                self.run_py("run", "tpcc-short", "--repetitions=1", "--as", "mix")
+        with open(os.path.join(self.folder, "tpcc"), "a", encoding="utf-8") as file:
+            file.write("# built again\n")
+        with self.assertRaisesRegex(Failure, "tpcc: [0-9a-f]+, now [0-9a-f]+"):
+            self.run_py("run", "tpcc-short", "--repetitions=1", "--as", "mix")
+        self.assertEqual(len(record.read_lines(self.of_set("mix", "runs.csv"))), 1)
+        os.remove(self.of_set("mix", "set.json"))
+        with self.assertRaisesRegex(Failure, "set.json"):
+            self.run_py("run", "tpcc-short", "--repetitions=1", "--as", "mix")
+
+    def test_a_set_without_runs_may_be_begun_otherwise(self):
+        self.run_py("run", "tpcc-short", "--repetitions=1", "--as", "mix")
+        os.remove(self.of_set("mix", "runs.csv"))
+        self.run_py("run", "tatp-short", "--repetitions=1", "--as", "mix")
+        self.assertEqual(record.read_json(self.of_set("mix", "set.json"))["experiment"], "tatp-short")
+
+    def test_nothing_is_drawn_where_no_run_has_ended_well(self):
+        with self.assertRaisesRegex(Failure, "2 runs failed"):
+            self.run_py("run", "tpcc-short", "--repetitions=2", "--set", "threads=13")
+        self.assertIn("tpcc-short", self.run_py("table", "tpcc-short"))
+        with self.assertRaisesRegex(Failure, "no run of tpcc-short has ended well"):
+            plot.draw(record.ResultSet(self.of_set(), "tpcc-short"))
+
+    def test_a_failed_run_is_the_exit_code(self):
+        words = [sys.executable, "-B", run.__file__, "run", "tpcc-short", "--repetitions=1",
+                 f"--results={self.folder}/sets", f"--build={self.folder}",
+                 f"--data={self.folder}/data", "--set"]
+        for threads, code in (("threads=13,1", 1), ("threads=1", 0)):
+            done = subprocess.run([*words, threads, f"--as=set{code}"], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
 
     def test_nothing_is_run_into_a_set_with_other_columns(self):
         os.makedirs(self.of_set("mine"))
@@ -147,6 +198,20 @@ class Runs(Sandbox):
             self.run_py("run", "nothing")
         with self.assertRaisesRegex(Failure, "threads=1,2,8"):
             self.run_py("run", "tpcc-short", "--set", "threads")
+        with self.assertRaisesRegex(Failure, "threads=1,2,8"):
+            self.run_py("run", "tpcc-short", "--set", "threads=1,,2")
+        with self.assertRaisesRegex(Failure, "given once"):
+            self.run_py("run", "tpcc-short", "--set", "threads=1", "--set", "threads=2")
+        for name in ("path", "json", "series"):
+            with self.assertRaisesRegex(Failure, f"--{name} is chosen for each run"):
+                self.run_py("run", "tpcc-short", "--set", f"{name}=/x")
+        for change in ("seconds=abc", "seconds=0", "warmup=-1", "memory_mib=4G", "seconds=inf"):
+            with self.assertRaisesRegex(Failure, f"{change}: .* is a number from"):
+                self.run_py("run", "tpcc-short", "--set", change)
+        for name in ("../x", "a/b", ".", ".."):
+            with self.assertRaisesRegex(Failure, "a set is named by"):
+                self.run_py("run", "tpcc-short", "--as", name)
+        self.assertFalse(os.path.exists(self.of_set()))
         with self.assertRaisesRegex(Failure, "no runs of nothing"):
             self.run_py("table", "nothing")
         os.remove(os.path.join(self.folder, "tpcc_peers"))
@@ -157,7 +222,7 @@ class Runs(Sandbox):
 class Comparisons(Sandbox):
     def write_set(self, name, values):
         result_set = record.ResultSet(self.of_set(), name)
-        result_set.begin()
+        result_set.begin({})
         for variant, rates in values.items():
             for rate in rates:
                 line = {"schema_version": record.SCHEMA_VERSION, "variant": variant,
