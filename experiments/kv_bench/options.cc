@@ -23,7 +23,7 @@ void refuse_meaningless(const FlagValues& flags, const EngineTraits& engine,
   check.require(options.mode != Mode::load,
                 {"seconds", "warmup", "warmup_threads", "latency_every", "sample_ms"},
                 "with --mode=load");
-  check.require(picks_records, {"distribution", "theta"},
+  check.require(picks_records, {"distribution", "theta", "seed"},
                 fmt::format("with --mode={}, which touches every record", name_of(options.mode)));
   check.require(options.distribution == Distribution::zipf, {"theta"},
                 "without --distribution=zipf");

@@ -82,9 +82,10 @@ using OpenCommitEngine = std::function<std::unique_ptr<CommitEngine>(const Commi
 /// What the options must know about an engine before it is opened.
 struct CommitEngineTraits {
   std::string name;
-  bool takes_delta = false;  ///< whether --delta is a choice
-  bool bounds_log = false;   ///< whether --log_mib is a choice
-  bool persistent = true;    ///< false if nothing reaches a disk
+  bool takes_delta = false;          ///< whether --delta is a choice
+  bool bounds_log = false;           ///< whether --log_mib is a choice
+  bool checkpoints_by_time = false;  ///< whether --checkpoint_ms is
+  bool persistent = true;            ///< false if nothing reaches a disk
 };
 
 struct CommitEngineEntry {

@@ -43,8 +43,9 @@ void refuse_meaningless(const CommitFlags& flags, const CommitEngineTraits& engi
                 "without --durability=async");
   check.require(engine.takes_delta, {"delta"}, fmt::format("for engine {}", engine.name));
   check.require(engine.bounds_log, {"log_mib"}, fmt::format("for engine {}", engine.name));
-  check.require(engine.persistent,
-                {"path", "durability", "flush_ms", "checkpoint_ms", "memory_mib"},
+  check.require(engine.checkpoints_by_time, {"checkpoint_ms"},
+                fmt::format("for engine {}, which does not checkpoint by time", engine.name));
+  check.require(engine.persistent, {"path", "durability", "flush_ms", "memory_mib"},
                 fmt::format("for engine {}, which keeps everything in memory", engine.name));
 }
 

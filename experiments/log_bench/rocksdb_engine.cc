@@ -246,7 +246,7 @@ class RocksdbEngine final : public CommitEngine {
 }  // namespace
 
 CommitEngineEntry rocksdb_engine() {
-  return {.traits = {.name = "rocksdb", .takes_delta = true},
+  return {.traits = {.name = "rocksdb", .takes_delta = true, .checkpoints_by_time = true},
           .open = [](const CommitSettings& settings) -> std::unique_ptr<CommitEngine> {
             return std::make_unique<RocksdbEngine>(settings);
           }};

@@ -239,7 +239,7 @@ class WiredTigerEngine final : public CommitEngine {
 }  // namespace
 
 CommitEngineEntry wiredtiger_engine() {
-  return {.traits = {.name = "wiredtiger", .takes_delta = true},
+  return {.traits = {.name = "wiredtiger", .takes_delta = true, .checkpoints_by_time = true},
           .open = [](const CommitSettings& settings) -> std::unique_ptr<CommitEngine> {
             return std::make_unique<WiredTigerEngine>(settings);
           }};

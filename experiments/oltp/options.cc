@@ -124,6 +124,7 @@ void check_sense(const FlagValues& flags, const WorkloadTraits& workload, const 
   check.require(
       runs, {"warmup", "rate", "sample_ms", "series", "durability", "long_reader", "reader_turns"},
       "with --seconds=0");
+  check.require(!options.series_file.empty(), {"sample_ms"}, "without --series");
   for (const WorkloadFlag& flag : workload.flags) {
     check.require(runs, {flag.name.c_str()}, "with --seconds=0");
   }

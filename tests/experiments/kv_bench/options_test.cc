@@ -113,6 +113,8 @@ TEST(Options, FlagsWithoutMeaningAreRefused) {
     add("seconds", "load");
     add("warmup", "load");
     add("latency_every", "load");
+    add("seed", "load");
+    add("seed", "scan");
     return all;
   }();
   for (const auto& [flag, values] : cases) {
@@ -122,7 +124,7 @@ TEST(Options, FlagsWithoutMeaningAreRefused) {
   values.mode = "mixed";
   values.distribution = "zipf";
   values.json = "-";
-  values.given = {"theta", "update_percent", "sample_ms", "seconds", "distribution"};
+  values.given = {"theta", "update_percent", "sample_ms", "seconds", "distribution", "seed"};
   EXPECT_EQ(refusal(values), "accepted");
 }
 

@@ -103,6 +103,11 @@ TEST(CommitOptions, FlagsWithoutMeaningAreRefused) {
   values.log_mib = 100;
   EXPECT_EQ(make_options(values, whole).log_bytes_max, std::uint64_t{100} << 20U);
 
+  values.given = {"checkpoint_ms"};
+  EXPECT_THAT(refusal(values, whole), HasSubstr("--checkpoint_ms means nothing for engine own"));
+  whole.checkpoints_by_time = true;
+  EXPECT_EQ(refusal(values, whole), "accepted");
+
   CommitEngineTraits memory = traits();
   memory.persistent = false;
   values.given = {"durability"};

@@ -224,11 +224,19 @@ TEST(OltpOptions, FlagsWithoutEffectAreRefused) {
     values.reader_turns = 0.1;
     values.long_reader = true;
     values.isolation = "snapshot";
+    values.series = "series.csv";
     values.given = {flag};
     EXPECT_EQ(refusal(values), "accepted");
     values.seconds = 0;
     EXPECT_EQ(refusal(values), std::string("--") + flag + " means nothing with --seconds=0");
   }
+}
+
+TEST(OltpOptions, TheLengthOfIntervalsIsThatOfASeries) {
+  FlagValues values = flags();
+  EXPECT_EQ(refusal(values), "accepted") << "a default says nothing";
+  values.given = {"sample_ms"};
+  EXPECT_EQ(refusal(values), "--sample_ms means nothing without --series");
 }
 
 }  // namespace
