@@ -16,9 +16,10 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 #include "palimpsest/database.h"
+
+#include "experiments/micro/arguments.h"
 
 namespace {
 
@@ -110,23 +111,40 @@ void measure(const std::string& directory, const Workload& workload) {
       mebibytes(resident_bytes_max()));
 }
 
+Workload workload_of(const experiments::Arguments& arguments) {
+  constexpr std::uint64_t kRowsMax = 1'000'000'000;
+  constexpr std::uint64_t kMemoryMibMin = 8;
+  constexpr std::uint64_t kMemoryMibMax = 1U << 30U;
+  constexpr std::uint64_t kMemoryMib = 256;
+  const Workload usual;
+  arguments.check_places(5);
+  const Workload workload{
+      .rows = static_cast<std::int64_t>(
+          arguments.number(2, "rows", 1, kRowsMax, static_cast<std::uint64_t>(usual.rows))),
+      .memory_bytes = arguments.number(3, "memory MiB", kMemoryMibMin, kMemoryMibMax, kMemoryMib)
+                      << 20U,
+      .column = arguments.text(4, usual.column),
+      .unique = arguments.number(5, "unique", 0, 1, 0) == 1};
+  if (workload.column != "shuffled" && workload.column != "ascending" &&
+      workload.column != "text") {
+    throw std::invalid_argument(
+        fmt::format("{}: the column is shuffled, ascending or text", workload.column));
+  }
+  return workload;
+}
+
 }  // namespace
 
-int main(int count, char** arguments) {
-  if (count < 2) {
-    fmt::print(stderr,
-               "usage: index_bench <empty directory> [rows] [memory MiB] [column] [unique]\n");
-    return EXIT_FAILURE;
-  }
-  Workload workload;
-  workload.rows = count > 2 ? std::atoll(arguments[2]) : workload.rows;
-  if (count > 3) {
-    workload.memory_bytes = static_cast<std::uint64_t>(std::atoll(arguments[3])) << 20U;
-  }
-  workload.column = count > 4 ? arguments[4] : workload.column;
-  workload.unique = count > 5 && std::string_view(arguments[5]) == "1";
+int main(int count, char** words) {
   try {
-    measure(arguments[1], workload);
+    const experiments::Arguments arguments(count, words);
+    measure(arguments.text(1), workload_of(arguments));
+  } catch (const std::invalid_argument& error) {
+    fmt::print(stderr,
+               "index_bench: {}\nusage: index_bench <empty directory> [rows] [memory MiB] [column] "
+               "[unique]\n",
+               error.what());
+    return EXIT_FAILURE;
   } catch (const std::exception& error) {
     fmt::print(stderr, "index_bench: {}\n", error.what());
     return EXIT_FAILURE;

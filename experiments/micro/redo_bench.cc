@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "buffer/page_writer.h"
 #include "engine/recovery/analysis.h"
 #include "engine/recovery/redo.h"
+#include "experiments/micro/arguments.h"
 #include "experiments/micro/logged_forest.h"
 #include "wal/log.h"
 #include "wal/log_reader.h"
@@ -219,25 +221,31 @@ int run(const std::string& directory, const Workload& workload) {
   return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-std::uint64_t number_at(int count, char** arguments, int at, std::uint64_t otherwise) {
-  return at < count ? std::strtoull(arguments[at], nullptr, 10) : otherwise;
+Workload workload_of(const experiments::Arguments& arguments) {
+  constexpr std::uint64_t kLogMibMax = 1U << 20U;
+  constexpr std::uint64_t kWorkersMax = 256;
+  constexpr std::uint64_t kRecordsMax = 1'000'000'000;
+  constexpr std::uint64_t kRoundsMax = 1'000'000;
+  arguments.check_places(6);
+  return {.log_bytes = arguments.number(2, "log MiB", 1, kLogMibMax, 512) << 20U,
+          .workers = arguments.number(3, "workers", 1, kWorkersMax, 1),
+          .records = arguments.number(4, "records", 1, kRecordsMax, 100'000),
+          .rounds = arguments.number(5, "rounds", 1, kRoundsMax, 1),
+          .whole_percent = arguments.number(6, "percent of whole changes", 0, 100, 0)};
 }
 
 }  // namespace
 
-int main(int count, char** arguments) {
-  if (count < 2) {
-    fmt::print(stderr,
-               "usage: redo_bench <empty directory> [log MiB] [workers] [records] [rounds] "
-               "[percent of whole changes]\n");
-    return EXIT_FAILURE;
-  }
+int main(int count, char** words) {
   try {
-    return run(arguments[1], {.log_bytes = number_at(count, arguments, 2, 512) << 20U,
-                              .workers = number_at(count, arguments, 3, 1),
-                              .records = number_at(count, arguments, 4, 100'000),
-                              .rounds = number_at(count, arguments, 5, 1),
-                              .whole_percent = number_at(count, arguments, 6, 0)});
+    const experiments::Arguments arguments(count, words);
+    return run(arguments.text(1), workload_of(arguments));
+  } catch (const std::invalid_argument& error) {
+    fmt::print(stderr,
+               "redo_bench: {}\nusage: redo_bench <empty directory> [log MiB] [workers] [records] "
+               "[rounds] [percent of whole changes]\n",
+               error.what());
+    return EXIT_FAILURE;
   } catch (const std::exception& error) {
     fmt::print(stderr, "redo_bench: {}\n", error.what());
     return EXIT_FAILURE;

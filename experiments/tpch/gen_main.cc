@@ -15,7 +15,7 @@
 DEFINE_string(path, "", "directory of the files; made if it is not there");
 DEFINE_double(scale_factor, 1, "about a gigabyte each; 0.01 and other fractions, too");
 DEFINE_int64(threads, 0, "that make rows; 0: one for each processor");
-DEFINE_string(tables, "", "names with commas between them; all eight if there is none");
+DEFINE_string(tables, "", "names with commas between them; all eight if it is not given");
 DEFINE_int64(seed, 1, "of all rows");
 DEFINE_string(print_schema, "",
               "print this table's schema for `palimpsest load`, and nothing else");
@@ -26,18 +26,23 @@ using namespace palimpsest::experiments;
 using namespace palimpsest::experiments::tpch;
 
 std::vector<TableId> tables_of_flag() {
+  const GivenFlags given = given_flags();
+  if (!given.contains("tables")) {
+    return {kTables.begin(), kTables.end()};
+  }
   std::vector<TableId> tables;
   std::string_view rest = FLAGS_tables;
-  while (!rest.empty()) {
+  for (bool more = true; more;) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
     const TableId table = parse_name("tables", std::string(rest.substr(0, comma)), kTables);
     if (std::find(tables.begin(), tables.end(), table) != tables.end()) {
       throw UsageError(fmt::format("--tables={}: {} is named twice", FLAGS_tables, name_of(table)));
     }
     tables.push_back(table);
+    more = comma < rest.size();
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
-  return tables.empty() ? std::vector<TableId>(kTables.begin(), kTables.end()) : tables;
+  return tables;
 }
 
 GenerateOptions options_of_flags() {

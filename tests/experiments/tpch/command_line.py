@@ -57,6 +57,8 @@ def check_refusals(folder):
     refused("the same one twice", GEN, path, "--scale_factor=0.0102")
     refused("--threads=-1: must be from 0", GEN, path, SMALL, "--threads=-1")
     refused("--tables=item: unknown; one of region", GEN, path, SMALL, "--tables=orders,item")
+    refused("--tables=: unknown; one of region", GEN, path, SMALL, "--tables=")
+    refused("--tables=: unknown; one of region", GEN, path, SMALL, "--tables=orders,")
     refused("orders is named twice", GEN, path, SMALL, "--tables=orders,orders")
     refused("--print_schema=item: unknown", GEN, "--print_schema=item")
     refused("--seed means nothing with --print_schema", GEN, "--print_schema=part", "--seed=2")
