@@ -64,6 +64,8 @@ def check_refusals(folder):
     refused("--engine=rocksdb: this binary knows palimpsest_bulk", RANGE, path, "--engine=rocksdb")
     refused("--records=1: must be from 2", RANGE, path, "--records=1")
     refused("--memory_mib=1: must be from 8", RANGE, path, "--memory_mib=1")
+    for binary in (BULK, RANGE, LOAD):
+        refused("lies where the data does", binary, path, f"--json={folder}/refused/result.json")
 
 
 def check_erased_twice(folder):

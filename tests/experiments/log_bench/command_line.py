@@ -13,5 +13,9 @@ if __name__ == "__main__":
     refused("--engine=oracle", "--engine=oracle")
     refused("--durability means nothing", "--engine=memory", "--durability=async")
     refused("only flags", "--engine=memory", "sync")
+    refused("--checkpoint_ms means nothing", "--engine=palimpsest", "--path=commits",
+            "--checkpoint_ms=100")
+    refused("lies where the data does", "--engine=palimpsest", "--path=commits",
+            "--json=commits/result.json")
     expect_result(lambda result: result["commits"] > 0 and len(result["series"]) == 4, *SHORT)
     expect_json_alone(1000, *SHORT)
