@@ -8,13 +8,12 @@
 
 #include <chrono>
 #include <map>
-#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/random.h"
+#include "tests/isolation/planted.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
 
@@ -29,75 +28,25 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A transaction by hand.
-struct Planted {
-  EventType end;
-  std::string_view operations;  ///< r 1 [1,2]; append 1 3
-};
-
-/// They begin one after the other and end one after the other; all are concurrent unless
-/// `serial`.
-History history_of(const std::vector<Planted>& transactions, bool serial = false) {
-  std::vector<Event> events;
-  const auto add = [&](EventType type, std::size_t process, std::string_view operations) {
-    const std::string line = fmt::format(R"({{"type":"{}","process":{},"index":{},"value":{}}})",
-                                         name_of(type), process, events.size(), operations);
-    if (!parse_json(line, events.emplace_back())) {
-      throw std::runtime_error(line);
-    }
-  };
-  for (std::size_t i = 0; i < transactions.size(); ++i) {
-    add(EventType::invoke, i, transactions[i].operations);
-    if (serial) {
-      add(transactions[i].end, i, transactions[i].operations);
-    }
-  }
-  for (std::size_t i = 0; i < transactions.size() && !serial; ++i) {
-    add(transactions[i].end, i, transactions[i].operations);
-  }
-  History history;
-  for (const Event& event : events) {
-    history.add(event);
-  }
-  history.finish();
-  return history;
-}
-
-std::set<Anomaly> found_in(const History& history, Level level = Level::serializable) {
-  const Verdict verdict = check_history(history, level);
-  std::set<Anomaly> found;
-  for (std::size_t i = 0; i < kAnomalies; ++i) {
-    if (verdict.findings.count(static_cast<Anomaly>(i)) != 0) {
-      found.insert(static_cast<Anomaly>(i));
-    }
-  }
-  return found;
-}
-
-constexpr EventType kOk = EventType::ok;
-constexpr EventType kFail = EventType::fail;
-constexpr EventType kInfo = EventType::info;
-
 TEST(ListHistory, OneAfterTheOtherIsFine) {
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["append",1,1]])"},
-                                   {kOk, R"([["r",1,[1]],["append",1,2],["r",1,[1,2]]])"},
-                                   {kFail, R"([["append",1,3],["r",2,null]])"},
-                                   {kOk, R"([["r",1,[1,2]],["r",2,[]],["r",3,null]])"}},
-                                  true)),
+  EXPECT_THAT(found_in(serial({{kOk, R"([["append",1,1]])"},
+                               {kOk, R"([["r",1,[1]],["append",1,2],["r",1,[1,2]]])"},
+                               {kFail, R"([["append",1,3],["r",2,null]])"},
+                               {kOk, R"([["r",1,[1,2]],["r",2,[]],["r",3,null]])"}})),
               IsEmpty());
 }
 
 TEST(ListHistory, WhatNobodyHasWritten) {
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["r",1,[7]]])"}})), ElementsAre(Anomaly::unwritten));
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["r",1,[7]]])"}})), ElementsAre(Anomaly::unwritten));
 }
 
 TEST(ListHistory, Duplicate) {
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["append",1,1]])"}, {kOk, R"([["r",1,[1,1]]])"}})),
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["append",1,1]])"}, {kOk, R"([["r",1,[1,1]]])"}})),
               ElementsAre(Anomaly::duplicate));
 }
 
 TEST(ListHistory, IncompatibleOrder) {
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["append",1,1]])"},
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["append",1,1]])"},
                                    {kOk, R"([["append",1,2]])"},
                                    {kOk, R"([["r",1,[1,2]]])"},
                                    {kOk, R"([["r",1,[2]]])"}})),
@@ -105,42 +54,38 @@ TEST(ListHistory, IncompatibleOrder) {
 }
 
 TEST(ListHistory, Internal) {
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["append",1,1],["r",1,[]]])"}})),
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["append",1,1],["r",1,[]]])"}})),
               ElementsAre(Anomaly::internal));
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["r",1,[1]],["append",1,1]])"}})),
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["r",1,[1]],["append",1,1]])"}})),
               ElementsAre(Anomaly::internal));
 }
 
 TEST(ListHistory, LostAndStale) {
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["append",1,1]])"}, {kOk, R"([["r",1,[]]])"}}, true)),
+  EXPECT_THAT(found_in(serial({{kOk, R"([["append",1,1]])"}, {kOk, R"([["r",1,[]]])"}})),
               ElementsAre(Anomaly::lost_write));
   EXPECT_THAT(
-      found_in(history_of(
-          {{kOk, R"([["append",1,1]])"}, {kOk, R"([["r",1,[]]])"}, {kOk, R"([["r",1,[1]]])"}},
-          true)),
+      found_in(serial(
+          {{kOk, R"([["append",1,1]])"}, {kOk, R"([["r",1,[]]])"}, {kOk, R"([["r",1,[1]]])"}})),
       ElementsAre(Anomaly::stale_read));
   // Nobody knows, or nobody has looked: nothing is lost.
-  EXPECT_THAT(
-      found_in(history_of({{kInfo, R"([["append",1,1]])"}, {kOk, R"([["r",1,[]]])"}}, true)),
-      IsEmpty());
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["r",1,[]]])"}, {kOk, R"([["append",1,1]])"}}, true)),
+  EXPECT_THAT(found_in(serial({{kInfo, R"([["append",1,1]])"}, {kOk, R"([["r",1,[]]])"}})),
+              IsEmpty());
+  EXPECT_THAT(found_in(serial({{kOk, R"([["r",1,[]]])"}, {kOk, R"([["append",1,1]])"}})),
               IsEmpty());
 }
 
 TEST(ListHistory, UnknownFateMayTurnOutEitherWay) {
-  EXPECT_THAT(found_in(history_of({{kInfo, R"([["append",1,1],["append",2,1]])"},
-                                   {kOk, R"([["r",1,[1]],["r",2,[1]]])"}},
-                                  true)),
+  EXPECT_THAT(found_in(serial({{kInfo, R"([["append",1,1],["append",2,1]])"},
+                               {kOk, R"([["r",1,[1]],["r",2,[1]]])"}})),
               IsEmpty());
-  EXPECT_THAT(found_in(history_of({{kInfo, R"([["append",1,1],["append",2,1]])"},
-                                   {kOk, R"([["r",1,[1]],["r",2,[]]])"},
-                                   {kOk, R"([["r",2,[1]]])"}},
-                                  true)),
+  EXPECT_THAT(found_in(serial({{kInfo, R"([["append",1,1],["append",2,1]])"},
+                               {kOk, R"([["r",1,[1]],["r",2,[]]])"},
+                               {kOk, R"([["r",2,[1]]])"}})),
               ElementsAre(Anomaly::g_single));
 }
 
 TEST(ListHistory, G0) {
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["append",1,1],["append",2,1]])"},
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["append",1,1],["append",2,1]])"},
                                    {kOk, R"([["append",1,2],["append",2,2]])"},
                                    {kOk, R"([["r",1,[1,2]]])"},
                                    {kOk, R"([["r",2,[2,1]]])"}})),
@@ -148,37 +93,37 @@ TEST(ListHistory, G0) {
 }
 
 TEST(ListHistory, G1) {
-  EXPECT_THAT(found_in(history_of({{kFail, R"([["append",1,1]])"}, {kOk, R"([["r",1,[1]]])"}})),
+  EXPECT_THAT(found_in(concurrent({{kFail, R"([["append",1,1]])"}, {kOk, R"([["r",1,[1]]])"}})),
               ElementsAre(Anomaly::g1a));
-  EXPECT_THAT(found_in(history_of(
+  EXPECT_THAT(found_in(concurrent(
                   {{kOk, R"([["append",1,1],["append",1,2]])"}, {kOk, R"([["r",1,[1]]])"}})),
               ElementsAre(Anomaly::g1b));
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["append",1,1],["r",2,[2]]])"},
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["append",1,1],["r",2,[2]]])"},
                                    {kOk, R"([["append",2,2],["r",1,[1]]])"}})),
               ElementsAre(Anomaly::g1c));
 }
 
 TEST(ListHistory, UnrepeatableRead) {
   EXPECT_THAT(
-      found_in(history_of({{kOk, R"([["append",1,1]])"}, {kOk, R"([["r",1,[]],["r",1,[1]]])"}})),
+      found_in(concurrent({{kOk, R"([["append",1,1]])"}, {kOk, R"([["r",1,[]],["r",1,[1]]])"}})),
       ElementsAre(Anomaly::unrepeatable, Anomaly::g_single));
 }
 
 TEST(ListHistory, GSingle) {
   // A lost update would be an incompatible order; the write of the one that read before is seen.
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["r",1,[]],["append",1,1]])"},
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["r",1,[]],["append",1,1]])"},
                                    {kOk, R"([["r",1,[]],["append",1,2]])"},
                                    {kOk, R"([["r",1,[1,2]]])"}})),
               ElementsAre(Anomaly::g_single));
   // Read skew.
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["append",1,1],["append",2,1]])"},
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["append",1,1],["append",2,1]])"},
                                    {kOk, R"([["r",1,[]],["r",2,[1]]])"},
                                    {kOk, R"([["r",1,[1]]])"}})),
               ElementsAre(Anomaly::g_single));
 }
 
 TEST(ListHistory, LongFork) {
-  const History history = history_of({{kOk, R"([["append",1,1]])"},
+  const History history = concurrent({{kOk, R"([["append",1,1]])"},
                                       {kOk, R"([["append",2,1]])"},
                                       {kOk, R"([["r",1,[1]],["r",2,[]]])"},
                                       {kOk, R"([["r",1,[]],["r",2,[1]]])"}});
@@ -190,7 +135,7 @@ TEST(ListHistory, LongFork) {
 }
 
 TEST(ListHistory, WriteSkewIsAllowedOfSnapshots) {
-  const History history = history_of({{kOk, R"([["r",1,[]],["append",2,1]])"},
+  const History history = concurrent({{kOk, R"([["r",1,[]],["append",2,1]])"},
                                       {kOk, R"([["r",2,[]],["append",1,1]])"},
                                       {kOk, R"([["r",1,[1]],["r",2,[1]]])"}});
   EXPECT_THAT(found_in(history), ElementsAre(Anomaly::g2_item));
@@ -198,32 +143,31 @@ TEST(ListHistory, WriteSkewIsAllowedOfSnapshots) {
 }
 
 TEST(RegisterHistory, OneAfterTheOtherIsFine) {
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["r",1,null],["w",1,1]])"},
-                                   {kOk, R"([["r",1,1],["w",1,2],["r",1,2]])"},
-                                   {kFail, R"([["w",1,3]])"},
-                                   {kOk, R"([["r",1,2],["r",2,null]])"}},
-                                  true)),
+  EXPECT_THAT(found_in(serial({{kOk, R"([["r",1,null],["w",1,1]])"},
+                               {kOk, R"([["r",1,1],["w",1,2],["r",1,2]])"},
+                               {kFail, R"([["w",1,3]])"},
+                               {kOk, R"([["r",1,2],["r",2,null]])"}})),
               IsEmpty());
 }
 
 TEST(RegisterHistory, EachAnomaly) {
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["w",2,1],["r",1,7]])"}})),
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["w",2,1],["r",1,7]])"}})),
               ElementsAre(Anomaly::unwritten));
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["w",1,1],["r",1,null]])"}})),
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["w",1,1],["r",1,null]])"}})),
               ElementsAre(Anomaly::internal));
-  EXPECT_THAT(found_in(history_of({{kFail, R"([["w",1,1]])"}, {kOk, R"([["r",1,1]])"}})),
+  EXPECT_THAT(found_in(concurrent({{kFail, R"([["w",1,1]])"}, {kOk, R"([["r",1,1]])"}})),
               ElementsAre(Anomaly::g1a));
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["w",1,1],["w",1,2]])"}, {kOk, R"([["r",1,1]])"}})),
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["w",1,1],["w",1,2]])"}, {kOk, R"([["r",1,1]])"}})),
               ElementsAre(Anomaly::g1b));
   EXPECT_THAT(
-      found_in(history_of({{kOk, R"([["w",1,1],["r",2,2]])"}, {kOk, R"([["w",2,2],["r",1,1]])"}})),
+      found_in(concurrent({{kOk, R"([["w",1,1],["r",2,2]])"}, {kOk, R"([["w",2,2],["r",1,1]])"}})),
       ElementsAre(Anomaly::g1c));
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["w",1,1]])"}, {kOk, R"([["r",1,null],["r",1,1]])"}})),
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["w",1,1]])"}, {kOk, R"([["r",1,null],["r",1,1]])"}})),
               ElementsAre(Anomaly::unrepeatable));
-  EXPECT_THAT(found_in(history_of(
+  EXPECT_THAT(found_in(concurrent(
                   {{kOk, R"([["r",1,null],["w",1,1]])"}, {kOk, R"([["r",1,null],["w",1,2]])"}})),
               ElementsAre(Anomaly::lost_update, Anomaly::g2_item));
-  EXPECT_THAT(found_in(history_of({{kOk, R"([["r",1,null],["w",1,1],["w",2,1]])"},
+  EXPECT_THAT(found_in(concurrent({{kOk, R"([["r",1,null],["w",1,1],["w",2,1]])"},
                                    {kOk, R"([["r",1,null],["r",2,1]])"}})),
               ElementsAre(Anomaly::g_single));
 }
