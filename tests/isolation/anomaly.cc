@@ -37,7 +37,7 @@ std::string_view name_of(Anomaly anomaly) noexcept {
 
 bool is_forbidden(Anomaly anomaly, Level level) noexcept {
   switch (level) {
-    case Level::none: return false;
+    case Level::none: return anomaly == Anomaly::unwritten;
     case Level::read_committed: return anomaly <= Anomaly::g1c;
     case Level::snapshot: return anomaly != Anomaly::g2_item;
     case Level::serializable: break;

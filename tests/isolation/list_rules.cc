@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/isolation/real_time.h"
 #include "tests/isolation/version_finding.h"
 #include "tests/isolation/writes.h"
 
@@ -21,6 +22,7 @@ class ListRules {
         graph_(graph),
         findings_(findings),
         writes_(history),
+        time_(history, writes_),
         longest_(history.keys()) {}
 
   void check() {
@@ -28,6 +30,7 @@ class ListRules {
     for (KeyNumber key = 0; key < history_.keys(); ++key) {
       order_versions(key);
     }
+    order_unread();
     each_committed([&](TransactionNumber by) {
       check_own(by);
       for (const Access& access : history_.accesses(by)) {
@@ -43,7 +46,8 @@ class ListRules {
   struct Longest {
     std::optional<TransactionNumber> by{};
     List list{};
-    std::uint64_t begun = 0;  ///< of the last read of the key
+    Moment begun = 0;  ///< of the last read of the key
+    std::optional<TransactionNumber> last_writer{};
   };
 
   template <class Use>
@@ -62,7 +66,7 @@ class ListRules {
           continue;
         }
         Longest& longest = longest_[access.key];
-        longest.begun = std::max(longest.begun, history_.at(by).begun);
+        longest.begun = std::max(longest.begun, time_.begun(by));
         if (!longest.by || access.count > longest.list.size()) {
           longest.by = by;
           longest.list = history_.values(access);
@@ -72,8 +76,8 @@ class ListRules {
   }
 
   void order_versions(KeyNumber key) {
-    const Longest& longest = longest_[key];
-    std::optional<TransactionNumber> before;
+    Longest& longest = longest_[key];
+    std::optional<TransactionNumber>& before = longest.last_writer;
     for (std::size_t i = 0; i < longest.list.size(); ++i) {
       Write* write = judge(*longest.by, key, longest.list[i]);
       if (write == nullptr || history_.at(write->by).fate == Fate::aborted) {
@@ -89,6 +93,38 @@ class ListRules {
       }
       before = write->by;
     }
+  }
+
+  /// What has committed and nobody has read comes after all that was read; in which order, only
+  /// time can say.
+  void order_unread() {
+    std::vector<Version> unread;
+    for (const Write& write : writes_.all()) {
+      if (write.position == Write::kNowhere && write.is_last && time_.has_committed(write.by)) {
+        unread.push_back({.key = write.key,
+                          .value = write.value,
+                          .by = write.by,
+                          .there = time_.there(write.by),
+                          .current = time_.begun(write.by)});
+      }
+    }
+    unread_.emplace(std::move(unread));
+    for (const Version& version : unread_->all()) {
+      unread_->each_next(version, [&](const Version& next) {
+        graph_.add(*version.by, *next.by, EdgeKind::ww, version.key);
+      });
+    }
+    for (KeyNumber key = 0; key < history_.keys(); ++key) {
+      if (const auto last = longest_[key].last_writer) {
+        add_unread(*last, key, EdgeKind::ww);
+      }
+    }
+  }
+
+  /// Whoever has written or read the last version that was read comes before those.
+  void add_unread(TransactionNumber by, KeyNumber key, EdgeKind kind) {
+    unread_->each_next({.key = key},
+                       [&](const Version& next) { graph_.add(by, *next.by, kind, key); });
   }
 
   /// Who has written an element that was read; says so if nobody should have read it.
@@ -131,7 +167,9 @@ class ListRules {
         }
       }
     }
-    if (own == 0 && list.size() < longest.list.size()) {
+    if (own == 0 && list.size() == longest.list.size()) {
+      add_unread(by, key, EdgeKind::rw);
+    } else if (own == 0) {
       const Write* write = writes_.find(key, longest.list[list.size()]);
       if (write != nullptr && history_.at(write->by).fate != Fate::aborted) {
         graph_.add(by, write->by, EdgeKind::rw, key);
@@ -184,27 +222,27 @@ class ListRules {
     }
   }
 
-  /// Whoever begins after a commit was acknowledged sees it.
+  /// Whoever begins after a commit was acknowledged, or seen, sees it.
   void check_acknowledged() {
     struct Acknowledged {
       KeyNumber key = 0;
-      std::uint64_t ended = 0;
+      Moment there = 0;
       std::uint32_t length = 0;  ///< that a list must have then
       TransactionNumber by = 0;
     };
     std::vector<Acknowledged> all;
     for (const Write& write : writes_.all()) {
-      const TransactionRecord& record = history_.at(write.by);
-      if (record.fate != Fate::committed) {
+      if (!time_.has_committed(write.by)) {
         continue;
       }
+      const Moment there = time_.there(write.by);
       if (write.position != Write::kNowhere) {
-        all.push_back({write.key, record.ended, write.position + 1, write.by});
-      } else if (longest_[write.key].begun > record.ended) {
+        all.push_back({write.key, there, write.position + 1, write.by});
+      } else if (longest_[write.key].begun > there) {
         add(Anomaly::lost_write, write.key, write.value, write.by);
       }
     }
-    const auto order = [](const Acknowledged& one) { return std::pair(one.key, one.ended); };
+    const auto order = [](const Acknowledged& one) { return std::pair(one.key, one.there); };
     std::ranges::sort(all, {}, order);
     for (std::size_t i = 1; i < all.size(); ++i) {
       if (all[i].key == all[i - 1].key && all[i].length < all[i - 1].length) {
@@ -215,7 +253,7 @@ class ListRules {
     each_committed([&](TransactionNumber by) {
       for (const Access& access : history_.accesses(by)) {
         const auto later =
-            std::ranges::lower_bound(all, std::pair(access.key, history_.at(by).begun), {}, order);
+            std::ranges::lower_bound(all, std::pair(access.key, time_.begun(by)), {}, order);
         if (access.is_read && later != all.begin() && (later - 1)->key == access.key &&
             (later - 1)->length > access.count) {
           add(Anomaly::stale_read, access.key, access.count, by, (later - 1)->by);
@@ -233,7 +271,9 @@ class ListRules {
   DependencyGraph& graph_;
   Findings& findings_;
   Writes writes_;
+  RealTime time_;
   std::vector<Longest> longest_;
+  std::optional<VersionOrder> unread_;  ///< what has committed and is in no list
 };
 
 }  // namespace

@@ -4,10 +4,12 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/isolation/real_time.h"
 #include "tests/isolation/version_finding.h"
 #include "tests/isolation/writes.h"
 
@@ -22,7 +24,11 @@ constexpr std::ptrdiff_t kFollowersMax = 8;
 class RegisterRules {
  public:
   RegisterRules(const History& history, DependencyGraph& graph, Findings& findings)
-      : history_(history), graph_(graph), findings_(findings), writes_(history) {}
+      : history_(history),
+        graph_(graph),
+        findings_(findings),
+        writes_(history),
+        time_(history, writes_) {}
 
   void check() {
     for (TransactionNumber by = 0; by < history_.size(); ++by) {
@@ -32,6 +38,7 @@ class RegisterRules {
     }
     std::ranges::sort(followers_, {}, order_of);
     check_followers();
+    check_time();
     for (const Read& read : reads_) {
       add_followers(read);
     }
@@ -123,6 +130,58 @@ class RegisterRules {
     }
   }
 
+  /// What time says of the order of versions.
+  void check_time() {
+    std::ranges::sort(reads_, {}, order_of);
+    const VersionOrder order(versions());
+    for (const Contradiction& found : order.contradictions()) {
+      const Anomaly anomaly = found.missed.last_reader ? Anomaly::stale_read : Anomaly::lost_write;
+      add(anomaly, found.read.key, found.read.value, *found.read.last_reader, found.missed.by);
+    }
+    for (const Version& version : order.all()) {
+      const auto reads = reads_of(version);
+      order.each_next(version, [&](const Version& next) {
+        if (version.by && next.by) {
+          graph_.add(*version.by, *next.by, EdgeKind::ww, version.key);
+        }
+        for (const Read& read : reads) {
+          graph_.add(read.by, *next.by, EdgeKind::rw, version.key);
+        }
+      });
+    }
+  }
+
+  [[nodiscard]] std::span<const Read> reads_of(const Version& version) const {
+    const auto found =
+        std::ranges::equal_range(reads_, std::pair(version.key, version.value), {}, order_of);
+    return {found.begin(), found.end()};
+  }
+
+  [[nodiscard]] std::vector<Version> versions() const {
+    std::vector<Version> all;
+    for (KeyNumber key = 0; key < history_.keys(); ++key) {
+      all.push_back({.key = key, .value = kNothing});
+    }
+    for (const Write& write : writes_.all()) {
+      if (write.is_last && time_.has_committed(write.by)) {
+        all.push_back({.key = write.key,
+                       .value = write.value,
+                       .by = write.by,
+                       .there = time_.there(write.by),
+                       .current = time_.begun(write.by)});
+      }
+    }
+    for (Version& version : all) {
+      for (const Read& read : reads_of(version)) {
+        if (!version.last_reader || time_.begun(*version.last_reader) < time_.begun(read.by)) {
+          version.last_reader = read.by;
+        }
+        version.current = std::max(version.current, time_.begun(read.by));
+      }
+    }
+    return all;
+  }
+
   void add(Anomaly anomaly, KeyNumber key, std::int64_t value, TransactionNumber by,
            std::optional<TransactionNumber> other = {}) {
     add_version_finding(findings_, history_, anomaly, key,
@@ -133,6 +192,7 @@ class RegisterRules {
   DependencyGraph& graph_;
   Findings& findings_;
   Writes writes_;
+  RealTime time_;
   std::vector<Read> reads_;
   std::vector<Read> followers_;  ///< who has read a version and written the next
 };

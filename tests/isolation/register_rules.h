@@ -1,7 +1,10 @@
 // What must hold of registers, and what depends on what.
 //
-// Of a register's versions only that order is known which transactions prove that read one and
-// wrote the next. Values are written once.
+// Values are written once and never removed. What is known of the order of a register's versions:
+// nothing comes first; who has read one and then writes makes a later one; and time (real_time.h):
+// what was there when the writer of another version, or one that has read it, began, comes before
+// that one. Of two blind writes at the same time that nobody tells apart either may be the later
+// one, so that a cycle that needs their order is not found.
 #pragma once
 
 #include "tests/isolation/anomaly.h"
