@@ -3,7 +3,8 @@
 // Each life is a process of its own, which opens the database, recovers it, and runs the workload
 // until it is killed (SIGKILL) at a random moment; the last one ends well and reads everything.
 // Commits are synchronous, or acknowledged ones would be lost.
-// Failure: std::runtime_error if a life ends in another way.
+// Failure: std::runtime_error if a life ends in another way, or has seen what it must not: it ends
+// then at once, and no later one follows. Interrupted as run_until_killed().
 #pragma once
 
 #include <cstdint>

@@ -49,6 +49,12 @@ void wait(std::uint32_t pause_us) {
   }
 }
 
+void tell(const WorkloadOptions& options, const std::string& wrong) {
+  if (options.on_wrong) {
+    options.on_wrong(wrong);
+  }
+}
+
 /// One thread of a workload, or the last reader.
 class Worker {
  public:
@@ -123,6 +129,7 @@ class Worker {
   void count(const Plan& plan, const End& end) {
     if (end.is_wrong && options_.isolation != Isolation::none) {
       tally_.wrong.push_back(fmt::format("process {}: {}", process_, end.reason));
+      tell(options_, tally_.wrong.back());
     }
     if (end.type == EventType::ok) {
       ++tally_.ok;
@@ -200,7 +207,8 @@ Tally run_workload(Database& database, Recorder& recorder, const Continuation& c
       }
       const std::lock_guard lock(mutex);
       tally.add(worker.tally());
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+      tell(options, error.what());
       const std::lock_guard lock(mutex);
       failure = std::current_exception();
     }

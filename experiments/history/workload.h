@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct WorkloadOptions {
   double seconds = 1;              ///< whatever ends first
   std::uint64_t transactions = ~std::uint64_t{0};
   std::uint64_t seed = 1;
+  /// Told at once, by any of the threads, what is in Tally::wrong or has ended a thread.
+  std::function<void(const std::string&)> on_wrong{};
 };
 
 /// How transactions came out.

@@ -1,11 +1,16 @@
 // A process that runs random transactions is killed again and again: over all of its lives the
 // history is one of snapshots, and no acknowledged commit is lost.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 
+#include "palimpsest/table.h"
+
 #include "base/random.h"
+#include "experiments/history/items.h"
 #include "experiments/history/lives.h"
 #include "tests/isolation/judge.h"
 #include "tests/support/seed.h"
@@ -39,6 +44,36 @@ void live_and_die(Mode mode, std::uint64_t seed) {
   fmt::print("{}\n", run_lives(options));
   const Verdict verdict = check_history(load_history(options.json_file), Level::snapshot);
   EXPECT_TRUE(judge(options.json_file, Level::snapshot, verdict));
+}
+
+/// Rows that only scans of the index find: they are in a group that their keys are not in.
+void plant_wrong_rows(const LivesOptions& options) {
+  constexpr std::int64_t kGroups = 1;
+  Database database = Database::open(options.directory, options.database);
+  const experiments::history::Items items(database, options.workload.mode);
+  const Table table = database.table("item");
+  for (std::int64_t group = 0; group < kGroups; ++group) {
+    table.insert({0, 1'000'000 + group, group, 0, "12345678", ""}).require();
+  }
+  database.close();
+}
+
+/// A few of many threads find them before they are killed; the last life does nothing that would.
+TEST(HistoryKillTest, WrongRowEndsAllLives) {
+  const TemporaryDirectory directory(palimpsest::test::memory_file_system());
+  LivesOptions options;
+  options.directory = directory.path("database");
+  options.json_file = directory.path("history");
+  options.crashes = 4;
+  options.database.memory_bytes = std::uint64_t{6} << 20U;
+  options.workload = {.threads = 32, .keys = 10, .seconds = 1, .transactions = 0};
+  plant_wrong_rows(options);
+  try {
+    fmt::print("{}\n", run_lives(options));
+    ADD_FAILURE() << "nobody has said anything";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("a row that nobody has written"));
+  }
 }
 
 TEST(HistoryKillTest, NothingAcknowledgedIsLost) {
