@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
-#include <optional>
 
 namespace palimpsest::experiments::history {
 namespace {
@@ -201,27 +201,58 @@ bool parse_type(Parser& parser, EventType& type) {
   return false;
 }
 
-bool parse_field(Parser& parser, Event& event) {
-  std::string_view name;
-  if (!parser.text(name) || !parser.take(':')) {
+bool parse_index(Parser& parser, std::uint64_t& index) {
+  std::int64_t number = 0;
+  if (!parser.number(number) || number < 0) {
     return false;
   }
-  if (name == "type") {
-    return parse_type(parser, event.type);
+  index = static_cast<std::uint64_t>(number);
+  return true;
+}
+
+struct Field {
+  std::string_view name;
+  bool is_needed;
+  std::string_view wanted;
+  bool (*parse)(Parser&, Event&);
+};
+
+constexpr std::array kFields{
+    Field{"type", true, "invoke, ok, fail or info",
+          [](Parser& parser, Event& event) { return parse_type(parser, event.type); }},
+    Field{"process", true, "a number",
+          [](Parser& parser, Event& event) { return parser.number(event.process); }},
+    Field{"index", true, "a number from 0 on, below 2^63",
+          [](Parser& parser, Event& event) { return parse_index(parser, event.index); }},
+    Field{"time", false, "a number",
+          [](Parser& parser, Event& event) { return parser.number(event.time_ns); }},
+    Field{"value", true, "a list of operations",
+          [](Parser& parser, Event& event) { return parse_operations(parser, event.operations); }},
+    Field{"f", false, "a text",
+          [](Parser& parser, Event&) {
+            std::string_view ignored;
+            return parser.text(ignored);
+          }},
+};
+
+/// Parses one, which is not among those that are there already.
+void parse_field(Parser& parser, Event& event, std::array<bool, kFields.size()>& there) {
+  std::string_view name;
+  if (!parser.text(name) || !parser.take(':')) {
+    throw MalformedEvent("no event: the name of a field and \":\" are missing");
   }
-  if (name == "process") {
-    return parser.number(event.process);
+  const auto* const field = std::ranges::find(kFields, name, &Field::name);
+  if (field == kFields.end()) {
+    throw MalformedEvent(fmt::format("{}: events have no such field", name));
   }
-  if (name == "index") {
-    return parser.number(event.index);
+  bool& is_there = there[static_cast<std::size_t>(field - kFields.begin())];
+  if (is_there) {
+    throw MalformedEvent(fmt::format("{} is there twice", name));
   }
-  if (name == "time") {
-    return parser.number(event.time_ns);
+  is_there = true;
+  if (!field->parse(parser, event)) {
+    throw MalformedEvent(fmt::format("{}: must be {}", name, field->wanted));
   }
-  if (name == "value") {
-    return parse_operations(parser, event.operations);
-  }
-  return name == "f" && parser.text(name);
 }
 
 }  // namespace
@@ -254,24 +285,31 @@ void append_edn(std::string& text, const Event& event) {
   text += "}\n";
 }
 
-bool parse_json(std::string_view line, Event& event) {
-  event = Event{};
+Event parse_json(std::string_view line) {
+  Event event;
   Parser parser(line);
   if (!parser.take('{')) {
-    return false;
+    throw MalformedEvent("no event: it does not begin with {");
   }
+  std::array<bool, kFields.size()> there{};
   do {
-    if (!parse_field(parser, event)) {
-      return false;
-    }
+    parse_field(parser, event, there);
   } while (parser.take(','));
-  if (!parser.take('}') || !parser.at_end()) {
-    return false;
+  if (!parser.take('}')) {
+    throw MalformedEvent("an event that does not end with }");
+  }
+  if (!parser.at_end()) {
+    throw MalformedEvent("something is behind the event");
+  }
+  for (std::size_t i = 0; i < kFields.size(); ++i) {
+    if (kFields[i].is_needed && !there[i]) {
+      throw MalformedEvent(fmt::format("an event with no {}", kFields[i].name));
+    }
   }
   for (Operation& operation : event.operations) {
     operation.known = is_read(operation.kind) && event.type == EventType::ok;
   }
-  return true;
+  return event;
 }
 
 }  // namespace palimpsest::experiments::history

@@ -5,11 +5,12 @@
 //   {:type :ok, :process 3, :index 17, :time 1234, :value [[:r 5 [1 2]] [:append 5 3]]}
 // A list that is empty, or whose row is absent, is [] or null. What a read has found is known of
 // events `ok` only. A register's operations are ["w",5,1] and ["r",5,1], or null.
-// Thread-safety: plain values. Failure: a line that is none is nothing.
+// Thread-safety: plain values. Failure: MalformedEvent.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +57,13 @@ void append_json(std::string& text, const std::vector<Operation>& operations);
 void append_json(std::string& text, const Event& event);
 void append_edn(std::string& text, const Event& event);
 
-/// Reads a line without its end; false if it is none. Reads `null` as an empty list.
-[[nodiscard]] bool parse_json(std::string_view line, Event& event);
+/// A line that is no event: which field is wrong, missing, or there twice.
+class MalformedEvent : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Reads a line without its end. Reads `null` as an empty list. `time` and `f` need not be there.
+[[nodiscard]] Event parse_json(std::string_view line);
 
 }  // namespace palimpsest::experiments::history

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "experiments/common/bench_main.h"
@@ -26,6 +27,7 @@ DEFINE_int64(seed, 1, "of what transactions do");
 
 namespace {
 
+namespace fs = std::filesystem;
 using namespace palimpsest::experiments;
 using palimpsest::Durability;
 using palimpsest::Isolation;
@@ -43,21 +45,71 @@ Value named(const char* flag, const std::string& text,
   throw UsageError(fmt::format("--{}={}: unknown; one of {}", flag, text, known));
 }
 
-std::uint64_t at_least(const char* flag, std::int64_t value, std::int64_t min) {
-  constexpr std::int64_t kMax = std::int64_t{1} << 40U;
-  return static_cast<std::uint64_t>(in_range(flag, value, min, kMax));
+constexpr std::int64_t kCrashesMax = 1'000'000;
+constexpr std::int64_t kKeysMax = 1'000'000;
+constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 24U;
+constexpr std::int64_t kTransactionsMax = std::int64_t{1} << 40U;
+
+std::uint64_t number(const char* flag, std::int64_t value, std::int64_t min, std::int64_t max) {
+  return static_cast<std::uint64_t>(in_range(flag, value, min, max));
 }
 
-history::LivesOptions options_of_flags() {
+/// The file that the path leads to, also if there is none yet.
+fs::path target_of(fs::path path) {
+  constexpr int kLinksMax = 40;
+  for (int i = 0; i < kLinksMax && fs::is_symlink(path); ++i) {
+    path = path.parent_path() / fs::read_symlink(path);
+  }
+  path = fs::weakly_canonical(fs::absolute(path));
+  return path.has_filename() ? path : path.parent_path();  // db/ is db
+}
+
+bool is_same_file(const fs::path& one, const fs::path& other) {
+  return one == other || (fs::exists(one) && fs::exists(other) && fs::equivalent(one, other));
+}
+
+/// Whether it is the other one, or somewhere in it.
+bool is_within(const fs::path& inner, const fs::path& outer) {
+  const auto [at_inner, at_outer] = std::ranges::mismatch(inner, outer);
+  return at_outer == outer.end();
+}
+
+void check_output(const char* flag, const std::string& file) {
+  if (fs::is_directory(file)) {
+    throw UsageError(fmt::format("--{}={}: is a directory", flag, file));
+  }
+  const fs::path database = target_of(FLAGS_path);
+  if (is_within(target_of(file), database) || is_within(database, target_of(file))) {
+    throw UsageError(
+        fmt::format("--{}={}: lies in --path={}, or that in it", flag, file, FLAGS_path));
+  }
+}
+
+/// Nothing that is written is written over.
+void check_paths() {
   if (FLAGS_path.empty() || FLAGS_jsonl.empty()) {
     throw UsageError("--path and --jsonl are needed");
   }
+  check_output("jsonl", FLAGS_jsonl);
+  if (!FLAGS_edn.empty()) {
+    check_output("edn", FLAGS_edn);
+    if (is_same_file(target_of(FLAGS_jsonl), target_of(FLAGS_edn))) {
+      throw UsageError(fmt::format("--edn={}: is the file of --jsonl={}", FLAGS_edn, FLAGS_jsonl));
+    }
+  }
+  if (fs::exists(FLAGS_path) && !fs::is_empty(FLAGS_path)) {
+    throw UsageError(fmt::format("--path={}: a history begins with an empty database", FLAGS_path));
+  }
+}
+
+history::LivesOptions options_of_flags() {
   history::LivesOptions options;
   options.directory = FLAGS_path;
   options.json_file = FLAGS_jsonl;
-  options.crashes = static_cast<std::uint32_t>(at_least("crashes", FLAGS_crashes, 0));
-  options.database.memory_bytes = at_least("memory_mib", FLAGS_memory_mib, 1) << 20U;
-  options.database.version_bytes_max = at_least("version_kib", FLAGS_version_kib, 0) << 10U;
+  options.crashes = static_cast<std::uint32_t>(number("crashes", FLAGS_crashes, 0, kCrashesMax));
+  options.database.memory_bytes = number("memory_mib", FLAGS_memory_mib, 1, kMemoryMibMax) << 20U;
+  options.database.version_bytes_max =
+      number("version_kib", FLAGS_version_kib, 0, kMemoryMibMax << 10) << 10U;
   options.database.durability = named<Durability>(
       "durability", FLAGS_durability,
       {{"synchronous", Durability::synchronous}, {"asynchronous", Durability::asynchronous}});
@@ -73,24 +125,22 @@ history::LivesOptions options_of_flags() {
       "mode", FLAGS_mode,
       {{"list_append", history::Mode::list_append}, {"register", history::Mode::registers}});
   workload.threads = static_cast<std::uint32_t>(in_range("threads", FLAGS_threads, 1, 1000));
-  workload.keys = at_least("keys", FLAGS_keys, 1);
+  workload.keys = number("keys", FLAGS_keys, 1, kKeysMax);
   workload.writes_max =
       static_cast<std::uint32_t>(in_range("writes_per_key", FLAGS_writes_per_key, 1, 1000));
   workload.bulk_percent =
       static_cast<std::uint32_t>(in_range("bulk_percent", FLAGS_bulk_percent, 0, 100));
   workload.seconds = seconds_in_range("seconds", FLAGS_seconds, false);
   if (FLAGS_transactions != 0) {
-    workload.transactions = at_least("transactions", FLAGS_transactions, 1);
+    workload.transactions = number("transactions", FLAGS_transactions, 1, kTransactionsMax);
   }
   workload.seed = static_cast<std::uint64_t>(FLAGS_seed);
   return options;
 }
 
 void run() {
+  check_paths();
   const history::LivesOptions options = options_of_flags();
-  if (std::filesystem::exists(options.directory) && !std::filesystem::is_empty(options.directory)) {
-    throw UsageError(fmt::format("--path={}: a history begins with an empty database", FLAGS_path));
-  }
   fmt::print("{}\n", history::run_lives(options));
   if (!FLAGS_edn.empty()) {
     history::convert_to_edn(FLAGS_jsonl, FLAGS_edn);

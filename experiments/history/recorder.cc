@@ -11,6 +11,7 @@
 #include <map>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 namespace palimpsest::experiments::history {
 namespace {
@@ -34,6 +35,14 @@ std::ifstream read_file(const std::string& name) {
     refuse(name, ENOENT);
   }
   return file;
+}
+
+Event parse(const std::string& file, const std::string& line) {
+  try {
+    return parse_json(line);
+  } catch (const MalformedEvent& error) {
+    throw std::runtime_error(fmt::format("{}: {}: {}", file, error.what(), line));
+  }
 }
 
 void count(Continuation& next, const Event& event) {
@@ -92,15 +101,12 @@ Continuation resume(const std::string& file) {
   std::uintmax_t whole_bytes = 0;
   {
     std::ifstream lines = read_file(file);
-    Event event;
     for (std::string line; std::getline(lines, line) && !lines.eof();) {
-      if (!parse_json(line, event)) {
-        throw std::runtime_error(fmt::format("{}: no event: {}", file, line));
-      }
+      Event event = parse(file, line);
       whole_bytes += line.size() + 1;
       count(next, event);
       if (event.type == EventType::invoke) {
-        open[event.process] = event;
+        open[event.process] = std::move(event);
       } else {
         open.erase(event.process);
       }
@@ -127,14 +133,10 @@ Continuation resume(const std::string& file) {
 void convert_to_edn(const std::string& json_file, const std::string& edn_file) {
   std::ifstream lines = read_file(json_file);
   std::ofstream converted(edn_file, std::ios::binary | std::ios::trunc);
-  Event event;
   std::string text;
   for (std::string line; std::getline(lines, line);) {
-    if (!parse_json(line, event)) {
-      throw std::runtime_error(fmt::format("{}: no event: {}", json_file, line));
-    }
     text.clear();
-    append_edn(text, event);
+    append_edn(text, parse(json_file, line));
     converted << text;
   }
   if (!converted.flush()) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
@@ -14,6 +15,7 @@ using experiments::history::Operation;
 using experiments::history::OperationKind;
 
 void History::add(const Event& event) {
+  check_order(event);
   const auto open = open_.find(event.process);
   if (event.type == EventType::invoke) {
     if (open != open_.end()) {
@@ -40,6 +42,21 @@ void History::add(const Event& event) {
   open_.erase(open);
 }
 
+void History::check_order(const Event& event) {
+  if (last_index_ && event.index <= *last_index_) {
+    throw std::runtime_error(fmt::format(
+        "index {} does not come after {}, that of the event before", event.index, *last_index_));
+  }
+  last_index_ = event.index;
+  for (const Operation& operation : event.operations) {
+    has_registers_ = has_registers_ || operation.kind == OperationKind::write;
+    has_lists_ = has_lists_ || operation.kind == OperationKind::append;
+  }
+  if (has_registers_ && has_lists_) {
+    throw std::runtime_error("lists and registers are in one history");
+  }
+}
+
 void History::finish() {
   for (const auto& [process, open] : open_) {
     end(open, Fate::unknown, open.operations);
@@ -50,10 +67,10 @@ void History::finish() {
 void History::end(const Open& open, Fate fate, const std::vector<Operation>& operations) {
   TransactionRecord& record = transactions_[open.transaction];
   record.fate = fate;
+  has_committed_ = has_committed_ || fate == Fate::committed;
   record.first_access = accesses_.size();
   for (const Operation& operation : operations) {
     const bool reads = is_read(operation.kind);
-    has_registers_ = has_registers_ || operation.kind == OperationKind::write;
     if (reads && !operation.known) {
       continue;
     }
@@ -97,21 +114,31 @@ std::string History::text(TransactionNumber transaction) const {
 }
 
 History load_history(const std::string& file) {
+  if (std::filesystem::is_directory(file)) {
+    throw std::runtime_error(fmt::format("{}: is a directory", file));
+  }
   std::ifstream lines(file, std::ios::binary);
   if (!lines) {
     throw std::runtime_error(fmt::format("{}: cannot be read", file));
   }
   History history;
-  Event event;
   std::uint64_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    if (!parse_json(line, event)) {
-      throw std::runtime_error(fmt::format("{}:{}: no event", file, number));
+    try {
+      history.add(experiments::history::parse_json(line));
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(fmt::format("{}:{}: {}", file, number, error.what()));
     }
-    history.add(event);
+  }
+  if (lines.bad()) {
+    throw std::runtime_error(fmt::format("{}: cannot be read to its end", file));
   }
   history.finish();
+  if (!history.has_committed()) {
+    throw std::runtime_error(
+        fmt::format("{}: no transaction has committed, so there is nothing to judge", file));
+  }
   return history;
 }
 

@@ -1,13 +1,14 @@
 // A history as the checker has it: transactions with what they read and wrote, in little memory.
 //
-// Made of events in their order. Of a transaction that has committed, accesses are those of its
-// end, otherwise those it began with. Transactions and keys are numbered in the order of their
-// beginning.
+// Made of events in their order, which is that of their indices. Of a transaction that has
+// committed, accesses are those of its end, otherwise those it began with. Transactions and keys
+// are numbered in the order of their beginning.
 // Thread-safety: none.
 // Failure: std::runtime_error for events that make no history, and files that cannot be read.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -68,6 +69,7 @@ class History {
   /// As it is in the file.
   [[nodiscard]] std::int64_t key(KeyNumber key) const { return keys_[key]; }
   [[nodiscard]] bool has_registers() const noexcept { return has_registers_; }
+  [[nodiscard]] bool has_committed() const noexcept { return has_committed_; }
 
   /// For people: T17 (process 3, events 5 to 9, ok): [["r",5,[1,2]]].
   [[nodiscard]] std::string text(TransactionNumber transaction) const;
@@ -78,6 +80,7 @@ class History {
     std::vector<experiments::history::Operation> operations{};
   };
 
+  void check_order(const experiments::history::Event& event);
   void end(const Open& open, Fate fate,
            const std::vector<experiments::history::Operation>& operations);
   [[nodiscard]] KeyNumber number_of(std::int64_t key);
@@ -88,10 +91,14 @@ class History {
   std::vector<std::int64_t> keys_;
   std::unordered_map<std::int64_t, KeyNumber> key_numbers_;
   std::unordered_map<std::int64_t, Open> open_;
+  std::optional<std::uint64_t> last_index_;
   bool has_registers_ = false;
+  bool has_lists_ = false;
+  bool has_committed_ = false;
 };
 
-/// Reads lines of JSON.
+/// Reads lines of JSON; what it throws names the file, and the line if it is one. Some transaction
+/// must have committed.
 [[nodiscard]] History load_history(const std::string& file);
 
 }  // namespace palimpsest::isolation

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,18 @@ std::optional<Level> level_of(std::string_view argument) {
   return name == "serializable" ? std::optional(Level::serializable) : std::nullopt;
 }
 
+/// Returns the exit code.
+int judge(const std::string& file, Level level) {
+  const auto history = palimpsest::isolation::load_history(file);
+  try {
+    const auto verdict = check_history(history, level);
+    fmt::print("{}", text_of(verdict, level));
+    return verdict.findings.count_forbidden(level) == 0 ? 0 : 1;
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(fmt::format("{}: {}", file, error.what()));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -40,10 +53,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const auto history = palimpsest::isolation::load_history(argv[1]);
-    const auto verdict = check_history(history, *level);
-    fmt::print("{}", text_of(verdict, *level));
-    return verdict.findings.count_forbidden(*level) == 0 ? 0 : 1;
+    return judge(argv[1], *level);
   } catch (const std::exception& error) {
     fmt::print(stderr, "history_check: {}\n", error.what());
     return 2;

@@ -8,7 +8,9 @@
 
 #include <chrono>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,8 +24,10 @@ namespace {
 
 using experiments::history::Event;
 using experiments::history::EventType;
+using experiments::history::MalformedEvent;
 using experiments::history::Operation;
 using experiments::history::OperationKind;
+using experiments::history::parse_json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -172,22 +176,36 @@ TEST(RegisterHistory, EachAnomaly) {
               ElementsAre(Anomaly::g_single));
 }
 
+/// Why it is no event; nothing if it is one.
+std::string refusal_of(std::string_view line) {
+  try {
+    static_cast<void>(parse_json(line));
+    return "";
+  } catch (const MalformedEvent& error) {
+    return error.what();
+  }
+}
+
 TEST(MalformedHistory, IsRefused) {
-  Event event;
-  EXPECT_FALSE(parse_json("", event));
-  EXPECT_FALSE(parse_json(R"({"type":"ok","process":1,"value":[["x",1,1]]})", event));
-  EXPECT_FALSE(parse_json(R"({"type":"ok","process":1,"value":[["r",1,[1,]]]})", event));
-  EXPECT_FALSE(parse_json(R"({"type":"ok","process":1)", event));
+  EXPECT_THAT(refusal_of(""), HasSubstr("does not begin"));
+  EXPECT_EQ(refusal_of(R"({"type":"ok","process":1,"index":0,"value":[["r",1,[1]]]})"), "");
+  EXPECT_THAT(refusal_of(R"({"type":"ok","process":1,"index":0,"value":[["x",1,1]]})"),
+              HasSubstr("value: must be"));
+  EXPECT_THAT(refusal_of(R"({"type":"ok","process":1,"index":0,"value":[["r",1,[1,]]]})"),
+              HasSubstr("value: must be"));
+  EXPECT_THAT(refusal_of(R"({"type":"ok","process":1)"), HasSubstr("does not end"));
+  EXPECT_THAT(refusal_of(R"({"process":1,"index":0,"value":[]})"), HasSubstr("no type"));
+  EXPECT_THAT(refusal_of(R"({"type":"ok","process":1,"value":[]})"), HasSubstr("no index"));
+  EXPECT_THAT(refusal_of(R"({"type":"ok","index":0,"index":0,"process":1,"value":[]})"),
+              HasSubstr("index is there twice"));
   History history;
-  event.type = EventType::ok;
-  EXPECT_THROW(history.add(event), std::runtime_error);
+  EXPECT_THROW(history.add({.type = EventType::ok}), std::runtime_error);
 }
 
 TEST(Event, IsWrittenAsItIsRead) {
   const std::string line = R"({"type":"ok","process":3,"index":17,"time":9,"f":"txn",)"
                            R"("value":[["r",5,[1,2]],["append",5,3]]})";
-  Event event;
-  ASSERT_TRUE(parse_json(line, event));
+  const Event event = parse_json(line);
   std::string json;
   append_json(json, event);
   EXPECT_EQ(json, line + "\n");

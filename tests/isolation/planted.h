@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,11 +33,7 @@ struct PlantedEvent {
     const std::string line = fmt::format(R"({{"type":"{}","process":{},"index":{},"value":{}}})",
                                          experiments::history::name_of(planted.type),
                                          planted.process, index++, planted.operations);
-    experiments::history::Event event;
-    if (!parse_json(line, event)) {
-      throw std::runtime_error(line);
-    }
-    history.add(event);
+    history.add(experiments::history::parse_json(line));
   }
   history.finish();
   return history;
