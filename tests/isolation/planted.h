@@ -48,6 +48,7 @@ struct Planted {
 /// All of them are concurrent: they begin one after the other, then end one after the other.
 [[nodiscard]] inline History concurrent(const std::vector<Planted>& transactions) {
   std::vector<PlantedEvent> events;
+  events.reserve(2 * transactions.size());
   for (std::size_t i = 0; i < transactions.size(); ++i) {
     events.push_back({kInvoke, static_cast<std::int64_t>(i), transactions[i].operations});
   }
@@ -61,6 +62,7 @@ struct Planted {
 /// Each begins when the one before has ended.
 [[nodiscard]] inline History serial(const std::vector<Planted>& transactions) {
   std::vector<PlantedEvent> events;
+  events.reserve(2 * transactions.size());
   for (std::size_t i = 0; i < transactions.size(); ++i) {
     const auto process = static_cast<std::int64_t>(i);
     events.push_back({kInvoke, process, transactions[i].operations});

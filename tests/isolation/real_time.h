@@ -8,7 +8,7 @@
 // some time after another (its writer has begun, and so has everybody who has read it). So A comes
 // before B if A is there before B is current for sure; two versions that come before each other
 // have been seen as no register can be (Gibbons, Korach, Testing Shared Memories, SIAM J. Comput.
-// 1997: with values that are written once, no other check is needed of one key).
+// 1997: with values that are written once, time alone says no more of one key).
 // Every level promises this time, except `none`.
 // Thread-safety: made once, then read.
 #pragma once

@@ -159,6 +159,7 @@ class RegisterRules {
 
   [[nodiscard]] std::vector<Version> versions() const {
     std::vector<Version> all;
+    all.reserve(history_.keys() + writes_.all().size());
     for (KeyNumber key = 0; key < history_.keys(); ++key) {
       all.push_back({.key = key, .value = kNothing});
     }
