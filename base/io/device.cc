@@ -26,7 +26,8 @@ constexpr std::chrono::microseconds kFirstBackOff{100};
 ErrorCode code_of(int error) noexcept {
   switch (error) {
     case ENOSPC:
-    case EDQUOT: return ErrorCode::no_space;
+    case EDQUOT:
+    case EFBIG: return ErrorCode::no_space;  // a limit of the file's size is room that ends, too
     case EACCES:
     case EPERM:
     case EROFS: return ErrorCode::permission_denied;

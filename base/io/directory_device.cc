@@ -85,7 +85,7 @@ void create_directory(const std::string& path) {
       throw Error(ErrorCode::not_found,
                   fmt::format("\"{}\" cannot be created: its parent is not a directory", path));
     }
-    if (error == EACCES || error == EPERM || error == EROFS) {
+    if (error == EACCES || error == EPERM) {
       throw Error(
           ErrorCode::permission_denied,
           fmt::format("\"{}\" cannot be created: its parent directory cannot be written: {}", path,

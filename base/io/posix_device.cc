@@ -150,10 +150,13 @@ int PosixFile::extend_with_zeros(std::uint64_t end_bytes) noexcept {
     const std::size_t size = std::min<std::uint64_t>(kZeros.size(), aligned_end - at_bytes);
     const ssize_t written =
         ::pwrite(descriptor(), kZeros.data(), size, static_cast<off_t>(at_bytes));
-    if (written > 0) {
-      at_bytes += static_cast<std::uint64_t>(written) / alignment * alignment;
-    } else if (written == 0 || errno != EINTR) {
-      error = written == 0 ? EIO : errno;
+    const std::uint64_t whole =
+        written > 0 ? static_cast<std::uint64_t>(written) / alignment * alignment : 0;
+    at_bytes += whole;
+    if (written < 0 && errno != EINTR) {
+      error = errno;
+    } else if (written >= 0 && whole == 0) {
+      error = ENOSPC;  // for less than a block: it would be as much the next time
     }
   }
   if (error != 0) {

@@ -295,9 +295,9 @@ TEST_F(DatabaseTest, ATransactionThatHoldsTheLogBackIsCancelled) {
     insert(round * 100, round * 100 + 100, 200);
   }
   EXPECT_FALSE(old->is_active());
-  EXPECT_EQ(
-      palimpsest::test::error_of([&] { return database_->close(), 0; }, "transactions are active"),
-      ErrorCode::invalid_argument)
+  EXPECT_EQ(palimpsest::test::error_of([&] { return database_->close(), 0; },
+                                       "transactions or cursors are active"),
+            ErrorCode::invalid_argument)
       << "its owner does not know yet";
   EXPECT_EQ(palimpsest::test::error_of([&] { return old->update(tree(), key_of(4), "x").existed; }),
             ErrorCode::transaction_too_old);

@@ -5,8 +5,12 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <system_error>
@@ -18,6 +22,7 @@
 #include "base/io/direct_io.h"
 #include "base/io/open_device.h"
 #include "tests/support/child_process.h"
+#include "tests/support/error_of.h"
 #include "tests/support/system_call_filter.h"
 #include "tests/support/temporary_directory.h"
 
@@ -39,6 +44,12 @@ bool forbid_direct(scmp_filter_ctx filter) {
   return ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(openat), 1, flags) == 0 &&
          ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(fcntl), 2, command, flags) ==
              0;
+}
+
+/// As a file system that can only write.
+bool forbid_reserving(scmp_filter_ctx filter) {
+  return forbid_direct(filter) &&
+         ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EOPNOTSUPP), SCMP_SYS(fallocate), 0) == 0;
 }
 
 bool round_trip(Device& device) {
@@ -86,6 +97,32 @@ class RefusalTest : public ::testing::Test {
  protected:
   test::TemporaryDirectory directory_;
 };
+
+// A limit within a block, where space cannot be reserved.
+TEST_F(RefusalTest, AFileThatMayNotGrowSaysSo) {
+  for (const auto preference :
+       {DeviceOptions::Preference::posix, DeviceOptions::Preference::automatic}) {
+    EXPECT_EQ(test::run_in_child([&] {
+                constexpr rlim_t kBytesMax = 100'100;
+                const rlimit limit{.rlim_cur = kBytesMax, .rlim_max = kBytesMax};
+                const auto device = open_device(
+                    directory_.path("device"),
+                    {.create = true, .preference = preference, .log = [](auto, auto) {}});
+                if (::signal(SIGXFSZ, SIG_IGN) == SIG_ERR ||
+                    ::setrlimit(RLIMIT_FSIZE, &limit) != 0 || !install_filter(forbid_reserving)) {
+                  return 1;
+                }
+                ::alarm(20);
+                const auto file = device->open("a", OpenMode::create_new, false);
+                const auto grow = [&] { return file->allocate(0, std::uint64_t{1} << 20U), 0; };
+                const bool refused = test::error_of(grow) == ErrorCode::no_space;
+                const bool as_before = file->size_bytes() == 0;
+                device->remove("a");
+                return refused && as_before ? 0 : 2;
+              }),
+              0);
+  }
+}
 
 TEST_F(RefusalTest, WithoutIoUringPosixIsChosenWithOneLine) {
   for (const int error : {EPERM, ENOSYS}) {

@@ -121,7 +121,7 @@ TEST_F(ApiDatabaseTest, WhatATransactionIsNotForIsRefused) {
   another.close();
   EXPECT_EQ(error_of([&] { return Database::open(elsewhere.path(), options).tables(); }),
             ErrorCode::already_exists);
-  EXPECT_EQ(error_of([&] { return database_.close(), 0; }, "transactions are active"),
+  EXPECT_EQ(error_of([&] { return database_.close(), 0; }, "transactions or cursors are active"),
             ErrorCode::invalid_argument);
   reader.commit();
 }
