@@ -229,18 +229,15 @@ std::uint64_t Transactions::version_bytes() const noexcept {
   return bytes;
 }
 
+// Versions made late of a bulk (versioning/bulk_epochs.h) are never the only ones that a snapshot
+// holds: the bulk's own transaction has changed the ledger, and those have the same date.
 bool Transactions::cancel_oldest_snapshot() noexcept {
   Gsn oldest_version{std::numeric_limits<std::uint64_t>::max()};
   for_each([&](const Transaction& transaction) {
     oldest_version = std::min(oldest_version, transaction.versions().oldest());
   });
   const auto oldest = snapshots_.oldest();
-  if (!oldest) {
-    return false;
-  }
-  const bool holds_versions =
-      oldest->snapshot < oldest_version && oldest_version <= parts_.clock.now();
-  return (holds_versions || parts_.epochs.has_late_versions_for(oldest->snapshot)) &&
+  return oldest && oldest->snapshot < oldest_version && oldest_version <= parts_.clock.now() &&
          snapshots_.cancel(oldest->slot, oldest->snapshot);
 }
 

@@ -102,18 +102,6 @@ void BulkEpochs::settle(Gsn horizon) noexcept {
   }
 }
 
-bool BulkEpochs::has_late_versions_for(Gsn snapshot) noexcept {
-  if (is_empty()) [[likely]] {
-    return false;
-  }
-  const std::lock_guard lock(mutex_);
-  return std::ranges::any_of(places_, [&](Place& place) {
-    const std::unique_lock turn(place.late_turn, std::try_to_lock);
-    return turn.owns_lock() && place.late != nullptr && place.late->has_old() &&
-           snapshot < place.late->oldest();
-  });
-}
-
 std::optional<BulkEpochs::Late> BulkEpochs::late_versions(BulkEpoch epoch) {
   Place& place = place_of(epoch);
   std::unique_lock turn(place.late_turn);

@@ -70,9 +70,6 @@ class BulkEpochs {
   /// Takes out those that all snapshots from `horizon` on see, but for one of which somebody is
   /// making a version late.
   void settle(Gsn horizon) noexcept;
-  /// Whether there are versions made late that a snapshot needs which does not see their bulks. Not
-  /// those of a bulk of which one is being made.
-  [[nodiscard]] bool has_late_versions_for(Gsn snapshot) noexcept;
   /// Whether there is any.
   [[nodiscard]] bool is_empty() const noexcept {
     return entered_.load(std::memory_order_relaxed) == 0;
