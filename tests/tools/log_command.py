@@ -117,7 +117,7 @@ class LogCommand(unittest.TestCase):
         self.make()
         flip(self.first_segment(), 4096 + 70)
         done = self.listed("--records", code=1)
-        self.assertRegex(done.stderr, "^palimpsest: log segment number 1: batch 1 at offset 4096 "
+        self.assertRegex(done.stderr, '^palimpsest: log segment ".*/log-[0-9]{4}": batch 1 at offset 4096 '
                                       "is damaged or missing")
         self.assertIn("control: ", done.stdout)
         self.assertNotIn("whole", done.stdout)
