@@ -81,9 +81,10 @@ LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOpt
   return {std::move(control), std::move(segments)};
 }
 
+// The control file goes last: until then it says whose log this is.
 void LogStore::remove(io::Device& device) {
-  LogControl::remove(device);
   Segments::remove_all(device);
+  LogControl::remove(device);
   device.sync_directory();
 }
 

@@ -33,8 +33,8 @@ class LogStore {
   /// files show is made durable first: after a mere process kill it may be in a cache only.
   static LogStore open(io::Device& device, const LogFileOptions& options, bool read_only);
 
-  /// Removes one whose database was never finished, durably. The caller has the directory to
-  /// himself.
+  /// Removes one whose database was never finished, durably, the control file last: a crash in
+  /// between leaves a log that says whose it is. The caller has the directory to himself.
   static void remove(io::Device& device);
 
   [[nodiscard]] LogControl& control() noexcept { return *control_; }

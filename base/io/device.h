@@ -180,15 +180,16 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   /// Opens a file of the directory, without following symbolic links. With `exclusive`, the file is
-  /// locked against every other open of this kind, in this process and others (Error locked).
+  /// locked against every other open of this kind, in this process and others (Error locked, on a
+  /// real device after a second: the kernel lets go of what a killed process had open late).
   [[nodiscard]] virtual std::unique_ptr<File> open(std::string_view name, OpenMode mode,
                                                    bool exclusive) = 0;
   [[nodiscard]] virtual bool exists(std::string_view name) = 0;
   virtual void remove(std::string_view name) = 0;
   virtual void rename(std::string_view from, std::string_view to) = 0;
   /// Locks the directory against everybody else who asks for this, in this process and others
-  /// (Error locked); nothing else heeds it. For who decides by what is there what to make or
-  /// remove.
+  /// (Error locked, as open()); nothing else heeds it. For who decides by what is there what to
+  /// make or remove.
   [[nodiscard]] virtual std::unique_ptr<DirectoryLock> lock_directory() = 0;
   /// Makes creations, removals and renames in the directory durable.
   virtual void sync_directory() = 0;

@@ -17,6 +17,7 @@
 #include "palimpsest/error.h"
 
 #include "base/io/direct_io.h"
+#include "base/sync_point.h"
 
 namespace palimpsest::io {
 namespace {
@@ -130,6 +131,7 @@ bool try_lock(int file, const std::string& name) {
       throw Error(ErrorCode::locked,
                   fmt::format("\"{}\" is in use: another process, or this one, has it open", name));
     }
+    PALIMPSEST_SYNC_POINT("io.lock.awaited");
     std::this_thread::sleep_for(kLockPause);
   }
   return true;

@@ -50,6 +50,7 @@ class TableHandle {
         by_ != nullptr && database_.engine != nullptr && by_->life() == life_ && by_->is_active();
     return table_->visible_to(is_in ? by_ : nullptr);
   }
+  [[nodiscard]] InTransaction in_none() const;
   [[nodiscard]] TransactionState& own(const Transaction& in) const;
 
   DatabaseState& database_;

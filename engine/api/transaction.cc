@@ -46,13 +46,17 @@ InTransaction dropping(TransactionState& state) {
 }
 
 InTransaction TableHandle::reader(const Transaction* in) const {
-  require_open();
-  return in == nullptr ? InTransaction() : reading(own(*in));
+  return in == nullptr ? in_none() : reading(own(*in));
 }
 
 InTransaction TableHandle::writer(const Transaction* in) const {
+  return in == nullptr ? in_none() : writing(own(*in));
+}
+
+// A transaction that is active keeps its database open.
+InTransaction TableHandle::in_none() const {
   require_open();
-  return in == nullptr ? InTransaction() : writing(own(*in));
+  return {};
 }
 
 TransactionState& TableHandle::own(const Transaction& in) const {

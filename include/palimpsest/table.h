@@ -10,7 +10,8 @@
 // tried again for Options::autocommit_patience.
 //
 // A handle is small, is copied freely, and stays valid when indexes come and go. After its table
-// was dropped, every call throws not_found. It must not outlive its database.
+// was dropped, every call throws not_found; after Database::close() every call that needs rows
+// throws invalid_argument. It must not outlive its database.
 // Functions given to a table are called during the call, before it returns. They see a copy and may
 // use the engine, unless it is said otherwise.
 // Thread-safety: all functions, from any thread.

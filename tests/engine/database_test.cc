@@ -344,6 +344,27 @@ TEST_F(DatabaseTest, AnUnfinishedDatabaseLeavesAnothersLogAlone) {
   EXPECT_EQ(content_of(tree()).size(), 100U);
 }
 
+// Whoever opens it after a crash amid that can still tell that the log is its own.
+TEST_F(DatabaseTest, AnUnfinishedDatabaseKnowsItsLogUntilAllOfItHasGone) {
+  SimDisk disk;
+  const std::unique_ptr<io::Device> device = disk.device();
+  const Uuid uuid =
+      buffer::PageFile::create(*device, kPageFileName, small_options().pages)->header().uuid;
+  static_cast<void>(wal::LogStore::create(
+      *device, uuid, {.segment_bytes = wal::kSegmentBytesMin, .segments_max = 5}));
+  std::uint32_t removed = 0;
+  disk.set_hook([&](const palimpsest::test::SimOperation& operation) {
+    if (operation.kind == palimpsest::test::SimKind::remove &&
+        operation.file.starts_with("log-0")) {
+      ++removed;
+      EXPECT_TRUE(disk.device()->exists(wal::kControlFileName)) << operation.file;
+    }
+  });
+  static_cast<void>(Database::open(*device, *device, small_options()));
+  disk.set_hook({});
+  EXPECT_EQ(removed, wal::LogStore::kSegmentsMin);
+}
+
 // Its id may be that of one whose making was undone by a transaction that it shares no page with.
 TEST_F(DatabaseTest, MakingATreeCoversWhatWasUndoneBefore) {
   open();

@@ -7,6 +7,7 @@
 #include "palimpsest/error.h"
 
 #include "base/io/open_device.h"
+#include "engine/database.h"
 #include "wal/log_control.h"
 
 namespace palimpsest::tools {
@@ -47,7 +48,7 @@ std::unique_ptr<io::Device> open_log_directory(const std::string& path, const st
       return folder;
     }
   }
-  if (!device->exists(kPageFileName)) {
+  if (!device->exists(engine::kPageFileName)) {
     refuse_without_control(*device);
   }
   throw Error(

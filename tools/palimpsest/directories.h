@@ -8,8 +8,6 @@
 
 namespace palimpsest::tools {
 
-inline constexpr const char* kPageFileName = "pages";
-
 /// Opens a directory; which device is used matters to nobody here. Throws as io::open_device().
 [[nodiscard]] std::unique_ptr<io::Device> open_quietly(const std::string& path);
 

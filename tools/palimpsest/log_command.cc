@@ -15,6 +15,7 @@
 #include "base/aligned_memory.h"
 #include "base/io/device.h"
 #include "buffer/file_header.h"
+#include "engine/database.h"
 #include "tools/load/message.h"
 #include "tools/palimpsest/command.h"
 #include "tools/palimpsest/directories.h"
@@ -43,7 +44,8 @@ struct LogOptions {
 /// or damaged is not this command's subject.
 std::uint32_t page_bytes_of(const std::string& directory) {
   try {
-    const auto file = open_quietly(directory)->open(kPageFileName, io::OpenMode::read_only, false);
+    const auto file =
+        open_quietly(directory)->open(engine::kPageFileName, io::OpenMode::read_only, false);
     const AlignedMemory blocks(buffer::kHeaderCopies * buffer::kHeaderBlockBytes,
                                buffer::kHeaderBlockBytes);
     file->read(0, blocks.bytes());

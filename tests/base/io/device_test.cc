@@ -11,14 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "palimpsest/error.h"
@@ -28,6 +26,7 @@
 #include "base/io/pmem_device.h"
 #include "base/io/posix_device.h"
 #include "base/io/uring_device.h"
+#include "base/sync_point.h"
 #include "tests/support/child_process.h"
 #include "tests/support/error_of.h"
 #include "tests/support/sim_disk.h"
@@ -229,19 +228,20 @@ TEST_P(DeviceTest, ExclusiveOpensExcludeEachOther) {
   EXPECT_NO_THROW(open_again());
 }
 
+#ifdef PALIMPSEST_SYNC_POINTS
+
 /// The kernel lets go of what a killed process had open when that is gone already.
 TEST_P(DeviceTest, AFileThatIsAboutToBeClosedIsWaitedFor) {
   if (!is_real()) {
     GTEST_SKIP() << "nothing ends by itself there";
   }
   auto first = device_->open("a", OpenMode::create_new, true);
-  std::thread closing([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    first.reset();
-  });
+  const SyncHook awaited("io.lock.awaited", [&] { first.reset(); });
   EXPECT_NO_THROW(static_cast<void>(make()->open("a", OpenMode::read_write, true)));
-  closing.join();
+  EXPECT_GE(awaited.hits(), 1U);
 }
+
+#endif
 
 TEST_P(DeviceTest, ADirectoryIsLockedAgainstWhoAsks) {
   auto lock = device_->lock_directory();
