@@ -50,6 +50,20 @@ std::uint32_t purge_every(const ExclusivePage& leaf, std::uint32_t page_size) no
                   std::max(kPurgeEvery, records / kPurgesOfLeaf));
 }
 
+/// Does what takes pages; without room, again when what nobody needs any more has gone.
+template <class Work>
+auto with_room(const WriteContext& by, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::no_space || by.reclaimer == nullptr ||
+        !by.reclaimer->reclaim(by)) {
+      throw;
+    }
+  }
+  return work();
+}
+
 }  // namespace
 
 BTree::BTree(const Descent& descent, std::unique_ptr<Shortcuts> shortcuts,
@@ -156,7 +170,7 @@ Written BTree::write(const WriteContext& by, ByteView key, ByteView value, Write
   if (key.size() + value.size() <= record_bytes_max(page_size())) [[likely]] {
     return write_stored(by, key, {.value = value}, mode, last);
   }
-  const LargeValueDescriptor large = large_values_->write(value);
+  const auto large = with_room(by, [&] { return large_values_->write(value); });
   const EncodedDescriptor encoded = large.encode();
   try {
     if (by.log != nullptr) {
@@ -193,7 +207,7 @@ Written BTree::write_stored(const WriteContext& by, ByteView key, const RecordSt
     }
     const bool has_slot = change.has_slot();
     change.release_unwritten();
-    make_room(by, key, stored, has_slot);
+    with_room(by, [&] { make_room(by, key, stored, has_slot); });
   }
 }
 
@@ -272,10 +286,12 @@ Written BTree::remove_for(const WriteContext& by, ByteView key, LastLeaf* last) 
 void BTree::bury(const WriteContext& by, ExclusivePage& leaf, RecordChange& change, ByteView key,
                  LastLeaf* last) {
   change.bury();
-  const std::uint32_t ghosts = LeafView(leaf.page(), page_size()).ghost_count();
+  const LeafView view(leaf.page(), page_size());
+  const std::uint32_t ghosts = view.ghost_count();
+  const bool is_large = (view.flags(change.slot()) & kLargeValue) != 0;
   const std::uint32_t every = purge_every(leaf, page_size());
   let_go(by, std::move(leaf), key, change.slot(), last);
-  if (ghosts % every == 0) {
+  if (is_large || ghosts % every == 0) {  // a large value keeps many pages
     try {
       try_purge_ghosts(by, key);
     } catch (const std::exception&) {

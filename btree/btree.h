@@ -142,6 +142,8 @@ class BTree {
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
   /// The same for who comes often: tries some, further and further from the key, before all others.
   std::size_t try_purge_ghosts(const WriteContext& by, ByteView key);
+  /// The same for all leaves, one after the other.
+  std::size_t purge_all_ghosts(const WriteContext& by);
   /// Settles the virtual versions of the key's leaf, if all can be. False: no log space for that.
   bool settle(const WriteContext& by, ByteView key) { return settler_.settle_all(by, key); }
   /// Structure::merge_leaf().

@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "btree/btree.h"
+#include "btree/key_bytes.h"
 #include "btree/leaf_entries.h"
+#include "btree/leaf_walk.h"
 
 namespace palimpsest::btree {
 
@@ -36,6 +38,17 @@ Gsn log_purge(const WriteContext& by, ExclusivePage& leaf, buffer::BufferPool& p
 /// Of those that bulks have deleted only their own records know when they can go.
 bool is_plain_ghost(const LeafView& view, SlotIndex slot) noexcept {
   return (view.flags(slot) & (kGhost | kDeleted)) == kGhost;
+}
+
+/// The first ghost's key; false if there is none.
+bool copy_key_of_ghost(const LeafView& leaf, KeyBuffer& key) noexcept {
+  for (SlotIndex slot = 0; slot < leaf.count() && leaf.ghost_count() != 0; ++slot) {
+    if (leaf.is_ghost(slot)) {
+      leaf.copy_key(slot, key);
+      return true;
+    }
+  }
+  return false;
 }
 
 /// The slots of ghosts that nobody needs: nothing is reserved for them any more.
@@ -102,6 +115,20 @@ std::size_t BTree::try_purge_ghosts(const WriteContext& by, ByteView key) {
       find_idle_ghosts(entries, view, by, slots);
     }
   });
+}
+
+// No leaf is missed for the merges meanwhile: the walk goes on from the fence of the one it left.
+std::size_t BTree::purge_all_ghosts(const WriteContext& by) {
+  std::size_t purged = 0;
+  KeyBuffer key;
+  LeafWalk walk(descent_, {}, Direction::forward);
+  while (walk.next()) {
+    if (copy_key_of_ghost(walk.leaf(), key)) {
+      walk.release();
+      purged += purge_ghosts(by, key.view(), [](const LeafView&, SlotIndex) { return true; });
+    }
+  }
+  return purged;
 }
 
 std::size_t BTree::purge(const WriteContext& by, ByteView key, FindGhosts find) {

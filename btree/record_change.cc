@@ -247,6 +247,8 @@ bool RecordChange::replace(const RecordState& value) {
   return true;
 }
 
+static_assert(versioning::kValueHasPages == kLargeValue, "versions know whose pages they keep");
+
 void RecordChange::bury() {
   if (by_.is_bulk()) [[unlikely]] {
     bury_in_bulk();

@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/ids.h"
 #include "btree/large_value_format.h"
+#include "btree/space_reclaimer.h"
 #include "btree/tree_record_format.h"
 #include "buffer/page_guard.h"
 #include "buffer/page_header.h"
@@ -61,6 +62,7 @@ struct WriteContext {
   /// (virtual_version.h), and changes what others have versions of.
   versioning::Viewer viewer{};
   versioning::Pruner* pruner = nullptr;  ///< not null if there are versions
+  SpaceReclaimer* reclaimer = nullptr;   ///< null: without room there is none
   wal::TransactionLog* log = nullptr;
   LargeValueFate* large_values = nullptr;  ///< not null if there is a log
 

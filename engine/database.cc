@@ -334,7 +334,8 @@ void Database::make_transactions() {
                                    .space = *space_,
                                    .pool = *pool_,
                                    .trees = *catalog_,
-                                   .epochs = *epochs_},
+                                   .epochs = *epochs_,
+                                   .reclaimer = &dead_space_},
                         transaction_options());
 }
 
@@ -389,6 +390,7 @@ void Database::make_definitions() {
                          TableCatalog::Bulks{*epochs_, *bulk_ledger_, *bulk_sweep_}, sort_space(),
                          options_.definition_patience);
   table_catalog_->open();
+  dead_space_.open(*table_catalog_, *transactions_);
   start_background();
 }
 

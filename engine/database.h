@@ -42,6 +42,7 @@
 #include "buffer/space_map.h"
 #include "engine/catalog.h"
 #include "engine/checkpointer.h"
+#include "engine/dead_space.h"
 #include "engine/definitions/table_catalog.h"
 #include "engine/definitions/tree_store.h"
 #include "engine/epochs/bulk_ledger.h"
@@ -212,6 +213,7 @@ class Database {
   std::optional<versioning::BulkEpochs> epochs_;
   std::optional<btree::LargeValueStore> large_values_;
   std::optional<Catalog> catalog_;
+  DeadSpace dead_space_;
   std::optional<txn::Transactions> transactions_;
   std::optional<Checkpointer> checkpointer_;
   std::optional<TreeStore> tree_store_;

@@ -57,10 +57,11 @@ void GivenUpPages::add(Gsn commit, Gsn oldest,
 }
 
 // One at a time, and its entry goes only when it is freed: replay's start does not pass it before.
-void GivenUpPages::run_due(Gsn horizon) {
+bool GivenUpPages::run_due(Gsn horizon) {
   if (empty()) {
-    return;
+    return false;
   }
+  bool any = false;
   const std::lock_guard turn(appending_);
   for (;;) {
     std::vector<btree::LargeValueDescriptor> values;
@@ -71,7 +72,7 @@ void GivenUpPages::run_due(Gsn horizon) {
         return pending.commit <= std::min(horizon, log_.log().durable_gsn());
       });
       if (due == pending_.end()) {
-        return;
+        return any;
       }
       values = due->values;
       commit = due->commit;
@@ -84,6 +85,7 @@ void GivenUpPages::run_due(Gsn horizon) {
     const std::lock_guard lock(mutex_);
     std::erase_if(pending_, [&](const Pending& pending) { return pending.commit == commit; });
     count_.fetch_sub(1);
+    any = true;
   }
 }
 

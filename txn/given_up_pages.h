@@ -49,9 +49,9 @@ class GivenUpPages {
   /// Instead, if it has not committed after all.
   void forget_prepared() noexcept;
 
-  /// Frees what durable commits up to the horizon gave up: no snapshot has it. Called with no latch
-  /// held; waits for rounds, not for space.
-  void run_due(Gsn horizon);
+  /// Frees what durable commits up to the horizon gave up: no snapshot has it. Whether there was
+  /// any. Called with no latch held; waits for rounds, not for space.
+  bool run_due(Gsn horizon);
   /// Frees these pages at once: what recovery found, before there are checkpoints.
   void free_now(std::span<const buffer::PageRun> runs);
 
@@ -59,7 +59,7 @@ class GivenUpPages {
   [[nodiscard]] Gsn oldest() const;
   /// The newest commit of those whose records may have a GSN up to this: older snapshots keep them.
   /// The smallest GSN if there is none.
-  [[nodiscard]] Gsn newest_commit(Gsn gsn) const;
+  [[nodiscard]] Gsn newest_commit(Gsn gsn = kNone) const;
   [[nodiscard]] bool empty() const noexcept { return count_.load() == 0; }
 
  private:

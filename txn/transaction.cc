@@ -26,6 +26,7 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
       context_(owner.experimental_.write_conflicts ? &writer_ : nullptr, log_, large_values_),
       view_(owner.snapshots_, owner.parts_.slots, slot) {
   context_.pruner = &pruner_;
+  context_.reclaimer = owner.parts_.reclaimer;
 }
 
 // The slot is claimed, and no one else has the handle.

@@ -248,6 +248,14 @@ void Transactions::free_due() noexcept {
   }
 }
 
+bool Transactions::free_given_up() {
+  if (given_up_pages_.empty()) {
+    return false;
+  }
+  parts_.log.wait_durable(given_up_pages_.newest_commit());
+  return free_pending();
+}
+
 std::uint32_t Transactions::active() const noexcept {
   std::uint32_t active = 0;
   for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/worker_slots.h"
+#include "btree/space_reclaimer.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
@@ -46,6 +47,7 @@ struct Parts {
   buffer::BufferPool& pool;
   TreeDirectory& trees;
   versioning::BulkEpochs& epochs;
+  btree::SpaceReclaimer* reclaimer = nullptr;  ///< null: changes without room just fail
 };
 
 struct TransactionOptions {
@@ -100,8 +102,10 @@ class Transactions {
   std::size_t cancel_snapshots_for(Gsn gsn) noexcept;
   /// Frees what durable commits gave up. Errors are left to whoever needs space.
   void free_due() noexcept;
-  /// The same; throws failed.
-  void free_pending() { given_up_pages_.run_due(snapshots_.horizon()); }
+  /// The same; throws failed. Whether there was any.
+  bool free_pending() { return given_up_pages_.run_due(snapshots_.horizon()); }
+  /// The same of all commits that have returned: waits until they are durable.
+  bool free_given_up();
   [[nodiscard]] GivenUpPages& given_up_pages() noexcept { return given_up_pages_; }
 
   // Versions

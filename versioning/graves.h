@@ -8,7 +8,8 @@
 // writes to that tree again.
 // What that misses, walks meet (VersionBuffer::note_dead()).
 // Hints: a ghost may have gone, be a record again, or never be noted. One removal in eight is, for
-// a leaf that is worth it has many; beyond some hundred notes none is.
+// a leaf that is worth it has many, and each of a value that keeps pages of its own; beyond some
+// hundred notes none is.
 //
 // Thread-safety: note() and take() under the latch of the slot's version buffer; may_have(), any
 //                thread. Failure: none; without memory nothing is noted.
@@ -29,8 +30,8 @@ namespace palimpsest::versioning {
 class Graves {
  public:
   /// The version of a change that may have been a removal goes, and nobody needs it.
-  void note(const Entry& entry) noexcept {
-    if (entry.hash() % kOneIn == 0) {
+  void note(const Entry& entry, bool keeps_pages) noexcept {
+    if (keeps_pages || entry.hash() % kOneIn == 0) {
       dig(entry);
     }
   }

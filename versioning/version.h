@@ -38,6 +38,9 @@ namespace palimpsest::versioning {
 
 class Entry;
 
+/// Of a record's flags, which are the tree's otherwise: the value lies in pages of its own.
+inline constexpr std::uint16_t kValueHasPages = 1;
+
 enum class VersionKind : std::uint8_t {
   inserted = 1,  ///< there was no record, and no ghost
   flags,         ///< the value was the same

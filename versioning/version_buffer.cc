@@ -151,7 +151,7 @@ void VersionBuffer::unlink(Version& version, Writer* into) noexcept {
   take_out(entry, version);
   free_elsewhere(memory_, version);
   if (version.kind() == VersionKind::flags) {
-    graves_.note(entry);
+    graves_.note(entry, (version.flags_before() & kValueHasPages) != 0);
   }
   PALIMPSEST_SYNC_POINT("versioning.unlink.taken");
   EmptyCounter* const emptied = entry.newest() == nullptr ? &entry.counter() : nullptr;

@@ -13,10 +13,10 @@ namespace {
 
 class GravesTest : public testing::Test {
  protected:
-  void note(TreeId tree, const std::string& key) {
+  void note(TreeId tree, const std::string& key, bool keeps_pages = false) {
     const EntryPtr entry = Entry::make(memory_, key.size());
     entry->rename(tree, key, Entry::hash_of(key));
-    graves_.note(*entry);
+    graves_.note(*entry, keeps_pages);
   }
   void note_many(TreeId tree, int count) {
     for (int i = 0; i < count; ++i) {

@@ -1,0 +1,53 @@
+// Space of what nobody needs any more, found when pages can no longer be had.
+//
+// A removed record leaves a ghost, which keeps its place, and the pages of a large value, until its
+// leaf is written to again (btree.h). On a disk that is full nothing is written, and after opening
+// nobody knows where ghosts lie (versioning/graves.h). So whoever is about to fail with no_space
+// has this go through all leaves of all tables first: once for all who wait for room at that time.
+// What that costs, a read of every leaf, is spent again and again by a caller who does not take no
+// for an answer: after a long round that found nothing there is a pause, so that such rounds take a
+// small part of the time.
+// Not found: what somebody may still see, trees of dropped tables (definitions/tree_store.h empties
+// them), what aborted bulks have left (epochs/bulk_sweep.h undoes that).
+//
+// Argument that a tree may be gone through whose table is dropped meanwhile: trees stay open until
+// the database is closed, and a ghost that nobody needs may go from any tree, whoever's it is.
+//
+// Latching: the round is a mutex, held across I/O, under a transaction's owner latch; whoever waits
+//           for it holds no latch of a page. Who has it waits for the log and for pages, not for
+//           transactions.
+// Thread-safety: all functions, from any thread, but for open().
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+
+#include "btree/space_reclaimer.h"
+#include "engine/definitions/table_catalog.h"
+#include "txn/transactions.h"
+
+namespace palimpsest::engine {
+
+class DeadSpace final : public btree::SpaceReclaimer {
+ public:
+  /// Before transactions begin; both outlive them.
+  void open(const TableCatalog& tables, txn::Transactions& transactions) noexcept {
+    tables_ = &tables;
+    transactions_ = &transactions;
+  }
+
+  [[nodiscard]] bool reclaim(const btree::WriteContext& by) override;
+
+ private:
+  [[nodiscard]] bool purge_tables(const btree::WriteContext& by);
+
+  const TableCatalog* tables_ = nullptr;
+  txn::Transactions* transactions_ = nullptr;
+  std::atomic<std::uint64_t> found_{0};  ///< rounds that have found something
+  std::mutex round_;
+  std::chrono::steady_clock::time_point not_before_;  ///< protected by round_
+};
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,263 @@
+// A disk that is full of what nobody needs any more: rows that were erased make room for others.
+#include "engine/dead_space.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/random.h"
+#include "engine/rows/table_writes.h"
+#include "tests/engine/database_fixture.h"
+#include "tests/support/error_of.h"
+#include "tests/support/thread_group.h"
+
+namespace palimpsest::engine::test {
+namespace {
+
+using namespace palimpsest::types;
+using palimpsest::test::error_of;
+using palimpsest::test::run_threads;
+using palimpsest::test::SimDisk;
+using palimpsest::test::SimOptions;
+using txn::Durability;
+using txn::Isolation;
+
+constexpr std::uint64_t kDiskBytes = std::uint64_t{8} << 20U;
+constexpr std::size_t kLargeBytes = std::size_t{256} << 10U;
+constexpr std::size_t kSmallBytes = 800;
+constexpr int kTooMany = 100'000;
+
+class DeadSpaceTest : public ::testing::Test {
+ protected:
+  DeadSpaceTest() : log_device_(log_disk_.device()) {
+    open();
+    make("large");
+    make("small");
+  }
+  void TearDown() override {
+    database_->transactions().free_given_up();
+    EXPECT_TRUE(sound(*database_));
+  }
+
+  void open() {
+    database_.reset();
+    device_ = disk_.device();
+    DatabaseOptions options = small_options();
+    options.memory_bytes = std::uint64_t{4} << 20U;
+    options.log_bytes_max = 256 * wal::kSegmentBytesMin;
+    database_ = Database::open(*device_, *log_device_, options);
+  }
+  void make(const std::string& name) {
+    const auto by = begin(Isolation::read_committed);
+    ASSERT_TRUE(database_->tables().create_table(
+        *by,
+        {.name = name, .columns = {{"id", int32()}, {"text", varchar(1 << 20)}}, .key = {"id"}}));
+    by->commit();
+  }
+  [[nodiscard]] txn::TransactionPtr begin(Isolation isolation = Isolation::snapshot) {
+    return database_->begin(durability_, isolation);
+  }
+  [[nodiscard]] TablePtr table(const std::string& name) {
+    return database_->tables().find(name, nullptr);
+  }
+  Outcome put(int id, Isolation isolation = Isolation::snapshot, std::size_t bytes = kLargeBytes,
+              const std::string& name = "large") {
+    make_log_space();
+    const auto by = begin(isolation);
+    const std::string text(bytes, 't');
+    const Outcome outcome = TableWrites(*by, *table(name)).upsert({id, text});
+    by->commit();
+    return outcome;
+  }
+  void erase(int id, Isolation isolation = Isolation::snapshot, const std::string& name = "large") {
+    make_log_space();
+    const auto by = begin(isolation);
+    ASSERT_TRUE(TableWrites(*by, *table(name)).erase({id}));
+    by->commit();
+  }
+  /// All at once: none of them is dead while another one goes.
+  void erase_all(int rows) {
+    const auto by = begin();
+    for (int id = 0; id < rows; ++id) {
+      ASSERT_TRUE(TableWrites(*by, *table("large")).erase({id}));
+    }
+    by->commit();
+  }
+  void make_log_space() {
+    while (database_->checkpointer().step()) {
+    }
+  }
+  /// Puts rows from 0 on until there is no room; how many.
+  [[nodiscard]] int fill(Isolation isolation = Isolation::snapshot, std::size_t bytes = kLargeBytes,
+                         const std::string& name = "large") {
+    for (int id = 0; id < kTooMany; ++id) {
+      const auto failed = error_of([&] { return put(id, isolation, bytes, name); });
+      if (failed) {
+        EXPECT_EQ(failed, ErrorCode::no_space);
+        return id;
+      }
+    }
+    ADD_FAILURE() << "the disk has no end";
+    return kTooMany;
+  }
+  /// Large rows come and go; the space that they take is that of a few more.
+  void expect_no_growth(Isolation isolation) {
+    constexpr int kRows = 8;
+    constexpr int kMore = 4;
+    const std::uint64_t before = database_->space().counts().allocated;
+    std::vector<int> ids;
+    for (int id = 1; id <= kRows; ++id) {
+      ids.push_back(id);
+      ASSERT_TRUE(put(id, isolation));
+    }
+    Random random(1);
+    for (int turn = 0; turn < 200; ++turn) {
+      int& id = ids[random.below(kRows)];
+      erase(id, isolation);
+      id = turn * 500 + 1 + static_cast<int>(random.below(499));
+      ASSERT_TRUE(put(id, isolation));
+      EXPECT_LE(database_->space().counts().allocated - before,
+                (kRows + kMore) * (kLargeBytes / 4096 + 2))
+          << turn;
+    }
+  }
+  [[nodiscard]] std::optional<ErrorCode> error_of_put(int id) {
+    return error_of([&] { return put(id); });
+  }
+
+  Durability durability_ = Durability::asynchronous;
+  SimDisk log_disk_;
+  SimDisk disk_{SimOptions{.capacity_bytes = kDiskBytes, .reorder_completions = false}};
+  std::unique_ptr<io::Device> log_device_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<Database> database_;
+};
+
+class DeadSpaceAtLevels : public DeadSpaceTest, public ::testing::WithParamInterface<Isolation> {};
+INSTANTIATE_TEST_SUITE_P(, DeadSpaceAtLevels,
+                         ::testing::Values(Isolation::none, Isolation::read_committed,
+                                           Isolation::snapshot));
+
+// All rows go, and as many come again, as often as one likes.
+TEST_P(DeadSpaceAtLevels, OfErasedLargeRowsIsUsedAgain) {
+  const int rows = fill(GetParam());
+  ASSERT_GT(rows, 10);
+  for (int turn = 0; turn < 5; ++turn) {
+    for (int id = 0; id < rows; ++id) {
+      erase(id, GetParam());
+    }
+    for (int id = 0; id < rows; ++id) {
+      ASSERT_EQ(error_of([&] { return put(id, GetParam()); }), std::nullopt) << turn << " " << id;
+    }
+  }
+}
+
+// Nobody knows any more where ghosts lie.
+TEST_P(DeadSpaceAtLevels, IsFoundAfterOpening) {
+  const int rows = fill(GetParam());
+  for (int id = 0; id < rows; ++id) {
+    erase(id, GetParam());
+  }
+  database_->close();
+  open();
+  for (int id = 0; id < rows; ++id) {
+    ASSERT_EQ(error_of([&] { return put(kTooMany + id, GetParam()); }), std::nullopt) << id;
+  }
+}
+
+TEST_F(DeadSpaceTest, OfLargeRowsIsForSmallOnesOfAnotherTable) {
+  const int rows = fill();
+  static_cast<void>(fill(Isolation::snapshot, kSmallBytes, "small"));  // what was left, too
+  erase_all(rows);
+  database_->close();
+  open();
+  for (int id = 0; id < 1000; ++id) {
+    ASSERT_EQ(
+        error_of([&] { return put(kTooMany + id, Isolation::snapshot, kSmallBytes, "small"); }),
+        std::nullopt)
+        << id;
+  }
+}
+
+TEST_F(DeadSpaceTest, OfSmallRowsIsForLargeOnes) {
+  const int rows = fill(Isolation::snapshot, kSmallBytes, "small");
+  for (int id = 0; id < rows; ++id) {
+    erase(id, Isolation::snapshot, "small");
+  }
+  database_->close();
+  open();
+  for (int id = 0; id < 10; ++id) {
+    ASSERT_EQ(error_of_put(id), std::nullopt) << id;
+  }
+}
+
+// Until then it is not dead.
+TEST_F(DeadSpaceTest, IsThatWhenNobodySeesItAnyMore) {
+  const int rows = fill();
+  const auto reader = begin();
+  erase_all(rows);
+  EXPECT_EQ(error_of_put(0), ErrorCode::no_space);
+  reader->rollback();
+  std::thread([&] { EXPECT_EQ(error_of_put(0), std::nullopt); }).join();  // with another slot
+}
+
+// Replaced values are given up by commits, which need not be durable yet.
+TEST_F(DeadSpaceTest, OfReplacedValuesIsWaitedFor) {
+  const int rows = fill();
+  for (int id = 0; id < rows; ++id) {
+    ASSERT_TRUE(put(id, Isolation::snapshot, 10));
+  }
+  for (int id = 0; id < rows; ++id) {
+    ASSERT_EQ(error_of_put(id), std::nullopt) << id;
+  }
+}
+
+TEST_F(DeadSpaceTest, OfLargeRowsDoesNotGrow) {
+  durability_ = Durability::synchronous;  // pages come back when that is durable
+  for (int between = 0; between < kTooMany; between += 500) {  // each in another leaf
+    ASSERT_TRUE(put(between, Isolation::snapshot, kSmallBytes));
+  }
+  expect_no_growth(Isolation::snapshot);
+}
+
+// Without versions nobody notes where; but who removes more from a leaf has what went before go.
+TEST_F(DeadSpaceTest, OfLargeRowsOfOneLeafDoesNotGrow) {
+  durability_ = Durability::synchronous;
+  expect_no_growth(Isolation::none);
+}
+
+// Some are refused, for what the others have not erased yet; nobody waits for ever, and no page is
+// lost or given out twice.
+TEST_F(DeadSpaceTest, IsSharedByThreads) {
+  static_cast<void>(fill());
+  std::atomic<int> done{0};
+  run_threads(4, [&](std::size_t number) {
+    Random random(number);
+    for (int turn = 0; turn < 60; ++turn) {
+      const int id = static_cast<int>(random.below(32));
+      try {
+        make_log_space();
+        const auto by = begin();
+        const TableWrites writes(*by, *table("large"));
+        const std::string text(kLargeBytes, 't');
+        const Outcome outcome =
+            random.below(2) == 0 ? writes.erase({id}) : writes.insert({id, text});
+        outcome.is_done() ? static_cast<void>(by->commit()) : by->rollback();
+        done += outcome.is_done() ? 1 : 0;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::no_space) << error.what();
+      }
+    }
+  });
+  EXPECT_GT(done.load(), 20);
+}
+
+}  // namespace
+}  // namespace palimpsest::engine::test
