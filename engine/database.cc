@@ -390,7 +390,7 @@ void Database::make_definitions() {
                          TableCatalog::Bulks{*epochs_, *bulk_ledger_, *bulk_sweep_}, sort_space(),
                          options_.definition_patience);
   table_catalog_->open();
-  dead_space_.open(*table_catalog_, *transactions_);
+  dead_space_.open(*table_catalog_, *tree_store_, *transactions_);
   start_background();
 }
 

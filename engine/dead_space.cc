@@ -27,10 +27,11 @@ bool DeadSpace::reclaim(const btree::WriteContext& by) {
   }
   const bool freed = transactions_->free_given_up();
   const bool purged = purge_tables(by);
-  if (freed || purged) {
+  const bool found = freed || purged || trees_->await_step();
+  if (found) {
     found_.fetch_add(1);
   }
-  return freed || purged;
+  return found;
 }
 
 bool DeadSpace::purge_tables(const btree::WriteContext& by) {

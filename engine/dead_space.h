@@ -7,8 +7,9 @@
 // What that costs, a read of every leaf, is spent again and again by a caller who does not take no
 // for an answer: after a long round that found nothing there is a pause, so that such rounds take a
 // small part of the time.
-// Not found: what somebody may still see, trees of dropped tables (definitions/tree_store.h empties
-// them), what aborted bulks have left (epochs/bulk_sweep.h undoes that).
+// If there is nothing, but a tree of a dropped table is being emptied, he waits for some of that
+// (definitions/tree_store.h). Not found: what somebody may still see, and what aborted bulks have
+// left (epochs/bulk_sweep.h undoes that).
 //
 // Argument that a tree may be gone through whose table is dropped meanwhile: trees stay open until
 // the database is closed, and a ghost that nobody needs may go from any tree, whoever's it is.
@@ -26,15 +27,18 @@
 
 #include "btree/space_reclaimer.h"
 #include "engine/definitions/table_catalog.h"
+#include "engine/definitions/tree_store.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::engine {
 
 class DeadSpace final : public btree::SpaceReclaimer {
  public:
-  /// Before transactions begin; both outlive them.
-  void open(const TableCatalog& tables, txn::Transactions& transactions) noexcept {
+  /// Before transactions begin; all outlive them.
+  void open(const TableCatalog& tables, TreeStore& trees,
+            txn::Transactions& transactions) noexcept {
     tables_ = &tables;
+    trees_ = &trees;
     transactions_ = &transactions;
   }
 
@@ -44,6 +48,7 @@ class DeadSpace final : public btree::SpaceReclaimer {
   [[nodiscard]] bool purge_tables(const btree::WriteContext& by);
 
   const TableCatalog* tables_ = nullptr;
+  TreeStore* trees_ = nullptr;
   txn::Transactions* transactions_ = nullptr;
   std::atomic<std::uint64_t> found_{0};  ///< rounds that have found something
   std::mutex round_;

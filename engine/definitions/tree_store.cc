@@ -169,6 +169,7 @@ void TreeStore::stop() noexcept {
   }
   wake_.notify_one();
   emptied_.notify_all();
+  stepped_.notify_all();
   if (thread_.joinable()) {
     thread_.join();
   }
@@ -191,6 +192,10 @@ void TreeStore::emptied(BTree& tree) {
 // It lets the others have their turn if it could not be emptied, or has had its own.
 void TreeStore::note(BTree& tree, bool any) noexcept {
   const std::lock_guard lock(mutex_);
+  if (any) {
+    ++steps_;
+    stepped_.notify_all();
+  }
   const auto at = std::ranges::find(waiting_, &tree, &Waiting::tree);
   if (at == waiting_.end() || (any && ++at->steps < kStepsInTurn)) {
     return;
@@ -198,6 +203,15 @@ void TreeStore::note(BTree& tree, bool any) noexcept {
   at->steps = 0;
   at->due = any ? at->due : std::chrono::steady_clock::now() + kPauseAfterFailure;
   std::rotate(at, at + 1, waiting_.end());
+}
+
+bool TreeStore::await_step() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t before = steps_;
+  if (thread_.joinable() && !waiting_.empty()) {
+    stepped_.wait_for(lock, patience_, [&] { return steps_ != before || stopping_; });
+  }
+  return steps_ != before;
 }
 
 bool TreeStore::step() {

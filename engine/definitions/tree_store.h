@@ -78,6 +78,10 @@ class TreeStore {
   /// or if nothing could be done: for lack of log space, or for the sake of an old snapshot.
   bool step();
 
+  /// Who needs space: waits until something has been taken out of a tree in the background. False
+  /// if nothing was within the patience, or no tree waits.
+  [[nodiscard]] bool await_step();
+
   /// Trees that wait to be emptied.
   [[nodiscard]] std::size_t waiting() const;
 
@@ -111,11 +115,13 @@ class TreeStore {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable emptied_;
+  std::condition_variable stepped_;
   // Protected by mutex_; room for all trees, so that giving back does not fail:
   std::vector<btree::BTree*> vacant_;
   std::vector<Waiting> waiting_;
   std::size_t trees_ = 0;          ///< of this store
   std::uint64_t next_number_ = 1;  ///< for a name
+  std::uint64_t steps_ = 0;        ///< that have done something
   bool stopping_ = false;
   std::thread thread_;
 };

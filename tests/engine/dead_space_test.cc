@@ -219,6 +219,20 @@ TEST_F(DeadSpaceTest, OfReplacedValuesIsWaitedFor) {
   }
 }
 
+// The tree of a table that was dropped is emptied in the background, a few records at a time.
+TEST_F(DeadSpaceTest, OfADroppedTableIsWaitedFor) {
+  const int rows = fill(Isolation::snapshot, kSmallBytes, "small");
+  const auto by = begin(Isolation::read_committed);
+  ASSERT_TRUE(database_->tables().drop_table(*by, "small"));
+  by->commit();
+  database_->tree_store().start();
+  for (int id = 0; id < rows / 2; ++id) {
+    ASSERT_EQ(error_of([&] { return put(id, Isolation::snapshot, kSmallBytes); }), std::nullopt)
+        << id;
+  }
+  database_->tree_store().stop();
+}
+
 TEST_F(DeadSpaceTest, OfLargeRowsDoesNotGrow) {
   durability_ = Durability::synchronous;  // pages come back when that is durable
   for (int between = 0; between < kTooMany; between += 500) {  // each in another leaf
