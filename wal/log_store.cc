@@ -84,6 +84,7 @@ LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOpt
 // The control file goes last: until then it says whose log this is.
 void LogStore::remove(io::Device& device) {
   Segments::remove_all(device);
+  device.sync_directory();  // segments without a control file would be nobody's
   LogControl::remove(device);
   device.sync_directory();
 }

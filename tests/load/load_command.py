@@ -3,6 +3,7 @@ import gzip
 import json
 import os
 import random
+import resource
 import shlex
 import shutil
 import signal
@@ -41,6 +42,9 @@ class LoadCommand(Command):
         self.load("t", *files, "--header=match", "--schema", SCHEMA)
         self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n2,b,\n")
         odd = self.file("3.csv", "id,name,size\n5,a,1\n")
+        nameless = self.file("5.csv", "id,,size\n5,a,1\n")
+        done = self.load("t", nameless, "--header=match", code=2)
+        self.assertIn(b"the header: field 2 has no name", done.stderr)
         done = self.load("t", self.file("4.csv", "id,name\n4,a\n"), odd, "--header=match", code=2)
         self.assertIn(f'{odd}: the header: table "t" has no column "size"'.encode(), done.stderr)
         self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n2,b,\n")
@@ -159,7 +163,8 @@ class LoadCommand(Command):
                           ["--schema", SCHEMA, "--format", "tsv", "--quote", "'"],
                           ["--on-duplicate", "merge"], ["--nonsense"], ["--primary-key", "id"],
                           ["--memory", "1G"],
-                          ["--schema", SCHEMA, "--reject-file", file]):
+                          ["--schema", SCHEMA, "--reject-file", file],
+                          ["--schema", SCHEMA, "--reject-file", "-"]):
             done = self.load("t", file, *arguments, code=2)
             self.assertNotEqual(done.stderr, b"", arguments)
         self.assertEqual(self.content("1.csv"), b"1,a,1\n")
@@ -472,6 +477,21 @@ class SmallDisk(Command):
         self.assertEqual(self.content("bad.csv"), b"x,a,1\n2,b,2\n")
         self.assertEqual(self.dump("t", "--header=off"), b"1,a,1\n")
         self.run_tool("check", self.database)
+
+    def test_a_limit_of_file_sizes_is_an_error(self):
+        file = self.file("1.csv", "".join(f"{row},name,1\n" for row in range(500_000)))
+        arguments = ["--on-duplicate", "skip", "--progress", "none"]
+        self.load("t", self.file("2.csv", "1,name,1\n"), "--schema", SCHEMA)
+
+        def few_bytes():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (11_000_000, 11_000_000))
+
+        done = subprocess.run([TOOL, "load", self.database, "t", file, *arguments],
+                              capture_output=True, timeout=120, check=False, preexec_fn=few_bytes)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"File too large", done.stderr)
+        self.run_tool("load", self.database, "t", file, *arguments)
+        self.assertEqual(self.dump("t", "--header=off").count(b"\n"), 500_000)
 
     def test_nobody_to_tell_is_no_failure(self):
         file = self.file("1.csv", "1,a,1\n")

@@ -65,9 +65,9 @@ class LogDirectory(Command):
         self.make()
         self.run_tool("load", self.path("other"), "t", self.rows, "--schema", SCHEMA,
                       "--log-directory", self.path("others"), "--progress", "none")
-        for command in (["load", self.database, "t", self.rows], ["dump", self.database, "t"],
-                        ["check", self.database]):
-            done = self.run_tool(*command, "--log-directory", self.path("others"), code=1)
+        for code, command in ((1, ["load", self.database, "t", self.rows]),
+                              (1, ["dump", self.database, "t"]), (3, ["check", self.database])):
+            done = self.run_tool(*command, "--log-directory", self.path("others"), code=code)
             self.assertIn(b"of another database", done.stderr + done.stdout)
         self.load("t", self.file("2.csv", "3,c\n"), *self.there)
         self.run_tool("check", self.path("other"), "--log-directory", self.path("others"))

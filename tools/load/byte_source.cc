@@ -18,6 +18,7 @@
 #include "palimpsest/error.h"
 
 #include "tools/load/interrupt.h"
+#include "tools/load/system_error.h"
 
 namespace palimpsest::load {
 namespace {
@@ -28,18 +29,8 @@ constexpr std::string_view kGzipMagic = "\x1F\x8B";
 constexpr std::string_view kZstdMagic = "\x28\xB5\x2F\xFD";
 constexpr std::size_t kMagicBytes = 4;
 
-ErrorCode code_of(int error) noexcept {
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR: return ErrorCode::not_found;
-    case EACCES:
-    case EPERM: return ErrorCode::permission_denied;
-    default: return ErrorCode::io_error;
-  }
-}
-
 [[noreturn]] void refuse(const std::string& path, std::string_view what, int error) {
-  throw Error(code_of(error),
+  throw Error(code_of_system_error(error),
               fmt::format("{}: {}: {}", path, what, std::generic_category().message(error)));
 }
 

@@ -75,6 +75,15 @@ HeaderLine header_of(const Chunk& chunk, const Dialect& dialect, const std::stri
           .skipped_lines = records.skipped_lines()};
 }
 
+/// What has no name would be lost without a word.
+void require_names(const std::vector<std::string>& header) {
+  const auto nameless = std::ranges::find(header, std::string());
+  if (nameless != header.end()) {
+    throw UsageError(fmt::format("field {} has no name; --columns can leave fields out",
+                                 nameless - header.begin() + 1));
+  }
+}
+
 }  // namespace
 
 ColumnPlan plan_of(const TableSchema& table, std::span<const std::string> names) {
@@ -150,6 +159,7 @@ ColumnPlan ColumnPlanner::plan_by(const std::vector<std::string>& header,
                                   const std::string& path) const {
   try {
     if (header_ == Header::match) {
+      require_names(header);
       return plan_of(table_, header);
     }
     check_order(header);

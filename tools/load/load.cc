@@ -53,6 +53,13 @@ class NoSink : public RowSink {
   RowOutcomes& outcomes_;
 };
 
+/// Standard output says how the load went.
+void require_file(const std::string& output) {
+  if (output == kStandardInput) {
+    throw UsageError("rejected records and what is wrong with them go to files, not to -");
+  }
+}
+
 /// Half of the memory is the database's, a quarter is for sorting; parsing takes the rest.
 Options database_options(const LoadOptions& options, bool may_make) {
   return {.memory_bytes = options.memory_bytes / 2, .create_if_missing = may_make};
@@ -133,6 +140,7 @@ class Load : public RowOutcomes {
   void check_outputs() const {
     for (const std::string& written : {options_.faults.reject_file, options_.faults.reject_log}) {
       if (!written.empty()) {
+        require_file(written);
         require_outside(written, options_.database.pages);
         require_outside(written, options_.database.log);
         for (const std::string& file : options_.files) {

@@ -13,6 +13,7 @@
 #include "palimpsest/error.h"
 
 #include "tools/load/output_place.h"
+#include "tools/load/system_error.h"
 
 namespace palimpsest::load {
 namespace {
@@ -21,17 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kNewFileMode = 0666;  // the umask takes its share
 constexpr mode_t kPermissions = 07777;
-
-ErrorCode code_of(int error) noexcept {
-  switch (error) {
-    case EACCES:
-    case EPERM:
-    case EROFS: return ErrorCode::permission_denied;
-    case ENOSPC:
-    case EDQUOT: return ErrorCode::no_space;
-    default: return ErrorCode::io_error;
-  }
-}
 
 /// Nothing if it is not there; links have been followed.
 std::optional<struct stat> status_of(const fs::path& path) {
@@ -50,8 +40,8 @@ bool take_after(int descriptor, const struct stat& old) {
 }  // namespace
 
 void OutputFile::refuse(int error) const {
-  throw Error(code_of(error), fmt::format("{}: it cannot be written: {}", path_,
-                                          std::generic_category().message(error)));
+  throw Error(code_of_system_error(error), fmt::format("{}: it cannot be written: {}", path_,
+                                                       std::generic_category().message(error)));
 }
 
 std::FILE* OutputFile::begin() {
@@ -83,7 +73,7 @@ void OutputFile::begin_part() {
         fmt::format("palimpsest-{}-{}.part", ::getpid(), number));
     descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kNewFileMode);
     if (descriptor < 0 && errno != EEXIST) {
-      throw Error(code_of(errno),
+      throw Error(code_of_system_error(errno),
                   fmt::format("{}: it cannot be made, to become {} when it is complete: {}",
                               part.string(), path_, std::generic_category().message(errno)));
     }

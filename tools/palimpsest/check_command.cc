@@ -139,12 +139,14 @@ class Check {
 
   void check_log(engine::ClosedDatabase& database) {
     const auto device = open_log_directory(options_.directory, options_.log_directory);
+    bool is_own = true;
     attempt("log", [&] {
       require_log_control(*device);
       const wal::LogStore store = wal::LogStore::open(*device, {}, true);
       const wal::ControlState& control = store.control().state();
-      if (control.uuid != database.file().header().uuid) {
-        report_.find("log", "it is that of another database");
+      is_own = control.uuid == database.file().header().uuid;
+      if (!is_own) {
+        return;
       }
       if (!control.clean) {
         throw Error(ErrorCode::not_closed_cleanly,
@@ -160,6 +162,19 @@ class Check {
       }
       report_.show(store.segments());
     });
+    if (!is_own) {
+      tell_foreign(*device);
+    }
+  }
+
+  /// Damage, unless the caller has said where the log is.
+  void tell_foreign(const io::Device& device) {
+    if (options_.log_directory.empty()) {
+      report_.find("log", "it is that of another database");
+      return;
+    }
+    throw Error(ErrorCode::not_found,
+                fmt::format("{}: the log is that of another database", device.path()));
   }
 
   void check_trees(engine::ClosedDatabase& database) {

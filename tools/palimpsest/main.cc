@@ -1,5 +1,6 @@
 // The `palimpsest` command: looks into databases, loads and dumps tables. What it can do is in the
 // files beside this one, a subcommand each (command.h).
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -51,7 +52,9 @@ int run(int argc, const char* const* argv) {
 }  // namespace
 }  // namespace palimpsest::tools
 
+// A file that may not grow any more is an error of the call that would let it.
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return palimpsest::tools::run(argc, argv);
   } catch (const std::exception& error) {

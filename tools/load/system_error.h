@@ -1,0 +1,24 @@
+// What the system's errors about files that the caller has named are to him.
+#pragma once
+
+#include <cerrno>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest::load {
+
+[[nodiscard]] inline ErrorCode code_of_system_error(int error) noexcept {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR: return ErrorCode::not_found;
+    case EACCES:
+    case EPERM:
+    case EROFS: return ErrorCode::permission_denied;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return ErrorCode::no_space;
+    default: return ErrorCode::io_error;
+  }
+}
+
+}  // namespace palimpsest::load
