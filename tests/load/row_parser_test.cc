@@ -86,6 +86,7 @@ TEST(RowParserTest, Headers) {
   EXPECT_THROW(match("id,name,size\n", Header::match), UsageError);
   EXPECT_THROW(match("id,age\n", Header::match), UsageError);
   EXPECT_THROW(match("id,name,id\n", Header::match), UsageError);
+  EXPECT_THROW(match("id,name,\n", Header::match), UsageError);
   EXPECT_THROW(match("name,id,age,note\n", Header::on), UsageError);
   EXPECT_THROW(match("", Header::on), UsageError);
 }
