@@ -1,0 +1,116 @@
+// What a database should hold, and what each of its open transactions should see and may change:
+// tables of one shape, whose rows have a group that many share and a number that no two have.
+//
+// A model of one thread of control: whatever happened has a time, and what is committed later is
+// seen later. Where others have tried something that came to nothing, a conflict is possible and
+// not certain; nothing else is left open.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace palimpsest::test {
+
+struct ModelKey {
+  std::int64_t part = 0;
+  std::string name{};
+
+  friend auto operator<=>(const ModelKey&, const ModelKey&) = default;
+};
+
+struct ModelRow {
+  std::optional<std::int64_t> group{};
+  std::optional<std::int64_t> number{};
+  std::int64_t count = 0;
+  std::string body{};
+
+  friend bool operator==(const ModelRow&, const ModelRow&) = default;
+};
+
+using ModelRows = std::map<ModelKey, ModelRow>;
+using Time = std::uint64_t;
+
+class ModelTransaction;
+
+/// What a transaction has done to one table.
+struct ModelChanges {
+  std::map<ModelKey, std::optional<ModelRow>> rows{};
+  std::set<ModelKey> touched{};              ///< also in vain
+  std::set<std::int64_t> numbers{};          ///< of rows as they are or were
+  std::set<std::int64_t> touched_numbers{};  ///< also in vain
+};
+
+/// One table as long as it is not dropped.
+class ModelTable {
+ public:
+  /// What was committed by that time; null: no row.
+  [[nodiscard]] const ModelRow* at(const ModelKey& key, Time time) const;
+  [[nodiscard]] const ModelRow* newest(const ModelKey& key) const;
+  /// Of the last commit that has changed it; 0: none.
+  [[nodiscard]] Time changed(const ModelKey& key) const;
+  /// Of the last commit that has changed it or tried to: a statement that is undone leaves that.
+  [[nodiscard]] Time touched(const ModelKey& key) const;
+  /// Of the last commit that has changed, or tried to, a row that had, or was to have, this number.
+  [[nodiscard]] Time touched(std::int64_t number) const;
+  [[nodiscard]] ModelRows rows(Time time) const;
+  /// Keys of rows that have ever had this number, those that were never committed included.
+  [[nodiscard]] std::set<ModelKey> keys_with(std::int64_t number) const;
+  void note_number(std::int64_t number, const ModelKey& key) { by_number_[number].insert(key); }
+  void commit(const ModelKey& key, const std::optional<ModelRow>& row, Time time);
+  void commit_touched(const ModelChanges& changes, Time time);
+
+  std::optional<Time> group_index{};   ///< since when there is one
+  std::optional<Time> number_index{};  ///< the same
+  ModelTransaction* bulk = nullptr;    ///< has written to it, and has not ended
+  /// The last that has committed did: what was empty before is changed as a whole for older
+  /// snapshots.
+  Time bulk_committed = 0;
+
+ private:
+  std::map<ModelKey, std::map<Time, std::optional<ModelRow>>> rows_;
+  std::map<std::int64_t, std::set<ModelKey>> by_number_;
+  std::map<ModelKey, Time> touched_;
+  std::map<std::int64_t, Time> touched_numbers_;
+};
+
+class ModelTransaction {
+ public:
+  bool keeps_snapshot = true;  ///< else it sees what is committed when a call begins
+  bool is_bulk = false;
+  Time snapshot = 0;
+  std::map<ModelTable*, ModelChanges> changes{};
+  bool has_written = false;
+
+  [[nodiscard]] const ModelRow* see(ModelTable& table, const ModelKey& key, Time now) const;
+  [[nodiscard]] ModelRows see_all(ModelTable& table, Time now) const;
+  [[nodiscard]] Time sees_up_to(Time now) const { return keeps_snapshot ? snapshot : now; }
+};
+
+/// Whether a change can be made.
+struct ModelAnswer {
+  bool must_fail = false;     ///< another is in the way, for certain
+  bool may_conflict = false;  ///< or may be
+  bool is_taken = false;      ///< another row that it sees has the number
+
+  void operator|=(const ModelAnswer& other) {
+    must_fail |= other.must_fail;
+    may_conflict |= other.may_conflict;
+    is_taken |= other.is_taken;
+  }
+};
+
+/// What stands in the way of changing this row of `table`, by others that are open.
+[[nodiscard]] ModelAnswer ask_row(ModelTable& table, const ModelTransaction& by,
+                                  const std::vector<ModelTransaction*>& others,
+                                  const ModelKey& key);
+/// What stands in the way of its having this number from now on, which it has not yet.
+[[nodiscard]] ModelAnswer ask_number(ModelTable& table, const ModelTransaction& by,
+                                     const std::vector<ModelTransaction*>& others,
+                                     const ModelKey& key, std::int64_t number, Time now);
+
+}  // namespace palimpsest::test
