@@ -142,8 +142,9 @@ class BTree {
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
   /// The same for who comes often: tries some, further and further from the key, before all others.
   std::size_t try_purge_ghosts(const WriteContext& by, ByteView key);
-  /// The same for all leaves, one after the other.
-  std::size_t purge_all_ghosts(const WriteContext& by);
+  /// The same for all leaves, one after the other, which are settled first. `purged` counts the
+  /// ghosts and leaves of large values that went, also if this throws. Throws transaction_too_old.
+  void purge_all_ghosts(const WriteContext& by, std::size_t& purged);
   /// Settles the virtual versions of the key's leaf, if all can be. False: no log space for that.
   bool settle(const WriteContext& by, ByteView key) { return settler_.settle_all(by, key); }
   /// Structure::merge_leaf().
@@ -255,6 +256,7 @@ class BTree {
   static void edit_in(const WriteContext& by, RecordChange& record, Edit change);
   [[nodiscard]] WriteOutcome outcome_of(const Written& written, ByteView key);
   [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);
+  [[nodiscard]] bool has_shadow(ByteView key) const;
   void finish(const Written& written);
   void undo_creation(const TreeRecord& record,
                      FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);

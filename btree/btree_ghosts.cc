@@ -40,17 +40,6 @@ bool is_plain_ghost(const LeafView& view, SlotIndex slot) noexcept {
   return (view.flags(slot) & (kGhost | kDeleted)) == kGhost;
 }
 
-/// The first ghost's key; false if there is none.
-bool copy_key_of_ghost(const LeafView& leaf, KeyBuffer& key) noexcept {
-  for (SlotIndex slot = 0; slot < leaf.count() && leaf.ghost_count() != 0; ++slot) {
-    if (leaf.is_ghost(slot)) {
-      leaf.copy_key(slot, key);
-      return true;
-    }
-  }
-  return false;
-}
-
 /// The slots of ghosts that nobody needs: nothing is reserved for them any more.
 void find_idle_ghosts(LeafEntries& entries, const LeafView& view, const WriteContext& by,
                       std::vector<SlotIndex>& slots) {
@@ -118,17 +107,31 @@ std::size_t BTree::try_purge_ghosts(const WriteContext& by, ByteView key) {
 }
 
 // No leaf is missed for the merges meanwhile: the walk goes on from the fence of the one it left.
-std::size_t BTree::purge_all_ghosts(const WriteContext& by) {
-  std::size_t purged = 0;
+void BTree::purge_all_ghosts(const WriteContext& by, std::size_t& purged) {
+  WriteContext nobodys = by;
+  nobodys.viewer.bulk = kNoEpoch;  // leaves of other tables do not become those of a bulk
   KeyBuffer key;
   LeafWalk walk(descent_, {}, Direction::forward);
   while (walk.next()) {
-    if (copy_key_of_ghost(walk.leaf(), key)) {
+    const LeafView leaf = walk.leaf();
+    const bool has_shadows = leaf.shadow_count() != 0;
+    const bool is_of_bulk = leaf.bulk_epoch() != kNoEpoch;
+    if (leaf.count() != 0 && (leaf.ghost_count() != 0 || has_shadows)) {
+      leaf.copy_key(0, key);
       walk.release();
+      if (is_of_bulk && settler_.settle_all(nobodys, key.view()) && has_shadows) {
+        purged += has_shadow(key.view()) ? 0U : 1U;
+      }
       purged += purge_ghosts(by, key.view(), [](const LeafView&, SlotIndex) { return true; });
     }
+    by.require_not_cancelled();
   }
-  return purged;
+}
+
+/// Whether a record of the key's leaf has one.
+bool BTree::has_shadow(ByteView key) const {
+  const auto leaf = descent_.leaf<buffer::SharedPage>(Target{key});
+  return LeafView(leaf.page(), page_size()).shadow_count() != 0;
 }
 
 std::size_t BTree::purge(const WriteContext& by, ByteView key, FindGhosts find) {

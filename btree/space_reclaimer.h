@@ -16,7 +16,7 @@ class SpaceReclaimer {
   SpaceReclaimer& operator=(const SpaceReclaimer&) = delete;
 
   /// Pages could not be had, for a change on behalf of `by`: gives back what nobody needs any more.
-  /// False if there was nothing. Throws io_error, corruption, failed, bad_alloc.
+  /// False if there was nothing. Throws transaction_too_old, failed, bad_alloc.
   [[nodiscard]] virtual bool reclaim(const WriteContext& by) = 0;
 
  protected:

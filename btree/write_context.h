@@ -143,6 +143,14 @@ struct WriteContext {
                             [] { return true; });
   }
 
+  /// In the middle of what takes long and can be left undone: throws transaction_too_old if the
+  /// transaction has been asked to end, since others wait for the log that it holds back.
+  void require_not_cancelled() const {
+    if (log != nullptr && log->is_cancelled()) {
+      log->reserve({});
+    }
+  }
+
   [[nodiscard]] bool is_bulk() const noexcept { return viewer.bulk != kNoEpoch; }
   /// Whose view has the newest state with all that this one may change; null: there is no other.
   [[nodiscard]] const versioning::Viewer* newest() const noexcept {

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "palimpsest/error.h"
+
 #include "btree/btree.h"
 
 namespace palimpsest::engine {
@@ -12,6 +14,19 @@ using SteadyClock = std::chrono::steady_clock;
 /// Rounds are repeated at once up to this length; after longer ones there is a pause.
 constexpr auto kShortRound = std::chrono::milliseconds(100);
 constexpr int kPauseInRounds = 10;
+/// How long who waits for a round sleeps before it looks whether it is to end.
+constexpr auto kLookPause = std::chrono::milliseconds(10);
+
+/// What cannot be read is for whoever needs it to report: it is not the caller's.
+void purge(btree::BTree& tree, const btree::WriteContext& by, std::size_t& purged) {
+  try {
+    tree.purge_all_ghosts(by, purged);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corruption && error.code() != ErrorCode::io_error) {
+      throw;
+    }
+  }
+}
 
 }  // namespace
 
@@ -21,7 +36,10 @@ bool DeadSpace::reclaim(const btree::WriteContext& by) {
     return false;
   }
   const std::uint64_t found_before = found_.load();
-  const std::lock_guard round(round_);
+  std::unique_lock round(round_, std::defer_lock);
+  while (!round.try_lock_for(kLookPause)) {
+    by.require_not_cancelled();
+  }
   if (found_.load() != found_before) {
     return true;
   }
@@ -39,12 +57,16 @@ bool DeadSpace::purge_tables(const btree::WriteContext& by) {
   if (begin < not_before_) {
     return false;
   }
+  if (by.pruner != nullptr) {
+    by.pruner->begin();  // who was in the way when it looked before may have gone
+  }
+  transactions_->settle_bulks();
   std::size_t purged = 0;
   for (const TablePtr& table : tables_->all()) {
     if (const TableDefinition* const definition = table->visible_to(nullptr)) {
-      purged += definition->rows->purge_all_ghosts(by);
+      purge(*definition->rows, by, purged);
       for (btree::BTree* const index : definition->indexes) {
-        purged += index->purge_all_ghosts(by);
+        purge(*index, by, purged);
       }
     }
   }

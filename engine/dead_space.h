@@ -8,15 +8,17 @@
 // for an answer: after a long round that found nothing there is a pause, so that such rounds take a
 // small part of the time.
 // If there is nothing, but a tree of a dropped table is being emptied, he waits for some of that
-// (definitions/tree_store.h). Not found: what somebody may still see, and what aborted bulks have
-// left (epochs/bulk_sweep.h undoes that).
+// (definitions/tree_store.h). Not found: what somebody may still see, records that aborted bulks
+// have left where they have deleted or replaced none (epochs/bulk_sweep.h undoes that), and what
+// lies in a tree behind a leaf that cannot be read.
 //
 // Argument that a tree may be gone through whose table is dropped meanwhile: trees stay open until
 // the database is closed, and a ghost that nobody needs may go from any tree, whoever's it is.
 //
 // Latching: the round is a mutex, held across I/O, under a transaction's owner latch; whoever waits
 //           for it holds no latch of a page. Who has it waits for the log and for pages, not for
-//           transactions.
+//           transactions. Either ends when the transaction is asked to: others wait for the log
+//           that it holds back.
 // Thread-safety: all functions, from any thread, but for open().
 #pragma once
 
@@ -51,7 +53,7 @@ class DeadSpace final : public btree::SpaceReclaimer {
   TreeStore* trees_ = nullptr;
   txn::Transactions* transactions_ = nullptr;
   std::atomic<std::uint64_t> found_{0};  ///< rounds that have found something
-  std::mutex round_;
+  std::timed_mutex round_;
   std::chrono::steady_clock::time_point not_before_;  ///< protected by round_
 };
 

@@ -106,6 +106,8 @@ class Transactions {
   bool free_pending() { return given_up_pages_.run_due(snapshots_.horizon()); }
   /// The same of all commits that have returned: waits until they are durable.
   bool free_given_up();
+  /// What everybody sees of bulks can be settled from now on (versioning/bulk_epochs.h).
+  void settle_bulks() noexcept { parts_.epochs.settle(snapshots_.horizon()); }
   [[nodiscard]] GivenUpPages& given_up_pages() noexcept { return given_up_pages_; }
 
   // Versions

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,9 +16,13 @@
 #include "palimpsest/error.h"
 
 #include "base/random.h"
+#include "base/sync_point.h"
+#include "buffer/page_header.h"
+#include "engine/bulk/bulk.h"
 #include "engine/rows/table_writes.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 #include "tests/support/thread_group.h"
 
 namespace palimpsest::engine::test {
@@ -25,6 +32,7 @@ using namespace palimpsest::types;
 using palimpsest::test::error_of;
 using palimpsest::test::run_threads;
 using palimpsest::test::SimDisk;
+using palimpsest::test::SimKind;
 using palimpsest::test::SimOptions;
 using txn::Durability;
 using txn::Isolation;
@@ -33,6 +41,7 @@ constexpr std::uint64_t kDiskBytes = std::uint64_t{8} << 20U;
 constexpr std::size_t kLargeBytes = std::size_t{256} << 10U;
 constexpr std::size_t kSmallBytes = 800;
 constexpr int kTooMany = 100'000;
+constexpr std::size_t kPageBytes = 4096;
 
 class DeadSpaceTest : public ::testing::Test {
  protected:
@@ -43,7 +52,9 @@ class DeadSpaceTest : public ::testing::Test {
   }
   void TearDown() override {
     database_->transactions().free_given_up();
-    EXPECT_TRUE(sound(*database_));
+    if (!is_damaged_) {
+      EXPECT_TRUE(sound(*database_));
+    }
   }
 
   void open() {
@@ -131,8 +142,44 @@ class DeadSpaceTest : public ::testing::Test {
   [[nodiscard]] std::optional<ErrorCode> error_of_put(int id) {
     return error_of([&] { return put(id); });
   }
+  /// A full disk whose dead space nobody knows of.
+  void fill_and_forget() {
+    make("other");
+    const int rows = fill();
+    static_cast<void>(fill(Isolation::snapshot, kSmallBytes, "other"));  // what was left, too
+    erase_all(rows);
+    database_->close();
+    open();
+  }
+  /// As a bulk.
+  void change(const std::function<void(Bulk& bulk)>& work) {
+    make_log_space();
+    const auto by = begin();
+    Bulk bulk(database_->transactions(), database_->tables(), *by);
+    work(bulk);
+    bulk.publish();
+    by->commit();
+  }
+  /// One of the leaves of small rows, of a database that is not open.
+  void damage_leaf_of_small_rows() {
+    database_.reset();
+    const std::vector<std::byte> file = disk_.contents(kPageFileName);
+    std::vector<std::uint64_t> leaves;
+    for (std::size_t at = 0; at + kPageBytes <= file.size(); at += kPageBytes) {
+      const ConstBytes page = ConstBytes(file).subspan(at, kPageBytes);
+      if (buffer::header_of(page).type == buffer::PageType::tree_leaf &&
+          std::ranges::count(page, std::byte{'t'}) > 2000) {
+        leaves.push_back(at);
+      }
+    }
+    ASSERT_GT(leaves.size(), 2U);
+    const std::byte other{0x55};
+    disk_.overwrite(kPageFileName, leaves[leaves.size() / 2] + kPageBytes / 2, {&other, 1});
+    is_damaged_ = true;
+  }
 
   Durability durability_ = Durability::asynchronous;
+  bool is_damaged_ = false;
   SimDisk log_disk_;
   SimDisk disk_{SimOptions{.capacity_bytes = kDiskBytes, .reorder_completions = false}};
   std::unique_ptr<io::Device> log_device_;
@@ -207,6 +254,170 @@ TEST_F(DeadSpaceTest, IsThatWhenNobodySeesItAnyMore) {
   reader->rollback();
   std::thread([&] { EXPECT_EQ(error_of_put(0), std::nullopt); }).join();  // with another slot
 }
+
+// Who has looked at the snapshots in use before, for another change, looks again.
+TEST_F(DeadSpaceTest, IsThatWhenNobodySeesItAnyMoreForWhoHasLookedBefore) {
+  for (int id = 0; id < 10; ++id) {
+    ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "small"));
+  }
+  const int rows = fill();
+  const auto reader = begin();
+  erase_all(rows);
+  std::thread([&] {
+    const auto by = begin(Isolation::read_committed);
+    for (int id = 0; id < 10; ++id) {  // purges, or would
+      ASSERT_TRUE(TableWrites(*by, *table("small")).erase({id}));
+    }
+    const std::string text(kLargeBytes, 't');
+    const auto insert = [&] { return TableWrites(*by, *table("large")).insert({kTooMany, text}); };
+    EXPECT_EQ(error_of(insert), ErrorCode::no_space);
+    reader->rollback();
+    EXPECT_EQ(error_of(insert), std::nullopt);
+    by->commit();
+  }).join();
+}
+
+// A table that cannot be read is for who reads it to hear of; the dead space of others is found.
+TEST_F(DeadSpaceTest, OfOthersIsFoundBesideADamagedPage) {
+  make("a before");
+  for (int id = 0; id < 100; ++id) {
+    ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "a before"));
+  }
+  fill_and_forget();
+  database_->close();
+  damage_leaf_of_small_rows();
+  open();
+  for (int id = 0; id < 10; ++id) {
+    EXPECT_EQ(error_of_put(kTooMany + id), std::nullopt) << id;
+  }
+}
+
+TEST_F(DeadSpaceTest, IsNotThereWhereNothingCanBeRead) {
+  for (int id = 0; id < 2000; ++id) {
+    ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "small"));
+  }
+  static_cast<void>(fill());
+  database_->close();
+  open();
+  disk_.inject({.kinds = static_cast<unsigned>(SimKind::read),
+                .file = std::string(kPageFileName),
+                .nth = 20,
+                .for_good = true});
+  EXPECT_EQ(error_of_put(kTooMany), ErrorCode::no_space);
+  disk_.clear_faults();
+}
+
+// What bulks have deleted and replaced is known to its leaves only, after opening to nobody else.
+TEST_F(DeadSpaceTest, IsWhatBulksHaveErased) {
+  for (const bool is_opened : {false, true}) {
+    const int rows = fill();
+    change(
+        [&](Bulk& bulk) { ASSERT_TRUE(bulk.erase_range(*table("large"), Range::all()).outcome); });
+    if (is_opened) {
+      database_->close();
+      open();
+    }
+    const auto at_once = [&] {  // nobody else has looked who sees the bulk
+      const auto by = begin();
+      const std::string text(kLargeBytes, 't');
+      ASSERT_TRUE(TableWrites(*by, *table("large")).insert({0, text}));
+      by->commit();
+    };
+    ASSERT_EQ(error_of(at_once), std::nullopt) << is_opened;
+    for (int id = 1; id < rows; ++id) {
+      ASSERT_EQ(error_of_put(id), std::nullopt) << is_opened << " " << id;
+    }
+  }
+}
+
+TEST_F(DeadSpaceTest, IsWhatBulksHaveReplaced) {
+  for (const bool is_opened : {false, true}) {
+    const int rows = fill();
+    change([&](Bulk& bulk) {
+      for (int id = 0; id < rows; ++id) {
+        ASSERT_TRUE(bulk.write(*table("large"), [&](const TableWrites& writes) {
+          return writes.update({id}, {{"text", std::string_view("short")}});
+        }));
+      }
+    });
+    if (is_opened) {
+      database_->close();
+      open();
+    }
+    for (int id = 0; id < rows; ++id) {
+      ASSERT_EQ(error_of_put(id), std::nullopt) << is_opened << " " << id;
+    }
+  }
+}
+
+// What a bulk has deleted is not dead before it has committed, nor for who began before that.
+TEST_F(DeadSpaceTest, IsNotWhatABulkMayBringBack) {
+  const int rows = fill();
+  const auto reader = begin();
+  {
+    const auto by = begin();
+    Bulk bulk(database_->transactions(), database_->tables(), *by);
+    ASSERT_TRUE(bulk.erase_range(*table("large"), Range::all()).outcome);
+    EXPECT_EQ(error_of([&] { return put(0, Isolation::snapshot, kLargeBytes, "small"); }),
+              ErrorCode::no_space);
+    bulk.let_go();
+    by->rollback();
+  }
+  EXPECT_EQ(error_of([&] { return put(0, Isolation::snapshot, kLargeBytes, "small"); }),
+            ErrorCode::no_space);
+  change([&](Bulk& bulk) { ASSERT_TRUE(bulk.erase_range(*table("large"), Range::all()).outcome); });
+  EXPECT_EQ(error_of([&] { return put(0, Isolation::snapshot, kLargeBytes, "small"); }),
+            ErrorCode::no_space);
+  reader->rollback();
+  for (int id = 0; id < rows; ++id) {
+    EXPECT_EQ(error_of([&] { return put(id, Isolation::snapshot, kLargeBytes, "small"); }),
+              std::nullopt);
+  }
+}
+
+#ifdef PALIMPSEST_SYNC_POINTS
+// Who looks for it holds the log back meanwhile, or waits for who looks; either ends when others
+// need the log.
+TEST_F(DeadSpaceTest, IsNotLookedForByWhoIsToEnd) {
+  for (int id = 0; id < 3000; ++id) {
+    ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "small"));
+  }
+  static_cast<void>(fill());
+  database_->close();
+  open();
+  std::atomic<std::thread::id> looks_first;
+  std::atomic<bool> stands{false};
+  std::atomic<bool> may_go_on{false};
+  const SyncHook in_the_walk("buffer.fault.inserted", [&] {
+    if (std::this_thread::get_id() == looks_first.load() && !stands.exchange(true)) {
+      EXPECT_TRUE(palimpsest::test::eventually([&] { return may_go_on.load(); }));
+    }
+  });
+  const auto error_of_look = [&](txn::Transaction& by) {
+    const std::string text(kLargeBytes, 't');
+    return error_of([&] { return TableWrites(by, *table("large")).insert({kTooMany, text}); });
+  };
+  const auto cancel_all = [&] {
+    database_->transactions().cancel_older_than(database_->transactions().now());
+  };
+  const auto waits = begin(Isolation::read_committed);
+  ASSERT_TRUE(TableWrites(*waits, *table("small")).update({1}, {{"text", std::string_view("o")}}));
+  std::thread first([&] {
+    const auto by = begin(Isolation::read_committed);
+    looks_first = std::this_thread::get_id();
+    EXPECT_EQ(error_of_look(*by), ErrorCode::transaction_too_old);
+  });
+  EXPECT_TRUE(palimpsest::test::eventually([&] { return stands.load(); }));
+  std::thread cancels([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it waits by then
+    cancel_all();
+  });
+  EXPECT_EQ(error_of_look(*waits), ErrorCode::transaction_too_old);
+  cancels.join();
+  may_go_on = true;
+  first.join();
+}
+#endif
 
 // Replaced values are given up by commits, which need not be durable yet.
 TEST_F(DeadSpaceTest, OfReplacedValuesIsWaitedFor) {
