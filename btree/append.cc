@@ -7,6 +7,7 @@
 #include "base/sync_point.h"
 #include "btree/key_bytes.h"
 #include "btree/structure.h"
+#include "btree/with_room.h"
 
 namespace palimpsest::btree {
 namespace {
@@ -66,6 +67,28 @@ Structure structure_of(const BTree& tree) noexcept {
   return {tree.descent(), tree.id()};
 }
 
+/// Of the first records. Keys are compared when they are copied. Where they do not ascend, a run of
+/// those before is made again: it may have to end earlier.
+std::unique_ptr<LeafRun> make_run(const BTree& tree, const WriteContext& by, ByteView lower,
+                                  std::span<const NewRecord> records, LeafRunWriter& writer) {
+  for (;;) {
+    const Lying lying = lying_of(records, tree.descent().page_size());
+    if (lying.count == 0) {
+      return nullptr;
+    }
+    auto run = std::make_unique<LeafRun>(
+        tree.descent().pool(),
+        LeafRun::Of{.tree = tree.id(), .lower = lower, .epoch = by.viewer.bulk}, lying.bytes,
+        writer);
+    const std::size_t added = add_ascending(*run, records.first(lying.count));
+    if (added == lying.count) {
+      run->finish();
+      return run;
+    }
+    records = records.first(added);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<LeafRun> begin_append(const BTree& tree, const WriteContext& by,
@@ -77,28 +100,11 @@ std::unique_ptr<LeafRun> begin_append(const BTree& tree, const WriteContext& by,
   if (lying_of(records, tree.descent().page_size()).count == 0) {
     return nullptr;
   }
-  const std::optional<KeyBuffer> lower = structure_of(tree).open_end(by, records.front().key);
-  if (!lower) {
-    return nullptr;
-  }
-  // Keys are compared when they are copied. Where they do not ascend, a run of those before is made
-  // again: it may have to end earlier.
-  for (;;) {
-    const Lying lying = lying_of(records, tree.descent().page_size());
-    if (lying.count == 0) {
-      return nullptr;
-    }
-    auto run = std::make_unique<LeafRun>(
-        tree.descent().pool(),
-        LeafRun::Of{.tree = tree.id(), .lower = lower->view(), .epoch = by.viewer.bulk},
-        lying.bytes, writer);
-    const std::size_t added = add_ascending(*run, records.first(lying.count));
-    if (added == lying.count) {
-      run->finish();
-      return run;
-    }
-    records = records.first(added);
-  }
+  // The end, too: who looks for room may merge it away.
+  return with_room(by, [&]() -> std::unique_ptr<LeafRun> {
+    const std::optional<KeyBuffer> lower = structure_of(tree).open_end(by, records.front().key);
+    return lower ? make_run(tree, by, lower->view(), records, writer) : nullptr;
+  });
 }
 
 void end_append(const BTree& tree, const WriteContext& by, LeafRun& run, std::size_t& done) {
@@ -110,7 +116,7 @@ void end_append(const BTree& tree, const WriteContext& by, LeafRun& run, std::si
     run.keep(hung);
   };
   try {
-    structure_of(tree).graft(by, run.leaves(), hung);
+    with_room(by, [&] { structure_of(tree).graft(by, run.leaves(), hung); });
   } catch (...) {
     keep();
     throw;

@@ -12,6 +12,7 @@
 #include "btree/prefetch_leaves.h"
 #include "btree/seen_record.h"
 #include "btree/tree_undo.h"
+#include "btree/with_room.h"
 
 namespace palimpsest::btree {
 
@@ -50,20 +51,6 @@ std::uint32_t purge_every(const ExclusivePage& leaf, std::uint32_t page_size) no
                   std::max(kPurgeEvery, records / kPurgesOfLeaf));
 }
 
-/// Does what takes pages; without room, again when what nobody needs any more has gone.
-template <class Work>
-auto with_room(const WriteContext& by, const Work& work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::no_space || by.reclaimer == nullptr ||
-        !by.reclaimer->reclaim(by)) {
-      throw;
-    }
-  }
-  return work();
-}
-
 }  // namespace
 
 BTree::BTree(const Descent& descent, std::unique_ptr<Shortcuts> shortcuts,
@@ -82,7 +69,7 @@ BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, Tre
     by.log->reserve({.change_bytes = LoggedFormatRoot::encoded_bytes(), .system_bytes = 0});
   }
   auto shortcuts = std::make_unique<Shortcuts>();
-  auto reservation = pool.reserve(1);
+  auto reservation = with_room(by, [&] { return pool.reserve(1); });
   ExclusivePage root = pool.new_root(reservation, PageType::tree_leaf);
   const PageId page = root.frame().page_id.load(std::memory_order_relaxed);
   LeafNode(root.modify(), pool.page_size_bytes()).init(page, id, ByteView(), std::nullopt);

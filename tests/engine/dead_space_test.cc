@@ -375,6 +375,35 @@ TEST_F(DeadSpaceTest, IsNotWhatABulkMayBringBack) {
   }
 }
 
+// Leaves that are written apart, and roots, take pages, too.
+TEST_F(DeadSpaceTest, IsForRowsThatABulkAppends) {
+  fill_and_forget();
+  const std::string text(kSmallBytes, 'b');
+  change([&](Bulk& bulk) {
+    for (int id = 0; id < 5000; ++id) {
+      ASSERT_TRUE(bulk.insert(*table("small"), {id, text}));
+    }
+  });
+}
+
+TEST_F(DeadSpaceTest, IsForIndexes) {
+  for (int id = 0; id < 2000; ++id) {
+    ASSERT_TRUE(put(id, Isolation::snapshot, 200, "small"));
+  }
+  fill_and_forget();
+  const auto by = begin(Isolation::read_committed);
+  ASSERT_TRUE(database_->tables().create_index(
+      *by, "small", {.name = "by text", .columns = {"text"}, .unique = false}));
+  by->commit();
+}
+
+TEST_F(DeadSpaceTest, IsForTables) {
+  fill_and_forget();
+  for (int number = 0; number < 20; ++number) {
+    make(fmt::format("table {}", number));
+  }
+}
+
 #ifdef PALIMPSEST_SYNC_POINTS
 // Who looks for it holds the log back meanwhile, or waits for who looks; either ends when others
 // need the log.
