@@ -251,6 +251,7 @@ void Database::start() {
   slots_.emplace(options_.max_transactions + 1);  // one is the engine's
   wal::LogReader reader(store_->segments(), store_->control().state());
   const wal::LogEnd& end = reader.find_end();
+  store_->harden(end);  // pages must not get ahead of it
   const wal::ControlState& control = store_->control().state();
   recovery_.was_needed = file_->catalog_root() != kNoPage &&
                          (!control.clean || !file_->was_clean() || end.batches != 0);

@@ -89,6 +89,7 @@ std::unique_ptr<Log> Log::begin(LogStore& store, const LogEnd& end, Clock& clock
                                 WorkerSlots& slots, LogOptions options) {
   Segments& segments = store.segments();
   check_options(options, segments);
+  store.harden(end);
   ControlState state = store.control().state();
   segments.keep_only(segments.number_of(state.start.position), segments.number_of(end.position));
   segments.make_all(LogStore::kSegmentsMin, true);

@@ -20,6 +20,15 @@ StreamPosition plus(StreamPosition at, std::uint64_t bytes) noexcept {
   return StreamPosition{raw(at) + bytes};
 }
 
+/// Adds what may go on where the last part ends.
+void append(const StreamPart& part, std::vector<StreamPart>& parts) {
+  if (!parts.empty() && parts.back().end == part.begin) {
+    parts.back().end = part.end;
+  } else {
+    parts.push_back(part);
+  }
+}
+
 }  // namespace
 
 /// A piece of one segment in memory, read ahead as the reader moves on.
@@ -90,6 +99,7 @@ const LogEnd& LogReader::find_end() {
   if (control_.incarnation != Incarnation{0} || end_.batches != 0) {  // else nobody has written
     refuse_damaged_middle(window);
   }
+  tell_unstated();
   end_.next_sequence = expected_.sequence;
   end_.previous_checksum = expected_.previous_checksum;
   return end_;
@@ -119,11 +129,13 @@ bool LogReader::accept(Window& window, StreamPosition at) {
 
 void LogReader::note(StreamPosition at, const BatchHeader& header) {
   const StreamPosition end = plus(at, header.batch_bytes);
-  if (!parts_.empty() && parts_.back().end == at) {
-    parts_.back().end = end;
-  } else {
-    parts_.push_back({at, end});
+  append({at, end}, parts_);
+  while (!unstated_.empty() && unstated_.front().sequence <= header.durable_sequence) {
+    unstated_.pop_front();
   }
+  unstated_.push_back({.sequence = header.sequence,
+                       .previous_checksum = header.previous_checksum,
+                       .part = {at, end}});
   cuts_[header.incarnation] = header.durable_gsn;
   end_.position = segments_.behind(at, header.batch_bytes);
   end_.incarnation = header.incarnation;
@@ -133,6 +145,15 @@ void LogReader::note(StreamPosition at, const BatchHeader& header) {
   expected_ = {.sequence = BatchSequence{raw(header.sequence) + 1},
                .previous_checksum = header.checksum,
                .incarnation = header.incarnation};
+}
+
+void LogReader::tell_unstated() {
+  for (const Unstated& batch : unstated_) {
+    append(batch.part, end_.unstated);
+  }
+  if (!unstated_.empty()) {
+    end_.stated_checksum = unstated_.front().previous_checksum;
+  }
 }
 
 // The stream ends before expected_: nothing behind may say that this batch was durable.

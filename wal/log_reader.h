@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
@@ -30,6 +31,12 @@
 
 namespace palimpsest::wal {
 
+/// A part of the stream that lies in one segment.
+struct StreamPart {
+  StreamPosition begin{};
+  StreamPosition end{};
+};
+
 /// Where the stream ends, and what the next batch must say.
 struct LogEnd {
   StreamPosition position{};  ///< behind the last batch
@@ -39,12 +46,10 @@ struct LogEnd {
   Gsn durable_gsn{};          ///< the highest stated by any batch of the stream; 0 if none
   std::uint64_t batches = 0;
   std::uint64_t bytes = 0;  ///< of batches
-};
-
-/// A part of the stream that lies in one segment.
-struct StreamPart {
-  StreamPosition begin{};
-  StreamPosition end{};
+  /// The batches that no batch states durable: see stream_hardener.h. In one segment, if they are
+  /// this engine's.
+  std::vector<StreamPart> unstated{};
+  std::uint64_t stated_checksum = 0;  ///< of the batch before these
 };
 
 /// A record as the reader shows it; valid during the call.
@@ -115,6 +120,12 @@ class LogReader {
  private:
   class Window;
 
+  /// A batch that none states durable so far.
+  struct Unstated {
+    BatchSequence sequence{};
+    std::uint64_t previous_checksum = 0;
+    StreamPart part{};
+  };
   struct Expected {
     BatchSequence sequence{};
     std::uint64_t previous_checksum = 0;
@@ -124,6 +135,7 @@ class LogReader {
   [[nodiscard]] bool was_discarded(const BatchHeader& header) const noexcept;
   [[nodiscard]] bool accept(Window& window, StreamPosition at);
   void note(StreamPosition at, const BatchHeader& header);
+  void tell_unstated();
   void refuse_damaged_middle(Window& window) const;
   void refuse_if_stated_durable(Window& window, StreamPosition from) const;
   void visit_chunks(const StreamPart& part, FunctionRef<void(const ChunkRecords&)> show) const;
@@ -155,6 +167,7 @@ class LogReader {
   LogEnd end_;
   std::vector<StreamPart> parts_;
   std::map<Incarnation, Gsn> cuts_;
+  std::deque<Unstated> unstated_;
 };
 
 /// Reads the chunk at a position, for whoever follows a slot's log backwards. Throws corruption if

@@ -78,7 +78,7 @@ LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOpt
   if (options.zeros_beside) {
     segments->zero_beside();
   }
-  return {std::move(control), std::move(segments)};
+  return {std::move(control), std::move(segments), std::nullopt};
 }
 
 // The control file goes last: until then it says whose log this is.
@@ -92,11 +92,22 @@ void LogStore::remove(io::Device& device) {
 LogStore LogStore::open(io::Device& device, const LogFileOptions& options, bool read_only) {
   check_options(options);
   auto control = LogControl::open(device, read_only);
+  std::optional<StreamHardener> hardener;
+  if (!read_only) {
+    hardener.emplace(device, control->state());
+  }
   auto segments = open_segments(device, *control, options, read_only);
   if (!read_only) {
     segments->sync_all();
   }
-  return {std::move(control), std::move(segments)};
+  return {std::move(control), std::move(segments), std::move(hardener)};
+}
+
+void LogStore::harden(const LogEnd& end) {
+  if (hardener_) {
+    hardener_->harden(*control_, *segments_, end);
+    hardener_.reset();
+  }
 }
 
 }  // namespace palimpsest::wal

@@ -6,10 +6,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/io/device.h"
 #include "wal/log_control.h"
+#include "wal/log_reader.h"
 #include "wal/segments.h"
+#include "wal/stream_hardener.h"
 
 namespace palimpsest::wal {
 
@@ -29,9 +33,14 @@ class LogStore {
   /// Makes a log without records, durably. The caller has the directory to himself. Throws
   /// already_exists, invalid_argument for options beyond limits.
   static LogStore create(io::Device& device, const Uuid& uuid, const LogFileOptions& options);
-  /// Opens and locks a log. Its segment size is what it was made with. For writing, everything the
-  /// files show is made durable first: after a mere process kill it may be in a cache only.
+  /// Opens and locks a log. Its segment size is what it was made with. For writing, what was torn
+  /// when it was written again is restored (stream_hardener.h), and everything the files show is
+  /// synced: after a mere process kill it may be in a cache only.
   static LogStore open(io::Device& device, const LogFileOptions& options, bool read_only);
+
+  /// Makes durable what was found of the stream up to `end`, once: before it is replayed, and
+  /// before anything is appended behind it (stream_hardener.h). Of a log opened for writing.
+  void harden(const LogEnd& end);
 
   /// Removes one whose database was never finished, durably, the control file last: a crash in
   /// between leaves a log that says whose it is. The caller has the directory to himself.
@@ -43,11 +52,15 @@ class LogStore {
   [[nodiscard]] const Segments& segments() const noexcept { return *segments_; }
 
  private:
-  LogStore(std::unique_ptr<LogControl> control, std::unique_ptr<Segments> segments)
-      : control_(std::move(control)), segments_(std::move(segments)) {}
+  LogStore(std::unique_ptr<LogControl> control, std::unique_ptr<Segments> segments,
+           std::optional<StreamHardener> hardener)
+      : control_(std::move(control)),
+        segments_(std::move(segments)),
+        hardener_(std::move(hardener)) {}
 
   std::unique_ptr<LogControl> control_;
   std::unique_ptr<Segments> segments_;
+  std::optional<StreamHardener> hardener_;  ///< until it has
 };
 
 }  // namespace palimpsest::wal

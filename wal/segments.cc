@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/sync_point.h"
+#include "wal/batch_copy.h"
 
 namespace palimpsest::wal {
 namespace {
@@ -28,7 +29,7 @@ std::string file_name(std::uint32_t index) {
 }
 
 /// The index in a segment file's name.
-std::optional<std::uint32_t> index_of(std::string_view name) {
+std::optional<std::uint32_t> index_of(std::string_view name) noexcept {
   if (!name.starts_with(kPrefix)) {
     return std::nullopt;
   }
@@ -37,6 +38,10 @@ std::optional<std::uint32_t> index_of(std::string_view name) {
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
   const bool whole = error == std::errc{} && end == name.data() + name.size();
   return whole && index > 0 && index <= kIndexMax ? std::optional(index) : std::nullopt;
+}
+
+std::string plain_name(const io::File& file) {
+  return file.name().substr(file.name().rfind('/') + 1);
 }
 
 bool is_zero(ConstBytes block) {
@@ -55,7 +60,7 @@ Content content_of(io::File& file, MutableBytes block) {
     return file.size_bytes() == 0 ? Content::begun : Content::foreign;
   }
   file.read(0, block);
-  if (decode_segment_header(block)) {
+  if (decode_segment_header(block) || decode_batch_copy(block)) {
     return Content::segment;
   }
   return is_zero(block) ? Content::begun : Content::foreign;
@@ -141,7 +146,7 @@ void Segments::take(SharedFile file, MutableBytes block) {
                 fmt::format("log segment \"{}\" has {} bytes, not {}", file->name(),
                             file->size_bytes(), options_.segment_bytes));
   }
-  if (is_zero(block) || (header && !is_ours)) {
+  if (is_zero(block) || (header && !is_ours) || decode_batch_copy(block)) {
     spare_.push_back({std::move(file)});
     return;
   }
@@ -153,6 +158,10 @@ void Segments::take(SharedFile file, MutableBytes block) {
                 fmt::format("log segments \"{}\" and \"{}\" both say they are number {}",
                             other->second->name(), file->name(), number));
   }
+}
+
+bool Segments::is_name(std::string_view name) noexcept {
+  return index_of(name).has_value();
 }
 
 std::vector<std::uint64_t> Segments::numbers() const {
@@ -332,10 +341,34 @@ Segments::SharedFile Segments::take_spare(std::uint64_t number) {
 }
 
 void Segments::begin(std::uint64_t number) {
-  const SharedFile file = take_spare(number);
+  static_cast<void>(take_spare(number));
+  write_header(number);
+}
+
+void Segments::write_header(std::uint64_t number) {
   const AlignedMemory block(kSegmentHeaderBytes, kSegmentHeaderBytes);
   encode_segment_header(number, options_.segment_bytes, options_.uuid, block.bytes());
-  file->write(0, block.bytes());
+  find(number)->write(0, block.bytes());
+}
+
+Segments::SharedFile Segments::find_spare(std::span<const std::string> kept) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(spare_, [&](const Spare& spare) {
+    return !spare.is_bare && std::ranges::find(kept, plain_name(*spare.file)) == kept.end();
+  });
+  return found == spare_.end() ? nullptr : found->file;
+}
+
+std::string Segments::write_spare(ConstBytes bytes, std::span<const std::string> kept) {
+  SharedFile file = find_spare(kept);
+  if (file == nullptr) {
+    static_cast<void>(make_one(true));
+    file = find_spare(kept);
+  }
+  check(file != nullptr, "a segment just made is spare");
+  file->write(0, bytes);
+  file->sync();
+  return plain_name(*file);
 }
 
 void Segments::write(StreamPosition at, ConstBytes bytes) {
@@ -373,6 +406,10 @@ std::string Segments::place_of(StreamPosition at) const {
   return has(number) ? fmt::format("log segment \"{}\"", name_of(number))
                      : fmt::format("{}: log segment number {}, which no file says it is",
                                    device_.path(), number);
+}
+
+std::string Segments::file_of(std::uint64_t number) const {
+  return plain_name(*find(number));
 }
 
 std::string Segments::name_of(std::uint64_t number) const {

@@ -33,6 +33,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -51,15 +52,17 @@ class Segments {
     Uuid uuid{};
   };
 
-  /// Takes stock of the segment files of the directory. One whose header is zero is spare. One
-  /// whose header is damaged gets a number beyond all others, so that the reader looks at what it
-  /// says. One that is too short and holds nothing, or zeros, was not made to its end and is
-  /// removed; it is corruption if its header is whole, and else somebody else's file, which stays.
-  /// Corruption also if two hold one number.
+  /// Takes stock of the segment files of the directory. One whose header is zero, or that of a copy
+  /// (batch_copy.h), is spare. One whose header is damaged gets a number beyond all others, so that
+  /// the reader looks at what it says. One that is too short and holds nothing, or zeros, was not
+  /// made to its end and is removed; it is corruption if its header is whole, and else somebody
+  /// else's file, which stays. Corruption also if two hold one number.
   Segments(io::Device& device, const Options& options, bool read_only);
   /// Removes all segments of a log that was never finished, whatever their size, and what was begun
   /// of some; files of others that have such a name stay.
   static void remove_all(io::Device& device);
+  /// Whether files of this name are segments.
+  [[nodiscard]] static bool is_name(std::string_view name) noexcept;
   Segments(const Segments&) = delete;
   Segments& operator=(const Segments&) = delete;
   /// Waits until all zeros are written.
@@ -114,6 +117,8 @@ class Segments {
   /// Makes a spare segment number `number`; its header is durable with the next sync of it. There
   /// is a spare one.
   void begin(std::uint64_t number);
+  /// Writes the header of a segment begun, again.
+  void write_header(std::uint64_t number);
   /// Writes at a position of a segment begun. Sizes, positions and memory are aligned.
   void write(StreamPosition at, ConstBytes bytes);
   /// Makes a segment's writes durable.
@@ -122,10 +127,16 @@ class Segments {
   /// wrote it was killed.
   void sync_all();
 
+  /// Writes `bytes` durably to the front of a spare segment, which stays spare, but of none of the
+  /// files `kept`; makes one if there is no other. The file's plain name. Throws no_space.
+  std::string write_spare(ConstBytes bytes, std::span<const std::string> kept);
+
   /// Reads from one segment. Positions, sizes and memory are aligned.
   void read(StreamPosition at, MutableBytes into) const;
   /// For messages: the segment's file, or which of them no file is.
   [[nodiscard]] std::string place_of(StreamPosition at) const;
+  /// The file's name in the directory, without that.
+  [[nodiscard]] std::string file_of(std::uint64_t number) const;
   /// The file's name, for messages.
   [[nodiscard]] std::string name_of(std::uint64_t number) const;
 
@@ -143,6 +154,7 @@ class Segments {
   void remove(std::span<const std::string> names) noexcept;
   void zero_bare() noexcept;
   [[nodiscard]] SharedFile take_spare(std::uint64_t number);
+  [[nodiscard]] SharedFile find_spare(std::span<const std::string> kept) const;
 
   io::Device& device_;
   const Options options_;
