@@ -65,7 +65,7 @@ class PageBitmap {
 
   /// Clears the bits from `first` on whose bits are 0 among the lowest `count` of `value`.
   void release_zeros(std::uint64_t first, std::uint64_t value, std::uint64_t count) noexcept;
-  /// Sets bits, whatever they were.
+  /// Sets bits, whatever they were; their stretches count as changed.
   void fill(BitRange range) noexcept;
 
   [[nodiscard]] bool is_set(std::uint64_t bit) const noexcept;

@@ -150,7 +150,9 @@ std::unique_ptr<PageFile> PageFile::open(io::Device& device, std::string_view na
   return opened;
 }
 
+// The size first: a growth may be seen whose sync has failed.
 void PageFile::restore_torn_pages() {
+  file_->truncate(page_count() * page_size_bytes_);
   DoubleWriteRing ring(*file_, header_);
   restored_ = ring.restore(raw(first_page_), page_count(), header_.batch_floor);
   next_batch_ = std::max(next_batch_.load(), restored_.newest_batch + 1) + kBatchLeap;

@@ -10,8 +10,9 @@
 //             (2) the open count is raised durably by every writable open, before it returns.
 //             (3) the file on disk has at least header.page_count pages: it grows before the header
 //                 says so, and shrinks after.
-//             (4) before anything else is read of an unclean file, torn pages are restored; a new
-//                 batch floor becomes durable only after the restored pages are.
+//             (4) before anything else is read of an unclean file, torn pages are restored, and its
+//                 size is set again, which a failed sync may have lost (I-14); a new batch floor
+//                 becomes durable only after both are.
 //             (5) after a failed sync or header write the file is *failed*: everything that writes
 //                 throws Error failed, reads go on. Reopening restores.
 // Latching: header_mutex_ protects the header and its copies on disk and is held during their

@@ -31,10 +31,12 @@
 //                 that gave it back is durable. So whatever was in a page when a crash brings that
 //                 page back is still in it.
 // Recovery. Per page of the file, the last record (by GSN) that the replayed log has of it decides;
-// where it has none, the image (4, 5). That the newest has the highest GSN: a page is taken again
-// only once g covers its freeing record, and then every slot's GSN is at least g or, if it stands
-// in an append, above it already, and every new slot merges the clock, which g never passes
-// (base/worker_slots.h): the record that takes it has a higher GSN, whatever its owner has merged.
+// where it has none, the image (4, 5). Images of stretches that the log names are written again,
+// whatever they say: they may be seen and not be durable (I-14). That the newest has the highest
+// GSN: a page is taken again only once g covers its freeing record, and then every slot's GSN is at
+// least g or, if it stands in an append, above it already, and every new slot merges the clock,
+// which g never passes (base/worker_slots.h): the record that takes it has a higher GSN, whatever
+// its owner has merged.
 //
 // Latching: structure_mutex_ is held for growth, extents, truncation and flush, across I/O; it
 //           comes before the page writer's turn. allocate() takes it only where it finds no free

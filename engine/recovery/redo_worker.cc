@@ -38,6 +38,7 @@ RedoWorker::RedoWorker(const RecoveryAnalysis& analysis, buffer::PageFile& file,
                        buffer::PageWriter& writer, std::size_t frames_max)
     : analysis_(analysis),
       swips_(replay_swip_rule(file)),
+      found_durable_(!writer.atomic_writes()),
       pages_(file, writer, frames_max),
       slots_(kSlotsMin, kNone) {}
 
@@ -103,8 +104,9 @@ std::uint32_t RedoWorker::number_of(PageId id) {
 
 std::uint32_t RedoWorker::add_page(PageId id) {
   const auto number = static_cast<std::uint32_t>(known_.size());
-  known_.push_back(
-      {.id = id, .ended = std::max(analysis_.ended.gsn_of(id), analysis_.replayed_up_to)});
+  known_.push_back({.id = id,
+                    .ended = std::max(analysis_.ended.gsn_of(id), analysis_.replayed_up_to),
+                    .is_durable = found_durable_});
   if (known_.size() * 2 > slots_.size()) {
     slots_.assign(slots_.size() * 2, kNone);
     for (std::uint32_t other = 0; other < number; ++other) {
@@ -176,7 +178,7 @@ void RedoWorker::put_in_order(Page& page) noexcept {
   }
 }
 
-void RedoWorker::apply(const Page& page, const ReplayWindow& window) {
+void RedoWorker::apply(Page& page, const ReplayWindow& window) {
   const MutableBytes image = pages_.image(page.frame);
   const ReplayRecord* const behind_all = records_.data() + records_.size();
   Gsn page_gsn = buffer::header_of(image).gsn;
@@ -197,9 +199,10 @@ void RedoWorker::apply(const Page& page, const ReplayWindow& window) {
     page_gsn = record.gsn;
     ++applied;
   }
-  if (applied != 0) {
+  applied_ += applied;
+  if (applied != 0 || !page.is_durable) {
     pages_.mark_dirty(page.frame);
-    applied_ += applied;
+    page.is_durable = true;
   }
 }
 

@@ -4,6 +4,10 @@
 // them than pages. Two passes over the items, counting and placing, put the records of each page
 // next to each other, the pages in ascending order. What follows runs through one array from front
 // to back, and so knows early which bodies and pages it needs next, and asks for them.
+// What a page says it has already may not be durable (I-14 in docs/invariants.md): its write may be
+// seen and its sync have failed. Where pages are written twice, restoring torn ones has written all
+// of these again. Else a page that the replayed log names is written even if no record is applied:
+// replay starts before whatever the syncs that succeeded have left out, so no other page is meant.
 // Memory: a few words for every page that the log names and for every item of a window, beside the
 // frames of ReplayPages.
 // Thread-safety: belongs to one thread. Failure: as redo.h says.
@@ -44,6 +48,7 @@ class RedoWorker {
     std::uint32_t records = 0;           ///< of the window, to apply
     std::uint32_t end = 0;               ///< of its records in records_
     bool formatted = false;              ///< by a record of the window
+    bool is_durable = false;             ///< as it was found; or it has been marked dirty
   };
 
   std::uint32_t number_of(PageId id);
@@ -58,10 +63,11 @@ class RedoWorker {
     return std::span(records_).subspan(page.end - page.records, page.records);
   }
   void put_in_order(Page& page) noexcept;
-  void apply(const Page& page, const ReplayWindow& window);
+  void apply(Page& page, const ReplayWindow& window);
 
   const RecoveryAnalysis& analysis_;
   const btree::SwipRule swips_;
+  const bool found_durable_;  ///< what lies in place is
   ReplayPages pages_;
   std::vector<Page> known_;
   std::vector<std::uint32_t> slots_;  ///< hash table of numbers in known_, open addressing

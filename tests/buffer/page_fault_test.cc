@@ -161,6 +161,32 @@ TEST(PageFault, EverySyncFailsAndTheFileIsReopened) {
   }
 }
 
+// What is seen of the file's size is not on the medium, and the header of a clean file names it.
+TEST(PageFault, AGrowthIsDurableThoughItsSyncFailed) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    SimDisk disk({.seed = seed});
+    std::uint64_t pages = 0;
+    {
+      const auto device = disk.device();
+      const auto file = PageFile::create(*device, kPageFileName, {});
+      pages = file->page_count() + 100;
+      file->grow(pages);
+      disk.inject({.kinds = static_cast<unsigned>(SimKind::sync)});
+      EXPECT_EQ(error_of([&] { file->close_cleanly(); }), ErrorCode::io_error);
+    }
+    {
+      const auto device = disk.device();
+      const auto file = PageFile::open(*device, kPageFileName, {.allow_unclean = true});
+      ASSERT_EQ(file->page_count(), pages);
+      file->close_cleanly();
+    }
+    const auto device = disk.crash(1, CrashKeeps::nothing).device();
+    EXPECT_EQ(error_of([&] { static_cast<void>(PageFile::open(*device, kPageFileName)); }),
+              std::nullopt);
+  }
+}
+
 TEST(PageFault, AFailedCreationLeavesNoFile) {
   for (std::uint64_t nth = 1;; ++nth) {
     SCOPED_TRACE(testing::Message() << "operation " << nth);

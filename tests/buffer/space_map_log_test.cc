@@ -218,6 +218,20 @@ TEST_F(SpaceMapLog, RecoverGrowsTheFileAndSetsWhatIsSaid) {
   EXPECT_TRUE(again.is_allocated(PageId{far + 49}));
 }
 
+// An image that says so may have been seen and not be durable: the sync after its write has failed.
+TEST_F(SpaceMapLog, WhatTheLogSaysIsWrittenThoughTheImageSaysItToo) {
+  const PageRun logged = allocate();
+  take(logged);
+  flush_and_harden();
+  map_.reset();
+  SpaceMap map(*file_);
+  map.recover(std::vector<RecoveredRun>{{logged, true}});
+  map.log_with(open_.log());
+  const std::uint64_t batches = writer_->statistics().batches;
+  map.flush(*writer_);
+  EXPECT_EQ(writer_->statistics().batches, batches + 1);
+}
+
 TEST_F(SpaceMapLog, RecoverRefusesWhatCannotBe) {
   map_.reset();
   SpaceMap map(*file_);

@@ -19,6 +19,8 @@ constexpr int kStepsMax = 10'000;
 /// A transaction that is too old for a small log succeeds sooner or later.
 constexpr int kAttemptsMax = 20;
 
+}  // namespace
+
 Content changed(Content content, const std::vector<FaultChange>& changes) {
   for (const FaultChange& change : changes) {
     if (change.value) {
@@ -30,7 +32,13 @@ Content changed(Content content, const std::vector<FaultChange>& changes) {
   return content;
 }
 
-}  // namespace
+std::vector<Content> FaultSession::possible() const {
+  std::vector<Content> contents{committed_};
+  if (with_doubtful_) {
+    contents.push_back(*with_doubtful_);
+  }
+  return contents;
+}
 
 void FaultSession::note(const Error& error) {
   errors_.push_back(error.code());

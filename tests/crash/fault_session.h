@@ -28,6 +28,9 @@ struct FaultChange {
   std::optional<std::string> value;
 };
 
+/// What it becomes by that.
+[[nodiscard]] Content changed(Content content, const std::vector<FaultChange>& changes);
+
 class FaultSession {
  public:
   FaultSession(palimpsest::test::SimDisk disk, const DatabaseOptions& options)
@@ -57,6 +60,9 @@ class FaultSession {
   void transact(const std::vector<FaultChange>& changes, bool rolls_back = false);
   /// Checkpoints, as far as due; notes errors.
   void checkpoint();
+
+  /// What may be there: what is committed, with or without what is in doubt.
+  [[nodiscard]] std::vector<Content> possible() const;
 
   [[nodiscard]] palimpsest::test::SimDisk& disk() noexcept { return disk_; }
   [[nodiscard]] Database& database() { return *database_; }
