@@ -11,6 +11,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/io/require_alignment.h"
 
 namespace palimpsest::buffer {
 namespace {
@@ -90,15 +91,14 @@ PageFile::PageFile(io::Device& device, std::unique_ptr<io::File> file, const Fou
       next_batch_(std::max<std::uint64_t>(found.header.batch_floor, 1)),
       header_(found.header),
       next_copy_(found.next_copy),
-      block_(kHeaderBlockBytes, kHeaderBlockBytes) {
-  check(file_->alignment_bytes() <= kHeaderBlockBytes, "the header's blocks suit the device");
-}
+      block_(kHeaderBlockBytes, kHeaderBlockBytes) {}
 
 std::unique_ptr<PageFile> PageFile::create(io::Device& device, std::string_view name,
                                            const PageFileOptions& options) {
   FileHeader header = new_header(options);
   std::unique_ptr<io::File> file = device.open(name, io::OpenMode::create_new, true);
   try {
+    io::require_alignment(*file, kHeaderBlockBytes);
     write_new_file(*file, header);
     device.sync_directory();
   } catch (const Error&) {
@@ -117,6 +117,7 @@ std::unique_ptr<PageFile> PageFile::open(io::Device& device, std::string_view na
                                          const OpenOptions& options) {
   const io::OpenMode mode = options.read_only ? io::OpenMode::read_only : io::OpenMode::read_write;
   std::unique_ptr<io::File> file = device.open(name, mode, true);
+  io::require_alignment(*file, kHeaderBlockBytes);
   const std::uint64_t size_bytes = file->size_bytes();
   constexpr std::size_t kBlocksBytes = kHeaderCopies * kHeaderBlockBytes;
   if (size_bytes < kBlocksBytes) {

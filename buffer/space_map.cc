@@ -14,6 +14,7 @@
 #include "base/thread_annotations.h"
 #include "base/thread_number.h"
 #include "buffer/extent_places.h"
+#include "buffer/file_limits.h"
 #include "buffer/pending_frees.h"
 #include "buffer/space_map_page.h"
 
@@ -27,8 +28,6 @@ constexpr std::uint64_t kGrowthShare = 16;  ///< the file grows by 1/16
 constexpr std::uint64_t kFirstFree = 1;     ///< behind the first map page
 constexpr std::size_t kLoadPages = 16;      ///< map pages read together
 constexpr int kClaimAttempts = 4;           ///< free runs lost to others before the file grows
-/// No page file is believed to be larger, whatever a log says.
-constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 46;
 
 std::uint64_t stretch_pages_of(std::uint32_t page_size_bytes) {
   return (page_size_bytes - sizeof(PageHeader)) * 8;

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/checksum.h"
+#include "base/io/require_alignment.h"
 
 namespace palimpsest::wal {
 namespace {
@@ -106,9 +107,7 @@ LogControl::LogControl(std::unique_ptr<io::File> file, ControlState state, std::
       state_(std::move(state)),
       sequence_(sequence),
       next_copy_(next_copy),
-      block_(kBlockBytes, kBlockBytes) {
-  check(file_->alignment_bytes() <= kBlockBytes, "the control blocks suit the device");
-}
+      block_(kBlockBytes, kBlockBytes) {}
 
 std::unique_ptr<LogControl> LogControl::create(io::Device& device, const ControlState& state) {
   if (device.exists(kControlFileName)) {
@@ -144,6 +143,7 @@ void LogControl::remove(io::Device& device) {
 std::unique_ptr<LogControl> LogControl::open(io::Device& device, bool read_only) {
   const io::OpenMode mode = read_only ? io::OpenMode::read_only : io::OpenMode::read_write;
   auto file = device.open(kControlFileName, mode, true);
+  io::require_alignment(*file, kBlockBytes);
   const AlignedMemory area(kCopies * kBlockBytes, kBlockBytes);
   if (file->size_bytes() < area.size_bytes()) {
     throw Error(ErrorCode::not_a_database,

@@ -14,6 +14,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/io/require_alignment.h"
 #include "base/sync_point.h"
 #include "wal/batch_copy.h"
 
@@ -91,7 +92,6 @@ Segments::Segments(io::Device& device, const Options& options, bool read_only)
     : device_(device), options_(options) {
   check(options.segment_bytes % kSegmentHeaderBytes == 0 && options.segments_max >= 2,
         "segments have whole blocks, and there are two at least");
-  check(alignment_bytes() <= kSegmentHeaderBytes, "segment headers suit the device");
   take_stock(read_only);
 }
 
@@ -111,6 +111,7 @@ void Segments::take_stock(bool read_only) {
     }
     next_name_ = std::max(next_name_, *index + 1);
     SharedFile file = device_.open(name, mode, false);
+    io::require_alignment(*file, kSegmentHeaderBytes);
     const bool is_whole = file->size_bytes() >= options_.segment_bytes;
     const Content content = is_whole ? Content::segment : content_of(*file, block.bytes());
     if (content == Content::segment) {
@@ -250,6 +251,7 @@ void Segments::make(std::uint32_t count, std::uint32_t zeroed) {
       }
       names.push_back(file_name(next_name_));
       made.push_back(device_.open(names.back(), io::OpenMode::create_new, false));
+      io::require_alignment(*made.back(), kSegmentHeaderBytes);
       ++next_name_;
       made.back()->allocate(0, options_.segment_bytes);
     }

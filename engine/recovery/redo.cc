@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/start_thread.h"
 #include "btree/tree_record.h"
+#include "buffer/file_limits.h"
 #include "engine/recovery/redo_worker.h"
 #include "engine/recovery/replay_window.h"
 #include "wal/transaction_record.h"
@@ -218,8 +219,13 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-/// Makes the file as long as the log says that it was.
+/// Makes the file as long as the log says that it was. Throws corruption if no file is.
 void grow(buffer::PageFile& file, std::uint64_t page_count_min) {
+  if (page_count_min > buffer::kFileBytesMax / file.page_size_bytes()) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("the log says that page {} is in use, which no page file has",
+                            page_count_min - 1));
+  }
   if (file.page_count() < page_count_min) {
     file.grow(page_count_min);
   }

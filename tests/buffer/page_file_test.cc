@@ -151,6 +151,15 @@ TEST_F(PageFileTest, RefusesOptionsBeyondTheirLimits) {
   EXPECT_FALSE(device_->exists(kPageFileName));
 }
 
+TEST_F(PageFileTest, RefusesDevicesOfLargeBlocks) {
+  const SimDisk large({.alignment_bytes = 2 * kBlock});
+  const auto device = large.device();
+  EXPECT_THAT(refusal(ErrorCode::invalid_argument,
+                      [&] { static_cast<void>(PageFile::create(*device, kPageFileName, kSmall)); }),
+              HasSubstr("8192"));
+  EXPECT_FALSE(device->exists(kPageFileName));
+}
+
 TEST_F(PageFileTest, RefusesForeignAndEmptyFiles) {
   replace({});
   EXPECT_THAT(refused(ErrorCode::not_a_database), HasSubstr("it has 0 bytes, less than the 12288"));

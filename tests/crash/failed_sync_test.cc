@@ -27,7 +27,7 @@ using palimpsest::test::Sweep;
 
 constexpr double kSecondsPerCase = 0.4;
 constexpr std::uint64_t kKeys = 400;
-constexpr std::uint64_t kSyncs = 16;  ///< of a case, that fail
+constexpr std::uint64_t kSyncs = 10;  ///< of a case, that fail
 
 struct Case {
   const char* name;
@@ -40,9 +40,9 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {"TwicePages", 0, "pages", 2},         {"TwiceAny", 0, "", 5},
-    {"AtomicPages", 4096, "pages", 2},     {"AtomicAny", 4096, "", 5},
-    {"TwiceGrowing", 0, "pages", 2, true}, {"AtomicGrowing", 4096, "pages", 2, true},
+    {"TwicePages", 0, "pages", 3},         {"TwiceAny", 0, "", 8},
+    {"AtomicPages", 4096, "pages", 3},     {"AtomicAny", 4096, "", 8},
+    {"TwiceGrowing", 0, "pages", 3, true}, {"AtomicGrowing", 4096, "pages", 3, true},
 };
 
 /// What a power failure would find at an operation.

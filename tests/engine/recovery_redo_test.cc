@@ -392,6 +392,23 @@ TEST(RecoveryRedo, ARecordThatDoesNotSuitItsPageIsCorruption) {
   EXPECT_NE(message.find("mark"), std::string::npos) << message;
 }
 
+TEST(RecoveryRedo, APageThatNoFileHasDoesNotMakeTheFileGrow) {
+  ForestLog log(8);
+  log.run(50, true);
+  const SimDisk disk = log.crash();
+  const auto device = disk.device();
+  RecoveryAnalysis analysis = analysis_of(*device);
+  analysis.page_count_min = std::uint64_t{1} << 50U;
+  const auto store = wal::LogStore::open(*device, kFiles, false);
+  wal::LogReader reader(store.segments(), store.control().state());
+  reader.find_end();
+  const auto file = buffer::PageFile::open(*device, "pages", {.allow_unclean = true});
+  buffer::PageWriter writer(*file);
+  const std::uint64_t pages = file->page_count();
+  EXPECT_EQ(error_of([&] { redo(reader, analysis, *file, writer, {}); }), ErrorCode::corruption);
+  EXPECT_EQ(file->page_count(), pages);
+}
+
 TEST(RecoveryRedo, ADamagedPageMattersUnlessItIsFormatted) {
   const auto log = some_log(9, 300);
   const SimDisk disk = log->crash();

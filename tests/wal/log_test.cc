@@ -393,6 +393,20 @@ TEST_F(LogTest, HostileControlFilesAreRefused) {
   refuse(104, 4000);                                                // note
 }
 
+TEST_F(LogTest, DevicesOfLargeBlocksAreRefused) {
+  const SimDisk large({.alignment_bytes = 2 * kSegmentHeaderBytes});
+  const auto device = large.device();
+  try {
+    static_cast<void>(LogStore::create(*device, kUuid, kSmallFiles));
+    ADD_FAILURE() << "its blocks are too large";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("log-0001"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("8192"));
+  }
+  EXPECT_TRUE(device->list().empty());
+}
+
 TEST_F(LogTest, CreatingTwiceHarmsNothing) {
   write_batches(5);
   const auto contents = [&] {
