@@ -101,7 +101,7 @@ std::unique_ptr<LeafRun> begin_append(const BTree& tree, const WriteContext& by,
     return nullptr;
   }
   // The end, too: who looks for room may merge it away.
-  return with_room(by, [&]() -> std::unique_ptr<LeafRun> {
+  return with_room(by, 1, [&]() -> std::unique_ptr<LeafRun> {
     const std::optional<KeyBuffer> lower = structure_of(tree).open_end(by, records.front().key);
     return lower ? make_run(tree, by, lower->view(), records, writer) : nullptr;
   });
@@ -116,7 +116,7 @@ void end_append(const BTree& tree, const WriteContext& by, LeafRun& run, std::si
     run.keep(hung);
   };
   try {
-    with_room(by, [&] { structure_of(tree).graft(by, run.leaves(), hung); });
+    with_room(by, 1, [&] { structure_of(tree).graft(by, run.leaves(), hung); });
   } catch (...) {
     keep();
     throw;

@@ -69,7 +69,7 @@ BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, Tre
     by.log->reserve({.change_bytes = LoggedFormatRoot::encoded_bytes(), .system_bytes = 0});
   }
   auto shortcuts = std::make_unique<Shortcuts>();
-  auto reservation = with_room(by, [&] { return pool.reserve(1); });
+  auto reservation = with_room(by, 1, [&] { return pool.reserve(1); });
   ExclusivePage root = pool.new_root(reservation, PageType::tree_leaf);
   const PageId page = root.frame().page_id.load(std::memory_order_relaxed);
   LeafNode(root.modify(), pool.page_size_bytes()).init(page, id, ByteView(), std::nullopt);
@@ -157,7 +157,8 @@ Written BTree::write(const WriteContext& by, ByteView key, ByteView value, Write
   if (key.size() + value.size() <= record_bytes_max(page_size())) [[likely]] {
     return write_stored(by, key, {.value = value}, mode, last);
   }
-  const auto large = with_room(by, [&] { return large_values_->write(value); });
+  const auto large = with_room(by, extent_blocks(value.size(), page_size()),
+                               [&] { return large_values_->write(value); });
   const EncodedDescriptor encoded = large.encode();
   try {
     if (by.log != nullptr) {
@@ -194,7 +195,7 @@ Written BTree::write_stored(const WriteContext& by, ByteView key, const RecordSt
     }
     const bool has_slot = change.has_slot();
     change.release_unwritten();
-    with_room(by, [&] { make_room(by, key, stored, has_slot); });
+    with_room(by, 1, [&] { make_room(by, key, stored, has_slot); });
   }
 }
 

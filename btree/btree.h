@@ -142,9 +142,9 @@ class BTree {
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
   /// The same for who comes often: tries some, further and further from the key, before all others.
   std::size_t try_purge_ghosts(const WriteContext& by, ByteView key);
-  /// The same for all leaves, one after the other, which are settled first. `purged` counts the
-  /// ghosts and leaves of large values that went, also if this throws. Throws transaction_too_old.
-  void purge_all_ghosts(const WriteContext& by, std::size_t& purged);
+  /// The same for all leaves from `walk.next` on, which are settled first, until `walk` has what it
+  /// wants, or the tree ends: false. It counts also if this throws: transaction_too_old, too.
+  bool purge_ghosts(const WriteContext& by, GhostWalk& walk);
   /// Settles the virtual versions of the key's leaf, if all can be. False: no log space for that.
   bool settle(const WriteContext& by, ByteView key) { return settler_.settle_all(by, key); }
   /// Structure::merge_leaf().
@@ -231,7 +231,7 @@ class BTree {
   [[nodiscard]] Written edit_in_bulk(const WriteContext& by, ByteView key, Edit change,
                                      LastLeaf* last);
   using FindGhosts = FunctionRef<void(LeafEntries& entries, std::vector<SlotIndex>& slots)>;
-  std::size_t purge(const WriteContext& by, ByteView key, FindGhosts find);
+  Purged purge(const WriteContext& by, ByteView key, FindGhosts find);
   void let_go(const WriteContext& by, buffer::ExclusivePage leaf, ByteView key, SlotIndex slot,
               LastLeaf* last) noexcept;
   [[nodiscard]] Written write(const WriteContext& by, ByteView key, ByteView value, WriteMode mode,

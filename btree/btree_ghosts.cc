@@ -78,18 +78,19 @@ bool BTree::set_ghost(ByteView key, bool ghost, LastLeaf* last) {
 
 std::size_t BTree::purge_ghosts(const WriteContext& by, ByteView key,
                                 FunctionRef<bool(const LeafView&, SlotIndex)> may_purge) {
-  return purge(by, key, [&](LeafEntries& entries, std::vector<SlotIndex>& slots) {
+  const auto find = [&](LeafEntries& entries, std::vector<SlotIndex>& slots) {
     const LeafView view(entries.leaf().page(), page_size());
     find_idle_ghosts(entries, view, by, slots);
     std::erase_if(slots, [&](SlotIndex slot) { return !may_purge(view, slot); });
-  });
+  };
+  return purge(by, key, find).ghosts;
 }
 
 // Backwards from the key, since who empties a queue has removed those last that lie before it; the
 // first, the second, the fourth and so on, since of those that are near many may be his own, or of
 // others who empty it, too.
 std::size_t BTree::try_purge_ghosts(const WriteContext& by, ByteView key) {
-  return purge(by, key, [&](LeafEntries& entries, std::vector<SlotIndex>& slots) {
+  const auto find = [&](LeafEntries& entries, std::vector<SlotIndex>& slots) {
     const LeafView view(entries.leaf().page(), page_size());
     const SlotIndex count = view.count();
     const SlotIndex from = view.find(key).slot;
@@ -103,29 +104,35 @@ std::size_t BTree::try_purge_ghosts(const WriteContext& by, ByteView key) {
     if (can_any_go) {
       find_idle_ghosts(entries, view, by, slots);
     }
-  });
+  };
+  return purge(by, key, find).ghosts;
 }
 
 // No leaf is missed for the merges meanwhile: the walk goes on from the fence of the one it left.
-void BTree::purge_all_ghosts(const WriteContext& by, std::size_t& purged) {
+bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
   WriteContext nobodys = by;
   nobodys.viewer.bulk = kNoEpoch;  // leaves of other tables do not become those of a bulk
   KeyBuffer key;
-  LeafWalk walk(descent_, {}, Direction::forward);
-  while (walk.next()) {
-    const LeafView leaf = walk.leaf();
+  LeafWalk leaves(descent_, {.lower = walk.next, .upper = std::nullopt}, Direction::forward);
+  while (walk.pages < walk.pages_wanted && leaves.next()) {
+    const LeafView leaf = leaves.leaf();
     const bool has_shadows = leaf.shadow_count() != 0;
     const bool is_of_bulk = leaf.bulk_epoch() != kNoEpoch;
     if (leaf.count() != 0 && (leaf.ghost_count() != 0 || has_shadows)) {
       leaf.copy_key(0, key);
-      walk.release();
+      leaves.release();
+      walk.next.assign(key.view());
       if (is_of_bulk && settler_.settle_all(nobodys, key.view()) && has_shadows) {
-        purged += has_shadow(key.view()) ? 0U : 1U;
+        walk.pages += has_shadow(key.view()) ? 0U : 1U;
       }
-      purged += purge_ghosts(by, key.view(), [](const LeafView&, SlotIndex) { return true; });
+      const auto find = [&](LeafEntries& entries, std::vector<SlotIndex>& slots) {
+        find_idle_ghosts(entries, {entries.leaf().page(), page_size()}, by, slots);
+      };
+      walk.pages += purge(by, key.view(), find).pages;
     }
     by.require_not_cancelled();
   }
+  return walk.pages >= walk.pages_wanted;
 }
 
 /// Whether a record of the key's leaf has one.
@@ -134,10 +141,10 @@ bool BTree::has_shadow(ByteView key) const {
   return LeafView(leaf.page(), page_size()).shadow_count() != 0;
 }
 
-std::size_t BTree::purge(const WriteContext& by, ByteView key, FindGhosts find) {
+Purged BTree::purge(const WriteContext& by, ByteView key, FindGhosts find) {
   check_key(key);
   if (!by.may_purge() || !by.try_prepare_structure_change(page_size())) {
-    return 0;
+    return {};
   }
   std::vector<SlotIndex> slots;
   std::vector<LargeValueDescriptor> large_values;
@@ -158,10 +165,7 @@ std::size_t BTree::purge(const WriteContext& by, ByteView key, FindGhosts find) 
       entries.count_purge(true);
     }
     entries.release_unwritten();
-    if (is_empty) {
-      structure_.merge_leaf(by, key);
-    }
-    return 0;
+    return {.pages = is_empty ? structure_.merge_leaf(by, key) : 0};
   }
   entries.count_purge(false);
   const Gsn gsn = log_purge(by, leaf, descent_.pool(), slots, large_values);
@@ -169,10 +173,9 @@ std::size_t BTree::purge(const WriteContext& by, ByteView key, FindGhosts find) 
   entries.finish();
   const bool thin = Structure::thinly_filled(unreserved_bytes(leaf, page_size()), page_size());
   leaf.release();
-  if (thin) {
-    structure_.merge_leaf(by, key);
-  }
+  Purged purged{.ghosts = slots.size(), .pages = thin ? structure_.merge_leaf(by, key) : 0};
   for (const LargeValueDescriptor& large : large_values) {
+    purged.pages += large.block_count();
     if (by.log == nullptr) {
       large_values_->free(large);
       continue;
@@ -181,7 +184,7 @@ std::size_t BTree::purge(const WriteContext& by, ByteView key, FindGhosts find) 
       descent_.pool().space().free_when_durable(run, gsn);
     }
   }
-  return slots.size();
+  return purged;
 }
 
 }  // namespace palimpsest::btree

@@ -109,6 +109,9 @@ class LeafDeletion {
 
   // Nothing fails here.
   void bury() noexcept {
+    if (by_.reclaimer != nullptr) {
+      by_.reclaimer->note_removal();
+    }
     std::byte* const page = leaf_.modify();
     if (by_.log != nullptr) {
       const Gsn gsn =

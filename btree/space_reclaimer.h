@@ -5,6 +5,9 @@
 // Thread-safety: all functions, from any thread.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 namespace palimpsest::btree {
 
 struct WriteContext;
@@ -15,12 +18,29 @@ class SpaceReclaimer {
   SpaceReclaimer(const SpaceReclaimer&) = delete;
   SpaceReclaimer& operator=(const SpaceReclaimer&) = delete;
 
-  /// Pages could not be had, for a change on behalf of `by`: gives back what nobody needs any more.
-  /// False if there was nothing. Throws transaction_too_old, failed, bad_alloc.
-  [[nodiscard]] virtual bool reclaim(const WriteContext& by) = 0;
+  /// So many pages could not be had, for a change on behalf of `by`: gives back what nobody needs
+  /// any more, as many or some. False if there was nothing. Throws transaction_too_old, failed,
+  /// bad_alloc.
+  [[nodiscard]] virtual bool reclaim(const WriteContext& by, std::uint64_t pages) = 0;
+
+  /// Records have been removed: there may be something, by and by.
+  void note_removal() noexcept {
+    if (is_resting_.load(std::memory_order_relaxed)) [[unlikely]] {
+      is_resting_.store(false, std::memory_order_relaxed);
+    }
+  }
 
  protected:
   SpaceReclaimer() = default;
+
+  /// Until the next removal there is no use in looking for anything.
+  void rest() noexcept { is_resting_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool is_resting() const noexcept {
+    return is_resting_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<bool> is_resting_{false};
 };
 
 }  // namespace palimpsest::btree

@@ -259,25 +259,28 @@ void Structure::carry_out(ExclusivePage& left, ExclusivePage& right, const Split
 
 // Merges
 
-void Structure::merge_leaf(const WriteContext& by, ByteView key) const noexcept {
+std::uint32_t Structure::merge_leaf(const WriteContext& by, ByteView key) const noexcept {
   std::uint32_t level = 0;
+  std::uint32_t pages = 0;
   try {
     for (int attempts = 0; attempts < kMergeAttemptsMax; ++attempts) {
       if (!by.try_prepare_structure_change(descent_.page_size())) {
-        return;
+        break;
       }
       const auto outcome = try_merge(by, key, level);
       if (outcome && *outcome == MergeOutcome::not_possible) {
-        return;
+        break;
       }
+      pages += outcome ? 1U : 0U;
       if (outcome && *outcome == MergeOutcome::go_on_above) {
         ++level;
         attempts = 0;
       }
     }
   } catch (const std::exception&) {
-    return;  // a neighbour could not be brought in; the tree is valid without the merge
+    return pages;  // a neighbour could not be brought in; the tree is valid without the merge
   }
+  return pages;
 }
 
 Attempt<Structure::MergeOutcome> Structure::try_merge(const WriteContext& by, ByteView key,

@@ -55,8 +55,9 @@ class Structure {
   /// Merges the leaf of `key` with a neighbour if it is thinly filled and they fit together, and so
   /// on upwards; the left one first, which costs little if this one has little. An empty leaf goes
   /// into a left one that is full, too: it is given a range of keys and nothing else. Gives up
-  /// rather than insist, also when a neighbour cannot be read or the log has no space.
-  void merge_leaf(const WriteContext& by, ByteView key) const noexcept;
+  /// rather than insist, also when a neighbour cannot be read or the log has no space. About how
+  /// many pages that has given back.
+  std::uint32_t merge_leaf(const WriteContext& by, ByteView key) const noexcept;
 
   /// Makes sure that the last leaf is empty and that `key` belongs there, if all records are below
   /// it: where that leaf begins. Nothing if there is such a record, or the leaf before it would

@@ -49,4 +49,17 @@ struct Written {
   versioning::WriterId rival = versioning::kNoWriter;
 };
 
+/// What has gone of a leaf.
+struct Purged {
+  std::size_t ghosts = 0;
+  std::uint64_t pages = 0;  ///< given back with them, about
+};
+
+/// A search for dead space, a tree after the other.
+struct GhostWalk {
+  std::uint64_t pages_wanted = 0;
+  std::uint64_t pages = 0;  ///< given back so far
+  std::string next{};       ///< a key of the leaf to go on with; empty: the first
+};
+
 }  // namespace palimpsest::btree

@@ -1,8 +1,10 @@
-// What takes pages, done once more when there was no room and some could be found.
+// What takes pages, done again when there was no room and some could be found.
 //
 // Latching: called with no latch held, as SpaceReclaimer::reclaim().
 // Failure: as the work; without room as reclaim(), too.
 #pragma once
+
+#include <cstdint>
 
 #include "palimpsest/error.h"
 
@@ -11,18 +13,23 @@
 
 namespace palimpsest::btree {
 
-/// `work()` has had no effect, or may go on where it was, when it throws no_space.
+/// Others may be faster to take what was found.
+inline constexpr int kAttemptsForRoom = 4;
+
+/// Of about so many pages. `work()` has had no effect, or may go on where it was, when it throws
+/// no_space.
 template <class Work>
-auto with_room(const WriteContext& by, const Work& work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::no_space || by.reclaimer == nullptr ||
-        !by.reclaimer->reclaim(by)) {
-      throw;
+auto with_room(const WriteContext& by, std::uint64_t pages, const Work& work) {
+  for (int attempt = 1;; ++attempt) {
+    try {
+      return work();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_space || by.reclaimer == nullptr ||
+          attempt == kAttemptsForRoom || !by.reclaimer->reclaim(by, pages)) {
+        throw;
+      }
     }
   }
-  return work();
 }
 
 }  // namespace palimpsest::btree

@@ -1,6 +1,7 @@
 #include "engine/dead_space.h"
 
-#include <cstddef>
+#include <algorithm>
+#include <utility>
 
 #include "palimpsest/error.h"
 
@@ -11,27 +12,31 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// Rounds are repeated at once up to this length; after longer ones there is a pause.
-constexpr auto kShortRound = std::chrono::milliseconds(100);
-constexpr int kPauseInRounds = 10;
+/// Rounds through everything are repeated at once up to this length; after longer ones there is a
+/// pause.
+constexpr auto kShortRound = std::chrono::milliseconds(10);
+/// Pages that a round looks for at least: whoever wants some will want more.
+constexpr std::uint64_t kPagesMin = 256;
 /// How long who waits for a round sleeps before it looks whether it is to end.
 constexpr auto kLookPause = std::chrono::milliseconds(10);
 
-/// What cannot be read is for whoever needs it to report: it is not the caller's.
-void purge(btree::BTree& tree, const btree::WriteContext& by, std::size_t& purged) {
+/// True: it has what it wants. What cannot be read is for whoever needs it to report, not the
+/// caller's.
+bool purge(btree::BTree& tree, const btree::WriteContext& by, btree::GhostWalk& walk) {
   try {
-    tree.purge_all_ghosts(by, purged);
+    return tree.purge_ghosts(by, walk);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corruption && error.code() != ErrorCode::io_error) {
       throw;
     }
   }
+  return walk.pages >= walk.pages_wanted;
 }
 
 }  // namespace
 
 // What is given up goes first: who waited for a round finds its pages, or does the next one.
-bool DeadSpace::reclaim(const btree::WriteContext& by) {
+bool DeadSpace::reclaim(const btree::WriteContext& by, std::uint64_t pages) {
   if (tables_ == nullptr) {
     return false;
   }
@@ -44,7 +49,7 @@ bool DeadSpace::reclaim(const btree::WriteContext& by) {
     return true;
   }
   const bool freed = transactions_->free_given_up();
-  const bool purged = purge_tables(by);
+  const bool purged = purge_tables(by, std::max(pages, kPagesMin));
   const bool found = freed || purged || trees_->await_step();
   if (found) {
     found_.fetch_add(1);
@@ -52,29 +57,48 @@ bool DeadSpace::reclaim(const btree::WriteContext& by) {
   return found;
 }
 
-bool DeadSpace::purge_tables(const btree::WriteContext& by) {
+bool DeadSpace::purge_tables(const btree::WriteContext& by, std::uint64_t pages) {
   const auto begin = SteadyClock::now();
-  if (begin < not_before_) {
+  if (is_resting() && begin < not_before_) {
     return false;
   }
+  rest();  // removals from now on count
   if (by.pruner != nullptr) {
     by.pruner->begin();  // who was in the way when it looked before may have gone
   }
   transactions_->settle_bulks();
-  std::size_t purged = 0;
-  for (const TablePtr& table : tables_->all()) {
-    if (const TableDefinition* const definition = table->visible_to(nullptr)) {
-      purge(*definition->rows, by, purged);
-      for (btree::BTree* const index : definition->indexes) {
-        purge(*index, by, purged);
-      }
+  btree::GhostWalk walk{.pages_wanted = pages};
+  bool is_first = true;
+  for (btree::BTree* const tree : trees_from_last()) {
+    walk.next = is_first && tree->id() == last_tree_ ? last_key_ : std::string();
+    is_first = false;
+    if (purge(*tree, by, walk)) {
+      last_tree_ = tree->id();
+      last_key_ = std::move(walk.next);
+      not_before_ = {};
+      return true;
     }
   }
   const auto end = SteadyClock::now();
-  if (purged == 0 && end - begin > kShortRound) {
-    not_before_ = end + kPauseInRounds * (end - begin);
+  not_before_ = end - begin > kShortRound ? end + (end - begin) : SteadyClock::time_point();
+  return walk.pages != 0;
+}
+
+/// All, the one in which the last round has stopped first, and again at the end: its beginning.
+std::vector<btree::BTree*> DeadSpace::trees_from_last() const {
+  std::vector<btree::BTree*> trees;
+  for (const TablePtr& table : tables_->all()) {
+    if (const TableDefinition* const definition = table->visible_to(nullptr)) {
+      trees.push_back(definition->rows);
+      trees.insert(trees.end(), definition->indexes.begin(), definition->indexes.end());
+    }
   }
-  return purged != 0;
+  const auto last = std::ranges::find(trees, last_tree_, &btree::BTree::id);
+  if (last != trees.end()) {
+    std::ranges::rotate(trees, last);
+    trees.push_back(trees.front());
+  }
+  return trees;
 }
 
 }  // namespace palimpsest::engine

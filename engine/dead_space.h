@@ -3,10 +3,11 @@
 // A removed record leaves a ghost, which keeps its place, and the pages of a large value, until its
 // leaf is written to again (btree.h). On a disk that is full nothing is written, and after opening
 // nobody knows where ghosts lie (versioning/graves.h). So whoever is about to fail with no_space
-// has this go through all leaves of all tables first: once for all who wait for room at that time.
-// What that costs, a read of every leaf, is spent again and again by a caller who does not take no
-// for an answer: after a long round that found nothing there is a pause, so that such rounds take a
-// small part of the time.
+// has this go through the leaves of all tables first, from where the last one stopped, until there
+// is what is wanted and some more, or all leaves were seen: one round at a time, for all who wait
+// for room. What that costs is spent again and again by a caller who does not take no for an
+// answer: after a long round through everything there is a pause as long, unless somebody removes
+// records.
 // If there is nothing, but a tree of a dropped table is being emptied, he waits for some of that
 // (definitions/tree_store.h). Not found: what somebody may still see, records that aborted bulks
 // have left where they have deleted or replaced none (epochs/bulk_sweep.h undoes that), and what
@@ -26,7 +27,10 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <string>
+#include <vector>
 
+#include "base/ids.h"
 #include "btree/space_reclaimer.h"
 #include "engine/definitions/table_catalog.h"
 #include "engine/definitions/tree_store.h"
@@ -44,17 +48,21 @@ class DeadSpace final : public btree::SpaceReclaimer {
     transactions_ = &transactions;
   }
 
-  [[nodiscard]] bool reclaim(const btree::WriteContext& by) override;
+  [[nodiscard]] bool reclaim(const btree::WriteContext& by, std::uint64_t pages) override;
 
  private:
-  [[nodiscard]] bool purge_tables(const btree::WriteContext& by);
+  [[nodiscard]] bool purge_tables(const btree::WriteContext& by, std::uint64_t pages);
+  [[nodiscard]] std::vector<btree::BTree*> trees_from_last() const;
 
   const TableCatalog* tables_ = nullptr;
   TreeStore* trees_ = nullptr;
   txn::Transactions* transactions_ = nullptr;
   std::atomic<std::uint64_t> found_{0};  ///< rounds that have found something
   std::timed_mutex round_;
-  std::chrono::steady_clock::time_point not_before_;  ///< protected by round_
+  // Protected by round_:
+  std::chrono::steady_clock::time_point not_before_;
+  TreeId last_tree_ = kNoTree;  ///< where the last round has stopped
+  std::string last_key_;        ///< in that tree
 };
 
 }  // namespace palimpsest::engine

@@ -459,6 +459,58 @@ TEST_F(DeadSpaceTest, OfReplacedValuesIsWaitedFor) {
   }
 }
 
+// A round ends when there is enough: not all leaves are gone through for one row.
+TEST_F(DeadSpaceTest, IsTakenAsItIsNeeded) {
+  constexpr int kRows = 20;
+  const auto id_of = [](int row) { return 100 * row + 50; };
+  for (int row = 0; row < kRows; ++row) {
+    ASSERT_TRUE(put(id_of(row)));
+    for (int beside = 0; beside < 10; ++beside) {  // so that each is in another leaf
+      ASSERT_TRUE(put(100 * row + beside, Isolation::snapshot, kSmallBytes));
+    }
+  }
+  static_cast<void>(fill(Isolation::snapshot, kSmallBytes, "small"));
+  {
+    const auto by = begin();
+    for (int row = 0; row < kRows; ++row) {
+      ASSERT_TRUE(TableWrites(*by, *table("large")).erase({id_of(row)}));
+    }
+    by->commit();
+  }
+  database_->close();
+  open();
+  ASSERT_EQ(error_of_put(kTooMany), std::nullopt);
+  database_->log().wait_durable(database_->transactions().now());
+  database_->space().complete_frees();
+  EXPECT_LT(database_->space().counts().free, 8 * kLargeBytes / 4096);
+  for (int row = 1; row < kRows; ++row) {
+    ASSERT_EQ(error_of_put(kTooMany + row), std::nullopt) << row;
+  }
+}
+
+// After a long round in vain there is a pause, but for who removes something first.
+TEST_F(DeadSpaceTest, IsLookedForAgainWhenRecordsAreRemoved) {
+  database_.reset();
+  disk_ = SimDisk({.capacity_bytes = 6 * kDiskBytes, .reorder_completions = false});
+  log_disk_ = SimDisk();
+  log_device_ = log_disk_.device();
+  open();
+  make("large");
+  make("small");
+  for (int id = 0; id < 40'000; ++id) {  // longer than what is repeated at once
+    ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "small"));
+  }
+  const int rows = fill();
+  ASSERT_GT(rows, 10);
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(error_of_put(kTooMany), ErrorCode::no_space);
+    erase_all(rows);
+    for (int id = 0; id < rows; ++id) {
+      ASSERT_EQ(error_of_put(id), std::nullopt) << id;
+    }
+  }
+}
+
 // The tree of a table that was dropped is emptied in the background, a few records at a time.
 TEST_F(DeadSpaceTest, OfADroppedTableIsWaitedFor) {
   const int rows = fill(Isolation::snapshot, kSmallBytes, "small");
