@@ -95,9 +95,13 @@ ModelAnswer ask_row(ModelTable& table, const ModelTransaction& by,
       answer.may_conflict |= theirs->second.touched.contains(key);
     }
   }
-  answer.must_fail |= by.keeps_snapshot && table.changed(key) > by.snapshot;
+  // A bulk leaves nothing of a row that it has made and erased.
+  const bool is_changed = by.keeps_snapshot && table.changed(key) > by.snapshot;
+  answer.may_conflict |= is_changed;
+  answer.must_fail |=
+      is_changed && (table.newest(key) != nullptr || table.at(key, by.snapshot) != nullptr);
   answer.must_fail |= table.bulk != nullptr && table.bulk != &by;
-  answer.may_conflict |= answer.must_fail;
+  answer.may_conflict |= answer.must_fail || table.changed_in_bulk.contains(key);
   answer.may_conflict |=
       by.keeps_snapshot && (table.bulk_committed > by.snapshot || table.touched(key) > by.snapshot);
   return answer;

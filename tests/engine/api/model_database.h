@@ -70,6 +70,9 @@ class ModelTable {
   /// The last that has committed did: what was empty before is changed as a whole for older
   /// snapshots.
   Time bulk_committed = 0;
+  /// What bulks have changed: with an old reader a large value cannot be let go of, and whoever
+  /// would change the row is in conflict.
+  std::set<ModelKey> changed_in_bulk{};
 
  private:
   std::map<ModelKey, std::map<Time, std::optional<ModelRow>>> rows_;

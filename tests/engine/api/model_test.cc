@@ -125,6 +125,7 @@ class ApiModel : public ::testing::Test {
       table->commit_touched(changes, now_);
       if (table->bulk == &model) {
         table->bulk_committed = now_;
+        table->changed_in_bulk.insert(changes.touched.begin(), changes.touched.end());
       }
     }
   }
