@@ -17,7 +17,7 @@ struct Block {
   std::array<char, 8> magic;
   std::uint64_t checksum;
   std::uint32_t format_version;
-  std::uint32_t reserved;
+  std::uint32_t tail_bytes;
   Uuid uuid;
   Incarnation incarnation;
   std::uint64_t turn;
@@ -39,7 +39,7 @@ void encode_batch_copy(const BatchCopy& copy, MutableBytes block) noexcept {
   Block header{.magic = kMagic,
                .checksum = 0,
                .format_version = kLogFormatVersion,
-               .reserved = 0,
+               .tail_bytes = copy.tail_bytes,
                .uuid = copy.uuid,
                .incarnation = copy.incarnation,
                .turn = copy.turn,
@@ -62,7 +62,8 @@ std::optional<BatchCopy> decode_batch_copy(ConstBytes block) {
   if (header.magic != kMagic || header.format_version != kLogFormatVersion ||
       header.checksum != checksum(block.first(kCopyHeaderBytes).subspan(kChecksumEnd)) ||
       raw(header.incarnation) > kCounterMax || header.turn > kCounterMax ||
-      raw(header.position) > kCounterMax || header.bytes > kCounterMax) {
+      raw(header.position) > kCounterMax || header.bytes > kCounterMax ||
+      header.tail_bytes >= kCopyHeaderBytes) {
     return std::nullopt;
   }
   const auto name_end = std::find(header.file.begin(), header.file.end(), '\0');
@@ -71,6 +72,7 @@ std::optional<BatchCopy> decode_batch_copy(ConstBytes block) {
                    .turn = header.turn,
                    .position = header.position,
                    .bytes = header.bytes,
+                   .tail_bytes = header.tail_bytes,
                    .content_checksum = header.content_checksum,
                    .file = std::string(header.file.begin(), name_end)};
 }

@@ -3,7 +3,7 @@
 //
 // On disk (little-endian; offsets in bytes), in place of the segment's header:
 //    0  8 magic "PLMPCOPY"           8  8 checksum of bytes [16, 4096)
-//   16  4 format version            20  4 reserved
+//   16  4 format version            20  4 bytes behind the last batch, fewer than 4096
 //   24 16 uuid of the database      40  8 incarnation that wrote last when the copy was made
 //   48  8 turn, raised by every copy that is made beside older ones
 //   56  8 stream position           64  8 bytes, a multiple of 4096
@@ -33,6 +33,7 @@ struct BatchCopy {
   std::uint64_t turn = 0;
   StreamPosition position{};
   std::uint64_t bytes = 0;
+  std::uint32_t tail_bytes = 0;  ///< of these, behind the last batch
   std::uint64_t content_checksum = 0;
   std::string file;
 };

@@ -99,11 +99,27 @@ void validate(const Block& block, const std::string& file) {
   }
 }
 
+/// Makes the file under its other name: all copies valid, numbered from `sequence` + 1 on, durable.
+void make_new_file(io::Device& device, const ControlState& state, std::uint64_t sequence) {
+  if (device.exists(kNewControlFileName)) {
+    device.remove(kNewControlFileName);  // its making was interrupted
+  }
+  const auto file = device.open(kNewControlFileName, io::OpenMode::create_new, true);
+  file->allocate(0, kCopies * kBlockBytes);
+  const AlignedMemory area(kCopies * kBlockBytes, kBlockBytes);
+  for (std::uint32_t copy = 0; copy < kCopies; ++copy) {
+    encode(state, sequence + copy + 1, area.bytes().subspan(copy * kBlockBytes, kBlockBytes));
+  }
+  file->write(0, area.bytes());
+  file->sync();
+}
+
 }  // namespace
 
-LogControl::LogControl(std::unique_ptr<io::File> file, ControlState state, std::uint64_t sequence,
-                       std::uint32_t next_copy)
-    : file_(std::move(file)),
+LogControl::LogControl(io::Device& device, std::unique_ptr<io::File> file, ControlState state,
+                       std::uint64_t sequence, std::uint32_t next_copy)
+    : device_(device),
+      file_(std::move(file)),
       state_(std::move(state)),
       sequence_(sequence),
       next_copy_(next_copy),
@@ -114,19 +130,7 @@ std::unique_ptr<LogControl> LogControl::create(io::Device& device, const Control
     throw Error(ErrorCode::already_exists,
                 fmt::format("{}: there is a log already", device.path()));
   }
-  if (device.exists(kNewControlFileName)) {
-    device.remove(kNewControlFileName);  // its making was interrupted
-  }
-  {
-    const auto file = device.open(kNewControlFileName, io::OpenMode::create_new, true);
-    file->allocate(0, kCopies * kBlockBytes);
-    const AlignedMemory area(kCopies * kBlockBytes, kBlockBytes);
-    for (std::uint32_t copy = 0; copy < kCopies; ++copy) {
-      encode(state, copy + 1, area.bytes().subspan(copy * kBlockBytes, kBlockBytes));
-    }
-    file->write(0, area.bytes());
-    file->sync();
-  }
+  make_new_file(device, state, 0);
   device.rename(kNewControlFileName, kControlFileName);
   device.sync_directory();
   return open(device, false);
@@ -185,7 +189,26 @@ std::unique_ptr<LogControl> LogControl::open(io::Device& device, bool read_only)
                      .clean = newest->clean == 1,
                      .note = std::string(as_view(note.data(), note.size()))};
   return std::unique_ptr<LogControl>(
-      new LogControl(std::move(file), std::move(state), newest->sequence, next_copy));
+      new LogControl(device, std::move(file), std::move(state), newest->sequence, next_copy));
+}
+
+// What there is stays as it is until the new file is whole, and its name durable.
+void LogControl::make_again() {
+  try {
+    make_new_file(device_, state_, sequence_);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::no_space) {
+      throw;
+    }
+    write(state_);
+    return;
+  }
+  device_.rename(kNewControlFileName, kControlFileName);
+  device_.sync_directory();
+  replaced_ = std::move(file_);
+  file_ = device_.open(kControlFileName, io::OpenMode::read_write, true);
+  sequence_ += kCopies;
+  next_copy_ = 0;
 }
 
 void LogControl::write(const ControlState& next) {

@@ -3,6 +3,11 @@
 // One block of 4 KiB in three copies, written in turn and each made durable; the valid copy with
 // the highest sequence number counts (as the page file's header does, and for the same reasons:
 // buffer/file_header.h).
+// What is seen of the copies need not be durable: a sync has failed, and another one in the opening
+// after that (I-14 in docs/invariants.md). The only copy on the medium may then be the oldest one
+// that is seen, whose turn it is; and a copy from before it names segments that have been reused.
+// So a log that was not closed cleanly gets a new file, under another name first, and none of the
+// copies that there are is written to.
 //
 // On disk, one copy (little-endian; offsets in bytes):
 //    0  8 magic "PLMPSCTL"           8  8 checksum of bytes [16, 4096)
@@ -75,11 +80,17 @@ class LogControl {
   /// Durable on return. One call at a time. Throws io_error, no_space, failed; the state is then
   /// the old or the new one on disk, and the old one here.
   void write(const ControlState& next);
+  /// Makes the file again, durably and with the same state, in place of one whose copies may be
+  /// seen and not be durable. On a full disk the state is written to the oldest copy. Throws
+  /// io_error, no_space, failed, locked.
+  void make_again();
 
  private:
-  LogControl(std::unique_ptr<io::File> file, ControlState state, std::uint64_t sequence,
-             std::uint32_t next_copy);
+  LogControl(io::Device& device, std::unique_ptr<io::File> file, ControlState state,
+             std::uint64_t sequence, std::uint32_t next_copy);
 
+  io::Device& device_;
+  std::unique_ptr<io::File> replaced_;  ///< locked, for those who found it before
   std::unique_ptr<io::File> file_;
   ControlState state_;
   std::uint64_t sequence_;

@@ -89,7 +89,9 @@ std::vector<StreamHardener::Found> StreamHardener::find_copies(io::Device& devic
   return found;
 }
 
-// False if it is no copy: the power failed while it was made.
+// False if it is no copy: the power failed while it was made. What lies behind the batches tells
+// nothing: if it differs, others have been appended, and the copy is void whatever the control file
+// says.
 bool StreamHardener::restore(io::Device& device, const ControlState& control, const Found& found) {
   const BatchCopy& copy = found.copy;
   const AlignedMemory copied(kSegmentHeaderBytes + copy.bytes, kSegmentHeaderBytes);
@@ -106,7 +108,8 @@ bool StreamHardener::restore(io::Device& device, const ControlState& control, co
   const AlignedMemory there(copied.size_bytes(), kSegmentHeaderBytes);
   file->read(0, there.bytes().first(kSegmentHeaderBytes));
   file->read(offset, there.bytes().subspan(kSegmentHeaderBytes));
-  if (!are_equal(there.bytes(), copied.bytes())) {
+  const std::size_t compared_bytes = there.size_bytes() - copy.tail_bytes;
+  if (!are_equal(there.bytes().first(compared_bytes), copied.bytes().first(compared_bytes))) {
     file->write(0, header);
     file->write(offset, content);
     file->sync();
@@ -115,10 +118,10 @@ bool StreamHardener::restore(io::Device& device, const ControlState& control, co
 }
 
 void StreamHardener::harden(LogControl& control, Segments& segments, const LogEnd& end) {
-  if (end.unstated.empty()) {
+  if (control.state().clean && end.unstated.empty()) {
     return;
   }
-  control.write(control.state());
+  control.make_again();
   segments.release_before(segments.number_of(control.state().start.position));
   std::uint64_t checksum = end.stated_checksum;
   for (const StreamPart& part : end.unstated) {
@@ -143,6 +146,7 @@ void StreamHardener::write_again(const ControlState& control, Segments& segments
                      .turn = next_turn_++,
                      .position = begin,
                      .bytes = bytes,
+                     .tail_bytes = static_cast<std::uint32_t>(raw(begin) + bytes - raw(part.end)),
                      .content_checksum = checksum(content),
                      .file = segments.file_of(number)},
                     memory.bytes().first(kCopyHeaderBytes));

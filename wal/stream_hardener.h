@@ -8,12 +8,12 @@
 // Their last ones may also have been acknowledged, and be durable, with nothing but their being
 // there to tell: who is torn in the middle of writing the same bytes again must not lose them
 // either (a sector in flight may become anything). Hence, when the end of the stream is known:
-//   1  the control file is written again: segments that its start lets go of may now be reused
+//   1  the control file is made again: segments that its start lets go of may now be reused
 //   2  the batches are copied into a spare segment, and that is synced
 //   3  header and batches are written again where they lie, and synced
 //   4  whoever begins an incarnation writes it to the control file: copies of older ones are void
 // and when a log that was not closed cleanly is opened, before anything of it is read:
-//   0  what lies in place is replaced by a copy, if there is one and it differs
+//   0  what lies in place is replaced by a copy, if there is one and the batches differ
 // Records are replayed, and anything is appended, after 3 only.
 //
 // Invariants: (1) a copy that is not void and differs from what lies in place is durable: only 3
@@ -23,8 +23,8 @@
 //                 to another file. If something in place was torn when the power failed, that copy
 //                 was found then, and so is durable; if not, what was acknowledged lies in place as
 //                 it did, since 2 does not touch it and 3 has its own copy.
-// Crash points: in 1, the control file has other copies; in 2, nothing in place was touched; in 3
-// and before 4 is durable, 0 and all the rest are done again, with the same bytes.
+// Crash points: in 1, the control file that there was is untouched; in 2, nothing in place was
+// touched; in 3 and before 4 is durable, 0 and all the rest are done again, with the same bytes.
 // The unstated lie in one segment, as a segment is synced before a later one is written: what is
 // written again, twice, is one round's batches. A log that was closed cleanly has none.
 //
@@ -52,7 +52,7 @@ class StreamHardener {
   /// Step 0, of a log that is opened for writing; before stock is taken of its segments.
   StreamHardener(io::Device& device, const ControlState& control);
 
-  /// Steps 1 to 3. Nothing if `end` names no unstated batches.
+  /// Steps 1 to 3; 2 and 3 if `end` names unstated batches. Nothing if the log was closed cleanly.
   void harden(LogControl& control, Segments& segments, const LogEnd& end);
 
  private:

@@ -32,6 +32,10 @@ using palimpsest::test::Sweep;
 
 constexpr unsigned kSyncs = unsigned(SimKind::sync);
 
+bool writes_segment(const SimOperation& operation) {
+  return operation.kind == SimKind::write && Segments::is_name(operation.file);
+}
+
 /// What is known outside of the log.
 struct Known {
   std::vector<Remembered> appended;
@@ -170,6 +174,7 @@ Point used_log(std::uint64_t seed = 5) {
 }
 
 constexpr std::uint64_t kSyncsOfALife = 60;
+constexpr std::uint64_t kOperationsOfOpening = 24;  ///< or a few of the work behind it
 
 TEST(LogFailedSync, WhatReopeningFindsIsDurable) {
   const Point used = used_log();
@@ -221,8 +226,7 @@ SimDisk torn_amid_writing(const Point& used) {
   std::string file;
   std::uint64_t offset_bytes = 0;
   disk.set_hook([&](const SimOperation& operation) {
-    const bool is_segment = operation.kind == SimKind::write && operation.file != kControlFileName;
-    if (is_segment && operation.offset_bytes != 0 && images.empty()) {
+    if (writes_segment(operation) && operation.offset_bytes != 0 && images.empty()) {
       file = operation.file;
       offset_bytes = operation.offset_bytes;
       images.push_back(disk.snapshot());
@@ -247,7 +251,7 @@ SimDisk torn_amid_writing(const Point& used) {
 // All that is left is the first copy.
 TEST(LogFailedSync, TheFirstCopyStaysUntilOpeningIsWhole) {
   constexpr std::uint64_t kRestored = 2;  // that sync of an opening
-  constexpr std::uint64_t kSyncsOfOpening = 14;
+  constexpr std::uint64_t kSyncsOfOpening = 16;
   for (Sweep sweep(8 * kSyncsOfOpening, 56, 2); const auto at = sweep.next();) {
     SCOPED_TRACE(testing::Message() << "case " << *at);
     const Point used = used_log(*at / kSyncsOfOpening);
@@ -255,7 +259,8 @@ TEST(LogFailedSync, TheFirstCopyStaysUntilOpeningIsWhole) {
     try_to_open(disk, {.kinds = kSyncs, .nth = kRestored});
     try_to_open(disk, {.kinds = kSyncs, .nth = 1 + *at % kSyncsOfOpening});
     const auto points = points_of_a_life(disk, used.known);
-    expect_all_survives({points.begin(), points.begin() + 16}, *at);
+    ASSERT_GE(points.size(), kOperationsOfOpening);
+    expect_all_survives({points.begin(), points.begin() + kOperationsOfOpening}, *at);
     if (HasFatalFailure()) {
       return;
     }
@@ -275,7 +280,7 @@ TEST(LogFailedSync, ControlFileIsDurableBeforeSegmentsAreReused) {
     Known known = used.known;
     fail_a_sync(disk, known, nth);
     disk.set_hook([&](const SimOperation& operation) {
-      if (operation.kind == SimKind::write && operation.file != kControlFileName) {
+      if (writes_segment(operation)) {
         EXPECT_EQ(start_in(disk.crash(1, CrashKeeps::nothing)), start_in(disk.snapshot()));
       }
     });
@@ -289,8 +294,7 @@ TEST(LogFailedSync, ControlFileIsDurableBeforeSegmentsAreReused) {
 std::uint64_t bytes_written_by_opening(SimDisk& disk) {
   std::uint64_t bytes = 0;
   disk.set_hook([&](const SimOperation& operation) {
-    const bool counts = operation.kind == SimKind::write && operation.file != kControlFileName;
-    bytes += counts ? operation.size_bytes : 0;
+    bytes += writes_segment(operation) ? operation.size_bytes : 0;
   });
   {
     OpenLog open(*disk.device());
@@ -332,7 +336,6 @@ TEST(LogFailedSync, OpeningWhatWasClosedCleanlyWritesNothingAgain) {
 // they are written again the power fails, or a sync, or one after the other, and in the end
 // nothing.
 TEST(LogFailedSync, PowerFailsAgainAndAgainAmidWriting) {
-  constexpr std::uint64_t kOperationsOfOpening = 16;
   Random random(palimpsest::test::seed());
   const Point used = used_log();
   for (Rounds rounds(100, 2); rounds.next();) {
@@ -343,12 +346,101 @@ TEST(LogFailedSync, PowerFailsAgainAndAgainAmidWriting) {
         try_to_open(disk, {.kinds = kSyncs, .nth = random.between(1, kOperationsOfOpening)});
       }
       const auto points = points_of_a_life(disk, known);
-      const Point& point = points[random.below(std::min(points.size(), kOperationsOfOpening))];
+      const Point& point =
+          points[random.below(std::min<std::uint64_t>(points.size(), kOperationsOfOpening))];
       known.needed = point.known.needed;
       disk = point.disk.crash(random());
     }
     ASSERT_EQ(fault_of(disk, known), "");
   }
+}
+
+/// The state is that of a moment when replay's start had moved and its sync failed.
+bool fail_to_move_start(SimDisk& disk, Known& known, std::uint64_t nth) {
+  Life life(disk, known);
+  disk.inject({.kinds = kSyncs, .file = std::string(kControlFileName), .nth = nth});
+  try {
+    life.work(180);
+    return false;
+  } catch (const Error&) {
+    disk.clear_faults();
+    return true;
+  }
+}
+
+/// The disk at each write that opening does to the control file, or to what becomes it.
+std::vector<SimDisk> amid_control_writes(SimDisk disk) {
+  std::vector<SimDisk> images;
+  disk.set_hook([&](const SimOperation& operation) {
+    if (operation.kind == SimKind::write && operation.file.starts_with(kControlFileName)) {
+      images.push_back(disk.snapshot());
+    }
+  });
+  {
+    OpenLog open(*disk.device());
+  }
+  disk.set_hook({});
+  return images;
+}
+
+// One copy of the control file after the other is seen and not durable, and power fails in the
+// middle of writing the next one. Segments before the start that was durable may have been reused.
+TEST(LogFailedSync, ControlFileOutlivesFailuresInARow) {
+  constexpr std::uint64_t kStarts = 24;
+  constexpr std::uint64_t kSeeds = 8;
+  for (Sweep sweep(2 * kStarts, 12, 2); const auto at = sweep.next();) {
+    SCOPED_TRACE(testing::Message() << "case " << *at);
+    const Point used = used_log(1 + *at / 2);
+    SimDisk disk = used.disk.snapshot();
+    Known known = used.known;
+    ASSERT_TRUE(fail_to_move_start(disk, known, 1 + *at / 2));
+    for (std::uint64_t failures = 0; failures <= *at % 2; ++failures) {
+      try_to_open(disk, {.kinds = kSyncs, .file = std::string(kControlFileName), .nth = 2});
+    }
+    const StreamPosition durable = start_in(disk.crash(1, CrashKeeps::nothing)).position;
+    for (const SimDisk& image : amid_control_writes(disk)) {
+      for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        const SimDisk crashed = image.crash(seed);
+        ASSERT_GE(start_in(crashed).position, durable) << "crash " << seed;
+        ASSERT_EQ(fault_of(crashed, known), "") << "crash " << seed;
+      }
+    }
+  }
+}
+
+/// Commits one record, and waits for it.
+void commit_one(SimDisk& disk, Known& known) {
+  const auto device = disk.device();
+  OpenLog open(*device);
+  const SlotId slot = open.claim();
+  known.appended.push_back(open.commit(slot, 1000 * raw(open.log().incarnation())));
+  open.log().wait_durable(known.appended.back().gsn);
+  known.need(open.log().incarnation(), known.appended.back().gsn);
+}
+
+// The copy's last block has room for what is appended behind it, and the control file's copy that
+// makes it void is damaged later.
+TEST(LogFailedSync, ACopyIsNotPutBackOverWhatWasAppended) {
+  SimDisk disk;
+  Known known;
+  commit_one(disk, known);
+  commit_one(disk, known);
+  const Incarnation newest = LogControl::open(*disk.device(), true)->state().incarnation;
+  const std::vector<std::byte> damage(kSegmentHeaderBytes, std::byte{0xDB});
+  disk.overwrite(kControlFileName, 0, damage);
+  ASSERT_LT(LogControl::open(*disk.device(), true)->state().incarnation, newest);
+  EXPECT_EQ(fault_of(disk, known), "");
+}
+
+// A spare segment is there, and the control file is written where it lies.
+TEST(LogFailedSync, ReopeningNeedsNoRoomOnTheDisk) {
+  constexpr std::uint64_t kControlFileBytes = 3 * 4096;
+  SimDisk disk({.capacity_bytes = LogStore::kSegmentsMin * kSegmentBytesMin + kControlFileBytes});
+  Known known;
+  for (int lives = 0; lives < 4; ++lives) {
+    commit_one(disk, known);
+  }
+  EXPECT_EQ(fault_of(disk, known), "");
 }
 
 }  // namespace
