@@ -8,7 +8,8 @@
 // device, and what is reached through a descriptor, as /dev/stdout, is written directly: nothing
 // takes its place.
 // A process that is killed leaves the unfinished file.
-// Failure: Error permission_denied, no_space, io_error; the message names the file.
+// Failure: Error not_found if its folder is not there, permission_denied, no_space, io_error; the
+//          message names the file.
 // Thread-safety: belongs to one thread.
 #pragma once
 
