@@ -367,7 +367,10 @@ TEST_F(DatabaseTest, AnUnfinishedDatabaseKnowsItsLogUntilAllOfItHasGone) {
 
 // Its id may be that of one whose making was undone by a transaction that it shares no page with.
 TEST_F(DatabaseTest, MakingATreeCoversWhatWasUndoneBefore) {
-  open();
+  DatabaseOptions options = small_options();
+  options.transactions.asynchronous_interval =
+      std::chrono::seconds(100);  // a round moves the clock
+  open(options);
   btree::BTree& records = tree();
   const Gsn before = database_->transactions().now();
   constexpr std::uint64_t kRecords = 100;
