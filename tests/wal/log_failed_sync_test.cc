@@ -434,7 +434,7 @@ TEST(LogFailedSync, ACopyIsNotPutBackOverWhatWasAppended) {
 
 // A spare segment is there, and the control file is written where it lies.
 TEST(LogFailedSync, ReopeningNeedsNoRoomOnTheDisk) {
-  constexpr std::uint64_t kControlFileBytes = 3 * 4096;
+  constexpr std::uint64_t kControlFileBytes = std::uint64_t{3} * 4096;
   SimDisk disk({.capacity_bytes = LogStore::kSegmentsMin * kSegmentBytesMin + kControlFileBytes});
   Known known;
   for (int lives = 0; lives < 4; ++lives) {

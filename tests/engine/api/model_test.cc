@@ -87,6 +87,7 @@ class ApiModel : public ::testing::Test {
   /// One that exists, if there is any.
   [[nodiscard]] const std::string* any_table() {
     std::vector<const std::string*> there;
+    there.reserve(tables_.size());
     for (const auto& [name, table] : tables_) {
       there.push_back(&name);
     }
@@ -333,7 +334,9 @@ class ApiModel : public ::testing::Test {
                    const ModelTransaction& by) {
     std::vector<ModelKey> keys;
     std::vector<Key> named;
-    for (int i = 0; i < 20; ++i) {
+    keys.reserve(kManyKeys);
+    named.reserve(kManyKeys);
+    for (std::size_t i = 0; i < kManyKeys; ++i) {
       keys.push_back(any_key());
     }
     ModelRows expected;
@@ -529,6 +532,7 @@ class ApiModel : public ::testing::Test {
 
   static constexpr std::size_t kModifiedMax = 700;
   static constexpr std::size_t kHeldMax = 2;
+  static constexpr std::size_t kManyKeys = 20;
 
   TemporaryDirectory directory_{memory_file_system()};
   Random random_;
