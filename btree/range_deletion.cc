@@ -109,9 +109,7 @@ class LeafDeletion {
 
   // Nothing fails here.
   void bury() noexcept {
-    if (by_.reclaimer != nullptr) {
-      by_.reclaimer->note_removal();
-    }
+    by_.note_removal();
     std::byte* const page = leaf_.modify();
     if (by_.log != nullptr) {
       const Gsn gsn =

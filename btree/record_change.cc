@@ -250,9 +250,7 @@ bool RecordChange::replace(const RecordState& value) {
 static_assert(versioning::kValueHasPages == kLargeValue, "versions know whose pages they keep");
 
 void RecordChange::bury() {
-  if (by_.reclaimer != nullptr) {
-    by_.reclaimer->note_removal();
-  }
+  by_.note_removal();
   if (by_.is_bulk()) [[unlikely]] {
     bury_in_bulk();
     return;

@@ -143,6 +143,12 @@ struct WriteContext {
                             [] { return true; });
   }
 
+  /// A record is removed: that may be room for others, by and by.
+  void note_removal() const noexcept {
+    if (reclaimer != nullptr) {
+      reclaimer->note_removal();
+    }
+  }
   /// In the middle of what takes long and can be left undone: throws transaction_too_old if the
   /// transaction has been asked to end, since others wait for the log that it holds back.
   void require_not_cancelled() const {

@@ -5,6 +5,7 @@
 
 #include "palimpsest/error.h"
 
+#include "base/sync_point.h"
 #include "btree/btree.h"
 
 namespace palimpsest::engine {
@@ -43,6 +44,7 @@ bool DeadSpace::reclaim(const btree::WriteContext& by, std::uint64_t pages) {
   const std::uint64_t found_before = found_.load();
   std::unique_lock round(round_, std::defer_lock);
   while (!round.try_lock_for(kLookPause)) {
+    PALIMPSEST_SYNC_POINT("engine.dead_space.awaited");
     by.require_not_cancelled();
   }
   if (found_.load() != found_before) {
@@ -68,10 +70,9 @@ bool DeadSpace::purge_tables(const btree::WriteContext& by, std::uint64_t pages)
   }
   transactions_->settle_bulks();
   btree::GhostWalk walk{.pages_wanted = pages};
-  bool is_first = true;
+  std::string from = last_key_;
   for (btree::BTree* const tree : trees_from_last()) {
-    walk.next = is_first && tree->id() == last_tree_ ? last_key_ : std::string();
-    is_first = false;
+    walk.next = tree->id() == last_tree_ ? std::exchange(from, {}) : std::string();
     if (purge(*tree, by, walk)) {
       last_tree_ = tree->id();
       last_key_ = std::move(walk.next);

@@ -7,7 +7,8 @@
 // is what is wanted and some more, or all leaves were seen: one round at a time, for all who wait
 // for room. What that costs is spent again and again by a caller who does not take no for an
 // answer: after a long round through everything there is a pause as long, unless somebody removes
-// records.
+// records. A removal is noted when it is made; whoever looks before it is dead, and finds too
+// little, may have that pause before him.
 // If there is nothing, but a tree of a dropped table is being emptied, he waits for some of that
 // (definitions/tree_store.h). Not found: what somebody may still see, records that aborted bulks
 // have left where they have deleted or replaced none (epochs/bulk_sweep.h undoes that), and what
@@ -18,8 +19,9 @@
 //
 // Latching: the round is a mutex, held across I/O, under a transaction's owner latch; whoever waits
 //           for it holds no latch of a page. Who has it waits for the log and for pages, not for
-//           transactions. Either ends when the transaction is asked to: others wait for the log
-//           that it holds back.
+//           transactions, and for the tree store's thread only as long as that one's patience:
+//           it may need the log that this one holds back. Either ends when the transaction is
+//           asked to: others wait for that log.
 // Thread-safety: all functions, from any thread, but for open().
 #pragma once
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -437,12 +436,11 @@ TEST_F(DeadSpaceTest, IsNotLookedForByWhoIsToEnd) {
     EXPECT_EQ(error_of_look(*by), ErrorCode::transaction_too_old);
   });
   EXPECT_TRUE(palimpsest::test::eventually([&] { return stands.load(); }));
-  std::thread cancels([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it waits by then
-    cancel_all();
-  });
-  EXPECT_EQ(error_of_look(*waits), ErrorCode::transaction_too_old);
-  cancels.join();
+  {
+    const SyncHook awaited("engine.dead_space.awaited", cancel_all);
+    EXPECT_EQ(error_of_look(*waits), ErrorCode::transaction_too_old);
+    EXPECT_NE(awaited.hits(), 0U);
+  }
   may_go_on = true;
   first.join();
 }
