@@ -54,6 +54,8 @@
 
 #include <cstdint>
 
+#include "base/ids.h"
+
 namespace palimpsest::buffer {
 
 /// Number of an age, modulo 2^28. Of two that are compared neither is as many as half of that older
@@ -80,8 +82,13 @@ class PageAge {
 
 /// The pages that a checkpoint writes: those that have been dirty since before an age, and of the
 /// others one in so many, others each time. Pages that are always changed would else become old all
-/// at once, and be written in one checkpoint of several; so each has its turn.
+/// at once, and be written in one checkpoint of several; so each has its turn, together with its
+/// neighbours in the file: where all of them are dirty they are one write.
 struct PagesByAge {
+  /// Pages that have their turns together: fewer would be more writes, and many more would put
+  /// tables that are changed differently into different turns.
+  static constexpr std::uint64_t kNeighbours = 32;
+
   PageAge before;
   std::uint32_t turn = 0;
   std::uint32_t turns = 0;  ///< 0: none of the others
@@ -90,8 +97,8 @@ struct PagesByAge {
     return {.before = {}, .turn = 0, .turns = 1};
   }
 
-  [[nodiscard]] constexpr bool have(std::uint32_t frame, PageAge since) const noexcept {
-    return since.is_before(before) || (turns != 0 && frame % turns == turn);
+  [[nodiscard]] constexpr bool have(PageId page, PageAge since) const noexcept {
+    return since.is_before(before) || (turns != 0 && raw(page) / kNeighbours % turns == turn);
   }
 };
 

@@ -438,7 +438,8 @@ bool PageReclaimer::is_unwritten(FrameIndex index, const PagesByAge& pages) cons
   }
   const std::uint32_t flags = frame.flags.load(std::memory_order_acquire);
   const bool unwritten = (flags & (FrameFlag::dirty | FrameFlag::writing)) != 0;
-  return being_changed || (unwritten && pages.have(raw(index), FrameFlag::since_of(flags)));
+  return being_changed || (unwritten && pages.have(frame.page_id.load(std::memory_order_relaxed),
+                                                   FrameFlag::since_of(flags)));
 }
 
 std::vector<FrameIndex> PageReclaimer::unwritten_frames(const PagesByAge& pages) const {

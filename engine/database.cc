@@ -32,6 +32,9 @@ constexpr std::uint64_t kRedoBytesPerSecond = std::uint64_t{50} << 20U;
 /// Slot logs that the memory is reckoned for.
 constexpr std::uint64_t kSlotLogsReckoned = 8;
 constexpr std::size_t kSlotLogBytesMin = std::size_t{256} << 10U;
+constexpr std::size_t kSlotLogBytesMax = std::size_t{1} << 20U;
+/// The share of memory that a slot's log has, within those bounds.
+constexpr std::uint64_t kShareOfSlotLog = 4096;
 constexpr std::size_t kBatchBytesMax = std::size_t{1} << 20U;
 /// The page file until it is whole.
 constexpr std::string_view kNewPageFileName = "pages.new";
@@ -49,10 +52,18 @@ std::size_t batch_bytes_min(std::uint32_t page_size) {
   return round_up(2 * wal::chunk_bytes(record_bytes_max(page_size)), wal::kSegmentHeaderBytes);
 }
 
+/// Half of it is what its owner can append while a round of the log is under way.
+std::size_t slot_log_bytes(std::uint64_t memory_bytes, std::uint32_t page_size) {
+  const std::size_t share = std::bit_floor(memory_bytes / kShareOfSlotLog);
+  return std::max(std::clamp(share, kSlotLogBytesMin, kSlotLogBytesMax),
+                  std::bit_ceil(2 * record_bytes_max(page_size)));
+}
+
 /// Memory that is not the pool's.
-std::uint64_t shares_bytes(std::uint32_t page_size, std::uint32_t batch_pages) {
+std::uint64_t shares_bytes(std::uint64_t memory_bytes, std::uint32_t page_size,
+                           std::uint32_t batch_pages) {
   const std::uint64_t writer = std::uint64_t{batch_pages} * page_size;
-  return kBatchBytesMax + writer + kSlotLogsReckoned * kSlotLogBytesMin;
+  return kBatchBytesMax + writer + kSlotLogsReckoned * slot_log_bytes(memory_bytes, page_size);
 }
 
 std::uint64_t version_bytes_max(const DatabaseOptions& options) {
@@ -184,8 +195,8 @@ void Database::remove_unfinished() {
 // Sizes
 
 std::uint64_t Database::memory_bytes_min(std::uint32_t page_size_bytes) {
-  return shares_bytes(page_size_bytes, buffer::PageFileOptions{}.batch_pages) + kVersionBytesMin +
-         buffer::BufferPool::memory_bytes_min(page_size_bytes);
+  return shares_bytes(0, page_size_bytes, buffer::PageFileOptions{}.batch_pages) +
+         kVersionBytesMin + buffer::BufferPool::memory_bytes_min(page_size_bytes);
 }
 
 std::uint64_t Database::log_segment_bytes_min(std::uint32_t page_size_bytes) {
@@ -205,7 +216,7 @@ wal::LogOptions Database::log_options() {
   const std::size_t record_bytes = record_bytes_max(file_->page_size_bytes());
   const std::size_t batch_bytes_wanted =
       std::min<std::size_t>(kBatchBytesMax, store_->segments().segment_bytes() / 4);
-  return {.slot_log_bytes = std::max(kSlotLogBytesMin, std::bit_ceil(2 * record_bytes)),
+  return {.slot_log_bytes = slot_log_bytes(options_.memory_bytes, file_->page_size_bytes()),
           .record_bytes_max = record_bytes,
           .batch_bytes_max =
               std::max(batch_bytes_min(file_->page_size_bytes()),
@@ -218,7 +229,8 @@ wal::LogOptions Database::log_options() {
 }
 
 std::uint64_t Database::pool_bytes() const {
-  const std::uint64_t shares = shares_bytes(file_->page_size_bytes(), file_->batch_pages());
+  const std::uint64_t shares =
+      shares_bytes(options_.memory_bytes, file_->page_size_bytes(), file_->batch_pages());
   const std::uint64_t least = buffer::BufferPool::memory_bytes_min(file_->page_size_bytes());
   return std::max(least, options_.memory_bytes -
                              std::min(options_.memory_bytes, shares + version_bytes_max(options_)));

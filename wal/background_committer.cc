@@ -10,9 +10,12 @@ namespace palimpsest::wal {
 BackgroundCommitter::BackgroundCommitter(Log& log, std::chrono::milliseconds interval)
     : log_(log),
       interval_(interval),
-      thread_(start_thread("that writes the log", [this] { run(); })) {}
+      thread_(start_thread("that writes the log", [this] { run(); })) {
+  log_.prompt(this);
+}
 
 BackgroundCommitter::~BackgroundCommitter() {
+  log_.prompt(nullptr);
   wake(kStopping);
   thread_.join();
   static_cast<void>(write_pending());
@@ -29,11 +32,23 @@ void BackgroundCommitter::wake(std::uint32_t state) noexcept {
   futex_wake_all(state_);
 }
 
+void BackgroundCommitter::hurry() noexcept {
+  std::uint32_t state = state_.load();
+  while (state == kAwake || state == kAsleep) {
+    if (state_.compare_exchange_weak(state, kHurried)) {
+      futex_wake_all(state_);
+      return;
+    }
+  }
+}
+
 void BackgroundCommitter::run() {
   while (state_.load() != kStopping) {
     if (!log_.has_pending()) {
       sleep_until_needed();
     }
+    std::uint32_t hurried = kHurried;
+    state_.compare_exchange_strong(hurried, kAwake);  // who hurries from now on is not seen below
     if (!write_pending()) {
       return;
     }

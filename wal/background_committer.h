@@ -2,6 +2,8 @@
 //
 // It writes at intervals while there is something, and sleeps without a timeout while there is not:
 // an idle database costs nothing. Who commits asynchronously says so; that costs a look at a flag.
+// Between two intervals it writes when it is told that a slot's log fills up: so that who appends
+// faster than an interval allows for waits for no disk.
 //
 // No commit is forgotten: a committer publishes its record, then looks at asleep_; the thread sets
 // asleep_, then looks at the logs. All four are sequentially consistent, so one sees the other.
@@ -27,6 +29,8 @@ class BackgroundCommitter {
   BackgroundCommitter(const BackgroundCommitter&) = delete;
   BackgroundCommitter& operator=(const BackgroundCommitter&) = delete;
 
+  /// A slot's log fills up: it is written at once, not after the interval.
+  void hurry() noexcept;
   /// To be called after an asynchronous commit was appended.
   void committed() noexcept {
     if (state_.load() == kAsleep) {
@@ -38,6 +42,7 @@ class BackgroundCommitter {
   static constexpr std::uint32_t kAwake = 0;
   static constexpr std::uint32_t kAsleep = 1;
   static constexpr std::uint32_t kStopping = 2;
+  static constexpr std::uint32_t kHurried = 3;
 
   void wake(std::uint32_t state) noexcept;
   void run();

@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/futex.h"
 #include "base/sync_point.h"
+#include "wal/background_committer.h"
 
 namespace palimpsest::wal {
 namespace {
@@ -183,10 +184,15 @@ bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give
   if (!state.log.has_room(need.bytes)) {
     wait_for_ring(state.log, need.bytes);
   }
-  SpaceWait wait;
+  // Credit is taken in steps smaller than a ring: whoever fills one comes by here in time.
+  if (BackgroundCommitter* const background = background_.load();
+      background != nullptr && state.log.is_half_full()) {
+    background->hurry();
+  }
+  std::optional<SteadyTime> full_since;
   while (!take_credit(state, need)) {
     const std::int64_t missing = signed_bytes(need.credit_bytes) - state.credit_bytes;
-    if (!wait_for_space(wait, std::max<std::int64_t>(missing, 0), give_up)) {
+    if (!wait_for_space(full_since, std::max<std::int64_t>(missing, 0), give_up)) {
       return false;
     }
     require_working();
@@ -253,18 +259,19 @@ void Log::wait_for_ring(const SlotLog& log, std::size_t bytes) {
 
 // Space comes from new segments, or from replay starting later; the latter is somebody else's work,
 // who is asked for it. False if the caller gives up.
-bool Log::wait_for_space(SpaceWait& wait, std::int64_t bytes, FunctionRef<bool()> give_up) {
+bool Log::wait_for_space(std::optional<SteadyTime>& full_since, std::int64_t bytes,
+                         FunctionRef<bool()> give_up) {
   require_working();
   const std::uint32_t seen = space_given_.load();
   try {
     if (make_segment(bytes)) {
       return true;
     }
-    wait.full_since.reset();
+    full_since.reset();
   } catch (const Error& error) {
     const auto now = std::chrono::steady_clock::now();
-    wait.full_since = wait.full_since.value_or(now);
-    if (error.code() != ErrorCode::no_space || now - *wait.full_since > kFullDiskPatience) {
+    full_since = full_since.value_or(now);
+    if (error.code() != ErrorCode::no_space || now - *full_since > kFullDiskPatience) {
       throw;
     }
   }

@@ -5,7 +5,8 @@
 // of one stream, writes and syncs them, and then states a durable GSN g: every record of every log
 // with GSN <= g is durable. Who needs something durable runs the round himself if nobody does
 // (leader), or sleeps until the one under way has ended (follower): a lone committer pays no
-// hand-over, many share a sync. A background thread runs rounds for asynchronous commits.
+// hand-over, many share a sync. A background thread runs rounds for asynchronous commits, and when
+// a slot's log is half full: nobody should have to wait until there is room (decision 035).
 // Invariants: (1) rounds run one at a time, under the turn;
 //             (2) a batch states a GSN only if everything captured in its round, and all batches
 //                 before it, lie in the stream up to its end; g never falls;
@@ -15,7 +16,7 @@
 //                 until it is reopened. A batch that may be half on disk is never followed.
 // How g is computed and why it holds: base/worker_slots.h.
 //
-// Latching: the turn is held across I/O and taken with no page latch held. reserve() and
+// Latching: the turn is held across I/O, and taken with no page latch held. reserve() and
 //           wait_durable() may wait; append(), append_commit() never do.
 // Thread-safety: reserve, append, append_commit, release_credit and slot_log of a slot by its
 //             owner; the rest from any thread.
@@ -52,6 +53,7 @@
 
 namespace palimpsest::wal {
 
+class BackgroundCommitter;
 class Log {
  public:
   /// Goes on behind `end`, as a new incarnation, which is durable on return. The caller has
@@ -108,6 +110,10 @@ class Log {
   /// owner of both.
   void move_credit(SlotId from, SlotId to, std::size_t bytes) noexcept;
 
+  /// Whom to tell when a slot's log is half full, or nobody (null). By who writes in the
+  /// background.
+  void prompt(BackgroundCommitter* background) noexcept { background_.store(background); }
+
   /// The slot's log, for reading back; it exists once something was reserved.
   [[nodiscard]] const SlotLog& slot_log(SlotId slot) const noexcept {
     return states_[raw(slot)].load(std::memory_order_relaxed)->log;
@@ -148,15 +154,12 @@ class Log {
   /// were any. Throws failed.
   bool move_start(const LogStart& start, const std::string& note, bool clean);
   /// Behind what has been written of the stream.
-  [[nodiscard]] std::uint64_t end_position() const noexcept {
-    return end_position_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::uint64_t end_position() const noexcept { return end_position_.load(); }
   /// Bytes of the stream from replay's start on.
   [[nodiscard]] std::uint64_t replay_bytes() const noexcept;
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept;
   /// Whether somebody waits for space: for replay to start later.
   [[nodiscard]] bool is_waited_for() const noexcept { return space_waiters_.load() != 0; }
-
   [[nodiscard]] LogStatistics statistics() const noexcept;
 
  private:
@@ -175,12 +178,9 @@ class Log {
     Lsn in_batch{};          ///< end of what the batch in the making holds
     StreamPosition chunk{};  ///< where that lies
   };
-  /// One who waits for space.
-  struct SpaceWait {
-    std::optional<std::chrono::steady_clock::time_point> full_since;
-  };
   /// The turn; its end wakes the followers.
   class Turn;
+  using SteadyTime = std::chrono::steady_clock::time_point;
 
   Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clock, WorkerSlots& slots,
       LogOptions options);
@@ -189,7 +189,7 @@ class Log {
   [[nodiscard]] SlotState& state_of(SlotId slot);
   void wait_for_ring(const SlotLog& log, std::size_t bytes);
   [[nodiscard]] bool take_credit(SlotState& state, const LogNeed& need) noexcept;
-  [[nodiscard]] bool wait_for_space(SpaceWait& wait, std::int64_t bytes,
+  [[nodiscard]] bool wait_for_space(std::optional<SteadyTime>& full_since, std::int64_t bytes,
                                     FunctionRef<bool()> give_up);
   [[nodiscard]] bool make_segment(std::int64_t bytes);
   [[nodiscard]] std::uint64_t usable_bytes() const noexcept;
@@ -222,6 +222,7 @@ class Log {
   std::atomic<std::uint32_t> space_given_{0};  ///< who waits for credit sleeps on it
   std::atomic<std::uint32_t> space_waiters_{0};
 
+  std::atomic<BackgroundCommitter*> background_{nullptr};
   std::mutex turn_;
   // Protected by turn_:
   StreamWriter stream_;

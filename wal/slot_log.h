@@ -43,6 +43,10 @@ class SlotLog {
   [[nodiscard]] bool has_room(std::size_t bytes) const noexcept {
     return bytes <= capacity_ - (end_ - taken_.load(std::memory_order_acquire));
   }
+  /// Whether the committer should take what is there before the owner has to wait for it.
+  [[nodiscard]] bool is_half_full() const noexcept {
+    return end_ - taken_.load(std::memory_order_relaxed) >= capacity_ / 2;
+  }
   /// Appends a record: encode(MutableBytes) writes its payload of `payload_bytes`, which must not
   /// touch this log. The record is not published yet. Returns its LSN. There is room for it.
   template <class Encode>

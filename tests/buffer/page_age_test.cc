@@ -28,6 +28,33 @@ TEST(PageAge, NumbersAreComparedAcrossTheirEnd) {
   static_assert(PageAge(6).is_before(PageAge(7)) && !PageAge(7).is_before(PageAge(7)));
 }
 
+// Each page has one turn of five, its neighbours in the file the same, and as many pages as
+// another.
+TEST(PagesByAge, NeighboursHaveTheirTurnsTogether) {
+  constexpr std::uint32_t kTurns = 5;
+  constexpr PageAge kYoung(7);
+  const auto turn_of = [&](std::uint64_t page) {
+    std::vector<std::uint32_t> turns;
+    for (std::uint32_t turn = 0; turn < kTurns; ++turn) {
+      const PagesByAge pages{.before = kYoung, .turn = turn, .turns = kTurns};
+      if (pages.have(PageId{page}, kYoung)) {
+        turns.push_back(turn);
+      }
+    }
+    EXPECT_EQ(turns.size(), 1U) << page;
+    return turns.at(0);
+  };
+  std::vector<std::uint64_t> pages_of(kTurns);
+  std::uint64_t changes = 0;
+  constexpr std::uint64_t kPages = kTurns * 4 * PagesByAge::kNeighbours;
+  for (std::uint64_t page = 0; page < kPages; ++page) {
+    ++pages_of.at(turn_of(page));
+    changes += page != 0 && turn_of(page) != turn_of(page - 1) ? 1U : 0U;
+  }
+  EXPECT_EQ(pages_of, std::vector<std::uint64_t>(kTurns, kPages / kTurns));
+  EXPECT_EQ(changes, kPages / PagesByAge::kNeighbours - 1);
+}
+
 class PageAges : public palimpsest::test::InterleavingTest {
  public:
   ~PageAges() override { disk_.set_hook({}); }

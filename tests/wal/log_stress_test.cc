@@ -118,5 +118,26 @@ TEST(LogStress, AsynchronousCommitsReachTheDisk) {
   }
 }
 
+// Who appends without committing, faster than the interval allows for, finds room all the same:
+// what half fills a slot's log is written by the background, which is not due for an hour.
+TEST(LogStress, AHalfFullLogIsWrittenBeforeItIsFull) {
+  const SimDisk disk;
+  const auto device = disk.device();
+  OpenLog open(*device);
+  const BackgroundCommitter background(open.log(), std::chrono::hours(1));
+  const SlotId slot = open.claim();
+  constexpr std::size_t kPayloadBytes = 500;
+  for (std::uint64_t number = 0; number < 100; ++number) {
+    open.change(slot, number, kPayloadBytes, Gsn{0});
+    const SlotLog& log = open.log().slot_log(slot);
+    if (!log.is_half_full()) {
+      continue;
+    }
+    open.log().reserve(slot, {.bytes = kPayloadBytes, .credit_bytes = kPayloadBytes});
+    ASSERT_TRUE(palimpsest::test::eventually([&] { return log.taken() == log.end(); })) << number;
+  }
+  EXPECT_GT(open.log().statistics().rounds, 5U);
+}
+
 }  // namespace
 }  // namespace palimpsest::wal::test
