@@ -46,7 +46,7 @@ TEST(PagesByAge, NeighboursHaveTheirTurnsTogether) {
   };
   std::vector<std::uint64_t> pages_of(kTurns);
   std::uint64_t changes = 0;
-  constexpr std::uint64_t kPages = kTurns * 4 * PagesByAge::kNeighbours;
+  constexpr std::uint64_t kPages = PagesByAge::kNeighbours * kTurns * 4;
   for (std::uint64_t page = 0; page < kPages; ++page) {
     ++pages_of.at(turn_of(page));
     changes += page != 0 && turn_of(page) != turn_of(page - 1) ? 1U : 0U;
