@@ -32,7 +32,7 @@
 // The same by age, of every record that was in the stream, or captured by a round, before age n
 // began, and of what unwritten_frames() returns for n at any time after that: those of the frames
 // above that are dirty, or in an image being written, since before n. (And those latched, and those
-// whose turn it is: not needed.)
+// whose turn it is: not needed, so that the page's number may be read without its latch for that.)
 // Because
 //  (1) modify() precedes the append of a record for the page, under the same latch (a debug check
 //      of btree/write_context.h), and no copy is made between the two;
@@ -83,7 +83,7 @@ class PageAge {
 /// The pages that a checkpoint writes: those that have been dirty since before an age, and of the
 /// others one in so many, others each time. Pages that are always changed would else become old all
 /// at once, and be written in one checkpoint of several; so each has its turn, together with its
-/// neighbours in the file: where all of them are dirty they are one write.
+/// neighbours in the file: where all of them are dirty they are few writes.
 struct PagesByAge {
   /// Pages that have their turns together: fewer would be more writes, and many more would put
   /// tables that are changed differently into different turns.

@@ -11,7 +11,7 @@
 //
 // Why not all that is dirty at the cycle's own mark: a page that is always changed would be written
 // in each cycle, and is once in as many as lie between reach and mark (decision 025). So that such
-// pages are not old all at once, each frame has its turn in one cycle of so many, old or not. When
+// pages are not old all at once, each page has its turn in one cycle of so many, old or not. When
 // the log runs out of space, and in run(), everything is written, so that replay may start at the
 // cycle's own mark; a cycle with another reach that is under way then is given up.
 //

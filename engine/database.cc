@@ -29,12 +29,12 @@ using SteadyClock = std::chrono::steady_clock;
 
 /// What redo is reckoned to do at least, reading pages included.
 constexpr std::uint64_t kRedoBytesPerSecond = std::uint64_t{50} << 20U;
-/// Slot logs that the memory is reckoned for.
+/// Slot logs that the memory is reckoned for. Each has its share of it; further ones have as little
+/// as a log can have.
 constexpr std::uint64_t kSlotLogsReckoned = 8;
+constexpr std::uint64_t kShareOfSlotLog = 4096;
 constexpr std::size_t kSlotLogBytesMin = std::size_t{256} << 10U;
 constexpr std::size_t kSlotLogBytesMax = std::size_t{1} << 20U;
-/// The share of memory that a slot's log has, within those bounds.
-constexpr std::uint64_t kShareOfSlotLog = 4096;
 constexpr std::size_t kBatchBytesMax = std::size_t{1} << 20U;
 /// The page file until it is whole.
 constexpr std::string_view kNewPageFileName = "pages.new";
@@ -52,11 +52,14 @@ std::size_t batch_bytes_min(std::uint32_t page_size) {
   return round_up(2 * wal::chunk_bytes(record_bytes_max(page_size)), wal::kSegmentHeaderBytes);
 }
 
-/// Half of it is what its owner can append while a round of the log is under way.
+std::size_t slot_log_bytes_min(std::uint32_t page_size) {
+  return std::max(kSlotLogBytesMin, std::bit_ceil(2 * record_bytes_max(page_size)));
+}
+
+/// Of those that the memory is reckoned for.
 std::size_t slot_log_bytes(std::uint64_t memory_bytes, std::uint32_t page_size) {
   const std::size_t share = std::bit_floor(memory_bytes / kShareOfSlotLog);
-  return std::max(std::clamp(share, kSlotLogBytesMin, kSlotLogBytesMax),
-                  std::bit_ceil(2 * record_bytes_max(page_size)));
+  return std::max(std::min(share, kSlotLogBytesMax), slot_log_bytes_min(page_size));
 }
 
 /// Memory that is not the pool's.
@@ -213,13 +216,15 @@ wal::LogFileOptions Database::log_file_options() const {
 }
 
 wal::LogOptions Database::log_options() {
-  const std::size_t record_bytes = record_bytes_max(file_->page_size_bytes());
+  const std::uint32_t page_size = file_->page_size_bytes();
   const std::size_t batch_bytes_wanted =
       std::min<std::size_t>(kBatchBytesMax, store_->segments().segment_bytes() / 4);
-  return {.slot_log_bytes = slot_log_bytes(options_.memory_bytes, file_->page_size_bytes()),
-          .record_bytes_max = record_bytes,
+  return {.slot_log_bytes = slot_log_bytes_min(page_size),
+          .first_slot_log_bytes = slot_log_bytes(options_.memory_bytes, page_size),
+          .first_slot_logs = kSlotLogsReckoned,
+          .record_bytes_max = record_bytes_max(page_size),
           .batch_bytes_max =
-              std::max(batch_bytes_min(file_->page_size_bytes()),
+              std::max(batch_bytes_min(page_size),
                        batch_bytes_wanted / wal::kSegmentHeaderBytes * wal::kSegmentHeaderBytes),
           .on_filling = [this] {
             if (Checkpointer* checkpointer = woken_by_log_.load(std::memory_order_acquire)) {

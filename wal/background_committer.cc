@@ -48,7 +48,7 @@ void BackgroundCommitter::run() {
       sleep_until_needed();
     }
     std::uint32_t hurried = kHurried;
-    state_.compare_exchange_strong(hurried, kAwake);  // who hurries from now on is not seen below
+    state_.compare_exchange_strong(hurried, kAwake);  // before the logs are looked at
     if (!write_pending()) {
       return;
     }

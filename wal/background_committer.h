@@ -5,9 +5,13 @@
 // Between two intervals it writes when it is told that a slot's log fills up: so that who appends
 // faster than an interval allows for waits for no disk.
 //
-// No commit is forgotten: a committer publishes its record, then looks at asleep_; the thread sets
-// asleep_, then looks at the logs. All four are sequentially consistent, so one sees the other.
-// Thread-safety: committed() from any thread.
+// No commit is forgotten: a committer publishes its record, then looks at state_; the thread sets
+// state_ to kAsleep, then looks at the logs. All four are sequentially consistent, so one sees the
+// other. What has been hurried for is not either: its owner has published it, then sets kHurried,
+// which ends both ways of sleeping and is taken back only before the logs are looked at; so the
+// round that follows takes it. While it is kHurried a commit need not wake anybody. kStopping
+// stays: each change expects another state.
+// Thread-safety: committed() and hurry() from any thread, until the destructor begins.
 // Failure: when the log has failed, the thread ends; whoever writes next learns why.
 #pragma once
 
@@ -29,7 +33,7 @@ class BackgroundCommitter {
   BackgroundCommitter(const BackgroundCommitter&) = delete;
   BackgroundCommitter& operator=(const BackgroundCommitter&) = delete;
 
-  /// A slot's log fills up: it is written at once, not after the interval.
+  /// To be called when a slot's log fills up: it is written at once, not after the interval.
   void hurry() noexcept;
   /// To be called after an asynchronous commit was appended.
   void committed() noexcept {

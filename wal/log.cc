@@ -42,6 +42,15 @@ std::int64_t signed_bytes(std::uint64_t bytes) noexcept {
 
 }  // namespace
 
+struct Log::Pending {
+  SlotLog* log = nullptr;
+  SlotId slot{};
+  Lsn from{};
+  Lsn to{};
+  Lsn in_batch{};          ///< end of what the batch in the making holds
+  StreamPosition chunk{};  ///< where that lies
+};
+
 // A round runs while this exists.
 class Log::Turn {
  public:
@@ -134,7 +143,10 @@ Log::SlotState& Log::state_of(SlotId slot) {
   std::atomic<SlotState*>& place = states_[raw(slot)];
   SlotState* state = place.load(std::memory_order_acquire);
   if (state == nullptr) {
-    auto made = std::make_unique<SlotState>(options_);
+    const std::size_t more =
+        raw(slot) < options_.first_slot_logs ? options_.first_slot_log_bytes : 0;
+    auto made = std::make_unique<SlotState>(std::max(options_.slot_log_bytes, more),
+                                            options_.record_bytes_max);
     const std::lock_guard lock(making_);
     owned_.push_back(std::move(made));
     state = owned_.back().get();
@@ -184,10 +196,11 @@ bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give
   if (!state.log.has_room(need.bytes)) {
     wait_for_ring(state.log, need.bytes);
   }
-  // Credit is taken in steps smaller than a ring: whoever fills one comes by here in time.
-  if (BackgroundCommitter* const background = background_.load();
-      background != nullptr && state.log.is_half_full()) {
-    background->hurry();
+  // Each commit comes by here, and so does who takes credit, which is given in steps.
+  if (state.log.is_to_be_told()) {
+    if (BackgroundCommitter* const background = background_.load()) {
+      background->hurry();
+    }
   }
   std::optional<SteadyTime> full_since;
   while (!take_credit(state, need)) {

@@ -6,7 +6,7 @@
 // with GSN <= g is durable. Who needs something durable runs the round himself if nobody does
 // (leader), or sleeps until the one under way has ended (follower): a lone committer pays no
 // hand-over, many share a sync. A background thread runs rounds for asynchronous commits, and when
-// a slot's log is half full: nobody should have to wait until there is room (decision 035).
+// a slot's log is half full, so that its owner need not run one for want of room (decision 035).
 // Invariants: (1) rounds run one at a time, under the turn;
 //             (2) a batch states a GSN only if everything captured in its round, and all batches
 //                 before it, lie in the stream up to its end; g never falls;
@@ -16,7 +16,7 @@
 //                 until it is reopened. A batch that may be half on disk is never followed.
 // How g is computed and why it holds: base/worker_slots.h.
 //
-// Latching: the turn is held across I/O, and taken with no page latch held. reserve() and
+// Latching: the turn is held across I/O and taken with no page latch held. reserve() and
 //           wait_durable() may wait; append(), append_commit() never do.
 // Thread-safety: reserve, append, append_commit, release_credit and slot_log of a slot by its
 //             owner; the rest from any thread.
@@ -54,6 +54,7 @@
 namespace palimpsest::wal {
 
 class BackgroundCommitter;
+
 class Log {
  public:
   /// Goes on behind `end`, as a new incarnation, which is durable on return. The caller has
@@ -111,7 +112,7 @@ class Log {
   void move_credit(SlotId from, SlotId to, std::size_t bytes) noexcept;
 
   /// Whom to tell when a slot's log is half full, or nobody (null). By who writes in the
-  /// background.
+  /// background; nobody reserves meanwhile when it ends.
   void prompt(BackgroundCommitter* background) noexcept { background_.store(background); }
 
   /// The slot's log, for reading back; it exists once something was reserved.
@@ -154,30 +155,26 @@ class Log {
   /// were any. Throws failed.
   bool move_start(const LogStart& start, const std::string& note, bool clean);
   /// Behind what has been written of the stream.
-  [[nodiscard]] std::uint64_t end_position() const noexcept { return end_position_.load(); }
+  [[nodiscard]] std::uint64_t end_position() const noexcept {
+    return end_position_.load(std::memory_order_relaxed);
+  }
   /// Bytes of the stream from replay's start on.
   [[nodiscard]] std::uint64_t replay_bytes() const noexcept;
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept;
   /// Whether somebody waits for space: for replay to start later.
   [[nodiscard]] bool is_waited_for() const noexcept { return space_waiters_.load() != 0; }
+
   [[nodiscard]] LogStatistics statistics() const noexcept;
 
  private:
   struct SlotState {
-    explicit SlotState(const LogOptions& options)
-        : log(options.slot_log_bytes, options.record_bytes_max) {}
+    SlotState(std::size_t log_bytes, std::size_t record_bytes_max)
+        : log(log_bytes, record_bytes_max) {}
     SlotLog log;
     std::int64_t credit_bytes = 0;  ///< owner
   };
   /// What a round takes from one log.
-  struct Pending {
-    SlotLog* log = nullptr;
-    SlotId slot{};
-    Lsn from{};
-    Lsn to{};
-    Lsn in_batch{};          ///< end of what the batch in the making holds
-    StreamPosition chunk{};  ///< where that lies
-  };
+  struct Pending;
   /// The turn; its end wakes the followers.
   class Turn;
   using SteadyTime = std::chrono::steady_clock::time_point;

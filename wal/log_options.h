@@ -12,6 +12,10 @@ namespace palimpsest::wal {
 struct LogOptions {
   /// Memory of each slot's log from its first write on; a power of two.
   std::size_t slot_log_bytes = std::size_t{256} << 10U;
+  /// Memory of the logs of the first so many slots, if it is more; a power of two. The longer a log
+  /// lasts, the less often its owner waits for a round; but memory has to be reckoned with.
+  std::size_t first_slot_log_bytes = 0;
+  std::size_t first_slot_logs = 0;
   /// Largest record; at most half of slot_log_bytes and kRecordBytesMax.
   std::size_t record_bytes_max = std::size_t{32} << 10U;
   /// Largest batch, a multiple of 4096; memory is allocated for one.

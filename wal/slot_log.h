@@ -14,12 +14,13 @@
 //                 caller's mistake, it asks has_room() first, before it holds any latch;
 //             (3) taken_ grows only when a batch with what lies before it has been written, so
 //                 every record is in the ring or can be read from the stream.
-// Thread-safety: append(), has_room() and read() by the owner, the one thread at a time that works
-//             for the slot's transaction; the rest by whoever has the committer's turn. Owner and
-//             committer may run at the same time.
+// Thread-safety: append(), has_room(), is_to_be_told() and read() by the owner, the one thread at a
+//             time that works for the slot's transaction; the rest by whoever has the committer's
+//             turn. Owner and committer may run at the same time.
 // Failure: none; nothing allocates.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -43,9 +44,15 @@ class SlotLog {
   [[nodiscard]] bool has_room(std::size_t bytes) const noexcept {
     return bytes <= capacity_ - (end_ - taken_.load(std::memory_order_acquire));
   }
-  /// Whether the committer should take what is there before the owner has to wait for it.
-  [[nodiscard]] bool is_half_full() const noexcept {
-    return end_ - taken_.load(std::memory_order_relaxed) >= capacity_ / 2;
+  /// Whether somebody should be told to take what is there, so that the owner need not wait for it:
+  /// when half of the ring has come since that was taken, or told of, last.
+  [[nodiscard]] bool is_to_be_told() noexcept {
+    const std::uint64_t from = std::max(told_, taken_.load(std::memory_order_relaxed));
+    if (end_ - from < capacity_ / 2) {
+      return false;
+    }
+    told_ = end_;
+    return true;
   }
   /// Appends a record: encode(MutableBytes) writes its payload of `payload_bytes`, which must not
   /// touch this log. The record is not published yet. Returns its LSN. There is room for it.
@@ -105,8 +112,9 @@ class SlotLog {
 
   const std::size_t capacity_;
   AlignedMemory ring_;
-  AlignedMemory scratch_;  ///< a record that wraps around is made here first
-  std::uint64_t end_ = 0;  ///< owner
+  AlignedMemory scratch_;   ///< a record that wraps around is made here first
+  std::uint64_t end_ = 0;   ///< owner
+  std::uint64_t told_ = 0;  ///< owner; somebody has been told to take what lies before
   alignas(64) std::atomic<std::uint64_t> published_{0};
   alignas(64) std::atomic<std::uint64_t> taken_{0};
   std::atomic<StreamPosition> newest_chunk_{kNowhere};

@@ -66,6 +66,22 @@ TEST_F(LogBounds, RecordsOnTheirWayToTheDiskStayInTheRing) {
   EXPECT_EQ(missing(appended, open.log().durable_gsn(), read_log(*disk_.snapshot().device())), "");
 }
 
+// What the memory is reckoned for is the logs of the first slots; another may not take as much.
+TEST_F(LogBounds, OnlyTheFirstSlotsHaveTheLargerLogs) {
+  LogOptions options = small_options();
+  options.first_slot_log_bytes = 2 * options.slot_log_bytes;
+  options.first_slot_logs = 1;
+  OpenLog open(*device_, kSmallFiles, options);
+  const SlotId first = open.claim();
+  const SlotId second = open.claim();
+  ASSERT_EQ(first, SlotId{0});
+  open.log().reserve(first, {.bytes = 100, .credit_bytes = 100});
+  open.log().reserve(second, {.bytes = 100, .credit_bytes = 100});
+  EXPECT_TRUE(open.log().slot_log(first).has_room(options.first_slot_log_bytes));
+  EXPECT_TRUE(open.log().slot_log(second).has_room(options.slot_log_bytes));
+  EXPECT_FALSE(open.log().slot_log(second).has_room(options.slot_log_bytes + 1));
+}
+
 // Padding is not paid for by credit: who commits little at a time uses up more of the log than he
 // took. When nothing is left, credit in hand does not help; only those who make space go on.
 TEST_F(LogBounds, CreditInHandDoesNotPassPadding) {

@@ -61,6 +61,30 @@ TEST(SlotLog, TakesWholeRecordsInOrder) {
   EXPECT_GT(gsn, 5000U);
 }
 
+// The committer takes nothing until its batch is written: who appends on meanwhile must not have
+// him begin another round for a little.
+TEST(SlotLog, IsToldOfOnceForEachHalf) {
+  SlotLog log(kCapacity, kRecordMax);
+  const std::size_t bytes = record_bytes(Gsn{1}, 500);
+  std::uint64_t told = 0;  // up to there
+  for (std::uint64_t gsn = 1; log.has_room(bytes); ++gsn) {
+    append(log, Gsn{gsn}, 500);
+    const bool half_has_come = raw(log.end()) - told >= kCapacity / 2;
+    ASSERT_EQ(log.is_to_be_told(), half_has_come) << gsn;
+    told = half_has_come ? raw(log.end()) : told;
+    ASSERT_FALSE(log.is_to_be_told());
+  }
+  ASSERT_GT(told, 0U);
+  const Lsn taken = log.end();
+  log.take(taken, StreamPosition{1});
+  for (std::uint64_t gsn = 100; raw(log.end()) + bytes - raw(taken) < kCapacity / 2; ++gsn) {
+    append(log, Gsn{gsn}, 500);
+    ASSERT_FALSE(log.is_to_be_told()) << "what was taken counts no more";
+  }
+  append(log, Gsn{200}, 500);
+  EXPECT_TRUE(log.is_to_be_told());
+}
+
 TEST(SlotLog, HasNoRoomForWhatWouldOverwrite) {
   SlotLog log(kCapacity, kRecordMax);
   append(log, Gsn{1}, 1500);
