@@ -81,11 +81,14 @@ template <Session S>
 void prefetch(S& session, const NewOrderInput& input) {
   const auto& [warehouse, district, customer] = input.customer;
   std::array<StockKey, kOrderLinesMax> stock;
+  std::array<ItemKey, kOrderLinesMax> items;
   const auto count = static_cast<std::size_t>(input.line_count);
   for (std::size_t i = 0; i < count; ++i) {
     stock[i] = {input.lines[i].supply_warehouse, input.lines[i].item};
+    items[i] = {input.lines[i].item};
   }
-  session.prefetch(std::span<const StockKey>(stock).first(count), only(input.customer),
+  session.prefetch(std::span<const StockKey>(stock).first(count),
+                   std::span<const ItemKey>(items).first(count), only(input.customer),
                    only(OrderCustomerKey{warehouse, district, customer, kBehindAll}));
 }
 

@@ -58,6 +58,6 @@ concept Session =
     InsertsMany<S, OrderLineKey> && Erases<S, NewOrderKey> && Prefetches<S, NewOrderKey> &&
     Prefetches<S, OrderKey> && Prefetches<S, StockKey> && Prefetches<S, OrderKey, OrderLineKey> &&
     Prefetches<S, CustomerKey, OrderLineKey> && Prefetches<S, CustomerKey, OrderCustomerKey> &&
-    Prefetches<S, StockKey, CustomerKey, OrderCustomerKey>;
+    Prefetches<S, StockKey, ItemKey, CustomerKey, OrderCustomerKey>;
 
 }  // namespace palimpsest::experiments::tpcc
