@@ -6,17 +6,12 @@
 // process tries before it, and is killed while it recovers. The operating system survives, so what
 // was written is found, synced or not: losing writes is the simulated disk's part.
 // Rounds go on for the time of PALIMPSEST_TEST_SECONDS.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +27,7 @@
 #include "base/io/open_device.h"
 #include "tests/crash/kill_workload.h"
 #include "tests/engine/database_fixture.h"
+#include "tests/support/killed_process.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_random.h"
 #include "tests/support/temporary_directory.h"
@@ -55,7 +51,7 @@ struct Report {
   std::uint32_t synchronous = 0;
   std::uint64_t number = 0;
 };
-static_assert(sizeof(Report) == 16 && sizeof(Report) <= PIPE_BUF, "written at once or not at all");
+using Process = palimpsest::test::KilledProcess<Report>;
 
 DatabaseOptions options_of(SimRandom random) {
   DatabaseOptions options = small_options();
@@ -86,78 +82,6 @@ std::unique_ptr<Database> open_database(io::Device& device, const DatabaseOption
     }
   }
 }
-
-/// A process started by fork(), and the pipe it writes to. Gone with the object.
-class Process {
- public:
-  /// body(int pipe) to the exit status.
-  template <class Body>
-  explicit Process(const Body& body) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw std::runtime_error("no pipe can be made");
-    }
-    process_ = ::fork();
-    if (process_ < 0) {
-      throw std::runtime_error("no process can be started");
-    }
-    if (process_ == 0) {
-      ::close(ends[0]);
-      int status = EXIT_FAILURE;
-      try {
-        status = body(ends[1]);
-      } catch (const std::exception& error) {
-        std::fprintf(stderr, "in the process under test: %s\n", error.what());
-      }
-      ::_exit(status);
-    }
-    ::close(ends[1]);
-    pipe_ = ends[0];
-  }
-  ~Process() {
-    kill();
-    static_cast<void>(wait());
-    ::close(pipe_);
-  }
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
-
-  void kill() const {
-    if (process_ > 0) {
-      ::kill(process_, SIGKILL);
-    }
-  }
-  /// Until the deadline, or until the process has ended: its reports, in turn.
-  template <class Each>
-  void read_until(SteadyClock::time_point deadline, const Each& each) const {
-    for (;;) {
-      const auto left = std::chrono::duration_cast<Milliseconds>(deadline - SteadyClock::now());
-      pollfd waiting{.fd = pipe_, .events = POLLIN, .revents = 0};
-      if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count())) <= 0) {
-        return;
-      }
-      Report report;
-      if (::read(pipe_, &report, sizeof report) != sizeof report) {
-        return;
-      }
-      each(report);
-    }
-  }
-  /// Its exit status, or minus the signal that ended it.
-  [[nodiscard]] int wait() {
-    int status = 0;
-    if (process_ > 0 && ::waitpid(process_, &status, 0) == process_) {
-      process_ = 0;
-      status_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    }
-    return status_;
-  }
-
- private:
-  pid_t process_ = 0;
-  int pipe_ = -1;
-  int status_ = 0;
-};
 
 /// The life of the process under test: opens, works for a while, closes.
 int work(const std::string& path, const DatabaseOptions& options, std::vector<KillThread> threads,
