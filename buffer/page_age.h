@@ -98,7 +98,13 @@ struct PagesByAge {
   }
 
   [[nodiscard]] constexpr bool have(PageId page, PageAge since) const noexcept {
-    return since.is_before(before) || (turns != 0 && raw(page) / kNeighbours % turns == turn);
+    return since.is_before(before) || (turns != 0 && turn_of(page) == turn);
+  }
+  /// A step more after each round of turns: tables that grow together take their pages in step, and
+  /// one of them would have few turns, with all its pages.
+  [[nodiscard]] constexpr std::uint64_t turn_of(PageId page) const noexcept {
+    const std::uint64_t block = raw(page) / kNeighbours;
+    return (block + block / turns) % turns;
   }
 };
 

@@ -40,7 +40,9 @@ InTransaction writing(TransactionState& state) {
 
 InTransaction dropping(TransactionState& state) {
   if (state.bulk != nullptr) {
-    throw Error(ErrorCode::invalid_argument, "a bulk transaction drops no tables and no indexes");
+    throw Error(ErrorCode::invalid_argument,
+                "a bulk transaction drops no tables and no indexes; run() begins one when versions "
+                "would take too much memory, unless restart_as_bulk is false");
   }
   return writing(state);
 }

@@ -55,6 +55,25 @@ TEST(PagesByAge, NeighboursHaveTheirTurnsTogether) {
   EXPECT_EQ(changes, kPages / PagesByAge::kNeighbours - 1);
 }
 
+// As tables do that grow together, each by as many pages as are kept for its writers at a time.
+TEST(PagesByAge, PagesTakenInStepHaveAllTurns) {
+  constexpr std::uint32_t kTurns = 5;
+  constexpr std::uint64_t kAtATime = 2 * PagesByAge::kNeighbours;
+  constexpr std::uint64_t kRounds = 100;
+  const PagesByAge pages{.before = {}, .turn = 0, .turns = kTurns};
+  for (std::uint64_t tables = 1; tables < 12; ++tables) {
+    std::vector<std::uint64_t> pages_of(kTurns);
+    for (std::uint64_t round = 0; round < kRounds; ++round) {
+      for (std::uint64_t page = 0; page < kAtATime; ++page) {
+        ++pages_of.at(pages.turn_of(PageId{round * tables * kAtATime + page}));
+      }
+    }
+    const auto [least, most] = std::ranges::minmax(pages_of);
+    EXPECT_GT(least, kRounds * kAtATime / kTurns / 2) << tables << " tables";
+    EXPECT_LT(most, kRounds * kAtATime / kTurns * 2) << tables << " tables";
+  }
+}
+
 class PageAges : public palimpsest::test::InterleavingTest {
  public:
   ~PageAges() override { disk_.set_hook({}); }
