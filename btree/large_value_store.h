@@ -27,8 +27,9 @@
 //                 a descriptor that was returned: all other ways out free it.
 // Latching: none of its own. Nobody calls it under a page latch or holding a page writer's batch:
 //           all functions but free() do I/O, and begin() takes the space map's structure mutex.
-// Durability: what finish() returned is readable; it is durable after PageWriter::harden(). Nothing
-//             durable may hold the descriptor before.
+// Durability: what finish() returned is readable; it is durable after PageWriter::harden() or
+//             PageFile::sync(). No commit that holds the descriptor may be durable before:
+//             Log::need_pages().
 // Memory: each writer, and each call of a read, has one buffer of at most kExtentBufferBytes.
 // Thread-safety: the store's functions may be called by any number of threads; a Writer by one.
 // Failure: Error no_space, io_error, failed, invalid_argument (a limit; the message names it),

@@ -226,11 +226,13 @@ wal::LogOptions Database::log_options() {
           .batch_bytes_max =
               std::max(batch_bytes_min(page_size),
                        batch_bytes_wanted / wal::kSegmentHeaderBytes * wal::kSegmentHeaderBytes),
-          .on_filling = [this] {
-            if (Checkpointer* checkpointer = woken_by_log_.load(std::memory_order_acquire)) {
-              checkpointer->log_is_filling();
-            }
-          }};
+          .on_filling =
+              [this] {
+                if (Checkpointer* checkpointer = woken_by_log_.load(std::memory_order_acquire)) {
+                  checkpointer->log_is_filling();
+                }
+              },
+          .harden_pages = [this] { file_->sync(); }};
 }
 
 std::uint64_t Database::pool_bytes() const {

@@ -144,7 +144,7 @@ Gsn Transaction::commit() {
 Gsn Transaction::commit_changes() {
   Transactions& owner = owner_;
   if (large_values_.wrote) {
-    owner.parts_.writer.harden();
+    owner.parts_.log.need_pages();
   }
   const bool gives_up = !large_values_.given_up.empty();
   if (gives_up) {

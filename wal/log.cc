@@ -197,10 +197,9 @@ bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give
     wait_for_ring(state.log, need.bytes);
   }
   // Each commit comes by here, and so does who takes credit, which is given in steps.
-  if (state.log.is_to_be_told()) {
-    if (BackgroundCommitter* const background = background_.load()) {
-      background->hurry();
-    }
+  auto* const background = state.log.is_to_be_told() ? background_.load() : nullptr;
+  if (background != nullptr) {
+    background->hurry();
   }
   std::optional<SteadyTime> full_since;
   while (!take_credit(state, need)) {
@@ -419,6 +418,9 @@ bool Log::run_round() {
       return false;
     }
     const Gsn newest = slots_.newest_gsn();  // no record that was captured is above it
+    if (needs_pages_.exchange(false, std::memory_order_acq_rel)) {
+      options_.harden_pages();
+    }
     write_batches(bytes, gsn);
     mark_segment(newest);
     stream_.sync();

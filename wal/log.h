@@ -12,7 +12,9 @@
 //                 before it, lie in the stream up to its end; g never falls;
 //             (3) g is published after the sync of the batch that states it. Batches of one round
 //                 are synced together, an earlier segment before a later one is written;
-//             (4) after a failed write or sync nothing is written any more: the log has failed
+//             (4) what needs pages (need_pages()) lies in the stream only when they are durable: a
+//                 round looks whether any are needed when it has captured, before it writes;
+//             (5) after a failed write or sync nothing is written any more: the log has failed
 //                 until it is reopened. A batch that may be half on disk is never followed.
 // How g is computed and why it holds: base/worker_slots.h.
 //
@@ -68,9 +70,7 @@ class Log {
   Log& operator=(const Log&) = delete;
 
   [[nodiscard]] Incarnation incarnation() const noexcept { return incarnation_; }
-
   // Appending
-
   /// Makes sure of `need`. Waits for rounds and for space, with no latch held; while it waits for
   /// space it asks give_up() now and then, and returns false when told so. Throws failed, no_space,
   /// bad_alloc; invalid_argument if the whole log is too small; io_error if a segment could not be
@@ -97,6 +97,10 @@ class Log {
     state.credit_bytes -= static_cast<std::int64_t>(record_bytes(gsn, payload_bytes));
     return {gsn, lsn};
   }
+
+  /// What the caller appends from now on is durable no earlier than the pages that he has written
+  /// past the log (LogOptions::harden_pages).
+  void need_pages() noexcept { needs_pages_.store(true, std::memory_order_release); }
 
   /// Appends a record that was reserved and whose GSN is a timestamp drawn from the clock, above
   /// the slot's GSN and `at_least`: that of the transaction's other slots. drawn(timestamp) is
@@ -125,7 +129,6 @@ class Log {
   void read_back(SlotId slot, Lsn lsn, LogCursor& cursor, std::vector<std::byte>& into) const;
 
   // Durability
-
   [[nodiscard]] Gsn durable_gsn() const noexcept {
     return Gsn{durable_gsn_.load(std::memory_order_acquire)};
   }
@@ -144,7 +147,6 @@ class Log {
   void fail(std::string_view reason) noexcept { failure_.happen(reason); }
 
   // Bounds
-
   /// A place from which everything appended later will be replayed. Waits for the turn.
   [[nodiscard]] LogStart current_start();
   /// Marks that the stream has passed since the last call, one a segment, none behind `end`;
@@ -220,6 +222,7 @@ class Log {
   std::atomic<std::uint32_t> space_waiters_{0};
 
   std::atomic<BackgroundCommitter*> background_{nullptr};
+  std::atomic<bool> needs_pages_{false};
   std::mutex turn_;
   // Protected by turn_:
   StreamWriter stream_;

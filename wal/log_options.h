@@ -23,6 +23,9 @@ struct LogOptions {
   /// Called by whoever takes space and finds that less than half of the log is left: replay should
   /// start later. Must neither block nor call the log.
   std::function<void()> on_filling;
+  /// Makes durable what was written past the log before Log::need_pages() was called. Called by a
+  /// round, which holds the turn: must not wait for the log. If it throws, the log has failed.
+  std::function<void()> harden_pages;
 };
 
 /// Counted since the log was opened; each is exact, together they are not a snapshot.

@@ -109,7 +109,8 @@ void Ring::queue(const RingFile& file, bool is_registered, RingRequest& request,
   check(entry != nullptr, "an io_uring holds requests of an earlier batch");
   const int number = is_registered ? static_cast<int>(file.slot) : file.descriptor;
   const auto size = static_cast<unsigned>(request.data.size());
-  const int region = region_of(request.data);
+  // The kernel takes no atomic write out of registered memory (EINVAL: generic_atomic_write_valid).
+  const int region = request.is_atomic ? -1 : region_of(request.data);
   if (request.is_write && region >= 0) {
     ::io_uring_prep_write_fixed(entry, number, request.data.data(), size, request.offset_bytes,
                                 region);

@@ -35,7 +35,7 @@ Cursor& Cursor::operator=(Cursor&&) noexcept = default;
 Cursor::~Cursor() = default;
 
 bool Cursor::valid() const noexcept {
-  return state_->rows().valid();
+  return state_ != nullptr && state_->rows().valid();
 }
 
 const RowView& Cursor::row() const noexcept {

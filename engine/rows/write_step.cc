@@ -23,9 +23,11 @@ namespace {
 }
 
 [[noreturn]] void refuse_large_row(const TableFormat& format, ByteView key) {
-  refuse_row(format,
-             fmt::format("the row {} is too large for its page and cannot be edited in place",
-                         text_of_key(format.keys(), key)));
+  refuse_row(
+      format,
+      fmt::format("the row of key {} does not lie in its page, for it is larger than about a "
+                  "quarter of one: it cannot be edited in place, but updated or rewritten",
+                  text_of_key(format.keys(), key)));
 }
 
 /// All values of a row that was read, which must be one of the table.

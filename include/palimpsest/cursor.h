@@ -8,9 +8,12 @@
 // hinted at first and twice as many each time it goes on; it holds no latch between calls. It shows
 // what its transaction sees; under read_committed, and in no transaction, what had been committed
 // when it was opened; under `none` each row as it was when it was copied.
+// Rows that a transaction writes ahead of its own cursor come up, unless they were copied before:
+// one that changes what it goes over may go on for ever.
 // Of an index it shows the rows in the index's order, each read when it is reached.
 // Thread-safety: belongs to one thread; a transaction it was opened in must be active whenever it
-// goes on (invalid_argument). Failure: as reading; the cursor can be positioned again.
+// goes on (invalid_argument). One that was moved from is not valid(), and is only assigned to or
+// destroyed. Failure: as reading; the cursor can be positioned again.
 #pragma once
 
 #include <cstddef>

@@ -78,8 +78,10 @@ class Database {
   [[nodiscard]] static Database open(const std::filesystem::path& directory,
                                      const Options& options = {});
   Database(Database&&) noexcept;
+  /// As the destructor, of what was open.
   Database& operator=(Database&&) noexcept;
   /// Closes it if close() was not called; what goes wrong then is the next opening's to recover.
+  /// All transactions and cursors are gone, or the process ends (abort).
   ~Database();
 
   /// Throws too_many_transactions when none of Options::max_transactions ended in time.
@@ -87,10 +89,11 @@ class Database {
 
   /// Calls body(Transaction&) and commits; returns what the body returns, a reference as one. If
   /// the body or the commit throws an Error conflict, transaction_too_old, snapshot_too_old or
-  /// too_many_transactions, or the body returns an Outcome that is a conflict, everything is rolled
-  /// back and the body is called again, after a while; after version_budget_exceeded once, in a
-  /// bulk transaction; any other exception rolls back and is rethrown. A body that wants nothing to
-  /// happen calls rollback() itself.
+  /// too_many_transactions, or the body returns an Outcome or an ErasedRange that is a conflict,
+  /// everything is rolled back and the body is called again, after a while; after
+  /// version_budget_exceeded once, in a bulk transaction; any other exception rolls back and is
+  /// rethrown. Whatever else the body returns commits, also an Outcome that says exists or absent:
+  /// one that wants nothing to happen calls rollback() itself.
   template <class Body>
   std::invoke_result_t<Body&, Transaction&> run(Body&& body, const RunOptions& options = {}) {
     TransactionOptions wanted = options.transaction;
@@ -106,6 +109,8 @@ class Database {
           Result result = body(transaction);
           if constexpr (std::is_same_v<std::remove_cvref_t<Result>, Outcome>) {
             throw_if_conflict(transaction, result);
+          } else if constexpr (std::is_same_v<std::remove_cvref_t<Result>, ErasedRange>) {
+            throw_if_conflict(transaction, result.outcome);
           }
           commit_if_active(transaction);
           return std::forward<Result>(result);
@@ -148,8 +153,8 @@ class Database {
   [[nodiscard]] const std::vector<EffectiveOption>& options() const;
 
   /// Everything is on disk, and the next opening has nothing to recover. No transaction is active,
-  /// nor one left that was cancelled and that its owner has neither rolled back nor let go of
-  /// (invalid_argument); nothing of the database is used afterwards.
+  /// no cursor is left, nor a transaction that was cancelled, until its owner has rolled it back or
+  /// let it go (invalid_argument); nothing of the database is used afterwards.
   void close();
 
  private:

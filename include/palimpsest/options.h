@@ -31,7 +31,8 @@ struct RecoveryProgress {
 };
 
 struct Options {
-  /// Bytes for everything the database keeps in memory, at most what the machine has, or its
+  /// Bytes for everything the database keeps in memory, but for what sorts take while an index is
+  /// made or rows are loaded (RowSort; up to 256 MiB each), at most what the machine has, or its
   /// control group allows. 0: a quarter of that.
   std::uint64_t memory_bytes = 0;
   /// Bytes of `memory_bytes` for versions: what is remembered of rows as they were, for those who

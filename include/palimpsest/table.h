@@ -10,8 +10,8 @@
 // tried again for Options::autocommit_patience.
 //
 // A handle is small, is copied freely, and stays valid when indexes come and go. After its table
-// was dropped, every call throws not_found; after Database::close() every call that needs rows
-// throws invalid_argument. It must not outlive its database.
+// was dropped, every call that needs rows throws not_found, and after Database::close()
+// invalid_argument. It must not outlive its database, nor be used once it was moved from.
 // Functions given to a table are called during the call, before it returns. They see a copy and may
 // use the engine, unless it is said otherwise.
 // Thread-safety: all functions, from any thread.
@@ -162,8 +162,9 @@ class Table {
 
   /// Reads and changes a row in one step: edit(row) sets columns of fixed width, which are in no
   /// index, in place. The row's page is latched: `edit` must neither block, nor throw, nor use the
-  /// engine; it may be called again, for the row as it is then. Done, absent or conflict. A value
-  /// too large for its page is refused: invalid_argument.
+  /// engine; it may be called again, for the row as it is then. Done, absent or conflict. A row of
+  /// more than about a quarter of a page does not lie in its page, and is refused:
+  /// invalid_argument.
   Outcome modify(const Key& key, EditRow edit) const { return modify_in(nullptr, key, edit); }
   Outcome modify(Transaction& in, const Key& key, EditRow edit) const {
     return modify_in(&in, key, edit);

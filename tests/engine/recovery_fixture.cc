@@ -17,7 +17,8 @@ wal::LogOptions log_options() {
   return {.slot_log_bytes = std::size_t{128} << 10U,
           .record_bytes_max = std::size_t{16} << 10U,
           .batch_bytes_max = std::size_t{128} << 10U,
-          .on_filling = nullptr};
+          .on_filling = nullptr,
+          .harden_pages = nullptr};
 }
 
 auto copier(const Body& body) {

@@ -54,7 +54,8 @@ void make(const std::string& path) {
                                    {.slot_log_bytes = 8192,
                                     .record_bytes_max = 2048,
                                     .batch_bytes_max = 8192,
-                                    .on_filling = nullptr});
+                                    .on_filling = nullptr,
+                                    .harden_pages = nullptr});
   const SlotId a = slots.claim(SlotId{0}).value();
   const SlotId b = slots.claim(SlotId{1}).value();
   {

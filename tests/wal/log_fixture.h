@@ -28,7 +28,8 @@ inline LogOptions small_options() {
   return {.slot_log_bytes = 8192,
           .record_bytes_max = 2048,
           .batch_bytes_max = 8192,
-          .on_filling = nullptr};
+          .on_filling = nullptr,
+          .harden_pages = nullptr};
 }
 
 /// The payload of the n-th record of a slot: its number, then bytes that follow from both.

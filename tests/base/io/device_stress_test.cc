@@ -1,6 +1,7 @@
 // Many threads, one device: every batch gets its own results, whatever the others do.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -174,6 +175,33 @@ TEST_P(DeviceStressTest, OfManySyncsNoneSucceedsAfterOneFailed) {
     });
     EXPECT_TRUE(failed.load(std::memory_order_acquire));
     EXPECT_THROW(file->write(0, memory.bytes()), Error);
+  }
+}
+
+// Where writes can be atomic at all: on few file systems.
+TEST_P(DeviceStressTest, AtomicWritesComeOutOfRegisteredMemory) {
+  const auto file = device_->open("atomic", OpenMode::create_new, true);
+  if (file->atomic_write_bytes_max() < kPage) {
+    GTEST_SKIP() << "no write is atomic here";
+  }
+  AlignedMemory memory(4 * kPage, kPage);
+  const auto registration = device_->register_buffer(memory.bytes());
+  file->allocate(0, 16 * kPage);
+  std::vector<Transfer> transfers;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const MutableBytes page = memory.bytes().subspan(i * kPage, kPage);
+    std::ranges::fill(page, static_cast<std::byte>('a' + i));
+    transfers.push_back({.kind = Transfer::Kind::write,
+                         .atomic = true,
+                         .offset_bytes = 3 * i * kPage,
+                         .data = page});
+  }
+  file->run(transfers);
+  AlignedMemory found(kPage, kPage);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(transfers[i].error, 0);
+    file->read(transfers[i].offset_bytes, found.bytes());
+    EXPECT_TRUE(std::ranges::equal(found.bytes(), transfers[i].data));
   }
 }
 

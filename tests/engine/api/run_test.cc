@@ -63,6 +63,25 @@ TEST_F(RunTest, WhatAnAttemptHasChangedIsUndoneBeforeTheNext) {
   EXPECT_EQ(balance(), 11);
 }
 
+TEST_F(RunTest, AnErasedRangeThatIsInConflictIsTriedAgain) {
+  const Table table = accounts();
+  table.insert({1, "Ada", 10}).require();
+  std::optional<Transaction> other = database_.begin();
+  table.update(*other, {1}, {{"balance", 11}}).require();
+  int attempts = 0;
+  const ErasedRange erased = database_.run([&](Transaction& in) {
+    if (++attempts == 2) {
+      other->commit();
+    }
+    table.insert(in, {attempts + 1, "Bob", 0}).require();
+    return table.erase_range(in, Range::between({1}, {1}));
+  });
+  EXPECT_EQ(erased.require(), 1U);
+  EXPECT_GE(attempts, 2);
+  EXPECT_FALSE(table.get({2})) << "of an attempt that was rolled back";
+  EXPECT_TRUE(table.get({attempts + 1}));
+}
+
 TEST_F(RunTest, RunTriesAgainAfterConflictsAndReturnsWhatItsBodyDoes) {
   const Table table = accounts();
   table.insert({1, "Ada", 0}).require();
