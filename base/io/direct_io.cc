@@ -1,13 +1,20 @@
 #include "base/io/direct_io.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+
+#include "base/io/file_descriptor.h"
 
 namespace palimpsest::io {
 namespace {
@@ -45,6 +52,39 @@ constexpr std::uint32_t kSmallestPageBytes = 4096;
 constexpr std::size_t kSafeAlignmentBytes = 4096;
 constexpr std::size_t kSectorBytes = 512;
 
+/// Where the queue's limits of a disk are, and of a partition of one; the kernel's own names.
+constexpr std::array kAtomicLimitFiles{"/sys/dev/block/{}:{}/queue/atomic_write_unit_max_bytes",
+                                       "/sys/dev/block/{}:{}/../queue/atomic_write_unit_max_bytes"};
+
+/// The number that such a file holds, or 0.
+std::uint64_t number_in(const char* path) noexcept {
+  const FileDescriptor file(::open(path, O_RDONLY | O_CLOEXEC));
+  std::array<char, 32> text{};
+  const ssize_t size = file.number() < 0 ? -1 : ::read(file.number(), text.data(), text.size());
+  std::uint64_t number = 0;
+  if (size > 0) {
+    std::from_chars(text.data(), text.data() + size, number);
+  }
+  return number;
+}
+
+/// What the device itself writes without tearing. A file system may promise more, by writing
+/// elsewhere first (XFS, Linux 6.16): each write then takes room and a transaction of it.
+std::uint64_t device_atomic_bytes(int file) noexcept {
+  struct stat status{};
+  if (::fstat(file, &status) != 0) {
+    return 0;
+  }
+  std::uint64_t most = 0;
+  for (const char* const pattern : kAtomicLimitFiles) {
+    std::array<char, 128> path{};
+    fmt::format_to_n(path.data(), path.size() - 1, fmt::runtime(pattern), major(status.st_dev),
+                     minor(status.st_dev));
+    most = std::max(most, number_in(path.data()));
+  }
+  return most;
+}
+
 }  // namespace
 
 DirectIoLimits direct_io_limits(int file) noexcept {
@@ -64,9 +104,10 @@ DirectIoLimits direct_io_limits(int file) noexcept {
   const bool promised = (status.mask & kStatxWriteAtomic) != 0 &&
                         (status.attributes_mask & kStatxAttrWriteAtomic) != 0 &&
                         (status.attributes & kStatxAttrWriteAtomic) != 0;
-  if (promised && status.atomic_write_min_bytes <= kSmallestPageBytes &&
-      status.atomic_write_max_bytes >= kSmallestPageBytes) {
-    limits.atomic_write_bytes_max = std::bit_floor(status.atomic_write_max_bytes);
+  if (promised && status.atomic_write_min_bytes <= kSmallestPageBytes) {
+    const std::uint64_t most =
+        std::min<std::uint64_t>(status.atomic_write_max_bytes, device_atomic_bytes(file));
+    limits.atomic_write_bytes_max = most < kSmallestPageBytes ? 0 : std::bit_floor(most);
   }
   return limits;
 }

@@ -15,7 +15,8 @@ inline constexpr int kRwfAtomic = 0x40;
 struct DirectIoLimits {
   /// Alignment that O_DIRECT asks of memory, offsets and sizes; 0 if it is known not to work.
   std::size_t alignment_bytes = 0;
-  /// Largest size of a write with kRwfAtomic, 0 if there is none or if it excludes 4 KiB pages.
+  /// Largest size of a write with kRwfAtomic that the device itself does not tear, 0 if there is
+  /// none or if it excludes 4 KiB pages.
   std::size_t atomic_write_bytes_max = 0;
 };
 
