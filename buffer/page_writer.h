@@ -24,8 +24,8 @@
 //                 next number is used, so the rule holds across failed attempts.
 //             (5) a page is at most once in a batch, and its images' GSNs never fall.
 //             (6) with a log, neither ring nor place holds an image whose GSN is above the log's
-//                 durable GSN (I-2). Fresh pages have GSN 0: they are named by no record that
-//                 counts before they are hardened.
+//                 durable GSN (I-2). Fresh pages have GSN 0: they are named by no commit that
+//                 counts before they are durable.
 // Crash points (what may be on disk, what the restore does):
 //   before C of n: copies of n partial, in place n-1 partial; n-1's copies are durable by (2) and
 //       in their slot by (3). Torn pages of n-1 get the copy of n (if whole: it is newer, and as
@@ -101,8 +101,9 @@ class PageWriter {
   [[nodiscard]] Batch begin_batch();
 
   /// Writes pages that nothing durable or readable refers to yet. They are readable on return and
-  /// durable after the next harden(). Needs no turn. Runs that are contiguous in file and memory
-  /// become single transfers. Throws io_error or no_space; the pages are then undefined.
+  /// durable after the next harden(), or PageFile::sync(). Needs no turn. Runs that are contiguous
+  /// in file and memory become single transfers. Throws io_error or no_space; the pages are then
+  /// undefined.
   void write_fresh(std::span<const PageImage> pages);
 
   /// Makes everything written before the call durable. Waits for the turn.

@@ -232,7 +232,11 @@ wal::LogOptions Database::log_options() {
                   checkpointer->log_is_filling();
                 }
               },
-          .harden_pages = [this] { file_->sync(); }};
+          .harden_pages =
+              [this] {
+                file_->require_writable();
+                file_->sync();
+              }};
 }
 
 std::uint64_t Database::pool_bytes() const {

@@ -144,6 +144,7 @@ Gsn Transaction::commit() {
 Gsn Transaction::commit_changes() {
   Transactions& owner = owner_;
   if (large_values_.wrote) {
+    owner.parts_.writer.require_working();  // a file that has failed for another reason still syncs
     owner.parts_.log.need_pages();
   }
   const bool gives_up = !large_values_.given_up.empty();

@@ -100,7 +100,7 @@ class Log {
 
   /// What the caller appends from now on is durable no earlier than the pages that he has written
   /// past the log (LogOptions::harden_pages).
-  void need_pages() noexcept { needs_pages_.store(true, std::memory_order_release); }
+  void need_pages() noexcept { needs_pages_.exchange(true, std::memory_order_acq_rel); }
 
   /// Appends a record that was reserved and whose GSN is a timestamp drawn from the clock, above
   /// the slot's GSN and `at_least`: that of the transaction's other slots. drawn(timestamp) is
