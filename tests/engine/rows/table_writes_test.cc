@@ -361,7 +361,7 @@ TEST_F(TableWritesTest, LargeRows) {
   });
   const auto transaction = table_.begin();
   EXPECT_EQ(error_of([&] { return table_.in(transaction).modify({9}, [](RowEditor&) {}); },
-                     "the row (9) is too large"),
+                     "the row of key (9) does not lie in its page"),
             ErrorCode::invalid_argument);
   const std::vector<Value> ids{2, 3, 9};
   const auto key_of = [&](std::size_t number) { return Key(std::span(ids).subspan(number, 1)); };
@@ -370,7 +370,8 @@ TEST_F(TableWritesTest, LargeRows) {
     return error_of([&] { static_cast<void>(table_.in(transaction).modify_many(keys, edit)); },
                     message) == ErrorCode::invalid_argument;
   };
-  EXPECT_TRUE(message_of([](std::size_t, RowEditor&) {}, "the row (9) is too large"));
+  EXPECT_TRUE(
+      message_of([](std::size_t, RowEditor&) {}, "the row of key (9) does not lie in its page"));
   const auto first_refused = [](std::size_t number, RowEditor& row) {
     number == 0 ? void(row.bytes()[0] = '\xFF') : void();  // nulls of no column
   };
