@@ -31,7 +31,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -56,7 +55,6 @@
 namespace palimpsest::wal {
 
 class BackgroundCommitter;
-
 class Log {
  public:
   /// Goes on behind `end`, as a new incarnation, which is durable on return. The caller has
@@ -70,7 +68,9 @@ class Log {
   Log& operator=(const Log&) = delete;
 
   [[nodiscard]] Incarnation incarnation() const noexcept { return incarnation_; }
+
   // Appending
+
   /// Makes sure of `need`. Waits for rounds and for space, with no latch held; while it waits for
   /// space it asks give_up() now and then, and returns false when told so. Throws failed, no_space,
   /// bad_alloc; invalid_argument if the whole log is too small; io_error if a segment could not be
@@ -98,8 +98,7 @@ class Log {
     return {gsn, lsn};
   }
 
-  /// What the caller appends from now on is durable no earlier than the pages that he has written
-  /// past the log (LogOptions::harden_pages).
+  /// What the caller appends now is durable no earlier than what he has written past the log.
   void need_pages() noexcept { needs_pages_.exchange(true, std::memory_order_acq_rel); }
 
   /// Appends a record that was reserved and whose GSN is a timestamp drawn from the clock, above
@@ -129,6 +128,7 @@ class Log {
   void read_back(SlotId slot, Lsn lsn, LogCursor& cursor, std::vector<std::byte>& into) const;
 
   // Durability
+
   [[nodiscard]] Gsn durable_gsn() const noexcept {
     return Gsn{durable_gsn_.load(std::memory_order_acquire)};
   }
@@ -147,6 +147,7 @@ class Log {
   void fail(std::string_view reason) noexcept { failure_.happen(reason); }
 
   // Bounds
+
   /// A place from which everything appended later will be replayed. Waits for the turn.
   [[nodiscard]] LogStart current_start();
   /// Marks that the stream has passed since the last call, one a segment, none behind `end`;
@@ -165,7 +166,6 @@ class Log {
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept;
   /// Whether somebody waits for space: for replay to start later.
   [[nodiscard]] bool is_waited_for() const noexcept { return space_waiters_.load() != 0; }
-
   [[nodiscard]] LogStatistics statistics() const noexcept;
 
  private:

@@ -25,6 +25,10 @@ struct LogOptions {
   std::function<void()> on_filling;
   /// Makes durable what was written past the log before Log::need_pages() was called. Called by a
   /// round, which holds the turn: must not wait for the log. If it throws, the log has failed.
+  /// No record is missed: its owner writes the pages, says that they are needed, and appends; a
+  /// round captures, and then takes back what was said. So a round that holds the record finds it
+  /// said, or an earlier one has taken it back after the pages were written, and has made them
+  /// durable or has failed.
   std::function<void()> harden_pages;
 };
 

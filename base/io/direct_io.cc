@@ -2,19 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-
-#include "base/io/file_descriptor.h"
 
 namespace palimpsest::io {
 namespace {
@@ -30,7 +26,10 @@ struct RawStatx {
   std::uint64_t attributes;
   std::uint8_t not_used_1[40];  // nlink ... blocks
   std::uint64_t attributes_mask;
-  std::uint8_t not_used_2[88];  // times, device numbers, mount id
+  std::uint8_t not_used_2[72];  // times, the device that it is
+  std::uint32_t device_major;
+  std::uint32_t device_minor;
+  std::uint64_t mount;
   std::uint32_t dio_mem_align_bytes;
   std::uint32_t dio_offset_align_bytes;
   std::uint64_t subvolume;
@@ -42,6 +41,7 @@ struct RawStatx {
 static_assert(sizeof(RawStatx) == 256);
 static_assert(offsetof(RawStatx, attributes) == 0x08);
 static_assert(offsetof(RawStatx, attributes_mask) == 0x38);
+static_assert(offsetof(RawStatx, device_major) == 0x88);
 static_assert(offsetof(RawStatx, dio_mem_align_bytes) == 0x98);
 static_assert(offsetof(RawStatx, dio_offset_align_bytes) == 0x9c);
 static_assert(offsetof(RawStatx, atomic_write_min_bytes) == 0xa8);
@@ -52,42 +52,23 @@ constexpr std::uint32_t kSmallestPageBytes = 4096;
 constexpr std::size_t kSafeAlignmentBytes = 4096;
 constexpr std::size_t kSectorBytes = 512;
 
-/// Where the queue's limits of a disk are, and of a partition of one; the kernel's own names.
-constexpr std::array kAtomicLimitFiles{"/sys/dev/block/{}:{}/queue/atomic_write_unit_max_bytes",
-                                       "/sys/dev/block/{}:{}/../queue/atomic_write_unit_max_bytes"};
-
-/// The number that such a file holds, or 0.
-std::uint64_t number_in(const char* path) noexcept {
-  const FileDescriptor file(::open(path, O_RDONLY | O_CLOEXEC));
-  std::array<char, 32> text{};
-  const ssize_t size = file.number() < 0 ? -1 : ::read(file.number(), text.data(), text.size());
-  std::uint64_t number = 0;
-  if (size > 0) {
-    std::from_chars(text.data(), text.data() + size, number);
-  }
-  return number;
-}
-
-/// What the device itself writes without tearing. A file system may promise more, by writing
-/// elsewhere first (XFS, Linux 6.16): each write then takes room and a transaction of it.
-std::uint64_t device_atomic_bytes(int file) noexcept {
-  struct stat status{};
-  if (::fstat(file, &status) != 0) {
-    return 0;
-  }
-  std::uint64_t most = 0;
-  for (const char* const pattern : kAtomicLimitFiles) {
-    std::array<char, 128> path{};
-    fmt::format_to_n(path.data(), path.size() - 1, fmt::runtime(pattern), major(status.st_dev),
-                     minor(status.st_dev));
-    most = std::max(most, number_in(path.data()));
-  }
-  return most;
-}
-
 }  // namespace
 
-DirectIoLimits direct_io_limits(int file) noexcept {
+// The limits of a partition are those of its disk's queue.
+std::uint64_t device_atomic_bytes(std::uint64_t device, ReadFile read_file) {
+  std::uint64_t bytes = 0;
+  for (const char* const to_disk : {"", "/.."}) {
+    const auto content =
+        read_file(fmt::format("/sys/dev/block/{}:{}{}/queue/atomic_write_unit_max_bytes",
+                              major(device), minor(device), to_disk));
+    if (content) {
+      std::from_chars(content->data(), content->data() + content->size(), bytes);
+    }
+  }
+  return bytes;
+}
+
+DirectIoLimits direct_io_limits(int file) {
   DirectIoLimits limits{.alignment_bytes = kSafeAlignmentBytes};
   RawStatx status{};
   if (::syscall(SYS_statx, file, "", AT_EMPTY_PATH, kStatxDioAlign | kStatxWriteAtomic, &status) !=
@@ -105,8 +86,9 @@ DirectIoLimits direct_io_limits(int file) noexcept {
                         (status.attributes_mask & kStatxAttrWriteAtomic) != 0 &&
                         (status.attributes & kStatxAttrWriteAtomic) != 0;
   if (promised && status.atomic_write_min_bytes <= kSmallestPageBytes) {
-    const std::uint64_t most =
-        std::min<std::uint64_t>(status.atomic_write_max_bytes, device_atomic_bytes(file));
+    const std::uint64_t most = std::min<std::uint64_t>(
+        status.atomic_write_max_bytes,
+        device_atomic_bytes(makedev(status.device_major, status.device_minor), &read_small_file));
     limits.atomic_write_bytes_max = most < kSmallestPageBytes ? 0 : std::bit_floor(most);
   }
   return limits;

@@ -6,6 +6,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+
+#include "base/io/small_file.h"
 
 namespace palimpsest::io {
 
@@ -20,7 +23,13 @@ struct DirectIoLimits {
   std::size_t atomic_write_bytes_max = 0;
 };
 
-/// Asks the kernel about an open file. Never fails: what is not promised is not reported.
-[[nodiscard]] DirectIoLimits direct_io_limits(int file) noexcept;
+/// Asks the kernel about an open file. Fails for want of memory only: what is not promised is not
+/// reported.
+[[nodiscard]] DirectIoLimits direct_io_limits(int file);
+
+/// What a block device, named as in st_dev, writes without tearing, or 0. A file system may promise
+/// more by writing elsewhere first (XFS, Linux 6.16): that takes room, and a transaction of its
+/// own, for each write.
+[[nodiscard]] std::uint64_t device_atomic_bytes(std::uint64_t device, ReadFile read_file);
 
 }  // namespace palimpsest::io

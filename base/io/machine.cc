@@ -1,16 +1,12 @@
 #include "base/io/machine.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <string_view>
 #include <thread>
-
-#include "base/io/file_descriptor.h"
 
 namespace palimpsest::io {
 namespace {
@@ -69,25 +65,6 @@ std::optional<std::uint64_t> least_limit(const Hierarchy& hierarchy, std::string
       return least;
     }
     group = name.substr(0, std::min(name.rfind('/'), name.size()));
-  }
-}
-
-std::optional<std::string> read_small_file(const std::string& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) {
-    return std::nullopt;
-  }
-  std::string content;
-  std::array<char, 4096> buffer{};
-  for (;;) {
-    const ssize_t count = ::read(file.number(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count <= 0) {
-      return count == 0 ? std::optional(std::move(content)) : std::nullopt;
-    }
-    content.append(buffer.data(), static_cast<std::size_t>(count));
   }
 }
 

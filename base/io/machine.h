@@ -10,9 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 
-#include "palimpsest/function_ref.h"
+#include "base/io/small_file.h"
 
 namespace palimpsest::io {
 
@@ -24,9 +23,6 @@ struct Machine {
 };
 
 [[nodiscard]] Machine this_machine();
-
-/// The content of a small file; nothing if it cannot be read.
-using ReadFile = FunctionRef<std::optional<std::string>(const std::string& path)>;
 
 /// The limit that the control groups of this process set, by the files under /proc and /sys.
 [[nodiscard]] std::optional<std::uint64_t> group_memory_bytes(ReadFile read_file);

@@ -35,6 +35,16 @@ inline DatabaseOptions small_options() {
   return options;
 }
 
+/// The power fails, and what is not durable is lost, or as much of it as that says. The database is
+/// gone; all that uses it was before.
+inline void lose_power(palimpsest::test::SimDisk& disk, std::unique_ptr<Database>& database,
+                       palimpsest::test::CrashKeeps keeps = palimpsest::test::CrashKeeps::nothing) {
+  const palimpsest::test::SimDisk crashed = disk.crash(1, keeps);
+  disk.power_off();
+  database.reset();
+  disk = crashed;
+}
+
 /// All records of a tree, large values read.
 inline Content content_of(const btree::BTree& tree) {
   Content content;

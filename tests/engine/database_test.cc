@@ -36,12 +36,7 @@ class DatabaseTest : public ::testing::Test {
     database_ = Database::open(*device_, *device_, options);
   }
   /// The power fails, and nothing that was not durable survives.
-  void crash(CrashKeeps keeps = CrashKeeps::nothing) {
-    SimDisk crashed = disk_.crash(1, keeps);
-    disk_.power_off();
-    database_.reset();
-    disk_ = crashed;
-  }
+  void crash(CrashKeeps keeps = CrashKeeps::nothing) { lose_power(disk_, database_, keeps); }
   btree::BTree& tree(const char* name = "records") {
     btree::BTree* tree = database_->find_tree(name);
     return tree != nullptr ? *tree : *database_->make_tree(name);

@@ -2,6 +2,9 @@
 // stated durable is there after a crash (worker_slots.h, argument for (3)).
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "base/sync_point.h"
 #include "tests/wal/log_fixture.h"
 
@@ -12,6 +15,8 @@ namespace {
 
 using palimpsest::test::CrashKeeps;
 using palimpsest::test::SimDisk;
+using palimpsest::test::SimKind;
+using palimpsest::test::SimOperation;
 
 class LogInterleaving : public ::testing::Test {
  protected:
@@ -85,6 +90,29 @@ TEST_F(LogInterleaving, AppendsMeetARound) {
   expect_claim_holds();
   round();
   expect_claim_holds();
+}
+
+// A round that looked before it captures would write what needs pages that were not there then.
+TEST_F(LogInterleaving, WhatNeedsPagesIsWrittenWhenTheyAreDurable) {
+  SimDisk disk;
+  const auto device = disk.device();
+  std::vector<std::string> events;
+  LogOptions options = small_options();
+  options.harden_pages = [&] { events.emplace_back("pages"); };
+  OpenLog open(*device, kSmallFiles, options);
+  const SlotId slot = open.claim();
+  disk.set_hook([&](const SimOperation& operation) {
+    events.emplace_back(operation.kind == SimKind::sync ? "sync" : "write");
+  });
+  const SyncHook hook("wal.round.contributed", [&] { events.emplace_back("begin"); });
+  open.log().need_pages();
+  open.commit(slot, 1);
+  open.log().write_pending();
+  open.commit(slot, 2);
+  open.log().write_pending();
+  disk.set_hook({});
+  EXPECT_EQ(events, (std::vector<std::string>{"begin", "pages", "write", "sync",  // with them
+                                              "begin", "write", "sync"}));
 }
 
 // A commit that comes too late for a round's GSN but in time for its batch is not covered: another

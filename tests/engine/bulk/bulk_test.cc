@@ -25,7 +25,6 @@ namespace palimpsest::engine::test {
 namespace {
 
 using namespace palimpsest::types;
-using palimpsest::test::CrashKeeps;
 using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
 using txn::Durability;
@@ -93,10 +92,7 @@ class BulkTest : public ::testing::Test {
     database_ = Database::open(*device_, *device_, chosen);
   }
   void crash() {
-    SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
-    disk_.power_off();
-    database_.reset();
-    disk_ = crashed;
+    lose_power(disk_, database_);
     open();
   }
   [[nodiscard]] TablePtr make(const std::string& name, bool with_index = true) {

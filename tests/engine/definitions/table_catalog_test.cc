@@ -51,10 +51,7 @@ class TableCatalogTest : public ::testing::Test {
     database_ = Database::open(*device_, *device_, options);
   }
   void crash(CrashKeeps keeps = CrashKeeps::nothing) {
-    SimDisk crashed = disk_.crash(1, keeps);
-    disk_.power_off();
-    database_.reset();
-    disk_ = crashed;
+    lose_power(disk_, database_, keeps);
     open();
   }
   /// Definitions change what is there now, whatever has changed since the transaction began.

@@ -24,7 +24,6 @@
 
 namespace palimpsest::engine::test {
 
-using palimpsest::test::CrashKeeps;
 using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
 
@@ -45,10 +44,7 @@ class OneTable {
   /// The power fails, and nothing that was not durable survives; all transactions are gone before.
   /// Opens again.
   void crash() {
-    const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
-    disk_.power_off();
-    database_.reset();
-    disk_ = crashed;
+    lose_power(disk_, database_);
     open();
   }
   /// A definition with these indexes, which have their entries already.
