@@ -158,7 +158,7 @@ Written BTree::write(const WriteContext& by, ByteView key, ByteView value, Write
     return write_stored(by, key, {.value = value}, mode, last);
   }
   const auto large = with_room(by, extent_blocks(value.size(), page_size()),
-                               [&] { return large_values_->write(value); });
+                               [&] { return write_large(by, value); });
   const EncodedDescriptor encoded = large.encode();
   try {
     if (by.log != nullptr) {
@@ -175,6 +175,10 @@ Written BTree::write(const WriteContext& by, ByteView key, ByteView value, Write
     large_values_->free(large);
     throw;
   }
+}
+
+LargeValueDescriptor BTree::write_large(const WriteContext& by, ByteView value) {
+  return by.log != nullptr ? large_values_->write_for_commit(value) : large_values_->write(value);
 }
 
 Written BTree::write_stored(const WriteContext& by, ByteView key, const RecordState& stored,

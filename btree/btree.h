@@ -220,6 +220,7 @@ class BTree {
                                        const Search& search, ValueBuffer& value,
                                        const Look& look) const;
   [[nodiscard]] bool remember(const buffer::OptimisticPage& leaf, LastLeaf& last) const;
+  [[nodiscard]] LargeValueDescriptor write_large(const WriteContext& by, ByteView value);
   [[nodiscard]] bool read_large(ByteView key, ByteView descriptor, std::string& value,
                                 const versioning::Viewer* viewer) const;
 

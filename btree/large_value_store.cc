@@ -18,6 +18,13 @@ namespace {
 using buffer::PageRead;
 using buffer::PageRun;
 
+/// Most blocks of a value that is kept in frames, and as a share of all frames.
+constexpr std::uint32_t kKeptBlocksMax = 64;
+constexpr std::uint32_t kShareKept = 32;
+/// What waits to be written, and as a share of all frames.
+constexpr std::uint64_t kUnwrittenBytesMax = std::uint64_t{4} << 20;
+constexpr std::uint64_t kShareUnwritten = 128;
+
 /// Pages of a buffer for a value or piece of `blocks` blocks.
 std::uint32_t buffer_pages(std::uint32_t blocks, std::uint32_t page_size) noexcept {
   return std::min(blocks, static_cast<std::uint32_t>(kExtentBufferBytes / page_size));
@@ -46,28 +53,60 @@ void frame_block(MutableBytes page, PageId id, const ValueStamp& stamp, std::uin
 
 }  // namespace
 
-/// Reads consecutive blocks of one value in batches.
+/// What is still to be read of a value.
+struct LargeValueStore::Piece {
+  const LargeValueDescriptor& value;
+  const std::uint64_t payload_bytes;  ///< of a full block
+  std::uint64_t position;             ///< in the value
+  MutableBytes rest;                  ///< where its bytes go
+
+  [[nodiscard]] std::uint32_t first_block() const noexcept {
+    return static_cast<std::uint32_t>(position / payload_bytes);
+  }
+  [[nodiscard]] std::uint32_t end_block() const noexcept {
+    return static_cast<std::uint32_t>((position + rest.size() - 1) / payload_bytes + 1);
+  }
+  /// Of its first block.
+  [[nodiscard]] std::size_t wanted_bytes() const noexcept {
+    return std::min<std::size_t>(rest.size(), payload_bytes - position % payload_bytes);
+  }
+  /// Copies what it wants of its first block, whose page may be torn.
+  void copy(const std::byte* page) const noexcept {
+    std::memcpy(rest.data(), page + kExtentPayloadOffset + position % payload_bytes,
+                wanted_bytes());
+  }
+  void go_on() noexcept {
+    const std::size_t taken = wanted_bytes();
+    rest = rest.subspan(taken);
+    position += taken;
+  }
+};
+
+/// Reads consecutive blocks of one value in batches: into frames that keep them, if it is given a
+/// pool and that can spare some, else into memory of its own.
 class LargeValueStore::BlockReader {
  public:
   /// For blocks [first, end).
-  BlockReader(buffer::PageFile& file, const LargeValueDescriptor& value, std::uint32_t first,
-              std::uint32_t end)
+  BlockReader(buffer::PageFile& file, buffer::BufferPool* pool, const LargeValueDescriptor& value,
+              std::uint32_t first, std::uint32_t end)
       : file_(file),
+        pool_(pool),
         value_(value),
         page_size_(file.page_size_bytes()),
         next_(first),
-        end_(end),
-        memory_(std::size_t{buffer_pages(end - first, page_size_)} * page_size_, page_size_) {
-    reads_.reserve(memory_.size_bytes() / page_size_);
+        end_(end) {
+    reads_.reserve(buffer_pages(end - first, page_size_));
   }
 
-  /// Reads the next blocks; false when there are none left. Their faults are in fault_of().
+  /// Reads the next blocks; false when there are none left.
   [[nodiscard]] bool next_batch() {
     first_ = next_;
     next_ = first_ + buffer_pages(end_ - first_, page_size_);
+    frames_.clear();
     reads_.clear();
     for (std::uint32_t block = first_; block < next_; ++block) {
-      reads_.push_back({.id = value_.page_of(block), .into = image(block - first_)});
+      const PageId page = value_.page_of(block);
+      reads_.push_back({.id = page, .into = memory_for(page, block - first_)});
     }
     file_.read_pages(reads_);
     return first_ < next_;
@@ -88,30 +127,63 @@ class LargeValueStore::BlockReader {
     return read.ok() && judge_block(read.into, value_, block) == BlockFault::none;
   }
 
-  /// The block's part of the value.
-  [[nodiscard]] ConstBytes payload(std::uint32_t block) const noexcept {
-    return page(block).into.subspan(kExtentPayloadOffset,
-                                    payload_bytes_of(value_, block, page_size_));
+  /// Others may find the block, which is the value's, in its frame. Its bytes are not looked at any
+  /// more.
+  void keep(std::uint32_t block) noexcept {
+    if (block - first_ < frames_.size() && frames_[block - first_].has_memory()) {
+      frames_[block - first_].keep();
+    }
   }
 
  private:
-  [[nodiscard]] MutableBytes image(std::uint32_t index) const noexcept {
+  [[nodiscard]] MutableBytes memory_for(PageId page, std::uint32_t index) {
+    if (pool_ != nullptr) {
+      frames_.push_back(pool_->begin_block(page));
+      if (frames_.back().has_memory()) {
+        return frames_.back().memory();
+      }
+    }
+    if (memory_.data() == nullptr) {
+      memory_ = AlignedMemory::for_overwrite(reads_.capacity() * page_size_, page_size_);
+    }
     return memory_.bytes().subspan(std::size_t{index} * page_size_, page_size_);
   }
 
   buffer::PageFile& file_;
+  buffer::BufferPool* const pool_;
   const LargeValueDescriptor& value_;
   const std::uint32_t page_size_;
   std::uint32_t first_ = 0;  ///< of the batch
   std::uint32_t next_;       ///< behind the batch
   const std::uint32_t end_;
   AlignedMemory memory_;
+  std::vector<buffer::BlockCache::Filling> frames_;  ///< one a block of the batch, or none
   std::vector<PageRead> reads_;
 };
 
 LargeValueStore::LargeValueStore(buffer::PageFile& file, buffer::PageWriter& writer,
-                                 buffer::SpaceMap& space)
-    : file_(file), writer_(writer), space_(space), open_count_(file.header().open_count) {}
+                                 buffer::SpaceMap& space, buffer::BufferPool* pool, wal::Log* log)
+    : file_(file),
+      writer_(writer),
+      space_(space),
+      pool_(pool),
+      open_count_(file.header().open_count),
+      log_(log),
+      unwritten_(pool == nullptr || log == nullptr
+                     ? nullptr
+                     : std::make_unique<UnwrittenValues>(writer, file.page_size_bytes(),
+                                                         unwritten_bytes_max())) {}
+
+std::size_t LargeValueStore::unwritten_bytes_max() const noexcept {
+  const std::uint64_t pool_bytes = std::uint64_t{pool_->frame_count()} * file_.page_size_bytes();
+  return std::min<std::uint64_t>(pool_bytes / kShareUnwritten, kUnwrittenBytesMax);
+}
+
+/// Whether the value's blocks are kept in frames.
+bool LargeValueStore::is_kept(const LargeValueDescriptor& value) const noexcept {
+  return pool_ != nullptr &&
+         value.block_count() <= std::min(kKeptBlocksMax, pool_->frame_count() / kShareKept);
+}
 
 LargeValueStore::Writer LargeValueStore::begin(std::uint64_t size_bytes) {
   check_size(size_bytes);
@@ -126,6 +198,22 @@ LargeValueDescriptor LargeValueStore::write(ByteView value) {
   return writer.finish();
 }
 
+LargeValueDescriptor LargeValueStore::write_for_commit(ByteView value) {
+  if (unwritten_ == nullptr ||
+      !unwritten_->takes(extent_blocks(value.size(), file_.page_size_bytes()))) {
+    return write(value);
+  }
+  Writer writer = begin(value.size());
+  writer.append(value);
+  return writer.finish_for_commit();
+}
+
+void LargeValueStore::write_unwritten() {
+  if (unwritten_ != nullptr) {
+    unwritten_->write_all();
+  }
+}
+
 LargeValueDescriptor LargeValueStore::decode(ByteView bytes) const {
   return LargeValueDescriptor::decode(bytes, file_.page_size_bytes());
 }
@@ -137,29 +225,52 @@ ReadOutcome LargeValueStore::read(const LargeValueDescriptor& value, std::uint64
                 fmt::format("{} bytes at offset {} of a large value of {} bytes", out.size(),
                             offset_bytes, value.size_bytes()));
   }
-  if (out.empty()) {
+  Piece piece{.value = value,
+              .payload_bytes = extent_payload_bytes(file_.page_size_bytes()),
+              .position = offset_bytes,
+              .rest = out};
+  const bool keeps = is_kept(value);
+  take_from_memory(piece, keeps);
+  if (piece.rest.empty()) {
     return ReadOutcome::complete;
   }
-  const std::uint64_t payload_bytes = extent_payload_bytes(file_.page_size_bytes());
-  const std::uint64_t end_bytes = offset_bytes + out.size();
-  BlockReader blocks(file_, value, static_cast<std::uint32_t>(offset_bytes / payload_bytes),
-                     static_cast<std::uint32_t>((end_bytes - 1) / payload_bytes + 1));
-  MutableBytes rest = out;
-  std::uint64_t position = offset_bytes;
+  BlockReader blocks(file_, keeps ? pool_ : nullptr, value, piece.first_block(), piece.end_block());
   while (blocks.next_batch()) {
     PALIMPSEST_SYNC_POINT("btree.large_value.read");
     for (std::uint32_t block = blocks.first(); block < blocks.end(); ++block) {
       if (!blocks.holds(block)) {
         return ReadOutcome::replaced;
       }
-      const ConstBytes payload = blocks.payload(block).subspan(position - block * payload_bytes);
-      const std::size_t taken = std::min(payload.size(), rest.size());
-      std::memcpy(rest.data(), payload.data(), taken);
-      rest = rest.subspan(taken);
-      position += taken;
+      piece.copy(blocks.page(block).into.data());
+      piece.go_on();
+      blocks.keep(block);
     }
   }
   return ReadOutcome::complete;
+}
+
+/// Takes the first blocks from frames, or from what waits to be written, up to one that is neither
+/// here nor there: that is in the file.
+void LargeValueStore::take_from_memory(Piece& piece, bool is_kept) const {
+  while (!piece.rest.empty()) {
+    const std::uint32_t block = piece.first_block();
+    const auto take_if_meant = [&](const std::byte* page) {
+      const bool is_meant =
+          judge_block({page, file_.page_size_bytes()}, piece.value, block) == BlockFault::none;
+      if (is_meant) {
+        piece.copy(page);
+      }
+      return is_meant;
+    };
+    const auto take = [&](const std::byte* page) { piece.copy(page); };
+    const bool is_taken =
+        (is_kept && pool_->blocks().read(piece.value.page_of(block), take_if_meant)) ||
+        (unwritten_ != nullptr && unwritten_->read(piece.value, block, take));
+    if (!is_taken) {
+      return;
+    }
+    piece.go_on();
+  }
 }
 
 ReadOutcome LargeValueStore::read_all(const LargeValueDescriptor& value, std::string& out) const {
@@ -176,7 +287,10 @@ ReadOutcome LargeValueStore::read_all(const LargeValueDescriptor& value, std::st
 }
 
 void LargeValueStore::verify(const LargeValueDescriptor& value) const {
-  BlockReader blocks(file_, value, 0, value.block_count());
+  if (unwritten_ != nullptr) {
+    unwritten_->write_all();
+  }
+  BlockReader blocks(file_, nullptr, value, 0, value.block_count());
   while (blocks.next_batch()) {
     for (std::uint32_t block = blocks.first(); block < blocks.end(); ++block) {
       const PageRead& read = blocks.page(block);
@@ -205,6 +319,14 @@ void LargeValueStore::free(const LargeValueDescriptor& value) {
     throw Error(ErrorCode::corruption,
                 fmt::format("page file \"{}\": {} has pages that are not in use, or not of values",
                             file_.name(), print_descriptor(value)));
+  }
+  if (unwritten_ != nullptr) {
+    unwritten_->drop(value);
+  }
+  if (is_kept(value)) {
+    for (std::uint32_t block = 0; block < blocks; ++block) {
+      pool_->blocks().forget(value.page_of(block));
+    }
   }
   for (const PageRun& run : value.runs()) {
     space_.free(run);
@@ -266,28 +388,46 @@ void LargeValueStore::Writer::append(ByteView bytes) {
 }
 
 LargeValueDescriptor LargeValueStore::Writer::finish() {
-  require_usable();
-  if (missing_bytes() != 0) {
-    abandon();
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a large value lacks {} of the {} bytes it was begun with",
-                            missing_bytes(), value_.size_bytes()));
-  }
+  require_complete();
   write_buffer(value_.block_count() - first_block_);
+  if (store_->is_kept(value_)) {
+    keep_blocks();
+  }
   store_ = nullptr;
   return value_;
+}
+
+/// The whole value is in the buffer. The log is told when it is where a round finds it, and before
+/// any record names it.
+LargeValueDescriptor LargeValueStore::Writer::finish_for_commit() {
+  require_complete();
+  frame_blocks(value_.block_count());
+  if (store_->is_kept(value_)) {
+    keep_blocks();
+  }
+  store_->unwritten_->add(value_, std::move(buffer_));
+  store_->log_->need_pages();
+  store_ = nullptr;
+  return value_;
+}
+
+/// Puts headers around the first `blocks` payloads of the buffer.
+void LargeValueStore::Writer::frame_blocks(std::uint32_t blocks) const noexcept {
+  for (std::uint32_t index = 0; index < blocks; ++index) {
+    const std::uint32_t block = first_block_ + index;
+    frame_block(image(index), value_.page_of(block), value_.stamp(), block,
+                payload_bytes_of(value_, block, page_size_));
+  }
 }
 
 /// Writes the first `blocks` images of the buffer.
 void LargeValueStore::Writer::write_buffer(std::uint32_t blocks) {
   try {
+    frame_blocks(blocks);
     std::vector<buffer::PageImage> pages;
     pages.reserve(blocks);
     for (std::uint32_t index = 0; index < blocks; ++index) {
-      const std::uint32_t block = first_block_ + index;
-      pages.push_back({.id = value_.page_of(block), .bytes = image(index)});
-      frame_block(image(index), pages.back().id, value_.stamp(), block,
-                  payload_bytes_of(value_, block, page_size_));
+      pages.push_back({.id = value_.page_of(first_block_ + index), .bytes = image(index)});
     }
     store_->writer_.write_fresh(pages);
   } catch (...) {
@@ -295,6 +435,27 @@ void LargeValueStore::Writer::write_buffer(std::uint32_t blocks) {
     throw;
   }
   first_block_ += blocks;
+}
+
+/// The whole value is in the buffer. Whoever begins to read it finds it there.
+void LargeValueStore::Writer::keep_blocks() const {
+  for (std::uint32_t block = 0; block < value_.block_count(); ++block) {
+    buffer::BlockCache::Filling frame = store_->pool_->begin_block(value_.page_of(block));
+    if (frame.has_memory()) {
+      std::ranges::copy(image(block), frame.memory().begin());
+      frame.keep();
+    }
+  }
+}
+
+void LargeValueStore::Writer::require_complete() {
+  require_usable();
+  if (missing_bytes() != 0) {
+    abandon();
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a large value lacks {} of the {} bytes it was begun with",
+                            missing_bytes(), value_.size_bytes()));
+  }
 }
 
 void LargeValueStore::Writer::require_usable() const {

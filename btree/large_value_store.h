@@ -1,14 +1,17 @@
-// Reads and writes values that are too large for a page: straight between the caller and the page
-// file, past the buffer pool, in bounded memory.
+// Reads and writes values that are too large for a page, in bounded memory: the blocks of small
+// ones by way of the buffer pool's frames, others straight between the caller and the page file.
 //
-// Why past the pool: a value of a gigabyte would evict everything else, and its pages are read in
-// order and rarely again. Why whole extents, known in size when they are begun: a value then has
-// few runs, and its descriptor fits a leaf; a tree of blocks would need a pool page on every path.
+// Why not all of them by way of frames: a value of a gigabyte would evict everything else, and its
+// pages are read in order and rarely again. Why whole extents, known in size when they are begun: a
+// value then has few runs, and its descriptor fits a leaf; a tree of blocks would need a page on
+// every path. Frames hold copies of what is in the file (buffer/block_cache.h): they are filled
+// when a value has been written, or read, and judged like what comes from the file.
 //
 // A reader may hold a descriptor whose value is replaced, freed, and overwritten while it reads:
 // the tree hands descriptors out by value and no latch is held during I/O. What such a read may
 // meet:
-//   - the old block: its page was not written again yet. Right bytes of the old value.
+//   - the old block: its page was not written again yet, or a frame has it still. Right bytes of
+//     the old value.
 //   - a block of another value, be it of the same size in the same pages (ABA): its stamp differs,
 //     because no stamp is ever used twice.
 //   - another block of the same value: never in place of this one, but its number would tell.
@@ -29,7 +32,7 @@
 //           all functions but free() do I/O, and begin() takes the space map's structure mutex.
 // Durability: what finish() returned is readable; it is durable after PageWriter::harden() or
 //             PageFile::sync(). No commit that holds the descriptor may be durable before:
-//             Log::need_pages().
+//             Log::need_pages(). The same for write_for_commit(), once a round has written it.
 // Memory: each writer, and each call of a read, has one buffer of at most kExtentBufferBytes.
 // Thread-safety: the store's functions may be called by any number of threads; a Writer by one.
 // Failure: Error no_space, io_error, failed, invalid_argument (a limit; the message names it),
@@ -39,15 +42,19 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "base/aligned_memory.h"
 #include "base/bytes.h"
 #include "btree/large_value_format.h"
+#include "btree/unwritten_values.h"
+#include "buffer/buffer_pool.h"
 #include "buffer/page_file.h"
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
+#include "wal/log.h"
 
 namespace palimpsest::btree {
 
@@ -63,9 +70,11 @@ class LargeValueStore {
  public:
   class Writer;
 
-  /// All three belong to one database and must outlive the store and its writers. One store per
-  /// file: it counts the stamps.
-  LargeValueStore(buffer::PageFile& file, buffer::PageWriter& writer, buffer::SpaceMap& space);
+  /// All belong to one database and must outlive the store and its writers. One store per file: it
+  /// counts the stamps. Without a pool no block is kept in memory. With a log, whose rounds call
+  /// write_unwritten() before they sync the file for Log::need_pages(), values wait for them.
+  LargeValueStore(buffer::PageFile& file, buffer::PageWriter& writer, buffer::SpaceMap& space,
+                  buffer::BufferPool* pool = nullptr, wal::Log* log = nullptr);
   LargeValueStore(const LargeValueStore&) = delete;
   LargeValueStore& operator=(const LargeValueStore&) = delete;
 
@@ -75,6 +84,11 @@ class LargeValueStore {
 
   /// Writes a value that is in memory.
   [[nodiscard]] LargeValueDescriptor write(ByteView value);
+  /// The same for a transaction with a log, which may do it later, before any record that it is
+  /// asked to write after this call (unwritten_values.h).
+  [[nodiscard]] LargeValueDescriptor write_for_commit(ByteView value);
+  /// Writes what waits. Throws io_error, no_space, failed; it waits on then.
+  void write_unwritten();
 
   /// Reads a descriptor from a leaf's record; throws as LargeValueDescriptor::decode().
   [[nodiscard]] LargeValueDescriptor decode(ByteView bytes) const;
@@ -99,14 +113,21 @@ class LargeValueStore {
 
  private:
   class BlockReader;
+  struct Piece;
 
+  [[nodiscard]] std::size_t unwritten_bytes_max() const noexcept;
   [[nodiscard]] bool file_has(const LargeValueDescriptor& value) const noexcept;
+  [[nodiscard]] bool is_kept(const LargeValueDescriptor& value) const noexcept;
+  void take_from_memory(Piece& piece, bool is_kept) const;
 
   buffer::PageFile& file_;
   buffer::PageWriter& writer_;
   buffer::SpaceMap& space_;
+  buffer::BufferPool* const pool_;  ///< or null
   const std::uint64_t open_count_;
-  std::atomic<std::uint64_t> last_number_{0};  ///< of the stamps handed out
+  std::atomic<std::uint64_t> last_number_{0};         ///< of the stamps handed out
+  wal::Log* const log_;                               ///< or null
+  const std::unique_ptr<UnwrittenValues> unwritten_;  ///< null without pool or log
 };
 
 /// A value on its way to disk. Destroyed before finish(), or after an error, it leaves nothing
@@ -127,6 +148,9 @@ class LargeValueStore::Writer {
   /// Writes the rest. Throws as append(); invalid_argument if bytes are missing. Call once.
   [[nodiscard]] LargeValueDescriptor finish();
 
+  /// As finish(), of a small value that may be written later.
+  [[nodiscard]] LargeValueDescriptor finish_for_commit();
+
   /// Bytes that are still to be appended.
   [[nodiscard]] std::uint64_t missing_bytes() const noexcept {
     return value_.size_bytes() - appended_bytes_;
@@ -137,7 +161,10 @@ class LargeValueStore::Writer {
   Writer(LargeValueStore& store, std::uint64_t size_bytes, ValueStamp stamp);
 
   void require_usable() const;
+  void require_complete();
+  void frame_blocks(std::uint32_t blocks) const noexcept;
   void write_buffer(std::uint32_t blocks);
+  void keep_blocks() const;
   void abandon() noexcept;
   [[nodiscard]] MutableBytes image(std::uint32_t index) const noexcept;
 

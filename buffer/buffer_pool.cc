@@ -16,8 +16,10 @@ namespace palimpsest::buffer {
 
 namespace {
 
-/// Memory of one frame besides its page: the header, and its places in the free list.
-constexpr std::uint64_t kBytesPerFrame = sizeof(Frame) + 2 * sizeof(FrameIndex);
+/// Memory of one frame besides its page: the header, and its places in the free list and in that of
+/// blocks.
+constexpr std::uint64_t kBytesPerFrame =
+    sizeof(Frame) + 2 * sizeof(FrameIndex) + BlockCache::kBytesPerFrame;
 
 /// How long a thread looks for a frame before it gives up. Frames are held only for the length of
 /// an operation or of a page write, so this passes only when memory is far too small or the device
@@ -83,9 +85,10 @@ BufferPool::BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, cons
               file.page_size_bytes()),
       registration_(file.register_buffer(frames_.memory())),
       free_frames_(frames_.count()),
+      blocks_(frames_, free_frames_),
       orphans_(attachment),
       loader_(frames_, free_frames_, orphans_, file, kinds),
-      reclaimer_(frames_, free_frames_, orphans_, loader_, writer, space, kinds),
+      reclaimer_(frames_, free_frames_, blocks_, orphans_, loader_, writer, space, kinds),
       provider_(reclaimer_, free_frames_, frames_.count()) {}
 
 FrameIndex BufferPool::pin_root(PageId root, TreeId tree) {

@@ -6,7 +6,8 @@
 // swip into the child's guard, or brings the page in and asks for a restart.
 //
 // Parts: frame_table.h (memory), free_frames.h, fault_table.h and page_loader.h (bringing pages
-// in), page_reclaimer.h and page_provider.h (taking them out), page_guard.h (latch modes as types).
+// in), block_cache.h (pages of no tree), page_reclaimer.h and page_provider.h (taking them out),
+// page_guard.h (latch modes as types).
 //
 // Invariants: (1) a page is in at most one frame (fault_table.h);
 //             (2) no global lock is taken to read, load, evict or write a page;
@@ -29,6 +30,7 @@
 
 #include "base/attempt.h"
 #include "base/prefetch.h"
+#include "buffer/block_cache.h"
 #include "buffer/frame_table.h"
 #include "buffer/free_frames.h"
 #include "buffer/known_frame.h"
@@ -147,6 +149,16 @@ class BufferPool {
   /// read is left to whoever needs it. Does I/O; called without latches.
   void finish_loads(std::vector<Load>& loads) noexcept;
 
+  // Pages of no tree: block_cache.h
+
+  [[nodiscard]] BlockCache& blocks() noexcept { return blocks_; }
+  /// A frame for such a page, if one can be spared.
+  [[nodiscard]] BlockCache::Filling begin_block(PageId page) {
+    BlockCache::Filling filling = blocks_.begin(page);
+    provider_.frames_taken();
+    return filling;
+  }
+
   // Changing the structure
 
   /// Frames and page ids for `pages` new pages, so that none is waited for under a latch. May
@@ -223,6 +235,7 @@ class BufferPool {
   FrameTable frames_;
   std::unique_ptr<io::BufferRegistration> registration_;  ///< of the frames' memory
   FreeFrames free_frames_;
+  BlockCache blocks_;
   OrphanRegistry orphans_;
   PageLoader loader_;
   PageReclaimer reclaimer_;

@@ -8,6 +8,7 @@
 //      ^  \______________________________________________________________________________^
 //      |                         new page (BufferPool::new_page)                         |
 //      +---------- load failed ---+----- reclaimed, never attached ---+---- evict, free -+
+//      +---------- load failed ---+-- kept, later evicted: block (BlockCache), in no tree
 //
 // What protects what:
 //  - `latch` protects the page's bytes, `page_id` and `type` (written under the exclusive mode).
@@ -15,6 +16,8 @@
 //    protects `state` while the frame is there; a ready one is loading again while it is attached,
 //    and its entry goes when the swip names it; a resident frame by exactly one swip (or it is a
 //    pinned root), and leaves that state only under its exclusive latch.
+//  - A frame with a block of a large value is named by one place of the BlockCache, and enters and
+//    leaves that state under its exclusive latch.
 //  - `parent` of a resident frame is the frame that holds its swip. It changes only while the
 //    exclusive latches of the old and the new parent are held, so whoever latches a frame and finds
 //    the child's swip in it has the parent. Read without a latch it is a hint.
@@ -43,7 +46,7 @@
 
 namespace palimpsest::buffer {
 
-enum class FrameState : std::uint8_t { free = 1, loading, ready, resident };
+enum class FrameState : std::uint8_t { free = 1, loading, ready, resident, block };
 
 /// Bits of Frame::flags.
 struct FrameFlag {

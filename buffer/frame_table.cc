@@ -18,24 +18,28 @@ namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
+ReservedMemory reserve(std::size_t size_bytes) {
+  ReservedMemory reserved(size_bytes);
+  if (reserved.data() == nullptr) {
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("cannot reserve {} bytes of address space for the buffer pool: {}",
+                            size_bytes, std::generic_category().message(errno)));
+  }
+  return reserved;
+}
+
 }  // namespace
 
 FrameTable::FrameTable(std::uint32_t frame_count, std::uint32_t page_size_bytes)
-    : count_(frame_count), page_shift_(static_cast<unsigned>(std::countr_zero(page_size_bytes))) {
+    : count_(frame_count),
+      page_shift_(static_cast<unsigned>(std::countr_zero(page_size_bytes))),
+      reserved_(reserve(round_up(std::size_t{frame_count} * page_size_bytes, kHugePageBytes) +
+                        sizeof(Frame) * frame_count + kHugePageBytes)) {
   check(std::has_single_bit(page_size_bytes), "page size is a power of two");
   const std::size_t page_bytes = std::size_t{count_} << page_shift_;
   const std::size_t header_bytes = sizeof(Frame) * count_;
-  reserved_bytes_ = round_up(page_bytes, kHugePageBytes) + header_bytes + kHugePageBytes;
-  void* memory = ::mmap(nullptr, reserved_bytes_, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    throw Error(ErrorCode::out_of_memory,
-                fmt::format("cannot reserve {} bytes of address space for the buffer pool: {}",
-                            reserved_bytes_, std::generic_category().message(errno)));
-  }
-  reserved_ = static_cast<std::byte*>(memory);
-  const auto address = reinterpret_cast<std::uintptr_t>(reserved_);
-  pages_ = reserved_ + (round_up(address, kHugePageBytes) - address);
+  const auto address = reinterpret_cast<std::uintptr_t>(reserved_.data());
+  pages_ = reserved_.data() + (round_up(address, kHugePageBytes) - address);
   auto* headers = pages_ + round_up(page_bytes, kHugePageBytes);
   // A wish: refusal costs speed only.
   ::madvise(pages_, static_cast<std::size_t>(headers - pages_) + header_bytes, MADV_HUGEPAGE);
@@ -43,10 +47,6 @@ FrameTable::FrameTable(std::uint32_t frame_count, std::uint32_t page_size_bytes)
   for (std::uint32_t i = 0; i < count_; ++i) {
     new (frames_ + i) Frame(age_);
   }
-}
-
-FrameTable::~FrameTable() {
-  ::munmap(reserved_, reserved_bytes_);
 }
 
 }  // namespace palimpsest::buffer

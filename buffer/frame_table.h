@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/ids.h"
+#include "base/reserved_memory.h"
 #include "buffer/frame.h"
 #include "buffer/page_age.h"
 
@@ -24,7 +25,7 @@ class FrameTable {
  public:
   /// Throws Error out_of_memory if the address range cannot be reserved.
   FrameTable(std::uint32_t frame_count, std::uint32_t page_size_bytes);
-  ~FrameTable();
+  ~FrameTable() = default;
   FrameTable(const FrameTable&) = delete;
   FrameTable& operator=(const FrameTable&) = delete;
 
@@ -64,8 +65,7 @@ class FrameTable {
   std::atomic<PageAge> age_{};  ///< first: far from what changes often
   std::uint32_t count_;
   unsigned page_shift_;
-  std::size_t reserved_bytes_ = 0;
-  std::byte* reserved_ = nullptr;
+  ReservedMemory reserved_;  ///< what the two below lie in
   std::byte* pages_ = nullptr;
   Frame* frames_ = nullptr;
 };

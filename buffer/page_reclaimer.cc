@@ -164,7 +164,7 @@ void PageReclaimer::write_and_evict(Round& round) {
   }
 }
 
-// A page without children is visited when its parent is.
+// A page of a tree that has no children is visited when its parent is.
 void PageReclaimer::visit(FrameIndex frame, Round& round) {
   Frame& header = frames_[frame];
   const FrameState state = header.state.load(std::memory_order_acquire);
@@ -174,10 +174,21 @@ void PageReclaimer::visit(FrameIndex frame, Round& round) {
     }
     return;
   }
+  if (state == FrameState::block) {
+    visit_block(frame, round);
+    return;
+  }
   const PageType type = header.type.load(std::memory_order_relaxed);
   const PageKind* const kind = kinds_.of(type);
   if (state == FrameState::resident && kind != nullptr && kind->has_swips(type)) {
     visit_children(frame, round);
+  }
+}
+
+// It has no parent.
+void PageReclaimer::visit_block(FrameIndex frame, Round& round) {
+  if (frames_[frame].is_cold_at_visit() && round.freed < round.most && blocks_.try_evict(frame)) {
+    ++round.freed;
   }
 }
 

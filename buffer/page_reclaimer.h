@@ -46,6 +46,7 @@
 
 #include "palimpsest/function_ref.h"
 
+#include "buffer/block_cache.h"
 #include "buffer/frame_table.h"
 #include "buffer/free_frames.h"
 #include "buffer/orphan_registry.h"
@@ -60,10 +61,12 @@ namespace palimpsest::buffer {
 
 class PageReclaimer {
  public:
-  PageReclaimer(FrameTable& frames, FreeFrames& free_frames, OrphanRegistry& orphans,
-                PageLoader& loader, PageWriter& writer, SpaceMap& space, const PageKinds& kinds)
+  PageReclaimer(FrameTable& frames, FreeFrames& free_frames, BlockCache& blocks,
+                OrphanRegistry& orphans, PageLoader& loader, PageWriter& writer, SpaceMap& space,
+                const PageKinds& kinds)
       : frames_(frames),
         free_frames_(free_frames),
+        blocks_(blocks),
         orphans_(orphans),
         loader_(loader),
         writer_(writer),
@@ -127,6 +130,7 @@ class PageReclaimer {
   void move_hand(Round& round);
   void visit_next(Round& round);
   void visit(FrameIndex frame, Round& round);
+  void visit_block(FrameIndex frame, Round& round);
   void visit_children(FrameIndex parent, Round& round);
   void find_cool_children(FrameIndex parent, Round& round);
   void evict_in_turn(Round& round);
@@ -148,6 +152,7 @@ class PageReclaimer {
 
   FrameTable& frames_;
   FreeFrames& free_frames_;
+  BlockCache& blocks_;
   OrphanRegistry& orphans_;
   PageLoader& loader_;
   PageWriter& writer_;

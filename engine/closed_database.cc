@@ -30,7 +30,7 @@ void ClosedDatabase::open_catalog(std::uint64_t memory_bytes) {
   const std::uint64_t least = buffer::BufferPool::memory_bytes_min(file_->page_size_bytes());
   pool_.emplace(*file_, *writer_, *space_, kinds_,
                 buffer::BufferPoolOptions{.memory_bytes = std::max(memory_bytes, least)}, &tables_);
-  large_values_.emplace(*file_, *writer_, *space_);
+  large_values_.emplace(*file_, *writer_, *space_, &*pool_);
   catalog_.emplace(*pool_, *large_values_, epochs_);
   catalog_->open(file_->catalog_root());
   for (const auto& [epoch, trees] : read_bulks(*catalog_).aborted) {

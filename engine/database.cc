@@ -235,6 +235,7 @@ wal::LogOptions Database::log_options() {
           .harden_pages =
               [this] {
                 file_->require_writable();
+                large_values_->write_unwritten();
                 file_->sync();
               }};
 }
@@ -339,7 +340,7 @@ void Database::make_parts() {
   pool_.emplace(*file_, *writer_, *space_, kinds_,
                 buffer::BufferPoolOptions{.memory_bytes = pool_bytes()}, &tables_);
   epochs_.emplace(entries_);
-  large_values_.emplace(*file_, *writer_, *space_);
+  large_values_.emplace(*file_, *writer_, *space_, &*pool_, &*log_);
   catalog_.emplace(*pool_, *large_values_, *epochs_);
 }
 
@@ -437,6 +438,7 @@ void Database::close() {
   }
   closed_ = true;
   checkpointer_->stop();
+  large_values_->write_unwritten();
   checkpointer_->run_clean();
   cut_long_tail();
   file_->close_cleanly();

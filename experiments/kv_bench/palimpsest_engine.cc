@@ -112,7 +112,7 @@ class PalimpsestEngine final : public KvEngine {
         space_(*file_),
         kind_(*file_),
         pool_(*file_, writer_, space_, register_kind(), pool_options(settings)),
-        large_values_(*file_, writer_, space_),
+        large_values_(*file_, writer_, space_, &pool_),
         tree_(created_ ? btree::BTree::create(pool_, large_values_, kTree)
                        : btree::BTree::open(pool_, large_values_, kTree, file_->catalog_root())) {
     if (created_) {

@@ -18,6 +18,7 @@
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/thread_group.h"
+#include "tests/wal/log_fixture.h"
 
 namespace palimpsest::btree::test {
 namespace {
@@ -54,13 +55,9 @@ class Replacement {
     for (int i = 0; i < replacements; ++i) {
       const std::uint64_t value_seed = random();
       const std::uint64_t size = 1 + random.below(random.one_in(8) ? 1'500'000 : 150'000);
-      LargeValueStore::Writer writer = db_.store.begin(size);
-      for (std::uint64_t at = 0; at < size;) {
-        const std::uint64_t piece = std::min(size - at, std::uint64_t{64} * 1024);
-        writer.append(pattern(value_seed, piece, at));
-        at += piece;
-      }
-      const LargeValueDescriptor value = writer.finish();
+      const LargeValueDescriptor value = random.one_in(2)
+                                             ? db_.store.write_for_commit(pattern(value_seed, size))
+                                             : write_in_pieces(value_seed, size);
       const auto old_content =
           records_[random.below(records_.size())].exchange(Record::Content{value, value_seed});
       if (old_content) {
@@ -71,6 +68,13 @@ class Replacement {
       }
     }
     writers_left_.fetch_sub(1);
+  }
+
+  /// As rounds of a log.
+  void write_unwritten() {
+    while (writers_left_.load() != 0) {
+      db_.store.write_unwritten();
+    }
   }
 
   void read(std::size_t thread, std::uint64_t seed) {
@@ -114,6 +118,16 @@ class Replacement {
   [[nodiscard]] std::uint64_t replaced() const { return replaced_.load(); }
 
  private:
+  LargeValueDescriptor write_in_pieces(std::uint64_t value_seed, std::uint64_t size) {
+    LargeValueStore::Writer writer = db_.store.begin(size);
+    for (std::uint64_t at = 0; at < size;) {
+      const std::uint64_t piece = std::min(size - at, std::uint64_t{64} * 1024);
+      writer.append(pattern(value_seed, piece, at));
+      at += piece;
+    }
+    return writer.finish();
+  }
+
   ReadOutcome read_some(const Record::Content& content, Random& random) {
     const std::uint64_t size = content.value.size_bytes();
     const bool whole = random.one_in(2);
@@ -139,18 +153,19 @@ class Replacement {
   std::atomic<std::uint64_t> replaced_{0};
 };
 
-void replace_while_reading(io::Device& device, std::uint32_t page_size, std::uint64_t seed) {
+void replace_while_reading(LargeValueFile& db, std::uint64_t seed) {
   constexpr int kWriters = 2;
   constexpr std::size_t kReaders = 3;
   constexpr int kReplacements = 100;
-  const auto db = LargeValueFile::create(device, page_size);
-  db->store.free(db->store.write("an empty file has no map page yet"));
-  const std::uint64_t allocated = db->allocated();
-  Replacement replacement(*db);
+  db.store.free(db.store.write("an empty file has no map page yet"));
+  const std::uint64_t allocated = db.allocated();
+  Replacement replacement(db);
   replacement.expect_writers(kWriters);
-  palimpsest::test::run_threads(kWriters + kReaders, [&](std::size_t thread) {
+  palimpsest::test::run_threads(kWriters + 1 + kReaders, [&](std::size_t thread) {
     if (thread < kWriters) {
       replacement.write(thread, kReplacements, seed);
+    } else if (thread == kWriters) {
+      replacement.write_unwritten();
     } else {
       replacement.read(thread, seed);
     }
@@ -158,7 +173,7 @@ void replace_while_reading(io::Device& device, std::uint32_t page_size, std::uin
   replacement.finish();
   EXPECT_GT(replacement.complete(), 0U);
   EXPECT_GT(replacement.replaced(), 0U);
-  EXPECT_EQ(db->allocated(), allocated);
+  EXPECT_EQ(db.allocated(), allocated);
 }
 
 TEST(LargeValueStress, ReplacedWhileReadOnTheSimulatedDisk) {
@@ -167,7 +182,23 @@ TEST(LargeValueStress, ReplacedWhileReadOnTheSimulatedDisk) {
   options.seed = seed;
   const palimpsest::test::SimDisk disk(options);
   const auto device = disk.device();
-  replace_while_reading(*device, 4096, seed);
+  const auto db = LargeValueFile::create(*device, 4096);
+  replace_while_reading(*db, seed);
+}
+
+// Some values fit the frames and some do not; some wait to be written, and make room for others.
+TEST(LargeValueStress, ReplacedWhileReadFromFrames) {
+  const std::uint64_t seed = palimpsest::test::seed();
+  palimpsest::test::SimOptions options;
+  options.seed = seed;
+  const palimpsest::test::SimDisk disk(options);
+  const auto device = disk.device();
+  wal::test::OpenLog log(*device);
+  for (const std::uint32_t frames : {160U, 2048U}) {
+    const auto db = LargeValueFile::create(*device, 4096, frames, log.log());
+    replace_while_reading(*db, seed);
+    device->remove(kFileName);
+  }
 }
 
 TEST(LargeValueStress, ReplacedWhileReadOnARealFile) {
@@ -176,7 +207,8 @@ TEST(LargeValueStress, ReplacedWhileReadOnARealFile) {
       ("large_value_stress." + std::to_string(std::random_device{}()));
   {
     io::PosixDevice device(directory.string(), true);
-    replace_while_reading(device, 65536, palimpsest::test::seed());
+    const auto db = LargeValueFile::create(device, 65536);
+    replace_while_reading(*db, palimpsest::test::seed());
   }
   std::filesystem::remove_all(directory);
 }

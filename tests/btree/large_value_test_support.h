@@ -5,15 +5,20 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/io/device.h"
 #include "base/random.h"
 #include "btree/large_value_store.h"
+#include "buffer/buffer_pool.h"
 #include "buffer/page_file.h"
+#include "buffer/page_kinds.h"
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
+#include "wal/log.h"
 
 namespace palimpsest::btree::test {
 
@@ -24,12 +29,31 @@ class LargeValueFile {
  public:
   explicit LargeValueFile(std::unique_ptr<buffer::PageFile> opened)
       : file(std::move(opened)), writer(*file), space(*file), store(*file, writer, space) {}
+  /// With a pool of so many frames, and a log whose rounds nobody runs.
+  LargeValueFile(std::unique_ptr<buffer::PageFile> opened, std::uint32_t frames, wal::Log& log)
+      : file(std::move(opened)),
+        writer(*file),
+        space(*file),
+        pool(std::in_place, *file, writer, space, kinds,
+             buffer::BufferPoolOptions{
+                 .memory_bytes = buffer::BufferPool::memory_bytes_min(file->page_size_bytes()) /
+                                 buffer::BufferPool::kFramesMin * frames}),
+        store(*file, writer, space, &*pool, &log) {}
 
   static std::unique_ptr<LargeValueFile> create(io::Device& device, std::uint32_t page_size) {
     buffer::PageFileOptions options;
     options.page_size_bytes = page_size;
     options.batch_pages = buffer::kBatchPagesMin;
     return std::make_unique<LargeValueFile>(buffer::PageFile::create(device, kFileName, options));
+  }
+
+  static std::unique_ptr<LargeValueFile> create(io::Device& device, std::uint32_t page_size,
+                                                std::uint32_t frames, wal::Log& log) {
+    buffer::PageFileOptions options;
+    options.page_size_bytes = page_size;
+    options.batch_pages = buffer::kBatchPagesMin;
+    return std::make_unique<LargeValueFile>(buffer::PageFile::create(device, kFileName, options),
+                                            frames, log);
   }
 
   static std::unique_ptr<LargeValueFile> open(io::Device& device,
@@ -48,6 +72,8 @@ class LargeValueFile {
   std::unique_ptr<buffer::PageFile> file;
   buffer::PageWriter writer;
   buffer::SpaceMap space;
+  buffer::PageKinds kinds;
+  std::optional<buffer::BufferPool> pool;
   LargeValueStore store;
 };
 

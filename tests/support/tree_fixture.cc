@@ -36,7 +36,7 @@ TreeDatabase::TreeDatabase(std::unique_ptr<buffer::PageFile> file, const TreeOpt
       kinds_(kinds_with(node_kind_)),
       pool_(*file_, writer_, space_, kinds_, {.memory_bytes = pool_memory_bytes(options)},
             &tables_),
-      large_values_(*file_, writer_, space_) {}
+      large_values_(*file_, writer_, space_, &pool_) {}
 
 std::unique_ptr<TreeDatabase> TreeDatabase::create(io::Device& device, const TreeOptions& options) {
   std::unique_ptr<TreeDatabase> database(new TreeDatabase(

@@ -1,0 +1,257 @@
+#include "buffer/block_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "buffer/frame_table.h"
+#include "buffer/free_frames.h"
+#include "tests/buffer/interleaving_support.h"
+#include "tests/support/seed.h"
+#include "tests/support/thread_group.h"
+
+namespace palimpsest::buffer {
+namespace {
+
+using palimpsest::test::run_threads;
+
+constexpr std::uint32_t kPageSize = 4096;
+constexpr std::uint32_t kLeftFree = 4;  // of the last free frames, no block gets any
+
+/// Fills a page with words that say which page it is, and for which time.
+void fill(MutableBytes page, PageId id, std::uint64_t incarnation) {
+  const std::uint64_t word = raw(id) << 32 | incarnation;
+  for (std::size_t at = 0; at < page.size(); at += sizeof word) {
+    std::memcpy(page.data() + at, &word, sizeof word);
+  }
+}
+
+/// What a page says of itself; nothing if its words differ.
+std::optional<std::uint64_t> word_of(std::span<const std::uint64_t> words) {
+  for (const std::uint64_t word : words) {
+    if (word != words.front()) {
+      return std::nullopt;
+    }
+  }
+  return words.front();
+}
+
+class BlockCacheTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kFrames = 64;
+
+  BlockCacheTest() : frames_(kFrames, kPageSize), free_(kFrames), cache_(frames_, free_) {}
+
+  bool keep(std::uint64_t page, std::uint64_t incarnation = 1) {
+    BlockCache::Filling filling = cache_.begin(PageId{page});
+    if (!filling.has_memory()) {
+      return false;
+    }
+    fill(filling.memory(), PageId{page}, incarnation);
+    filling.keep();
+    return true;
+  }
+
+  /// The incarnation found of a page; 0 if none is kept.
+  std::uint64_t find(std::uint64_t page) {
+    std::uint64_t found = 0;
+    std::vector<std::uint64_t> words(kPageSize / sizeof(std::uint64_t));
+    const bool is_there = cache_.read(PageId{page}, [&](const std::byte* bytes) {
+      std::memcpy(words.data(), bytes, kPageSize);
+      return true;
+    });
+    if (is_there) {
+      const auto word = word_of(words);
+      EXPECT_TRUE(word.has_value()) << "torn";
+      EXPECT_EQ(word.value_or(0) >> 32, page);
+      found = word.value_or(0) & UINT32_MAX;
+    }
+    return found;
+  }
+
+  /// A visit of each frame, as the page reclaimer's, and what went.
+  std::uint32_t visit_all() {
+    std::uint32_t evicted = 0;
+    for (std::uint32_t i = 0; i < kFrames; ++i) {
+      const FrameIndex frame{i};
+      if (frames_[frame].state == FrameState::block && frames_[frame].is_cold_at_visit() &&
+          cache_.try_evict(frame)) {
+        ++evicted;
+      }
+    }
+    return evicted;
+  }
+
+  FrameTable frames_;
+  FreeFrames free_;
+  BlockCache cache_;
+};
+
+TEST_F(BlockCacheTest, WhatIsKeptIsFound) {
+  EXPECT_EQ(find(7), 0U);
+  ASSERT_TRUE(keep(7, 3));
+  ASSERT_TRUE(keep(8, 4));
+  EXPECT_EQ(find(7), 3U);
+  EXPECT_EQ(find(8), 4U);
+  EXPECT_EQ(find(9), 0U);
+  EXPECT_EQ(free_.count(), kFrames - 2);
+}
+
+TEST_F(BlockCacheTest, WhoKnowsThePageNotToBeHisGoesOn) {
+  ASSERT_TRUE(keep(7, 1));
+  ASSERT_TRUE(keep(7, 2));  // used again: the first is stale
+  int asked = 0;
+  EXPECT_TRUE(cache_.read(PageId{7}, [&](const std::byte* bytes) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, sizeof word);
+    ++asked;
+    return (word & UINT32_MAX) == 2;
+  }));
+  EXPECT_FALSE(cache_.read(PageId{7}, [](const std::byte*) { return false; }));
+  EXPECT_GE(asked, 1);
+}
+
+TEST_F(BlockCacheTest, WhatIsForgottenIsFree) {
+  ASSERT_TRUE(keep(7, 1));
+  ASSERT_TRUE(keep(7, 2));
+  ASSERT_TRUE(keep(8));
+  cache_.forget(PageId{7});
+  EXPECT_EQ(find(7), 0U);
+  EXPECT_EQ(find(8), 1U);
+  EXPECT_EQ(free_.count(), kFrames - 1);
+}
+
+TEST_F(BlockCacheTest, AFrameThatIsNotKeptComesBack) {
+  {
+    const BlockCache::Filling filling = cache_.begin(PageId{7});
+    EXPECT_TRUE(filling.has_memory());
+    EXPECT_EQ(free_.count(), kFrames - 1);
+    EXPECT_EQ(find(7), 0U);
+  }
+  EXPECT_EQ(free_.count(), kFrames);
+}
+
+TEST_F(BlockCacheTest, TheLastFramesAreLeft) {
+  std::uint64_t page = 1;
+  while (keep(page)) {
+    ++page;
+  }
+  EXPECT_EQ(free_.count(), kLeftFree);
+  EXPECT_EQ(page - 1, kFrames - kLeftFree);
+}
+
+TEST_F(BlockCacheTest, WhatIsUsedOutlastsWhatIsNot) {
+  for (std::uint64_t page = 1; page <= 20; ++page) {
+    ASSERT_TRUE(keep(page));
+  }
+  EXPECT_EQ(visit_all(), 0U);
+  for (std::uint64_t page = 1; page <= 10; ++page) {
+    EXPECT_EQ(find(page), 1U);
+  }
+  EXPECT_EQ(visit_all(), 10U);
+  for (std::uint64_t page = 1; page <= 20; ++page) {
+    EXPECT_EQ(find(page), page <= 10 ? 1U : 0U) << page;
+  }
+}
+
+TEST_F(BlockCacheTest, AFrameInUseIsNotEvicted) {
+  ASSERT_TRUE(keep(7));
+  FrameIndex frame{0};
+  while (frames_[frame].state != FrameState::block) {
+    frame = FrameIndex{raw(frame) + 1};
+  }
+  EXPECT_FALSE(cache_.try_evict(frame)) << "it is not cool";
+  frames_[frame].cool = true;
+  frames_[frame].latch.lock_shared();
+  EXPECT_FALSE(cache_.try_evict(frame)) << "somebody reads it";
+  frames_[frame].latch.unlock_shared();
+  EXPECT_TRUE(cache_.try_evict(frame));
+  EXPECT_EQ(find(7), 0U);
+}
+
+TEST_F(BlockCacheTest, WhoReadsWhileAFrameChangesHandsReadsNothing) {
+  ASSERT_TRUE(keep(7));
+  const bool is_there = cache_.read(PageId{7}, [&](const std::byte*) {
+    if (!kOptimisticTakesShared) {  // else the reader holds it
+      cache_.forget(PageId{7});
+      EXPECT_TRUE(keep(8, 9));
+    }
+    return true;
+  });
+  EXPECT_EQ(is_there, kOptimisticTakesShared);
+}
+
+// Pages are used again and again with another content; whoever finds one finds it whole, and never
+// an older one than that which he knows of.
+TEST_F(BlockCacheTest, ThreadsFindWholePages) {
+  constexpr std::uint64_t kPages = 24;
+  constexpr int kRounds = 20'000;
+  const std::uint64_t seed = palimpsest::test::seed();
+  std::atomic<std::uint64_t> found_some{0};
+  run_threads(6, [&](std::size_t thread) {
+    Random random(seed + thread);
+    for (int i = 0; i < kRounds; ++i) {
+      const std::uint64_t page = 1 + random.below(kPages);
+      if (thread < 2) {
+        keep(page, 1 + random.below(1000));
+      } else if (thread == 2) {
+        cache_.forget(PageId{page});
+      } else if (thread == 3) {
+        visit_all();
+      } else if (find(page) != 0) {
+        found_some.fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+  });
+  EXPECT_GT(found_some.load(), 0U);
+  for (std::uint64_t page = 1; page <= kPages; ++page) {
+    cache_.forget(PageId{page});
+  }
+  EXPECT_EQ(free_.count(), kFrames) << "each frame was named by one place";
+}
+
+/// The same in a pool with pages of a tree.
+class BlocksInPool : public palimpsest::test::InterleavingTest {
+ protected:
+  bool keep(std::uint64_t page) {
+    BlockCache::Filling filling = database_->pool().begin_block(PageId{page});
+    if (filling.has_memory()) {
+      fill(filling.memory(), PageId{page}, 1);
+      filling.keep();
+      return true;
+    }
+    return false;
+  }
+  bool has(std::uint64_t page) {
+    return database_->pool().blocks().read(PageId{page}, [](const std::byte*) { return true; });
+  }
+};
+
+TEST_F(BlocksInPool, PagesOfTreesDriveOutBlocksAndBlocksPages) {
+  constexpr std::uint64_t kFirst = 100'000;  // of no tree
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    while (!keep(kFirst + i)) {
+      std::this_thread::yield();  // until the provider has freed some
+    }
+  }
+  for (std::uint64_t i = 0; i < kRecords; ++i) {
+    ASSERT_EQ(value_of(i), old_value(i));
+  }
+  std::uint64_t left = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    left += has(kFirst + i) ? 1U : 0U;
+  }
+  EXPECT_LT(left, 10U);
+}
+
+}  // namespace
+}  // namespace palimpsest::buffer
