@@ -210,8 +210,12 @@ class BTree {
                            const Look& look) const;
   [[nodiscard]] Found find_at(const KeyPlace& place, ByteView key, ValueBuffer& value,
                               const Look& look) const;
-  void lookup_at(const KeyPlace& place, ByteView key, FunctionRef<void(ByteView)> sink,
-                 const versioning::Viewer* viewer) const;
+  /// Of keys that were looked for together.
+  using Places = std::span<const KeyPlace>;
+  void lookup_first(Places places, std::span<const ByteView> keys, bool& has_looked_ahead,
+                    FunctionRef<void(ByteView)> sink, const versioning::Viewer* viewer) const;
+  void prefetch_large(Places places, std::span<const ByteView> keys,
+                      const versioning::Viewer* viewer) const;
   /// Shows what lies there, if the viewer sees it so. False: that cannot be said at once.
   [[nodiscard]] bool visit_at(const KeyPlace& place, ByteView key, FunctionRef<void(ByteView)> show,
                               const Look& look) const;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/sync_point.h"
 #include "btree/btree.h"
@@ -34,7 +35,7 @@ auto search_for(ByteView key) noexcept {
   return [key](const LeafView& leaf) { return leaf.find_within(key); };
 }
 
-/// Calls use(number of the key, its place) for each, some being looked for together.
+/// Calls use(number of the key, places of it and of those after it that were looked for together).
 template <class Use>
 void for_each_place(const Descent& descent, std::span<const ByteView> keys, Purpose purpose,
                     Use&& use) {
@@ -44,29 +45,57 @@ void for_each_place(const Descent& descent, std::span<const ByteView> keys, Purp
       find_places(descent, keys.subspan(number, std::min(kKeysTogether, keys.size() - number)),
                   places, purpose);
     }
-    use(number, places[number % kKeysTogether]);
+    const std::size_t at = number % kKeysTogether;
+    const std::size_t left = std::min(kKeysTogether - at, keys.size() - number);
+    use(number, std::span<const KeyPlace>(places).subspan(at, left));
   }
 }
 
 }  // namespace
 
-void BTree::lookup_at(const KeyPlace& place, ByteView key, FunctionRef<void(ByteView)> sink,
-                      const versioning::Viewer* viewer) const {
+// The first large value that is met brings in those of the others, too.
+void BTree::lookup_first(Places places, std::span<const ByteView> keys, bool& has_looked_ahead,
+                         FunctionRef<void(ByteView)> sink, const versioning::Viewer* viewer) const {
   ValueBuffer value;
-  const Found found = find_at(place, key, value, viewer);
-  if (found.exists && (found.flags & kLargeValue) == 0) [[likely]] {
+  const Found found = find_at(places.front(), keys.front(), value, viewer);
+  if (!found.exists) {
+    return;
+  }
+  if ((found.flags & kLargeValue) == 0) [[likely]] {
     sink(value.view());
-  } else if (std::string large; found.exists && read_large(key, value.view(), large, viewer)) {
+    return;
+  }
+  if (!std::exchange(has_looked_ahead, true) && places.size() > 1) {
+    prefetch_large(places, keys, viewer);
+  }
+  if (std::string large; read_large(keys.front(), value.view(), large, viewer)) {
     sink(large);
   }
+}
+
+void BTree::prefetch_large(Places places, std::span<const ByteView> keys,
+                           const versioning::Viewer* viewer) const {
+  std::vector<LargeValueDescriptor> values;
+  ValueBuffer value;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Found found = find_at(places[i], keys[i], value, viewer);
+    if (found.exists && (found.flags & kLargeValue) != 0) {
+      values.push_back(large_values_->decode(value.view()));
+    }
+  }
+  large_values_->prefetch(values);
 }
 
 void BTree::lookup_many(std::span<const ByteView> keys,
                         FunctionRef<void(std::size_t, ByteView)> sink,
                         const versioning::Viewer* viewer) const {
   std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
-  for_each_place(descent_, keys, Purpose::read, [&](std::size_t number, const KeyPlace& place) {
-    lookup_at(place, keys[number], [&](ByteView value) { sink(number, value); }, viewer);
+  bool has_looked_ahead = false;
+  for_each_place(descent_, keys, Purpose::read, [&](std::size_t number, Places places) {
+    has_looked_ahead = has_looked_ahead && number % kKeysTogether != 0;
+    lookup_first(
+        places, keys.subspan(number), has_looked_ahead,
+        [&](ByteView value) { sink(number, value); }, viewer);
   });
 }
 
@@ -104,10 +133,12 @@ void BTree::visit_many(std::span<const ByteView> keys,
                        FunctionRef<void(std::size_t, ByteView)> show,
                        const versioning::Viewer* viewer) const {
   std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
-  for_each_place(descent_, keys, Purpose::visit, [&](std::size_t number, const KeyPlace& place) {
+  bool has_looked_ahead = false;
+  for_each_place(descent_, keys, Purpose::visit, [&](std::size_t number, Places places) {
     const auto show_one = [&](ByteView value) { show(number, value); };
-    if (!visit_at(place, keys[number], show_one, viewer)) [[unlikely]] {
-      lookup_at(place, keys[number], show_one, viewer);
+    has_looked_ahead = has_looked_ahead && number % kKeysTogether != 0;
+    if (!visit_at(places.front(), keys[number], show_one, viewer)) [[unlikely]] {
+      lookup_first(places, keys.subspan(number), has_looked_ahead, show_one, viewer);
     }
   });
 }

@@ -73,6 +73,21 @@ void Cursor::fill_forward(ByteView from, Bound bound) {
     copy_batch(walk, first, Direction::forward);
   }
   position_ = 0;
+  if (bound == Bound::exclusive) {
+    prefetch_large();
+  }
+}
+
+void Cursor::prefetch_large() const {
+  std::vector<LargeValueDescriptor> values;
+  for (const Record& record : records_) {
+    if ((record.flags & kLargeValue) != 0) {
+      values.push_back(tree_->large_values().decode(view(record.value)));
+    }
+  }
+  if (!values.empty()) {
+    tree_->large_values().prefetch(values);
+  }
 }
 
 void Cursor::fill_backward(const KeyRange& range) {
@@ -84,6 +99,9 @@ void Cursor::fill_backward(const KeyRange& range) {
     copy_batch(walk, walk.first(), Direction::backward);
   }
   position_ = records_.empty() ? 0 : records_.size() - 1;
+  if (range.upper) {
+    prefetch_large();
+  }
 }
 
 SlotIndex Cursor::limit(SlotIndex available) noexcept {

@@ -2,7 +2,8 @@
 // the caller looks at one.
 //
 // The cursor copies records out of a leaf under its shared latch, as many as hinted at first and
-// twice as many each time it goes on, up to a leaf. It continues from the last key, wherever that
+// twice as many each time it goes on, up to a leaf; then it brings in what these have of large
+// values, together. It continues from the last key, wherever that
 // lies by then. It shows what its viewer sees; without one, each record as it was when it was
 // copied.
 // Thread-safety: a cursor belongs to one thread; the tree may be changed by any. Failure: throws
@@ -78,6 +79,8 @@ class Cursor {
   void fill_backward(const KeyRange& range);
   /// Copies the next batch of the records [first, last): the first of them, or the last.
   void copy_batch(const LeafWalk& walk, SlotIndex first, Direction direction);
+  /// The cursor goes on: the large values of the batch will be read.
+  void prefetch_large() const;
   void copy_seen(const LeafWalk& walk, SlotIndex first, SlotIndex wanted, bool backward);
   void copy(const LeafView& leaf, SlotIndex first, SlotIndex last);
   void copy(const LeafView& leaf, const LeafRecord& record);

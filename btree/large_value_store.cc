@@ -21,6 +21,8 @@ using buffer::PageRun;
 /// Most blocks of a value that is kept in frames, and as a share of all frames.
 constexpr std::uint32_t kKeptBlocksMax = 64;
 constexpr std::uint32_t kShareKept = 32;
+/// Most blocks that are read ahead of need at once.
+constexpr std::uint32_t kAheadBlocksMax = 64;
 /// What waits to be written, and as a share of all frames.
 constexpr std::uint64_t kUnwrittenBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kShareUnwritten = 128;
@@ -161,6 +163,59 @@ class LargeValueStore::BlockReader {
   std::vector<PageRead> reads_;
 };
 
+/// Blocks of several values that are read together.
+class LargeValueStore::BlocksAhead {
+ public:
+  explicit BlocksAhead(buffer::BufferPool& pool)
+      : pool_(pool), room_(std::min(kAheadBlocksMax, pool.frame_count() / kShareKept)) {}
+
+  /// Adds the blocks of a value that no frame has. False if there is no room for more.
+  [[nodiscard]] bool add(const LargeValueDescriptor& value) {
+    for (std::uint32_t block = 0; block < value.block_count(); ++block) {
+      const PageId page = value.page_of(block);
+      const bool is_there = pool_.blocks().read(page, [&](const std::byte* bytes) {
+        return judge_block({bytes, pool_.page_size_bytes()}, value, block) == BlockFault::none;
+      });
+      if (is_there) {
+        continue;
+      }
+      if (blocks_.size() == room_) {
+        return false;
+      }
+      Block added{.value = &value, .number = block, .frame = pool_.begin_block(page)};
+      if (!added.frame.has_memory()) {
+        return false;
+      }
+      reads_.push_back({.id = page, .into = added.frame.memory()});
+      blocks_.push_back(std::move(added));
+    }
+    return true;
+  }
+
+  void read() {
+    pool_.file().read_pages(reads_);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      Block& block = blocks_[i];
+      if (reads_[i].ok() &&
+          judge_block(reads_[i].into, *block.value, block.number) == BlockFault::none) {
+        block.frame.keep();
+      }
+    }
+  }
+
+ private:
+  struct Block {
+    const LargeValueDescriptor* value;
+    std::uint32_t number;
+    buffer::BlockCache::Filling frame;
+  };
+
+  buffer::BufferPool& pool_;
+  const std::size_t room_;
+  std::vector<Block> blocks_;
+  std::vector<PageRead> reads_;  ///< of the blocks, in their order
+};
+
 LargeValueStore::LargeValueStore(buffer::PageFile& file, buffer::PageWriter& writer,
                                  buffer::SpaceMap& space, buffer::BufferPool* pool, wal::Log* log)
     : file_(file),
@@ -284,6 +339,19 @@ ReadOutcome LargeValueStore::read_all(const LargeValueDescriptor& value, std::st
     out.clear();
   }
   return outcome;
+}
+
+void LargeValueStore::prefetch(std::span<const LargeValueDescriptor> values) const {
+  if (pool_ == nullptr) {
+    return;
+  }
+  BlocksAhead ahead(*pool_);
+  for (const LargeValueDescriptor& value : values) {
+    if (is_kept(value) && file_has(value) && !ahead.add(value)) {
+      break;
+    }
+  }
+  ahead.read();
 }
 
 void LargeValueStore::verify(const LargeValueDescriptor& value) const {

@@ -102,6 +102,11 @@ class LargeValueStore {
   /// whose pages the file does not have.
   ReadOutcome read_all(const LargeValueDescriptor& value, std::string& out) const;
 
+  /// Brings the blocks of small values into frames, all that are not in memory in one batch:
+  /// readers are about to ask for them. As many as frames can be spared for; what cannot be read is
+  /// left to whoever needs it. No latch is held.
+  void prefetch(std::span<const LargeValueDescriptor> values) const;
+
   /// Reads every block of a value that is known to be current and throws Error corruption naming
   /// file, block, page and fault of the first that is not as it should be.
   void verify(const LargeValueDescriptor& value) const;
@@ -113,6 +118,7 @@ class LargeValueStore {
 
  private:
   class BlockReader;
+  class BlocksAhead;
   struct Piece;
 
   [[nodiscard]] std::size_t unwritten_bytes_max() const noexcept;

@@ -11,8 +11,9 @@ namespace palimpsest::buffer {
 
 namespace {
 
-/// Free frames that are left to pages of trees, whose readers would have to wait.
-constexpr std::uint32_t kLeftFree = 4;
+/// Free frames that are left to pages of trees, whose readers would have to wait. Fewer than those
+/// from which on the page provider frees others.
+constexpr std::uint32_t kLeftFree = 2;
 
 /// Neighbouring pages go to buckets far from each other.
 std::uint64_t hash(PageId page) noexcept {

@@ -111,13 +111,42 @@ class RowVisit {
     access_.confirm_rows();
     access_.confirm_view();
     const ByteView prefix = leaf.prefix();
-    const bool forward = direction_ == btree::Direction::forward;
+    const auto record = [&](btree::SlotIndex number) {
+      return leaf.record(direction_ == btree::Direction::forward ? first + number
+                                                                 : last - 1 - number);
+    };
     for (btree::SlotIndex number = 0; number < last - first; ++number) {
-      if (!visit_record(prefix, leaf.record(forward ? first + number : last - 1 - number))) {
+      if (!visit_record(prefix, record(number))) {
+        if (stopped_at_large_ && large_to_come_ == 0) {
+          look_ahead(number, last - first, record);
+        }
         return false;
       }
     }
     return true;
+  }
+
+  /// Under the leaf's latch: which large values the visit meets next, if it goes on.
+  template <class RecordAt>
+  void look_ahead(btree::SlotIndex number, btree::SlotIndex end, const RecordAt& record_at) {
+    for (; number < end && ahead_.size() < ahead_most_; ++number) {
+      const btree::LeafRecord record = record_at(number);
+      if ((record.flags & btree::kLargeValue) != 0) {
+        ahead_.push_back(access_.rows().large_values().decode(record.value));
+      }
+    }
+  }
+  /// Brings them in together, twice as many each time.
+  void prefetch_ahead() {
+    if (large_to_come_ == 0) {
+      large_to_come_ = ahead_.size();
+      if (ahead_.size() > 1) {
+        access_.rows().large_values().prefetch(ahead_);
+      }
+      ahead_.clear();
+      ahead_most_ = std::min(2 * ahead_most_, kAheadMax);
+    }
+    large_to_come_ -= large_to_come_ == 0 ? 0 : 1;
   }
 
   [[nodiscard]] bool visit_record(ByteView prefix, const btree::LeafRecord& record) {
@@ -135,6 +164,7 @@ class RowVisit {
 
   /// The row at key_, with no leaf latched. Whether to go on.
   [[nodiscard]] bool visit_large() {
+    prefetch_ahead();
     std::string row;
     const bool found = access_.rows().lookup(key_.view(), row, nullptr, access_.viewer());
     access_.confirm_rows();
@@ -157,6 +187,10 @@ class RowVisit {
   VisitRow visit_;
   const btree::Direction direction_;
   btree::KeyBuffer key_;  ///< of the row visited last
+  static constexpr std::size_t kAheadMax = 32;
+  std::vector<btree::LargeValueDescriptor> ahead_;  ///< of rows of the leaf that stopped the visit
+  std::size_t ahead_most_ = 1;                      ///< who wants one row reads one
+  std::size_t large_to_come_ = 0;                   ///< rows that were read ahead
   KeyParts parts_;
   btree::DeadRun* const run_;  ///< of who reads by his own view
   btree::DeadLeaves dead_;

@@ -25,7 +25,7 @@ namespace {
 using palimpsest::test::run_threads;
 
 constexpr std::uint32_t kPageSize = 4096;
-constexpr std::uint32_t kLeftFree = 4;  // of the last free frames, no block gets any
+constexpr std::uint32_t kLeftFree = 2;  // of the last free frames, no block gets any
 
 /// Fills a page with words that say which page it is, and for which time.
 void fill(MutableBytes page, PageId id, std::uint64_t incarnation) {
