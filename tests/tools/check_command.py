@@ -205,8 +205,27 @@ class CheckCommand(Checked):
     def test_no_database(self):
         for name in os.listdir(self.folder):
             os.remove(os.path.join(self.folder, name))
-        self.assertEqual(self.refused("pages"), "not_found")
+        self.assertEqual(self.refused(f'"{self.folder}" holds no database'), "not_found")
         self.assertEqual(run("check", os.path.join(self.folder, "nowhere")).returncode, 3)
+        with open(self.pages, "wb") as file:
+            file.write(b"what somebody else calls pages\n" * 1000)
+        self.assertEqual(self.refused(f'"{self.folder}" holds no database: .*PLMPSEST'),
+                         "not_a_database")
+
+    def test_a_file(self):
+        done = run("check", self.pages)
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (3, "", "palimpsest: it cannot be checked: not_a_database: "
+                                 f'"{self.pages}" is not a directory\n'))
+        done = run("check", self.folder, "--log-directory", self.pages)
+        self.assertEqual((done.returncode, done.stderr),
+                         (3, "palimpsest: it cannot be checked: not_a_database: "
+                             f'"{self.pages}" is not a directory\n'))
+
+    def test_foreign_pages_beside_a_log(self):
+        with open(self.pages, "r+b") as file:
+            file.write(b"x" * 3 * 4096)
+        self.assertEqual([line["where"] for line in self.findings()], ["page file"])
 
     def test_usage(self):
         for arguments in (["check"], ["check", "a", "b"], ["check", "--colour", "a"],

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,7 @@
 #include "base/aligned_memory.h"
 #include "btree/audit.h"
 #include "engine/closed_database.h"
+#include "engine/database.h"
 #include "tools/load/message.h"
 #include "tools/palimpsest/check_report.h"
 #include "tools/palimpsest/check_tables.h"
@@ -57,6 +59,7 @@ bool is_refusal(ErrorCode code) noexcept {
     case ErrorCode::not_closed_cleanly:
     case ErrorCode::locked:
     case ErrorCode::not_found:
+    case ErrorCode::not_a_database:
     case ErrorCode::permission_denied:
     case ErrorCode::unsupported_version:
     case ErrorCode::out_of_memory:
@@ -108,7 +111,11 @@ class Check {
   /// Throws what says that the database cannot be checked.
   void run() {
     device_ = open_quietly(options_.directory);
-    engine::ClosedDatabase database(*device_);
+    std::optional<engine::ClosedDatabase> opened;
+    if (!open_pages(opened)) {
+      return;
+    }
+    engine::ClosedDatabase& database = *opened;
     report_.show(database.file());
     check_log(database);
     if (!attempt("space map", [&] { database.open_space(); })) {
@@ -121,6 +128,43 @@ class Check {
   }
 
  private:
+  /// False: the page file is none, and that is damage, since the log says that it was one.
+  bool open_pages(std::optional<engine::ClosedDatabase>& database) {
+    if (!device_->exists(engine::kPageFileName)) {
+      throw_no_database(ErrorCode::not_found,
+                        fmt::format("there is no file \"{}\"", engine::kPageFileName));
+    }
+    try {
+      database.emplace(*device_);
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_a_database) {
+        throw;
+      }
+      if (!has_log()) {
+        throw_no_database(error.code(), error.what());
+      }
+      report_.find("page file", error.what());
+      return false;
+    }
+  }
+
+  [[nodiscard]] bool has_log() const {
+    try {
+      static_cast<void>(open_log_directory(options_.directory, options_.log_directory));
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_found) {
+        throw;
+      }
+      return false;
+    }
+  }
+
+  [[noreturn]] void throw_no_database(ErrorCode code, std::string_view why) const {
+    throw Error(code, fmt::format("\"{}\" holds no database: {}", device_->path(), why));
+  }
+
   /// What goes wrong is a finding; false then.
   template <class Call>
   bool attempt(std::string_view where, const Call& call) {
@@ -255,9 +299,9 @@ void add_check_command(CLI::App& app, Action& chosen) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U));
   command->footer(
       "Exit codes: 0 sound; 1 damaged; 2 usage; 3 cannot be checked: in use, not closed cleanly\n"
-      "(open it with the program it belongs to, which recovers it, and close it), absent, not\n"
-      "readable, its log elsewhere, or the output cannot be written. Free pages are not looked "
-      "at.");
+      "(open it with the program it belongs to, which recovers it, and close it), absent, no\n"
+      "database, not readable, its log elsewhere, or the output cannot be written. Free pages\n"
+      "are not looked at.");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

@@ -155,7 +155,8 @@ void CheckReport::refuse(const Error& error) const {
     print_line({{"kind", "error"}, {"code", name_of(error.code())}, {"message", error.what()}});
   }
   std::fflush(stdout);
-  tell(fmt::format("palimpsest: it cannot be checked: {}\n", error.what()));
+  tell(fmt::format("palimpsest: it cannot be checked: {}: {}\n", name_of(error.code()),
+                   error.what()));
 }
 
 void CheckReport::conclude() const {
