@@ -95,7 +95,16 @@ class DumpOutput(Command):
                                mount + dump + f"ls {self.path('out')}; cat {self.output}"],
                               capture_output=True, timeout=60, check=False)
         self.assertEqual(done.stdout, b"1\nt.csv\nold\n", done.stderr)
-        self.assertIn(b"No space left on device", done.stderr)
+        self.assertEqual(done.stderr.decode(), f"palimpsest dump: no_space: {self.output}: it cannot be "
+                                               "written: No space left on device\n")
+
+    def test_a_full_device(self):
+        """Noticed when the file is complete, or before that, in the middle of the rows."""
+        for rows in 3, ROWS:
+            self.fill(rows)
+            self.assertEqual(self.dump_to("/dev/full", code=1), "palimpsest dump: no_space: /dev/full: it "
+                                                                "cannot be written: No space left on device\n")
+            shutil.rmtree(self.database)
 
     def started(self):
         """A dump whose unfinished file is there; and it is stopped."""

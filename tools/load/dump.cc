@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <string_view>
-#include <system_error>
 
 #include "palimpsest/database.h"
 #include "palimpsest/error.h"
@@ -14,6 +13,7 @@
 #include "tools/load/interrupt.h"
 #include "tools/load/row_text.h"
 #include "tools/load/schema_text.h"
+#include "tools/load/system_error.h"
 #include "tools/load/usage_error.h"
 
 namespace palimpsest::load {
@@ -22,10 +22,9 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10U;
 constexpr std::size_t kRowsAhead = 1024;
 
-void write(std::FILE* out, std::string& text) {
+void write(std::FILE* out, std::string& text, const std::string& name) {
   if (std::fwrite(text.data(), 1, text.size(), out) != text.size()) {
-    throw Error(ErrorCode::io_error, fmt::format("the output cannot be written: {}",
-                                                 std::generic_category().message(errno)));
+    refuse_to_write(name, errno);
   }
   text.clear();
 }
@@ -56,7 +55,7 @@ std::uint64_t run_dump(const DumpOptions& options, const std::function<std::FILE
   std::string text;
   if (options.schema_only) {
     text = text_of(TableText{.table = schema, .indexes = table.indexes()}) + "\n";
-    write(open(), text);
+    write(open(), text, options.output);
     return 0;
   }
   RowText rows(schema, options.dialect, columns_of(schema, options.columns));
@@ -73,10 +72,10 @@ std::uint64_t run_dump(const DumpOptions& options, const std::function<std::FILE
     ++count;
     if (text.size() >= kBufferBytes) {
       stop_if_interrupted();
-      write(out, text);
+      write(out, text, options.output);
     }
   }
-  write(out, text);
+  write(out, text, options.output);
   return count;
 }
 

@@ -20,8 +20,9 @@ struct DumpOptions {
   std::string table{};
   Dialect dialect{};
   bool header = true;
-  std::vector<std::string> columns{};  ///< empty: all, in their order
-  bool schema_only = false;            ///< the schema as text, and no rows
+  std::vector<std::string> columns{};      ///< empty: all, in their order
+  bool schema_only = false;                ///< the schema as text, and no rows
+  std::string output = "standard output";  ///< what `open` opens, as messages name it
 };
 
 /// Returns how many rows were written. `open` is called when nothing but writing is left to do: a

@@ -39,11 +39,6 @@ bool take_after(int descriptor, const struct stat& old) {
 
 }  // namespace
 
-void OutputFile::refuse(int error) const {
-  throw Error(code_of_system_error(error), fmt::format("{}: it cannot be written: {}", path_,
-                                                       std::generic_category().message(error)));
-}
-
 std::FILE* OutputFile::begin() {
   const Followed followed = follow(path_);
   target_ = followed.file;
@@ -53,18 +48,18 @@ std::FILE* OutputFile::begin() {
   } else {
     begin_part();
     if (old && !take_after(::fileno(file_.get()), *old)) {
-      refuse(errno);
+      refuse_to_write(path_, errno);
     }
   }
   if (file_ == nullptr) {
-    refuse(errno);
+    refuse_to_write(path_, errno);
   }
   return file_.get();
 }
 
 void OutputFile::begin_part() {
   if (::access(target_.c_str(), W_OK) != 0 && errno != ENOENT) {
-    refuse(errno);
+    refuse_to_write(path_, errno);
   }
   fs::path part;
   int descriptor = -1;
@@ -82,7 +77,7 @@ void OutputFile::begin_part() {
   file_.reset(::fdopen(descriptor, "wb"));
   if (file_ == nullptr) {
     ::close(descriptor);
-    refuse(ENOMEM);
+    refuse_to_write(path_, ENOMEM);
   }
 }
 
@@ -90,10 +85,10 @@ void OutputFile::complete() {
   const bool is_synced =
       std::fflush(file_.get()) == 0 && (part_.empty() || ::fsync(::fileno(file_.get())) == 0);
   if (!is_synced || std::fclose(file_.release()) != 0) {
-    refuse(errno);
+    refuse_to_write(path_, errno);
   }
   if (!part_.empty() && std::rename(part_.c_str(), target_.c_str()) != 0) {
-    refuse(errno);
+    refuse_to_write(path_, errno);
   }
   part_.clear();
 }

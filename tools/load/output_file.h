@@ -38,7 +38,6 @@ class OutputFile {
  private:
   void begin_part();
   void remove_part() noexcept;
-  [[noreturn]] void refuse(int error) const;
 
   std::string path_;                ///< as the caller has named it
   std::filesystem::path target_{};  ///< that it leads to

@@ -1,7 +1,11 @@
 // What the system's errors about files that the caller has named are to him.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cerrno>
+#include <string>
+#include <system_error>
 
 #include "palimpsest/error.h"
 
@@ -19,6 +23,11 @@ namespace palimpsest::load {
     case EFBIG: return ErrorCode::no_space;
     default: return ErrorCode::io_error;
   }
+}
+
+[[noreturn]] inline void refuse_to_write(const std::string& file, int error) {
+  throw Error(code_of_system_error(error), fmt::format("{}: it cannot be written: {}", file,
+                                                       std::generic_category().message(error)));
 }
 
 }  // namespace palimpsest::load

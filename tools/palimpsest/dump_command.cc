@@ -52,6 +52,7 @@ void dump_rows(const DumpFlags& flags) {
   }
   load::require_outside(flags.output, options.database.pages);
   load::require_outside(flags.output, options.database.log);
+  options.output = flags.output;
   load::OutputFile file(flags.output);
   run_dump(options, [&file] { return file.begin(); });
   file.complete();
