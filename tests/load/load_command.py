@@ -327,6 +327,8 @@ class Failures(Command):
             if code == 0:
                 break
             self.assertTrue(message.endswith(ends[code]), (code, message))
+            self.assertEqual("; the database was not closed cleanly, and is recovered when it is opened "
+                             "again; all rows" in message, code == 4, message)
             met.add(code)
             self.assertIn(code, (4, 5) if is_there else (1, 5), message)
         self.assertEqual((met, code), ({1, 4, 5}, 0))

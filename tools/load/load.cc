@@ -466,8 +466,16 @@ class Load : public RowOutcomes {
 
   void close() {
     counters_.phase = Phase::closing;
-    if (database_) {
+    if (!database_) {
+      return;
+    }
+    try {
       database_->close();
+    } catch (const Error& error) {
+      throw Error(error.code(),
+                  fmt::format("{}; the database was not closed cleanly, and is recovered when it "
+                              "is opened again",
+                              error.what()));
     }
   }
 
