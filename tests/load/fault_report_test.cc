@@ -49,6 +49,22 @@ TEST(FaultReportTest, Limits) {
   }
 }
 
+// Of a load that is resumed: all that it may show has been shown by the one before.
+TEST(FaultReportTest, TheFirstOneIsKnownIfNoneIsShown) {
+  const SavedFaults saved{.by_kind = {20, 0, 0, 0, 0}};
+  FaultReport quiet({.shown_max = 0});
+  FaultReport resumed({}, &saved);
+  FaultReport shown({.shown_max = 1});
+  Fault second = fault(FaultKind::null);
+  second.at.line = 8;
+  for (FaultReport* const report : {&quiet, &resumed, &shown}) {
+    EXPECT_EQ(report->first_unshown(), "");
+    report->add(fault(FaultKind::type), "a,b");
+    report->add(second, "c,d");
+    EXPECT_EQ(report->first_unshown(), report == &shown ? "" : fault(FaultKind::type).text());
+  }
+}
+
 TEST(FaultReportTest, CountsAndWrites) {
   const palimpsest::test::TemporaryDirectory directory;
   const std::string rows = directory.path("rows");
@@ -109,7 +125,7 @@ TEST(FaultReportTest, PercentIsJudgedAtTheEnd) {
 TEST(FaultReportTest, FilesThatCannotBeMade) {
   EXPECT_EQ(palimpsest::test::error_of(
                 [] { const FaultReport report({.reject_file = "/nowhere/at/all"}); }),
-            ErrorCode::io_error);
+            ErrorCode::not_found);
 }
 
 }  // namespace

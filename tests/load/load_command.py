@@ -260,6 +260,17 @@ class LoadCommand(Command):
         last = json.loads(done.stderr.decode().splitlines()[-1])
         self.assertEqual((last["errors"], last["percent"]), (1, 100))
 
+    def test_an_error_names_a_record_that_nobody_was_told_of(self):
+        bad = self.file("bad.csv", "1,a,1\n2,b,x\n3,c,y\n")
+        arguments = ["t", bad, "--schema", SCHEMA, "--max-errors"]
+        first = f'{bad}:2:5 (byte 10), column "age": type error: not an integer: "x"'
+        for limit in "1", "50%":
+            done = self.load(*arguments, limit, "--quiet", code=3)
+            self.assertEqual(done.stderr.decode(), "palimpsest: too many bad records: 2, the first: "
+                                                   f"{first}; nothing was loaded\n")
+        told, _, end = self.load(*arguments, "1", code=3).stderr.decode().splitlines()
+        self.assertEqual((told, end), (first, "palimpsest: too many bad records: 2; nothing was loaded"))
+
 
 class Failures(Command):
     """What is said of rows by a load that fails, before its commit or after it, is what a dump finds."""
@@ -269,8 +280,8 @@ class Failures(Command):
         bad = self.file("bad.csv", "1,a,1\nx,b,2\n")
         for option in ("--reject-log", "--reject-file"):
             done = self.load("t", bad, *self.SCHEMA, "--max-errors", "1", option, "/dev/full", code=1)
-            self.assertIn(b"/dev/full: it cannot be written: No space left on device; nothing was "
-                          b"loaded\n", done.stderr)
+            self.assertIn(b"no_space: /dev/full: it cannot be written: No space left on device; nothing "
+                          b"was loaded\n", done.stderr)
             self.dump("t", code=1)
 
     def test_kept_rows_that_cannot_be_removed(self):

@@ -12,16 +12,12 @@
 #include "palimpsest/error.h"
 
 #include "tools/load/message.h"
+#include "tools/load/system_error.h"
 
 namespace palimpsest::load {
 namespace {
 
 constexpr double kPercentMax = 100;
-
-[[noreturn]] void refuse(const std::string& path, int error) {
-  throw Error(ErrorCode::io_error, fmt::format("{}: it cannot be written: {}", path,
-                                               std::generic_category().message(error)));
-}
 
 template <class Number>
 std::optional<Number> number_of(std::string_view text) {
@@ -61,7 +57,7 @@ FaultReport::FaultReport(FaultReportOptions options, const SavedFaults* saved)
 FaultReport::File FaultReport::make_file(const std::string& path) {
   File file(path.empty() ? nullptr : std::fopen(path.c_str(), "wbe"), std::fclose);
   if (!path.empty() && file == nullptr) {
-    refuse(path, errno);
+    refuse_to_write(path, errno);
   }
   return file;
 }
@@ -73,7 +69,7 @@ FaultReport::File FaultReport::open_file(const std::string& path, std::uint64_t 
     return file;
   }
   if (file == nullptr || std::fseek(file.get(), 0, SEEK_END) != 0) {
-    refuse(path, errno);
+    refuse_to_write(path, errno);
   }
   if (static_cast<std::uint64_t>(std::ftell(file.get())) < bytes) {
     throw Error(ErrorCode::corruption,
@@ -81,7 +77,7 @@ FaultReport::File FaultReport::open_file(const std::string& path, std::uint64_t 
   }
   if (::ftruncate(::fileno(file.get()), static_cast<off_t>(bytes)) != 0 ||
       std::fseek(file.get(), 0, SEEK_END) != 0) {
-    refuse(path, errno);
+    refuse_to_write(path, errno);
   }
   return file;
 }
@@ -92,7 +88,7 @@ std::uint64_t FaultReport::sync(const File& file, const std::string& path) {
     return 0;
   }
   if (std::fflush(file.get()) != 0 || ::fsync(::fileno(file.get())) != 0) {
-    refuse(path, errno);
+    refuse_to_write(path, errno);
   }
   return static_cast<std::uint64_t>(std::ftell(file.get()));
 }
@@ -105,13 +101,13 @@ SavedFaults FaultReport::save() {
 
 void FaultReport::write(const File& file, std::string_view text, const std::string& path) {
   if (file != nullptr && std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) {
-    refuse(path, errno);
+    refuse_to_write(path, errno);
   }
 }
 
 void FaultReport::close(File& file, const std::string& path) {
   if (std::FILE* const closing = file.release(); closing != nullptr && std::fclose(closing) != 0) {
-    refuse(path, errno);
+    refuse_to_write(path, errno);
   }
 }
 
@@ -120,18 +116,28 @@ void FaultReport::add(const Fault& fault, std::string_view record) {
     write(reject_file_, options_.header, options_.reject_file);
   }
   reject(record);
-  if (count_ < options_.shown_max || reject_log_ != nullptr) {
-    const std::string message = fault.text() + "\n";
-    write(reject_log_, message, options_.reject_log);
-    if (count_ < options_.shown_max) {
-      tell(message);
-    }
-  }
+  tell_of(fault);
   ++count_;
   ++by_kind_[static_cast<std::size_t>(fault.kind) - 1];
   if (count_ == options_.shown_max + 1 && options_.shown_max != 0) {
     tell(fmt::format("more errors are not shown{}\n",
                      options_.reject_log.empty() ? "; --reject-log FILE takes all of them" : ""));
+  }
+}
+
+void FaultReport::tell_of(const Fault& fault) {
+  const bool is_shown = count_ < options_.shown_max;
+  const bool is_first = !has_shown_ && first_unshown_.empty();
+  if (!is_shown && !is_first && reject_log_ == nullptr) {
+    return;  // there may be very many
+  }
+  const std::string text = fault.text();
+  write(reject_log_, text + "\n", options_.reject_log);
+  if (is_shown) {
+    tell(text + "\n");
+    has_shown_ = true;
+  } else if (is_first) {
+    first_unshown_ = text;
   }
 }
 

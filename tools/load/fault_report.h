@@ -1,7 +1,8 @@
 // What becomes of bad records: they are counted, shown, written down, and too many of them end the
 // load.
 //
-// Thread-safety: belongs to one thread. Failure: Error io_error if a file cannot be written.
+// Thread-safety: belongs to one thread. Failure: Error no_space, not_found, permission_denied,
+//          io_error if a file cannot be written; the message names it.
 #pragma once
 
 #include <array>
@@ -54,6 +55,8 @@ class FaultReport {
   [[nodiscard]] bool is_over(std::uint64_t records) const noexcept;
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  /// The text of the first one that was added, if none has been shown; else empty.
+  [[nodiscard]] const std::string& first_unshown() const noexcept { return first_unshown_; }
   [[nodiscard]] std::uint64_t count(FaultKind kind) const noexcept {
     return by_kind_[static_cast<std::size_t>(kind) - 1];
   }
@@ -71,12 +74,15 @@ class FaultReport {
   static void write(const File& file, std::string_view text, const std::string& path);
   static void close(File& file, const std::string& path);
   void reject(std::string_view record);
+  void tell_of(const Fault& fault);
 
   FaultReportOptions options_;
   File reject_file_;
   File reject_log_;
   std::uint64_t count_ = 0;
   std::array<std::uint64_t, kFaultKinds.size()> by_kind_{};
+  bool has_shown_ = false;
+  std::string first_unshown_{};
 };
 
 }  // namespace palimpsest::load

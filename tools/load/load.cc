@@ -487,6 +487,7 @@ class Load : public RowOutcomes {
     result_.schema = text_of(definition_);
     result_.bytes = counters_.bytes_taken;
     result_.faults = report_->count();
+    result_.first_unshown = report_->first_unshown();
     for (const FaultKind kind : kFaultKinds) {
       result_.faults_by_kind[static_cast<std::size_t>(kind) - 1] = report_->count(kind);
     }

@@ -63,6 +63,7 @@ struct LoadResult {
   std::uint64_t skipped_lines = 0;  ///< comments and blank lines, as asked for
   std::uint64_t bytes = 0;          ///< of the files, compressed or not
   std::uint64_t faults = 0;
+  std::string first_unshown{};  ///< what is wrong with the first of them, if none has been shown
   std::array<std::uint64_t, kFaultKinds.size()> faults_by_kind{};
   double seconds = 0;
 };

@@ -138,6 +138,16 @@ void show(const std::string& summary) {
   }
 }
 
+/// Of bad records that nobody has been told of, at the end of what is said of them. Others may have
+/// been met by a load that this one goes on with.
+std::string first_of(const load::LoadResult& result) {
+  if (result.first_unshown.empty()) {
+    return "";
+  }
+  return fmt::format(", the first{}: {}", result.resumed == 0 ? "" : " since it was resumed",
+                     result.first_unshown);
+}
+
 int load_rows(const LoadFlags& flags, load::Counters& counters) {
   const load::LoadOptions options = options_of(flags);
   const bool is_json = flags.summary == "json";
@@ -156,7 +166,8 @@ int load_rows(const LoadFlags& flags, load::Counters& counters) {
     show(is_json ? json_summary(options, result) : text_summary(options, result));
   }
   if (result.too_many_faults) {
-    tell(fmt::format("palimpsest: too many bad records: {}; nothing was loaded\n", result.faults));
+    tell(fmt::format("palimpsest: too many bad records: {}{}; nothing was loaded\n", result.faults,
+                     first_of(result)));
     return kTooManyFaults;
   }
   return kOk;
