@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -99,11 +100,22 @@ void validate(const Block& block, const std::string& file) {
   }
 }
 
-/// Makes the file under its other name: all copies valid, numbered from `sequence` + 1 on, durable.
-void make_new_file(io::Device& device, const ControlState& state, std::uint64_t sequence) {
-  if (device.exists(kNewControlFileName)) {
-    device.remove(kNewControlFileName);  // its making was interrupted
+void remove_if_there(io::Device& device, std::string_view name) {
+  if (device.exists(name)) {
+    device.remove(name);
   }
+}
+
+/// What was begun of a new file, and is nobody's. Where it cannot be removed it does no harm.
+void try_remove_new_file(io::Device& device) noexcept {
+  try {
+    remove_if_there(device, kNewControlFileName);
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the next opening tries again
+  }
+}
+
+/// All copies valid, numbered from `sequence` + 1 on, and durable.
+void write_new_file(io::Device& device, const ControlState& state, std::uint64_t sequence) {
   const auto file = device.open(kNewControlFileName, io::OpenMode::create_new, true);
   file->allocate(0, kCopies * kBlockBytes);
   const AlignedMemory area(kCopies * kBlockBytes, kBlockBytes);
@@ -112,6 +124,17 @@ void make_new_file(io::Device& device, const ControlState& state, std::uint64_t 
   }
   file->write(0, area.bytes());
   file->sync();
+}
+
+/// Makes the file under its other name, whole, or leaves none of that name.
+void make_new_file(io::Device& device, const ControlState& state, std::uint64_t sequence) {
+  remove_if_there(device, kNewControlFileName);  // its making was interrupted
+  try {
+    write_new_file(device, state, sequence);
+  } catch (const Error&) {
+    try_remove_new_file(device);
+    throw;
+  }
 }
 
 }  // namespace
@@ -138,9 +161,7 @@ std::unique_ptr<LogControl> LogControl::create(io::Device& device, const Control
 
 void LogControl::remove(io::Device& device) {
   for (const std::string_view name : {kControlFileName, kNewControlFileName}) {
-    if (device.exists(name)) {
-      device.remove(name);
-    }
+    remove_if_there(device, name);
   }
 }
 
@@ -155,7 +176,8 @@ std::unique_ptr<LogControl> LogControl::open(io::Device& device, bool read_only)
                             file->size_bytes(), area.size_bytes()));
   }
   if (!read_only) {
-    file->sync();  // what a killed process wrote may be in a cache only
+    try_remove_new_file(device);  // whoever makes one holds the lock
+    file->sync();                 // what a killed process wrote may be in a cache only
   }
   file->read(0, area.bytes());
   std::optional<Block> newest;

@@ -7,7 +7,8 @@
 // after that (I-14 in docs/invariants.md). The only copy on the medium may then be the oldest one
 // that is seen, whose turn it is; and a copy from before it names segments that have been reused.
 // So a log that was not closed cleanly gets a new file, under another name first, and none of the
-// copies that there are is written to.
+// copies that there are is written to. Under that name a file is nobody's: it is removed if it
+// cannot be finished, and by each opening for writing.
 //
 // On disk, one copy (little-endian; offsets in bytes):
 //    0  8 magic "PLMPSCTL"           8  8 checksum of bytes [16, 4096)
@@ -69,7 +70,7 @@ class LogControl {
  public:
   /// Makes the file, durably and all at once: under another name first. Throws already_exists.
   static std::unique_ptr<LogControl> create(io::Device& device, const ControlState& state);
-  /// Opens and locks it.
+  /// Opens and locks it; unless only to read, removes what was begun of another one.
   static std::unique_ptr<LogControl> open(io::Device& device, bool read_only);
   /// Removes the file, and what was begun of one, if they are there.
   static void remove(io::Device& device);

@@ -31,6 +31,8 @@ using palimpsest::test::SimOperation;
 using palimpsest::test::Sweep;
 
 constexpr unsigned kSyncs = unsigned(SimKind::sync);
+/// Of a control file until it is whole.
+constexpr std::string_view kNewControlFileName = "log-control.new";
 
 bool writes_segment(const SimOperation& operation) {
   return operation.kind == SimKind::write && Segments::is_name(operation.file);
@@ -432,6 +434,11 @@ TEST(LogFailedSync, ACopyIsNotPutBackOverWhatWasAppended) {
   EXPECT_EQ(fault_of(disk, known), "");
 }
 
+/// Control files under their other name.
+std::ptrdiff_t files_that_are_begun(const SimDisk& disk) {
+  return std::ranges::count(disk.device()->list(), kNewControlFileName);
+}
+
 // A spare segment is there, and the control file is written where it lies.
 TEST(LogFailedSync, ReopeningNeedsNoRoomOnTheDisk) {
   constexpr std::uint64_t kControlFileBytes = std::uint64_t{3} * 4096;
@@ -439,8 +446,43 @@ TEST(LogFailedSync, ReopeningNeedsNoRoomOnTheDisk) {
   Known known;
   for (int lives = 0; lives < 4; ++lives) {
     commit_one(disk, known);
+    EXPECT_EQ(files_that_are_begun(disk), 0);
   }
   EXPECT_EQ(fault_of(disk, known), "");
+}
+
+// Whichever operation finds the disk full: the log is opened all the same, unless that is a sync.
+TEST(LogFailedSync, AControlFileThatCannotBeFinishedIsRemoved) {
+  for (const SimKind full : {SimKind::create, SimKind::allocate, SimKind::write, SimKind::sync}) {
+    SCOPED_TRACE(testing::Message() << "kind " << unsigned(full));
+    SimDisk disk;
+    Known known;
+    commit_one(disk, known);
+    try_to_open(disk, {.error = ENOSPC,
+                       .kinds = unsigned(full),
+                       .file = std::string(kNewControlFileName),
+                       .for_good = true});
+    EXPECT_EQ(files_that_are_begun(disk), 0);
+    EXPECT_EQ(fault_of(disk, known), "");
+  }
+}
+
+// As an older build left it on a full disk, or one that could not remove it.
+TEST(LogFailedSync, AControlFileThatWasBegunIsRemovedByOpening) {
+  SimDisk disk;
+  const auto device = disk.device();
+  {
+    OpenLog open(*device);
+    open.log().move_start(open.log().current_start(), "", true);
+  }
+  device->open(kNewControlFileName, io::OpenMode::create_new, false)->allocate(0, 4096);
+  static_cast<void>(LogControl::open(*device, true));
+  EXPECT_EQ(files_that_are_begun(disk), 1) << "who reads changes nothing";
+  disk.inject({.kinds = unsigned(SimKind::remove)});
+  LogControl::open(*device, false).reset();
+  EXPECT_EQ(files_that_are_begun(disk), 1);
+  LogControl::open(*device, false).reset();
+  EXPECT_EQ(files_that_are_begun(disk), 0);
 }
 
 }  // namespace
