@@ -26,6 +26,7 @@ class RowEncoder::State {
       : handle_(std::move(handle)), definition_(handle_->require_definition()) {}
 
   [[nodiscard]] EncodedRow encode(const Values& row) {
+    handle_->require_open();  // the definition's trees have gone with the engine
     const auto& [key, bytes] = engine::record_of(definition_, row.span(), key_memory_, row_memory_);
     return EncodedRow::of(key, bytes);
   }

@@ -7,7 +7,7 @@
 //
 // Thread-safety: belongs to one thread. Must not outlive its database.
 // Failure: Error invalid_argument for values that do not fit the schema, naming table, column and
-//          limit; not_found for a table that is not there.
+//          limit, and for a database that was closed; not_found for a table that is not there.
 #pragma once
 
 #include <memory>

@@ -88,6 +88,16 @@ TEST_F(MisuseTest, AHandleOfADatabaseThatWasClosedSaysSo) {
   EXPECT_EQ(table.indexes().size(), 1U);
 }
 
+// It was made before, and what it knows of the table may be gone.
+TEST_F(MisuseTest, AnEncoderOfADatabaseThatWasClosedSaysSo) {
+  const Table table = table_of_rows(narrow(), 1);
+  RowEncoder encode(table);
+  EXPECT_FALSE(encode({2, 20}).key.empty());
+  database_.close();
+  EXPECT_EQ(error_of([&] { return encode({3, 30}); }, "table \"narrow\": the database was closed"),
+            kRefused);
+}
+
 // Cursors
 
 TEST_F(MisuseTest, ACursorOfABulkThatIsGoneIsRefused) {
