@@ -62,6 +62,10 @@ void TableHandle::require_open() const {
   }
 }
 
+void refuse_moved_away(std::string_view what) {
+  throw Error(ErrorCode::invalid_argument, fmt::format("the {} was moved away", what));
+}
+
 const engine::TableDefinition& TableHandle::require_definition() const {
   require_open();
   const engine::TableDefinition* const now = visible_definition();
@@ -220,7 +224,7 @@ void Database::prefetch(std::span<const Place> places) const {
   const detail::DatabaseState& state = this->state();
   engine::SoughtLeaves leaves;
   for (const Place& place : places) {
-    const detail::TableHandle& table = *place.table_;
+    const detail::TableHandle& table = detail::require_handle(place.table_, "table or index");
     if (&table.database() != &state) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("table \"{}\" is another database's", table.table().name()));

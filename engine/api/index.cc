@@ -1,3 +1,5 @@
+#include <string_view>
+
 #include "palimpsest/table.h"
 
 #include "engine/api/cursor_state.h"
@@ -7,20 +9,24 @@
 #include "engine/rows/table_reads.h"
 
 namespace palimpsest {
+
+using detail::require_handle;
+
 namespace {
 
 constexpr std::size_t kRowsHint = 8;
+constexpr std::string_view kIndex = "index";
 
 }  // namespace
 
 IndexSchema Index::schema() const {
-  const detail::TableFormat& format = table_->format();
+  const detail::TableFormat& format = require_handle(table_, kIndex).format();
   return format.stored().indexes[format.require_index(name_)].schema;
 }
 
 std::optional<Row> Index::get_in(const Transaction* in, const Key& key) const {
   std::optional<Row> row;
-  const detail::Reading reading(*table_, in, detail::Reads::several);
+  const detail::Reading reading(require_handle(table_, kIndex), in, detail::Reads::several);
   engine::TableReads(reading.access()).read_by_index(name_, key, [&](const RowView& view) {
     row.emplace(view);
   });
@@ -28,10 +34,12 @@ std::optional<Row> Index::get_in(const Transaction* in, const Key& key) const {
 }
 
 Cursor Index::cursor_in(const Transaction* in, const Range& range) const {
+  static_cast<void>(require_handle(table_, kIndex));
   return Cursor(std::make_unique<detail::CursorState>(table_, in, name_, range, kRowsHint));
 }
 
 Cursor Table::cursor_in(const Transaction* in, const Range& range, std::size_t rows_hint) const {
+  static_cast<void>(handle());
   return Cursor(
       std::make_unique<detail::CursorState>(handle_, in, std::string_view(), range, rows_hint));
 }

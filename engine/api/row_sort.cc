@@ -38,17 +38,23 @@ class RowEncoder::State {
   std::string row_memory_;
 };
 
-RowEncoder::RowEncoder(const Table& table) : state_(std::make_unique<State>(table.handle_)) {}
+RowEncoder::RowEncoder(const Table& table) {
+  static_cast<void>(table.handle());
+  state_ = std::make_unique<State>(table.handle_);
+}
 RowEncoder::RowEncoder(RowEncoder&&) noexcept = default;
 RowEncoder& RowEncoder::operator=(RowEncoder&&) noexcept = default;
 RowEncoder::~RowEncoder() = default;
 
 EncodedRow RowEncoder::operator()(const Values& row) {
+  if (state_ == nullptr) [[unlikely]] {
+    detail::refuse_moved_away("encoder");
+  }
   return state_->encode(row);
 }
 
 std::optional<RowWriter> RowWriter::of(const Table& table) {
-  const engine::TableDefinition& definition = table.handle_->require_definition();
+  const engine::TableDefinition& definition = table.handle().require_definition();
   const engine::TableFormat& format = *definition.format;
   std::optional<RowWriter> writer = of(format.schema());
   const bool fits =
@@ -160,43 +166,51 @@ class RowSort::State {
 };
 
 RowSort::RowSort(const Table& table, const RowSortOptions& options) {
-  table.handle_->require_open();
-  state_ = std::make_unique<State>(table.handle_->database().engine->sort_space(), options);
+  const detail::TableHandle& handle = table.handle();
+  handle.require_open();
+  state_ = std::make_unique<State>(handle.database().engine->sort_space(), options);
 }
 RowSort::RowSort(RowSort&&) noexcept = default;
 RowSort& RowSort::operator=(RowSort&&) noexcept = default;
 RowSort::~RowSort() = default;
 
+RowSort::State& RowSort::state() const {
+  if (state_ == nullptr) [[unlikely]] {
+    detail::refuse_moved_away("sort");
+  }
+  return *state_;
+}
+
 std::size_t RowSort::row_bytes_max() const noexcept {
-  return state_->row_bytes_max();
+  return state_ == nullptr ? 0 : state_->row_bytes_max();
 }
 
 std::uint64_t RowSort::file_bytes(std::uint64_t rows, std::uint64_t bytes) const noexcept {
-  return state_->file_bytes(rows, bytes);
+  return state_ == nullptr ? 0 : state_->file_bytes(rows, bytes);
 }
 
 void RowSort::add(const EncodedRow& row, std::string_view note) {
-  state_->add(row, note);
+  state().add(row, note);
 }
 
 std::string RowSort::save() {
-  return state_->save();
+  return state().save();
 }
 
 void RowSort::finish() {
-  state_->finish();
+  state().finish();
 }
 
 bool RowSort::next() {
-  return state_->next();
+  return state().next();
 }
 
 EncodedRow RowSort::row() const {
-  return state_->row();
+  return state().row();
 }
 
 std::string_view RowSort::note() const {
-  return state_->note();
+  return state().note();
 }
 
 }  // namespace palimpsest

@@ -142,18 +142,26 @@ StructShape::StructShape(std::shared_ptr<const TableFormat> format,
   state_ = state;
 }
 
+const StructShape::State& StructShape::state() const {
+  if (state_ == nullptr) [[unlikely]] {
+    throw Error(ErrorCode::invalid_argument, "the table was moved away");
+  }
+  return *state_;
+}
+
 std::size_t StructShape::pieces() const noexcept {
   return state_->pieces.size();
 }
 
 void StructShape::read(const RowView& row, void* into) const {
-  const RowLayout& layout = state_->format->rows();
+  const State& state = this->state();
+  const RowLayout& layout = state.format->rows();
   if (!layout.fits(row.bytes())) [[unlikely]] {
     throw Error(ErrorCode::corruption,
                 fmt::format("table \"{}\": a row of {} bytes, the shortest has {}", layout.table(),
                             row.bytes().size(), layout.bytes_min()));
   }
-  for (const Piece& piece : state_->pieces) {
+  for (const Piece& piece : state.pieces) {
     std::memcpy(at(into, piece.in_struct), row.bytes().data() + piece.in_row, piece.size);
   }
   const auto convert = [&](const Converted& one) {
@@ -163,14 +171,15 @@ void StructShape::read(const RowView& row, void* into) const {
              fmt::format("its member cannot be {}", engine::text_of_value(value)));
     }
   };
-  std::ranges::for_each(state_->in_key, convert);
-  std::ranges::for_each(state_->in_row, convert);
+  std::ranges::for_each(state.in_key, convert);
+  std::ranges::for_each(state.in_row, convert);
 }
 
 void StructShape::encode(const void* from, StructBytes& into) const {
-  const RowLayout& layout = state_->format->rows();
-  if (state_->missing) {
-    refuse(layout, layout.column(*state_->missing).name,
+  const State& state = this->state();
+  const RowLayout& layout = state.format->rows();
+  if (state.missing) {
+    refuse(layout, layout.column(*state.missing).name,
            "the struct has no member for it, as a whole row must");
   }
   std::array<Value, kValuesInPlace> in_place{};
@@ -183,17 +192,18 @@ void StructShape::encode(const void* from, StructBytes& into) const {
   const auto take = [&](const Converted& one) {
     values[one.column] = one.value_of(at(from, one.in_struct));
   };
-  std::ranges::for_each(state_->in_key, take);
-  std::ranges::for_each(state_->in_row, take);
+  std::ranges::for_each(state.in_key, take);
+  std::ranges::for_each(state.in_row, take);
   engine::KeyMemory memory;
-  into.key = state_->format->keys().encode_row(values, memory);
-  layout.encode(values, state_->in_row_columns, into.bytes);
-  state_->copy_pieces(from, into.bytes);
+  into.key = state.format->keys().encode_row(values, memory);
+  layout.encode(values, state.in_row_columns, into.bytes);
+  state.copy_pieces(from, into.bytes);
 }
 
 void StructShape::change(const RowView& row, const void* from, std::string& bytes) const {
-  const RowLayout& layout = state_->format->rows();
-  for (const Converted& one : state_->in_key) {
+  const State& state = this->state();
+  const RowLayout& layout = state.format->rows();
+  for (const Converted& one : state.in_key) {
     const DataType& type = layout.column(one.column).type;
     const Value value = one.value_of(at(from, one.in_struct));
     const bool same = type.type == ColumnType::character
@@ -205,12 +215,12 @@ void StructShape::change(const RowView& row, const void* from, std::string& byte
     }
   }
   std::vector<ColumnChange> changes;
-  changes.reserve(state_->in_row.size());
-  for (const Converted& one : state_->in_row) {
+  changes.reserve(state.in_row.size());
+  for (const Converted& one : state.in_row) {
     changes.push_back({.column = one.column, .value = one.value_of(at(from, one.in_struct))});
   }
   layout.change(row.bytes(), changes, bytes);
-  state_->copy_pieces(from, bytes);
+  state.copy_pieces(from, bytes);
 }
 
 }  // namespace palimpsest::detail

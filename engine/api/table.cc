@@ -47,31 +47,35 @@ Outcome insert_into(const Transaction* in, const detail::TableHandle& table, con
 
 }  // namespace
 
+const detail::TableHandle& Table::handle() const {
+  return detail::require_handle(handle_);
+}
+
 // What it is
 
 TableSchema Table::schema() const {
-  return handle_->format().schema();
+  return handle().format().schema();
 }
 
 std::vector<IndexSchema> Table::indexes() const {
   std::vector<IndexSchema> schemas;
-  for (const engine::StoredIndex& index : handle_->format().stored().indexes) {
+  for (const engine::StoredIndex& index : handle().format().stored().indexes) {
     schemas.push_back(index.schema);
   }
   return schemas;
 }
 
 Index Table::index(std::string_view name) const {
-  static_cast<void>(handle_->format().require_index(name));
+  static_cast<void>(handle().format().require_index(name));
   return Index(handle_, std::string(name));
 }
 
 std::shared_ptr<const detail::TableFormat> Table::format() const {
-  return handle_->definition().format;
+  return handle().definition().format;
 }
 
 detail::FixedPlace Table::fixed_place(std::string_view name, ColumnType type) const {
-  const detail::TableFormat& format = handle_->format();
+  const detail::TableFormat& format = handle().format();
   const auto number = format.schema().find_column(name);
   const auto refuse = [&](std::string_view why) {
     throw Error(ErrorCode::invalid_argument,
@@ -102,7 +106,7 @@ std::optional<Row> Table::get_in(const Transaction* in, const Key& key) const {
 }
 
 bool Table::read_in(const Transaction* in, const Key& key, ReadRow use) const {
-  detail::Reading reading(*handle_, in, detail::Reads::one_row);
+  detail::Reading reading(handle(), in, detail::Reads::one_row);
   if (reading.may_read_settled()) {
     if (const auto found = engine::TableReads(reading.access()).read_settled(key, use)) {
       return *found;
@@ -113,70 +117,70 @@ bool Table::read_in(const Transaction* in, const Key& key, ReadRow use) const {
 }
 
 void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadRows use) const {
-  const detail::Reading reading(*handle_, in, detail::Reads::several);
+  const detail::Reading reading(handle(), in, detail::Reads::several);
   engine::TableReads(reading.access()).read_many(keys, use);
 }
 
 void Table::visit_many_in(const Transaction* in, std::span<const Key> keys, ReadRows visit) const {
-  const detail::Reading reading(*handle_, in, detail::Reads::range);
+  const detail::Reading reading(handle(), in, detail::Reads::range);
   engine::TableReads(reading.access()).visit_many(keys, visit);
 }
 
 void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
                      Direction direction) const {
-  const detail::Reading reading(*handle_, in, detail::Reads::range);
+  const detail::Reading reading(handle(), in, detail::Reads::range);
   engine::TableReads(reading.access()).visit(range, visit, direction);
 }
 
 // Writing
 
 Outcome Table::insert_in(Transaction* in, const Values& row) const {
-  return insert_into(in, *handle_, row);
+  return insert_into(in, handle(), row);
 }
 
 Outcome Table::insert_in(Transaction* in, const EncodedRow& row) const {
-  return insert_into(in, *handle_, row);
+  return insert_into(in, handle(), row);
 }
 
 Outcome Table::insert_many_in(Transaction* in, std::span<const EncodedRow> rows) const {
   return write_in(
-      in, *handle_, [&](const engine::TableWrites& writes) { return writes.insert_many(rows); },
-      [&](engine::Bulk& bulk) { return bulk.insert_many(handle_->table(), rows); });
+      in, handle(), [&](const engine::TableWrites& writes) { return writes.insert_many(rows); },
+      [&](engine::Bulk& bulk) { return bulk.insert_many(handle().table(), rows); });
 }
 
 Outcome Table::upsert_in(Transaction* in, const Values& row) const {
-  return write_in(in, *handle_,
+  return write_in(in, handle(),
                   [&](const engine::TableWrites& writes) { return writes.upsert(row); });
 }
 
 Outcome Table::upsert_in(Transaction* in, const EncodedRow& row) const {
-  return write_in(in, *handle_,
+  return write_in(in, handle(),
                   [&](const engine::TableWrites& writes) { return writes.upsert(row); });
 }
 
 Outcome Table::update_in(Transaction* in, const Key& key, const Changes& changes) const {
-  return write_in(in, *handle_,
+  return write_in(in, handle(),
                   [&](const engine::TableWrites& writes) { return writes.update(key, changes); });
 }
 
 Outcome Table::modify_in(Transaction* in, const Key& key, EditRow edit) const {
-  return write_in(in, *handle_,
+  return write_in(in, handle(),
                   [&](const engine::TableWrites& writes) { return writes.modify(key, edit); });
 }
 
 Outcome Table::modify_many_in(Transaction* in, std::span<const Key> keys, EditRows edit) const {
-  return write_in(in, *handle_, [&](const engine::TableWrites& writes) {
+  return write_in(in, handle(), [&](const engine::TableWrites& writes) {
     return writes.modify_many(keys, edit);
   });
 }
 
 Outcome Table::rewrite_in(Transaction* in, const Key& key, RewriteRow rewrite) const {
-  return write_in(in, *handle_,
+  return write_in(in, handle(),
                   [&](const engine::TableWrites& writes) { return writes.rewrite(key, rewrite); });
 }
 
 Outcome Table::erase_in(Transaction* in, const Key& key) const {
-  return write_in(in, *handle_,
+  return write_in(in, handle(),
                   [&](const engine::TableWrites& writes) { return writes.erase(key); });
 }
 
@@ -187,15 +191,15 @@ ErasedRange Table::erase_range_in(Transaction* in, const Range& range) const {
     return erased.outcome;
   };
   if (in == nullptr) {  // it looks at many rows, all of one moment
-    handle_->require_open();
+    handle().require_open();
     erased.outcome = detail::autocommit(
-        handle_->database(),
-        [&](txn::Transaction& by) { return erase(engine::TableWrites(by, handle_->table())); },
+        handle().database(),
+        [&](txn::Transaction& by) { return erase(engine::TableWrites(by, handle().table())); },
         txn::Isolation::snapshot);
     return erased;
   }
-  erased.outcome = write_in(in, *handle_, erase, [&](engine::Bulk& bulk) {
-    erased = bulk.erase_range(handle_->table(), range);
+  erased.outcome = write_in(in, handle(), erase, [&](engine::Bulk& bulk) {
+    erased = bulk.erase_range(handle().table(), range);
     return erased.outcome;
   });
   return erased;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "palimpsest/table.h"
@@ -59,6 +60,21 @@ class TableHandle {
   const txn::Transaction* by_;
   std::uint64_t life_;  ///< of by_, which may be another transaction by now
 };
+
+/// Throws invalid_argument: "the `what` was moved away".
+[[noreturn]] void refuse_moved_away(std::string_view what);
+/// What a Table or an Index leads to. Throws invalid_argument if it was moved from.
+[[nodiscard]] inline const TableHandle& require_handle(const TableHandle* handle,
+                                                       std::string_view what = "table") {
+  if (handle == nullptr) [[unlikely]] {
+    refuse_moved_away(what);
+  }
+  return *handle;
+}
+[[nodiscard]] inline const TableHandle& require_handle(
+    const std::shared_ptr<const TableHandle>& handle, std::string_view what = "table") {
+  return require_handle(handle.get(), what);
+}
 
 /// Nothing if `by`, or nobody, sees such a table.
 [[nodiscard]] std::optional<Table> find_table(DatabaseState& database, std::string_view name,

@@ -7,7 +7,8 @@
 //
 // Thread-safety: belongs to one thread. Must not outlive its database.
 // Failure: Error invalid_argument for values that do not fit the schema, naming table, column and
-//          limit, and for a database that was closed; not_found for a table that is not there.
+//          limit, for a database that was closed, and for an encoder that was moved from; not_found
+//          for a table that is not there.
 #pragma once
 
 #include <memory>

@@ -15,7 +15,8 @@
 // What does not fit into the memory is written to a temporary file in the database's directory,
 // which goes with the object, or when the database is opened again. Rows with the same key stay in
 // the order in which they came.
-// Thread-safety: belongs to one thread. Must not outlive its database.
+// Thread-safety: belongs to one thread. Must not outlive its database. One that was moved from
+//                sorts no rows (row_bytes_max() is 0), its other calls throw invalid_argument.
 // Failure: Error invalid_argument for a row that is longer than the memory allows
 //          (row_bytes_max()), and for calls out of turn; the sort goes on. Any other one ends it,
 //          and every later call throws failed: no_space, io_error, permission_denied, corruption,
@@ -75,6 +76,8 @@ class RowSort {
 
  private:
   class State;
+
+  [[nodiscard]] State& state() const;
 
   std::unique_ptr<State> state_;
 };

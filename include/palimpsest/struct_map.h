@@ -58,6 +58,10 @@ class StructShape {
 
  private:
   struct State;
+
+  /// Throws invalid_argument if it was moved from.
+  [[nodiscard]] const State& state() const;
+
   std::shared_ptr<const State> state_;
 };
 

@@ -11,7 +11,7 @@
 //
 // A handle is small, is copied freely, and stays valid when indexes come and go. After its table
 // was dropped, every call that needs rows throws not_found, and after Database::close()
-// invalid_argument. It must not outlive its database, nor be used once it was moved from.
+// invalid_argument, as after it was moved from. It must not outlive its database.
 // Functions given to a table are called during the call, before it returns. They see a copy and may
 // use the engine, unless it is said otherwise.
 // Thread-safety: all functions, from any thread.
@@ -210,6 +210,8 @@ class Table {
   template <class Struct>
   friend class TableOf;
 
+  /// Throws invalid_argument if the table was moved away.
+  [[nodiscard]] const detail::TableHandle& handle() const;
   [[nodiscard]] std::shared_ptr<const detail::TableFormat> format() const;
   [[nodiscard]] detail::FixedPlace fixed_place(std::string_view name, ColumnType type) const;
   [[nodiscard]] std::optional<Row> get_in(const Transaction* in, const Key& key) const;

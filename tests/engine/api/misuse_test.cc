@@ -9,10 +9,13 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "palimpsest/database.h"
 #include "palimpsest/row_encoder.h"
 #include "palimpsest/row_sort.h"
+#include "palimpsest/row_writer.h"
+#include "palimpsest/table_of.h"
 
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
@@ -97,6 +100,116 @@ TEST_F(MisuseTest, AnEncoderOfADatabaseThatWasClosedSaysSo) {
   EXPECT_EQ(error_of([&] { return encode({3, 30}); }, "table \"narrow\": the database was closed"),
             kRefused);
 }
+
+// What was moved from
+
+template <class Moved>
+void expect_moved_away(std::string_view what, const Moved& call) {
+  EXPECT_EQ(error_of([&] { return call(), 0; }, "the " + std::string(what) + " was moved away"),
+            kRefused);
+}
+
+// NOLINTBEGIN(bugprone-use-after-move): on purpose
+TEST_F(MisuseTest, ATableThatWasMovedAwayIsRefused) {
+  Table table = table_of_rows(narrow(), 1);
+  Table moved = std::move(table);
+  const std::vector<Key> keys{Key{1}};
+  const EncodedRow row = EncodedRow::of("key", "row");
+  const auto refused = [](const auto& call) { expect_moved_away("table", call); };
+  refused([&] { static_cast<void>(table.schema()); });
+  refused([&] { static_cast<void>(table.indexes()); });
+  refused([&] { static_cast<void>(table.index("by_a")); });
+  refused([&] { static_cast<void>(table.column<std::int64_t>("a")); });
+  refused([&] { static_cast<void>(table.get({1})); });
+  refused([&] { static_cast<void>(table.read({1}, [](const RowView&) {})); });
+  refused([&] { table.read_many(keys, [](std::size_t, const RowView&) {}); });
+  refused([&] { table.visit_many(keys, [](std::size_t, const RowView&) {}); });
+  refused([&] { table.visit(Range::all(), [](const RowView&) { return true; }); });
+  refused([&] { static_cast<void>(table.cursor()); });
+  refused([&] { static_cast<void>(table.insert({1, 2})); });
+  refused([&] { static_cast<void>(table.insert(row)); });
+  refused([&] { static_cast<void>(table.insert_many({&row, 1})); });
+  refused([&] { static_cast<void>(table.upsert({1, 2})); });
+  refused([&] { static_cast<void>(table.upsert(row)); });
+  refused([&] { static_cast<void>(table.update({1}, {{"a", 2}})); });
+  refused([&] { static_cast<void>(table.modify({1}, [](RowEditor&) {})); });
+  refused([&] { static_cast<void>(table.modify_many(keys, [](std::size_t, RowEditor&) {})); });
+  refused([&] {
+    static_cast<void>(table.rewrite({1}, [](const RowView& view) { return view.bytes(); }));
+  });
+  refused([&] { static_cast<void>(table.erase({1})); });
+  refused([&] { static_cast<void>(table.erase_range(Range::all())); });
+  refused([&] { static_cast<void>(RowEncoder(table)); });
+  refused([&] { static_cast<void>(RowSort(table)); });
+  refused([&] { static_cast<void>(RowWriter::of(table)); });
+  EXPECT_EQ(error_of([&] { return database_.prefetch({{table, {1}}}), 0; }, "moved away"),
+            kRefused);
+  Transaction in = database_.begin();
+  refused([&] { static_cast<void>(table.get(in, {1})); });
+  refused([&] { static_cast<void>(table.insert(in, {1, 2})); });
+  refused([&] { static_cast<void>(table.erase_range(in, Range::all())); });
+  table = std::move(moved);
+  EXPECT_TRUE(table.get(in, {1})) << "the transaction goes on";
+}
+
+TEST_F(MisuseTest, AnIndexThatWasMovedAwayIsRefused) {
+  const Table table = table_of_rows(narrow(), 1);
+  database_.create_index("narrow", {.name = "by_a", .columns = {"a"}, .unique = true});
+  Index index = table.index("by_a");
+  const Index moved = std::move(index);
+  const auto refused = [](const auto& call) { expect_moved_away("index", call); };
+  refused([&] { static_cast<void>(index.schema()); });
+  refused([&] { static_cast<void>(index.get({10})); });
+  refused([&] { static_cast<void>(index.cursor()); });
+  EXPECT_EQ(error_of([&] { return database_.prefetch({{index, {10}}}), 0; }, "moved away"),
+            kRefused);
+  EXPECT_TRUE(moved.get({10}));
+}
+
+TEST_F(MisuseTest, ATableOfStructsThatWasMovedAwayIsRefused) {
+  struct Narrow {
+    std::int64_t id = 0;
+    std::int64_t a = 0;
+  };
+  TableOf<Narrow> table(table_of_rows(narrow(), 1), {{"id", &Narrow::id}, {"a", &Narrow::a}});
+  const TableOf<Narrow> moved = std::move(table);
+  const Row row = moved.table().get({1}).value();
+  const auto refused = [](const auto& call) { expect_moved_away("table", call); };
+  refused([&] { static_cast<void>(table.get({1})); });
+  refused([&] { static_cast<void>(table.of(row.view())); });
+  refused([&] { static_cast<void>(table.insert({.id = 2})); });
+  refused([&] { static_cast<void>(table.update({.id = 1})); });
+  refused([&] { static_cast<void>(table.modify({1}, [](Narrow&) {})); });
+  refused([&] { static_cast<void>(table.erase({1})); });
+  EXPECT_EQ(moved.get({1}).value().a, 10);
+}
+
+TEST_F(MisuseTest, AnEncoderThatWasMovedAwayIsRefused) {
+  RowEncoder encode(table_of_rows(narrow(), 1));
+  RowEncoder moved = std::move(encode);
+  expect_moved_away("encoder", [&] { static_cast<void>(encode({1, 2})); });
+  EXPECT_FALSE(moved({1, 2}).key.empty());
+}
+
+TEST_F(MisuseTest, ASortThatWasMovedAwayIsRefused) {
+  const Table table = table_of_rows(narrow(), 1);
+  RowEncoder encode(table);
+  RowSort sort(table);
+  RowSort moved = std::move(sort);
+  const auto refused = [](const auto& call) { expect_moved_away("sort", call); };
+  refused([&] { sort.add(encode({1, 2})); });
+  refused([&] { static_cast<void>(sort.save()); });
+  refused([&] { sort.finish(); });
+  refused([&] { static_cast<void>(sort.next()); });
+  refused([&] { static_cast<void>(sort.row()); });
+  refused([&] { static_cast<void>(sort.note()); });
+  EXPECT_EQ(sort.row_bytes_max(), 0U);
+  EXPECT_EQ(sort.file_bytes(1'000'000, 1'000'000'000), 0U);
+  moved.add(encode({1, 2}));
+  moved.finish();
+  EXPECT_TRUE(moved.next());
+}
+// NOLINTEND(bugprone-use-after-move)
 
 // Cursors
 
