@@ -107,9 +107,16 @@ std::unique_ptr<Database> Database::open(io::Device& pages, io::Device& log,
                                          const DatabaseOptions& options) {
   std::unique_ptr<Database> database(new Database(pages, log, options));
   const auto alone = pages.lock_directory();  // until it is known what is there, or all is made
-  database->open_files();
-  remove_sort_files(pages);  // nobody else has the page file open
-  database->start();
+  try {
+    database->open_files();
+    remove_sort_files(pages);  // nobody else has the page file open
+    database->start();
+  } catch (const Error& error) {
+    if (!database->making_ || error.code() != ErrorCode::no_space) {
+      throw;
+    }
+    throw Error(error.code(), fmt::format("the database cannot be created: {}", error.what()));
+  }
   database->opened_ = true;
   return database;
 }
@@ -172,6 +179,7 @@ void Database::make_files() {
   if (!options_.create_if_missing) {
     throw Error(ErrorCode::not_found, fmt::format("{}: there is no database", page_device_.path()));
   }
+  making_ = true;
   if (page_device_.exists(kNewPageFileName)) {
     page_device_.remove(kNewPageFileName);  // its making was interrupted
   }

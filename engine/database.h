@@ -193,6 +193,7 @@ class Database {
   io::Device& log_device_;
   const DatabaseOptions options_;
   RecoveryOutcome recovery_;
+  bool making_ = false;  ///< there is no database yet
   bool opened_ = false;  ///< what opening has left half done must not be closed as clean
   bool closed_ = false;
 

@@ -41,7 +41,7 @@ int repeat_interrupted(const Call& call) noexcept {
   return result;
 }
 
-[[noreturn]] void throw_directory_error(int error, std::string_view path) {
+[[noreturn]] void throw_directory_error(int error, std::string_view what, std::string_view path) {
   switch (error) {
     case ENOTDIR:
     case ELOOP:
@@ -56,7 +56,7 @@ int repeat_interrupted(const Call& call) noexcept {
     case EROFS:
       throw Error(ErrorCode::permission_denied,
                   fmt::format("the directory \"{}\" is on a read-only file system", path));
-    default: throw_io_error(error, "opening the directory", path);
+    default: throw_io_error(error, what, path);
   }
 }
 
@@ -92,7 +92,7 @@ void create_directory(const std::string& path) {
           fmt::format("\"{}\" cannot be created: its parent directory cannot be written: {}", path,
                       std::generic_category().message(error)));
     }
-    throw_directory_error(error, path);
+    throw_directory_error(error, "creation", path);
   }
   const std::filesystem::path parent = std::filesystem::absolute(path + "/.").parent_path();
   const FileDescriptor directory = open_directory(parent.parent_path().string());
@@ -164,7 +164,7 @@ DirectoryDevice::DirectoryDevice(std::string path, bool create) : path_(std::mov
     directory_ = open_directory(path_);
   }
   if (!directory_.is_open()) {
-    throw_directory_error(errno, path_);
+    throw_directory_error(errno, "opening", path_);
   }
   // Tried on a nameless file of the same file system, so that the answer is known at once.
   const FileDescriptor probe(
@@ -256,7 +256,7 @@ void DirectoryDevice::rename(std::string_view from, std::string_view to) {
 std::unique_ptr<DirectoryLock> DirectoryDevice::lock_directory() {
   FileDescriptor directory(reopen(directory_.number()));
   if (!directory.is_open()) {
-    throw_directory_error(errno, path_);
+    throw_directory_error(errno, "opening", path_);
   }
   if (!try_lock(directory.number(), path_) && errno != EBADF) {
     throw_io_error(errno, "locking the directory", path_);

@@ -6,6 +6,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -333,6 +335,27 @@ TEST_F(DatabaseTest, OneAtATimeOpensADirectory) {
   insert(0, 10);
   database_.reset();
   EXPECT_EQ(opens(), std::nullopt);
+}
+
+// Wherever the disk is full, the message says what was not done, and names a file.
+TEST_F(DatabaseTest, OneThatCannotBeCreatedSaysSo) {
+  constexpr std::uint64_t kStep = std::uint64_t{64} << 10U;
+  constexpr std::string_view kWhat = "the database cannot be created: ";
+  std::string message;
+  std::uint64_t capacity_bytes = 0;
+  for (; database_ == nullptr; capacity_bytes += kStep) {
+    disk_ = SimDisk({.capacity_bytes = capacity_bytes});
+    if (const auto code = error_of([&] { return open(), 0; }, &message)) {
+      EXPECT_EQ(*code, ErrorCode::no_space) << message;
+      EXPECT_TRUE(message.starts_with(kWhat) && message.find("\"sim/") != std::string::npos)
+          << message;
+    }
+  }
+  EXPECT_GT(capacity_bytes, wal::LogStore::kSegmentsMin * wal::kSegmentBytesMin);
+  database_.reset();
+  disk_.inject({.kinds = unsigned(palimpsest::test::SimKind::sync)});
+  EXPECT_EQ(error_of([&] { return open(), 0; }, &message), ErrorCode::io_error);
+  EXPECT_FALSE(message.starts_with(kWhat)) << "it is there: " << message;
 }
 
 // Of a database whose making was interrupted, what there is of a log is removed.

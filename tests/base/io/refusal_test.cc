@@ -124,6 +124,22 @@ TEST_F(RefusalTest, AFileThatMayNotGrowSaysSo) {
   }
 }
 
+TEST_F(RefusalTest, ADirectoryThatFindsNoRoomSaysSo) {
+  EXPECT_EQ(test::run_in_child([&] {
+              if (!test::forbid_calls({SCMP_SYS(mkdir), SCMP_SYS(mkdirat)}, ENOSPC)) {
+                return kNoFilter;
+              }
+              const std::string path = directory_.path("database");
+              std::string message;
+              const auto code =
+                  test::error_of([&] { return open_device(path, {.create = true}); }, &message);
+              const bool is_said =
+                  message == "creation of \"" + path + "\" failed: No space left on device";
+              return code == ErrorCode::no_space && is_said ? 0 : 1;
+            }),
+            0);
+}
+
 TEST_F(RefusalTest, WithoutIoUringPosixIsChosenWithOneLine) {
   for (const int error : {EPERM, ENOSYS}) {
     const test::TemporaryDirectory directory;
