@@ -23,7 +23,8 @@ constexpr std::uint32_t kKeptBlocksMax = 64;
 constexpr std::uint32_t kShareKept = 32;
 /// Most blocks that are read ahead of need at once.
 constexpr std::uint32_t kAheadBlocksMax = 64;
-/// What waits to be written, and as a share of all frames.
+/// What waits to be written, in the smallest pool, in any, and as a share of all frames.
+constexpr std::uint64_t kUnwrittenPagesMin = 16;
 constexpr std::uint64_t kUnwrittenBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kShareUnwritten = 128;
 
@@ -231,7 +232,8 @@ LargeValueStore::LargeValueStore(buffer::PageFile& file, buffer::PageWriter& wri
 
 std::size_t LargeValueStore::unwritten_bytes_max() const noexcept {
   const std::uint64_t pool_bytes = std::uint64_t{pool_->frame_count()} * file_.page_size_bytes();
-  return std::min<std::uint64_t>(pool_bytes / kShareUnwritten, kUnwrittenBytesMax);
+  return std::clamp(pool_bytes / kShareUnwritten, kUnwrittenPagesMin * file_.page_size_bytes(),
+                    kUnwrittenBytesMax);
 }
 
 /// Whether the value's blocks are kept in frames.

@@ -64,6 +64,25 @@ class LargeCommits : public ::testing::Test {
   std::unique_ptr<Database> database_;
 };
 
+// Each would be a write, and a page of its own.
+TEST_F(LargeCommits, SmallOnesAreWrittenByTheRoundTogether) {
+  int writes = 0;
+  disk_.set_hook([&](const SimOperation& operation) {
+    writes += operation.kind == SimKind::write && operation.file == "pages" ? 1 : 0;
+  });
+  const auto transaction = database_->begin(Durability::synchronous);
+  btree::BTree& tree = *database_->find_tree("records");
+  for (int i = 0; i < 12; ++i) {
+    ASSERT_FALSE(
+        transaction->insert(tree, "large" + std::to_string(i), std::string(2'000, 'v')).existed);
+  }
+  const int writes_before = writes;
+  transaction->commit();
+  EXPECT_EQ(writes_before, 0);
+  EXPECT_GE(writes, 1);
+  EXPECT_LE(writes, 2) << "in one transfer, or two";
+}
+
 // The thread that writes the log may run a round in the middle, once before it rests.
 TEST_F(LargeCommits, ARoundMakesThePagesOfAllDurable) {
   count_page_syncs();
@@ -105,6 +124,49 @@ TEST_F(LargeCommits, PagesThatCannotBeMadeDurableFailTheRound) {
   EXPECT_TRUE(database_->log().failed());
   crash();
   EXPECT_EQ(content().size(), 1U);
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(LargeCommits, OnesThatCannotBeWrittenFailTheRound) {
+  {
+    const auto transaction = database_->begin();
+    btree::BTree& tree = *database_->find_tree("records");
+    ASSERT_FALSE(transaction->insert(tree, "large", std::string(2'000, 'v')).existed);
+    disk_.inject(
+        {.kinds = static_cast<unsigned>(SimKind::write), .file = "pages", .for_good = true});
+    EXPECT_EQ(error_of([&] { transaction->commit(); }), ErrorCode::failed);
+  }
+  EXPECT_TRUE(database_->log().failed());
+  disk_.clear_faults();
+  crash();
+  EXPECT_EQ(content().size(), 1U);
+  EXPECT_TRUE(sound(*database_));
+}
+
+// Their pages are free as soon as that is durable, and somebody else's.
+TEST_F(LargeCommits, OnesThatWereRolledBackAreNotWrittenOverOthers) {
+  btree::BTree& tree = *database_->find_tree("records");
+  Content expected = content();
+  for (int i = 0; i < 60; ++i) {
+    const std::string key = "large" + std::to_string(i);
+    const std::string value(static_cast<std::size_t>(1'500 + 100 * (i % 30)),
+                            static_cast<char>('a' + i % 26));
+    const auto loser = database_->begin();
+    ASSERT_FALSE(loser->insert(tree, key + "-", value + "-").existed);
+    loser->rollback();
+    if (i % 3 == 0) {
+      database_->log().write_pending();
+    }
+    const auto winner =
+        database_->begin(i % 5 == 0 ? Durability::synchronous : Durability::asynchronous);
+    ASSERT_FALSE(winner->insert(tree, key, value).existed);
+    winner->commit();
+    expected[key] = value;
+  }
+  EXPECT_EQ(content(), expected);
+  database_->log().write_pending();
+  crash();
+  EXPECT_EQ(content(), expected);
   EXPECT_TRUE(sound(*database_));
 }
 
