@@ -157,8 +157,9 @@ Written BTree::write(const WriteContext& by, ByteView key, ByteView value, Write
   if (key.size() + value.size() <= record_bytes_max(page_size())) [[likely]] {
     return write_stored(by, key, {.value = value}, mode, last);
   }
-  const auto large = with_room(by, extent_blocks(value.size(), page_size()),
-                               [&] { return write_large(by, value); });
+  const auto large = with_room(by, extent_blocks(value.size(), page_size()), [&] {
+    return by.log != nullptr ? large_values_->write_for_commit(value) : large_values_->write(value);
+  });
   const EncodedDescriptor encoded = large.encode();
   try {
     if (by.log != nullptr) {
@@ -175,10 +176,6 @@ Written BTree::write(const WriteContext& by, ByteView key, ByteView value, Write
     large_values_->free(large);
     throw;
   }
-}
-
-LargeValueDescriptor BTree::write_large(const WriteContext& by, ByteView value) {
-  return by.log != nullptr ? large_values_->write_for_commit(value) : large_values_->write(value);
 }
 
 Written BTree::write_stored(const WriteContext& by, ByteView key, const RecordState& stored,

@@ -210,12 +210,9 @@ class BTree {
                            const Look& look) const;
   [[nodiscard]] Found find_at(const KeyPlace& place, ByteView key, ValueBuffer& value,
                               const Look& look) const;
-  /// Of keys that were looked for together.
-  using Places = std::span<const KeyPlace>;
-  void lookup_first(Places places, std::span<const ByteView> keys, bool& has_looked_ahead,
-                    FunctionRef<void(ByteView)> sink, const versioning::Viewer* viewer) const;
-  void prefetch_large(Places places, std::span<const ByteView> keys,
-                      const versioning::Viewer* viewer) const;
+  void lookup_first(const KeysFound& keys, bool& has_looked_ahead, FunctionRef<void(ByteView)> sink,
+                    const versioning::Viewer* viewer) const;
+  void prefetch_large(const KeysFound& keys, const versioning::Viewer* viewer) const;
   /// Shows what lies there, if the viewer sees it so. False: that cannot be said at once.
   [[nodiscard]] bool visit_at(const KeyPlace& place, ByteView key, FunctionRef<void(ByteView)> show,
                               const Look& look) const;
@@ -224,10 +221,8 @@ class BTree {
                                        const Search& search, ValueBuffer& value,
                                        const Look& look) const;
   [[nodiscard]] bool remember(const buffer::OptimisticPage& leaf, LastLeaf& last) const;
-  [[nodiscard]] LargeValueDescriptor write_large(const WriteContext& by, ByteView value);
   [[nodiscard]] bool read_large(ByteView key, ByteView descriptor, std::string& value,
                                 const versioning::Viewer* viewer) const;
-
   [[nodiscard]] Attempt<buffer::OptimisticPage> remembered(const LastLeaf& last) const;
   [[nodiscard]] buffer::ExclusivePage exclusive_leaf(ByteView key, LastLeaf* last) const;
   /// Prepared, and with no virtual version in the way that could be settled.

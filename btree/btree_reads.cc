@@ -35,7 +35,7 @@ auto search_for(ByteView key) noexcept {
   return [key](const LeafView& leaf) { return leaf.find_within(key); };
 }
 
-/// Calls use(number of the key, places of it and of those after it that were looked for together).
+/// Calls use(number of the key, it and those after it that were looked for together).
 template <class Use>
 void for_each_place(const Descent& descent, std::span<const ByteView> keys, Purpose purpose,
                     Use&& use) {
@@ -47,17 +47,18 @@ void for_each_place(const Descent& descent, std::span<const ByteView> keys, Purp
     }
     const std::size_t at = number % kKeysTogether;
     const std::size_t left = std::min(kKeysTogether - at, keys.size() - number);
-    use(number, std::span<const KeyPlace>(places).subspan(at, left));
+    use(number, KeysFound{.keys = keys.subspan(number, left),
+                          .places = std::span<const KeyPlace>(places).subspan(at, left)});
   }
 }
 
 }  // namespace
 
 // The first large value that is met brings in those of the others, too.
-void BTree::lookup_first(Places places, std::span<const ByteView> keys, bool& has_looked_ahead,
+void BTree::lookup_first(const KeysFound& keys, bool& has_looked_ahead,
                          FunctionRef<void(ByteView)> sink, const versioning::Viewer* viewer) const {
   ValueBuffer value;
-  const Found found = find_at(places.front(), keys.front(), value, viewer);
+  const Found found = find_at(keys.places.front(), keys.keys.front(), value, viewer);
   if (!found.exists) {
     return;
   }
@@ -65,20 +66,19 @@ void BTree::lookup_first(Places places, std::span<const ByteView> keys, bool& ha
     sink(value.view());
     return;
   }
-  if (!std::exchange(has_looked_ahead, true) && places.size() > 1) {
-    prefetch_large(places, keys, viewer);
+  if (!std::exchange(has_looked_ahead, true) && keys.places.size() > 1) {
+    prefetch_large(keys, viewer);
   }
-  if (std::string large; read_large(keys.front(), value.view(), large, viewer)) {
+  if (std::string large; read_large(keys.keys.front(), value.view(), large, viewer)) {
     sink(large);
   }
 }
 
-void BTree::prefetch_large(Places places, std::span<const ByteView> keys,
-                           const versioning::Viewer* viewer) const {
+void BTree::prefetch_large(const KeysFound& keys, const versioning::Viewer* viewer) const {
   std::vector<LargeValueDescriptor> values;
   ValueBuffer value;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const Found found = find_at(places[i], keys[i], value, viewer);
+  for (std::size_t i = 0; i < keys.places.size(); ++i) {
+    const Found found = find_at(keys.places[i], keys.keys[i], value, viewer);
     if (found.exists && (found.flags & kLargeValue) != 0) {
       values.push_back(large_values_->decode(value.view()));
     }
@@ -91,11 +91,9 @@ void BTree::lookup_many(std::span<const ByteView> keys,
                         const versioning::Viewer* viewer) const {
   std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
   bool has_looked_ahead = false;
-  for_each_place(descent_, keys, Purpose::read, [&](std::size_t number, Places places) {
+  for_each_place(descent_, keys, Purpose::read, [&](std::size_t number, const KeysFound& found) {
     has_looked_ahead = has_looked_ahead && number % kKeysTogether != 0;
-    lookup_first(
-        places, keys.subspan(number), has_looked_ahead,
-        [&](ByteView value) { sink(number, value); }, viewer);
+    lookup_first(found, has_looked_ahead, [&](ByteView value) { sink(number, value); }, viewer);
   });
 }
 
@@ -134,11 +132,11 @@ void BTree::visit_many(std::span<const ByteView> keys,
                        const versioning::Viewer* viewer) const {
   std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
   bool has_looked_ahead = false;
-  for_each_place(descent_, keys, Purpose::visit, [&](std::size_t number, Places places) {
+  for_each_place(descent_, keys, Purpose::visit, [&](std::size_t number, const KeysFound& found) {
     const auto show_one = [&](ByteView value) { show(number, value); };
     has_looked_ahead = has_looked_ahead && number % kKeysTogether != 0;
-    if (!visit_at(places.front(), keys[number], show_one, viewer)) [[unlikely]] {
-      lookup_first(places, keys.subspan(number), has_looked_ahead, show_one, viewer);
+    if (!visit_at(found.places.front(), keys[number], show_one, viewer)) [[unlikely]] {
+      lookup_first(found, has_looked_ahead, show_one, viewer);
     }
   });
 }

@@ -50,6 +50,12 @@ struct KeyPlace {
 /// for at once.
 inline constexpr std::size_t kKeysTogether = 16;
 
+/// Keys that were looked for together, or the last of them, and their places.
+struct KeysFound {
+  std::span<const ByteView> keys;
+  std::span<const KeyPlace> places;
+};
+
 /// What the records are wanted for. Who writes needs their entries in the leaves' mapping tables;
 /// who reads mostly needs none. Who reads copies them; who visits looks at some bytes of each.
 enum class Purpose : std::uint8_t { read = 1, visit, write };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,15 @@ void frame_block(MutableBytes page, PageId id, const ValueStamp& stamp, std::uin
   std::ranges::fill(page.subspan(kExtentPayloadOffset + payload_bytes), std::byte{0});
 }
 
+/// Others may find the page, which is as it is in the file, in a frame, if one can be spared.
+void keep_copy(buffer::BufferPool& pool, PageId page, ConstBytes bytes) {
+  buffer::BlockCache::Filling frame = pool.begin_block(page);
+  if (frame.has_memory()) {
+    std::ranges::copy(bytes, frame.memory().begin());
+    frame.keep();
+  }
+}
+
 }  // namespace
 
 /// What is still to be read of a value.
@@ -85,8 +95,9 @@ struct LargeValueStore::Piece {
   }
 };
 
-/// Reads consecutive blocks of one value in batches: into frames that keep them, if it is given a
-/// pool and that can spare some, else into memory of its own.
+/// Reads consecutive blocks of one value in batches; a block alone into a frame at once, if it is
+/// given a pool, others side by side, since neighbours are one transfer then, and from there into
+/// frames.
 class LargeValueStore::BlockReader {
  public:
   /// For blocks [first, end).
@@ -105,7 +116,6 @@ class LargeValueStore::BlockReader {
   [[nodiscard]] bool next_batch() {
     first_ = next_;
     next_ = first_ + buffer_pages(end_ - first_, page_size_);
-    frames_.clear();
     reads_.clear();
     for (std::uint32_t block = first_; block < next_; ++block) {
       const PageId page = value_.page_of(block);
@@ -130,20 +140,22 @@ class LargeValueStore::BlockReader {
     return read.ok() && judge_block(read.into, value_, block) == BlockFault::none;
   }
 
-  /// Others may find the block, which is the value's, in its frame. Its bytes are not looked at any
+  /// Others may find the block, which is the value's, in a frame. Its bytes are not looked at any
   /// more.
-  void keep(std::uint32_t block) noexcept {
-    if (block - first_ < frames_.size() && frames_[block - first_].has_memory()) {
-      frames_[block - first_].keep();
+  void keep(std::uint32_t block) {
+    if (frame_ && frame_->has_memory()) {
+      frame_->keep();
+    } else if (pool_ != nullptr) {
+      keep_copy(*pool_, page(block).id, page(block).into);
     }
   }
 
  private:
   [[nodiscard]] MutableBytes memory_for(PageId page, std::uint32_t index) {
-    if (pool_ != nullptr) {
-      frames_.push_back(pool_->begin_block(page));
-      if (frames_.back().has_memory()) {
-        return frames_.back().memory();
+    if (pool_ != nullptr && reads_.capacity() == 1) {
+      frame_.emplace(pool_->begin_block(page));
+      if (frame_->has_memory()) {
+        return frame_->memory();
       }
     }
     if (memory_.data() == nullptr) {
@@ -159,12 +171,12 @@ class LargeValueStore::BlockReader {
   std::uint32_t first_ = 0;  ///< of the batch
   std::uint32_t next_;       ///< behind the batch
   const std::uint32_t end_;
+  std::optional<buffer::BlockCache::Filling> frame_;  ///< of the only block
   AlignedMemory memory_;
-  std::vector<buffer::BlockCache::Filling> frames_;  ///< one a block of the batch, or none
   std::vector<PageRead> reads_;
 };
 
-/// Blocks of several values that are read together.
+/// Blocks of several values that are read together, in the order of the file.
 class LargeValueStore::BlocksAhead {
  public:
   explicit BlocksAhead(buffer::BufferPool& pool)
@@ -177,29 +189,32 @@ class LargeValueStore::BlocksAhead {
       const bool is_there = pool_.blocks().read(page, [&](const std::byte* bytes) {
         return judge_block({bytes, pool_.page_size_bytes()}, value, block) == BlockFault::none;
       });
-      if (is_there) {
-        continue;
-      }
-      if (blocks_.size() == room_) {
+      if (!is_there && blocks_.size() == room_) {
         return false;
       }
-      Block added{.value = &value, .number = block, .frame = pool_.begin_block(page)};
-      if (!added.frame.has_memory()) {
-        return false;
+      if (!is_there) {
+        blocks_.push_back({.value = &value, .number = block, .page = page});
       }
-      reads_.push_back({.id = page, .into = added.frame.memory()});
-      blocks_.push_back(std::move(added));
     }
     return true;
   }
 
   void read() {
-    pool_.file().read_pages(reads_);
+    std::ranges::sort(blocks_, {}, &Block::page);
+    const auto repeated = std::ranges::unique(blocks_, {}, &Block::page);
+    blocks_.erase(repeated.begin(), repeated.end());
+    const std::uint32_t page_size = pool_.page_size_bytes();
+    const auto memory = AlignedMemory::for_overwrite(blocks_.size() * page_size, page_size);
+    std::vector<PageRead> reads;
+    for (const Block& block : blocks_) {
+      reads.push_back(
+          {.id = block.page, .into = memory.bytes().subspan(reads.size() * page_size, page_size)});
+    }
+    pool_.file().read_pages(reads);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      Block& block = blocks_[i];
-      if (reads_[i].ok() &&
-          judge_block(reads_[i].into, *block.value, block.number) == BlockFault::none) {
-        block.frame.keep();
+      if (reads[i].ok() &&
+          judge_block(reads[i].into, *blocks_[i].value, blocks_[i].number) == BlockFault::none) {
+        keep_copy(pool_, reads[i].id, reads[i].into);
       }
     }
   }
@@ -208,13 +223,12 @@ class LargeValueStore::BlocksAhead {
   struct Block {
     const LargeValueDescriptor* value;
     std::uint32_t number;
-    buffer::BlockCache::Filling frame;
+    PageId page;
   };
 
   buffer::BufferPool& pool_;
   const std::size_t room_;
   std::vector<Block> blocks_;
-  std::vector<PageRead> reads_;  ///< of the blocks, in their order
 };
 
 LargeValueStore::LargeValueStore(buffer::PageFile& file, buffer::PageWriter& writer,
@@ -236,10 +250,12 @@ std::size_t LargeValueStore::unwritten_bytes_max() const noexcept {
                     kUnwrittenBytesMax);
 }
 
-/// Whether the value's blocks are kept in frames.
+/// Whether the value's blocks are kept in frames: then all of them fit one buffer, too.
 bool LargeValueStore::is_kept(const LargeValueDescriptor& value) const noexcept {
+  const std::uint32_t blocks = value.block_count();
   return pool_ != nullptr &&
-         value.block_count() <= std::min(kKeptBlocksMax, pool_->frame_count() / kShareKept);
+         blocks <= std::min(kKeptBlocksMax, pool_->frame_count() / kShareKept) &&
+         blocks == buffer_pages(blocks, file_.page_size_bytes());
 }
 
 LargeValueStore::Writer LargeValueStore::begin(std::uint64_t size_bytes) {
@@ -349,7 +365,8 @@ void LargeValueStore::prefetch(std::span<const LargeValueDescriptor> values) con
   }
   BlocksAhead ahead(*pool_);
   for (const LargeValueDescriptor& value : values) {
-    if (is_kept(value) && file_has(value) && !ahead.add(value)) {
+    const bool is_in_file = unwritten_ == nullptr || !unwritten_->has(value);
+    if (is_in_file && is_kept(value) && file_has(value) && !ahead.add(value)) {
       break;
     }
   }
@@ -357,8 +374,8 @@ void LargeValueStore::prefetch(std::span<const LargeValueDescriptor> values) con
 }
 
 void LargeValueStore::verify(const LargeValueDescriptor& value) const {
-  if (unwritten_ != nullptr) {
-    unwritten_->write_all();
+  if (unwritten_ != nullptr && unwritten_->has(value)) {
+    return;  // it has no block in the file yet
   }
   BlockReader blocks(file_, nullptr, value, 0, value.block_count());
   while (blocks.next_batch()) {
@@ -475,7 +492,12 @@ LargeValueDescriptor LargeValueStore::Writer::finish_for_commit() {
   if (store_->is_kept(value_)) {
     keep_blocks();
   }
-  store_->unwritten_->add(value_, std::move(buffer_));
+  try {
+    store_->unwritten_->add(value_, std::move(buffer_));
+  } catch (...) {
+    abandon();
+    throw;
+  }
   store_->log_->need_pages();
   store_ = nullptr;
   return value_;
@@ -510,11 +532,7 @@ void LargeValueStore::Writer::write_buffer(std::uint32_t blocks) {
 /// The whole value is in the buffer. Whoever begins to read it finds it there.
 void LargeValueStore::Writer::keep_blocks() const {
   for (std::uint32_t block = 0; block < value_.block_count(); ++block) {
-    buffer::BlockCache::Filling frame = store_->pool_->begin_block(value_.page_of(block));
-    if (frame.has_memory()) {
-      std::ranges::copy(image(block), frame.memory().begin());
-      frame.keep();
-    }
+    keep_copy(*store_->pool_, value_.page_of(block), image(block));
   }
 }
 

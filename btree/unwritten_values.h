@@ -8,14 +8,18 @@
 //                 the value; a round that has captured such a record writes all that is here before
 //                 the record. So whoever gives the pages back by a record, which is later, gives
 //                 back pages that nobody is about to write once that record is durable; and they
-//                 are not used again before (SpaceMap::free_when_durable()).
+//                 are not used again before (SpaceMap::free_when_durable()). Once the log has
+//                 failed, no such record becomes durable, and no page that a waiting value's leaf
+//                 gives back is free: its GSN is not below that of the record that names the value.
 //             (3) pages that are given back at once are dropped here before.
 //             (4) what is here is bounded: whoever finds no room writes all of it himself.
+//             (5) who writes allocates nothing here: a round that fails fails the log.
 // Latching: `writing_` is held across I/O, by rounds of the log, which have the log's turn, and by
 //           owners, who hold no latch but their transaction's; nobody waits for the log under it.
 //           `mutex_` is a leaf, not held during I/O.
 // Thread-safety: all functions, from any thread.
-// Failure: what could not be written stays here, and is written by the next one who writes all.
+// Failure: what could not be written stays here, and is written by the next one who writes all; if
+//          that was a round, the log has failed.
 #pragma once
 
 #include <atomic>
@@ -30,6 +34,7 @@
 
 #include "base/aligned_memory.h"
 #include "base/ids.h"
+#include "base/io/device.h"
 #include "btree/large_value_format.h"
 #include "buffer/page_writer.h"
 
@@ -37,7 +42,8 @@ namespace palimpsest::btree {
 
 class UnwrittenValues {
  public:
-  /// The page writer outlives it. At most `bytes_max` of images, but for one value of each thread.
+  /// The page writer outlives it. At most `bytes_max` of images, but for one value of each thread,
+  /// and copies of some. Throws bad_alloc.
   UnwrittenValues(buffer::PageWriter& writer, std::uint32_t page_size_bytes, std::size_t bytes_max);
   UnwrittenValues(const UnwrittenValues&) = delete;
   UnwrittenValues& operator=(const UnwrittenValues&) = delete;
@@ -55,6 +61,9 @@ class UnwrittenValues {
   /// Calls take(page) with the image of a block if the value is here, and returns whether it was.
   [[nodiscard]] bool read(const LargeValueDescriptor& value, std::uint32_t block,
                           FunctionRef<void(const std::byte*)> take) const;
+
+  /// Whether the value is here.
+  [[nodiscard]] bool has(const LargeValueDescriptor& value) const;
 
   /// Nobody names the value: it is not written any more. Waits for a write of it.
   void drop(const LargeValueDescriptor& value) noexcept;
@@ -77,20 +86,28 @@ class UnwrittenValues {
     return value.runs().front().first;
   }
   [[nodiscard]] Values::const_iterator find(const LargeValueDescriptor& value) const;
-  [[nodiscard]] std::vector<Value*> begin_writing();
-  void end_writing(const std::vector<Value*>& values, bool written) noexcept;
-  void write(const std::vector<Value*>& values);
-  void write_some(std::vector<buffer::PageImage>& pages);
+  void make_room(std::size_t bytes);
+  void write_what_is_here();
+  void begin_writing() noexcept;
+  void end_writing(bool written) noexcept;
+  [[nodiscard]] const Value* next_to_write(PageId after) const;
+  void write_copies();
+  void write_some();
 
   buffer::PageWriter& writer_;
   const std::uint32_t page_size_;
   const std::size_t bytes_max_;
   std::mutex writing_;
-  AlignedMemory copies_;  ///< of images, side by side; protected by writing_
+  // Protected by writing_:
+  AlignedMemory copies_;                  ///< of images, side by side
+  std::vector<buffer::PageImage> pages_;  ///< in copies_
+  std::vector<io::Transfer> transfers_;   ///< scratch
+
   mutable std::mutex mutex_;
   std::condition_variable written_;
-  Values values_;          ///< protected by mutex_
-  std::size_t bytes_ = 0;  ///< of their images; protected by mutex_
+  // Protected by mutex_:
+  Values values_;
+  std::size_t bytes_ = 0;  ///< of their images
   /// As values_; read without the mutex by those who have found a descriptor (1).
   std::atomic<std::size_t> count_{0};
 };

@@ -68,9 +68,9 @@ class BlockCache {
   [[nodiscard]] bool try_evict(FrameIndex frame);
 
  private:
-  /// The low half of a page id above a frame's index; kNobody for a place that names none.
+  /// The low half of a page id above a frame's number, its index and 1; kNobody names none.
   using Place = std::atomic<std::uint64_t>;
-  static constexpr std::uint64_t kNobody = 0;  ///< page 0 is the file's header
+  static constexpr std::uint64_t kNobody = 0;
   static constexpr std::size_t kPlaces = 16;
   struct alignas(128) Bucket {
     std::array<Place, kPlaces> places;
@@ -78,13 +78,13 @@ class BlockCache {
   static_assert(sizeof(Bucket) == 128 && kBytesPerFrame * kPlaces / 2 == sizeof(Bucket));
 
   [[nodiscard]] static std::uint64_t place_of(PageId page, FrameIndex frame) noexcept {
-    return raw(page) << 32 | raw(frame);
+    return raw(page) << 32 | (raw(frame) + std::uint64_t{1});
   }
   [[nodiscard]] static bool names(std::uint64_t place, PageId page) noexcept {
     return place != kNobody && place >> 32 == (raw(page) & UINT32_MAX);
   }
   [[nodiscard]] static FrameIndex frame_of(std::uint64_t place) noexcept {
-    return FrameIndex{static_cast<std::uint32_t>(place)};
+    return FrameIndex{static_cast<std::uint32_t>(place) - 1};
   }
   [[nodiscard]] Bucket& bucket_of(PageId page) const noexcept;
 

@@ -145,8 +145,14 @@ void PageWriter::sync_under_turn() {
 }
 
 void PageWriter::write_fresh(std::span<const PageImage> pages) {
-  file_.mark_open();
   std::vector<io::Transfer> transfers;
+  write_fresh(pages, transfers);
+}
+
+void PageWriter::write_fresh(std::span<const PageImage> pages,
+                             std::vector<io::Transfer>& transfers) {
+  file_.mark_open();
+  transfers.clear();
   for (const PageImage& page : pages) {
     check(page.bytes.size() == file_.page_size_bytes() && file_.contains(page.id),
           "a fresh page is a page of the file");

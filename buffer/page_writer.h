@@ -105,6 +105,8 @@ class PageWriter {
   /// in file and memory become single transfers. Throws io_error or no_space; the pages are then
   /// undefined.
   void write_fresh(std::span<const PageImage> pages);
+  /// The same; allocates nothing if `transfers` has room for as many transfers as pages.
+  void write_fresh(std::span<const PageImage> pages, std::vector<io::Transfer>& transfers);
 
   /// Makes everything written before the call durable. Waits for the turn.
   void harden();
