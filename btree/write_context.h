@@ -149,8 +149,8 @@ struct WriteContext {
       reclaimer->note_removal();
     }
   }
-  /// In the middle of what takes long and can be left undone: throws transaction_too_old if the
-  /// transaction has been asked to end, since others wait for the log that it holds back.
+  /// In the middle of what takes long and can be left undone: throws transaction_too_old, or
+  /// no_space, if the transaction has been asked to end, since others wait for the log that it has.
   void require_not_cancelled() const {
     if (log != nullptr && log->is_cancelled()) {
       log->reserve({});

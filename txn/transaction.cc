@@ -75,6 +75,7 @@ void Transaction::require_active() const {
   switch (state_.load(std::memory_order_acquire)) {
     case State::active: return;
     case State::too_old:
+      log_.require_space_if_repeated();
       throw Error(ErrorCode::transaction_too_old,
                   "the transaction held back the log for too long and has been rolled back");
     case State::ended: break;

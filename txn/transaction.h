@@ -6,7 +6,7 @@
 //
 // Life: begin -> changes -> commit or rollback. Who drops the handle without either rolls back. The
 // engine may end it in between, when it holds back the log: every later call then throws
-// transaction_too_old, and everything is undone already.
+// transaction_too_old, or no_space (wal/log_space.h), and everything is undone already.
 //
 // Commit: pages of large values are made durable; the commit record is appended, its GSN is the
 // commit's timestamp; the records are given up, so that others may go on with them (whoever does

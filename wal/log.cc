@@ -6,7 +6,6 @@
 #include <bit>
 #include <chrono>
 #include <exception>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -27,14 +26,8 @@ constexpr std::uint64_t kCreditStepDivisor = 256;
 constexpr std::uint64_t kIdleCreditDivisor = 4;
 constexpr std::uint64_t kCreditStepBytesMin = std::uint64_t{4} << 10U;
 constexpr std::uint64_t kCreditStepBytesMax = std::uint64_t{64} << 10U;
-/// What may be lost to padding and half-filled segment ends before credit is wrong.
-constexpr std::uint64_t kMarginSegments = 2;
-/// How long the disk may be full before who waits for log space is told.
-constexpr auto kFullDiskPatience = std::chrono::milliseconds(500);
 /// How long to wait when a round could not state more: somebody stands in the middle of an append.
 constexpr auto kFruitlessPause = std::chrono::microseconds(50);
-/// How long who waits for log space sleeps before he looks again.
-constexpr auto kSpacePause = std::chrono::milliseconds(10);
 
 std::int64_t signed_bytes(std::uint64_t bytes) noexcept {
   return static_cast<std::int64_t>(bytes);
@@ -119,9 +112,11 @@ Log::Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clo
       slots_(slots),
       options_(std::move(options)),
       incarnation_(incarnation),
-      credit_step_bytes_(signed_bytes(std::min(
-          std::clamp(usable_bytes() / kCreditStepDivisor, kCreditStepBytesMin, kCreditStepBytesMax),
-          usable_bytes() / (kIdleCreditDivisor * slots.slots_max())))),
+      space_(segments_, budget_, options_.on_filling),
+      credit_step_bytes_(
+          signed_bytes(std::min(std::clamp(space_.bytes_max() / kCreditStepDivisor,
+                                           kCreditStepBytesMin, kCreditStepBytesMax),
+                                space_.bytes_max() / (kIdleCreditDivisor * slots.slots_max())))),
       states_(std::make_unique<std::atomic<SlotState*>[]>(slots.slots_max())),
       stream_(segments_, end, incarnation, options_.batch_bytes_max, options_.record_bytes_max),
       marked_segment_(segments_.number_of(end.position)),
@@ -131,8 +126,7 @@ Log::Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clo
   marks_.reserve(segments_.segments_max());
   const std::uint64_t segment_bytes = segments_.segment_bytes();
   const std::uint64_t used = raw(end.position) - start_position_ / segment_bytes * segment_bytes;
-  budget_.add(signed_bytes((segments_.files() - kMarginSegments) * segment_bytes) -
-              signed_bytes(used));
+  budget_.add(signed_bytes(space_.bytes()) - signed_bytes(used));
 }
 
 Log::~Log() = default;
@@ -186,10 +180,10 @@ bool Log::has_at_hand(SlotId slot, const LogNeed& need) const noexcept {
 
 bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give_up) {
   check(need.bytes <= options_.slot_log_bytes, "what is appended without waiting fits the ring");
-  if (need.credit_bytes > usable_bytes()) {
+  if (need.credit_bytes > space_.bytes_max()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a transaction needs {} bytes of log; {} are all there may be",
-                            need.credit_bytes, usable_bytes()));
+                            need.credit_bytes, space_.bytes_max()));
   }
   SlotState& state = state_of(slot);
   require_working();
@@ -201,10 +195,10 @@ bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give
   if (background != nullptr) {
     background->hurry();
   }
-  std::optional<SteadyTime> full_since;
+  LogSpace::FullSince full_since;
   while (!take_credit(state, need)) {
     const std::int64_t missing = signed_bytes(need.credit_bytes) - state.credit_bytes;
-    if (!wait_for_space(full_since, std::max<std::int64_t>(missing, 0), give_up)) {
+    if (!space_.wait_for(full_since, std::max<std::int64_t>(missing, 0), give_up)) {
       return false;
     }
     require_working();
@@ -223,7 +217,7 @@ bool Log::take_credit(SlotState& state, const LogNeed& need) noexcept {
   for (const std::int64_t wanted : {std::max(missing, credit_step_bytes_), missing}) {
     if (budget_.take(wanted)) {
       state.credit_bytes += wanted;
-      if (options_.on_filling && budget_.left() < signed_bytes(usable_bytes() / 2) &&
+      if (options_.on_filling && budget_.left() < signed_bytes(space_.bytes_max() / 2) &&
           segments_.files() >= segments_.segments_max()) {
         options_.on_filling();
       }
@@ -243,7 +237,8 @@ void Log::release_credit(SlotId slot, std::size_t owed_bytes) noexcept {
   if (state == nullptr) {
     return;
   }
-  const bool short_of_space = budget_.left() < signed_bytes(usable_bytes() / kIdleCreditDivisor);
+  const bool short_of_space =
+      budget_.left() < signed_bytes(space_.bytes_max() / kIdleCreditDivisor);
   const std::int64_t kept = signed_bytes(owed_bytes) + (short_of_space ? 0 : credit_step_bytes_);
   if (state->credit_bytes > kept) {
     budget_.add(state->credit_bytes - kept);
@@ -267,56 +262,6 @@ void Log::wait_for_ring(const SlotLog& log, std::size_t bytes) {
     }
     require_working();
   }
-}
-
-// Space comes from new segments, or from replay starting later; the latter is somebody else's work,
-// who is asked for it. False if the caller gives up.
-bool Log::wait_for_space(std::optional<SteadyTime>& full_since, std::int64_t bytes,
-                         FunctionRef<bool()> give_up) {
-  require_working();
-  const std::uint32_t seen = space_given_.load();
-  try {
-    if (make_segment(bytes)) {
-      return true;
-    }
-    full_since.reset();
-  } catch (const Error& error) {
-    const auto now = std::chrono::steady_clock::now();
-    full_since = full_since.value_or(now);
-    if (error.code() != ErrorCode::no_space || now - *full_since > kFullDiskPatience) {
-      throw;
-    }
-  }
-  if (options_.on_filling) {
-    options_.on_filling();
-  }
-  if (budget_.left() >= bytes) {
-    return true;
-  }
-  if (give_up()) {
-    return false;
-  }
-  space_waiters_.fetch_add(1);
-  futex_wait_for(space_given_, seen, kSpacePause);
-  space_waiters_.fetch_sub(1);
-  return true;
-}
-
-// False if there are as many as there may be.
-bool Log::make_segment(std::int64_t bytes) {
-  const std::lock_guard lock(making_segment_);
-  if (budget_.left() >= bytes) {
-    return true;  // somebody else has made one
-  }
-  if (!segments_.make_one(false)) {
-    return false;
-  }
-  budget_.add(signed_bytes(segments_.segment_bytes()));
-  return true;
-}
-
-std::uint64_t Log::usable_bytes() const noexcept {
-  return (segments_.segments_max() - kMarginSegments) * segments_.segment_bytes();
 }
 
 void Log::read_back(SlotId slot, Lsn lsn, LogCursor& cursor, std::vector<std::byte>& into) const {
@@ -574,9 +519,7 @@ bool Log::move_start(const LogStart& start, const std::string& note, bool clean)
   start_position_.store(raw(start.position), std::memory_order_relaxed);
   const std::uint32_t released = segments_.release_before(segments_.number_of(start.position));
   if (released > 0) {
-    budget_.add(signed_bytes(released * segments_.segment_bytes()));
-    space_given_.fetch_add(1);
-    futex_wake_all(space_given_);
+    space_.give(released);
   }
   return released > 0;
 }

@@ -29,11 +29,9 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +46,7 @@
 #include "wal/log_budget.h"
 #include "wal/log_options.h"
 #include "wal/log_reader.h"
+#include "wal/log_space.h"
 #include "wal/log_store.h"
 #include "wal/slot_log.h"
 #include "wal/stream_writer.h"
@@ -165,7 +164,8 @@ class Log {
   [[nodiscard]] std::uint64_t replay_bytes() const noexcept;
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept;
   /// Whether somebody waits for space: for replay to start later.
-  [[nodiscard]] bool is_waited_for() const noexcept { return space_waiters_.load() != 0; }
+  [[nodiscard]] bool is_waited_for() const noexcept { return space_.is_waited_for(); }
+  [[nodiscard]] LogSpace& space() noexcept { return space_; }
   [[nodiscard]] LogStatistics statistics() const noexcept;
 
  private:
@@ -179,7 +179,6 @@ class Log {
   struct Pending;
   /// The turn; its end wakes the followers.
   class Turn;
-  using SteadyTime = std::chrono::steady_clock::time_point;
 
   Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clock, WorkerSlots& slots,
       LogOptions options);
@@ -188,10 +187,6 @@ class Log {
   [[nodiscard]] SlotState& state_of(SlotId slot);
   void wait_for_ring(const SlotLog& log, std::size_t bytes);
   [[nodiscard]] bool take_credit(SlotState& state, const LogNeed& need) noexcept;
-  [[nodiscard]] bool wait_for_space(std::optional<SteadyTime>& full_since, std::int64_t bytes,
-                                    FunctionRef<bool()> give_up);
-  [[nodiscard]] bool make_segment(std::int64_t bytes);
-  [[nodiscard]] std::uint64_t usable_bytes() const noexcept;
   void follow(std::uint32_t seen) noexcept;
 
   /// Runs what must not fail: if it does, the log has failed.
@@ -212,14 +207,12 @@ class Log {
   WorkerSlots& slots_;
   const LogOptions options_;
   const Incarnation incarnation_;
+  LogBudget budget_;
+  LogSpace space_;
   const std::int64_t credit_step_bytes_;
   std::unique_ptr<std::atomic<SlotState*>[]> states_;  ///< by slot; made on first use, kept
   std::mutex making_;                                  ///< of slot states
-  std::mutex making_segment_;
-  std::vector<std::unique_ptr<SlotState>> owned_;  ///< protected by making_
-  LogBudget budget_;
-  std::atomic<std::uint32_t> space_given_{0};  ///< who waits for credit sleeps on it
-  std::atomic<std::uint32_t> space_waiters_{0};
+  std::vector<std::unique_ptr<SlotState>> owned_;      ///< protected by making_
 
   std::atomic<BackgroundCommitter*> background_{nullptr};
   std::atomic<bool> needs_pages_{false};

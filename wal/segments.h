@@ -68,6 +68,7 @@ class Segments {
   /// Waits until all zeros are written.
   ~Segments();
 
+  [[nodiscard]] const std::string& directory() const noexcept { return device_.path(); }
   [[nodiscard]] std::uint64_t segment_bytes() const noexcept { return options_.segment_bytes; }
   [[nodiscard]] std::uint32_t segments_max() const noexcept { return options_.segments_max; }
   /// Alignment of batches: the device's, at least kBatchAlignment.

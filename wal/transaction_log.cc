@@ -6,11 +6,18 @@ namespace palimpsest::wal {
 
 void TransactionLog::wait_for(const OperationNeed& need) {
   if (is_cancelled() || !try_reserve(need, [this] { return is_cancelled(); })) {
+    require_space_if_repeated(need_of(need).credit_bytes);
     throw Error(
         ErrorCode::transaction_too_old,
         "the transaction's first change lies half the log back, and the log can only be reused "
         "behind it: the transaction must be rolled back");
   }
+}
+
+void TransactionLog::require_space_if_repeated(std::size_t more_bytes) const {
+  const std::uint64_t appended =
+      first_ == kNoLsn ? 0 : raw(log_.slot_log(slot_).end()) - raw(first_);
+  log_.space().require_for_one(appended + more_bytes);
 }
 
 Gsn TransactionLog::append_commit(FunctionRef<void(Gsn timestamp)> drawn) noexcept {
@@ -60,7 +67,6 @@ void TransactionLog::append_rolled_back_as(const TransactionName& name) noexcept
 }
 
 void TransactionLog::forget() noexcept {
-  first_ = kNoLsn;
   last_ = kNoLsn;
   owed_bytes_ = 0;
   goes_first_ = false;

@@ -69,8 +69,8 @@ class TransactionLog {
   }
 
   /// Makes sure of an operation's records and of what undoing them takes. No latch is held. Waits
-  /// for space. Throws as Log::try_reserve(), and transaction_too_old once it has been cancelled:
-  /// it must be rolled back.
+  /// for space. Throws as Log::try_reserve(), and once it has been cancelled transaction_too_old:
+  /// it must be rolled back; or no_space, as require_space_if_repeated().
   void reserve(const OperationNeed& need) {
     if (is_cancelled() || !log_.has_at_hand(slot_, need_of(need))) [[unlikely]] {
       wait_for(need);
@@ -108,7 +108,10 @@ class TransactionLog {
   void cover(Gsn gsn) noexcept { clock_.raise(gsn); }
 
   /// It begins: nothing of it is in the log.
-  void begin() noexcept { has_appended_ = false; }
+  void begin() noexcept {
+    first_ = kNoLsn;
+    has_appended_ = false;
+  }
   /// Whether it has appended anything since, also what nobody would have to undo.
   [[nodiscard]] bool has_appended() const noexcept { return has_appended_; }
   /// Before its first change: no record of it will have a GSN up to `oldest`.
@@ -123,6 +126,9 @@ class TransactionLog {
   [[nodiscard]] bool is_cancelled() const noexcept {
     return oldest_ <= cancelled_up_to() || (works_for_ != nullptr && works_for_->is_cancelled());
   }
+  /// It has to end for that, or had to: throws no_space if another attempt would have to again,
+  /// because the disk is too full for what it has appended and that many bytes.
+  void require_space_if_repeated(std::size_t more_bytes = 0) const;
   /// The caller waits for this transaction inside a call of another one, which holds the log back
   /// meanwhile and cannot end: this one gives up for it. Null: it works for itself.
   void work_for(const TransactionLog* other) noexcept { works_for_ = other; }
@@ -228,7 +234,7 @@ class TransactionLog {
   Log& log_;
   Clock& clock_;
   const SlotId slot_;
-  Lsn first_{kNoLsn};
+  Lsn first_{kNoLsn};           ///< stays when it has ended
   Lsn last_{kNoLsn};            ///< newest change that is not undone
   std::size_t owed_bytes_ = 0;  ///< compensation of the changes so far
   bool goes_first_ = false;

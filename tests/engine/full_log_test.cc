@@ -1,9 +1,11 @@
-// Recovery on a log that is full: nobody makes space before recovery has ended, and what undoing
-// the losers appends was held for them before the crash, but padding may have used it since.
+// Logs that are full. Recovery on one: nobody makes space before recovery has ended, and what
+// undoing the losers appends was held for them before the crash, but padding may have used it
+// since. And a log that cannot grow to its bound, because the disk is full: who is told what.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -21,11 +23,13 @@ namespace {
 using palimpsest::test::CrashKeeps;
 using palimpsest::test::error_of;
 using palimpsest::test::SimDisk;
+using palimpsest::test::SimKind;
 
 constexpr int kRecords = 1500;
 constexpr int kLosers = 3;
 constexpr int kChangesOfLoser = 40;
 constexpr std::uint64_t kSegments = 6;
+constexpr int kLargeChanges = 300;
 
 std::string key_of(int number) {
   return fmt::format("key{:06}", number);
@@ -156,6 +160,106 @@ TEST_F(FullLog, LosersAreUndoneWithMoreLogThanThereMayBe) {
 }
 
 #endif
+
+// What others have written since it began fills a log that cannot grow; or a transaction does
+// alone.
+class FullDisk : public FullLog {
+ protected:
+  FullDisk() {
+    database_->close();
+    database_.reset();
+    disk_.inject({.error = ENOSPC, .kinds = unsigned(SimKind::create), .for_good = true});
+    DatabaseOptions options = options_of_small_log();
+    options.log_bytes_max = kBound;
+    options.background_threads = true;
+    database_ = Database::open(*device_, *device_, options);
+    tree_ = database_->find_tree("records");
+    files_ = segments();
+    EXPECT_LT(files_ * wal::kSegmentBytesMin, kBound / 2);
+  }
+  void update(txn::Transaction& by, int number, int value) {
+    EXPECT_TRUE(by.update(*tree_, key_of(number), fmt::format("{:0100}", value)).existed);
+  }
+  /// Changes so many records, in small transactions: none of them holds the log back.
+  void update_one_by_one(int count) {
+    for (int i = 0; i < count; ++i) {
+      const auto transaction = database_->begin();
+      update(*transaction, 100 + i % 1000, i);
+      transaction->commit();
+    }
+  }
+  /// What it is told that changes all records again and again.
+  std::optional<ErrorCode> told(txn::Transaction& by, std::string* message = nullptr) {
+    return error_of(
+        [&] {
+          for (int i = 0;; ++i) {
+            update(by, i % kRecords, i);
+          }
+        },
+        message);
+  }
+
+  static constexpr std::uint64_t kBound = 64 * wal::kSegmentBytesMin;
+  std::uint64_t files_ = 0;
+};
+
+TEST_F(FullDisk, WhoNeedsMoreLogThanThereIsIsTold) {
+  const auto large = database_->begin();
+  std::string message;
+  EXPECT_EQ(told(*large, &message), ErrorCode::no_space) << message;
+  EXPECT_NE(message.find(fmt::format("{} has {} bytes of at most {}", device_->path(),
+                                     files_ * wal::kSegmentBytesMin, kBound)),
+            std::string::npos)
+      << message;
+  EXPECT_EQ(segments(), files_);
+  EXPECT_TRUE(large->is_active()) << "it may commit what it has done";
+  EXPECT_EQ(told(*large, &message), ErrorCode::no_space) << message;
+  large->rollback();
+  EXPECT_EQ(content_of(*tree_), before_);
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(FullDisk, OnceThereIsRoomAnotherAttemptMayHelp) {
+  const auto large = database_->begin();
+  EXPECT_EQ(told(*large), ErrorCode::no_space);
+  disk_.clear_faults();
+  const auto again = database_->begin();
+  for (int i = 0; i < kRecords; ++i) {
+    if (error_of([&] { update(*large, i, i); }) == ErrorCode::transaction_too_old) {
+      break;  // others have waited for it
+    }
+  }
+  large->rollback();
+  for (int i = 0; i < 2 * kLargeChanges; ++i) {
+    update(*again, i, i);
+  }
+  again->commit();
+  EXPECT_GT(segments(), files_);
+}
+
+// A transaction that has to end so that others go on may begin again: by itself it fits.
+TEST_F(FullDisk, WhoIsOnlyInTheWayMayTryAgain) {
+  const auto old = database_->begin();
+  update(*old, 0, 1);
+  update_one_by_one(5000);
+  EXPECT_FALSE(old->is_active());
+  EXPECT_EQ(error_of([&] { update(*old, 1, 1); }), ErrorCode::transaction_too_old);
+}
+
+// Others wait while it is idle; it would come to the same end.
+TEST_F(FullDisk, WhoHasFilledMuchOfItAndIsInTheWayIsTold) {
+  const auto large = database_->begin();
+  for (int i = 0; i < kLargeChanges; ++i) {
+    update(*large, 1100 + i, i);
+  }
+  update_one_by_one(5000);
+  EXPECT_FALSE(large->is_active());
+  EXPECT_EQ(error_of([&] { update(*large, 1, 1); }, "too few for a transaction that takes"),
+            ErrorCode::no_space);
+  disk_.clear_faults();
+  EXPECT_EQ(error_of([&] { update(*large, 1, 1); }), ErrorCode::transaction_too_old);
+  EXPECT_GT(segments(), files_);
+}
 
 }  // namespace
 }  // namespace palimpsest::engine::test

@@ -136,6 +136,19 @@ TEST_F(RunTest, RunTriesAgainAfterAConflictThatItsBodyReturns) {
       << "what is no conflict is the caller's to judge";
 }
 
+// A full disk is as full for the next attempt.
+TEST_F(RunTest, RunDoesNotTryAgainWithoutSpace) {
+  int attempts = 0;
+  EXPECT_EQ(error_of([&] {
+              database_.run([&](Transaction&) {
+                ++attempts;
+                throw Error(ErrorCode::no_space, "the log cannot grow");
+              });
+            }),
+            ErrorCode::no_space);
+  EXPECT_EQ(attempts, 1);
+}
+
 TEST_F(RunTest, RunGivesUpAndABodyMayRollBack) {
   const Table table = accounts();
   table.insert({1, "Ada", 5}).require();

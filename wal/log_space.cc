@@ -1,0 +1,96 @@
+#include "wal/log_space.h"
+
+#include <fmt/format.h>
+
+#include "base/futex.h"
+
+namespace palimpsest::wal {
+namespace {
+
+/// How long the disk may be full before who waits for log space is told.
+constexpr auto kFullDiskPatience = std::chrono::milliseconds(500);
+/// How long who waits for log space sleeps before he looks again.
+constexpr auto kSpacePause = std::chrono::milliseconds(10);
+/// Who takes more than this share of the log that there is would fill it alone: less than all of
+/// that is his, for he begins within a segment, of the fewest that there may be the half of what
+/// may be used, and batches are padded.
+constexpr std::uint64_t kShareOfOne = 3;
+
+}  // namespace
+
+bool LogSpace::wait_for(FullSince& full_since, std::int64_t bytes, FunctionRef<bool()> give_up) {
+  const std::uint32_t seen = given_.load();
+  try {
+    if (make_segment(bytes)) {
+      return true;
+    }
+    full_since.reset();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::no_space) {
+      throw;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    full_since = full_since.value_or(now);
+    if (now - *full_since > kFullDiskPatience) {
+      refuse("and none of them has become free", error);
+    }
+  }
+  if (on_filling_) {
+    on_filling_();
+  }
+  if (budget_.left() >= bytes) {
+    return true;
+  }
+  if (give_up()) {
+    return false;
+  }
+  waiters_.fetch_add(1);
+  futex_wait_for(given_, seen, kSpacePause);
+  waiters_.fetch_sub(1);
+  return true;
+}
+
+void LogSpace::require_for_one(std::uint64_t bytes) {
+  if (bytes <= this->bytes() / kShareOfOne) {
+    return;
+  }
+  try {
+    const std::lock_guard lock(making_);
+    static_cast<void>(grow());  // at its bound, or longer now: another attempt may go further
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::no_space) {
+      refuse(fmt::format("too few for a transaction that takes {} of them", bytes), error);
+    }
+  }
+}
+
+void LogSpace::give(std::uint32_t segments) noexcept {
+  budget_.add(static_cast<std::int64_t>(segments * segments_.segment_bytes()));
+  given_.fetch_add(1);
+  futex_wake_all(given_);
+}
+
+// False if there are as many as there may be.
+bool LogSpace::make_segment(std::int64_t bytes) {
+  const std::lock_guard lock(making_);
+  return budget_.left() >= bytes || grow();  // perhaps somebody else has made one
+}
+
+// Caller has making_.
+bool LogSpace::grow() {
+  if (!segments_.make_one(false)) {
+    return false;
+  }
+  budget_.add(static_cast<std::int64_t>(segments_.segment_bytes()));
+  return true;
+}
+
+void LogSpace::refuse(std::string_view what, const Error& error) const {
+  throw Error(
+      ErrorCode::no_space,
+      fmt::format("the log in {} has {} bytes of at most {}, {}: {}", segments_.directory(),
+                  segments_.files() * segments_.segment_bytes(),
+                  segments_.segments_max() * segments_.segment_bytes(), what, error.what()));
+}
+
+}  // namespace palimpsest::wal
