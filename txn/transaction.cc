@@ -258,16 +258,22 @@ void Transaction::undo_all() {
   }
 }
 
+Savepoint Transaction::savepoint() const noexcept {
+  return {.change = log_.next_to_undo(),
+          .given_up = large_values_.given_up.size(),
+          .claims = writer_.claims(),
+          .versions = versions_.mark()};
+}
+
 // After an error that has ended the transaction already, there is nothing left.
 void Transaction::undo_to(const Savepoint& savepoint) {
-  if (!is_active() || log_.next_to_undo() == savepoint.change) {
+  if (!is_active()) {
     return;
   }
   try {
-    if (roll_back_to(savepoint.change, log_, owner_.parts_.trees)) {
-      large_values_.given_up.erase(
-          large_values_.given_up.begin() + static_cast<std::ptrdiff_t>(savepoint.given_up),
-          large_values_.given_up.end());
+    if (log_.next_to_undo() == savepoint.change ||
+        roll_back_to(savepoint.change, log_, owner_.parts_.trees)) {
+      give_up_since(savepoint);
       return;
     }
   } catch (const std::exception& error) {
@@ -277,6 +283,33 @@ void Transaction::undo_to(const Savepoint& savepoint) {
   }
   finish(State::ended);  // the log has failed, and everything has been undone in memory
   owner_.parts_.log.require_working();
+}
+
+// A statement was undone: nothing is left of it in the pages. What it has claimed itself, and not
+// the transaction before, others may change from now on, as when a transaction has been rolled
+// back; but this one goes on. That is safe, for of such a record there is nothing left that is its
+// own:
+// - In the log: each change has its compensation, which says what is to be undone next, so neither
+//   this transaction's rollback nor recovery comes to the record again. Whoever changes it next has
+//   a GSN above the compensation's, which its page bears: a cut that keeps his change keeps that,
+//   too (I-4, I-5). He relies on no commit of this one.
+// - In the page: nothing will be undone, so nothing has to be kept free (btree/leaf_entries.h (2)).
+// - In the chain: the versions go first, while the record is claimed. A reader finds the page as it
+//   was, and takes back what is so already, or finds the chain without them. If they stayed, the
+//   next writer would meet an undecided change (first updater wins), and if it is decided later his
+//   own would lie above a younger one. All of this transaction's in such a chain are the
+//   statement's. In a chain of a record claimed before, the statement's go as well, from the top.
+// - Elsewhere: the versions' memory is used again, so no version is left whose entry may be freed.
+// A bulk's call keeps its claims: it ends now, and has the table to itself.
+void Transaction::give_up_since(const Savepoint& savepoint) noexcept {
+  large_values_.given_up.erase(
+      large_values_.given_up.begin() + static_cast<std::ptrdiff_t>(savepoint.given_up),
+      large_values_.given_up.end());
+  if (!context_.is_alone) {
+    versions_.abort_since(savepoint.versions);
+    PALIMPSEST_SYNC_POINT("txn.statement.versions_gone");
+    writer_.end_since(savepoint.claims);
+  }
 }
 
 // The records stay claimed: nobody changes what is not undone. Its versions stay, too: readers take
@@ -291,7 +324,7 @@ void Transaction::end_failed() noexcept {
 
 void Transaction::finish(State state, bool committed) noexcept {
   if (!has_leftovers_) [[likely]] {
-    if (versions_.has_new()) {  // not of a commit, or of statements that were undone
+    if (versions_.has_new()) {  // not of a commit
       versions_.fate().abort();
       versions_.abort();
     }

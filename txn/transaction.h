@@ -42,6 +42,7 @@
 #include "btree/write_context.h"
 #include "txn/end_listener.h"
 #include "txn/isolation.h"
+#include "txn/savepoint.h"
 #include "txn/transaction_ptr.h"
 #include "txn/tree_calls.h"
 #include "txn/view.h"
@@ -75,13 +76,13 @@ class Transaction : public TreeCalls<Transaction> {
 
   /// Several changes that count together: call(const WriteContext&) returns something with
   /// is_done(). If that is false, or if it throws, the changes of this call are undone, as
-  /// rollback() does and throws, and the transaction may go on. Their records stay claimed.
+  /// rollback() does and throws, its records are others' to change, and the transaction may go on.
   template <class Call>
   auto statement(Call&& call) {
     const auto turn = take_turn();
     begin_write();
     has_read_ = true;
-    const Savepoint before{log_.next_to_undo(), large_values_.given_up.size()};
+    const Savepoint before = savepoint();
     try {
       auto result = confirmed([&] { return call(context_); });
       if (!result.is_done()) {
@@ -184,12 +185,6 @@ class Transaction : public TreeCalls<Transaction> {
     too_old,  ///< ended by the engine; the owner does not know yet
   };
 
-  /// Where a statement began.
-  struct Savepoint {
-    Lsn change{};
-    std::size_t given_up = 0;  ///< of large_values_
-  };
-
   [[nodiscard]] std::unique_lock<TurnLatch> take_turn();
   void begin(Durability durability, Isolation isolation, SnapshotUse use);
   /// What call() returns, if what it has seen is still what the transaction sees.
@@ -218,7 +213,9 @@ class Transaction : public TreeCalls<Transaction> {
   void begin_write();
   void roll_back_if_too_old(const Error& error);
   void undo_all();
+  [[nodiscard]] Savepoint savepoint() const noexcept;
   void undo_to(const Savepoint& savepoint);
+  void give_up_since(const Savepoint& savepoint) noexcept;
   void end_failed() noexcept;
   Gsn commit_changes();
   Gsn append_commit() noexcept;

@@ -7,9 +7,10 @@
 // as there are versions. Then it goes at once where its page is at hand (unchanged_page.h), and
 // else when the page is pruned.
 //
-// Terms: the *writer* of an entry is whoever has changed the record and has not ended. Only the
-// writer's own thread of control, the *owner*, uses the entry without the page's latch. An entry
-// without a writer and versions, and with nobody at its chain, is *empty*.
+// Terms: the *writer* of an entry is whoever has changed the record, has not ended, and has not
+// undone all of that. Only the writer's own thread of control, the *owner*, uses the entry without
+// the page's latch. An entry without a writer and versions, and with nobody at its chain, is
+// *empty*.
 //
 // Who may read (r) and write (w) what, under which latch. "Page" is the latch of the page whose
 // table holds the entry, or, while that table is an orphan, the orphan's shard.

@@ -175,9 +175,9 @@ void VersionBuffer::note_dead(TreeId tree, ByteView key) noexcept {
 // The running transaction
 
 template <class Use>
-void VersionBuffer::for_each_new(Use&& use) noexcept {
-  Place place = new_first_;
-  for (std::size_t left = new_count_; left > 0; --left) {
+void VersionBuffer::for_each_new(Place from, std::size_t count, Use&& use) noexcept {
+  Place place = from;
+  for (std::size_t left = count; left > 0; --left) {
     while (place.offset == place.chunk->used) {
       place = {place.chunk->next, 0};
     }
@@ -191,7 +191,7 @@ void VersionBuffer::for_each_new(Use&& use) noexcept {
 void VersionBuffer::commit(Gsn timestamp) noexcept {
   if (new_count_ != 0) {
     const std::lock_guard latch(latch_);
-    for_each_new([&](Version& version) {
+    for_each_new(new_first_, new_count_, [&](Version& version) {
       PALIMPSEST_SYNC_POINT("versioning.commit.dating");
       version.date(timestamp);
     });
@@ -205,28 +205,50 @@ void VersionBuffer::commit(Gsn timestamp) noexcept {
   end_transaction();
 }
 
-// All versions of a record at once: with the older one gone first, a reader would take back the
-// newer change only, and see the one before it.
 void VersionBuffer::abort() noexcept {
-  for_each_new([&](Version& version) {
+  take_back(new_first_, new_count_);
+  end_transaction();
+}
+
+// The first chunk may have been made since.
+void VersionBuffer::abort_since(const VersionMark& mark) noexcept {
+  take_back(mark.count == 0 ? new_first_ : mark.place, new_count_ - mark.count);
+  new_count_ = mark.count;
+  new_bytes_ = mark.bytes;
+}
+
+/// Of the running transaction. Chunks before its own are numbered lower, chunks in use stay.
+bool VersionBuffer::is_new_since(Place from, Version& version) const noexcept {
+  const Chunk* const chunk = chunk_of(version);
+  const std::uint32_t first = new_first_.chunk->number;
+  return chunk == from.chunk ? version.place() >= from.offset
+                             : chunk->number - first > from.chunk->number - first;
+}
+
+// All versions of a record at once: with the older one gone first, a reader would take back the
+// newer change only, and see the one before it. They are the newest of their chain: nobody else
+// writes the record.
+void VersionBuffer::take_back(Place from, std::size_t count) noexcept {
+  if (count == 0) {
+    return;
+  }
+  for_each_new(from, count, [&](Version& version) {
     PALIMPSEST_SYNC_POINT("versioning.abort.taking_out");
     --chunk_of(version)->made;
     Entry& entry = version.entry();
     const std::lock_guard latch(entry.chain_latch());
-    while (entry.newest() != nullptr && entry.newest()->is_of(&fate_)) {
+    while (entry.newest() != nullptr && entry.newest()->is_of(&fate_) &&
+           is_new_since(from, *entry.newest())) {
       entry.set_newest(entry.newest()->older());
     }
   });
-  if (new_count_ != 0) {
-    rewind();
-  }
-  end_transaction();
+  rewind(from);
 }
 
-/// The memory of the running transaction's versions is the next one's.
-void VersionBuffer::rewind() noexcept {
-  last_ = new_first_.chunk;
-  last_->used = new_first_.offset;
+/// The memory of the running transaction's versions from there on is that of those to come.
+void VersionBuffer::rewind(Place to) noexcept {
+  last_ = to.chunk;
+  last_->used = to.offset;
   const std::lock_guard latch(latch_);
   for (Chunk* chunk = std::exchange(last_->next, nullptr); chunk != nullptr;) {
     give_up(std::exchange(chunk, chunk->next));

@@ -2,7 +2,7 @@
 // the running one, and before them those of committed ones that somebody may still want to see.
 //
 //   begin -> prepare, push ... -> announce, date, commit -> collect, when nobody needs them
-//                              -> abort
+//                              -> abort, of all or of the last ones
 //
 // Memory comes in chunks; a version is a few bytes behind the one before. Versions go from the
 // front, in the order of the commits ("Scalable Garbage Collection for In-Memory MVCC Systems",
@@ -13,14 +13,15 @@
 // Who may do what: the running transaction's versions are its owner's alone. The committed ones lie
 // under the buffer's latch, so that anybody can collect them, also of a slot that is idle.
 // Invariants: (1) a version of this buffer is in the chain of its entry from push() until abort(),
-//                 drop() or collect();
+//                 abort_since(), drop() or collect();
 //             (2) an entry with a chain is not freed, so that whoever holds the buffer's latch
 //                 reaches the entry of each version that is not dropped, without any page;
 //             (3) committed versions stand in the order of their timestamps.
 // Latching: push() needs the exclusive latch of the record's page. commit(), abort(),
-//           visit_recent() and collecting take the buffer's latch, then those of chains, one at a
-//           time; collecting tries that of a page before each (unchanged_page.h), and takes nothing
-//           else. Who holds a chain's latch only tries the buffer's, as does collect_aside().
+//           abort_since(), visit_recent() and collecting take the buffer's latch, then those of
+//           chains, one at a time; collecting tries that of a page before each (unchanged_page.h),
+//           and takes nothing else. Who holds a chain's latch only tries the buffer's, as does
+//           collect_aside().
 // Failure: prepare() throws and changes nothing; nothing else fails.
 // Thread-safety: what says "anybody", from any thread; all else belongs to the slot's owner.
 #pragma once
@@ -44,6 +45,7 @@
 #include "versioning/fate.h"
 #include "versioning/graves.h"
 #include "versioning/version.h"
+#include "versioning/version_chunk.h"
 
 namespace palimpsest::versioning {
 
@@ -107,6 +109,12 @@ class VersionBuffer {
   void commit(Gsn timestamp) noexcept;
   /// It has aborted, its fate says so, and its changes are undone: its versions go.
   void abort() noexcept;
+  /// What it has made so far.
+  [[nodiscard]] VersionMark mark() const noexcept {
+    return {{last_, last_ == nullptr ? 0 : last_->used}, new_count_, new_bytes_};
+  }
+  /// It goes on, and its changes since then are undone: their versions go.
+  void abort_since(const VersionMark& mark) noexcept;
 
   // Those of committed transactions
 
@@ -163,23 +171,8 @@ class VersionBuffer {
   }
 
  private:
-  struct Chunk {
-    VersionBuffer* owner = nullptr;
-    Chunk* next = nullptr;
-    Chunk* before = nullptr;
-    std::uint32_t capacity = 0;
-    std::uint32_t used = 0;
-    std::uint32_t made = 0;     ///< versions
-    std::uint32_t dropped = 0;  ///< of them
-    std::uint32_t number = 0;   ///< in the order in which they are used
-  };
-  /// Where a version begins, or the next one will.
-  struct Place {
-    Chunk* chunk = nullptr;
-    std::uint32_t offset = 0;
-
-    friend bool operator==(const Place&, const Place&) = default;
-  };
+  using Chunk = VersionChunk;
+  using Place = VersionPlace;
 
   /// A chunk has room for at least so many versions, and is at least so large: with small pages it
   /// is small, since one version that an old reader needs keeps it.
@@ -202,10 +195,12 @@ class VersionBuffer {
   [[nodiscard]] static Version& at(const Place& place) noexcept;
   void add_chunk(std::size_t bytes);
   template <class Use>
-  void for_each_new(Use&& use) noexcept;
+  void for_each_new(Place from, std::size_t count, Use&& use) noexcept;
+  [[nodiscard]] bool is_new_since(Place from, Version& version) const noexcept;
+  void take_back(Place from, std::size_t count) noexcept;
   void end_transaction() noexcept;
 
-  void rewind() noexcept;
+  void rewind(Place to) noexcept;
   class LookAhead;
   [[nodiscard]] bool collect_some(Gsn horizon, std::size_t most, Writer* into = nullptr) noexcept;
   template <class GivesWay>

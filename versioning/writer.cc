@@ -1,6 +1,7 @@
 #include "versioning/writer.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -81,11 +82,11 @@ void Writer::give_up(Entry& entry) noexcept {
   }
 }
 
-void Writer::end() noexcept {
-  for (Entry* entry : claims_) {
+void Writer::end_since(std::size_t claims) noexcept {
+  for (Entry* entry : std::span(claims_).subspan(claims)) {
     give_up(*entry);
   }
-  claims_.clear();
+  claims_.resize(claims);
 }
 
 }  // namespace palimpsest::versioning

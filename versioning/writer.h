@@ -1,8 +1,9 @@
 // A writer's side of its entries: which records it has changed, until it ends.
 //
 // Whoever makes changes that may be undone (a transaction) has one Writer and ends it once its fate
-// is decided. Changes of records are claimed through it by the B+-tree, under the leaf's latch;
-// prepare() is called before that, so that claiming allocates nothing but a table, or its growth.
+// is decided; of a part of them (a statement) when these are undone. Changes of records are claimed
+// through it by the B+-tree, under the leaf's latch; prepare() is called before that, so that
+// claiming allocates nothing but a table, or its growth.
 // Ending waits for no latch: one store an entry. An entry without versions leaves its table then,
 // if its page is at hand (unchanged_page.h).
 //
@@ -60,7 +61,10 @@ class Writer {
   }
 
   /// Gives all its records up. It may go on to claim others, as if it were new.
-  void end() noexcept;
+  void end() noexcept { end_since(0); }
+  /// Gives those up that it has claimed since claims() was so many: what it did to them is undone,
+  /// on their pages and in their chains.
+  void end_since(std::size_t claims) noexcept;
 
   /// Takes an entry that is in no table, for a later claim to use. That of a transaction that goes
   /// round in its own pages then asks for no memory. Large ones are not kept: a writer that

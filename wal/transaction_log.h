@@ -4,7 +4,8 @@
 // Every record's GSN is above the clock as read here, under the latches of the pages that change.
 // So a record's GSN is above the timestamp of every commit that its change may rely on: whose
 // records it overwrites, whose bytes or pages it reuses, whose ghosts it purges. The claim of such
-// a record was seen to be gone, so its owner had drawn his timestamp from the clock before. Then a
+// a record was seen to be gone, so its owner had drawn his timestamp from the clock before, or has
+// undone what he did to it, by a record with a smaller GSN that the page bears. Then a
 // cut that keeps this record keeps that commit (I-3, I-4), and no transaction that loses has been
 // overwritten by a record that counts. (One read of a shared word per change; what it costs with
 // many cores, and what would spare it: docs/decisions/005.)

@@ -21,7 +21,8 @@
 //     upsert: B inserts the row after A     A's claim claimed nothing. A's insert finds the row, or
 //       has found none                      a conflict, and A begins again with the claim.
 //     B gives up its records one by one     A may have the row while an entry is still B's: a
-//       when it ends                        conflict that the next attempt does not meet.
+//       when it ends, or a statement of     conflict that the next attempt does not meet.
+//       it is undone
 //   Entries are put in after an inserted row and taken out before an erased one, so that a reader
 //   that follows an entry finds a row in most cases; he passes over one that has none.
 //

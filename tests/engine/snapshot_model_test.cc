@@ -77,6 +77,9 @@ class ModelRun {
     for (int i = 0; i < steps && !::testing::Test::HasFatalFailure(); ++i) {
       step();
     }
+    if (random_.one_in(2)) {
+      crash();
+    }
     for (Open& one : open_) {
       if (one.transaction != nullptr) {
         end(one, random_.one_in(2));
@@ -166,6 +169,19 @@ class ModelRun {
       case 9: database_->checkpointer().run(); break;
       default: random_.one_in(4) ? modify_many(one) : write(one); break;
     }
+  }
+
+  /// What has been committed survives, and nothing of those that are open.
+  void crash() {
+    database_->log().write_pending();
+    const SimDisk crashed = disk_.crash(1, palimpsest::test::CrashKeeps::nothing);
+    database_->log().fail("the power has failed");
+    open_ = std::vector<Open>(kTransactions);
+    database_.reset();
+    disk_ = crashed;
+    device_ = disk_.device();
+    database_ = Database::open(*device_, *device_, small_options());
+    tree_ = database_->find_tree("records");
   }
 
   void begin(Open& one) {
@@ -277,17 +293,37 @@ class ModelRun {
     ASSERT_EQ(seen, content);
   }
 
-  /// A statement that changes something and is undone.
+  /// A statement that changes some records and is undone: but for those that the transaction had
+  /// claimed before, they are nobody's.
   void fail_statement(Open& one) {
-    const std::string key = some_key();
+    const std::map<std::string, Value> before = one.changes;
     static_cast<void>(one.transaction->statement([&](const btree::WriteContext& by) {
-      const auto outcome = tree_->upsert(by, key, some_value());
-      expect(outcome, taken(one, key), key);
-      if (!outcome.conflict) {
-        one.touched.insert(key);
+      for (std::uint64_t left = 1 + random_.below(6); left > 0; --left) {
+        write_in_statement(one, by);
       }
       return Failed();
     }));
+    one.changes = before;
+  }
+  void write_in_statement(Open& one, const btree::WriteContext& by) {
+    const std::string key = some_key();
+    const std::string value = some_value();
+    Value after = expected(one, key);
+    btree::WriteOutcome outcome;
+    if (after && after->size() < 1000 && random_.one_in(3)) {
+      outcome = tree_->edit(by, key, [&](ValueEditor& bytes) { scribble(bytes, value); });
+      scribble(*after, value);
+    } else if (random_.one_in(3)) {
+      outcome = tree_->remove(by, key);
+      after.reset();
+    } else {
+      outcome = tree_->upsert(by, key, value);
+      after = value;
+    }
+    expect(outcome, taken(one, key), key);
+    if (!outcome.conflict) {
+      one.changes[key] = after;
+    }
   }
 
   /// Some bytes of a value, of all of it or of a small part.

@@ -169,6 +169,42 @@ TEST(VersionBuffer, MemoryIsUsedAgain) {
   EXPECT_LE(most, 3U * 16384);
 }
 
+// A statement that is not done gives back what it has claimed itself, with its versions; those of
+// before stay, also where one buffer's memory ends between the two.
+TEST(VersionBuffer, WhatAStatementHasDoneIsTakenBackAlone) {
+  constexpr std::size_t kCells = 300;
+  Cells cells(kCells + 1);
+  CellWriter writer(cells);
+  CellWriter other(cells);
+  CellWriter reader(cells);
+  reader.begin();
+  for (const std::size_t kept : {std::size_t{0}, std::size_t{1}, kCells / 2, kCells}) {
+    writer.begin();
+    const CellWriter::Mark nothing = writer.mark();
+    for (std::size_t i = 0; i < kept; ++i) {
+      ASSERT_TRUE(writer.write(i, "kept"));
+    }
+    const CellWriter::Mark mark = writer.mark();
+    const std::size_t bytes = writer.versions().new_bytes();
+    for (std::size_t i = 0; i < kCells; ++i) {
+      ASSERT_TRUE(writer.write(i, std::string(i % 50, 'x')));
+    }
+    writer.undo_since(mark);
+    EXPECT_EQ(writer.versions().new_bytes(), bytes);
+    other.begin();
+    for (std::size_t i = 0; i < kCells; ++i) {
+      ASSERT_EQ(writer.read(i), i < kept ? Value("kept") : std::nullopt);
+      ASSERT_EQ(reader.read(i), std::nullopt);
+      ASSERT_EQ(other.write(i, "other"), i >= kept) << i;
+    }
+    other.roll_back();
+    writer.undo_since(nothing);
+    EXPECT_FALSE(writer.versions().has_new());
+    writer.commit();
+  }
+  reader.roll_back();
+}
+
 #ifdef PALIMPSEST_SYNC_POINTS
 
 // Whoever collects in the background leaves the rest to an owner who has come meanwhile.
@@ -309,6 +345,10 @@ class History {
     const auto after = found->second.upper_bound(raw(snapshot));
     return after == found->second.begin() ? std::nullopt : std::prev(after)->second;
   }
+  [[nodiscard]] bool has_changed_since(std::size_t cell, Gsn snapshot) const {
+    const auto found = all_.find(cell);
+    return found != all_.end() && found->second.rbegin()->first > raw(snapshot);
+  }
 
  private:
   std::map<std::size_t, std::map<std::uint64_t, Value>> all_;
@@ -319,7 +359,7 @@ class ModelRun {
  public:
   explicit ModelRun(std::uint64_t seed) : random_(seed) {
     for (std::size_t i = 0; i < kTransactions; ++i) {
-      open_.push_back({.writer = std::make_unique<CellWriter>(cells_), .changes = {}});
+      open_.emplace_back().writer = std::make_unique<CellWriter>(cells_);
     }
   }
   void run(int steps) {
@@ -344,6 +384,8 @@ class ModelRun {
     std::unique_ptr<CellWriter> writer;
     bool is_open = false;
     std::map<std::size_t, Value> changes;
+    CellWriter::Mark mark{};  ///< where a statement began, and what had been changed before
+    std::map<std::size_t, Value> changes_before;
   };
 
   void step() {
@@ -351,18 +393,28 @@ class ModelRun {
     if (!one.is_open) {
       one.writer->begin();
       one.is_open = true;
+      begin_statement(one);
       return;
     }
     const std::size_t cell = random_.below(kCells);
-    switch (random_.below(10)) {
+    switch (random_.below(12)) {
       case 0: end(one, true); break;
       case 1: end(one, false); break;
       case 2: one.writer->collect(); break;
       case 3:
       case 4:
       case 5: write(one, cell); break;
+      case 6: begin_statement(one); break;
+      case 7:
+        one.writer->undo_since(one.mark);
+        one.changes = one.changes_before;
+        break;
       default: read(one, cell); break;
     }
+  }
+  void begin_statement(Open& one) {
+    one.mark = one.writer->mark();
+    one.changes_before = one.changes;
   }
   void end(Open& one, bool commits) {
     if (commits) {
@@ -397,6 +449,9 @@ class ModelRun {
     }
     if (!is_free) {
       ASSERT_FALSE(done) << "lost update";
+    }
+    if (!is_taken && !history_.has_changed_since(cell, one.writer->snapshot())) {
+      ASSERT_TRUE(done) << "nobody has it";
     }
     if (done) {
       one.changes[cell] = value;

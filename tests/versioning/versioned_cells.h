@@ -1,5 +1,5 @@
-// Records with versions, without trees: a few cells, each a page of one record with its latch and
-// its mapping table, and transactions on them that do what the tree and transactions do.
+// Records with versions, without trees: transactions on cells (cells.h) that do what the tree and
+// transactions do.
 #pragma once
 
 #include <cstdint>
@@ -11,66 +11,14 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/clock.h"
-#include "base/worker_slots.h"
+#include "tests/versioning/cells.h"
 #include "versioning/chain.h"
-#include "versioning/mapping_table.h"
 #include "versioning/prune.h"
 #include "versioning/snapshots.h"
 #include "versioning/version_buffer.h"
 #include "versioning/writer.h"
 
 namespace palimpsest::versioning::test {
-
-inline constexpr std::uint16_t kAlive = 1;
-inline constexpr std::uint16_t kDead = 2;  ///< as a ghost: the value stays
-
-/// A record, or none.
-struct CellImage {
-  bool exists = false;
-  std::uint16_t flags = kAlive;
-  std::string value;
-
-  void take_away() { exists = false; }
-  void set_flags(std::uint16_t now) {
-    exists = true;
-    flags = now;
-  }
-  void patch(std::uint16_t offset, ByteView bytes) { value.replace(offset, bytes.size(), bytes); }
-  void replace(ByteView bytes) { value.assign(bytes); }
-
-  [[nodiscard]] std::optional<std::string> shown() const {
-    return exists && flags == kAlive ? std::optional(value) : std::nullopt;
-  }
-};
-
-struct Cell {
-  std::mutex latch;
-  CellImage record;
-  TablePtr table;
-};
-
-struct Cells {
-  explicit Cells(std::size_t count, std::uint32_t slots_max = 64)
-      : slots(slots_max), snapshots(clock, slots) {
-    for (std::size_t i = 0; i < count; ++i) {
-      all.push_back(std::make_unique<Cell>());
-      all.back()->table = MappingTable::make(memory);
-    }
-  }
-  /// All transactions have ended, and their versions were collected.
-  ~Cells() {
-    for (const auto& cell : all) {
-      cell->table->prune([](EntryPtr) {});
-    }
-  }
-
-  Clock clock{Gsn{1}};
-  WorkerSlots slots;
-  Snapshots snapshots;
-  EntryMemory memory;
-  std::vector<std::unique_ptr<Cell>> all;
-};
 
 /// One slot and its transactions, one after the other.
 class CellWriter {
@@ -159,12 +107,21 @@ class CellWriter {
   }
   void roll_back() {
     versions_.fate().abort();
-    for (auto change = undo_.rbegin(); change != undo_.rend(); ++change) {
-      const std::lock_guard page(cells_.all[change->first]->latch);
-      cells_.all[change->first]->record = change->second;
-    }
+    undo_behind(0);
     versions_.abort();
     end();
+  }
+  /// What is written from here on may be taken back alone, as a statement that is not done.
+  struct Mark {
+    std::size_t changes = 0;
+    std::size_t claims = 0;
+    VersionMark versions{};
+  };
+  [[nodiscard]] Mark mark() const { return {undo_.size(), writer_.claims(), versions_.mark()}; }
+  void undo_since(const Mark& mark) {
+    undo_behind(mark.changes);
+    versions_.abort_since(mark.versions);
+    writer_.end_since(mark.claims);
   }
   /// As the purging of ghosts does.
   void prune(std::size_t number) {
@@ -181,6 +138,14 @@ class CellWriter {
 
  private:
   [[nodiscard]] static std::string key_of(std::size_t number) { return std::to_string(number); }
+
+  void undo_behind(std::size_t changes) {
+    for (; undo_.size() > changes; undo_.pop_back()) {
+      const auto& [number, record] = undo_.back();
+      const std::lock_guard page(cells_.all[number]->latch);
+      cells_.all[number]->record = record;
+    }
+  }
 
   void end() {
     undo_.clear();
