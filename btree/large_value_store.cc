@@ -107,6 +107,7 @@ class LargeValueStore::BlockReader {
         pool_(pool),
         value_(value),
         page_size_(file.page_size_bytes()),
+        is_alone_(end - first == 1),
         next_(first),
         end_(end) {
     reads_.reserve(buffer_pages(end - first, page_size_));
@@ -152,7 +153,7 @@ class LargeValueStore::BlockReader {
 
  private:
   [[nodiscard]] MutableBytes memory_for(PageId page, std::uint32_t index) {
-    if (pool_ != nullptr && reads_.capacity() == 1) {
+    if (pool_ != nullptr && is_alone_) {
       frame_.emplace(pool_->begin_block(page));
       if (frame_->has_memory()) {
         return frame_->memory();
@@ -168,6 +169,7 @@ class LargeValueStore::BlockReader {
   buffer::BufferPool* const pool_;
   const LargeValueDescriptor& value_;
   const std::uint32_t page_size_;
+  const bool is_alone_;      ///< one block is read
   std::uint32_t first_ = 0;  ///< of the batch
   std::uint32_t next_;       ///< behind the batch
   const std::uint32_t end_;
@@ -200,6 +202,9 @@ class LargeValueStore::BlocksAhead {
   }
 
   void read() {
+    if (blocks_.empty()) {
+      return;
+    }
     std::ranges::sort(blocks_, {}, &Block::page);
     const auto repeated = std::ranges::unique(blocks_, {}, &Block::page);
     blocks_.erase(repeated.begin(), repeated.end());

@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kThreadsMax = 1024;
 constexpr std::int64_t kPageKibMin = 4;
 constexpr std::int64_t kPageKibMax = 64;
+constexpr std::int64_t kValueBytesMax = 65536;
 constexpr std::int64_t kLatencyEveryMax = 1'000'000;
 /// In memory an operation takes no longer than reading the clock a dozen times.
 constexpr std::uint32_t kLatencyEveryInMemory = 16;
@@ -52,11 +53,22 @@ void check_scale(const FlagValues& flags, const EngineTraits& engine) {
                                  engine.name, engine.page_kib_fixed));
   }
   in_range("records", flags.records, 1, std::int64_t{1} << 40);
-  // A quarter page for key and value: what every engine here keeps inside its pages.
-  in_range("value_bytes", flags.value_bytes, std::int64_t{kValueBytesMin},
-           flags.page_kib * 1024 / 4 - std::int64_t{kKeyBytes});
+  in_range("value_bytes", flags.value_bytes, std::int64_t{kValueBytesMin}, kValueBytesMax);
   in_range("threads", flags.threads, 1, kThreadsMax);
   in_range("warmup_threads", flags.warmup_threads, 0, kThreadsMax);
+}
+
+/// A quarter page for key and value is what every engine here keeps inside its pages. Larger ones
+/// are loaded and looked up; Palimpsest changes no bytes of them in place, and shows none in its
+/// leaves.
+void check_value_bytes(const FlagValues& flags, Mode mode) {
+  if ((mode == Mode::update || mode == Mode::mixed) &&
+      flags.value_bytes > flags.page_kib * 1024 / 4 - std::int64_t{kKeyBytes}) {
+    throw UsageError(fmt::format(
+        "--value_bytes={}: at most a quarter of a page with --mode={}; larger values are not "
+        "changed",
+        flags.value_bytes, name_of(mode)));
+  }
 }
 
 }  // namespace
@@ -96,6 +108,7 @@ Options make_options(const FlagValues& flags, const EngineTraits& engine) {
   options.mode =
       parse_name("mode", flags.mode,
                  std::array{Mode::load, Mode::lookup, Mode::update, Mode::scan, Mode::mixed});
+  check_value_bytes(flags, options.mode);
   options.distribution = parse_name("distribution", flags.distribution,
                                     std::array{Distribution::uniform, Distribution::zipf});
   if (!(flags.theta > 0.0 && flags.theta < 1.0)) {

@@ -8,6 +8,7 @@
 
 #include "base/io/open_device.h"
 #include "btree/btree.h"
+#include "btree/cursor.h"
 #include "btree/large_value_store.h"
 #include "btree/leaf_walk.h"
 #include "btree/node_kind.h"
@@ -45,7 +46,8 @@ void copy_short(char* to, const char* from, std::size_t size) noexcept {
 
 class PalimpsestSession final : public KvSession {
  public:
-  explicit PalimpsestSession(btree::BTree& tree) : tree_(tree) {}
+  PalimpsestSession(btree::BTree& tree, bool values_are_large)
+      : tree_(tree), values_are_large_(values_are_large) {}
 
   // Loads insert neighbours: the last leaf spares their descents. Draws from all records would
   // only pay for remembering it, so the operations below do not.
@@ -73,12 +75,27 @@ class PalimpsestSession final : public KvSession {
   }
 
   void scan(ByteView from, ScanSink& sink) override {
+    if (values_are_large_) {
+      scan_large(from, sink);
+      return;
+    }
     btree::visit_leaves(tree_.descent(), {.lower = from, .upper = {}}, btree::Direction::forward,
                         [&](const btree::LeafView& leaf, btree::SlotIndex first,
                             btree::SlotIndex last) { return visit(leaf, first, last, sink); });
   }
 
  private:
+  /// The leaves hold no values.
+  void scan_large(ByteView from, ScanSink& sink) {
+    btree::Cursor cursor(tree_);
+    std::string value;
+    for (cursor.seek(from); cursor.valid() && cursor.read_value(value); cursor.next()) {
+      if (!sink.record(cursor.key(), value)) {
+        return;
+      }
+    }
+  }
+
   /// Hands records [first, last) of a leaf to the sink: the prefix is copied once, then the
   /// suffixes.
   static bool visit(const btree::LeafView& leaf, btree::SlotIndex first, btree::SlotIndex last,
@@ -99,6 +116,7 @@ class PalimpsestSession final : public KvSession {
   }
 
   btree::BTree& tree_;
+  const bool values_are_large_;
   btree::LastLeaf last_;
 };
 
@@ -107,6 +125,7 @@ class PalimpsestEngine final : public KvEngine {
   explicit PalimpsestEngine(const EngineSettings& settings)
       : device_(open_device(settings)),
         created_(!device_->exists(kFileName)),
+        values_are_large_(kKeyBytes + settings.value_bytes > settings.page_bytes / 4),
         file_(created_ ? create_file(*device_, settings) : open_file(*device_, settings)),
         writer_(*file_),
         space_(*file_),
@@ -121,7 +140,7 @@ class PalimpsestEngine final : public KvEngine {
   }
 
   std::unique_ptr<KvSession> open_session(SessionUse /*use*/) override {
-    return std::make_unique<PalimpsestSession>(tree_);
+    return std::make_unique<PalimpsestSession>(tree_, values_are_large_);
   }
 
   void finish_load() override { pool_.flush(); }
@@ -184,6 +203,7 @@ class PalimpsestEngine final : public KvEngine {
   // In the order of construction; each uses those before it.
   std::unique_ptr<io::Device> device_;
   bool created_;
+  bool values_are_large_;
   std::unique_ptr<buffer::PageFile> file_;
   buffer::PageWriter writer_;
   buffer::SpaceMap space_;

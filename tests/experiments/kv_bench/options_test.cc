@@ -53,7 +53,12 @@ TEST(Options, NonsenseIsRefusedByName) {
       {"--records=0", [](FlagValues& f) { f.records = 0; }},
       {"--records=-5", [](FlagValues& f) { f.records = -5; }},
       {"--value_bytes=15", [](FlagValues& f) { f.value_bytes = 15; }},
-      {"--value_bytes=1017", [](FlagValues& f) { f.value_bytes = 1017; }},
+      {"--value_bytes=65537", [](FlagValues& f) { f.value_bytes = 65537; }},
+      {"--value_bytes=1017",
+       [](FlagValues& f) {
+         f.value_bytes = 1017;
+         f.mode = "mixed";
+       }},
       {"--page_kib=2", [](FlagValues& f) { f.page_kib = 2; }},
       {"--page_kib=128", [](FlagValues& f) { f.page_kib = 128; }},
       {"--page_kib=5", [](FlagValues& f) { f.page_kib = 5; }},
