@@ -130,7 +130,10 @@ bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
       };
       walk.pages += purge(by, key.view(), find).pages;
     }
-    by.require_not_cancelled();
+    if (by.is_cancelled()) {
+      leaves.release();  // a segment of the log may be made
+      by.require_not_cancelled();
+    }
   }
   return walk.pages >= walk.pages_wanted;
 }

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/sync_point.h"
+#include "base/thread_number.h"
 
 namespace palimpsest::btree {
 namespace {
@@ -40,6 +41,14 @@ void check_size(std::uint64_t size_bytes) {
                 fmt::format("a large value of {} bytes: it must have 1 to {} bytes", size_bytes,
                             kLargeValueBytesMax));
   }
+}
+
+/// A page alone is taken as those of trees are, without a mutex of all.
+std::vector<PageRun> take_pages(buffer::SpaceMap& space, std::uint32_t blocks) {
+  if (blocks == 1) {
+    return {{space.allocate(static_cast<std::uint32_t>(thread_number())), 1}};
+  }
+  return space.allocate_extent(blocks, kLargeValueRunsMax);
 }
 
 /// Puts the headers of a block around its payload, and zeros behind it.
@@ -438,8 +447,7 @@ LargeValueStore::Writer::Writer(LargeValueStore& store, std::uint64_t size_bytes
           std::size_t{buffer_pages(extent_blocks(size_bytes, page_size_), page_size_)} * page_size_,
           page_size_),
       value_(LargeValueDescriptor::make(
-          size_bytes, stamp,
-          store.space_.allocate_extent(extent_blocks(size_bytes, page_size_), kLargeValueRunsMax),
+          size_bytes, stamp, take_pages(store.space_, extent_blocks(size_bytes, page_size_)),
           page_size_)) {}
 
 LargeValueStore::Writer::Writer(Writer&& other) noexcept

@@ -149,10 +149,12 @@ struct WriteContext {
       reclaimer->note_removal();
     }
   }
+  /// Whether the transaction has been asked to end, since others wait for the log that it has.
+  [[nodiscard]] bool is_cancelled() const noexcept { return log != nullptr && log->is_cancelled(); }
   /// In the middle of what takes long and can be left undone: throws transaction_too_old, or
-  /// no_space, if the transaction has been asked to end, since others wait for the log that it has.
+  /// no_space, if it has. No latch is held.
   void require_not_cancelled() const {
-    if (log != nullptr && log->is_cancelled()) {
+    if (is_cancelled()) {
       log->reserve({});
     }
   }

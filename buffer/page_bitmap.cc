@@ -266,14 +266,23 @@ std::uint64_t PageBitmap::find_next(std::uint64_t from, bool set) const noexcept
   return count * kWordBits;
 }
 
-std::vector<BitRange> PageBitmap::find_clear_runs(std::uint64_t bits,
-                                                  std::uint32_t max_runs) const {
+/// Empty at the end of the map if there is none.
+BitRange PageBitmap::next_clear_run(std::uint64_t from) const noexcept {
+  const std::uint64_t first = find_next(from, false);
+  return {first, find_next(first, true)};
+}
+
+std::vector<BitRange> PageBitmap::find_clear_runs(std::uint64_t bits, std::uint32_t max_runs,
+                                                  std::uint64_t from) const {
+  for (BitRange run = next_clear_run(from); from != 0 && run.size() != 0;
+       run = next_clear_run(run.end)) {
+    if (run.size() >= bits) {
+      return {{run.first, run.first + bits}};
+    }
+  }
   const auto longer = [](const BitRange& a, const BitRange& b) { return a.size() > b.size(); };
   std::vector<BitRange> longest;  // a heap with the shortest run in front
-  const std::uint64_t end = words() * kWordBits;
-  for (BitRange run{find_next(0, false), 0}; run.first < end;
-       run.first = find_next(run.end, false)) {
-    run.end = find_next(run.first, true);
+  for (BitRange run = next_clear_run(0); run.size() != 0; run = next_clear_run(run.end)) {
     if (run.size() >= bits) {
       return {{run.first, run.first + bits}};
     }

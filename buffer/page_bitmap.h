@@ -72,10 +72,10 @@ class PageBitmap {
   /// The 64 bits from 64 * `word`.
   [[nodiscard]] std::uint64_t word(std::uint64_t word) const noexcept { return at(word).load(); }
 
-  /// Clear runs that hold `bits` together: one if there is one, else the longest `max_runs`; empty
-  /// if they are too short. A look, not a claim.
-  [[nodiscard]] std::vector<BitRange> find_clear_runs(std::uint64_t bits,
-                                                      std::uint32_t max_runs) const;
+  /// Clear runs that hold `bits` together: one if there is one, the first from `from` on or else
+  /// the first, or the longest `max_runs`; empty if they are too short. A look, not a claim.
+  [[nodiscard]] std::vector<BitRange> find_clear_runs(std::uint64_t bits, std::uint32_t max_runs,
+                                                      std::uint64_t from = 0) const;
   /// Takes all clear bits right before `end` and returns them; stretches of which nothing but the
   /// first bit is set are clear as a whole. At least the bits below `keep` are left alone.
   [[nodiscard]] BitRange claim_clear_tail(std::uint64_t end, std::uint64_t keep) noexcept;
@@ -101,6 +101,7 @@ class PageBitmap {
   [[nodiscard]] std::optional<std::uint64_t> try_take(std::uint64_t word) noexcept;
   [[nodiscard]] std::optional<std::uint64_t> next_offered(std::uint64_t from) const noexcept;
   [[nodiscard]] std::uint64_t find_next(std::uint64_t from, bool set) const noexcept;
+  [[nodiscard]] BitRange next_clear_run(std::uint64_t from) const noexcept;
   [[nodiscard]] bool accept(std::uint64_t word) noexcept;
   void offer(std::uint64_t word) noexcept;
   void changed(std::uint64_t word) noexcept;

@@ -347,14 +347,15 @@ std::vector<BitRange> SpaceMap::claim_extent(std::uint32_t pages, std::uint32_t 
   if (taken.empty()) {
     taken = extent_from_growth(pages, max_runs, more);
   }
-  return taken;  // moved: nothing fails once pages are taken
+  extents_from_ = taken.back().end;  // the next one begins to look there
+  return taken;                      // moved: nothing fails once pages are taken
 }
 
 /// Takes free pages; empty if there are too few, or others were faster.
 std::vector<BitRange> SpaceMap::extent_from_free(std::uint32_t pages, std::uint32_t max_runs) {
   for (int attempt = 0; attempt < kClaimAttempts; ++attempt) {
     std::vector<BitRange> runs =
-        claims_.find_clear_runs(pages, max_runs);  // not const: to be moved
+        claims_.find_clear_runs(pages, max_runs, extents_from_);  // not const: to be moved
     std::size_t claimed = 0;
     while (claimed < runs.size() && claims_.try_claim(runs[claimed])) {
       ++claimed;

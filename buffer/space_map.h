@@ -199,6 +199,7 @@ class SpaceMap {
   const std::uint64_t stretch_pages_;
   PageBitmap claims_;
   std::mutex structure_mutex_;
+  std::uint64_t extents_from_ = 0;  ///< where the last one ends; protected by structure_mutex_
   std::unique_ptr<Logged> owned_logged_;
   std::atomic<Logged*> logged_{nullptr};  ///< null without a log
 };

@@ -74,8 +74,11 @@ std::unique_lock<TurnLatch> Transaction::take_turn() {
 void Transaction::require_active() const {
   switch (state_.load(std::memory_order_acquire)) {
     case State::active: return;
-    case State::too_old:
-      log_.require_space_if_repeated();
+    case State::too_old: try { log_.require_space_if_repeated();
+      } catch (const Error& error) {
+        throw Error(error.code(),
+                    std::string("the transaction has been rolled back: ") + error.what());
+      }
       throw Error(ErrorCode::transaction_too_old,
                   "the transaction held back the log for too long and has been rolled back");
     case State::ended: break;

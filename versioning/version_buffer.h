@@ -17,11 +17,11 @@
 //             (2) an entry with a chain is not freed, so that whoever holds the buffer's latch
 //                 reaches the entry of each version that is not dropped, without any page;
 //             (3) committed versions stand in the order of their timestamps.
-// Latching: push() needs the exclusive latch of the record's page. commit(), abort(),
-//           abort_since(), visit_recent() and collecting take the buffer's latch, then those of
-//           chains, one at a time; collecting tries that of a page before each (unchanged_page.h),
-//           and takes nothing else. Who holds a chain's latch only tries the buffer's, as does
-//           collect_aside().
+// Latching: push() needs the exclusive latch of the record's page. commit(), visit_recent() and
+//           collecting take the buffer's latch, then those of chains, one at a time; abort() and
+//           abort_since() those of chains, and then the buffer's; collecting tries that of a page
+//           before each (unchanged_page.h), and takes nothing else. Who holds a chain's latch only
+//           tries the buffer's, as does collect_aside().
 // Failure: prepare() throws and changes nothing; nothing else fails.
 // Thread-safety: what says "anybody", from any thread; all else belongs to the slot's owner.
 #pragma once

@@ -14,10 +14,14 @@ void TransactionLog::wait_for(const OperationNeed& need) {
   }
 }
 
+// Whoever works for another, within a call of that, ends with it.
 void TransactionLog::require_space_if_repeated(std::size_t more_bytes) const {
-  const std::uint64_t appended =
-      first_ == kNoLsn ? 0 : raw(log_.slot_log(slot_).end()) - raw(first_);
-  log_.space().require_for_one(appended + more_bytes);
+  const std::uint64_t others = works_for_ == nullptr ? 0 : works_for_->appended_bytes();
+  log_.space().require_for_one(appended_bytes() + others + more_bytes);
+}
+
+std::uint64_t TransactionLog::appended_bytes() const {
+  return first_ == kNoLsn ? 0 : raw(log_.slot_log(slot_).end()) - raw(first_);
 }
 
 Gsn TransactionLog::append_commit(FunctionRef<void(Gsn timestamp)> drawn) noexcept {

@@ -215,6 +215,7 @@ class TransactionLog {
   void append_rolled_back_as(const TransactionName& name) noexcept;
 
  private:
+  [[nodiscard]] std::uint64_t appended_bytes() const;
   [[nodiscard]] LogNeed need_of(const OperationNeed& need) const noexcept {
     std::size_t bytes = 0;
     std::size_t owed = owed_bytes_ + record_bytes_max(RecordRole::rolled_back, 0);

@@ -89,7 +89,8 @@ class Transaction {
 
   /// Ends it. Throws invalid_argument if it has ended before; transaction_too_old,
   /// snapshot_too_old: it has not committed, and cannot. Throws no_space, io_error before it has
-  /// committed: it may be tried again, or rolled back. A bulk also throws conflict, if another has
+  /// committed: it may be tried again, or rolled back; but no_space of one that was rolled back,
+  /// for the log has too little room for it, stays. A bulk also throws conflict, if another has
   /// changed the same definitions, and failed, if one of its calls has failed half-way: it is to be
   /// rolled back. Throws failed after it may have committed: whether it has is known once the
   /// database has been opened again.
