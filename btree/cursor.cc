@@ -52,10 +52,7 @@ bool Cursor::read_value(std::string& into) const {
     into.assign(value());
     return true;
   }
-  const LargeValueStore& values = tree_->large_values();
-  const LargeValueDescriptor copied = values.decode(view(records_[position_].value));
-  return values.read_all(copied, into) == ReadOutcome::complete ||
-         tree_->lookup(key(), into, nullptr, viewer_);
+  return tree_->lookup(key(), into, nullptr, viewer_);
 }
 
 // An exclusive `from` does not lie in this cursor's own bytes. What is copied when something fails

@@ -52,9 +52,8 @@ class Cursor {
   [[nodiscard]] ByteView value() const noexcept {
     return value_is_large() ? ByteView() : view(records_[position_].value);
   }
-  /// Copies the value, large or not. A large value is read now: as it was when the record was
-  /// copied, or, if its pages have gone to others, as it is now; false if the record has been
-  /// removed meanwhile. Does I/O.
+  /// Copies the value, large or not. A large value is read now, as it is now; false if the record
+  /// has been removed meanwhile. Does I/O.
   [[nodiscard]] bool read_value(std::string& into) const;
 
  private:

@@ -152,7 +152,6 @@ class RowVisit {
   [[nodiscard]] bool visit_record(ByteView prefix, const btree::LeafRecord& record) {
     key_.assign_clamped(prefix, record.suffix);
     if ((record.flags & btree::kLargeValue) != 0) [[unlikely]] {
-      large_ = access_.rows().large_values().decode(record.value);
       stopped_at_large_ = true;
       return false;
     }
@@ -163,17 +162,14 @@ class RowVisit {
     return true;
   }
 
-  /// The row at key_, with no leaf latched: as it was met, or, if its pages have gone to others, as
-  /// it is. Whether to go on.
+  /// The row at key_, with no leaf latched. Whether to go on.
   [[nodiscard]] bool visit_large() {
     prefetch_ahead();
-    const btree::BTree& rows = access_.rows();
-    const bool found =
-        rows.large_values().read_all(*large_, large_row_) == btree::ReadOutcome::complete ||
-        rows.lookup(key_.view(), large_row_, nullptr, access_.viewer());
+    std::string row;
+    const bool found = access_.rows().lookup(key_.view(), row, nullptr, access_.viewer());
     access_.confirm_rows();
     access_.confirm_view();
-    return !found || show(large_row_);
+    return !found || show(row);
   }
 
   [[nodiscard]] bool show(ByteView row) {
@@ -190,9 +186,7 @@ class RowVisit {
   const TableAccess& access_;
   VisitRow visit_;
   const btree::Direction direction_;
-  btree::KeyBuffer key_;                              ///< of the row visited last
-  std::optional<btree::LargeValueDescriptor> large_;  ///< of the row that has stopped the visit
-  std::string large_row_;
+  btree::KeyBuffer key_;  ///< of the row visited last
   static constexpr std::size_t kAheadMax = 32;
   std::vector<btree::LargeValueDescriptor> ahead_;  ///< of rows of the leaf that stopped the visit
   std::size_t ahead_most_ = 1;                      ///< who wants one row reads one
