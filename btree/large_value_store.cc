@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,20 +19,10 @@ namespace {
 using buffer::PageRead;
 using buffer::PageRun;
 
-/// Most blocks of a value that is kept in frames, and as a share of all frames.
-constexpr std::uint32_t kKeptBlocksMax = 64;
-constexpr std::uint32_t kShareKept = 32;
-/// Most blocks that are read ahead of need at once.
-constexpr std::uint32_t kAheadBlocksMax = 64;
 /// What waits to be written, in the smallest pool, in any, and as a share of all frames.
 constexpr std::uint64_t kUnwrittenPagesMin = 16;
 constexpr std::uint64_t kUnwrittenBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kShareUnwritten = 128;
-
-/// Pages of a buffer for a value or piece of `blocks` blocks.
-std::uint32_t buffer_pages(std::uint32_t blocks, std::uint32_t page_size) noexcept {
-  return std::min(blocks, static_cast<std::uint32_t>(kExtentBufferBytes / page_size));
-}
 
 void check_size(std::uint64_t size_bytes) {
   if (size_bytes == 0 || size_bytes > kLargeValueBytesMax) {
@@ -46,7 +35,9 @@ void check_size(std::uint64_t size_bytes) {
 /// A page alone is taken as those of trees are, without a mutex of all.
 std::vector<PageRun> take_pages(buffer::SpaceMap& space, std::uint32_t blocks) {
   if (blocks == 1) {
-    return {{space.allocate(static_cast<std::uint32_t>(thread_number())), 1}};
+    std::vector<PageRun> run(1);  // nothing fails once the page is taken
+    run.front() = {space.allocate(static_cast<std::uint32_t>(thread_number())), 1};
+    return run;
   }
   return space.allocate_extent(blocks, kLargeValueRunsMax);
 }
@@ -62,15 +53,6 @@ void frame_block(MutableBytes page, PageId id, const ValueStamp& stamp, std::uin
   std::memcpy(page.data(), &header, sizeof(header));
   std::memcpy(page.data() + sizeof(header), &block_header, sizeof(block_header));
   std::ranges::fill(page.subspan(kExtentPayloadOffset + payload_bytes), std::byte{0});
-}
-
-/// Others may find the page, which is as it is in the file, in a frame, if one can be spared.
-void keep_copy(buffer::BufferPool& pool, PageId page, ConstBytes bytes) {
-  buffer::BlockCache::Filling frame = pool.begin_block(page);
-  if (frame.has_memory()) {
-    std::ranges::copy(bytes, frame.memory().begin());
-    frame.keep();
-  }
 }
 
 }  // namespace
@@ -104,147 +86,6 @@ struct LargeValueStore::Piece {
   }
 };
 
-/// Reads consecutive blocks of one value in batches; a block alone into a frame at once, if it is
-/// given a pool, others side by side, since neighbours are one transfer then, and from there into
-/// frames.
-class LargeValueStore::BlockReader {
- public:
-  /// For blocks [first, end).
-  BlockReader(buffer::PageFile& file, buffer::BufferPool* pool, const LargeValueDescriptor& value,
-              std::uint32_t first, std::uint32_t end)
-      : file_(file),
-        pool_(pool),
-        value_(value),
-        page_size_(file.page_size_bytes()),
-        is_alone_(end - first == 1),
-        next_(first),
-        end_(end) {
-    reads_.reserve(buffer_pages(end - first, page_size_));
-  }
-
-  /// Reads the next blocks; false when there are none left.
-  [[nodiscard]] bool next_batch() {
-    first_ = next_;
-    next_ = first_ + buffer_pages(end_ - first_, page_size_);
-    reads_.clear();
-    for (std::uint32_t block = first_; block < next_; ++block) {
-      const PageId page = value_.page_of(block);
-      reads_.push_back({.id = page, .into = memory_for(page, block - first_)});
-    }
-    file_.read_pages(reads_);
-    return first_ < next_;
-  }
-
-  [[nodiscard]] std::uint32_t first() const noexcept { return first_; }
-  [[nodiscard]] std::uint32_t end() const noexcept { return next_; }
-  [[nodiscard]] const PageRead& page(std::uint32_t block) const noexcept {
-    return reads_[block - first_];
-  }
-
-  /// Whether the block is the value's; throws when the device failed to read it.
-  [[nodiscard]] bool holds(std::uint32_t block) const {
-    const PageRead& read = page(block);
-    if (read.io_error != 0 && read.io_error != io::kEndOfFile) {
-      file_.throw_read_error(read);
-    }
-    return read.ok() && judge_block(read.into, value_, block) == BlockFault::none;
-  }
-
-  /// Others may find the block, which is the value's, in a frame. Its bytes are not looked at any
-  /// more.
-  void keep(std::uint32_t block) {
-    if (frame_ && frame_->has_memory()) {
-      frame_->keep();
-    } else if (pool_ != nullptr) {
-      keep_copy(*pool_, page(block).id, page(block).into);
-    }
-  }
-
- private:
-  [[nodiscard]] MutableBytes memory_for(PageId page, std::uint32_t index) {
-    if (pool_ != nullptr && is_alone_) {
-      frame_.emplace(pool_->begin_block(page));
-      if (frame_->has_memory()) {
-        return frame_->memory();
-      }
-    }
-    if (memory_.data() == nullptr) {
-      memory_ = AlignedMemory::for_overwrite(reads_.capacity() * page_size_, page_size_);
-    }
-    return memory_.bytes().subspan(std::size_t{index} * page_size_, page_size_);
-  }
-
-  buffer::PageFile& file_;
-  buffer::BufferPool* const pool_;
-  const LargeValueDescriptor& value_;
-  const std::uint32_t page_size_;
-  const bool is_alone_;      ///< one block is read
-  std::uint32_t first_ = 0;  ///< of the batch
-  std::uint32_t next_;       ///< behind the batch
-  const std::uint32_t end_;
-  std::optional<buffer::BlockCache::Filling> frame_;  ///< of the only block
-  AlignedMemory memory_;
-  std::vector<PageRead> reads_;
-};
-
-/// Blocks of several values that are read together, in the order of the file.
-class LargeValueStore::BlocksAhead {
- public:
-  explicit BlocksAhead(buffer::BufferPool& pool)
-      : pool_(pool), room_(std::min(kAheadBlocksMax, pool.frame_count() / kShareKept)) {}
-
-  /// Adds the blocks of a value that no frame has. False if there is no room for more.
-  [[nodiscard]] bool add(const LargeValueDescriptor& value) {
-    for (std::uint32_t block = 0; block < value.block_count(); ++block) {
-      const PageId page = value.page_of(block);
-      const bool is_there = pool_.blocks().read(page, [&](const std::byte* bytes) {
-        return judge_block({bytes, pool_.page_size_bytes()}, value, block) == BlockFault::none;
-      });
-      if (!is_there && blocks_.size() == room_) {
-        return false;
-      }
-      if (!is_there) {
-        blocks_.push_back({.value = &value, .number = block, .page = page});
-      }
-    }
-    return true;
-  }
-
-  void read() {
-    if (blocks_.empty()) {
-      return;
-    }
-    std::ranges::sort(blocks_, {}, &Block::page);
-    const auto repeated = std::ranges::unique(blocks_, {}, &Block::page);
-    blocks_.erase(repeated.begin(), repeated.end());
-    const std::uint32_t page_size = pool_.page_size_bytes();
-    const auto memory = AlignedMemory::for_overwrite(blocks_.size() * page_size, page_size);
-    std::vector<PageRead> reads;
-    for (const Block& block : blocks_) {
-      reads.push_back(
-          {.id = block.page, .into = memory.bytes().subspan(reads.size() * page_size, page_size)});
-    }
-    pool_.file().read_pages(reads);
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      if (reads[i].ok() &&
-          judge_block(reads[i].into, *blocks_[i].value, blocks_[i].number) == BlockFault::none) {
-        keep_copy(pool_, reads[i].id, reads[i].into);
-      }
-    }
-  }
-
- private:
-  struct Block {
-    const LargeValueDescriptor* value;
-    std::uint32_t number;
-    PageId page;
-  };
-
-  buffer::BufferPool& pool_;
-  const std::size_t room_;
-  std::vector<Block> blocks_;
-};
-
 LargeValueStore::LargeValueStore(buffer::PageFile& file, buffer::PageWriter& writer,
                                  buffer::SpaceMap& space, buffer::BufferPool* pool, wal::Log* log)
     : file_(file),
@@ -267,9 +108,8 @@ std::size_t LargeValueStore::unwritten_bytes_max() const noexcept {
 /// Whether the value's blocks are kept in frames: then all of them fit one buffer, too.
 bool LargeValueStore::is_kept(const LargeValueDescriptor& value) const noexcept {
   const std::uint32_t blocks = value.block_count();
-  return pool_ != nullptr &&
-         blocks <= std::min(kKeptBlocksMax, pool_->frame_count() / kShareKept) &&
-         blocks == buffer_pages(blocks, file_.page_size_bytes());
+  return pool_ != nullptr && blocks <= kept_blocks_max(*pool_) &&
+         blocks == extent_buffer_pages(blocks, file_.page_size_bytes());
 }
 
 LargeValueStore::Writer LargeValueStore::begin(std::uint64_t size_bytes) {
@@ -321,7 +161,8 @@ ReadOutcome LargeValueStore::read(const LargeValueDescriptor& value, std::uint64
   if (piece.rest.empty()) {
     return ReadOutcome::complete;
   }
-  BlockReader blocks(file_, keeps ? pool_ : nullptr, value, piece.first_block(), piece.end_block());
+  ExtentReader blocks(file_, keeps ? pool_ : nullptr, value, piece.first_block(),
+                      piece.end_block());
   while (blocks.next_batch()) {
     PALIMPSEST_SYNC_POINT("btree.large_value.read");
     for (std::uint32_t block = blocks.first(); block < blocks.end(); ++block) {
@@ -391,7 +232,7 @@ void LargeValueStore::verify(const LargeValueDescriptor& value) const {
   if (unwritten_ != nullptr && unwritten_->has(value)) {
     return;  // it has no block in the file yet
   }
-  BlockReader blocks(file_, nullptr, value, 0, value.block_count());
+  ExtentReader blocks(file_, nullptr, value, 0, value.block_count());
   while (blocks.next_batch()) {
     for (std::uint32_t block = blocks.first(); block < blocks.end(); ++block) {
       const PageRead& read = blocks.page(block);
@@ -443,9 +284,9 @@ bool LargeValueStore::file_has(const LargeValueDescriptor& value) const noexcept
 LargeValueStore::Writer::Writer(LargeValueStore& store, std::uint64_t size_bytes, ValueStamp stamp)
     : store_(&store),
       page_size_(store.file_.page_size_bytes()),
-      buffer_(
-          std::size_t{buffer_pages(extent_blocks(size_bytes, page_size_), page_size_)} * page_size_,
-          page_size_),
+      buffer_(std::size_t{extent_buffer_pages(extent_blocks(size_bytes, page_size_), page_size_)} *
+                  page_size_,
+              page_size_),
       value_(LargeValueDescriptor::make(
           size_bytes, stamp, take_pages(store.space_, extent_blocks(size_bytes, page_size_)),
           page_size_)) {}
@@ -545,7 +386,7 @@ void LargeValueStore::Writer::write_buffer(std::uint32_t blocks) {
 /// The whole value is in the buffer. Whoever begins to read it finds it there.
 void LargeValueStore::Writer::keep_blocks() const {
   for (std::uint32_t block = 0; block < value_.block_count(); ++block) {
-    keep_copy(*store_->pool_, value_.page_of(block), image(block));
+    store_->pool_->begin_block(value_.page_of(block)).keep_copy(image(block));
   }
 }
 

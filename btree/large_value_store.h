@@ -23,13 +23,15 @@
 // that was current all the time (a descriptor never comes back), nobody freed its pages, and what
 // was met is corruption: verify() names it.
 //
-// Invariants: (1) a page of an extent is written before the descriptor exists, and never again.
+// Invariants: (1) a page of an extent is written before the descriptor exists, or waits where
+//                 readers find it (unwritten_values.h); and is never written again.
 //             (2) the pages of a value are freed only after no tree holds its descriptor: readers
 //                 that look up from then on cannot find it.
 //             (3) every page allocated for a value belongs to a writer that is not finished, or to
 //                 a descriptor that was returned: all other ways out free it.
 // Latching: none of its own. Nobody calls it under a page latch or holding a page writer's batch:
-//           all functions but free() do I/O, and begin() takes the space map's structure mutex.
+//           all functions do I/O, or wait for it, and begin() takes the space map's structure
+//           mutex.
 // Durability: what finish() returned is readable; it is durable after PageWriter::harden() or
 //             PageFile::sync(). No commit that holds the descriptor may be durable before:
 //             Log::need_pages(). The same for write_for_commit(), once a round has written it.
@@ -48,6 +50,7 @@
 
 #include "base/aligned_memory.h"
 #include "base/bytes.h"
+#include "btree/extent_reader.h"
 #include "btree/large_value_format.h"
 #include "btree/unwritten_values.h"
 #include "buffer/buffer_pool.h"
@@ -57,9 +60,6 @@
 #include "wal/log.h"
 
 namespace palimpsest::btree {
-
-/// Size of transfers, and most memory of a writer or a read.
-inline constexpr std::size_t kExtentBufferBytes = std::size_t{1} << 20;
 
 enum class [[nodiscard]] ReadOutcome : std::uint8_t {
   complete = 1,  ///< all bytes asked for are there, and they are those of the value
@@ -111,14 +111,13 @@ class LargeValueStore {
   /// file, block, page and fault of the first that is not as it should be.
   void verify(const LargeValueDescriptor& value) const;
 
-  /// Gives the value's pages back; they may be reused at once (invariant 2). Does no I/O. Throws
+  /// Gives the value's pages back; they may be reused at once (invariant 2). Waits for a write of
+  /// what waits, if that is under way. Throws
   /// corruption, and frees nothing, if some page is not in use or a map page: the leaf is wrong. (A
   /// forged descriptor of pages in use by others is noticed by who walks all pages, not here.)
   void free(const LargeValueDescriptor& value);
 
  private:
-  class BlockReader;
-  class BlocksAhead;
   struct Piece;
 
   [[nodiscard]] std::size_t unwritten_bytes_max() const noexcept;

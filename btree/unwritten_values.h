@@ -50,7 +50,7 @@ class UnwrittenValues {
 
   /// Whether values of so many blocks may be added.
   [[nodiscard]] bool takes(std::uint32_t blocks) const noexcept {
-    return blocks <= kBlocksMax && blocks * page_size_ <= bytes_max_ / 4;
+    return blocks <= kBlocksMax && std::size_t{blocks} * page_size_ <= bytes_max_ / 4;
   }
 
   /// Takes the images of a value's blocks, which are complete but for what PageWriter seals. Writes

@@ -1,5 +1,6 @@
 #include "buffer/block_cache.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -141,6 +142,13 @@ void BlockCache::Filling::keep() noexcept PALIMPSEST_NO_ANALYSIS {
   if (cache_->keep(frame_, page_)) {
     PALIMPSEST_SYNC_POINT("buffer.block.kept");
     std::exchange(cache_, nullptr)->frames_[frame_].latch.unlock_exclusive();
+  }
+}
+
+void BlockCache::Filling::keep_copy(ConstBytes page) noexcept {
+  if (has_memory()) {
+    std::ranges::copy(page, memory().begin());
+    keep();
   }
 }
 

@@ -116,6 +116,8 @@ class BlockCache::Filling {
 
   /// The memory holds the page as it is in the file: others may find it. Call at most once.
   void keep() noexcept;
+  /// The same of a copy of these bytes; nothing if there is no memory.
+  void keep_copy(ConstBytes page) noexcept;
 
  private:
   friend class BlockCache;
