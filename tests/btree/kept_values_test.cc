@@ -32,6 +32,9 @@ constexpr std::uint64_t kWaitingMax = kFrames / 128;
 constexpr std::uint64_t kWaitingOfOneMax = kWaitingMax / 4;
 
 class KeptValues : public ::testing::Test {
+ public:
+  ~KeptValues() override { disk_.set_hook({}); }
+
  protected:
   KeptValues()
       : device_(disk_.device()),
@@ -44,7 +47,6 @@ class KeptValues : public ::testing::Test {
       }
     });
   }
-  ~KeptValues() override { disk_.set_hook({}); }
 
   void expect_holds(const LargeValueDescriptor& value, std::uint64_t seed) {
     std::string found;
@@ -96,7 +98,7 @@ TEST_F(KeptValues, WhatWasReadIsReadFromFrames) {
 
 TEST_F(KeptValues, AValueOfManyBlocksTakesNoFrames) {
   const std::uint32_t free_before = db_->pool->free_frame_count();
-  const LargeValueDescriptor value = db_->store.write(pattern(1, 65 * kPageSize));
+  const LargeValueDescriptor value = db_->store.write(pattern(1, std::uint64_t{65} * kPageSize));
   EXPECT_GT(reads_of(value, 1), 0U);
   EXPECT_GT(reads_of(value, 1), 0U);
   EXPECT_EQ(db_->pool->free_frame_count(), free_before);
@@ -150,6 +152,7 @@ TEST_F(KeptValues, NeighboursAreReadTogether) {
   forget(large);
   EXPECT_EQ(reads_of(large, 1), 1U);
   std::vector<LargeValueDescriptor> values;
+  values.reserve(64);
   for (std::uint64_t i = 0; i < 20; ++i) {
     values.push_back(db_->store.write(pattern(i, 1500)));
     forget(values.back());
@@ -181,6 +184,7 @@ TEST_F(KeptValues, AValueOfSeveralBuffersIsWhole) {
 
 TEST_F(KeptValues, NeighboursAreWrittenTogether) {
   std::vector<LargeValueDescriptor> values;
+  values.reserve(64);
   for (std::uint64_t i = 0; i < kWaitingMax; ++i) {
     values.push_back(db_->store.write_for_commit(pattern(i, 1500)));
   }
@@ -195,6 +199,7 @@ TEST_F(KeptValues, NeighboursAreWrittenTogether) {
 
 TEST_F(KeptValues, WhoFindsNoRoomWritesAll) {
   std::vector<LargeValueDescriptor> values;
+  values.reserve(64);
   for (std::uint64_t i = 0; i <= kWaitingMax; ++i) {
     values.push_back(db_->store.write_for_commit(pattern(i, 1500)));
   }
