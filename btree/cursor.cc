@@ -37,6 +37,7 @@ void Cursor::next() {
     return;
   }
   fill_forward(std::string(key()), Bound::exclusive);
+  prefetch_large();
 }
 
 void Cursor::previous() {
@@ -45,6 +46,7 @@ void Cursor::previous() {
     return;
   }
   fill_backward({ByteView(), std::string(key())});
+  prefetch_large();
 }
 
 bool Cursor::read_value(std::string& into) const {
@@ -73,9 +75,6 @@ void Cursor::fill_forward(ByteView from, Bound bound) {
     copy_batch(walk, first, Direction::forward);
   }
   position_ = 0;
-  if (bound == Bound::exclusive) {
-    prefetch_large();
-  }
 }
 
 void Cursor::prefetch_large() const {
@@ -99,9 +98,6 @@ void Cursor::fill_backward(const KeyRange& range) {
     copy_batch(walk, walk.first(), Direction::backward);
   }
   position_ = records_.empty() ? 0 : records_.size() - 1;
-  if (range.upper) {
-    prefetch_large();
-  }
 }
 
 SlotIndex Cursor::limit(SlotIndex available) noexcept {

@@ -24,12 +24,11 @@ struct LogOptions {
   /// start later. Must neither block nor call the log.
   std::function<void()> on_filling;
   /// Makes durable what was written past the log before Log::need_pages() was called, or was left
-  /// to this call to be written. Called by a
-  /// round, which holds the turn: must not wait for the log. If it throws, the log has failed.
-  /// No record is missed: its owner writes the pages, or leaves them to it, says that they are
-  /// needed, and appends; a round captures, and then takes back what was said. So a round that
-  /// holds the record finds it said, or an earlier one has taken it back after the pages were
-  /// written, and has made them durable or has failed.
+  /// to this call to be written. Called by a round, which holds the turn: must not wait for the
+  /// log. If it throws, the log has failed. No record is missed: its owner writes the pages, or
+  /// leaves them to this, says that they are needed, and appends; a round captures, and then takes
+  /// back what was said. So a round that holds the record finds it said, or an earlier one has
+  /// taken it back after the pages were there, and has made them durable or has failed.
   std::function<void()> harden_pages;
 };
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/io/posix_device.h"
@@ -176,29 +177,29 @@ void replace_while_reading(LargeValueFile& db, std::uint64_t seed) {
   EXPECT_EQ(db.allocated(), allocated);
 }
 
-TEST(LargeValueStress, ReplacedWhileReadOnTheSimulatedDisk) {
+/// On a simulated disk, with what LargeValueFile::create() takes besides the page size.
+template <class... More>
+void replace_on_simulated_disk(More&&... more) {
   const std::uint64_t seed = palimpsest::test::seed();
   palimpsest::test::SimOptions options;
   options.seed = seed;
   const palimpsest::test::SimDisk disk(options);
   const auto device = disk.device();
-  const auto db = LargeValueFile::create(*device, 4096);
+  const auto db = LargeValueFile::create(*device, 4096, std::forward<More>(more)...);
   replace_while_reading(*db, seed);
+}
+
+TEST(LargeValueStress, ReplacedWhileReadOnTheSimulatedDisk) {
+  replace_on_simulated_disk();
 }
 
 // Some values fit the frames and some do not; some wait to be written, and make room for others.
 TEST(LargeValueStress, ReplacedWhileReadFromFrames) {
-  const std::uint64_t seed = palimpsest::test::seed();
-  palimpsest::test::SimOptions options;
-  options.seed = seed;
-  const palimpsest::test::SimDisk disk(options);
+  const palimpsest::test::SimDisk disk;
   const auto device = disk.device();
   wal::test::OpenLog log(*device);
-  for (const std::uint32_t frames : {160U, 2048U}) {
-    const auto db = LargeValueFile::create(*device, 4096, frames, log.log());
-    replace_while_reading(*db, seed);
-    device->remove(kFileName);
-  }
+  replace_on_simulated_disk(160U, log.log());
+  replace_on_simulated_disk(2048U, log.log());
 }
 
 TEST(LargeValueStress, ReplacedWhileReadOnARealFile) {

@@ -40,20 +40,15 @@ class LargeValueFile {
                                  buffer::BufferPool::kFramesMin * frames}),
         store(*file, writer, space, &*pool, &log) {}
 
-  static std::unique_ptr<LargeValueFile> create(io::Device& device, std::uint32_t page_size) {
-    buffer::PageFileOptions options;
-    options.page_size_bytes = page_size;
-    options.batch_pages = buffer::kBatchPagesMin;
-    return std::make_unique<LargeValueFile>(buffer::PageFile::create(device, kFileName, options));
-  }
-
+  /// With what the constructors take besides the file.
+  template <class... More>
   static std::unique_ptr<LargeValueFile> create(io::Device& device, std::uint32_t page_size,
-                                                std::uint32_t frames, wal::Log& log) {
+                                                More&&... more) {
     buffer::PageFileOptions options;
     options.page_size_bytes = page_size;
     options.batch_pages = buffer::kBatchPagesMin;
     return std::make_unique<LargeValueFile>(buffer::PageFile::create(device, kFileName, options),
-                                            frames, log);
+                                            std::forward<More>(more)...);
   }
 
   static std::unique_ptr<LargeValueFile> open(io::Device& device,

@@ -9,19 +9,20 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/random.h"
 #include "buffer/frame_table.h"
 #include "buffer/free_frames.h"
 #include "tests/buffer/interleaving_support.h"
+#include "tests/support/eventually.h"
 #include "tests/support/seed.h"
 #include "tests/support/thread_group.h"
 
 namespace palimpsest::buffer {
 namespace {
 
+using palimpsest::test::eventually;
 using palimpsest::test::run_threads;
 
 constexpr std::uint32_t kPageSize = 4096;
@@ -242,9 +243,7 @@ class BlocksInPool : public palimpsest::test::InterleavingTest {
 TEST_F(BlocksInPool, PagesOfTreesDriveOutBlocksAndBlocksPages) {
   constexpr std::uint64_t kFirst = 100'000;  // of no tree
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    while (!keep(kFirst + i)) {
-      std::this_thread::yield();  // until the provider has freed some
-    }
+    ASSERT_TRUE(eventually([&] { return keep(kFirst + i); })) << "nothing makes room for it";
   }
   for (std::uint64_t i = 0; i < kRecords; ++i) {
     ASSERT_EQ(value_of(i), old_value(i));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <vector>
 
@@ -185,6 +186,35 @@ TEST_F(LogBounds, WhatIsUndoneIsOwedNoMore) {
   EXPECT_EQ(log.owed_bytes(), 0U);
   log.reserve_end();
   log.append_rolled_back();
+}
+
+// Who works for another, within a call of that, ends with it: by what both have used of the log it
+// is judged whether another attempt would come to the same end.
+TEST_F(LogBounds, WhoWorksForOneThatTakesMuchOfAShortLogIsToldThatThereIsNoRoom) {
+  constexpr std::size_t kChangeBytes = 1000;
+  LogFileOptions files = kSmallFiles;
+  files.segments_max = 64;
+  OpenLog open(*device_, files);
+  disk_.inject(
+      {.error = ENOSPC, .kinds = static_cast<unsigned>(SimKind::create), .for_good = true});
+  TransactionLog large(open.log(), open.clock(), open.claim());
+  TransactionLog helper(open.log(), open.clock(), open.claim());
+  for (TransactionLog* const log : {&large, &helper}) {
+    log->begin();
+    log->begin_changes(open.clock().now());
+  }
+  helper.work_for(&large);
+  large.cancel(open.clock().now());
+  const auto told = [&] { return error_of([&] { helper.reserve({.change_bytes = 100}); }); };
+  EXPECT_EQ(told(), ErrorCode::transaction_too_old) << "neither takes much";
+  large.cancel(Gsn{0});
+  for (int i = 0; i < 45; ++i) {  // of a log of 128 KiB
+    large.reserve({.change_bytes = kChangeBytes});
+    large.append_change(Gsn{0}, BodyKind::tree, kChangeBytes,
+                        [](MutableBytes into) { std::ranges::fill(into, std::byte{0}); });
+  }
+  large.cancel(open.clock().now());
+  EXPECT_EQ(told(), ErrorCode::no_space);
 }
 
 }  // namespace
