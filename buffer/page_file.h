@@ -114,6 +114,9 @@ class PageFile {
   [[nodiscard]] PageId catalog_root() const;
   /// Durable on return.
   void set_catalog_root(PageId root);
+  /// This new file holds the pages of another one, and nothing in its ring: has the same catalog
+  /// root, durably, and goes on behind the write batches whose numbers these pages bear.
+  void become_copy_of(PageFile& other);
 
   /// Makes the file `page_count` pages long with reserved space. Error no_space changes nothing.
   void grow(std::uint64_t page_count);
@@ -158,7 +161,8 @@ class PageFile {
   [[nodiscard]] std::unique_ptr<io::BufferRegistration> register_buffer(MutableBytes memory) {
     return device_.register_buffer(memory);
   }
-  /// For PageWriter and DoubleWriteRing only: what they write, they write under their protocol.
+  /// For PageWriter and DoubleWriteRing only, which write under their protocol, and for who fills a
+  /// file that nobody else knows of.
   [[nodiscard]] io::File& file() noexcept { return *file_; }
 
  private:
@@ -169,6 +173,7 @@ class PageFile {
   void begin_writable();
   void read_chunk(std::span<PageRead> reads) noexcept;
   void end_read(std::span<PageRead> reads, int error) noexcept;
+  void set_root(PageId root, std::uint64_t batch_floor);
   void write_header(FileHeader next);              // header_mutex_ held
   void write_all_headers(const FileHeader& next);  // header_mutex_ held
 

@@ -160,7 +160,10 @@ void PageWriter::write_fresh(std::span<const PageImage> pages,
     seal_page(page.bytes, 0);
     append_page(transfers, file_.offset_of(page.id), page.bytes);
   }
-  file_.file().run(transfers);
+  {
+    const UnloggedWrites::Write write(unlogged_, pages);
+    file_.file().run(transfers);
+  }
   keep_failed(transfers);
   if (!transfers.empty()) {
     io::throw_io_error(transfers.front().error, "writing fresh pages", file_.name());

@@ -64,15 +64,11 @@
 #include "base/io/device.h"
 #include "buffer/double_write_ring.h"
 #include "buffer/page_file.h"
+#include "buffer/page_image.h"
+#include "buffer/unlogged_writes.h"
 #include "wal/log.h"
 
 namespace palimpsest::buffer {
-
-/// A page image that no reader could reach before.
-struct PageImage {
-  PageId id = kNoPage;
-  MutableBytes bytes;  ///< page size, aligned to the page size; sealed in place
-};
 
 /// Counted since the writer was made; each is exact, together they are not a snapshot.
 struct PageWriterStatistics {
@@ -103,13 +99,15 @@ class PageWriter {
   /// Writes pages that nothing durable or readable refers to yet. They are readable on return and
   /// durable after the next harden(), or PageFile::sync(). Needs no turn. Runs that are contiguous
   /// in file and memory become single transfers. Throws io_error or no_space; the pages are then
-  /// undefined.
+  /// undefined. Waits while a backup reads the last of what was written so.
   void write_fresh(std::span<const PageImage> pages);
   /// The same; allocates nothing if `transfers` has room for as many transfers as pages.
   void write_fresh(std::span<const PageImage> pages, std::vector<io::Transfer>& transfers);
 
   /// Makes everything written before the call durable. Waits for the turn.
   void harden();
+  /// What write_fresh() writes, for who copies the file meanwhile.
+  [[nodiscard]] UnloggedWrites& unlogged_writes() noexcept { return unlogged_; }
 
   /// Newest batch whose in-place pages, and those of all earlier ones, are durable; 0 none.
   [[nodiscard]] std::uint64_t hardened_batch() const noexcept {
@@ -141,6 +139,7 @@ class PageWriter {
   DoubleWriteRing ring_;
   const bool atomic_;
   std::atomic<wal::Log*> log_;  ///< null without a log; set under turn_
+  UnloggedWrites unlogged_;
   std::mutex turn_;
   // Protected by turn_:
   AlignedMemory memory_;  ///< batch_pages images, contiguous

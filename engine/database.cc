@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "base/round_up.h"
 #include "base/sync_point.h"
 #include "buffer/space_record.h"
+#include "engine/backup/backup.h"
 #include "engine/checkpoint_note.h"
 #include "engine/recovery/analysis.h"
 #include "engine/recovery/redo.h"
@@ -434,7 +436,27 @@ void Database::start_background() {
   }
 }
 
+BackupReport Database::back_up(io::Device& into, const BackupOptions& options) {
+  const std::unique_lock one(backup_, std::try_to_lock);
+  if (!one.owns_lock()) {
+    throw Error(ErrorCode::locked,
+                fmt::format("{}: a backup is being made already", page_device_.path()));
+  }
+  return engine::back_up({.file = *file_,
+                          .writer = *writer_,
+                          .space = *space_,
+                          .store = *store_,
+                          .log = *log_,
+                          .clock = clock_},
+                         into, options);
+}
+
 void Database::close() {
+  const std::unique_lock no_backup(backup_, std::try_to_lock);
+  if (!no_backup.owns_lock()) {
+    throw Error(ErrorCode::invalid_argument,
+                "a backup is being made: a database is closed without any");
+  }
   tree_store_->stop();
   bulk_sweep_->stop();
   if (transactions_->active() != 0) {

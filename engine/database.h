@@ -23,11 +23,13 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "palimpsest/backup.h"
 #include "palimpsest/experimental.h"
 
 #include "base/clock.h"
@@ -132,10 +134,14 @@ class Database {
   /// Null if there is none. It stays open until the database is closed.
   [[nodiscard]] btree::BTree* find_tree(std::string_view name) { return catalog_->find(name); }
 
+  /// Copies the database, which is in use, into an empty directory (backup/backup.h). Throws what
+  /// that does, and locked if another backup is under way.
+  BackupReport back_up(io::Device& into, const BackupOptions& options);
+
   /// Everything is on disk, a long free end of the page file is cut off, and opening needs no redo.
   /// No transaction is active. Afterwards only the destructor may be called. Throws
-  /// invalid_argument if a transaction is active; io_error, no_space, failed: then recovery will do
-  /// it.
+  /// invalid_argument if a transaction is active, or a backup is made; io_error, no_space, failed:
+  /// then recovery will do it.
   void close();
 
   [[nodiscard]] const RecoveryOutcome& recovery() const noexcept { return recovery_; }
@@ -196,6 +202,7 @@ class Database {
   bool making_ = false;  ///< there is no database yet
   bool opened_ = false;  ///< what opening has left half done must not be closed as clean
   bool closed_ = false;
+  std::mutex backup_;  ///< a backup is made, or it is being closed
 
   // In the order in which they are made, and the other way round ended.
   std::unique_ptr<buffer::PageFile> file_;

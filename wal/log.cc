@@ -120,12 +120,13 @@ Log::Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clo
       states_(std::make_unique<std::atomic<SlotState*>[]>(slots.slots_max())),
       stream_(segments_, end, incarnation, options_.batch_bytes_max, options_.record_bytes_max),
       marked_segment_(segments_.number_of(end.position)),
-      start_position_(raw(store.control().state().start.position)),
+      replay_start_(store, space_),
       end_position_(raw(end.position)) {
   pending_.reserve(slots.slots_max());
   marks_.reserve(segments_.segments_max());
   const std::uint64_t segment_bytes = segments_.segment_bytes();
-  const std::uint64_t used = raw(end.position) - start_position_ / segment_bytes * segment_bytes;
+  const std::uint64_t used =
+      raw(end.position) - replay_start_.position() / segment_bytes * segment_bytes;
   budget_.add(signed_bytes(space_.bytes()) - signed_bytes(used));
 }
 
@@ -469,7 +470,7 @@ void Log::account(StreamPosition before, std::uint64_t record_bytes) noexcept {
   const StreamPosition after = stream_.next().position;
   const std::uint64_t stream_bytes = raw(after) - raw(before);
   budget_.add(signed_bytes(record_bytes) - signed_bytes(stream_bytes));
-  end_position_.store(raw(after), std::memory_order_relaxed);
+  end_position_.store(raw(after), std::memory_order_release);
   record_bytes_.fetch_add(record_bytes, std::memory_order_relaxed);
   stream_bytes_.fetch_add(stream_bytes, std::memory_order_relaxed);
 }
@@ -507,26 +508,12 @@ std::vector<LogMark> Log::take_marks(const LogStart& end) {
 }
 
 bool Log::move_start(const LogStart& start, const std::string& note, bool clean) {
-  const std::lock_guard lock(starting_);
-  ControlState next = store_.control().state();
-  if (start.position < next.start.position) {
-    return false;  // somebody else has moved it further
-  }
-  next.start = start;
-  next.note = note;
-  next.clean = clean;
-  run_or_fail([&] { store_.control().write(next); });
-  start_position_.store(raw(start.position), std::memory_order_relaxed);
-  const std::uint32_t released = segments_.release_before(segments_.number_of(start.position));
-  if (released > 0) {
-    space_.give(released);
-  }
-  return released > 0;
+  return run_or_fail([&] { return replay_start_.move(start, note, clean); });
 }
 
 std::uint64_t Log::replay_bytes() const noexcept {
-  const std::uint64_t start = start_position_.load(std::memory_order_acquire);
-  return std::max(end_position_.load(std::memory_order_relaxed), start) - start;
+  const std::uint64_t start = replay_start_.position();
+  return std::max(end_position(), start) - start;
 }
 
 std::uint64_t Log::capacity_bytes() const noexcept {

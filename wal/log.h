@@ -48,6 +48,7 @@
 #include "wal/log_reader.h"
 #include "wal/log_space.h"
 #include "wal/log_store.h"
+#include "wal/replay_start.h"
 #include "wal/slot_log.h"
 #include "wal/stream_writer.h"
 
@@ -152,13 +153,13 @@ class Log {
   /// Marks that the stream has passed since the last call, one a segment, none behind `end`;
   /// ascending. The clock has been raised to what they say. Waits for the turn.
   [[nodiscard]] std::vector<LogMark> take_marks(const LogStart& end);
-  /// Says durably that replay starts at `start`, which is current_start()'s or a mark's, with this
-  /// note, and gives segments before it back; nothing if it starts later already. Whether there
-  /// were any. Throws failed.
+  /// ReplayStart::move() to `start`, which is current_start()'s or a mark's. Throws failed.
   bool move_start(const LogStart& start, const std::string& note, bool clean);
-  /// Behind what has been written of the stream.
+  /// For who copies the log.
+  [[nodiscard]] ReplayStart& replay_start() noexcept { return replay_start_; }
+  /// Behind what has been written of the stream, which can be read there.
   [[nodiscard]] std::uint64_t end_position() const noexcept {
-    return end_position_.load(std::memory_order_relaxed);
+    return end_position_.load(std::memory_order_acquire);
   }
   /// Bytes of the stream from replay's start on.
   [[nodiscard]] std::uint64_t replay_bytes() const noexcept;
@@ -224,8 +225,7 @@ class Log {
   std::vector<LogMark> marks_;     ///< not taken yet; as many as it has memory for
   std::uint64_t marked_segment_;   ///< has one
 
-  std::mutex starting_;  ///< move_start() runs one at a time
-  std::atomic<std::uint64_t> start_position_{0};
+  ReplayStart replay_start_;
   std::atomic<std::uint64_t> end_position_{0};
   std::atomic<std::uint64_t> durable_gsn_{0};
   /// Highest GSN that some captured record may have: beyond durable_gsn_, another round is needed.

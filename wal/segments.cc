@@ -221,6 +221,26 @@ std::uint32_t Segments::release_before(std::uint64_t first) {
   return released;
 }
 
+std::uint32_t Segments::remove_surplus(std::uint32_t most) {
+  std::uint32_t removed = 0;
+  while (removed < most) {
+    std::string name;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto ready =
+          std::ranges::find_if(spare_, [](const Spare& spare) { return !spare.is_bare; });
+      if (in_use_.size() + spare_.size() <= options_.segments_max || ready == spare_.end()) {
+        break;
+      }
+      name = plain_name(*ready->file);
+      spare_.erase(ready);
+    }
+    remove(std::span(&name, 1));
+    ++removed;
+  }
+  return removed;
+}
+
 bool Segments::make_one(bool beyond_max) {
   const std::lock_guard making(making_);
   if (files() >= options_.segments_max && !beyond_max) {

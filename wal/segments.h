@@ -104,6 +104,9 @@ class Segments {
   void keep_only(std::uint64_t first, std::uint64_t last);
   /// Segments below `first` are spare from now on (invariant 2 is the caller's); how many.
   std::uint32_t release_before(std::uint64_t first);
+  /// Removes spare segments beyond segments_max, at most so many; how many. One that cannot be
+  /// removed stays, and is spare again when the log is opened the next time.
+  std::uint32_t remove_surplus(std::uint32_t most);
 
   /// Makes one more segment, durably. False if there are segments_max, unless `beyond_max`. Throws
   /// no_space.

@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsest/backup.h"
 #include "palimpsest/error.h"
 #include "palimpsest/options.h"
 #include "palimpsest/outcome.h"
@@ -147,6 +148,17 @@ class Database {
   void drop_table(std::string_view table);
   void create_index(std::string_view table, const IndexSchema& schema);
   void drop_index(std::string_view table, std::string_view index);
+
+  /// Copies the database into a directory that is empty or not there, while it is used; log and
+  /// pages lie together in the copy, which is opened as any database is after a crash, and is one
+  /// of its own from then on. It holds what had been committed when the call began, and of later
+  /// transactions all up to one moment before it returns. Commits of large values may wait for a
+  /// moment near the end. Until it is whole there is no database in the directory, and none after a
+  /// failure. Throws already_exists, locked (one backup at a time), no_space (also if the log had
+  /// to be used again before it was copied), not_found, permission_denied, io_error, failed, and
+  /// what BackupOptions::progress throws.
+  BackupReport backup(const std::filesystem::path& directory,
+                      const BackupOptions& options = {}) const;
 
   [[nodiscard]] Statistics statistics() const;
   /// Options in effect, and why: of a database that exists, its own sizes.

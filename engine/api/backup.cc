@@ -1,0 +1,35 @@
+#include "palimpsest/backup.h"
+
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include "palimpsest/database.h"
+#include "palimpsest/error.h"
+
+#include "base/io/device.h"
+#include "base/io/open_device.h"
+#include "base/log_sink.h"
+#include "engine/api/database_state.h"
+
+namespace palimpsest {
+
+BackupReport Database::backup(const std::filesystem::path& directory,
+                              const BackupOptions& options) const {
+  const detail::DatabaseState& database = state();
+  std::error_code unknown;
+  const bool was_there = std::filesystem::exists(directory, unknown);
+  const auto into = io::open_device(directory.string(),
+                                    {.create = true, .log = [](LogLevel, std::string_view) {}});
+  try {
+    return database.engine->back_up(*into, options);
+  } catch (...) {
+    if (!was_there) {
+      std::filesystem::remove(directory, unknown);  // it is empty
+    }
+    throw;
+  }
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,107 @@
+#include "engine/backup/log_copy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "palimpsest/error.h"
+
+#include "base/round_up.h"
+#include "base/sync_point.h"
+#include "wal/log_format.h"
+
+namespace palimpsest::engine {
+namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20U;
+/// What any device takes.
+constexpr std::uint64_t kBlockBytes = wal::kSegmentHeaderBytes;
+
+}  // namespace
+
+LogCopy::LogCopy(const wal::Segments& from, wal::ReplayStart::Pin& pin, io::Device& into,
+                 const Uuid& uuid)
+    : from_(from),
+      pin_(pin),
+      device_(into),
+      uuid_(uuid),
+      into_(into,
+            {.segment_bytes = from.segment_bytes(),
+             .segments_max = std::numeric_limits<std::uint32_t>::max(),
+             .alignment_bytes = kBlockBytes,
+             .uuid = uuid},
+            false),
+      at_(pin.state().start.position),
+      memory_(kPieceBytes, kBlockBytes) {
+  begin_segment(from_.number_of(at_));  // there is one, also if nothing is in it
+}
+
+void LogCopy::begin_segment(std::uint64_t segment) {
+  if (!into_.has(segment)) {
+    static_cast<void>(into_.make_one(false));
+    into_.begin(segment);
+  }
+}
+
+std::uint64_t LogCopy::copy_up_to(wal::StreamPosition end) {
+  const std::uint64_t last = from_.number_of(end);
+  std::uint64_t copied = 0;
+  for (std::uint64_t segment = from_.number_of(at_); segment <= last; ++segment) {
+    std::uint64_t at = segment == from_.number_of(at_) ? from_.offset_of(at_) : kBlockBytes;
+    const std::uint64_t limit = segment == last ? from_.offset_of(end) : from_.segment_bytes();
+    for (; at < limit;) {
+      const std::uint64_t piece_end = std::min(limit, at / kBlockBytes * kBlockBytes + kPieceBytes);
+      copy_piece(segment, at, piece_end);
+      copied += piece_end - at;
+      at = piece_end;
+    }
+  }
+  at_ = end;
+  pin_.move(end);
+  return copied;
+}
+
+/// From a block's beginning on, what lies before `begin` in it once more; zeros behind `end`.
+void LogCopy::copy_piece(std::uint64_t segment, std::uint64_t begin, std::uint64_t end) {
+  const std::uint64_t first = begin / kBlockBytes * kBlockBytes;
+  const wal::StreamPosition at{segment * from_.segment_bytes() + first};
+  const MutableBytes piece = memory_.bytes().first(end - first);
+  read(at, piece);
+  PALIMPSEST_SYNC_POINT("engine.backup.log_read");
+  if (!pin_.holds()) {
+    refuse();
+  }
+  begin_segment(segment);
+  const MutableBytes blocks = memory_.bytes().first(round_up(piece.size(), kBlockBytes));
+  std::ranges::fill(blocks.subspan(piece.size()), std::byte{0});
+  into_.write(at, blocks);
+}
+
+void LogCopy::read(wal::StreamPosition at, MutableBytes into) const {
+  try {
+    from_.read(at, into);
+  } catch (const Error&) {
+    if (!pin_.holds()) {
+      refuse();
+    }
+    throw;
+  }
+}
+
+void LogCopy::refuse() const {
+  throw Error(ErrorCode::no_space,
+              fmt::format("the log in {} had to be used again before it was copied: the backup is "
+                          "too slow for a log of {} bytes",
+                          from_.directory(), from_.segments_max() * from_.segment_bytes()));
+}
+
+void LogCopy::finish() {
+  into_.sync_all();
+  wal::ControlState state = pin_.state();
+  state.uuid = uuid_;
+  state.clean = false;
+  wal::LogControl::create(device_, state).reset();
+}
+
+}  // namespace palimpsest::engine

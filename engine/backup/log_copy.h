@@ -1,0 +1,47 @@
+// Copies the stream of a log that is being written into segments of another one.
+//
+// Thread-safety: belongs to the thread that copies.
+// Failure: Error no_space if the log had to be used again before it was copied, or the copy's disk
+//          is full; io_error, corruption.
+#pragma once
+
+#include <cstdint>
+
+#include "base/aligned_memory.h"
+#include "base/io/device.h"
+#include "wal/log_control.h"
+#include "wal/replay_start.h"
+#include "wal/segments.h"
+
+namespace palimpsest::engine {
+
+class LogCopy {
+ public:
+  /// From where the pin begins. `uuid`: of the database that the copy is of. All outlive it.
+  LogCopy(const wal::Segments& from, wal::ReplayStart::Pin& pin, io::Device& into,
+          const Uuid& uuid);
+
+  /// Copies up to `end`, behind a whole batch; the pin moves on. How many bytes.
+  std::uint64_t copy_up_to(wal::StreamPosition end);
+  /// Makes the log of what was copied, durably: one that ends where the last call did.
+  void finish();
+
+  /// Behind what was copied.
+  [[nodiscard]] wal::StreamPosition position() const noexcept { return at_; }
+
+ private:
+  void begin_segment(std::uint64_t segment);
+  void copy_piece(std::uint64_t segment, std::uint64_t begin, std::uint64_t end);
+  void read(wal::StreamPosition at, MutableBytes into) const;
+  [[noreturn]] void refuse() const;
+
+  const wal::Segments& from_;
+  wal::ReplayStart::Pin& pin_;
+  io::Device& device_;
+  const Uuid uuid_;
+  wal::Segments into_;
+  wal::StreamPosition at_;
+  AlignedMemory memory_;
+};
+
+}  // namespace palimpsest::engine
