@@ -8,7 +8,7 @@ namespace palimpsest::wal {
 namespace {
 
 /// Of the segments that there may be, the part that a pin may hold back.
-constexpr std::uint32_t kPinnedShare = 4;
+constexpr std::uint32_t kPinnedShare = 2;
 
 }  // namespace
 

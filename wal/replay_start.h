@@ -4,7 +4,7 @@
 // Invariants: (1) a segment is given back only when the control file durably says that replay
 //                 starts in a later one;
 //             (2) while it is pinned, none is that the pin's segment does not come behind. A pin
-//                 that holds back more than a quarter of the log's bound is broken instead: whoever
+//                 that holds back more than half of the log's bound is broken instead: whoever
 //                 copies fails, not who writes.
 // Latching: a mutex, across the writing of the control file; the segments' tables are latched under
 //           it.

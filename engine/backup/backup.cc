@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -25,8 +26,10 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::string_view kCopyName = "pages.new";
 /// Most that is read while nothing may be written past the log.
 constexpr std::uint64_t kPausedBytes = std::uint64_t{32} << 20U;
-/// So many bytes of pages between two looks at the log.
-constexpr std::uint64_t kBytesBetweenLogs = std::uint64_t{16} << 20U;
+/// The log's copy is at most so far behind, or this share of the log's bound: of a short log the
+/// pin would hold back too much.
+constexpr std::uint64_t kLogBehindMax = std::uint64_t{16} << 20U;
+constexpr std::uint64_t kLogShare = 16;
 
 /// One backup, from its beginning to its end.
 class Backup {
@@ -45,7 +48,7 @@ class Backup {
   void finish();
 
   void copy(buffer::PageRun run);
-  void copy_log(std::uint64_t page_bytes);
+  void copy_log();
   [[nodiscard]] std::optional<buffer::PageRun> next_in_use(PageId from, std::uint64_t end) const;
   [[nodiscard]] std::uint64_t bytes_of(std::uint64_t pages) const noexcept {
     return pages * source_.file.page_size_bytes();
@@ -60,7 +63,6 @@ class Backup {
   const std::unique_ptr<buffer::PageFile> file_;
   PageCopy pages_;
   LogCopy log_;
-  std::uint64_t bytes_since_log_ = 0;
 };
 
 // The pin first: no page that is read afterwards is older than where the log begins.
@@ -113,6 +115,7 @@ void Backup::copy_all_pages() {
   const std::uint64_t end = source_.file.page_count();
   pages_.match_length();
   pace_.expect(bytes_of(source_.space.counts().allocated) + source_.log.replay_bytes());
+  copy_log();
   PageId from = source_.file.first_page();
   while (const auto run = next_in_use(from, end)) {
     copy(*run);
@@ -160,8 +163,8 @@ void Backup::copy_rest() {
   }
   written.forget();
   PALIMPSEST_SYNC_POINT("engine.backup.resumed");
+  report_.log_bytes += log_.copy_up_to(end);  // at once: the pin need not wait for the pages
   pages_.write_kept();
-  report_.log_bytes += log_.copy_up_to(end);
 }
 
 // Who opens the directory finds no page file until all is there.
@@ -175,16 +178,14 @@ void Backup::finish() {
 void Backup::copy(buffer::PageRun run) {
   pages_.copy(run);
   pace_.copied(bytes_of(run.pages));
-  copy_log(bytes_of(run.pages));
+  const std::uint64_t behind = source_.log.end_position() - raw(log_.position());
+  if (behind >= std::min(kLogBehindMax, source_.log.capacity_bytes() / kLogShare)) {
+    copy_log();
+  }
 }
 
 /// Now and then, so that the pin holds back little of the log.
-void Backup::copy_log(std::uint64_t page_bytes) {
-  bytes_since_log_ += page_bytes;
-  if (bytes_since_log_ < kBytesBetweenLogs) {
-    return;
-  }
-  bytes_since_log_ = 0;
+void Backup::copy_log() {
   const std::uint64_t copied = log_.copy_up_to(wal::StreamPosition{source_.log.end_position()});
   report_.log_bytes += copied;
   pace_.copied(copied);
