@@ -106,8 +106,7 @@ std::unique_ptr<Log> Log::begin(LogStore& store, const LogEnd& end, Clock& clock
 
 Log::Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clock,
          WorkerSlots& slots, LogOptions options)
-    : store_(store),
-      segments_(store.segments()),
+    : segments_(store.segments()),
       clock_(clock),
       slots_(slots),
       options_(std::move(options)),

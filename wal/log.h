@@ -202,7 +202,6 @@ class Log {
   void account(StreamPosition before, std::uint64_t record_bytes) noexcept;
   void mark_segment(Gsn newest) noexcept;
 
-  LogStore& store_;
   Segments& segments_;
   Clock& clock_;
   WorkerSlots& slots_;

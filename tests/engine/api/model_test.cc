@@ -1,12 +1,13 @@
 // The whole of the public API at random beside a model: tables and indexes that come and go,
 // several transactions of all kinds at a time, bulks, ranges, values of any size, cursors in all
-// directions, a small memory, and openings. Whatever a call says and shows is what the model says,
-// or a conflict where others stand in the way.
+// directions, a small memory, openings and backups. Whatever a call says and shows is what the
+// model says, or a conflict where others stand in the way.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -495,6 +496,8 @@ class ApiModel : public ::testing::Test {
     if (one_in(500)) {
       end_all();
       reopen();
+    } else if (one_in(400)) {
+      back_up();
     } else if (one_in(100) && !has_writers()) {
       define();
     } else if (name == nullptr) {
@@ -509,6 +512,17 @@ class ApiModel : public ::testing::Test {
     } else {
       act_in_transaction(*name);
     }
+  }
+  /// With whatever is open: the copy has what was committed.
+  void back_up() {
+    const std::string path = directory_.path("copy");
+    database_->backup(path);
+    std::optional<Database> copy(Database::open(path, small()));
+    copy.swap(database_);
+    expect_everything();
+    copy.swap(database_);
+    copy.reset();
+    std::filesystem::remove_all(path);
   }
   void reopen() {
     database_->close();
