@@ -113,7 +113,7 @@ std::optional<buffer::PageRun> Backup::next_in_use(PageId from, std::uint64_t en
 // Pages that the file grows by are new in the log, or written past it.
 void Backup::copy_all_pages() {
   const std::uint64_t end = source_.file.page_count();
-  pages_.match_length();
+  pages_.grow_to(end);
   pace_.expect(bytes_of(source_.space.counts().allocated) + source_.log.replay_bytes());
   copy_log();
   PageId from = source_.file.first_page();
@@ -148,6 +148,7 @@ void Backup::copy_rest() {
   source_.log.wait_durable(source_.clock.now());
   PALIMPSEST_SYNC_POINT("engine.backup.pausing");
   wal::StreamPosition end{};
+  std::uint64_t page_count = 0;
   {
     const buffer::UnloggedWrites::Pause pause(written);
     PageId from = source_.file.first_page();
@@ -159,11 +160,12 @@ void Backup::copy_rest() {
     PALIMPSEST_SYNC_POINT("engine.backup.paused");
     // Whatever was read in place had a durable log before it was written; nothing is read any more.
     end = wal::StreamPosition{source_.log.end_position()};
-    pages_.match_length();
+    page_count = source_.file.page_count();
   }
   written.forget();
   PALIMPSEST_SYNC_POINT("engine.backup.resumed");
   report_.log_bytes += log_.copy_up_to(end);  // at once: the pin need not wait for the pages
+  pages_.grow_to(page_count);
   pages_.write_kept();
 }
 

@@ -82,14 +82,14 @@ void PageCopy::read(buffer::PageRun run, MutableBytes into) {
 
 void PageCopy::write(buffer::PageRun run, ConstBytes pages) {
   if (raw(run.first) + run.pages > into_.page_count()) {
-    match_length();
+    into_.grow(from_.page_count());
   }
   into_.file().write(into_.offset_of(run.first), pages);
 }
 
-void PageCopy::match_length() {
-  if (from_.page_count() > into_.page_count()) {
-    into_.grow(from_.page_count());
+void PageCopy::grow_to(std::uint64_t page_count) {
+  if (page_count > into_.page_count()) {
+    into_.grow(page_count);
   }
 }
 

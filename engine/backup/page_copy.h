@@ -4,6 +4,8 @@
 // whole, or does not change any more. Then it is damaged, or was never written, and is copied as it
 // is; it is told if it is in use, unless it is copied again.
 //
+// Reading some while others are written was tried: the device was no faster.
+//
 // Thread-safety: belongs to the thread that copies.
 // Failure: Error io_error, no_space, naming the file.
 #pragma once
@@ -34,8 +36,8 @@ class PageCopy {
   /// Reads pages, to write them later. Throws std::bad_alloc.
   void keep(buffer::PageRun run);
   void write_kept();
-  /// The copy becomes as long as the file that is copied is now.
-  void match_length();
+  /// The copy has so many pages at least.
+  void grow_to(std::uint64_t page_count);
 
   /// Pages in use that were damaged when they were read last; they are to be copied once more.
   [[nodiscard]] std::vector<PageId> take_damaged() noexcept;

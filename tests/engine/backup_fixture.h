@@ -40,8 +40,8 @@ class KnownWriter {
       }
     }
     static_cast<void>(transaction->upsert(tree, counter(), std::to_string(states_.size())));
-    states_.push_back(std::move(next));  // before: it may be in a copy as soon as it has committed
     transaction->commit();
+    states_.push_back(std::move(next));
   }
 
   /// Committed so far.

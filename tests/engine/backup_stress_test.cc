@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "palimpsest/error.h"
+
 #include "tests/engine/backup_fixture.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
@@ -23,6 +25,21 @@ using palimpsest::test::SimDisk;
 
 constexpr std::size_t kWriters = 3;
 constexpr int kTotal = 1'000;
+
+/// Calls until it is not told that it has to be tried again.
+template <class Call>
+void try_often(const Call& call) {
+  for (;;) {
+    try {
+      return call();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::snapshot_too_old &&
+          error.code() != ErrorCode::transaction_too_old) {
+        throw;
+      }
+    }
+  }
+}
 
 /// Moves something from one record to another; nothing if they are in conflict.
 void move_some(Database& database, Random& random) {
@@ -91,12 +108,12 @@ TEST_F(BackupStress, ManyWrite) {
   run_threads(kWriters + 2, [&](std::size_t thread) {
     if (thread < kWriters) {
       while (!ends.load()) {
-        writers_[thread].commit_one(*database_);
+        try_often([&] { writers_[thread].commit_one(*database_); });
       }
     } else if (thread == kWriters) {
       Random random(palimpsest::test::seed());
       while (!ends.load()) {
-        move_some(*database_, random);
+        try_often([&] { move_some(*database_, random); });
       }
     } else {
       for (Rounds rounds(3, 3.0); rounds.next();) {
