@@ -65,7 +65,7 @@ class BackupStress : public ::testing::Test {
   BackupStress() : device_(disk_.device()) {
     DatabaseOptions options = small_options();
     options.background_threads = true;
-    options.log_bytes_max = 256 * wal::kSegmentBytesMin;
+    options.log_bytes_max = 1024 * wal::kSegmentBytesMin;
     database_ = Database::open(*device_, *device_, options);
     static_cast<void>(database_->make_tree("records"));
     for (std::size_t i = 0; i < kWriters; ++i) {
