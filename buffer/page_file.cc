@@ -298,21 +298,26 @@ PageId PageFile::catalog_root() const {
 }
 
 void PageFile::set_catalog_root(PageId root) {
-  set_root(root, header().batch_floor);
-}
-
-void PageFile::become_copy_of(PageFile& other) {
-  set_root(other.catalog_root(), other.take_batch_number() + 1);
-}
-
-void PageFile::set_root(PageId root, std::uint64_t batch_floor) {
   check(root == kNoPage || contains(root), "the catalog root is a page of the file");
   require_writable();
   sync();  // the root first, and the file's size with it: the header names nothing that may be lost
   const std::lock_guard guard(header_mutex_);
+  set_root(header_, root);
+}
+
+void PageFile::become_copy_of(PageFile& other) {
+  const FileHeader copied = other.header();
+  check(contains(copied.catalog_root), "the catalog root is a page of the file");
+  sync();
+  const std::lock_guard guard(header_mutex_);
   FileHeader next = header_;
+  next.open_count = copied.open_count;
+  next.batch_floor = other.take_batch_number() + 1;
+  set_root(next, copied.catalog_root);
+}
+
+void PageFile::set_root(FileHeader next, PageId root) {
   next.catalog_root = root;
-  next.batch_floor = batch_floor;
   next.clean = 0;
   write_all_headers(next);
   marked_open_.store(true, std::memory_order_release);

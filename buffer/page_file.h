@@ -115,7 +115,8 @@ class PageFile {
   /// Durable on return.
   void set_catalog_root(PageId root);
   /// This new file holds the pages of another one, and nothing in its ring: has the same catalog
-  /// root, durably, and goes on behind the write batches whose numbers these pages bear.
+  /// root, durably, and goes on behind the write batches and the openings whose numbers stand in
+  /// these pages.
   void become_copy_of(PageFile& other);
 
   /// Makes the file `page_count` pages long with reserved space. Error no_space changes nothing.
@@ -173,7 +174,7 @@ class PageFile {
   void begin_writable();
   void read_chunk(std::span<PageRead> reads) noexcept;
   void end_read(std::span<PageRead> reads, int error) noexcept;
-  void set_root(PageId root, std::uint64_t batch_floor);
+  void set_root(FileHeader next, PageId root);     // header_mutex_ held
   void write_header(FileHeader next);              // header_mutex_ held
   void write_all_headers(const FileHeader& next);  // header_mutex_ held
 

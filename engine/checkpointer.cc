@@ -135,7 +135,7 @@ void Checkpointer::cancel_oldest() {
   }
 }
 
-// No cycle is under way. Whether segments were given back.
+// No cycle is under way. Whether that gave space, or will soon.
 bool Checkpointer::move_start() {
   const Gsn oldest = transactions_.oldest();
   PALIMPSEST_SYNC_POINT("engine.checkpoint.oldest_known");

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -97,6 +96,25 @@ void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)
   }
 }
 
+/// Whoever has it, until this goes; the other is told.
+class OneAtATime {
+ public:
+  explicit OneAtATime(std::atomic<bool>& taken) noexcept
+      : taken_(taken), is_mine_(!taken.exchange(true)) {}
+  OneAtATime(const OneAtATime&) = delete;
+  OneAtATime& operator=(const OneAtATime&) = delete;
+  ~OneAtATime() {
+    if (is_mine_) {
+      taken_.store(false);
+    }
+  }
+  [[nodiscard]] bool is_mine() const noexcept { return is_mine_; }
+
+ private:
+  std::atomic<bool>& taken_;
+  const bool is_mine_;
+};
+
 }  // namespace
 
 struct Database::Unfinished {
@@ -140,6 +158,11 @@ Database::~Database() {
 
 void Database::open_files() {
   if (!page_device_.exists(kPageFileName)) {
+    if (page_device_.exists(kCopyName)) {
+      throw Error(ErrorCode::not_a_database,
+                  fmt::format("{}: a backup that was interrupted; what is there can be removed",
+                              page_device_.path()));
+    }
     if (log_device_.exists(wal::kControlFileName)) {
       throw Error(ErrorCode::corruption, fmt::format("{}: there is a log, but no page file \"{}\"",
                                                      page_device_.path(), kPageFileName));
@@ -437,8 +460,8 @@ void Database::start_background() {
 }
 
 BackupReport Database::back_up(io::Device& into, const BackupOptions& options) {
-  const std::unique_lock one(backup_, std::try_to_lock);
-  if (!one.owns_lock()) {
+  const OneAtATime one(is_copied_);
+  if (!one.is_mine()) {
     throw Error(ErrorCode::locked,
                 fmt::format("{}: a backup is being made already", page_device_.path()));
   }
@@ -452,8 +475,8 @@ BackupReport Database::back_up(io::Device& into, const BackupOptions& options) {
 }
 
 void Database::close() {
-  const std::unique_lock no_backup(backup_, std::try_to_lock);
-  if (!no_backup.owns_lock()) {
+  const OneAtATime alone(is_copied_);
+  if (!alone.is_mine()) {
     throw Error(ErrorCode::invalid_argument,
                 "a backup is being made: a database is closed without any");
   }

@@ -23,7 +23,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -202,7 +201,7 @@ class Database {
   bool making_ = false;  ///< there is no database yet
   bool opened_ = false;  ///< what opening has left half done must not be closed as clean
   bool closed_ = false;
-  std::mutex backup_;  ///< a backup is made, or it is being closed
+  std::atomic<bool> is_copied_{false};  ///< a backup is made, or it is being closed
 
   // In the order in which they are made, and the other way round ended.
   std::unique_ptr<buffer::PageFile> file_;

@@ -65,7 +65,13 @@ void LogSpace::require_for_one(std::uint64_t bytes) {
 }
 
 void LogSpace::give(std::uint32_t segments) noexcept {
-  budget_.add(static_cast<std::int64_t>(segments * segments_.segment_bytes()));
+  {
+    const std::lock_guard lock(making_);
+    const std::int64_t counted = counted_;
+    counted_ = segments_.files();
+    budget_.add((static_cast<std::int64_t>(segments) + counted_ - counted) *
+                static_cast<std::int64_t>(segments_.segment_bytes()));
+  }
   given_.fetch_add(1);
   futex_wake_all(given_);
 }
@@ -81,6 +87,7 @@ bool LogSpace::grow() {
   if (!segments_.make_one(false)) {
     return false;
   }
+  ++counted_;
   budget_.add(static_cast<std::int64_t>(segments_.segment_bytes()));
   return true;
 }

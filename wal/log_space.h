@@ -7,8 +7,8 @@
 // he has used so much of it himself that he would come to the same end: then the disk is too full
 // for him.
 //
-// Latching: a mutex while a segment is made, across I/O, and nothing else; who waits holds no
-// latch.
+// Latching: a mutex while a segment is made, across I/O; who gives segments back waits for it, who
+//           waits for space holds no latch.
 // Thread-safety: all functions, from any thread.
 // Failure: no_space, naming directory, length and bound of the log; io_error for a segment that
 //          could not be made. Nothing has changed.
@@ -37,7 +37,7 @@ class LogSpace {
 
   /// All references outlive it. `on_filling` may be empty.
   LogSpace(Segments& segments, LogBudget& budget, const std::function<void()>& on_filling) noexcept
-      : segments_(segments), budget_(budget), on_filling_(on_filling) {}
+      : segments_(segments), budget_(budget), on_filling_(on_filling), counted_(segments.files()) {}
 
   /// What may be used of the segments that there are, and of those that there may be: without what
   /// may be lost to padding and half-filled segment ends before credit is wrong.
@@ -56,7 +56,7 @@ class LogSpace {
   /// the disk has no room for more.
   void require_for_one(std::uint64_t bytes);
 
-  /// Segments were given back: who waits looks again.
+  /// So many segments are spare again, and perhaps some were removed: who waits looks again.
   void give(std::uint32_t segments) noexcept;
   [[nodiscard]] bool is_waited_for() const noexcept { return waiters_.load() != 0; }
 
@@ -74,6 +74,9 @@ class LogSpace {
   LogBudget& budget_;
   const std::function<void()>& on_filling_;
   std::mutex making_;
+  /// Segments of the budget: all files, but for those that the stream made when it had overdrawn
+  /// it, until segments are given back. Protected by making_.
+  std::uint32_t counted_;
   std::atomic<std::uint32_t> given_{0};  ///< who waits sleeps on it
   std::atomic<std::uint32_t> waiters_{0};
 };

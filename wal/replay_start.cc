@@ -1,6 +1,7 @@
 #include "wal/replay_start.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "base/check.h"
 
@@ -21,27 +22,43 @@ bool ReplayStart::move(const LogStart& start, const std::string& note, bool clea
   if (start.position < next.start.position) {
     return false;  // somebody else has moved it further
   }
+  const bool moves = start.position != next.start.position;
   next.start = start;
   next.note = note;
   next.clean = clean;
   store_.control().write(next);
   position_.store(raw(start.position), std::memory_order_release);
-  return release();
+  judge_pin();
+  return release() || (moves && is_held_back());
+}
+
+bool ReplayStart::is_held_back() const {
+  return pinned_ && *pinned_ < store_.segments().number_of(StreamPosition{position()});
+}
+
+// Who waits for space waits once for who copies to go on, and not again if he has not.
+void ReplayStart::judge_pin() {
+  if (!is_held_back()) {
+    return;
+  }
+  const Segments& segments = store_.segments();
+  const std::uint64_t behind = segments.number_of(StreamPosition{position()}) - *pinned_;
+  const bool is_waited_for = space_.is_waited_for();
+  if (behind > segments.segments_max() / kPinnedShare || (is_waited_for && awaited_ == pinned_)) {
+    pinned_.reset();
+  }
+  awaited_ = is_waited_for ? pinned_ : std::nullopt;
 }
 
 bool ReplayStart::release() {
   Segments& segments = store_.segments();
   const std::uint64_t start = segments.number_of(StreamPosition{position()});
-  if (pinned_ && start > *pinned_ + segments.segments_max() / kPinnedShare) {
-    pinned_.reset();
+  const std::uint32_t released = segments.release_before(is_held_back() ? *pinned_ : start);
+  const std::uint32_t removed = segments.remove_surplus(released);
+  if (released > 0) {
+    space_.give(released);
   }
-  const bool is_held_back = pinned_ && *pinned_ < start;
-  const std::uint32_t released = segments.release_before(is_held_back ? *pinned_ : start);
-  const std::uint32_t kept = released - segments.remove_surplus(released);
-  if (kept > 0) {
-    space_.give(kept);
-  }
-  return released > 0 || is_held_back;
+  return released > removed;
 }
 
 ReplayStart::Pin::Pin(ReplayStart& start) : start_(start) {
@@ -49,12 +66,16 @@ ReplayStart::Pin::Pin(ReplayStart& start) : start_(start) {
   check(!start_.pinned_, "one at a time pins the log");
   state_ = start_.store_.control().state();
   start_.pinned_ = start_.store_.segments().number_of(state_.start.position);
+  start_.awaited_.reset();
 }
 
-// What it has kept is given back by whoever moves replay's start the next time.
 ReplayStart::Pin::~Pin() {
   const std::lock_guard lock(start_.mutex_);
   start_.pinned_.reset();
+  try {
+    start_.release();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the next move does it
+  }
 }
 
 void ReplayStart::Pin::move(StreamPosition to) {

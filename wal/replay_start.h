@@ -4,8 +4,9 @@
 // Invariants: (1) a segment is given back only when the control file durably says that replay
 //                 starts in a later one;
 //             (2) while it is pinned, none is that the pin's segment does not come behind. A pin
-//                 that holds back more than half of the log's bound is broken instead: whoever
-//                 copies fails, not who writes.
+//                 that holds back more than half of the log's bound is broken instead, or that has
+//                 not moved on while somebody waited for space: whoever copies fails, not who
+//                 writes.
 // Latching: a mutex, across the writing of the control file; the segments' tables are latched under
 //           it.
 // Thread-safety: all functions, from any thread; a Pin belongs to one thread at a time.
@@ -34,18 +35,23 @@ class ReplayStart {
     return position_.load(std::memory_order_acquire);
   }
   /// Says it durably, with this note, and gives back what is kept no longer; nothing if it starts
-  /// later already. Whether there were segments, or there will be as soon as who copies them has
-  /// gone on. Throws what LogControl::write() throws.
+  /// later already. Whether that gave space, or will as soon as who copies the log has gone on.
+  /// Throws what LogControl::write() throws.
   bool move(const LogStart& start, const std::string& note, bool clean);
 
  private:
-  bool release();  // mutex_ held
+  // mutex_ held:
+  [[nodiscard]] bool is_held_back() const;
+  void judge_pin();
+  bool release();
 
   LogStore& store_;
   LogSpace& space_;
   std::mutex mutex_;  ///< protects the control file's state
   std::atomic<std::uint64_t> position_;
-  std::optional<std::uint64_t> pinned_;  ///< segment; protected by mutex_
+  // Protected by mutex_:
+  std::optional<std::uint64_t> pinned_;   ///< segment
+  std::optional<std::uint64_t> awaited_;  ///< where the pin was when somebody waited for space
 };
 
 /// Keeps all that a replay would read that started now. One at a time.

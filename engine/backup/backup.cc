@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "palimpsest/error.h"
 
@@ -22,14 +24,14 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// Until it is whole.
-constexpr std::string_view kCopyName = "pages.new";
 /// Most that is read while nothing may be written past the log.
-constexpr std::uint64_t kPausedBytes = std::uint64_t{32} << 20U;
+constexpr std::uint64_t kPausedBytes = std::uint64_t{8} << 20U;
 /// The log's copy is at most so far behind, or this share of the log's bound: of a short log the
 /// pin would hold back too much.
 constexpr std::uint64_t kLogBehindMax = std::uint64_t{16} << 20U;
 constexpr std::uint64_t kLogShare = 16;
+/// So often the end is tried, as long as pages look damaged that may only be being written.
+constexpr int kEndsMax = 3;
 
 /// One backup, from its beginning to its end.
 class Backup {
@@ -44,11 +46,12 @@ class Backup {
  private:
   void copy_all_pages();
   void copy_marked_pages();
-  void copy_rest();
+  void end_copy();
+  [[nodiscard]] bool try_to_end();
   void finish();
 
-  void copy(buffer::PageRun run);
   void copy_log();
+  void keep_up();
   [[nodiscard]] std::optional<buffer::PageRun> next_in_use(PageId from, std::uint64_t end) const;
   [[nodiscard]] std::uint64_t bytes_of(std::uint64_t pages) const noexcept {
     return pages * source_.file.page_size_bytes();
@@ -59,7 +62,7 @@ class Backup {
   BackupPace pace_;
   BackupReport report_;
   const SteadyClock::time_point begun_ = SteadyClock::now();
-  wal::ReplayStart::Pin pin_;
+  std::optional<wal::ReplayStart::Pin> pin_;
   const std::unique_ptr<buffer::PageFile> file_;
   PageCopy pages_;
   LogCopy log_;
@@ -70,24 +73,26 @@ Backup::Backup(const BackupSource& source, io::Device& into, const BackupOptions
     : source_(source),
       device_(into),
       pace_(options),
-      pin_(source.log.replay_start()),
+      pin_(std::in_place, source.log.replay_start()),
       file_(buffer::PageFile::create(into, kCopyName,
                                      {.page_size_bytes = source.file.page_size_bytes(),
                                       .ring_batches = source.file.ring_batches(),
                                       .batch_pages = source.file.batch_pages(),
                                       .uuid = {}})),
       pages_(source.file, source.space, *file_),
-      log_(source.store.segments(), pin_, into, file_->header().uuid) {}
+      log_(source.store.segments(), *pin_, into, file_->header().uuid) {}
 
+// What has been committed so far is in the log's copy: also what was committed asynchronously.
 BackupReport Backup::run() {
+  source_.writer.require_working();
   source_.writer.unlogged_writes().watch();
+  source_.log.wait_durable(source_.clock.now());
   PALIMPSEST_SYNC_POINT("engine.backup.begun");
   copy_all_pages();
   PALIMPSEST_SYNC_POINT("engine.backup.pages_copied");
-  copy_marked_pages();
-  copy_rest();
+  end_copy();
+  pace_.finish();
   finish();
-  pace_.tell();
   report_.duration =
       std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - begun_);
   return report_;
@@ -118,90 +123,120 @@ void Backup::copy_all_pages() {
   copy_log();
   PageId from = source_.file.first_page();
   while (const auto run = next_in_use(from, end)) {
-    copy(*run);
+    pages_.copy(*run);
     report_.page_bytes += bytes_of(run->pages);
+    pace_.copied(bytes_of(run->pages), true);
+    do {
+      keep_up();
+    } while (pace_.wait_a_little());
     from = PageId{raw(run->first) + run->pages};
   }
 }
 
-// Pages that looked damaged are read once more, for they may have been written in between.
+/// Until there is little of them.
 void Backup::copy_marked_pages() {
   buffer::UnloggedWrites& written = source_.writer.unlogged_writes();
-  for (const PageId page : pages_.take_damaged()) {
-    copy({.first = page, .pages = 1});
-  }
   while (bytes_of(written.count()) > kPausedBytes) {
     pace_.expect(bytes_of(written.count()));
     PageId from = source_.file.first_page();
     while (const auto run = written.take(from, pages_.run_pages())) {
-      copy(*run);
+      pages_.copy(*run);
       report_.page_bytes_again += bytes_of(run->pages);
+      pace_.copied(bytes_of(run->pages), false);
+      keep_up();
       from = PageId{raw(run->first) + run->pages};
     }
   }
-  report_.damaged_pages = pages_.take_damaged().size();
 }
 
-// What has been committed so far is in the log's copy: also what was committed asynchronously.
-void Backup::copy_rest() {
+void Backup::end_copy() {
+  int ends = 0;
+  do {
+    copy_marked_pages();
+    pages_.copy_damaged();
+    PALIMPSEST_SYNC_POINT("engine.backup.pausing");
+  } while (!try_to_end() || (!pages_.damaged().empty() && ++ends < kEndsMax));
+  source_.writer.unlogged_writes().forget();
+  source_.writer.require_working();  // if not, pages may be torn in place
+  report_.damaged_pages = pages_.damaged().size();
+}
+
+/// Copies what is left, and the log up to a moment when nothing was. False if too much is left for
+/// others to wait for it.
+bool Backup::try_to_end() {
   buffer::UnloggedWrites& written = source_.writer.unlogged_writes();
-  source_.log.wait_durable(source_.clock.now());
-  PALIMPSEST_SYNC_POINT("engine.backup.pausing");
+  std::vector<buffer::PageRun> runs;
   wal::StreamPosition end{};
   std::uint64_t page_count = 0;
   {
     const buffer::UnloggedWrites::Pause pause(written);
+    if (bytes_of(written.count()) > kPausedBytes) {
+      return false;
+    }
     PageId from = source_.file.first_page();
     while (const auto run = written.take(from, pages_.run_pages())) {
-      pages_.keep(*run);
+      runs.push_back(*run);
       report_.page_bytes_again += bytes_of(run->pages);
       from = PageId{raw(run->first) + run->pages};
     }
+    pages_.keep(runs);
     PALIMPSEST_SYNC_POINT("engine.backup.paused");
     // Whatever was read in place had a durable log before it was written; nothing is read any more.
     end = wal::StreamPosition{source_.log.end_position()};
     page_count = source_.file.page_count();
   }
-  written.forget();
   PALIMPSEST_SYNC_POINT("engine.backup.resumed");
-  report_.log_bytes += log_.copy_up_to(end);  // at once: the pin need not wait for the pages
+  report_.log_bytes += log_.copy_up_to(end);
   pages_.grow_to(page_count);
   pages_.write_kept();
+  return true;
 }
 
 // Who opens the directory finds no page file until all is there.
 void Backup::finish() {
+  const wal::ControlState state = pin_->state();
+  pin_.reset();
   file_->become_copy_of(source_.file);
-  log_.finish();
+  log_.finish(state);
   device_.rename(kCopyName, kPageFileName);
   device_.sync_directory();
 }
 
-void Backup::copy(buffer::PageRun run) {
-  pages_.copy(run);
-  pace_.copied(bytes_of(run.pages));
+void Backup::copy_log() {
+  const std::uint64_t copied = log_.copy_up_to(wal::StreamPosition{source_.log.end_position()});
+  report_.log_bytes += copied;
+  pace_.copied(copied, false);
+}
+
+/// Copies the log now and then, so that the pin holds back little of it.
+void Backup::keep_up() {
   const std::uint64_t behind = source_.log.end_position() - raw(log_.position());
   if (behind >= std::min(kLogBehindMax, source_.log.capacity_bytes() / kLogShare)) {
     copy_log();
   }
 }
 
-/// Now and then, so that the pin holds back little of the log.
-void Backup::copy_log() {
-  const std::uint64_t copied = log_.copy_up_to(wal::StreamPosition{source_.log.end_position()});
-  report_.log_bytes += copied;
-  pace_.copied(copied);
+bool is_of_copy(std::string_view name) noexcept {
+  return name == kCopyName || name == kPageFileName || name.starts_with(wal::kControlFileName) ||
+         wal::Segments::is_name(name);
 }
 
-/// What an interrupted backup has left; the first error tells more than any of these.
+/// What a backup has made that failed; the first error tells more than any of these.
 void remove_copy(io::Device& device) noexcept {
-  try {
+  const auto attempt = [](const auto& call) {
+    try {
+      call();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): see above
+    }
+  };
+  attempt([&] {
     for (const std::string& name : device.list()) {
-      device.remove(name);
+      if (is_of_copy(name)) {
+        attempt([&] { device.remove(name); });
+      }
     }
     device.sync_directory();
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): see above
-  }
+  });
 }
 
 }  // namespace

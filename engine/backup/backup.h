@@ -4,11 +4,10 @@
 // log from there on. So it opens by ordinary recovery, and holds all transactions that had
 // committed durably when the copy of the log ends, and of the others nothing. In order:
 //   1  pin the log where replay starts now (wal/replay_start.h); watch what is written past the log
-//      (buffer/unlogged_writes.h)
+//      (buffer/unlogged_writes.h); make durable what has been committed
 //   2  copy all pages in use, and the log as far as it goes now and then, so that the pin moves on
 //   3  copy again what was written past the log since its copy, until little of that is left
-//   4  make durable what has been committed; pause writes past the log; read the rest of those
-//      pages; note where the log ends; go on
+//   4  pause writes past the log; read the rest of those pages; note where the log ends; go on
 //   5  write these pages, copy the log up to there, make all durable, give the page file its name
 // Why that is a crash's image:
 //   - Each page is as it was on disk at some time between 1 and the end of the log: no older, so
@@ -18,12 +17,13 @@
 //     before the record, in the log's copy, was: so before the pause, and is there. It was not
 //     written again by another owner: that would have been before the pause, and then the log says
 //     that it was given up.
-//   - No page is torn: one whose checksum is wrong is read again until it is right, or at rest.
+//   - No page is torn: one whose checksum is wrong is read again until it is right, or at rest;
+//     then all that has been looked at again for it, before the log's end is noted.
 //   - Free pages are left out. One that is taken afterwards is new in the log, or written past it.
 // The double-write ring of the copy is empty: nothing of it is torn.
 //
 // Latching: none of its own; see the two headers above. Commits wait, while a pause lasts, if they
-//           have pages to write: for the reading of kPausedBytes at most.
+//           have pages to write: for the reading of kPausedBytes at most, and for no writing.
 // Memory: 1 MiB, kPausedBytes more in the end, and a bit a page if pages are written past the log.
 // Thread-safety: one at a time for a database, by any thread; the database is in use meanwhile and
 //             is not closed.
@@ -31,6 +31,8 @@
 //          already_exists if the directory is not empty; no_space, also if the log had to be used
 //          again before it was copied; io_error, failed.
 #pragma once
+
+#include <string_view>
 
 #include "palimpsest/backup.h"
 
@@ -53,6 +55,9 @@ struct BackupSource {
   wal::Log& log;
   const Clock& clock;
 };
+
+/// The page file of a copy that is not whole; no database is opened beside it.
+inline constexpr std::string_view kCopyName = "pages.copy";
 
 /// `into`: an empty directory.
 BackupReport back_up(const BackupSource& source, io::Device& into, const BackupOptions& options);

@@ -7,22 +7,39 @@ namespace palimpsest::engine {
 namespace {
 
 constexpr std::chrono::milliseconds kTellInterval{50};
+/// So that the log is copied, and a backup given up, while it waits.
+constexpr std::chrono::milliseconds kLongestWait{20};
 
 }  // namespace
 
-void BackupPace::copied(std::uint64_t bytes) {
+void BackupPace::copied(std::uint64_t bytes, bool is_limited) {
   progress_.bytes_copied += bytes;
   progress_.bytes_total = std::max(progress_.bytes_total, progress_.bytes_copied);
-  if (options_.bytes_per_second_max != 0) {
-    const double seconds = static_cast<double>(progress_.bytes_copied) /
-                           static_cast<double>(options_.bytes_per_second_max);
-    const auto due = begun_ + std::chrono::duration_cast<SteadyClock::duration>(
-                                  std::chrono::duration<double>(seconds));
-    while (SteadyClock::now() < due) {  // a piece at a time, so that it can be given up
-      std::this_thread::sleep_until(std::min(due, SteadyClock::now() + kTellInterval));
-      tell();
-    }
+  limited_bytes_ += is_limited ? bytes : 0;
+  tell_in_time();
+}
+
+bool BackupPace::wait_a_little() {
+  if (options_.bytes_per_second_max == 0) {
+    return false;
   }
+  const std::chrono::duration<double> taken = SteadyClock::now() - begun_;
+  const std::chrono::duration<double> due{static_cast<double>(limited_bytes_) /
+                                          static_cast<double>(options_.bytes_per_second_max)};
+  if (taken >= due) {
+    return false;
+  }
+  std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(due - taken, kLongestWait));
+  tell_in_time();
+  return true;
+}
+
+void BackupPace::finish() {
+  progress_.bytes_total = progress_.bytes_copied;
+  tell();
+}
+
+void BackupPace::tell_in_time() {
   if (SteadyClock::now() - told_ >= kTellInterval) {
     tell();
   }

@@ -16,17 +16,23 @@ class BackupPace {
 
   /// So much more is there to be copied.
   void expect(std::uint64_t bytes) noexcept { progress_.bytes_total += bytes; }
-  /// So much of it was copied: waits if that was too fast, and tells. Throws what the callback
-  /// does.
-  void copied(std::uint64_t bytes);
-  /// Tells, whenever it was done before.
-  void tell();
+  /// So much of it was copied; tells, if it is time. `is_limited`: it counts for the rate. Throws
+  /// what the callback does.
+  void copied(std::uint64_t bytes, bool is_limited);
+  /// Whether what was copied came too fast: then it waits for a moment, and is to be asked again.
+  [[nodiscard]] bool wait_a_little();
+  /// Tells that all is copied.
+  void finish();
 
  private:
   using SteadyClock = std::chrono::steady_clock;
 
+  void tell_in_time();
+  void tell();
+
   const BackupOptions& options_;
   BackupProgress progress_;
+  std::uint64_t limited_bytes_ = 0;
   const SteadyClock::time_point begun_ = SteadyClock::now();
   SteadyClock::time_point told_{};
 };

@@ -96,9 +96,8 @@ void LogCopy::refuse() const {
                           from_.directory(), from_.segments_max() * from_.segment_bytes()));
 }
 
-void LogCopy::finish() {
+void LogCopy::finish(wal::ControlState state) {
   into_.sync_all();
-  wal::ControlState state = pin_.state();
   state.uuid = uuid_;
   state.clean = false;
   wal::LogControl::create(device_, state).reset();

@@ -23,8 +23,9 @@ class LogCopy {
 
   /// Copies up to `end`, behind a whole batch; the pin moves on. How many bytes.
   std::uint64_t copy_up_to(wal::StreamPosition end);
-  /// Makes the log of what was copied, durably: one that ends where the last call did.
-  void finish();
+  /// Makes the log of what was copied, durably: one that ends where the last call did. `state`: the
+  /// pin's, which may be gone.
+  void finish(wal::ControlState state);
 
   /// Behind what was copied.
   [[nodiscard]] wal::StreamPosition position() const noexcept { return at_; }
@@ -36,7 +37,7 @@ class LogCopy {
   [[noreturn]] void refuse() const;
 
   const wal::Segments& from_;
-  wal::ReplayStart::Pin& pin_;
+  wal::ReplayStart::Pin& pin_;  ///< while it copies
   io::Device& device_;
   const Uuid uuid_;
   wal::Segments into_;

@@ -21,7 +21,7 @@ bool is_zero(ConstBytes page) noexcept {
 
 /// It may be being written, or is damaged. What was never written is neither.
 bool is_doubtful(const buffer::PageRead& read) noexcept {
-  return read.io_error == 0 && read.fault != buffer::PageFault::none && !is_zero(read.into);
+  return read.fault != buffer::PageFault::none && !is_zero(read.into);
 }
 
 }  // namespace
@@ -37,47 +37,68 @@ PageCopy::PageCopy(buffer::PageFile& from, const buffer::SpaceMap& space, buffer
 
 void PageCopy::copy(buffer::PageRun run) {
   const MutableBytes pages = memory_.bytes().first(bytes_of(run));
-  read(run, pages);
+  read({&run, 1}, pages);
   PALIMPSEST_SYNC_POINT("engine.backup.read");
   write(run, pages);
 }
 
-void PageCopy::keep(buffer::PageRun run) {
-  kept_.push_back({run, AlignedMemory::for_overwrite(bytes_of(run), from_.page_size_bytes())});
-  read(run, kept_.back().memory.bytes());
+void PageCopy::keep(std::span<const buffer::PageRun> runs) {
+  std::size_t bytes = 0;
+  for (const buffer::PageRun& run : runs) {
+    bytes += bytes_of(run);
+  }
+  kept_.assign(runs.begin(), runs.end());
+  kept_memory_ = AlignedMemory::for_overwrite(bytes, from_.page_size_bytes());
+  read(runs, kept_memory_.bytes());
 }
 
 void PageCopy::write_kept() {
-  for (const Kept& kept : kept_) {
-    write(kept.run, kept.memory.bytes());
+  std::size_t at = 0;
+  for (const buffer::PageRun& run : kept_) {
+    write(run, kept_memory_.bytes().subspan(at, bytes_of(run)));
+    at += bytes_of(run);
   }
   kept_.clear();
+  kept_memory_ = {};
 }
 
-void PageCopy::read(buffer::PageRun run, MutableBytes into) {
+void PageCopy::copy_damaged() {
+  for (const PageId page : std::exchange(damaged_, {})) {
+    copy({.first = page, .pages = 1});
+  }
+}
+
+void PageCopy::read(std::span<const buffer::PageRun> runs, MutableBytes into) {
   const std::size_t page_bytes = from_.page_size_bytes();
   reads_.clear();
-  for (std::uint32_t i = 0; i < run.pages; ++i) {
-    reads_.push_back(
-        {.id = PageId{raw(run.first) + i}, .into = into.subspan(i * page_bytes, page_bytes)});
-  }
-  from_.read_pages(reads_);
-  for (const buffer::PageRead& read : reads_) {
-    if (read.io_error != 0) {
-      from_.throw_read_error(read);
+  for (const buffer::PageRun& run : runs) {
+    for (std::uint32_t i = 0; i < run.pages; ++i) {
+      reads_.push_back({.id = PageId{raw(run.first) + i},
+                        .into = into.subspan(reads_.size() * page_bytes, page_bytes)});
     }
   }
-  std::erase_if(reads_, [](const buffer::PageRead& read) { return !is_doubtful(read); });
+  from_.read_pages(reads_);
+  keep_doubtful();
   for (int again = 1; again < kReadsMax && !reads_.empty(); ++again) {
     std::this_thread::sleep_for(kPauseBetweenReads);
     from_.read_pages(reads_);
-    std::erase_if(reads_, [](const buffer::PageRead& read) { return !is_doubtful(read); });
+    keep_doubtful();
   }
   for (const buffer::PageRead& read : reads_) {
     if (space_.is_logged(read.id)) {
       damaged_.push_back(read.id);
     }
   }
+}
+
+/// Of what was read, what is to be read again.
+void PageCopy::keep_doubtful() {
+  for (const buffer::PageRead& read : reads_) {
+    if (read.io_error != 0) {
+      from_.throw_read_error(read);
+    }
+  }
+  std::erase_if(reads_, [](const buffer::PageRead& read) { return !is_doubtful(read); });
 }
 
 void PageCopy::write(buffer::PageRun run, ConstBytes pages) {
@@ -91,10 +112,6 @@ void PageCopy::grow_to(std::uint64_t page_count) {
   if (page_count > into_.page_count()) {
     into_.grow(page_count);
   }
-}
-
-std::vector<PageId> PageCopy::take_damaged() noexcept {
-  return std::exchange(damaged_, {});
 }
 
 }  // namespace palimpsest::engine

@@ -12,12 +12,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/aligned_memory.h"
 #include "base/bytes.h"
 #include "buffer/page_file.h"
-#include "buffer/page_image.h"
 #include "buffer/page_run.h"
 #include "buffer/space_map.h"
 
@@ -33,22 +33,20 @@ class PageCopy {
 
   /// Copies neighbouring pages.
   void copy(buffer::PageRun run);
-  /// Reads pages, to write them later. Throws std::bad_alloc.
-  void keep(buffer::PageRun run);
+  /// Reads pages, all at once, to write them later. Throws std::bad_alloc.
+  void keep(std::span<const buffer::PageRun> runs);
   void write_kept();
   /// The copy has so many pages at least.
   void grow_to(std::uint64_t page_count);
 
-  /// Pages in use that were damaged when they were read last; they are to be copied once more.
-  [[nodiscard]] std::vector<PageId> take_damaged() noexcept;
+  /// Pages in use that were damaged, or being written for long, when they were read.
+  [[nodiscard]] const std::vector<PageId>& damaged() const noexcept { return damaged_; }
+  /// Copies them once more, if there are any; those that still are remain.
+  void copy_damaged();
 
  private:
-  struct Kept {
-    buffer::PageRun run;
-    AlignedMemory memory;
-  };
-
-  void read(buffer::PageRun run, MutableBytes into);
+  void read(std::span<const buffer::PageRun> runs, MutableBytes into);
+  void keep_doubtful();
   void write(buffer::PageRun run, ConstBytes pages);
   [[nodiscard]] std::size_t bytes_of(buffer::PageRun run) const noexcept {
     return std::size_t{run.pages} * from_.page_size_bytes();
@@ -60,7 +58,8 @@ class PageCopy {
   const std::uint32_t run_pages_;
   AlignedMemory memory_;
   std::vector<buffer::PageRead> reads_;
-  std::vector<Kept> kept_;
+  std::vector<buffer::PageRun> kept_;
+  AlignedMemory kept_memory_;
   std::vector<PageId> damaged_;
 };
 

@@ -16,10 +16,12 @@ struct BackupProgress {
 };
 
 struct BackupOptions {
-  /// Bytes copied a second at most, to leave the device to others; 0: as fast as it goes.
+  /// Bytes of pages copied a second at most, to leave the device to others; 0: as fast as it goes.
+  /// It does not hold for the log, nor for what is copied again: a backup must keep up with these.
   std::uint64_t bytes_per_second_max = 0;
   /// Called now and then by the thread that copies. What it throws ends the backup and is thrown by
-  /// it: so it can be given up.
+  /// it: so it can be given up. Must not wait for who writes to the database: he may be waiting for
+  /// room in the log, which the backup keeps until it is copied.
   std::function<void(const BackupProgress&)> progress{};
 };
 
