@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsest/backup.h"
 #include "palimpsest/database.h"
 #include "palimpsest/row_encoder.h"
 #include "palimpsest/row_sort.h"
@@ -284,6 +285,23 @@ TEST_F(ApiGuide, Definitions) {
   pictures.read(Key::encoded("bob.png"),
                 [](const RowView& row) { std::cout << row.bytes().size() << " bytes\n"; });
   EXPECT_EQ((*pictures.get({"ada.png"}))["value"].as_bytes(), "...bytes...");
+}
+
+TEST_F(ApiGuide, Backups) {
+  Database& database = database_;
+  const std::string copy = directory_.path("copy");
+  BackupOptions options;
+  options.bytes_per_second_max = std::uint64_t{100} << 20U;  // 100 MiB, to leave others some
+  options.progress = [](const BackupProgress& now) {
+    std::cerr << "copied: " << now.bytes_copied << " of " << now.bytes_total << " bytes\n";
+  };
+  const BackupReport report = database.backup(copy, options);
+  std::cout << report.page_bytes << " bytes of pages copied, " << report.damaged_pages
+            << " pages are damaged\n";
+  EXPECT_GT(report.page_bytes, 0U);
+  EXPECT_EQ(report.damaged_pages, 0U);
+  const Database opened = Database::open(copy, {.create_if_missing = false});
+  EXPECT_EQ((*opened.table("account").get({8}))["owner"].as_bytes(), "Bob");
 }
 
 TEST_F(ApiGuide, Errors) {

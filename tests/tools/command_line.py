@@ -10,7 +10,7 @@ import unittest
 from tool_command import contents, run
 
 TOOL, MAKE_DATABASE, VERSION = sys.argv[1:4]
-COMMANDS = "check, log, load, dump"
+COMMANDS = "check, log, load, dump, backup"
 
 
 class CommandLine(unittest.TestCase):
@@ -41,13 +41,15 @@ class CommandLine(unittest.TestCase):
         cases += [(dump, option) for option in both + ["--output"]]
         cases += [(["check", self.database], option) for option in ("--log-directory", "--memory-mib")]
         cases += [(["log", self.database], "--log-directory")]
+        backup = ["backup", self.database, os.path.join(self.folder, "copy")]
+        cases += [(backup, option) for option in ("--log-directory", "--rate-mib")]
         for command, option in cases:
             others = ["--infer"] if option == "--primary-key" else [
                 word for name, value in given.items() if "--schema" not in option
                 for word in (name, value)] if command is load else []
             self.refused(f"{option}: the value is empty", *command, *others, option + "=")
             message = option if option in ("--format", "--max-errors", "--summary", "--memory",
-                                           "--memory-mib") else f"{option}: the value is empty"
+                                           "--memory-mib", "--rate-mib") else f"{option}: the value is empty"
             self.refused(message, *command, *others, option, "")
 
     def test_empty_values_take_no_other_word(self):
@@ -66,6 +68,8 @@ class CommandLine(unittest.TestCase):
                 self.refused(f"{name}: the value is empty", "dump", *words[:2])
         self.refused("FILE: the value is empty", "load", self.database, "t", self.file, "", *schema)
         self.refused("DIR: the value is empty", "check", "")
+        self.refused("DIR: the value is empty", "backup", self.database, "")
+        self.refused("DB: the value is empty", "backup", "", self.database)
         self.refused("DIR: the value is empty", "log", "")
 
     def test_null_may_be_empty(self):

@@ -49,6 +49,17 @@ void require_outside(const std::string& output, const fs::path& directory) {
   }
 }
 
+void require_apart(const std::string& copy, const fs::path& directory) {
+  std::error_code none;
+  fs::path above = fs::weakly_canonical(fs::absolute(copy, none), none);
+  for (; !directory.empty() && above.has_relative_path(); above = above.parent_path()) {
+    if (is_same(above, directory)) {
+      throw UsageError(fmt::format("{} is the database's directory {}, or lies in it", copy,
+                                   directory.string()));
+    }
+  }
+}
+
 Followed follow(fs::path path) {
   constexpr int kLinksMax = 40;  // Linux's
   std::error_code error;

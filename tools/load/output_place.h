@@ -16,6 +16,10 @@ void require_not_read(const std::string& output, const std::string& input);
 /// a file of it by another name; an empty directory is none.
 void require_outside(const std::string& output, const std::filesystem::path& directory);
 
+/// Throws UsageError, naming both, if a copy's directory is that one, or lies in it; an empty one
+/// is none.
+void require_apart(const std::string& copy, const std::filesystem::path& directory);
+
 /// Where symbolic links lead, one after the other: what is there may be no link, or nothing.
 struct Followed {
   std::filesystem::path file{};

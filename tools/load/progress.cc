@@ -42,6 +42,7 @@ std::string_view name_of(Phase phase) noexcept {
     case Phase::commit: return "commit";
     case Phase::undoing: return "undoing";
     case Phase::closing: return "closing";
+    case Phase::copying: return "copying";
   }
   return "unknown";
 }
@@ -118,9 +119,12 @@ std::string Progress::bar(const Speed& now) const {
 }
 
 std::string Progress::line(const Speed& now) const {
-  std::string text =
-      fmt::format("{}: {} rows, {:.0f} rows/s, {:.1f} MB/s", name_of(counters_.phase.load()),
-                  counters_.rows.load(), now.rows_per_second, now.megabytes_per_second);
+  const Phase phase = counters_.phase;
+  std::string text = fmt::format("{}: ", name_of(phase));
+  if (phase != Phase::copying) {
+    text += fmt::format("{} rows, {:.0f} rows/s, ", counters_.rows.load(), now.rows_per_second);
+  }
+  text += fmt::format("{:.1f} MB/s", now.megabytes_per_second);
   if (const std::uint64_t faults = counters_.faults.load(); faults != 0) {
     text += fmt::format(", {} errors", faults);
   }

@@ -1,4 +1,5 @@
-// How far a load is, on stderr while it runs: a bar, lines every few seconds, or JSON lines.
+// How far a load is, or a copy, on stderr while it runs: a bar, lines every few seconds, or JSON
+// lines.
 //
 // Thread-safety: the counters are written and read from any thread; a Progress is made and ended by
 // one.
@@ -16,7 +17,7 @@
 
 namespace palimpsest::load {
 
-enum class Phase : std::uint8_t { opening = 1, rows, sorted, commit, undoing, closing };
+enum class Phase : std::uint8_t { opening = 1, rows, sorted, commit, undoing, closing, copying };
 
 [[nodiscard]] std::string_view name_of(Phase phase) noexcept;
 
@@ -27,7 +28,7 @@ enum class CommitState : std::uint8_t {
   unknown,   ///< the database has failed meanwhile: opening it again will tell
 };
 
-/// Written by the load.
+/// Written by the load. Of a copy there are bytes only.
 struct Counters {
   std::atomic<std::uint64_t> bytes_taken = 0;  ///< of the files, compressed or not
   std::atomic<std::uint64_t> bytes_total = 0;  ///< of the files; 0: not known

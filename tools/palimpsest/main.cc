@@ -1,5 +1,5 @@
-// The `palimpsest` command: looks into databases, loads and dumps tables. What it can do is in the
-// files beside this one, a subcommand each (command.h).
+// The `palimpsest` command: looks into databases, copies them, loads and dumps tables. What it can
+// do is in the files beside this one, a subcommand each (command.h).
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -23,6 +23,7 @@ int act(CLI::App& app, int argc, const char* const* argv) {
   add_log_command(app, chosen);
   add_load_command(app, chosen);
   add_dump_command(app, chosen);
+  add_backup_command(app, chosen);
   for (CLI::App* const subcommand : app.get_subcommands([](CLI::App*) { return true; })) {
     forbid_empty_values(*subcommand);
   }
@@ -37,7 +38,8 @@ int act(CLI::App& app, int argc, const char* const* argv) {
 }
 
 int run(int argc, const char* const* argv) {
-  CLI::App app("Looks into Palimpsest databases; loads and dumps tables.", "palimpsest");
+  CLI::App app("Looks into Palimpsest databases, copies them; loads and dumps tables.",
+               "palimpsest");
   app.require_subcommand(1);
   app.set_version_flag("--version", "palimpsest " PALIMPSEST_VERSION, "Print the version and exit");
   const int code = act(app, argc, argv);
