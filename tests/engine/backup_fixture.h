@@ -12,10 +12,27 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsest/error.h"
+
 #include "base/random.h"
 #include "tests/engine/database_fixture.h"
 
 namespace palimpsest::engine::test {
+
+/// Calls until it is not told that it has to be tried again.
+template <class Call>
+void try_often(const Call& call) {
+  for (;;) {
+    try {
+      return call();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::snapshot_too_old &&
+          error.code() != ErrorCode::transaction_too_old) {
+        throw;
+      }
+    }
+  }
+}
 
 /// One writer's part of a tree: its own keys, and a record that counts its commits.
 class KnownWriter {
@@ -110,9 +127,9 @@ class KnownWriter {
 /// What the power's failure leaves of a copy that was said to be made, opened.
 class OpenedCopy {
  public:
-  explicit OpenedCopy(const palimpsest::test::SimDisk& disk)
+  explicit OpenedCopy(const palimpsest::test::SimDisk& disk,
+                      DatabaseOptions options = small_options())
       : disk_(disk.crash(1, palimpsest::test::CrashKeeps::nothing)), device_(disk_.device()) {
-    DatabaseOptions options = small_options();
     options.create_if_missing = false;
     database_ = Database::open(*device_, *device_, options);
   }

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "palimpsest/error.h"
-
 #include "tests/engine/backup_fixture.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
@@ -25,21 +23,6 @@ using palimpsest::test::SimDisk;
 
 constexpr std::size_t kWriters = 3;
 constexpr int kTotal = 1'000;
-
-/// Calls until it is not told that it has to be tried again.
-template <class Call>
-void try_often(const Call& call) {
-  for (;;) {
-    try {
-      return call();
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::snapshot_too_old &&
-          error.code() != ErrorCode::transaction_too_old) {
-        throw;
-      }
-    }
-  }
-}
 
 /// Moves something from one record to another; nothing if they are in conflict.
 void move_some(Database& database, Random& random) {

@@ -216,6 +216,40 @@ TEST_F(Backups, ALongLogBecomesShortAgain) {
   EXPECT_LE(segments(copy.device()), most);
 }
 
+// What undoing overdraws is made up for by segments that go afterwards.
+TEST_F(Backups, ACopyOfALongLogWithALoserCanBeWritten) {
+  commit(60);
+  const auto loser = database_->begin();
+  static_cast<void>(back_up([&] {
+    for (int i = 0; i < 60; ++i) {
+      static_cast<void>(loser->upsert(*database_->find_tree("records"), "z/" + std::to_string(i),
+                                      std::string(900, 'z')));
+    }
+    commit(30);
+    database_->checkpointer().run();
+  }));
+  DatabaseOptions options = small_options();
+  options.log_bytes_max = 6 * wal::kSegmentBytesMin;
+  options.background_threads = true;
+  OpenedCopy copy(copy_, options);
+  ASSERT_GT(copy.database().recovery().losers, 0U);
+  KnownWriter other("b", 7);
+  for (int i = 0; i < 200; ++i) {
+    try_often([&] { other.commit_one(copy.database()); });
+  }
+  EXPECT_TRUE(other.explains(copy.content(), 200));
+  loser->rollback();
+}
+
+// Stamps of large values bear the number of the opening.
+TEST_F(Backups, TheOpeningsOfACopyAreNumberedOn) {
+  commit(5);
+  open();
+  static_cast<void>(back_up());
+  EXPECT_GT(OpenedCopy(copy_).database().file().header().open_count,
+            database_->file().header().open_count);
+}
+
 TEST_F(Backups, OneThatIsTooSlowFailsAndNotWhoWrites) {
   commit(60);
   bool done = false;
@@ -235,6 +269,33 @@ TEST_F(Backups, OneThatIsTooSlowFailsAndNotWhoWrites) {
   expect_copy(writer_.commits());
 }
 
+// A log of so few segments is full before the pin holds back half of it.
+TEST_F(Backups, WhoWaitsForAShortLogIsNotKept) {
+  database_.reset();
+  disk_ = SimDisk();
+  device_ = disk_.device();
+  DatabaseOptions options = small_options();
+  options.log_bytes_max = 4 * wal::kSegmentBytesMin;
+  options.background_threads = true;
+  database_ = Database::open(*device_, *device_, options);
+  static_cast<void>(database_->make_tree("records"));
+  for (int i = 0; i < 60; ++i) {
+    try_often([&] { writer_.commit_one(*database_); });
+  }
+  bool done = false;
+  const auto code = error_of([&] {
+    static_cast<void>(back_up([&] {
+      const std::uint64_t until = database_->log().end_position() + 2 * options.log_bytes_max;
+      while (!done && database_->log().end_position() < until) {
+        try_often([&] { writer_.commit_one(*database_); });
+      }
+      done = true;
+    }));
+  });
+  EXPECT_EQ(code, ErrorCode::no_space);
+  try_often([&] { writer_.commit_one(*database_); });
+}
+
 // Damage
 
 TEST_F(Backups, APageThatWasBeingWrittenIsReadAgain) {
@@ -246,6 +307,33 @@ TEST_F(Backups, APageThatWasBeingWrittenIsReadAgain) {
                 .nth = 2});
   EXPECT_EQ(back_up().damaged_pages, 0U);
   expect_copy(40);
+}
+
+TEST_F(Backups, AReadThatFailsIsTold) {
+  commit(40);
+  for (std::uint64_t nth = 3; nth < 14; ++nth) {  // one of them is the one that reads again
+    disk_.clear_faults();
+    disk_.inject({.effect = SimFault::Effect::flip_bits,
+                  .kinds = static_cast<unsigned>(SimKind::read),
+                  .file = "pages",
+                  .nth = 2});
+    disk_.inject({.kinds = static_cast<unsigned>(SimKind::read),
+                  .file = "pages",
+                  .nth = nth,
+                  .for_good = true});
+    EXPECT_EQ(error_of([&] { static_cast<void>(back_up()); }), ErrorCode::io_error) << nth;
+    copy_.set_hook({});
+  }
+  disk_.clear_faults();
+}
+
+TEST_F(Backups, AFileThatHasFailedIsNotCopied) {
+  commit(10);
+  disk_.inject({.kinds = static_cast<unsigned>(SimKind::write), .file = "pages", .for_good = true});
+  EXPECT_NE(error_of([&] { commit(40); }), std::nullopt);
+  disk_.clear_faults();
+  EXPECT_EQ(error_of([&] { static_cast<void>(back_up()); }), ErrorCode::failed);
+  EXPECT_TRUE(files_of_copy().empty());
 }
 
 TEST_F(Backups, ADamagedPageIsTold) {
@@ -347,6 +435,25 @@ TEST_F(Backups, AnInterruptedOneIsNoDatabase) {
     EXPECT_TRUE(writer_.explains(content_of(*opened->find_tree("records")), 40)) << *at;
   }
   EXPECT_TRUE(writer_.explains(OpenedCopy(images.back()).content(), 40));
+}
+
+TEST_F(Backups, NoDatabaseIsMadeOfAnInterruptedOne) {
+  commit(10);
+  std::optional<SimDisk> image;
+  copy_.set_hook([&](const SimOperation& operation) {
+    if (operation.kind == SimKind::sync && operation.file == "log-0001") {
+      image = copy_.crash(1, CrashKeeps::everything);
+    }
+  });
+  {
+    const auto into = copy_.device();
+    static_cast<void>(database_->back_up(*into, {}));
+  }
+  ASSERT_TRUE(image);
+  const auto device = image->device();
+  EXPECT_EQ(error_of([&] { static_cast<void>(Database::open(*device, *device, small_options())); },
+                     "interrupted"),
+            ErrorCode::not_a_database);
 }
 
 TEST_F(Backups, OneAtATime) {

@@ -241,8 +241,8 @@ class Refusals(Backup):
             self.skipTest("nothing can be mounted here")
         backup = f"{TOOL} backup {self.database} {self.copy} || echo $?; ls {self.copy}"
         whole = "; the copy was whole before that, and is there"
-        for mebibytes, file, is_whole in ((1, "pages.new", False), (5, "log-0001", False),
-                                          (10, "pages.new", False),
+        for mebibytes, file, is_whole in ((1, "pages.copy", False), (5, "log-0001", False),
+                                          (10, "pages.copy", False),
                                           (20, "log-0002", True)):  # the last by opening the copy
             done = subprocess.run([*alone, "sh", "-e", "-c", mount + backup, str(mebibytes)],
                                   capture_output=True, timeout=60, text=True, check=False)
@@ -271,7 +271,7 @@ class Signals(Backup):
             with subprocess.Popen([TOOL, "backup", self.database, self.copy, "--rate-mib", "1"],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
                 until = time.monotonic() + 60
-                while not os.path.exists(os.path.join(self.copy, "pages.new")) and \
+                while not os.path.exists(os.path.join(self.copy, "pages.copy")) and \
                         process.poll() is None and time.monotonic() < until:
                     pass
                 process.send_signal(by)
@@ -295,7 +295,7 @@ class Signals(Backup):
 
     def test_what_is_killed_is_no_database(self):
         self.assertEqual(self.ended(signal.SIGKILL)[0], -signal.SIGKILL)
-        self.assertIn("pages.new", os.listdir(self.copy))
+        self.assertIn("pages.copy", os.listdir(self.copy))
         self.check(self.copy, code=3)
         self.assertEqual(run("dump", self.copy, "t").returncode, 1)
         self.refused("a backup is made in an empty directory")
