@@ -8,8 +8,8 @@
 namespace palimpsest::wal {
 namespace {
 
-/// Of the segments that there may be, the part that a pin may hold back.
-constexpr std::uint32_t kPinnedShare = 2;
+/// Of what may be used of the log, the part that a pin may hold back.
+constexpr std::uint64_t kPinnedShare = 2;
 
 }  // namespace
 
@@ -36,18 +36,14 @@ bool ReplayStart::is_held_back() const {
   return pinned_ && *pinned_ < store_.segments().number_of(StreamPosition{position()});
 }
 
-// Who waits for space waits once for who copies to go on, and not again if he has not.
 void ReplayStart::judge_pin() {
-  if (!is_held_back()) {
-    return;
+  if (is_held_back()) {
+    const Segments& segments = store_.segments();
+    const std::uint64_t behind = segments.number_of(StreamPosition{position()}) - *pinned_;
+    if (behind * segments.segment_bytes() > space_.bytes_max() / kPinnedShare) {
+      pinned_.reset();
+    }
   }
-  const Segments& segments = store_.segments();
-  const std::uint64_t behind = segments.number_of(StreamPosition{position()}) - *pinned_;
-  const bool is_waited_for = space_.is_waited_for();
-  if (behind > segments.segments_max() / kPinnedShare || (is_waited_for && awaited_ == pinned_)) {
-    pinned_.reset();
-  }
-  awaited_ = is_waited_for ? pinned_ : std::nullopt;
 }
 
 bool ReplayStart::release() {
@@ -66,7 +62,6 @@ ReplayStart::Pin::Pin(ReplayStart& start) : start_(start) {
   check(!start_.pinned_, "one at a time pins the log");
   state_ = start_.store_.control().state();
   start_.pinned_ = start_.store_.segments().number_of(state_.start.position);
-  start_.awaited_.reset();
 }
 
 ReplayStart::Pin::~Pin() {

@@ -4,9 +4,8 @@
 // Invariants: (1) a segment is given back only when the control file durably says that replay
 //                 starts in a later one;
 //             (2) while it is pinned, none is that the pin's segment does not come behind. A pin
-//                 that holds back more than half of the log's bound is broken instead, or that has
-//                 not moved on while somebody waited for space: whoever copies fails, not who
-//                 writes.
+//                 that holds back more than half of what may be used of the log is broken instead:
+//                 whoever copies fails, not who writes.
 // Latching: a mutex, across the writing of the control file; the segments' tables are latched under
 //           it.
 // Thread-safety: all functions, from any thread; a Pin belongs to one thread at a time.
@@ -49,9 +48,7 @@ class ReplayStart {
   LogSpace& space_;
   std::mutex mutex_;  ///< protects the control file's state
   std::atomic<std::uint64_t> position_;
-  // Protected by mutex_:
-  std::optional<std::uint64_t> pinned_;   ///< segment
-  std::optional<std::uint64_t> awaited_;  ///< where the pin was when somebody waited for space
+  std::optional<std::uint64_t> pinned_;  ///< segment; protected by mutex_
 };
 
 /// Keeps all that a replay would read that started now. One at a time.

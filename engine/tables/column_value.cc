@@ -49,6 +49,17 @@ std::optional<std::string> misfit_of_floating(const DataType& type, double value
   return fmt::format("{} is beyond what it can hold", value);
 }
 
+/// Of an integer where a floating-point number is asked for: it is one if nothing of it is lost.
+std::optional<std::string> misfit_as_floating(const DataType& type, std::int64_t value) {
+  const int digits = type.type == ColumnType::float32 ? std::numeric_limits<float>::digits
+                                                      : std::numeric_limits<double>::digits;
+  const std::int64_t most = std::int64_t{1} << digits;
+  if (value >= -most && value <= most) {
+    return std::nullopt;
+  }
+  return fmt::format("{} as an integer is beyond {} to {}", value, -most, most);
+}
+
 std::optional<std::string> misfit_of_decimal(const DataType& type, const Decimal& value) {
   const auto scaled = value.with_scale(type.scale);
   if (scaled && scaled->fits(type.precision)) {
@@ -73,6 +84,15 @@ Int128 bits_of(ColumnType type, double value) noexcept {
              : Int128{std::bit_cast<std::uint64_t>(value)};
 }
 
+/// What stands for an integer that fits.
+Int128 stored_of_integer(const DataType& type, std::int64_t value) noexcept {
+  switch (kind_of(type.type)) {
+    case ValueKind::floating: return bits_of(type.type, static_cast<double>(value));
+    case ValueKind::decimal: return Decimal::of(value).with_scale(type.scale)->unscaled();
+    default: return value;
+  }
+}
+
 Int128 unscaled_of(const DataType& type, Int128 stored) noexcept {
   return fixed_bytes(type) == 8 ? Int128{static_cast<std::int64_t>(stored)} : stored;
 }
@@ -92,6 +112,12 @@ std::optional<std::string> misfit(const DataType& type, const Value& value) {
     return type.nullable ? std::nullopt : std::optional<std::string>("it is never null");
   }
   if (value.kind() != kind_of(type.type)) {
+    if (value.kind() == ValueKind::integer && kind_of(type.type) == ValueKind::floating) {
+      return misfit_as_floating(type, value.as_integer());
+    }
+    if (value.kind() == ValueKind::integer && type.type == ColumnType::decimal) {
+      return misfit_of_decimal(type, Decimal::of(value.as_integer()));
+    }
     return fmt::format("{} is no value of it", name_of(value.kind()));
   }
   switch (value.kind()) {
@@ -117,7 +143,7 @@ void refuse_misfit(const std::string& table, const ColumnDefinition& column,
 Int128 stored_integer(const DataType& type, const Value& value) noexcept {
   switch (value.kind()) {
     case ValueKind::boolean: return value.as_boolean() ? 1 : 0;
-    case ValueKind::integer: return value.as_integer();
+    case ValueKind::integer: return stored_of_integer(type, value.as_integer());
     case ValueKind::floating: return bits_of(type.type, value.as_floating());
     case ValueKind::decimal: return value.as_decimal().with_scale(type.scale)->unscaled();
     case ValueKind::date: return value.as_date().days_since_1970();
@@ -127,6 +153,11 @@ Int128 stored_integer(const DataType& type, const Value& value) noexcept {
   }
   check(false, "a value that is stored as an integer");
   return 0;
+}
+
+double floating_of(const Value& value) {
+  return value.kind() == ValueKind::integer ? static_cast<double>(value.as_integer())
+                                            : value.as_floating();
 }
 
 Value value_of(const DataType& type, Int128 stored) {

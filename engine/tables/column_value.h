@@ -62,7 +62,8 @@ inline constexpr std::uint32_t kDigitsOfEightBytes = 18;
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-/// Why the value cannot be one of this type; nothing if it can.
+/// Why the value cannot be one of this type; nothing if it can. An integer can be one of a decimal
+/// or floating-point column that loses nothing of it.
 [[nodiscard]] std::optional<std::string> misfit(const DataType& type, const Value& value);
 /// Whether misfit() would find nothing wrong: quickly. If not, it may still find nothing.
 [[nodiscard]] inline bool surely_fits(const DataType& type, const Value& value) noexcept {
@@ -128,6 +129,8 @@ inline void require_fit(const std::string& table, const ColumnDefinition& column
 /// The integer of a value that is not null, of a type that has one. Nothing stands above the bytes
 /// of its width, for types without a sign; the sign for others.
 [[nodiscard]] Int128 stored_integer(const DataType& type, const Value& value) noexcept;
+/// That of a value which fits a floating-point column.
+[[nodiscard]] double floating_of(const Value& value);
 /// The value that an integer of the type's width stands for; what is above is ignored. Throws
 /// corruption for a decimal of more digits than the column has.
 [[nodiscard]] Value value_of(const DataType& type, Int128 stored);

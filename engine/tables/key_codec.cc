@@ -120,8 +120,8 @@ void KeyCodec::put(KeyWriter& writer, std::size_t column, const Value& value) co
     case ColumnType::int16: writer.put(static_cast<std::int16_t>(value.as_integer())); break;
     case ColumnType::int32: writer.put(static_cast<std::int32_t>(value.as_integer())); break;
     case ColumnType::int64: writer.put(value.as_integer()); break;
-    case ColumnType::float32: writer.put(static_cast<float>(value.as_floating())); break;
-    case ColumnType::float64: writer.put(value.as_floating()); break;
+    case ColumnType::float32: writer.put(static_cast<float>(floating_of(value))); break;
+    case ColumnType::float64: writer.put(floating_of(value)); break;
     case ColumnType::date: writer.put(value.as_date()); break;
     case ColumnType::timestamp: writer.put(value.as_timestamp()); break;
     case ColumnType::decimal:

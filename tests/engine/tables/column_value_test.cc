@@ -76,6 +76,23 @@ TEST(ColumnValue, CommonValuesSurelyFit) {
   EXPECT_FALSE(surely_fits(nullable(int64()), Value())) << "asks misfit()";
 }
 
+TEST(ColumnValue, IntegersAreStoredAsTheNumbersOfTheirColumns) {
+  for (const std::int64_t number : {-70'000, -1, 0, 1, 12'345}) {
+    const auto same = [&](const DataType& type, const Value& value) {
+      ASSERT_FALSE(misfit(type, number).has_value());
+      EXPECT_EQ(stored_integer(type, number), stored_integer(type, value)) << text_of(type);
+      EXPECT_EQ(value_of(type, stored_integer(type, number)), value) << text_of(type);
+    };
+    same(float32(), static_cast<double>(number));
+    same(float64(), static_cast<double>(number));
+    same(decimal(9, 2), Decimal::of(100 * number, 2));
+    same(decimal(30, 5), Decimal::of(100'000 * Int128{number}, 5));
+  }
+  EXPECT_TRUE(misfit(boolean(), 1).has_value());
+  EXPECT_TRUE(misfit(date(), 1).has_value());
+  EXPECT_TRUE(misfit(int64(), 1.0).has_value()) << "not the other way round";
+}
+
 TEST(ColumnValue, PlainDatesAreReadAsOthers) {
   for (const auto& [text, other] :
        std::vector<std::pair<std::string_view, std::string_view>>{{"1970-01-01", "+01970-01-01"},

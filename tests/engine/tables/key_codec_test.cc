@@ -50,12 +50,12 @@ TEST(KeyCodec, BytesAreAsTheHeaderSays) {
   EXPECT_EQ(key_of(int16(), 1), "\x80\x01");
   EXPECT_EQ(key_of(int32(), -2), "\x7F\xFF\xFF\xFE");
   EXPECT_EQ(key_of(int64(), 0x0102), "\x80\0\0\0\0\0\x01\x02"s);
-  EXPECT_EQ(key_of(float32(), 1.0), "\xBF\x80\0\0"s);
-  EXPECT_EQ(key_of(float64(), -2.0), "\x3F\xFF\xFF\xFF\xFF\xFF\xFF\xFF");
+  EXPECT_EQ(key_of(float32(), 1), "\xBF\x80\0\0"s);
+  EXPECT_EQ(key_of(float64(), -2), "\x3F\xFF\xFF\xFF\xFF\xFF\xFF\xFF");
   EXPECT_EQ(key_of(float64(), -0.0), "\x80\0\0\0\0\0\0\0"s);
   EXPECT_EQ(key_of(float64(), -std::numeric_limits<double>::quiet_NaN()), "\xFF\xF8\0\0\0\0\0\0"s);
   EXPECT_EQ(key_of(decimal(18, 2), Decimal::of(-1, 2)), "\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF");
-  EXPECT_EQ(key_of(decimal(19), Decimal::of(1)), "\x80\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01"s);
+  EXPECT_EQ(key_of(decimal(19), 1), "\x80\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01"s);
   EXPECT_EQ(key_of(date(), Date(1)), "\x80\0\0\x01"s);
   EXPECT_EQ(key_of(timestamp(), Timestamp(-1)), "\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF");
   EXPECT_EQ(key_of(character(4), "ab "), "ab  ");

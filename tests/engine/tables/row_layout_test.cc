@@ -159,7 +159,7 @@ TEST(RowLayout, ValuesThatDoNotFitAreRefused) {
       {3, "12345678901", "11 bytes are too long"},
       {4, Decimal::of(1, 3), "0.001 has more digits"},
       {4, Decimal::of(1000), "1000 has more digits"},
-      {4, 1, "integer is no value of it"},
+      {4, 1000, "1000 has more digits"},
   };
   for (const Case& wrong : cases) {
     std::vector<Value> values = good;
@@ -174,6 +174,11 @@ TEST(RowLayout, ValuesThatDoNotFitAreRefused) {
   EXPECT_EQ(misfit(float32(), 1e39).value_or(""), "1e+39 is beyond what it can hold");
   EXPECT_EQ(misfit(float32(), std::numeric_limits<double>::infinity()), std::nullopt);
   EXPECT_EQ(misfit(float32(), 0.1), std::nullopt);
+  EXPECT_EQ(misfit(float64(), std::int64_t{1} << 53), std::nullopt);
+  EXPECT_EQ(misfit(float64(), (std::int64_t{1} << 53) + 1).value_or(""),
+            "9007199254740993 as an integer is beyond -9007199254740992 to 9007199254740992");
+  EXPECT_EQ(misfit(float32(), -(1 << 24) - 1).value_or(""),
+            "-16777217 as an integer is beyond -16777216 to 16777216");
   EXPECT_EQ(misfit(int64(), std::numeric_limits<std::int64_t>::min()), std::nullopt);
 }
 
