@@ -45,20 +45,20 @@ void LogCopy::begin_segment(std::uint64_t segment) {
 }
 
 std::uint64_t LogCopy::copy_up_to(wal::StreamPosition end) {
-  const std::uint64_t last = from_.number_of(end);
   std::uint64_t copied = 0;
-  for (std::uint64_t segment = from_.number_of(at_); segment <= last; ++segment) {
-    std::uint64_t at = segment == from_.number_of(at_) ? from_.offset_of(at_) : kBlockBytes;
-    const std::uint64_t limit = segment == last ? from_.offset_of(end) : from_.segment_bytes();
-    for (; at < limit;) {
+  while (at_ < end) {
+    const std::uint64_t segment = from_.number_of(at_);
+    const std::uint64_t limit =
+        segment == from_.number_of(end) ? from_.offset_of(end) : from_.segment_bytes();
+    for (std::uint64_t at = from_.offset_of(at_); at < limit;) {
       const std::uint64_t piece_end = std::min(limit, at / kBlockBytes * kBlockBytes + kPieceBytes);
       copy_piece(segment, at, piece_end);
       copied += piece_end - at;
       at = piece_end;
     }
+    at_ = segment == from_.number_of(end) ? end : from_.first_position(segment + 1);
+    pin_.move(at_);
   }
-  at_ = end;
-  pin_.move(end);
   return copied;
 }
 
