@@ -28,7 +28,7 @@ def completed(*words):
 
 class HelpPages(unittest.TestCase):
     def test_man_pages(self):
-        for command in ("load", "dump", "backup"):
+        for command in ("load", "dump", "backup", "stat", "tables"):
             with open(os.path.join(TOOLS, "man", f"palimpsest-{command}.1"), encoding="utf-8") as file:
                 text = file.read().replace("\\-", "-")
             named = re.findall(r"^\.TP\n\.[A-Z]+ (.*)", text, re.M)
@@ -44,10 +44,11 @@ class HelpPages(unittest.TestCase):
             self.assertEqual(done.stderr, "", name)
 
     def test_completion(self):
-        for command in ("backup", "check", "dump", "load", "log"):
+        for command in ("backup", "check", "dump", "load", "log", "stat", "tables"):
             offered = {word.split("=")[0] for word in completed(command, "--")}
             self.assertEqual(offered, options_of(command), command)
         self.assertEqual(completed("l"), ["load", "log"])
+        self.assertEqual(completed("t"), ["tables"])
         self.assertEqual(completed("--v"), ["--version"])
         self.assertEqual(completed("load", "db", "t", "--format", "t"), ["tsv", "tbl"])
         self.assertEqual(completed("load", "--on-duplicate", "s"), ["skip"])

@@ -10,7 +10,7 @@ import unittest
 from tool_command import contents, run
 
 TOOL, MAKE_DATABASE, VERSION = sys.argv[1:4]
-COMMANDS = "check, log, load, dump, backup"
+COMMANDS = "check, tables, stat, log, load, dump, backup"
 
 
 class CommandLine(unittest.TestCase):
@@ -39,7 +39,8 @@ class CommandLine(unittest.TestCase):
             "--reject-file", "--reject-log", "--primary-key", "--schema", "--schema-file", "--comment",
             "--max-errors", "--summary", "--memory"]]
         cases += [(dump, option) for option in both + ["--output"]]
-        cases += [(["check", self.database], option) for option in ("--log-directory", "--memory-mib")]
+        cases += [([command, self.database], option) for command in ("check", "tables", "stat")
+                  for option in ("--log-directory", "--memory-mib")]
         cases += [(["log", self.database], "--log-directory")]
         backup = ["backup", self.database, os.path.join(self.folder, "copy")]
         cases += [(backup, option) for option in ("--log-directory", "--rate-mib")]
@@ -71,6 +72,9 @@ class CommandLine(unittest.TestCase):
         self.refused("DIR: the value is empty", "backup", self.database, "")
         self.refused("DB: the value is empty", "backup", "", self.database)
         self.refused("DIR: the value is empty", "log", "")
+        self.refused("DB: the value is empty", "tables", "")
+        self.refused("DB: the value is empty", "stat", "")
+        self.refused("TABLE: the value is empty", "tables", self.database, "a", "")
 
     def test_null_may_be_empty(self):
         schema = "id int32 primary key, name varchar null"

@@ -1,9 +1,11 @@
 // Makes a small database with tables in a directory, or damages one that is there, for the tests of
-// `palimpsest check`: what trees hold is changed behind the tables' back, and the pages are sound.
+// `palimpsest check`, `tables` and `stat`: what trees hold is changed behind the tables' back, and
+// the pages are sound.
 //
-// usage: make_tables DIR make|drop|missing|stray|moved|twins|row|record|tree
+// usage: make_tables DIR make|drop|abort|missing|stray|moved|twins|row|record|tree
 //   make: tables "people" with two indexes and "notes" without
 //   drop: an index, and the database is closed before its entries are removed
+//   abort: a bulk of 500 rows comes to nothing, and the database is closed before that is undone
 //   missing, stray, moved: an entry that is not there; of a row that is not there; for other values
 //   twins: two rows with the same values in a unique index
 //   row, record: one that does not decode        tree: a definition that names another table's tree
@@ -19,6 +21,7 @@
 #include "palimpsest/error.h"
 
 #include "base/io/open_device.h"
+#include "engine/bulk/bulk.h"
 #include "engine/database.h"
 #include "engine/definitions/stored_definitions.h"
 #include "engine/rows/table_writes.h"
@@ -74,6 +77,20 @@ void fill(engine::Database& database) {
     while (database.checkpointer().step()) {
     }
   }
+}
+
+void abort_bulk(engine::Database& database) {
+  constexpr int kBulkRows = 500;
+  const engine::TablePtr people = database.tables().find("people", nullptr);
+  const auto by = database.begin();
+  engine::Bulk bulk(database.transactions(), database.tables(), *by);
+  for (int id = kRows; id < kRows + kBulkRows; ++id) {
+    const std::string name = fmt::format("name {}", id);
+    bulk.insert(*people, {id, name, "Oslo"}).require();
+  }
+  bulk.append_kept();
+  bulk.let_go();
+  by->rollback();
 }
 
 /// Changes of the trees of "people", in a transaction.
@@ -171,6 +188,8 @@ int run(const std::string& path, std::string_view what) {
     const auto by = database->begin();
     database->tables().drop_index(*by, "people", "by_city").require();
     by->commit();
+  } else if (what == "abort") {
+    abort_bulk(*database);
   } else if (!spoil(*database, what)) {
     return 2;
   }

@@ -6,7 +6,7 @@ _palimpsest() {
   local words=""
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W "backup check dump load log --help --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "backup check dump load log stat tables --help --version" -- "$word")
     return
   fi
   case $before in
@@ -25,7 +25,7 @@ _palimpsest() {
         ;;
       dump) words="$records --output --header=off --header --columns --schema --log-directory --help" ;;
       backup) words="--rate-mib --no-open --log-directory --help" ;;
-      check) words="--json --memory-mib --log-directory --help" ;;
+      check | stat | tables) words="--json --memory-mib --log-directory --help" ;;
       log) words="--json --records --page-bytes --log-directory --help" ;;
     esac
   fi

@@ -27,13 +27,12 @@
 #include "base/aligned_memory.h"
 #include "btree/audit.h"
 #include "engine/closed_database.h"
-#include "engine/database.h"
 #include "tools/load/message.h"
 #include "tools/palimpsest/check_report.h"
 #include "tools/palimpsest/check_tables.h"
+#include "tools/palimpsest/closed_files.h"
 #include "tools/palimpsest/command.h"
 #include "tools/palimpsest/directories.h"
-#include "wal/log_reader.h"
 #include "wal/log_store.h"
 
 namespace palimpsest::tools {
@@ -45,28 +44,6 @@ namespace {
 constexpr std::uint32_t kPagesAtOnce = 32;
 /// Of the memory for pages, which part is taken beside it for keys of indexes.
 constexpr std::uint64_t kBatchShare = 4;
-
-struct CheckOptions {
-  std::string directory;
-  std::string log_directory;  ///< empty: beside the pages
-  bool json = false;
-  std::uint64_t memory_mib = 64;
-};
-
-/// Whether this says that the database cannot be looked at now, and not that it is damaged.
-bool is_refusal(ErrorCode code) noexcept {
-  switch (code) {
-    case ErrorCode::not_closed_cleanly:
-    case ErrorCode::locked:
-    case ErrorCode::not_found:
-    case ErrorCode::not_a_database:
-    case ErrorCode::permission_denied:
-    case ErrorCode::unsupported_version:
-    case ErrorCode::out_of_memory:
-    case ErrorCode::io_error: return true;
-    default: return false;
-  }
-}
 
 /// Every page in use, read and verified.
 PageScan scan_pages(buffer::PageFile& file, const buffer::SpaceMap& space, CheckReport& report) {
@@ -106,7 +83,7 @@ PageScan scan_pages(buffer::PageFile& file, const buffer::SpaceMap& space, Check
 
 class Check {
  public:
-  Check(const CheckOptions& options, CheckReport& report) : options_(options), report_(report) {}
+  Check(const ClosedOptions& options, CheckReport& report) : options_(options), report_(report) {}
 
   /// Throws what says that the database cannot be checked.
   void run() {
@@ -130,10 +107,7 @@ class Check {
  private:
   /// False: the page file is none, and that is damage, since the log says that it was one.
   bool open_pages(std::optional<engine::ClosedDatabase>& database) {
-    if (!device_->exists(engine::kPageFileName)) {
-      throw_no_database(ErrorCode::not_found,
-                        fmt::format("there is no file \"{}\"", engine::kPageFileName));
-    }
+    require_page_file(*device_);
     try {
       database.emplace(*device_);
       return true;
@@ -141,28 +115,12 @@ class Check {
       if (error.code() != ErrorCode::not_a_database) {
         throw;
       }
-      if (!has_log()) {
-        throw_no_database(error.code(), error.what());
+      if (!has_log(options_.directory, options_.log_directory)) {
+        throw_no_database(*device_, error.code(), error.what());
       }
       report_.find("page file", error.what());
       return false;
     }
-  }
-
-  [[nodiscard]] bool has_log() const {
-    try {
-      static_cast<void>(open_log_directory(options_.directory, options_.log_directory));
-      return true;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::not_found) {
-        throw;
-      }
-      return false;
-    }
-  }
-
-  [[noreturn]] void throw_no_database(ErrorCode code, std::string_view why) const {
-    throw Error(code, fmt::format("\"{}\" holds no database: {}", device_->path(), why));
   }
 
   /// What goes wrong is a finding; false then.
@@ -187,23 +145,11 @@ class Check {
     attempt("log", [&] {
       require_log_control(*device);
       const wal::LogStore store = wal::LogStore::open(*device, {}, true);
-      const wal::ControlState& control = store.control().state();
-      is_own = control.uuid == database.file().header().uuid;
+      is_own = store.control().state().uuid == database.file().header().uuid;
       if (!is_own) {
         return;
       }
-      if (!control.clean) {
-        throw Error(ErrorCode::not_closed_cleanly,
-                    fmt::format("{}: the log says that the database was not closed cleanly",
-                                device->path()));
-      }
-      wal::LogReader reader(store.segments(), control);
-      const wal::LogEnd& end = reader.find_end();
-      if (end.batches != 0) {
-        throw Error(ErrorCode::not_closed_cleanly,
-                    fmt::format("{}: {} batches of the log have to be replayed", device->path(),
-                                end.batches));
-      }
+      require_nothing_to_replay(store);
       report_.show(store.segments());
     });
     if (!is_own) {
@@ -252,12 +198,12 @@ class Check {
     return checked;
   }
 
-  const CheckOptions& options_;
+  const ClosedOptions& options_;
   CheckReport& report_;
   std::unique_ptr<io::Device> device_;
 };
 
-int check(const CheckOptions& options, CheckReport& report) {
+int check(const ClosedOptions& options, CheckReport& report) {
   try {
     Check(options, report).run();
   } catch (const Error& error) {
@@ -272,7 +218,7 @@ int check(const CheckOptions& options, CheckReport& report) {
 }
 
 /// What ends a check before its end says nothing of the database, unless something was found.
-int run(const CheckOptions& options) {
+int run(const ClosedOptions& options) {
   CheckReport report(options.json);
   try {
     return check(options, report);
@@ -289,7 +235,7 @@ void add_check_command(CLI::App& app, Action& chosen) {
       "check",
       "Checks a database that was closed: every page, tree, large value, the space map,\n"
       "the log, every row, and that indexes say what the rows say. Changes nothing.");
-  const auto options = std::make_shared<CheckOptions>();
+  const auto options = std::make_shared<ClosedOptions>();
   command->add_option("DIR", options->directory, "the database's directory")->required();
   command->add_option("--log-directory", options->log_directory, kLogDirectoryHelp);
   command->add_flag("--json", options->json, "one JSON object a line");

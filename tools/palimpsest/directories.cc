@@ -56,6 +56,18 @@ std::unique_ptr<io::Device> open_log_directory(const std::string& path, const st
       fmt::format("{}: no log beside the pages; --log-directory says where it is", device->path()));
 }
 
+bool has_log(const std::string& path, const std::string& log) {
+  try {
+    static_cast<void>(open_log_directory(path, log));
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) {
+      throw;
+    }
+    return false;
+  }
+}
+
 void require_log_control(io::Device& log) {
   if (!log.exists(wal::kControlFileName)) {
     refuse_without_control(log);

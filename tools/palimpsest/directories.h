@@ -17,6 +17,9 @@ namespace palimpsest::tools {
 [[nodiscard]] std::unique_ptr<io::Device> open_log_directory(const std::string& path,
                                                              const std::string& log);
 
+/// Whether open_log_directory() finds one. Throws what else that throws.
+[[nodiscard]] bool has_log(const std::string& path, const std::string& log);
+
 /// What is wrong with it as a log's directory: its control file has gone. Throws not_found if so.
 void require_log_control(io::Device& log);
 

@@ -20,6 +20,8 @@ namespace {
 int act(CLI::App& app, int argc, const char* const* argv) {
   Action chosen;
   add_check_command(app, chosen);
+  add_tables_command(app, chosen);
+  add_stat_command(app, chosen);
   add_log_command(app, chosen);
   add_load_command(app, chosen);
   add_dump_command(app, chosen);

@@ -1,0 +1,92 @@
+#include "tools/palimpsest/closed_files.h"
+
+#include <fmt/format.h>
+
+#include "engine/database.h"
+#include "tools/palimpsest/directories.h"
+#include "wal/log_reader.h"
+
+namespace palimpsest::tools {
+bool is_refusal(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::not_closed_cleanly:
+    case ErrorCode::locked:
+    case ErrorCode::not_found:
+    case ErrorCode::not_a_database:
+    case ErrorCode::permission_denied:
+    case ErrorCode::unsupported_version:
+    case ErrorCode::out_of_memory:
+    case ErrorCode::io_error: return true;
+    default: return false;
+  }
+}
+
+void throw_no_database(const io::Device& device, ErrorCode code, std::string_view why) {
+  throw Error(code, fmt::format("\"{}\" holds no database: {}", device.path(), why));
+}
+
+void require_page_file(io::Device& device) {
+  if (!device.exists(engine::kPageFileName)) {
+    throw_no_database(device, ErrorCode::not_found,
+                      fmt::format("there is no file \"{}\"", engine::kPageFileName));
+  }
+}
+
+void require_nothing_to_replay(const wal::LogStore& log) {
+  const std::string& directory = log.segments().directory();
+  const wal::ControlState& control = log.control().state();
+  if (!control.clean) {
+    throw Error(
+        ErrorCode::not_closed_cleanly,
+        fmt::format("{}: the log says that the database was not closed cleanly", directory));
+  }
+  wal::LogReader reader(log.segments(), control);
+  const wal::LogEnd& end = reader.find_end();
+  if (end.batches != 0) {
+    throw Error(
+        ErrorCode::not_closed_cleanly,
+        fmt::format("{}: {} batches of the log have to be replayed", directory, end.batches));
+  }
+}
+
+ClosedFiles::ClosedFiles(const ClosedOptions& options)
+    : pages_device_(open_quietly(options.directory)) {
+  open_pages(options);
+  open_log(options);
+  database_->open_space();
+  database_->open_catalog(options.memory_mib << 20U);
+}
+
+/// A page file that is none, beside a log, is one that was damaged.
+void ClosedFiles::open_pages(const ClosedOptions& options) {
+  require_page_file(*pages_device_);
+  try {
+    database_.emplace(*pages_device_);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_a_database) {
+      throw;
+    }
+    if (!has_log(options.directory, options.log_directory)) {
+      throw_no_database(*pages_device_, error.code(), error.what());
+    }
+    throw Error(ErrorCode::corruption, error.what());
+  }
+}
+
+/// A log that another database's is, is damage, unless the caller has said where the log is.
+void ClosedFiles::open_log(const ClosedOptions& options) {
+  log_device_ = open_log_directory(options.directory, options.log_directory);
+  try {
+    require_log_control(*log_device_);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::corruption, error.what());
+  }
+  log_.emplace(wal::LogStore::open(*log_device_, {}, true));
+  if (log_->control().state().uuid != database_->file().header().uuid) {
+    throw Error(options.log_directory.empty() ? ErrorCode::corruption : ErrorCode::not_found,
+                fmt::format("{}: the log is that of another database", log_device_->path()));
+  }
+  require_nothing_to_replay(*log_);
+}
+
+}  // namespace palimpsest::tools
