@@ -26,7 +26,7 @@ struct TreeRoom {
   std::uint64_t height = 0;  ///< levels
   std::uint64_t inner_pages = 0;
   std::uint64_t leaf_pages = 0;
-  double leaf_fill = 0;  ///< 0 to 1; the mean; records that were removed take room until it is used
+  double leaf_fill = 0;  ///< 0 to 1; the mean; what was removed takes room until that is used
   std::uint64_t large_values = 0;
   std::uint64_t large_value_bytes = 0;
   std::uint64_t large_value_pages = 0;

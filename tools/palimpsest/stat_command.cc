@@ -12,7 +12,6 @@
 #include <set>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "btree/audit.h"
@@ -91,11 +90,9 @@ class Stat {
 
   void measure_trees() {
     attempt("tables", [&] { read_uses(); });
-    attempt("bulks", [&] {
-      for (const auto& [epoch, trees] : engine::read_bulks(database_.catalog()).aborted) {
-        has_leftovers_.insert(trees.begin(), trees.end());
-      }
-    });
+    for (const auto& [epoch, trees] : engine::read_bulks(database_.catalog()).aborted) {
+      has_leftovers_.insert(trees.begin(), trees.end());
+    }
     for (const engine::Catalog::Entry& entry : database_.catalog().entries()) {
       room_.trees.push_back(measure(entry));
     }

@@ -171,7 +171,9 @@ void add_tables_command(CLI::App& app, Action& chosen) {
   const auto options = std::make_shared<TablesOptions>();
   add_closed_options(*command, options->database);
   command->add_option("TABLE", options->tables, "only these");
-  command->footer(kClosedExitCodes);
+  command->footer(
+      std::string("If a TABLE is not there, the others are shown, and that is a failure.\n") +
+      kClosedExitCodes);
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 
