@@ -1,6 +1,8 @@
 #include "base/io/open_device.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string_view>
@@ -51,6 +53,15 @@ std::unique_ptr<Device> open_log_device(const std::string& path, const DeviceOpt
     }
   }
   return open_device(path, options);
+}
+
+bool may_be_there(const std::string& path) noexcept {
+  struct stat unused{};
+  return ::lstat(path.c_str(), &unused) == 0 || errno != ENOENT;
+}
+
+void remove_empty_directory(const std::string& path) noexcept {
+  static_cast<void>(::rmdir(path.c_str()));
 }
 
 }  // namespace palimpsest::io

@@ -32,4 +32,9 @@ struct DeviceOptions {
 [[nodiscard]] std::unique_ptr<Device> open_log_device(const std::string& path,
                                                       const DeviceOptions& options);
 
+/// Whether there is anything of that name; true if that cannot be known.
+[[nodiscard]] bool may_be_there(const std::string& path) noexcept;
+/// Removes a directory that is empty; of anything else nothing.
+void remove_empty_directory(const std::string& path) noexcept;
+
 }  // namespace palimpsest::io

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
-#include <system_error>
 
 #include "palimpsest/database.h"
 #include "palimpsest/error.h"
@@ -18,13 +18,13 @@ namespace palimpsest {
 BackupReport Database::backup(const std::filesystem::path& directory,
                               const BackupOptions& options) const {
   const detail::DatabaseState& database = state();
-  std::error_code unknown;
-  const bool was_there = std::filesystem::exists(directory, unknown) || unknown;
-  const auto into = io::open_device(directory.string(),
-                                    {.create = true, .log = [](LogLevel, std::string_view) {}});
+  const std::string path = directory.string();
+  const bool was_there = io::may_be_there(path);
+  const auto into =
+      io::open_device(path, {.create = true, .log = [](LogLevel, std::string_view) {}});
   const auto remove_made = [&] {
     if (!was_there) {
-      std::filesystem::remove(directory, unknown);  // it is empty
+      io::remove_empty_directory(path);
     }
   };
   try {
