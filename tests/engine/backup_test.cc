@@ -193,16 +193,16 @@ TEST_F(Backups, WhatHasNotCommittedIsNotInIt) {
 
 // Several times as much is logged as the log may be long. What is copied of it is given back.
 TEST_F(Backups, TheLogIsUsedAgainMeanwhile) {
-  commit(60);
+  commit(150);  // pages for several parts
   const std::uint64_t before = database_->log().end_position();
   static_cast<void>(back_up([&] { log_bytes(database_->log_bytes_max() / 3); }));
   EXPECT_GT(database_->log().end_position() - before, database_->log_bytes_max());
-  expect_copy(60);
+  expect_copy(150);
 }
 
 // Opening gives back what of the copy's log goes beyond its bound.
 TEST_F(Backups, ALongLogBecomesShortAgain) {
-  commit(60);
+  commit(150);  // pages for several parts
   const BackupReport report = back_up([&] { log_bytes(database_->log_bytes_max() / 3); });
   ASSERT_GT(report.log_bytes, database_->log_bytes_max());
   const auto segments = [](io::Device& device) {
@@ -503,6 +503,7 @@ TEST_F(Backups, NothingIsWrittenPastTheLogWhileTheRestIsRead) {
 // A write that has begun before its page is copied, and ends after it.
 TEST_F(Backups, AWriteUnderWayIsCopiedAgain) {
   commit(20);
+  database_->log().write_pending();  // or a round stands at the barrier
   std::optional<SyncBarrier> in_write(std::in_place, "buffer.unlogged.written");
   std::thread other([&] {
     const auto transaction = database_->begin();
