@@ -13,12 +13,12 @@
 //   - Each page is as it was on disk at some time between 1 and the end of the log: no older, so
 //     that replay from the start has all it lacks; no newer, so that the log says all of its
 //     changes (I-2): whatever was read in place before 4 had a durable log by then.
-//   - A page that the log has taken into use as it lies there (values, leaves of bulks) was written
-//     before the record, in the log's copy, was: so before the pause, and is there. It was not
-//     written again by another owner: that would have been before the pause, and then the log says
-//     that it was given up.
-//   - No page is torn: one whose checksum is wrong is read again until it is right, or at rest;
-//     then all that has been looked at again for it, before the log's end is noted.
+//   - A page that the log takes into use as it lies there (values, leaves of bulks) was written
+//     before the record that says so: if that is in the copy, before the pause, and the copy has
+//     it. If another owner has written it again since, that was before the pause, too, and the log
+//     says that it had been given up.
+//   - No page is torn: one whose checksum is wrong is read again until it is right, or at rest. If
+//     it stays wrong it is copied once more, and 3 to 5 are done again, a few times at most.
 //   - Free pages are left out. One that is taken afterwards is new in the log, or written past it.
 // The double-write ring of the copy is empty: nothing of it is torn.
 //
