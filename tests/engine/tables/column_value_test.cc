@@ -85,7 +85,7 @@ TEST(ColumnValue, IntegersAreStoredAsTheNumbersOfTheirColumns) {
     };
     same(float32(), static_cast<double>(number));
     same(float64(), static_cast<double>(number));
-    same(decimal(9, 2), Decimal::of(100 * number, 2));
+    same(decimal(9, 2), Decimal::of(Int128{100} * number, 2));
     same(decimal(30, 5), Decimal::of(100'000 * Int128{number}, 5));
   }
   EXPECT_TRUE(misfit(boolean(), 1).has_value());
