@@ -45,11 +45,13 @@ class Backup {
 
  private:
   void copy_all_pages();
+  void copy_damaged_pages();
   void copy_marked_pages();
   void end_copy();
   [[nodiscard]] bool try_to_end();
   void finish();
 
+  void copy_again(buffer::PageRun run);
   void copy_log();
   void keep_up();
   [[nodiscard]] std::optional<buffer::PageRun> next_in_use(PageId from, std::uint64_t end) const;
@@ -133,6 +135,30 @@ void Backup::copy_all_pages() {
   }
 }
 
+void Backup::copy_again(buffer::PageRun run) {
+  pages_.copy(run);
+  report_.page_bytes_again += bytes_of(run.pages);
+  pace_.copied(bytes_of(run.pages), false);
+  keep_up();
+}
+
+/// Once more, neighbours together: they may only have been being written.
+void Backup::copy_damaged_pages() {
+  std::vector<buffer::PageRun> runs;
+  for (const PageId page : pages_.damaged()) {
+    const bool follows = !runs.empty() && runs.back().pages < pages_.run_pages() &&
+                         raw(page) == raw(runs.back().first) + runs.back().pages;
+    if (follows) {
+      ++runs.back().pages;
+    } else {
+      runs.push_back({.first = page, .pages = 1});
+    }
+  }
+  for (const buffer::PageRun& run : runs) {
+    copy_again(run);
+  }
+}
+
 /// Until there is little of them.
 void Backup::copy_marked_pages() {
   buffer::UnloggedWrites& written = source_.writer.unlogged_writes();
@@ -140,10 +166,7 @@ void Backup::copy_marked_pages() {
     pace_.expect(bytes_of(written.count()));
     PageId from = source_.file.first_page();
     while (const auto run = written.take(from, pages_.run_pages())) {
-      pages_.copy(*run);
-      report_.page_bytes_again += bytes_of(run->pages);
-      pace_.copied(bytes_of(run->pages), false);
-      keep_up();
+      copy_again(*run);
       from = PageId{raw(run->first) + run->pages};
     }
   }
@@ -152,8 +175,8 @@ void Backup::copy_marked_pages() {
 void Backup::end_copy() {
   int ends = 0;
   do {
-    copy_marked_pages();
-    pages_.copy_damaged();
+    copy_damaged_pages();
+    copy_marked_pages();  // last: the others may take long
     PALIMPSEST_SYNC_POINT("engine.backup.pausing");
   } while (!try_to_end() || (!pages_.damaged().empty() && ++ends < kEndsMax));
   source_.writer.unlogged_writes().forget();

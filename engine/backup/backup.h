@@ -23,7 +23,8 @@
 // The double-write ring of the copy is empty: nothing of it is torn.
 //
 // Latching: none of its own; see the two headers above. Commits wait, while a pause lasts, if they
-//           have pages to write: for the reading of kPausedBytes at most, and for no writing.
+//           have pages to write: for the reading of kPausedBytes at most, a twentieth of a second
+//           longer if a page among them stays doubtful, and for no writing.
 // Memory: 1 MiB, kPausedBytes more in the end, and a bit a page if pages are written past the log.
 // Thread-safety: one at a time for a database, by any thread; the database is in use meanwhile and
 //             is not closed.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#include <utility>
 
 #include "base/sync_point.h"
 
@@ -62,12 +61,6 @@ void PageCopy::write_kept() {
   kept_memory_ = {};
 }
 
-void PageCopy::copy_damaged() {
-  for (const PageId page : std::exchange(damaged_, {})) {
-    copy({.first = page, .pages = 1});
-  }
-}
-
 void PageCopy::read(std::span<const buffer::PageRun> runs, MutableBytes into) {
   const std::size_t page_bytes = from_.page_size_bytes();
   reads_.clear();
@@ -75,6 +68,7 @@ void PageCopy::read(std::span<const buffer::PageRun> runs, MutableBytes into) {
     for (std::uint32_t i = 0; i < run.pages; ++i) {
       reads_.push_back({.id = PageId{raw(run.first) + i},
                         .into = into.subspan(reads_.size() * page_bytes, page_bytes)});
+      damaged_.erase(reads_.back().id);
     }
   }
   from_.read_pages(reads_);
@@ -86,7 +80,7 @@ void PageCopy::read(std::span<const buffer::PageRun> runs, MutableBytes into) {
   }
   for (const buffer::PageRead& read : reads_) {
     if (space_.is_logged(read.id)) {
-      damaged_.push_back(read.id);
+      damaged_.insert(read.id);
     }
   }
 }

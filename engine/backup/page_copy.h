@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -39,10 +40,8 @@ class PageCopy {
   /// The copy has so many pages at least.
   void grow_to(std::uint64_t page_count);
 
-  /// Pages in use that were damaged, or being written for long, when they were read.
-  [[nodiscard]] const std::vector<PageId>& damaged() const noexcept { return damaged_; }
-  /// Copies them once more, if there are any; those that still are remain.
-  void copy_damaged();
+  /// Pages in use that were damaged, or being written for long, when they were read last.
+  [[nodiscard]] const std::set<PageId>& damaged() const noexcept { return damaged_; }
 
  private:
   void read(std::span<const buffer::PageRun> runs, MutableBytes into);
@@ -60,7 +59,7 @@ class PageCopy {
   std::vector<buffer::PageRead> reads_;
   std::vector<buffer::PageRun> kept_;
   AlignedMemory kept_memory_;
-  std::vector<PageId> damaged_;
+  std::set<PageId> damaged_;
 };
 
 }  // namespace palimpsest::engine
