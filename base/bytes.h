@@ -1,6 +1,7 @@
 // Byte views: keys and values as the engine passes them around.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,6 +24,10 @@ using ConstBytes = std::span<const std::byte>;
 
 [[nodiscard]] inline ByteView as_view(const std::byte* data, std::size_t size) noexcept {
   return {reinterpret_cast<const char*>(data), size};
+}
+
+[[nodiscard]] inline bool is_zero(ConstBytes bytes) noexcept {
+  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
 /// Whether `length` bytes are the same, inlined for the lengths of prefixes and short keys. Reads

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -30,7 +29,7 @@ void set_map_word(MutableBytes page, std::uint64_t word, std::uint64_t bits) noe
 }
 
 bool is_blank_map_page(ConstBytes page) noexcept {
-  return std::all_of(page.begin(), page.end(), [](std::byte b) { return b == std::byte{0}; });
+  return is_zero(page);
 }
 
 std::string print_space_map_page(ConstBytes page) {

@@ -463,7 +463,8 @@ BackupReport Database::back_up(io::Device& into, const BackupOptions& options) {
   const OneAtATime one(is_copied_);
   if (!one.is_mine()) {
     throw Error(ErrorCode::locked,
-                fmt::format("{}: a backup is being made already", page_device_.path()));
+                fmt::format("{}: a backup is being made already, or the database is being closed",
+                            page_device_.path()));
   }
   return engine::back_up({.file = *file_,
                           .writer = *writer_,

@@ -64,16 +64,18 @@ void LogSpace::require_for_one(std::uint64_t bytes) {
   }
 }
 
-void LogSpace::give(std::uint32_t segments) noexcept {
+bool LogSpace::give(std::uint32_t segments) noexcept {
+  std::int64_t given = segments;
   {
     const std::lock_guard lock(making_);
-    const std::int64_t counted = counted_;
+    given -= counted_;
     counted_ = segments_.files();
-    budget_.add((static_cast<std::int64_t>(segments) + counted_ - counted) *
-                static_cast<std::int64_t>(segments_.segment_bytes()));
+    given += counted_;
+    budget_.add(given * static_cast<std::int64_t>(segments_.segment_bytes()));
   }
   given_.fetch_add(1);
   futex_wake_all(given_);
+  return given > 0;
 }
 
 // False if there are as many as there may be.

@@ -57,7 +57,8 @@ class LogSpace {
   void require_for_one(std::uint64_t bytes);
 
   /// So many segments are spare again, and perhaps some were removed: who waits looks again.
-  void give(std::uint32_t segments) noexcept;
+  /// Whether there is more space.
+  bool give(std::uint32_t segments) noexcept;
   [[nodiscard]] bool is_waited_for() const noexcept { return waiters_.load() != 0; }
 
  private:

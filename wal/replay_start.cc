@@ -50,11 +50,8 @@ bool ReplayStart::release() {
   Segments& segments = store_.segments();
   const std::uint64_t start = segments.number_of(StreamPosition{position()});
   const std::uint32_t released = segments.release_before(is_held_back() ? *pinned_ : start);
-  const std::uint32_t removed = segments.remove_surplus(released);
-  if (released > 0) {
-    space_.give(released);
-  }
-  return released > removed;
+  segments.remove_surplus(released);
+  return released > 0 && space_.give(released);
 }
 
 ReplayStart::Pin::Pin(ReplayStart& start) : start_(start) {

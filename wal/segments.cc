@@ -45,10 +45,6 @@ std::string plain_name(const io::File& file) {
   return file.name().substr(file.name().rfind('/') + 1);
 }
 
-bool is_zero(ConstBytes block) {
-  return std::ranges::all_of(block, [](std::byte b) { return b == std::byte{0}; });
-}
-
 /// What a file is that has a segment's name.
 enum class Content : std::uint8_t {
   begun = 1,  ///< its making was interrupted: nothing is in it, or zeros
@@ -213,32 +209,31 @@ void Segments::keep_only(std::uint64_t first, std::uint64_t last) {
 
 std::uint32_t Segments::release_before(std::uint64_t first) {
   const std::lock_guard lock(mutex_);
-  std::uint32_t released = 0;
-  for (; !in_use_.empty() && in_use_.begin()->first < first; ++released) {
-    spare_.push_back({std::move(in_use_.begin()->second)});
-    in_use_.erase(in_use_.begin());
+  const auto end = in_use_.lower_bound(first);
+  const auto released = static_cast<std::uint32_t>(std::distance(in_use_.begin(), end));
+  spare_.reserve(spare_.size() + released);
+  for (auto entry = in_use_.begin(); entry != end; ++entry) {
+    spare_.push_back({std::move(entry->second)});
   }
+  in_use_.erase(in_use_.begin(), end);
   return released;
 }
 
-std::uint32_t Segments::remove_surplus(std::uint32_t most) {
-  std::uint32_t removed = 0;
-  while (removed < most) {
+void Segments::remove_surplus(std::uint32_t most) {
+  for (; most != 0; --most) {
     std::string name;
     {
       const std::lock_guard lock(mutex_);
       const auto ready =
           std::ranges::find_if(spare_, [](const Spare& spare) { return !spare.is_bare; });
       if (in_use_.size() + spare_.size() <= options_.segments_max || ready == spare_.end()) {
-        break;
+        return;
       }
       name = plain_name(*ready->file);
       spare_.erase(ready);
     }
     remove(std::span(&name, 1));
-    ++removed;
   }
-  return removed;
 }
 
 bool Segments::make_one(bool beyond_max) {
@@ -300,7 +295,7 @@ void Segments::remove(std::span<const std::string> names) noexcept {
   for (const std::string& name : names) {
     try {
       device_.remove(name);
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the first error tells more
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the first error tells more
     }
   }
 }

@@ -102,11 +102,12 @@ class Segments {
   /// When the stream's end is known: segments outside [first, last] are spare from now on. Headers
   /// of those behind `last` are wiped, durably, because their numbers will be given again.
   void keep_only(std::uint64_t first, std::uint64_t last);
-  /// Segments below `first` are spare from now on (invariant 2 is the caller's); how many.
+  /// Segments below `first` are spare from now on (invariant 2 is the caller's); how many. Throws
+  /// std::bad_alloc, with nothing changed.
   std::uint32_t release_before(std::uint64_t first);
-  /// Removes spare segments beyond segments_max, at most so many; how many. One that cannot be
-  /// removed stays, and is spare again when the log is opened the next time.
-  std::uint32_t remove_surplus(std::uint32_t most);
+  /// Removes spare segments beyond segments_max, at most so many. One that cannot be removed stays,
+  /// and is spare again when the log is opened the next time.
+  void remove_surplus(std::uint32_t most);
 
   /// Makes one more segment, durably. False if there are segments_max, unless `beyond_max`. Throws
   /// no_space.

@@ -3,33 +3,36 @@
 #include <algorithm>
 #include <thread>
 
+#include "engine/recovery/progress.h"
+
 namespace palimpsest::engine {
 namespace {
 
-constexpr std::chrono::milliseconds kTellInterval{50};
 /// So that the log is copied, and a backup given up, while it waits.
 constexpr std::chrono::milliseconds kLongestWait{20};
+/// Of what it was slower before, so much is made up for.
+constexpr std::chrono::milliseconds kArrearsMax{100};
 
 }  // namespace
 
 void BackupPace::copied(std::uint64_t bytes, bool is_limited) {
   progress_.bytes_copied += bytes;
   progress_.bytes_total = std::max(progress_.bytes_total, progress_.bytes_copied);
-  limited_bytes_ += is_limited ? bytes : 0;
+  if (is_limited && options_.bytes_per_second_max != 0) {
+    const std::chrono::duration<double> worth{static_cast<double>(bytes) /
+                                              static_cast<double>(options_.bytes_per_second_max)};
+    due_ = std::max(due_, SteadyClock::now() - kArrearsMax) +
+           std::chrono::duration_cast<SteadyClock::duration>(worth);
+  }
   tell_in_time();
 }
 
 bool BackupPace::wait_a_little() {
-  if (options_.bytes_per_second_max == 0) {
+  const auto now = SteadyClock::now();
+  if (now >= due_) {
     return false;
   }
-  const std::chrono::duration<double> taken = SteadyClock::now() - begun_;
-  const std::chrono::duration<double> due{static_cast<double>(limited_bytes_) /
-                                          static_cast<double>(options_.bytes_per_second_max)};
-  if (taken >= due) {
-    return false;
-  }
-  std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(due - taken, kLongestWait));
+  std::this_thread::sleep_for(std::min<SteadyClock::duration>(due_ - now, kLongestWait));
   tell_in_time();
   return true;
 }
@@ -40,7 +43,7 @@ void BackupPace::finish() {
 }
 
 void BackupPace::tell_in_time() {
-  if (SteadyClock::now() - told_ >= kTellInterval) {
+  if (SteadyClock::now() - told_ >= kProgressInterval) {
     tell();
   }
 }

@@ -32,8 +32,8 @@ class BackupPace {
 
   const BackupOptions& options_;
   BackupProgress progress_;
-  std::uint64_t limited_bytes_ = 0;
-  const SteadyClock::time_point begun_ = SteadyClock::now();
+  /// When what was copied may have been, at its rate.
+  SteadyClock::time_point due_ = SteadyClock::now();
   SteadyClock::time_point told_{};
 };
 

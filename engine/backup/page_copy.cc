@@ -14,10 +14,6 @@ constexpr std::uint32_t kRunBytes = std::uint32_t{1} << 20U;
 constexpr int kReadsMax = 50;
 constexpr std::chrono::milliseconds kPauseBetweenReads{1};
 
-bool is_zero(ConstBytes page) noexcept {
-  return std::ranges::all_of(page, [](std::byte b) { return b == std::byte{0}; });
-}
-
 /// It may be being written, or is damaged. What was never written is neither.
 bool is_doubtful(const buffer::PageRead& read) noexcept {
   return read.fault != buffer::PageFault::none && !is_zero(read.into);

@@ -153,7 +153,8 @@ class Database {
   /// pages lie together in the copy, which is opened as any database is after a crash, and is one
   /// of its own from then on. It holds what had been committed when the call began, and of later
   /// transactions all up to one moment before it returns. Commits of large values may wait for a
-  /// moment near the end. Until it is whole there is no database in the directory, and none after a
+  /// moment near the end; a load that writes pages faster than they are copied keeps it from
+  /// ending. Until it is whole there is no database in the directory, and none after a
   /// failure. Throws already_exists, locked (one backup at a time), no_space (also if the log had
   /// to be used again before it was copied), not_found, permission_denied, io_error, failed, and
   /// what BackupOptions::progress throws.

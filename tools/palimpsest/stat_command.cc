@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "btree/audit.h"
@@ -68,13 +69,21 @@ class Stat {
     room_.log = {.segments = log_.segments().files(),
                  .segment_bytes = log_.segments().segment_bytes()};
     print(json ? json_of(room_) : text_of(room_));
-    for (const std::string& problem : problems_) {
-      tell_problem(kName, ErrorCode::corruption, problem);
+    for (const Problem& problem : problems_) {
+      tell_problem(kName, problem.code, problem.what);
     }
     return problems_.empty() ? kOk : kFailed;
   }
 
  private:
+  struct Problem {
+    ErrorCode code{};
+    std::string what;
+  };
+
+  void add_problem(std::string what, ErrorCode code = ErrorCode::corruption) {
+    problems_.push_back({code, std::move(what)});
+  }
   /// What is damaged is a problem, and the rest goes on.
   template <class Call>
   void attempt(const std::string& where, const Call& call) {
@@ -84,15 +93,17 @@ class Stat {
       if (error.code() == ErrorCode::out_of_memory) {
         throw;
       }
-      problems_.push_back(fmt::format("{}: {}", where, error.what()));
+      add_problem(fmt::format("{}: {}", where, error.what()), error.code());
     }
   }
 
   void measure_trees() {
     attempt("tables", [&] { read_uses(); });
-    for (const auto& [epoch, trees] : engine::read_bulks(database_.catalog()).aborted) {
-      has_leftovers_.insert(trees.begin(), trees.end());
-    }
+    attempt("bulks", [&] {
+      for (const auto& [epoch, trees] : engine::read_bulks(database_.catalog()).aborted) {
+        has_leftovers_.insert(trees.begin(), trees.end());
+      }
+    });
     for (const engine::Catalog::Entry& entry : database_.catalog().entries()) {
       room_.trees.push_back(measure(entry));
     }
@@ -105,8 +116,8 @@ class Stat {
       add_uses(*table, uses_);
     }
     for (const engine::DamagedDefinition& damaged : definitions.damaged) {
-      problems_.push_back(fmt::format("table {}: {}; its trees are shown as those of no table",
-                                      load::in_quotes(damaged.table), damaged.what));
+      add_problem(fmt::format("table {}: {}; its trees are shown as those of no table",
+                              load::in_quotes(damaged.table), damaged.what));
     }
   }
 
@@ -116,22 +127,24 @@ class Stat {
                         ? TreeRoom{.name = entry.name.empty() ? "catalog" : entry.name}
                         : use->second;
     room.is_sound = false;  // until it was read
-    attempt("tree " + load::in_quotes(entry.name), [&] {
+    const std::string where =
+        "tree " + load::in_quotes(entry.name.empty() ? "catalog" : entry.name);
+    attempt(where, [&] {
       const btree::BTree& tree = database_.catalog().tree(entry.id);
       const btree::TreeAudit audit = btree::audit(tree, reached_, {.read_large_values = false});
       take(audit, room);
-      if (room.is_sound && has_leftovers_.contains(entry.id)) {
+      if (audit.sound() && has_leftovers_.contains(entry.id)) {
         room.records = count_records(tree);
       }
+      room.is_sound = audit.sound();
       for (const std::string& finding : audit.findings.kept()) {
-        problems_.push_back(fmt::format("tree {}: {}", load::in_quotes(entry.name), finding));
+        add_problem(fmt::format("{}: {}", where, finding));
       }
     });
     return room;
   }
 
   static void take(const btree::TreeAudit& audit, TreeRoom& room) {
-    room.is_sound = audit.sound();
     room.records = audit.leaves().entries;
     room.height = audit.levels.size();
     room.leaf_pages = audit.leaves().nodes;
@@ -158,7 +171,7 @@ class Stat {
       ++part;
     }
     if (file.unreached_pages != 0 && problems_.empty()) {
-      problems_.push_back(
+      add_problem(
           fmt::format("{} pages are in use, and no tree reaches them; "
                       "palimpsest check names them",
                       file.unreached_pages));
@@ -171,7 +184,7 @@ class Stat {
   std::set<TreeId> has_leftovers_;  ///< of a bulk that came to nothing
   btree::PageSet reached_;
   Room room_;
-  std::vector<std::string> problems_;
+  std::vector<Problem> problems_;
 };
 
 int run(const ClosedOptions& options) {
