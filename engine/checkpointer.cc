@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <iterator>
+#include <ranges>
 #include <span>
 
 #include "palimpsest/error.h"
@@ -81,12 +82,23 @@ void Checkpointer::begin_cycle(bool writes_all) {
   for (const wal::LogMark& mark : marks) {
     marks_.push_back({mark, age});
   }
+  lower_marks();
   reach_ = writes_all ? age : age_in_reach();
   frames_ = pool_.unwritten_frames(
       {.before = reach_, .turn = age.number() % kCyclesOfPage, .turns = kCyclesOfPage});
   next_frame_ = 0;
   in_the_way_ = log_.is_waited_for() ? transactions_.oldest() : txn::GivenUpPages::kNone;
   in_cycle_ = true;
+}
+
+// What lies before a mark lies before later ones, too. A cycle's mark may have a `newest` far above
+// those of marks behind it if the log grew much while it was taken.
+void Checkpointer::lower_marks() noexcept {
+  Gsn least = marks_.back().log.newest;
+  for (Mark& mark : marks_ | std::views::reverse) {
+    least = std::min(least, mark.log.newest);
+    mark.log.newest = least;
+  }
 }
 
 // That of the oldest mark that lies not too far back: the cycle's own is one. When cycles are late

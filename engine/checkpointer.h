@@ -23,7 +23,8 @@
 //             (2) a mark's `newest` is no smaller than the GSN of any record before it, so a
 //                 transaction whose changes are all above it has no record before it. One that is
 //                 not seen yet when Transactions::oldest() looks begins to write afterwards, and
-//                 what it appends lies behind every mark taken by then;
+//                 what it appends lies behind every mark taken by then. What lies before a mark
+//                 lies before later ones: none has a larger `newest` than one behind it;
 //             (3) replay's start moves only when the ends of all transactions that were found ended
 //                 are durable: otherwise a crash would make losers of them whose records are gone;
 //             (4) records are not sorted in the stream: one before a mark may have a larger GSN
@@ -115,6 +116,7 @@ class Checkpointer {
   // cycle_mutex_ held:
   void require_working();
   void begin_cycle(bool writes_all);
+  void lower_marks() noexcept;
   [[nodiscard]] buffer::PageAge age_in_reach() const noexcept;
   void write_slice(std::size_t pages);
   void finish_cycle();

@@ -43,6 +43,7 @@ void BackgroundCommitter::hurry() noexcept {
 }
 
 void BackgroundCommitter::run() {
+  sleep();
   while (state_.load() != kStopping) {
     if (!log_.has_pending()) {
       sleep_until_needed();
@@ -66,6 +67,10 @@ void BackgroundCommitter::sleep_until_needed() noexcept {
     state_.compare_exchange_strong(expected, kAwake);
     return;
   }
+  sleep();
+}
+
+void BackgroundCommitter::sleep() noexcept {
   while (state_.load() == kAsleep) {
     futex_wait(state_, kAsleep);
   }

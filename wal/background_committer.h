@@ -51,12 +51,13 @@ class BackgroundCommitter {
   void wake(std::uint32_t state) noexcept;
   void run();
   void sleep_until_needed() noexcept;
+  void sleep() noexcept;
   [[nodiscard]] bool write_pending() noexcept;
 
   Log& log_;
   const std::chrono::milliseconds interval_;
-  std::atomic<std::uint32_t> state_{kAwake};
-  std::thread thread_;  // last: starts when everything else is there
+  std::atomic<std::uint32_t> state_{kAsleep};  ///< until it is needed for the first time
+  std::thread thread_;                         // last: starts when everything else is there
 };
 
 }  // namespace palimpsest::wal

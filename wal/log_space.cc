@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/futex.h"
+#include "base/sync_point.h"
 
 namespace palimpsest::wal {
 namespace {
@@ -44,10 +47,23 @@ bool LogSpace::wait_for(FullSince& full_since, std::int64_t bytes, FunctionRef<b
   if (give_up()) {
     return false;
   }
-  waiters_.fetch_add(1);
-  futex_wait_for(given_, seen, kSpacePause);
-  waiters_.fetch_sub(1);
+  sleep(seen);
   return true;
+}
+
+// When others are counted who have seen more, `seen` is no longer what was given: nobody sleeps.
+void LogSpace::sleep(std::uint32_t seen) noexcept {
+  const std::uint64_t none = waiters_of(seen, 0);
+  const std::uint64_t later = none + waiters_of(1, 0);
+  std::uint64_t waiters = waiters_.load();
+  while (waiters < later && !waiters_.compare_exchange_weak(waiters, std::max(waiters, none) + 1)) {
+  }
+  futex_wait_for(given_, seen, kSpacePause);
+  PALIMPSEST_SYNC_POINT("wal.space.woken");
+  waiters = waiters_.load();
+  while (waiters > none && waiters < later &&
+         !waiters_.compare_exchange_weak(waiters, waiters - 1)) {
+  }
 }
 
 void LogSpace::require_for_one(std::uint64_t bytes) {

@@ -59,7 +59,11 @@ class LogSpace {
   /// So many segments are spare again, and perhaps some were removed: who waits looks again.
   /// Whether there is more space.
   bool give(std::uint32_t segments) noexcept;
-  [[nodiscard]] bool is_waited_for() const noexcept { return waiters_.load() != 0; }
+  /// Somebody sleeps, and nothing has been given since he looked. Who has been woken counts no
+  /// longer, also if he has not come to run yet.
+  [[nodiscard]] bool is_waited_for() const noexcept {
+    return waiters_.load() > waiters_of(given_.load(), 0);
+  }
 
  private:
   static constexpr std::uint64_t kMarginSegments = 2;
@@ -67,6 +71,10 @@ class LogSpace {
   [[nodiscard]] std::uint64_t usable(std::uint32_t segments) const noexcept {
     return (segments - kMarginSegments) * segments_.segment_bytes();
   }
+  [[nodiscard]] static std::uint64_t waiters_of(std::uint32_t seen, std::uint32_t count) noexcept {
+    return std::uint64_t{seen} << 32U | count;
+  }
+  void sleep(std::uint32_t seen) noexcept;
   [[nodiscard]] bool make_segment(std::int64_t bytes);
   [[nodiscard]] bool grow();
   [[noreturn]] void refuse(std::string_view what, const Error& error) const;
@@ -79,7 +87,8 @@ class LogSpace {
   /// it, until segments are given back. Protected by making_.
   std::uint32_t counted_;
   std::atomic<std::uint32_t> given_{0};  ///< who waits sleeps on it
-  std::atomic<std::uint32_t> waiters_{0};
+  /// How many sleep, below the value of given_ that they have seen: waiters_of().
+  std::atomic<std::uint64_t> waiters_{0};
 };
 
 }  // namespace palimpsest::wal

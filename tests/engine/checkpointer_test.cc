@@ -305,6 +305,27 @@ TEST_F(CheckpointsByAge, ReplayNeverStartsBehindAnUnwrittenChange) {
 }
 #ifdef PALIMPSEST_SYNC_POINTS
 
+// The thread that takes the mark may not run for as long as the log takes to fill.
+TEST_F(Checkpoints, AMarkThatTookLongHoldsBackNoLogThatLiesBehindIt) {
+  std::vector<txn::TransactionPtr> late;
+  {
+    const SyncHook hook("engine.checkpoint.started", [&] {
+      if (late.empty()) {
+        write_up_to(database_->log().replay_bytes() + database_->log().capacity_bytes() / 2);
+        late = begin_changes('l');
+      }
+    });
+    database_->checkpointer().run();
+    ASSERT_EQ(hook.hits(), 1U);
+  }
+  database_->checkpointer().run();
+  EXPECT_LE(database_->log().replay_bytes(), kHeldBack);
+  EXPECT_EQ(database_->checkpointer().statistics().cancelled, 0U);
+  for (const auto& transaction : late) {
+    transaction->commit();
+  }
+}
+
 // Recovery leaves alone what a mark counts as before it, and that is not only what lies before it.
 TEST_F(CheckpointsByAge, WhatIsAppendedWhileAMarkIsTakenIsWrittenWithWhatLiesBeforeIt) {
   const std::string far = key_of(kOpen + kRecords - 1);  // on a page that nobody else changes

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <optional>
@@ -137,6 +138,37 @@ TEST_F(FullLog, LosersAreUndone) {
 }
 
 #ifdef PALIMPSEST_SYNC_POINTS
+
+// On a loaded machine who has been woken may not run for several cycles; he is not in his own way.
+TEST_F(FullLog, WhoHasBeenGivenSpaceIsNotCancelledBeforeHeRuns) {
+  std::atomic<bool> woken = false;
+  std::atomic<bool> may_go_on = false;
+  const SyncHook hook("wal.space.woken", [&] {
+    woken.store(true);
+    woken.notify_all();
+    may_go_on.wait(false);
+  });
+  writer_ = std::thread([&] {
+    while (!woken.load()) {
+      const auto transaction = database_->begin();
+      for (int i = 0; i < kChangesOfLoser; ++i) {
+        EXPECT_TRUE(transaction->update(*tree_, key_of(i), std::string(900, 'n')).existed);
+      }
+      transaction->commit();
+    }
+  });
+  woken.wait(false);
+  EXPECT_NE(database_->transactions().oldest(), txn::GivenUpPages::kNone);
+  EXPECT_TRUE(database_->log().is_waited_for());
+  database_->checkpointer().run();
+  EXPECT_FALSE(database_->log().is_waited_for());
+  database_->checkpointer().run();
+  EXPECT_EQ(database_->checkpointer().statistics().cancelled, 0U);
+  may_go_on.store(true);
+  may_go_on.notify_all();
+  writer_.join();
+}
+
 constexpr int kRolledBack = 8;
 constexpr int kChangesOfRolledBack = 80;
 
