@@ -24,6 +24,7 @@ std::string_view name_of(ErrorCode code) noexcept {
     case ErrorCode::snapshot_too_old: return "snapshot_too_old";
     case ErrorCode::version_budget_exceeded: return "version_budget_exceeded";
     case ErrorCode::gate_timeout: return "gate_timeout";
+    case ErrorCode::not_serializable: return "not_serializable";
   }
   return "unknown";
 }

@@ -23,6 +23,7 @@
 #include "buffer/page_header.h"
 #include "versioning/chain.h"
 #include "versioning/prune.h"
+#include "versioning/read_set.h"
 #include "versioning/snapshots.h"
 #include "versioning/version_buffer.h"
 #include "versioning/writer.h"
@@ -61,6 +62,7 @@ struct WriteContext {
   /// Whose view, if there are versions, or if it is a bulk: that leaves virtual versions
   /// (virtual_version.h), and changes what others have versions of.
   versioning::Viewer viewer{};
+  versioning::ReadSet* reads = nullptr;  ///< not null: what is found out is to be added to it
   versioning::Pruner* pruner = nullptr;  ///< not null if there are versions
   SpaceReclaimer* reclaimer = nullptr;   ///< null: without room there is none
   wal::TransactionLog* log = nullptr;

@@ -13,8 +13,13 @@ enum class Isolation : std::uint8_t {
   none = 1,        ///< the newest of everything, committed or not; changes leave no versions
   read_committed,  ///< in each call of read(), what had been committed when that began
   snapshot,        ///< what had been committed when it began; first updater wins
+  serializable,    ///< the same; and what it has read is still so when it commits (validation.h)
 };
 [[nodiscard]] std::string_view name_of(Isolation isolation) noexcept;
+/// Whether it has one snapshot from its beginning to its end.
+[[nodiscard]] constexpr bool has_one_snapshot(Isolation isolation) noexcept {
+  return isolation == Isolation::snapshot || isolation == Isolation::serializable;
+}
 
 /// Whether it will write anything.
 using SnapshotUse = versioning::Snapshots::Use;

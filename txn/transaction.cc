@@ -24,7 +24,8 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
       pruner_(owner.snapshots_, owner.parts_.entries),
       log_(owner.parts_.log, owner.parts_.clock, slot),
       context_(owner.experimental_.write_conflicts ? &writer_ : nullptr, log_, large_values_),
-      view_(owner.snapshots_, owner.parts_.slots, slot) {
+      view_(owner.snapshots_, owner.parts_.slots, slot),
+      validation_(owner, slot) {
   context_.pruner = &pruner_;
   context_.reclaimer = owner.parts_.reclaimer;
 }
@@ -32,6 +33,8 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
 // The slot is claimed, and no one else has the handle.
 void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse use) {
   durability_ = durability;
+  validation_.begin(isolation == Isolation::serializable && use == SnapshotUse::reads_and_writes);
+  context_.reads = validation_.reads();
   // What a transaction that could not be undone has left is nobody's own.
   const versioning::Fate* const mine = has_leftovers_ ? nullptr : &versions_.fate();
   view_.begin(isolation, use, mine);
@@ -147,6 +150,7 @@ Gsn Transaction::commit() {
 
 Gsn Transaction::commit_changes() {
   Transactions& owner = owner_;
+  require_valid();
   if (large_values_.wrote) {
     owner.parts_.writer.require_working();  // a file that has failed for another reason still syncs
     owner.parts_.log.need_pages();
@@ -157,7 +161,14 @@ Gsn Transaction::commit_changes() {
   }
   reserve_end(gives_up);
   PALIMPSEST_SYNC_POINT("txn.commit.begun");
-  const Gsn timestamp = append_commit();
+  const std::optional<Gsn> appended = append_commit();
+  if (!appended) {
+    if (gives_up) {
+      owner.given_up_pages_.forget_prepared();
+    }
+    refuse_commit();
+  }
+  const Gsn timestamp = *appended;
   if (gives_up) {  // before oldest_ is taken back: one of the two always holds replay's start
     owner.given_up_pages_.add(timestamp, oldest_.load(), large_values_.given_up);
   }
@@ -175,27 +186,80 @@ Gsn Transaction::commit_changes() {
   return timestamp;
 }
 
+template <class Use>
+void Transaction::for_each_fate(Use&& use) noexcept {
+  use(versions_.fate());
+  for (versioning::Fate* const fate : decided_too_) {
+    fate != nullptr ? use(*fate) : void();
+  }
+}
+
 // I-7: announced before the timestamp is drawn, dated before the record is written, committed once
-// it is in the log; readers wait in between, and nothing here waits.
-Gsn Transaction::append_commit() noexcept {
-  if (!versions_.has_new() && decided_too_.front() == nullptr) {
+// it is in the log; readers wait in between, and nothing here waits, but for others who have
+// smaller dates. Nothing if what it has read has been changed.
+std::optional<Gsn> Transaction::append_commit() noexcept {
+  if (!versions_.has_new() && !redefines()) {
     return log_.append_commit();
   }
-  const auto for_each_fate = [&](auto&& step) {
-    step(versions_.fate());
-    for (versioning::Fate* const fate : decided_too_) {
-      fate != nullptr ? step(*fate) : void();
-    }
-  };
   for_each_fate([](versioning::Fate& fate) { fate.announce(); });
   PALIMPSEST_SYNC_POINT("txn.commit.announced");
+  if (validation_.is_needed()) {
+    return append_validated();
+  }
   const Gsn timestamp = log_.append_commit(
       [&](Gsn drawn) { for_each_fate([&](versioning::Fate& fate) { fate.date(drawn); }); });
   PALIMPSEST_SYNC_POINT("txn.commit.dated");
+  decide_commit(timestamp);
+  return timestamp;
+}
+
+// The record is written when it is clear that it will be, by which time rounds of the log may have
+// come past the date: so it has a GSN of its own. Whoever sees the changes, or goes on with the
+// records, finds it decided, and what he writes has a larger GSN than that (I-3).
+std::optional<Gsn> Transaction::append_validated() noexcept {
+  const Gsn date = owner_.parts_.clock.draw(owner_.parts_.slots[slot_].gsn());
+  for_each_fate([&](versioning::Fate& fate) { fate.date(date); });
+  PALIMPSEST_SYNC_POINT("txn.commit.dated");
+  if (!validation_.check_until(date) || view_.is_cancelled()) {
+    return std::nullopt;
+  }
+  const Gsn timestamp = log_.append_commit();
+  decide_commit(date);
+  return timestamp;
+}
+
+void Transaction::decide_commit(Gsn date) noexcept {
+  if (redefines()) {
+    owner_.note_bulk(date);
+  }
   for_each_fate([](versioning::Fate& fate) { fate.commit(); });
   decided_too_ = {};
-  versions_.commit(timestamp);
-  return timestamp;
+  versions_.commit(date);
+}
+
+// The first check, before anything is prepared.
+void Transaction::require_valid() {
+  if (!validation_.is_needed() || (!versions_.has_new() && !redefines())) {
+    return;
+  }
+  try {
+    validation_.check_until_now(view_.viewer()->snapshot);
+  } catch (const Error&) {
+    undo_all();
+    finish(State::ended);
+    throw;
+  }
+}
+
+// What the second check found; or it may have missed something, for versions have gone.
+void Transaction::refuse_commit() {
+  const bool is_void = view_.is_cancelled();
+  undo_all();
+  finish(State::ended);
+  if (is_void) {
+    view_.refuse();
+  }
+  validation_.refuse();
 }
 
 void Transaction::prepare_frees() {

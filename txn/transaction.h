@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -45,6 +46,7 @@
 #include "txn/savepoint.h"
 #include "txn/transaction_ptr.h"
 #include "txn/tree_calls.h"
+#include "txn/validation.h"
 #include "txn/view.h"
 #include "versioning/prune.h"
 #include "versioning/version_buffer.h"
@@ -146,10 +148,11 @@ class Transaction : public TreeCalls<Transaction> {
   /// Within a call: this one, which lives until it is told to have ended, is decided with its own.
   void decide_too(versioning::Fate& fate) noexcept;
 
-  /// Ends it; returns its timestamp (for one that changed nothing, the clock's reading that covers
-  /// what it read). Throws before it has committed what making large values durable throws: it may
-  /// be tried again, or rolled back. Throws failed after that: whether it has committed is known
-  /// once the database has been opened again.
+  /// Ends it; returns its commit record's GSN (for one that changed nothing, the clock's reading
+  /// that covers what it read). Throws not_serializable: it was rolled back. Throws before it has
+  /// committed what making large values durable throws: it may be tried again, or rolled back.
+  /// Throws failed after that: whether it has committed is known once the database has been opened
+  /// again.
   Gsn commit();
   /// Ends it and undoes all its changes. Throws io_error, corruption if it cannot: the database has
   /// failed then, and opening it again will do it.
@@ -158,6 +161,8 @@ class Transaction : public TreeCalls<Transaction> {
   [[nodiscard]] Isolation isolation() const noexcept { return view_.isolation(); }
   /// Within a call of read(): whose view that has; null: the newest state.
   [[nodiscard]] const versioning::Viewer* viewer() const noexcept { return view_.viewer(); }
+  /// Within a call, null unless it is serializable and may write: what it has read, to be added to.
+  [[nodiscard]] versioning::ReadSet* reads() const noexcept { return validation_.reads(); }
   /// Another transaction, ended before this one, for a reader that keeps seeing what had been
   /// committed by now, and what this one changes. Not under `none`. Throws too_many_transactions.
   [[nodiscard]] TransactionPtr begin_view() const;
@@ -218,7 +223,17 @@ class Transaction : public TreeCalls<Transaction> {
   void give_up_since(const Savepoint& savepoint) noexcept;
   void end_failed() noexcept;
   Gsn commit_changes();
-  Gsn append_commit() noexcept;
+  template <class Use>
+  void for_each_fate(Use&& use) noexcept;
+  [[nodiscard]] std::optional<Gsn> append_commit() noexcept;
+  void decide_commit(Gsn date) noexcept;
+  /// Whether it changes definitions, or is a bulk.
+  [[nodiscard]] bool redefines() const noexcept {
+    return decided_too_.front() != nullptr || end_listener_ != nullptr;
+  }
+  [[nodiscard]] std::optional<Gsn> append_validated() noexcept;
+  void require_valid();
+  [[noreturn]] void refuse_commit();
   void prepare_frees();
   void reserve_end(bool prepared);
   Gsn commit_reads();
@@ -237,6 +252,7 @@ class Transaction : public TreeCalls<Transaction> {
   btree::LargeValueFate large_values_;
   btree::WriteContext context_;
   View view_;
+  Validation validation_;
   btree::LeafMemory leaves_;
   btree::DeadRun dead_run_;
   Durability durability_ = Durability::synchronous;

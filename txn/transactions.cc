@@ -10,6 +10,8 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/futex.h"
+#include "base/sync_point.h"
 #include "base/thread_number.h"
 
 namespace palimpsest::txn {
@@ -20,6 +22,9 @@ constexpr auto kSlotPause = std::chrono::milliseconds(10);
 
 /// How long who waits for writers sleeps before it looks again.
 constexpr auto kWriterPause = std::chrono::milliseconds(1);
+
+/// Looks at a transaction that is being decided before others are let run.
+constexpr int kSpinsMax = 100;
 
 /// Rounds through the slots in which versions are collected: some may have had to give way.
 constexpr int kTurnsAside = 8;
@@ -192,6 +197,33 @@ std::size_t Transactions::cancel_snapshots_for(Gsn gsn) noexcept {
     ++cancelled;
   }
   return cancelled;
+}
+
+// For validation
+
+bool Transactions::visit_dated(SlotId except, Gsn after, Gsn upto,
+                               FunctionRef<bool(const versioning::Version&)> visit) const noexcept {
+  for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
+    Transaction* const transaction = by_slot_[slot].load();
+    if (transaction == nullptr || SlotId{slot} == except) {
+      continue;
+    }
+    versioning::VersionBuffer& versions = transaction->versions();
+    for (int spins = 0; versions.fate().is_deciding(upto); ++spins) {
+      PALIMPSEST_SYNC_POINT("txn.validation.waiting");
+      spins < kSpinsMax ? spin_pause() : std::this_thread::yield();
+    }
+    if (!versions.visit_dated(after, upto, visit)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Transactions::note_bulk(Gsn date) noexcept {
+  std::uint64_t newest = newest_bulk_.load();
+  while (newest < raw(date) && !newest_bulk_.compare_exchange_weak(newest, raw(date))) {
+  }
 }
 
 // Versions

@@ -110,6 +110,18 @@ class Transactions {
   void settle_bulks() noexcept { parts_.epochs.settle(snapshots_.horizon()); }
   [[nodiscard]] GivenUpPages& given_up_pages() noexcept { return given_up_pages_; }
 
+  // For validation
+
+  [[nodiscard]] Gsn clock_now() const noexcept { return parts_.clock.now(); }
+  /// visit(version), with its buffer's latch, for those of all slots but this one with dates in
+  /// (after, upto], once nobody can come to have such a date any more whose versions do not bear
+  /// it, until it returns false; whether it never did. `upto`: a reading of the clock. No latch is
+  /// held.
+  bool visit_dated(SlotId except, Gsn after, Gsn upto,
+                   FunctionRef<bool(const versioning::Version&)> visit) const noexcept;
+  /// The largest date of a transaction that has changed definitions, or was a bulk.
+  [[nodiscard]] Gsn newest_bulk() const noexcept { return Gsn{newest_bulk_.load()}; }
+
   // Versions
 
   /// Frees those that no snapshot needs, of all slots, until it is enough.
@@ -148,6 +160,8 @@ class Transactions {
   [[nodiscard]] SlotId claim_slot();
   [[nodiscard]] Transaction& at(SlotId slot);
   void give_back(Transaction& transaction) noexcept;
+  /// Before its fate says that it has committed.
+  void note_bulk(Gsn date) noexcept;
 
   const Parts parts_;
   const TransactionOptions options_;
@@ -157,6 +171,7 @@ class Transactions {
   std::vector<std::unique_ptr<Transaction>> owned_;  ///< protected by making_
   versioning::Snapshots snapshots_;
   VersionMemory version_memory_;
+  std::atomic<std::uint64_t> newest_bulk_{0};  ///< a GSN
   const SlotId service_slot_;
   wal::TransactionLog service_log_;  ///< of given_up_pages_
   GivenUpPages given_up_pages_;

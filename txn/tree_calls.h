@@ -10,41 +10,58 @@
 
 namespace palimpsest::txn {
 
-/// Of has read(call), viewer() and write(call).
+/// Of has read(call), viewer(), reads() and write(call).
 template <class Of>
 class TreeCalls {
  public:
   [[nodiscard]] bool lookup(const btree::BTree& tree, ByteView key, std::string& value,
                             btree::LastLeaf* last = nullptr) {
-    return self().read([&] { return tree.lookup(key, value, last, self().viewer()); });
+    return self().read([&] {
+      if (versioning::ReadSet* const reads = self().reads()) {
+        reads->add_key(tree.id(), key);
+      }
+      return tree.lookup(key, value, last, self().viewer());
+    });
   }
   [[nodiscard]] btree::WriteOutcome insert(btree::BTree& tree, ByteView key, ByteView value,
                                            btree::LastLeaf* last = nullptr) {
-    return self().write([&](const auto& by) { return tree.insert(by, key, value, last); });
+    return change(tree, key, [&](const auto& by) { return tree.insert(by, key, value, last); });
   }
   [[nodiscard]] btree::WriteOutcome upsert(btree::BTree& tree, ByteView key, ByteView value,
                                            btree::LastLeaf* last = nullptr) {
-    return self().write([&](const auto& by) { return tree.upsert(by, key, value, last); });
+    return change(tree, key, [&](const auto& by) { return tree.upsert(by, key, value, last); });
   }
   [[nodiscard]] btree::WriteOutcome update(btree::BTree& tree, ByteView key, ByteView value,
                                            btree::LastLeaf* last = nullptr) {
-    return self().write([&](const auto& by) { return tree.update(by, key, value, last); });
+    return change(tree, key, [&](const auto& by) { return tree.update(by, key, value, last); });
   }
   [[nodiscard]] btree::WriteOutcome remove(btree::BTree& tree, ByteView key,
                                            btree::LastLeaf* last = nullptr) {
-    return self().write([&](const auto& by) { return tree.remove(by, key, last); });
+    return change(tree, key, [&](const auto& by) { return tree.remove(by, key, last); });
   }
   /// change(MutableBytes) as BTree::modify().
   template <class Change>
   [[nodiscard]] btree::WriteOutcome modify(btree::BTree& tree, ByteView key, Change&& change,
                                            btree::LastLeaf* last = nullptr) {
-    return self().write(
-        [&](const auto& by) { return tree.edit(by, key, btree::of_all_bytes(change), last); });
+    return this->change(tree, key, [&](const auto& by) {
+      return tree.edit(by, key, btree::of_all_bytes(change), last);
+    });
   }
 
  private:
   friend Of;
   TreeCalls() = default;
+
+  /// It finds out whether the record is there, done or not.
+  template <class Call>
+  [[nodiscard]] btree::WriteOutcome change(const btree::BTree& tree, ByteView key, Call&& call) {
+    return self().write([&](const btree::WriteContext& by) {
+      if (by.reads != nullptr) {
+        by.reads->add_key(tree.id(), key);
+      }
+      return call(by);
+    });
+  }
 
   [[nodiscard]] Of& self() noexcept { return static_cast<Of&>(*this); }
 };

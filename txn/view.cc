@@ -17,6 +17,7 @@ std::string_view name_of(Isolation isolation) noexcept {
     case Isolation::none: return "none";
     case Isolation::read_committed: return "read_committed";
     case Isolation::snapshot: return "snapshot";
+    case Isolation::serializable: return "serializable";
   }
   return "unknown";
 }
@@ -24,7 +25,7 @@ std::string_view name_of(Isolation isolation) noexcept {
 void View::begin(Isolation isolation, SnapshotUse use, const versioning::Fate* mine) noexcept {
   isolation_ = isolation;
   viewer_ = {kAllCommitted, mine};
-  if (isolation == Isolation::snapshot) {
+  if (has_one_snapshot(isolation)) {
     take(use);
   }
 }
@@ -41,12 +42,10 @@ void View::drop() noexcept {
   viewer_.settled = Gsn{0};
 }
 
-void View::require_snapshot() const {
-  if (snapshots_.is_cancelled(slot_, viewer_.snapshot)) [[unlikely]] {
-    throw Error(ErrorCode::snapshot_too_old,
-                "what the transaction sees is remembered no longer: memory for versions, or the "
-                "log, had run out, and no transaction had an older snapshot");
-  }
+void View::refuse() {
+  throw Error(ErrorCode::snapshot_too_old,
+              "what the transaction sees is remembered no longer: memory for versions, or the log, "
+              "had run out, and no transaction had an older snapshot");
 }
 
 }  // namespace palimpsest::txn

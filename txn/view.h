@@ -1,7 +1,8 @@
 // What a transaction sees: its isolation level, and the snapshot that it has.
 //
-// Life: begin -> under `snapshot`, one snapshot until end(); under read_committed, one a call
-//       (CallView), and between calls none, so that nothing is kept for it.
+// Life: begin -> under `snapshot` and `serializable`, one snapshot until end(); under
+//       read_committed, one a call (CallView), and between calls none, so that nothing is kept for
+//       it.
 // A snapshot may be cancelled by others at any time (versioning/snapshots.h): require() is asked
 // after chains were looked at, before anybody sees what came of it, and before a commit.
 // Thread-safety: belongs to its transaction; require() throws snapshot_too_old.
@@ -36,12 +37,17 @@ class View {
   }
   /// The same for what is seen as one's own.
   void see_as(const View& other) noexcept { viewer_.mine = other.viewer_.mine; }
-  /// Throws snapshot_too_old if what is seen was given up.
+  /// Whether what is seen was given up.
+  [[nodiscard]] bool is_cancelled() const noexcept {
+    return isolation_ != Isolation::none && snapshots_.is_cancelled(slot_, viewer_.snapshot);
+  }
+  /// Throws snapshot_too_old if it was.
   void require() const {
-    if (isolation_ != Isolation::none) {
-      require_snapshot();
+    if (is_cancelled()) [[unlikely]] {
+      refuse();
     }
   }
+  [[noreturn]] static void refuse();
 
   /// A call that reads.
   class Call {
@@ -66,7 +72,6 @@ class View {
  private:
   void take(SnapshotUse use) noexcept;
   void drop() noexcept;
-  void require_snapshot() const;
 
   versioning::Snapshots& snapshots_;
   WorkerSlots& slots_;

@@ -78,6 +78,20 @@ class Fate {
     word_.store(word_of(State::aborted), std::memory_order_release);
   }
 
+  /// Whether the transaction may come to have a date up to this, a reading of the clock, or has one
+  /// and its versions do not bear it yet: who looks for them asks again in a moment. If not,
+  /// whatever commits here later has a larger one.
+  [[nodiscard]] bool is_deciding(Gsn date) const noexcept {
+    const std::uint64_t word = word_.load();
+    switch (State{static_cast<std::uint8_t>(word & kStateMask)}) {
+      case State::active:
+      case State::aborted: return false;
+      case State::announced: return true;
+      case State::dated:
+      case State::committed: break;
+    }
+    return (word >> kStateBits) <= raw(date);
+  }
   /// Who asks for either and then looks at something else again sees that as new as the answer.
   [[nodiscard]] bool is_committed() const noexcept { return state() == State::committed; }
   [[nodiscard]] bool is_aborted() const noexcept { return state() == State::aborted; }

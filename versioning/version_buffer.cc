@@ -426,6 +426,44 @@ void VersionBuffer::visit_recent(FunctionRef<bool(Version&)> visit) noexcept {
   }
 }
 
+/// Somewhere before the first committed version with a larger date, in its chunk or, if that ends
+/// with the date, in the one before.
+VersionBuffer::Place VersionBuffer::first_above(Gsn date) noexcept {
+  Chunk* chunk = new_first_.chunk;
+  std::uint32_t end = new_first_.offset;
+  while (chunk != first_.chunk) {
+    if (end != 0 && at({chunk, 0}).timestamp() <= date) {
+      return {chunk, 0};
+    }
+    chunk = chunk->before;
+    end = chunk->used;
+  }
+  return first_;
+}
+
+bool VersionBuffer::visit_dated(Gsn after, Gsn upto,
+                                FunctionRef<bool(const Version&)> visit) noexcept {
+  const std::lock_guard latch(latch_);
+  if (has_no_old()) {
+    return true;
+  }
+  for (Place place = first_above(after); place != new_first_;) {
+    if (place.chunk != new_first_.chunk && place.offset == place.chunk->used) {
+      place = {place.chunk->next, 0};
+      continue;
+    }
+    const Version& version = at(place);
+    place.offset += static_cast<std::uint32_t>(version.size_bytes());
+    if (version.timestamp() > upto) {
+      return true;
+    }
+    if (version.timestamp() > after && !version.is_dropped() && !visit(version)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 TurnLatch& VersionBuffer::latch_of(Version& version) noexcept {
   return chunk_of(version)->owner->latch_;
 }

@@ -125,6 +125,9 @@ class VersionBuffer {
   /// Anybody: frees those that no snapshot from `horizon` on can tell from what follows, until it
   /// is enough.
   void collect(Gsn horizon, FunctionRef<bool()> is_enough = [] { return false; }) noexcept;
+  /// Anybody: visit(version), with the buffer's latch, for those with dates above `after` and up to
+  /// `upto`, but for those that were dropped, until it returns false; whether it never did.
+  bool visit_dated(Gsn after, Gsn upto, FunctionRef<bool(const Version&)> visit) noexcept;
   /// In the background: the same, while nobody else wants the buffer. Whether all have gone.
   [[nodiscard]] bool collect_aside(Gsn horizon) noexcept;
   /// The owner, after a commit: the same for a few of them, more than it has made. What a reader
@@ -213,6 +216,7 @@ class VersionBuffer {
     return recent_ != new_first_.chunk &&
            new_first_.chunk->number - recent_->number >= kChunksBehind;
   }
+  [[nodiscard]] Place first_above(Gsn date) noexcept;
   void free_if_dropped(Chunk* chunk) noexcept;
   void give_up(Chunk* chunk) noexcept;
   void free_chunk(Chunk* chunk) noexcept;

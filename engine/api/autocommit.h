@@ -10,6 +10,19 @@
 
 namespace palimpsest::detail {
 
+/// False if it is not serializable; it was rolled back then.
+inline bool commits(txn::Transaction& transaction) {
+  try {
+    transaction.commit();
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_serializable) {
+      throw;
+    }
+    return false;
+  }
+}
+
 /// Calls write(txn::Transaction&) and commits what is done; what is in conflict is tried again
 /// until the time is over. Returns the last outcome.
 /// `wanted`: read_committed for one write onto the newest committed state, since there is no older
@@ -23,12 +36,16 @@ Outcome autocommit(const DatabaseState& database, Write&& write,
   for (Backoff backoff(0);; backoff.wait()) {
     const txn::TransactionPtr transaction = database.begin(Durability::by_default, isolation);
     Outcome outcome = write(*transaction);
-    if (outcome) {
+    const bool is_over = std::chrono::steady_clock::now() >= until;
+    if (!outcome) {
+      transaction->rollback();
+      if (!outcome.is_conflict() || is_over) {
+        return outcome;
+      }
+    } else if (is_over) {
       transaction->commit();
       return outcome;
-    }
-    transaction->rollback();
-    if (!outcome.is_conflict() || std::chrono::steady_clock::now() >= until) {
+    } else if (commits(*transaction)) {
       return outcome;
     }
   }

@@ -30,6 +30,7 @@ bool another_attempt_may_help(const Error& error) noexcept {
     case ErrorCode::conflict:
     case ErrorCode::transaction_too_old:
     case ErrorCode::snapshot_too_old:
+    case ErrorCode::not_serializable:
     case ErrorCode::too_many_transactions: return true;
     default: return false;
   }
@@ -155,6 +156,7 @@ Isolation level_of(txn::Isolation isolation) noexcept {
   switch (isolation) {
     case txn::Isolation::none: return Isolation::none;
     case txn::Isolation::read_committed: return Isolation::read_committed;
+    case txn::Isolation::serializable: return Isolation::serializable;
     case txn::Isolation::snapshot: break;
   }
   return Isolation::snapshot;
@@ -167,7 +169,11 @@ bool Database::makes_bulk_after(const Error& error, TransactionOptions& options)
   if (error.code() != ErrorCode::version_budget_exceeded || options.bulk || options.read_only) {
     return false;
   }
-  options.isolation = level_of(engine::isolation_of(options.isolation, state_->isolation));
+  const Isolation level = level_of(engine::isolation_of(options.isolation, state_->isolation));
+  if (level == Isolation::serializable) {
+    return false;
+  }
+  options.isolation = level;
   options.bulk = true;
   return true;
 }
@@ -177,7 +183,13 @@ Transaction Database::begin(const TransactionOptions& options) {
     throw Error(ErrorCode::invalid_argument, "a bulk transaction writes: it cannot be read-only");
   }
   detail::DatabaseState& database = this->state();
-  const bool is_bulk = options.bulk || is_too_large(*database.engine, options.expected_changes);
+  const bool is_serializable =
+      engine::isolation_of(options.isolation, database.isolation) == txn::Isolation::serializable;
+  if (options.bulk && options.isolation == Isolation::serializable) {
+    throw Error(ErrorCode::invalid_argument, "a bulk transaction is not serializable");
+  }
+  const bool is_bulk = options.bulk || (!is_serializable &&
+                                        is_too_large(*database.engine, options.expected_changes));
   // A snapshot of a transaction that takes hours would be given up.
   const Isolation wanted = is_bulk && options.isolation == Isolation::by_default
                                ? Isolation::read_committed

@@ -331,6 +331,7 @@ txn::Isolation isolation_of(Isolation wanted, txn::Isolation by_default) noexcep
     case Isolation::none: return txn::Isolation::none;
     case Isolation::read_committed: return txn::Isolation::read_committed;
     case Isolation::snapshot: return txn::Isolation::snapshot;
+    case Isolation::serializable: return txn::Isolation::serializable;
     case Isolation::by_default: break;
   }
   return by_default;

@@ -195,7 +195,8 @@ ErasedRange Table::erase_range_in(Transaction* in, const Range& range) const {
     erased.outcome = detail::autocommit(
         handle().database(),
         [&](txn::Transaction& by) { return erase(engine::TableWrites(by, handle().table())); },
-        txn::Isolation::snapshot);
+        handle().database().isolation == txn::Isolation::serializable ? txn::Isolation::serializable
+                                                                      : txn::Isolation::snapshot);
     return erased;
   }
   erased.outcome = write_in(in, handle(), erase, [&](engine::Bulk& bulk) {

@@ -9,6 +9,7 @@
 
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
+#include "engine/rows/refused.h"
 
 namespace palimpsest {
 namespace detail {
@@ -106,6 +107,9 @@ void Transaction::commit() {
       in.bulk()->publish();
     }
     (*in).commit();
+  } catch (const txn::NotSerializable& error) {
+    let_go(state);
+    throw engine::named(error, state.database->engine->tables());
   } catch (...) {
     if (!(*in).is_active()) {
       let_go(state);

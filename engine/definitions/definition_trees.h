@@ -32,7 +32,7 @@ namespace palimpsest::engine {
 
 /// Whether a transaction sees all rows of a table, whose definer it is, as they are now.
 [[nodiscard]] inline bool sees_newest(const txn::Transaction& by, const TableState& table) {
-  if (by.isolation() != txn::Isolation::snapshot) {
+  if (!txn::has_one_snapshot(by.isolation())) {
     return true;
   }
   const TableDefinition* const definition = table.visible_to(&by);

@@ -54,7 +54,7 @@ Outcome TableCatalog::make_own(Transaction& by, const TableState& table, const F
 // The record that it will write in the end it could not write now.
 bool TableCatalog::sees_newest_record(const Transaction& by, std::string_view name) const {
   const BTree* const tables = trees_.find(kTablesTree);
-  if (tables == nullptr || by.isolation() != txn::Isolation::snapshot) {
+  if (tables == nullptr || !txn::has_one_snapshot(by.isolation())) {
     return true;
   }
   std::string newest;

@@ -31,7 +31,30 @@ void RowCursor::step(Way way, const Move& move) {
   access_.read([&] {
     move();
     settle(way);
+    note_read(way);
   });
+}
+
+/// It was positioned: what it reads begins, or ends, there.
+void RowCursor::note_from(ByteView lower, std::optional<ByteView> upper) {
+  if (versioning::ReadSet* const reads = access_.reads()) [[unlikely]] {
+    noted_ = reads->add_range(tree().id(), lower, upper);
+  }
+}
+
+/// All between the position and where it was before.
+void RowCursor::note_read(Way way) {
+  versioning::ReadSet* const reads = access_.reads();
+  if (reads == nullptr) [[likely]] {
+    return;
+  }
+  if (row_) {
+    reads->extend_to(noted_, cursor_.key());
+  } else if (way == Way::forward) {
+    reads->extend_up_to(noted_, upper_);
+  } else {
+    reads->extend_down_to(noted_, lower_);
+  }
 }
 
 /// To the nearest row at or beyond the position.
@@ -76,6 +99,7 @@ bool RowCursor::read_row_of_entry() {
   if (!key || key->empty() || key->size() > access_.key_space().bytes_max()) {
     refuse_damaged_index(access_.format(), *index_, "an entry names no primary key");
   }
+  access_.note_read(access_.rows(), *key);
   const bool found = access_.rows().lookup(*key, read_, nullptr, access_.viewer());
   access_.confirm_rows();
   if (found) {
@@ -97,7 +121,10 @@ void RowCursor::previous() {
 }
 
 void RowCursor::seek_from(ByteView lower) {
-  step(Way::forward, [&] { cursor_.seek(lower); });
+  step(Way::forward, [&] {
+    cursor_.seek(lower);
+    note_from(lower, lower);
+  });
 }
 
 void RowCursor::seek_first() {
@@ -108,8 +135,10 @@ void RowCursor::seek_last() {
   step(Way::backward, [&] {
     if (!upper_) {
       cursor_.seek_last();
+      note_from(cursor_.valid() ? cursor_.key() : ByteView(lower_), std::nullopt);
       return;
     }
+    note_from(*upper_, *upper_);
     cursor_.seek_for_prev(*upper_);
     while (cursor_.valid() && cursor_.key() >= *upper_) {
       cursor_.previous();

@@ -64,6 +64,8 @@ class RowCursor {
   template <class Move>
   void step(Way way, const Move& move);
   void settle(Way way);
+  void note_from(ByteView lower, std::optional<ByteView> upper);
+  void note_read(Way way);
   [[nodiscard]] bool is_in_range(Way way) const noexcept;
   [[nodiscard]] bool read_row();
   [[nodiscard]] bool read_row_of_entry();
@@ -74,7 +76,8 @@ class RowCursor {
   std::string lower_;
   std::optional<std::string> upper_;
   btree::Cursor cursor_;
-  std::string read_;  ///< the row it stands on, unless it lies in cursor_
+  versioning::ReadSet::RangeId noted_;  ///< what it has read since it was positioned
+  std::string read_;                    ///< the row it stands on, unless it lies in cursor_
   KeyParts parts_;
   std::optional<RowView> row_;
 };

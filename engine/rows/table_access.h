@@ -58,6 +58,17 @@ class TableAccess {
     return in_ != nullptr && view_ == nullptr && bulk_ == nullptr ? &in_->dead_run() : nullptr;
   }
 
+  /// Within read(): what the transaction has read, to be added to; null if nobody will ask.
+  [[nodiscard]] versioning::ReadSet* reads() const noexcept {
+    return in_ == nullptr ? nullptr : in_->reads();
+  }
+  /// The same of one key, whether there is a record or not.
+  void note_read(const btree::BTree& tree, ByteView key) const {
+    if (versioning::ReadSet* const reads = this->reads()) [[unlikely]] {
+      reads->add_key(tree.id(), key);
+    }
+  }
+
   /// Calls call(), which looks at trees, within the transaction, if there is one.
   template <class Call>
   decltype(auto) read(Call&& call) const {

@@ -32,7 +32,11 @@ class RowVisit {
         dead_(seed_of(access.viewer())) {}
 
   void run(const btree::KeyRange& range) {
-    walk(range);
+    if (versioning::ReadSet* const reads = access_.reads()) [[unlikely]] {
+      walk_and_note(range, *reads);
+    } else {
+      walk(range);
+    }
     if (const auto dead = dead_.key()) [[unlikely]] {
       if (txn::Transaction* const in = access_.transaction()) {
         in->note_dead_leaf(access_.rows().id(), *dead);
@@ -68,6 +72,26 @@ class RowVisit {
     }
   }
 
+  /// Up to where the visitor has stopped it.
+  void walk_and_note(const btree::KeyRange& range, versioning::ReadSet& reads) {
+    const auto note = [&](ByteView lower, std::optional<ByteView> upper) {
+      return reads.add_range(access_.rows().id(), lower, upper);
+    };
+    try {
+      walk(range);
+    } catch (...) {
+      note(range.lower, range.upper);
+      throw;
+    }
+    if (!stopped_) {
+      note(range.lower, range.upper);
+    } else if (direction_ == btree::Direction::forward) {
+      reads.extend_to(note(range.lower, range.lower), key_.view());
+    } else {
+      note(key_.view(), range.upper);
+    }
+  }
+
   void walk(btree::KeyRange range) {
     const KeySpace space = access_.key_space();
     KeyMemory resumed;
@@ -91,6 +115,7 @@ class RowVisit {
         return;
       }
       if (!visit_large()) {
+        stopped_ = true;
         return;
       }
       if (direction_ == btree::Direction::backward) {
@@ -198,6 +223,14 @@ class RowVisit {
   bool stopped_ = false;  ///< by the visitor
 };
 
+void note_reads(const TableAccess& access, std::span<const ByteView> keys) {
+  if (access.reads() != nullptr) [[unlikely]] {
+    for (const ByteView key : keys) {
+      access.note_read(access.rows(), key);
+    }
+  }
+}
+
 bool has_null(const Key& key) noexcept {
   return std::ranges::any_of(key.values(), &Value::is_null);
 }
@@ -229,6 +262,7 @@ bool TableReads::read_encoded(ByteView key, ReadRow use, btree::LastLeaf* last) 
   }
   RowCopy row;
   const bool found = access_.read([&] {
+    access_.note_read(rows, key);
     const bool is_there =
         rows.lookup_with(key, [&](ByteView bytes) { row.assign(bytes); }, last, access_.viewer());
     access_.confirm_rows();
@@ -267,6 +301,7 @@ void TableReads::read_many(std::span<const Key> keys, ReadRows use) const {
         encoded.keys().subspan(first, std::min(btree::kKeysTogether, keys.size() - first));
     rows.clear();
     access_.read([&] {
+      note_reads(access_, group);
       access_.rows().lookup_many(
           group, [&](std::size_t number, ByteView bytes) { rows.add(number, bytes); },
           access_.viewer());
@@ -281,6 +316,7 @@ void TableReads::read_many(std::span<const Key> keys, ReadRows use) const {
 void TableReads::visit_many(std::span<const Key> keys, ReadRows visit) const {
   const KeyList encoded(access_.key_space(), keys);
   access_.read([&] {
+    note_reads(access_, encoded.keys());
     access_.rows().visit_many(
         encoded.keys(),
         [&](std::size_t number, ByteView bytes) {
@@ -313,6 +349,7 @@ bool TableReads::read_by_index(std::string_view index, const Key& key, ReadRow u
   }
   btree::KeyBuffer primary_key;
   const bool has_entry = access_.read([&] {
+    access_.note_read(access_.index(number), entry);
     const bool found = access_.index(number).lookup_with(
         entry, [&](ByteView value) { primary_key.assign_clamped(value, ByteView()); }, nullptr,
         access_.viewer());

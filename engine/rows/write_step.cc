@@ -108,11 +108,19 @@ std::span<const Value> NewRow::values(const TableFormat& format) {
 
 // Steps
 
+/// A serializable transaction has read that.
+Outcome WriteStep::found(OutcomeKind kind, ByteView key) const {
+  if (by_->reads != nullptr) [[unlikely]] {
+    by_->reads->add_key(definition_->rows->id(), key);
+  }
+  return refused(kind, format(), key);
+}
+
 Outcome WriteStep::outcome_of(const btree::WriteOutcome& written, ByteView key) const {
   if (written.conflict) [[unlikely]] {
     return refused(OutcomeKind::conflict, format(), key);
   }
-  return written.existed ? Outcome() : refused(OutcomeKind::absent, format(), key);
+  return written.existed ? Outcome() : found(OutcomeKind::absent, key);
 }
 
 /// Nothing if the row does not lie in its leaf: `change` was not called, and nothing has happened.
@@ -168,8 +176,8 @@ Outcome WriteStep::replace(ByteView key, ByteView before, NewRow& after) const {
 Outcome WriteStep::insert(NewRow& row) const {
   const btree::WriteOutcome written = rows().insert(*by_, row.key(), row.bytes(), last_);
   if (written.conflict || written.existed) {
-    return refused(written.conflict ? OutcomeKind::conflict : OutcomeKind::exists, format(),
-                   row.key());
+    return written.conflict ? refused(OutcomeKind::conflict, format(), row.key())
+                            : found(OutcomeKind::exists, row.key());
   }
   return has_indexes() ? entries(row.key()).insert(row.values(format())) : Outcome();
 }
@@ -201,8 +209,9 @@ Outcome WriteStep::insert_many(std::span<const EncodedRow> rows) const {
 Outcome WriteStep::insert_records(std::span<const btree::NewRecord> records) const {
   const btree::ManyWritten written = rows().insert_many(*by_, records, last_);
   if (written.done < records.size()) {
-    return refused(written.refused.conflict ? OutcomeKind::conflict : OutcomeKind::exists, format(),
-                   records[written.done].key);
+    const ByteView key = records[written.done].key;
+    return written.refused.conflict ? refused(OutcomeKind::conflict, format(), key)
+                                    : found(OutcomeKind::exists, key);
   }
   return Outcome();
 }
@@ -361,6 +370,9 @@ Outcome WriteStep::erase(ByteView key) const {
 // Entries of indexes are found by the rows: these have to be looked at.
 Outcome WriteStep::erase_some(const btree::KeyRange& range, std::uint64_t& rows,
                               std::string& next) const {
+  if (by_->reads != nullptr) [[unlikely]] {
+    by_->reads->add_range(this->rows().id(), range.lower, range.upper);
+  }
   return by_->is_bulk() && !has_indexes() ? erase_leaves(range, rows, next)
                                           : erase_one_by_one(range, rows, next);
 }

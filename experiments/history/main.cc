@@ -120,7 +120,8 @@ history::LivesOptions options_of_flags() {
   workload.isolation = named<Isolation>("isolation", FLAGS_isolation,
                                         {{"none", Isolation::none},
                                          {"read_committed", Isolation::read_committed},
-                                         {"snapshot", Isolation::snapshot}});
+                                         {"snapshot", Isolation::snapshot},
+                                         {"serializable", Isolation::serializable}});
   workload.mode = named<history::Mode>(
       "mode", FLAGS_mode,
       {{"list_append", history::Mode::list_append}, {"register", history::Mode::registers}});

@@ -31,6 +31,7 @@ bool is_expected(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::conflict:
     case ErrorCode::snapshot_too_old:
+    case ErrorCode::not_serializable:
     case ErrorCode::transaction_too_old:
     case ErrorCode::gate_timeout:
     case ErrorCode::too_many_transactions:
@@ -85,11 +86,12 @@ class Worker {
   End attempt(const Plan& plan) {
     bool sure = true;
     try {
-      Transaction transaction = database_.begin({.isolation = plan.is_bulk && !plan.is_bulk_at_level
-                                                                  ? Isolation::by_default
-                                                                  : options_.isolation,
-                                                 .read_only = plan.read_only,
-                                                 .bulk = plan.is_bulk});
+      const bool has_own_level =
+          plan.is_bulk && (!plan.is_bulk_at_level || options_.isolation == Isolation::serializable);
+      Transaction transaction =
+          database_.begin({.isolation = has_own_level ? Isolation::by_default : options_.isolation,
+                           .read_only = plan.read_only,
+                           .bulk = plan.is_bulk});
       for (const Step& step : plan.steps) {
         wait(step.pause_us);
         if (const Outcome outcome = perform(transaction, step); !outcome) {

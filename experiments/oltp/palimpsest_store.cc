@@ -14,7 +14,7 @@ palimpsest::Isolation isolation_of(Isolation isolation) {
     case Isolation::snapshot: return palimpsest::Isolation::snapshot;
     case Isolation::serializable: break;
   }
-  throw Error(ErrorCode::invalid_argument, "palimpsest has no serializable transactions");
+  return palimpsest::Isolation::serializable;
 }
 
 Options options_of(const StoreSettings& settings) {
@@ -91,6 +91,7 @@ Access PalimpsestSession::access_of(const palimpsest::Outcome& outcome) noexcept
 
 Access PalimpsestSession::conflict_of(const Error& error) {
   switch (error.code()) {
+    case ErrorCode::not_serializable: reason_ = ConflictReason::validation; break;
     case ErrorCode::conflict: reason_ = ConflictReason::write_conflict; break;
     case ErrorCode::transaction_too_old:
     case ErrorCode::snapshot_too_old: reason_ = ConflictReason::too_old; break;
@@ -154,15 +155,15 @@ void PalimpsestStore::close() {
 }
 
 StoreEntry<PalimpsestStore> palimpsest_store() {
-  return {
-      .traits = {.name = "palimpsest",
-                 .isolations = {Isolation::snapshot, Isolation::read_committed, Isolation::none},
-                 .durabilities = {Durability::async, Durability::sync},
-                 .memory_mib_min = 8,
-                 .has_measuring_switches = true},
-      .open = [](const StoreSettings& settings) {
-        return std::make_unique<PalimpsestStore>(settings);
-      }};
+  return {.traits = {.name = "palimpsest",
+                     .isolations = {Isolation::snapshot, Isolation::serializable,
+                                    Isolation::read_committed, Isolation::none},
+                     .durabilities = {Durability::async, Durability::sync},
+                     .memory_mib_min = 8,
+                     .has_measuring_switches = true},
+          .open = [](const StoreSettings& settings) {
+            return std::make_unique<PalimpsestStore>(settings);
+          }};
 }
 
 }  // namespace palimpsest::experiments::oltp

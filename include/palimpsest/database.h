@@ -67,7 +67,8 @@ struct RunOptions {
   /// After so many conflicts the last one is thrown.
   unsigned attempts_max = 100;
   /// After version_budget_exceeded the body is called again in a bulk transaction of the same
-  /// isolation (TransactionOptions::bulk says what that means for others).
+  /// isolation (TransactionOptions::bulk says what that means for others), unless that is
+  /// serializable.
   bool restart_as_bulk = true;
 };
 
@@ -89,12 +90,12 @@ class Database {
   [[nodiscard]] Transaction begin(const TransactionOptions& options = {});
 
   /// Calls body(Transaction&) and commits; returns what the body returns, a reference as one. If
-  /// the body or the commit throws an Error conflict, transaction_too_old, snapshot_too_old or
-  /// too_many_transactions, or the body returns an Outcome or an ErasedRange that is a conflict,
-  /// everything is rolled back and the body is called again, after a while; after
-  /// version_budget_exceeded once, in a bulk transaction; any other exception rolls back and is
-  /// rethrown. Whatever else the body returns commits, also an Outcome that says exists or absent:
-  /// one that wants nothing to happen calls rollback() itself.
+  /// the body or the commit throws an Error conflict, not_serializable, transaction_too_old,
+  /// snapshot_too_old or too_many_transactions, or the body returns an Outcome or an ErasedRange
+  /// that is a conflict, everything is rolled back and the body is called again, after a while;
+  /// after version_budget_exceeded once, in a bulk transaction; any other exception rolls back and
+  /// is rethrown. Whatever else the body returns commits, also an Outcome that says exists or
+  /// absent: one that wants nothing to happen calls rollback() itself.
   template <class Body>
   std::invoke_result_t<Body&, Transaction&> run(Body&& body, const RunOptions& options = {}) {
     TransactionOptions wanted = options.transaction;

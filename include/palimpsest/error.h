@@ -34,6 +34,7 @@ enum class ErrorCode : std::uint8_t {
   snapshot_too_old,         ///< what the transaction sees is remembered no longer; try it again
   version_budget_exceeded,  ///< one transaction changes more rows than can be remembered
   gate_timeout,             ///< a bulk has waited too long for others to let it begin; try it again
+  not_serializable,  ///< what the transaction has read has changed; it is rolled back; try it again
 };
 
 /// The code's name, as it is spelled in `ErrorCode`.

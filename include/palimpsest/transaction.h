@@ -57,6 +57,12 @@ enum class Isolation : std::uint8_t {
   /// that another has changed and committed since then cannot be changed: a conflict (the first
   /// updater wins).
   snapshot,
+  /// As snapshot, and what the transaction has read is the same when it commits: together, such
+  /// transactions do what they would have done one after the other, in the order of their commits.
+  /// If another has committed a change of a row that this one has read, or of one that it would
+  /// have read, commit() throws not_serializable. One that has changed nothing commits always. Rows
+  /// are told apart, not their columns. Precision locking, HyPer-MVCC 2.3.
+  serializable,
 };
 
 struct TransactionOptions {
@@ -69,7 +75,8 @@ struct TransactionOptions {
   /// these are conflicts. Its first write to a table waits until others that have written have
   /// ended (else a conflict), and, if the table has rows, until nobody reads what was there before
   /// the last bulk of that table (else Error gate_timeout). It drops nothing. Its isolation, unless
-  /// it is said, is read_committed: a snapshot would have others' versions kept for as long. It
+  /// it is said, is read_committed: a snapshot would have others' versions kept for as long; not
+  /// serializable (Error invalid_argument). It
   /// takes one of Options::max_transactions more while a call writes. Umbra-MVCC 3.2.
   bool bulk = false;
   /// Rows that it will change, about: if the versions of so many do not fit into the memory that
@@ -88,7 +95,8 @@ class Transaction {
   ~Transaction();
 
   /// Ends it. Throws invalid_argument if it has ended before; transaction_too_old,
-  /// snapshot_too_old: it has not committed, and cannot. Throws no_space, io_error before it has
+  /// snapshot_too_old: it has not committed, and cannot; not_serializable: it was rolled back, and
+  /// may be run again. Throws no_space, io_error before it has
   /// committed: it may be tried again, or rolled back; but no_space of one that was rolled back,
   /// for the log has too little room for it, stays. A bulk also throws conflict, if another has
   /// changed the same definitions, and failed, if one of its calls has failed half-way: it is to be

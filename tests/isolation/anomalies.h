@@ -14,13 +14,13 @@ namespace palimpsest::test {
 
 struct Anomaly {
   std::string_view name;
-  /// At how many levels it can happen, from the weakest: 0 at none of them, 3 at all. Of two
+  /// At how many levels it can happen, from the weakest: 0 at none of them. Of two
   /// ordinary transactions; if the one that writes first is a bulk; if the other one is.
   std::array<std::size_t, 3> possible_levels;
 };
 
-inline constexpr std::array kLevels{Isolation::none, Isolation::read_committed,
-                                    Isolation::snapshot};
+inline constexpr std::array kLevels{Isolation::none, Isolation::read_committed, Isolation::snapshot,
+                                    Isolation::serializable};
 
 inline constexpr Anomaly kDirtyWrite{"dirty write (G0)", {0, 0, 0}};
 inline constexpr Anomaly kAbortedRead{"aborted read (G1a)", {1, 0, 1}};

@@ -55,6 +55,7 @@ Level level_of(Isolation isolation) {
   switch (isolation) {
     case Isolation::none: return Level::none;
     case Isolation::read_committed: return Level::read_committed;
+    case Isolation::serializable: return Level::serializable;
     default: return Level::snapshot;
   }
 }
@@ -127,8 +128,10 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Case{"ListsNone", Isolation::none, Mode::list_append, 1},
                       Case{"ListsReadCommitted", Isolation::read_committed, Mode::list_append, 3},
                       Case{"ListsSnapshot", Isolation::snapshot, Mode::list_append, 8},
+                      Case{"ListsSerializable", Isolation::serializable, Mode::list_append, 6},
                       Case{"RegistersReadCommitted", Isolation::read_committed, Mode::registers, 2},
-                      Case{"RegistersSnapshot", Isolation::snapshot, Mode::registers, 3}),
+                      Case{"RegistersSnapshot", Isolation::snapshot, Mode::registers, 3},
+                      Case{"RegistersSerializable", Isolation::serializable, Mode::registers, 3}),
     name_of);
 
 }  // namespace

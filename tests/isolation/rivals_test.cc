@@ -15,7 +15,7 @@ class RivalsTest : public Schedule {
  protected:
   /// Of a write over something that another has committed since this one began.
   [[nodiscard]] OutcomeKind too_late_or(OutcomeKind otherwise) const {
-    return is(Isolation::snapshot) ? conflict : otherwise;
+    return has_snapshots() ? conflict : otherwise;
   }
   [[nodiscard]] std::string name_of_x() const { return x() == 1 ? "n1" : "n2"; }
 };
@@ -50,10 +50,10 @@ TEST_P(RivalsTest, InsertOverARowErasedSince) {
   ASSERT_EQ(one.erase(x()), done);
   EXPECT_EQ(two.insert(x(), "two", 31), conflict);
   one.commit();
-  EXPECT_EQ(two.value(x()).has_value(), is(Isolation::snapshot));
+  EXPECT_EQ(two.value(x()).has_value(), has_snapshots());
   EXPECT_EQ(two.insert(x(), "two", 31), too_late_or(done));
-  is(Isolation::snapshot) ? two.rollback() : two.commit();
-  EXPECT_EQ(nobody().value(x()).has_value(), !is(Isolation::snapshot));
+  has_snapshots() ? two.rollback() : two.commit();
+  EXPECT_EQ(nobody().value(x()).has_value(), !has_snapshots());
 }
 
 TEST_P(RivalsTest, ErasedAndInsertedAgainByOthers) {
@@ -65,13 +65,13 @@ TEST_P(RivalsTest, ErasedAndInsertedAgainByOthers) {
   Actor inserter = begin();
   ASSERT_EQ(inserter.insert(x(), "again", 99), done);
   inserter.commit();
-  EXPECT_EQ(old.value(x()), is(Isolation::snapshot) ? x_before() : 99);
-  EXPECT_EQ(old.id_of_name("again").has_value(), !is(Isolation::snapshot));
-  EXPECT_EQ(old.id_of_name(name_of_x()).has_value(), is(Isolation::snapshot));
+  EXPECT_EQ(old.value(x()), has_snapshots() ? x_before() : 99);
+  EXPECT_EQ(old.id_of_name("again").has_value(), !has_snapshots());
+  EXPECT_EQ(old.id_of_name(name_of_x()).has_value(), has_snapshots());
   EXPECT_EQ(old.all().size(), 2U);
   EXPECT_EQ(old.put(x(), 98), too_late_or(done));
   EXPECT_EQ(old.erase(x()), too_late_or(done));
-  EXPECT_NE(old.insert(4, "again", 40), is(Isolation::snapshot) ? done : exists);
+  EXPECT_NE(old.insert(4, "again", 40), has_snapshots() ? done : exists);
   old.rollback();
   EXPECT_EQ(nobody().value(x()), 99);
 }
@@ -160,10 +160,10 @@ TEST_P(RivalsTest, NameGivenUpSince) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.rename(x(), "other"), done);
   one.commit();
-  EXPECT_EQ(two.id_of_name(name_of_x()).has_value(), is(Isolation::snapshot));
+  EXPECT_EQ(two.id_of_name(name_of_x()).has_value(), has_snapshots());
   EXPECT_EQ(two.insert(4, name_of_x(), 40), too_late_or(done));
-  is(Isolation::snapshot) ? two.rollback() : two.commit();
-  EXPECT_EQ(nobody().id_of_name(name_of_x()).has_value(), !is(Isolation::snapshot));
+  has_snapshots() ? two.rollback() : two.commit();
+  EXPECT_EQ(nobody().id_of_name(name_of_x()).has_value(), !has_snapshots());
 }
 
 TEST_P(RivalsTest, NamesExchanged) {
@@ -176,8 +176,8 @@ TEST_P(RivalsTest, NamesExchanged) {
   EXPECT_EQ(one.id_of_name("n1"), 2);
   EXPECT_EQ(old.id_of_name("n1"), is(Isolation::none) ? 2 : 1);
   one.commit();
-  EXPECT_EQ(old.id_of_name("n1"), is(Isolation::snapshot) ? 1 : 2);
-  EXPECT_EQ(old.id_of_name("n2"), is(Isolation::snapshot) ? 2 : 1);
+  EXPECT_EQ(old.id_of_name("n1"), has_snapshots() ? 1 : 2);
+  EXPECT_EQ(old.id_of_name("n2"), has_snapshots() ? 2 : 1);
   EXPECT_EQ(old.all().size(), 2U);
   EXPECT_EQ(nobody().id_of_name("n1"), 2);
 }
@@ -224,7 +224,7 @@ TEST_P(RivalsTest, FailedChangeOfAnOwnRowKeepsTheOneBefore) {
   EXPECT_EQ(two.value(x()), is(Isolation::none) ? 11 : x_before());
   EXPECT_EQ(two.put(x(), 13), conflict) << "the change before stands";
   one.commit();
-  EXPECT_EQ(two.value(x()), is(Isolation::snapshot) ? x_before() : 11);
+  EXPECT_EQ(two.value(x()), has_snapshots() ? x_before() : 11);
   EXPECT_EQ(two.put(x(), 13), too_late_or(done));
 }
 

@@ -140,6 +140,8 @@ class Actor {
   [[nodiscard]] Cursor cursor_by_value(const Range& range);
 
   void commit() { transaction_->commit(); }
+  /// False if it is not serializable.
+  [[nodiscard]] bool commits();
   void rollback() { transaction_->rollback(); }
   [[nodiscard]] Transaction& transaction() { return *transaction_; }
 
@@ -164,6 +166,10 @@ class Schedule : public ::testing::TestWithParam<Setting> {
  protected:
   [[nodiscard]] Isolation level() const { return GetParam().level; }
   [[nodiscard]] bool is(Isolation level) const { return GetParam().level == level; }
+  /// Whether each transaction has one snapshot.
+  [[nodiscard]] bool has_snapshots() const {
+    return is(Isolation::snapshot) || is(Isolation::serializable);
+  }
   [[nodiscard]] std::int64_t x() const { return GetParam().exchanged ? 2 : 1; }
   [[nodiscard]] std::int64_t y() const { return GetParam().exchanged ? 1 : 2; }
   /// Of x and y at first.
@@ -180,7 +186,7 @@ class Schedule : public ::testing::TestWithParam<Setting> {
   /// Of the second one's write to anything of the table after the first one has committed: a bulk
   /// has the whole table, or nothing of it.
   [[nodiscard]] bool is_too_late_for_bulk() const {
-    return GetParam().bulk == Bulk::second && is(Isolation::snapshot);
+    return GetParam().bulk == Bulk::second && has_snapshots();
   }
   [[nodiscard]] Actor nobody() { return Actor(items_); }
 

@@ -66,7 +66,7 @@ TEST_P(ViewTest, CursorStaysAtItsState) {
   rows.seek_last();
   EXPECT_EQ(rows.row()["id"].as_integer(), is(Isolation::none) ? 9 : 8);
   Cursor later = reader.cursor(Range::up_to({99}));
-  EXPECT_EQ(rest_of(later), is(Isolation::snapshot) ? before() : after());
+  EXPECT_EQ(rest_of(later), has_snapshots() ? before() : after());
 }
 
 TEST_P(ViewTest, CursorOverAnIndexStaysAtItsState) {
@@ -85,7 +85,7 @@ TEST_P(ViewTest, CursorOverAnIndexStaysAtItsState) {
   newest.insert(newest.begin() + 1, Item{8, "n8", 15});
   EXPECT_EQ(rest_of(rows), is(Isolation::none) ? newest : before());
   Cursor later = reader.cursor_by_value(Range::up_to({99}));
-  EXPECT_EQ(rest_of(later), is(Isolation::snapshot) ? before() : newest);
+  EXPECT_EQ(rest_of(later), has_snapshots() ? before() : newest);
 }
 
 TEST_P(ViewTest, CursorOfNobodyStaysAtItsState) {
@@ -132,8 +132,8 @@ TEST_P(ViewTest, OrderOfAnIndexIsThatOfWhatIsSeen) {
   }
   writer.commit();
   Cursor rows = reader.cursor_by_value(Range::up_to({99}));
-  EXPECT_EQ(rows.row()["id"].as_integer(), is(Isolation::snapshot) ? 1 : 8);
-  EXPECT_EQ(reader.all() == before(), is(Isolation::snapshot));
+  EXPECT_EQ(rows.row()["id"].as_integer(), has_snapshots() ? 1 : 8);
+  EXPECT_EQ(reader.all() == before(), has_snapshots());
 }
 
 // Own changes
@@ -162,7 +162,7 @@ TEST_P(ViewTest, OwnChangesAndThoseOfOthers) {
   ASSERT_EQ(nobody().put(2, 21), done);
   Items seen = before();
   seen[0].value = 11;
-  seen[1].value = is(Isolation::snapshot) ? 20 : 21;
+  seen[1].value = has_snapshots() ? 20 : 21;
   EXPECT_EQ(one.all(), seen);
   one.rollback();
   EXPECT_EQ(nobody().value(1), 10);
@@ -183,9 +183,9 @@ TEST_P(ViewTest, LargeValuesReplacedUnderASnapshot) {
     EXPECT_EQ(writer.note(x()), note);
     EXPECT_EQ(reader.note(x()) == note, is_seen_at_once());
     writer.commit();
-    EXPECT_EQ(old.note(x()), is(Isolation::snapshot) ? first : note);
+    EXPECT_EQ(old.note(x()), has_snapshots() ? first : note);
     EXPECT_EQ(nobody().note(x()), note);
-    if (GetParam().bulk == Bulk::first && is(Isolation::snapshot)) {
+    if (GetParam().bulk == Bulk::first && has_snapshots()) {
       reader.commit();
       expect_kept_for(old);
       return;
@@ -194,7 +194,7 @@ TEST_P(ViewTest, LargeValuesReplacedUnderASnapshot) {
   // Rows whose large values a bulk has replaced are in conflict until the engine has looked at
   // them.
   ASSERT_TRUE(eventually([&] { return nobody().erase(x()) == done; }));
-  EXPECT_EQ(old.note(x()).value_or(""), is(Isolation::snapshot) ? first : "");
+  EXPECT_EQ(old.note(x()).value_or(""), has_snapshots() ? first : "");
   old.commit();
   EXPECT_FALSE(nobody().note(x()).has_value());
 }
@@ -228,7 +228,7 @@ TEST_P(ViewTest, IndexMadeSinceIsNotThere) {
         .cursor(actor.transaction())
         .valid();
   };
-  EXPECT_EQ(error_of([&] { return use(old); }) == ErrorCode::not_found, is(Isolation::snapshot));
+  EXPECT_EQ(error_of([&] { return use(old); }) == ErrorCode::not_found, has_snapshots());
   Actor later = begin();
   EXPECT_TRUE(use(later));
 }

@@ -1,0 +1,496 @@
+// What a serializable transaction counts as having read, call by call: one transaction reads in
+// some way, another one changes something and commits, and the first one changes something else. It
+// commits exactly if what it has read has not changed.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/sync_point.h"
+#include "tests/isolation/items.h"
+#include "tests/support/error_of.h"
+#include "tests/support/thread_group.h"
+
+namespace palimpsest::test {
+namespace {
+
+using Read = std::function<void(SerializableItems&, Transaction&)>;
+using Change = std::function<void(SerializableItems&, Transaction&)>;
+
+constexpr std::int64_t kItems = 40;
+constexpr std::int64_t kOwn =
+    1000;  ///< the row that the reader changes itself, which it does not read
+
+/// A change, by what it may be met.
+enum class What : std::uint8_t {
+  row_5 = 0,     ///< its note
+  value_5,       ///< of row 5: 50 becomes 55
+  value_5_away,  ///< of row 5: 50 becomes 999
+  row_5_erased,
+  row_5_and_back,  ///< erased, and put in again as it was
+  new_6,           ///< which there was not
+  new_6_gone,      ///< put in, and erased by another one
+  row_9,
+  row_5_renamed,
+  nothing,
+};
+constexpr std::size_t kChanges = 10;
+
+void change(What what, SerializableItems& items, Transaction& in) {
+  const Table& table = *items.table;
+  switch (what) {
+    case What::row_5: table.update(in, {5}, {{"note", "changed"}}).require(); break;
+    case What::value_5: table.update(in, {5}, {{"value", 55}}).require(); break;
+    case What::value_5_away: table.update(in, {5}, {{"value", 999}}).require(); break;
+    case What::row_5_erased: table.erase(in, {5}).require(); break;
+    case What::row_5_and_back:
+      table.erase(in, {5}).require();
+      table.insert(in, {5, "n005", 50, "note"}).require();
+      break;
+    case What::new_6:
+    case What::new_6_gone: table.insert(in, {6, "n006", 60, "new"}).require(); break;
+    case What::row_9: table.update(in, {9}, {{"note", "changed"}}).require(); break;
+    case What::row_5_renamed: table.update(in, {5}, {{"name", "other"}}).require(); break;
+    case What::nothing: break;
+  }
+}
+
+void make(SerializableItems& items, What what) {
+  Transaction in = items.begin(Isolation::snapshot);
+  change(what, items, in);
+  in.commit();
+  if (what == What::new_6_gone) {
+    Transaction another = items.begin(Isolation::read_committed);
+    items.table->erase(another, {6}).require();
+    another.commit();
+  }
+}
+
+struct Case {
+  const char* name;
+  Read read;
+  /// By which changes it is met: for each What in turn, 'x'; '?' if either will do.
+  const char* met;
+};
+
+void stop_after(std::size_t rows, Cursor cursor) {
+  for (; rows > 1 && cursor.valid(); --rows) {
+    cursor.next();
+  }
+}
+
+template <class Outcomes>
+void expect_kind(OutcomeKind kind, const Outcomes& outcome) {
+  EXPECT_EQ(outcome.kind(), kind);
+}
+
+// Rows are 0, 1, ... 39 without 6; values are ten times the ids; names n000 ...
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {"Nothing", [](auto&, auto&) {}, ".........."},
+      {"Get", [](auto& items, auto& in) { EXPECT_TRUE(items.table->get(in, {5})); }, "xxxxx...x."},
+      {"GetOfNone", [](auto& items, auto& in) { EXPECT_FALSE(items.table->get(in, {6})); },
+       ".....x?..."},
+      {"GetMany",
+       [](auto& items, auto& in) {
+         const std::array<Value, 3> ids{7, 5, 6};
+         const std::array keys{Key({&ids[0], 1}), Key({&ids[1], 1}), Key({&ids[2], 1})};
+         items.table->read_many(in, keys, [](std::size_t, const RowView&) {});
+       },
+       "xxxxxx?.x."},
+      {"VisitMany",
+       [](auto& items, auto& in) {
+         const std::array<Value, 2> ids{9, 6};
+         const std::array keys{Key({&ids[0], 1}), Key({&ids[1], 1})};
+         items.table->visit_many(in, keys, [](std::size_t, const RowView&) {});
+       },
+       ".....x?x.."},
+      {"Visit",
+       [](auto& items, auto& in) {
+         items.table->visit(in, Range::between({4}, {7}), [](const RowView&) { return true; });
+       },
+       "xxxxxx?.x."},
+      {"VisitBackward",
+       [](auto& items, auto& in) {
+         items.table->visit(
+             in, Range::between({4}, {7}), [](const RowView&) { return true; },
+             Direction::backward);
+       },
+       "xxxxxx?.x."},
+      {"VisitStopped",
+       [](auto& items, auto& in) {
+         items.table->visit(in, Range::from({5}),
+                            [](const RowView& row) { return row["id"].as_integer() != 7; });
+       },
+       "xxxxxx?.x."},
+      {"VisitStoppedBefore",
+       [](auto& items, auto& in) {
+         items.table->visit(in, Range::from({3}),
+                            [](const RowView& row) { return row["id"].as_integer() != 4; });
+       },
+       ".........."},
+      {"VisitBackwardStopped",
+       [](auto& items, auto& in) {
+         items.table->visit(
+             in, Range::up_to({8}), [](const RowView& row) { return row["id"].as_integer() != 7; },
+             Direction::backward);
+       },
+       ".........."},
+      {"VisitThrows",
+       [](auto& items, auto& in) {
+         EXPECT_ANY_THROW(items.table->visit(
+             in, Range::all(), [](const RowView&) -> bool { throw std::runtime_error("enough"); }));
+       },
+       "xxxxxx?xx."},
+      {"VisitOfNothing",
+       [](auto& items, auto& in) {
+         items.table->visit(in, Range::between({6}, {6}), [](const RowView&) { return true; });
+       },
+       ".....x?..."},
+      {"CursorOfOne",
+       [](auto& items, auto& in) { stop_after(1, items.table->cursor(in, Range::from({5}))); },
+       "xxxxx...x."},
+      {"CursorOverAHole",
+       [](auto& items, auto& in) { stop_after(2, items.table->cursor(in, Range::from({5}))); },
+       "xxxxxx?.x."},
+      {"CursorBeforeAHole",
+       [](auto& items, auto& in) { stop_after(2, items.table->cursor(in, Range::from({3}))); },
+       ".........."},
+      {"CursorToTheEnd",
+       [](auto& items, auto& in) {
+         stop_after(100, items.table->cursor(in, Range::between({7}, {9})));
+       },
+       ".......x.."},
+      {"CursorFromBehind",
+       [](auto& items, auto& in) {
+         Cursor cursor = items.table->cursor(in, Range::up_to({7}));
+         cursor.seek_last();
+         cursor.previous();
+       },
+       "xxxxxx?.x."},
+      {"CursorFromTheVeryEnd",
+       [](auto& items, auto& in) {
+         Cursor cursor = items.table->cursor(in, Range::from({30}));
+         cursor.seek_last();
+         cursor.seek({35});
+       },
+       ".........."},
+      {"CursorThatTurns",
+       [](auto& items, auto& in) {
+         Cursor cursor = items.table->cursor(in, Range::from({7}));
+         cursor.next();
+         cursor.next();
+         cursor.previous();
+       },
+       ".......x.."},
+      {"ByName", [](auto& items, auto& in) { EXPECT_TRUE(items.by_name->get(in, {"n005"})); },
+       "xxxxx...x."},
+      {"ByNameOfNone",
+       [](auto& items, auto& in) { EXPECT_FALSE(items.by_name->get(in, {"n006"})); }, ".....x?..."},
+      {"ByNameOfOther",
+       [](auto& items, auto& in) { EXPECT_FALSE(items.by_name->get(in, {"other"})); },
+       "........x."},
+      {"ByValue",
+       [](auto& items, auto& in) {
+         stop_after(100, items.by_value->cursor(in, Range::between({45}, {65})));
+       },
+       "xxxxxx?.x."},
+      {"ByValueOfNone",
+       [](auto& items, auto& in) {
+         stop_after(100, items.by_value->cursor(in, Range::between({51}, {59})));
+       },
+       ".x........"},
+      {"Exists",
+       [](auto& items, auto& in) {
+         expect_kind(OutcomeKind::exists, items.table->insert(in, {5, "x", 1, ""}));
+       },
+       "xxxxx...x."},
+      {"ExistsByName",
+       [](auto& items, auto& in) {
+         expect_kind(OutcomeKind::exists, items.table->insert(in, {6, "n005", 1, ""}));
+       },
+       "...x?...x."},
+      {"AbsentUpdate",
+       [](auto& items, auto& in) {
+         expect_kind(OutcomeKind::absent, items.table->update(in, {6}, {{"note", "x"}}));
+       },
+       ".....x?..."},
+      {"AbsentErase",
+       [](auto& items, auto& in) { expect_kind(OutcomeKind::absent, items.table->erase(in, {6})); },
+       ".....x?..."},
+      {"EraseRange",
+       [](auto& items, auto& in) {
+         EXPECT_EQ(items.table->erase_range(in, Range::between({6}, {8})).rows, 2U);
+       },
+       ".....x?..."},
+  };
+  return all;
+}
+
+class ReadsOfSerializable : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  [[nodiscard]] static const Case& of() { return cases()[GetParam()]; }
+};
+
+/// Whether the reader has committed, with what it has changed.
+bool commits(SerializableItems& items, const Case& one, What what) {
+  Transaction in = items.begin();
+  one.read(items, in);
+  make(items, what);
+  items.table->update(in, {kOwn}, {{"note", "done"}}).require();
+  std::string message;
+  const auto code = error_of([&] { in.commit(); }, &message);
+  EXPECT_EQ(code.value_or(ErrorCode::not_serializable), ErrorCode::not_serializable) << message;
+  EXPECT_FALSE(in.is_active());
+  const std::optional<Row> own = items.table->get({kOwn});
+  EXPECT_TRUE(own && ((*own)["note"].as_bytes() == "done") == !code);
+  if (code) {
+    EXPECT_NE(message.find("table \"item\""), std::string::npos) << message;
+  }
+  return !code;
+}
+
+TEST_P(ReadsOfSerializable, AreMetByWhatChangesThem) {
+  for (const char* const note : {"note", "long"}) {
+    for (std::size_t what = 0; what < kChanges; ++what) {
+      SerializableItems items;
+      Transaction in = items.begin();
+      const std::string text = *note == 'l' ? std::string(6000, 'l') : note;
+      for (std::int64_t id = 0; id < kItems; ++id) {
+        if (id != 6) {
+          const std::string name = SerializableItems::name_of(id);
+          items.table->insert(in, {id, name, 10 * id, text}).require();
+        }
+      }
+      items.table->insert(in, {kOwn, "own", 100'000, ""}).require();
+      in.commit();
+      const bool committed = commits(items, of(), What{static_cast<std::uint8_t>(what)});
+      if (of().met[what] != '?') {
+        EXPECT_EQ(committed, of().met[what] == '.') << note << ", change " << what;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, ReadsOfSerializable,
+                         ::testing::Range<std::size_t>(0, cases().size()),
+                         [](const auto& each) { return std::string(cases()[each.param].name); });
+
+class Serializable : public ::testing::Test {
+ protected:
+  Serializable() {
+    Transaction in = items_.begin();
+    for (std::int64_t id = 0; id < 4; ++id) {
+      const std::string name = SerializableItems::name_of(id);
+      items_.table->insert(in, {id, name, id, "note"}).require();
+    }
+    in.commit();
+  }
+  void set(Transaction& in, std::int64_t id, std::int64_t value) {
+    items_.table->update(in, {id}, {{"value", value}}).require();
+  }
+  [[nodiscard]] std::int64_t value(Transaction& in, std::int64_t id) {
+    return (*items_.table->get(in, {id}))["value"].as_integer();
+  }
+
+  SerializableItems items_;
+};
+
+TEST_F(Serializable, TheErrorNamesTheRow) {
+  Transaction in = items_.begin();
+  EXPECT_EQ(value(in, 2), 2);
+  items_.table->update({2}, {{"note", "changed"}}).require();
+  set(in, 1, 7);
+  std::string message;
+  EXPECT_EQ(error_of([&] { in.commit(); }, &message), ErrorCode::not_serializable);
+  EXPECT_NE(message.find("table \"item\": the row of key (2)"), std::string::npos) << message;
+  EXPECT_EQ(error_of([&] { in.commit(); }), ErrorCode::invalid_argument) << "it has ended";
+}
+
+TEST_F(Serializable, WhoHasChangedNothingCommits) {
+  Transaction in = items_.begin();
+  EXPECT_EQ(value(in, 2), 2);
+  items_.table->update({2}, {{"value", 3}}).require();
+  EXPECT_EQ(value(in, 2), 2);
+  in.commit();
+}
+
+TEST_F(Serializable, WhoHasReadOnlyWhatHeChangedCommits) {
+  Transaction in = items_.begin();
+  EXPECT_EQ(value(in, 2), 2);
+  set(in, 2, 5);
+  EXPECT_EQ(items_.table->update({2}, {{"value", 3}}).kind(), OutcomeKind::conflict);
+  items_.table->update({3}, {{"value", 3}}).require();
+  in.commit();
+}
+
+TEST_F(Serializable, RunTriesAgain) {
+  int calls = 0;
+  items_.database.run(
+      [&](Transaction& in) {
+        const std::int64_t seen = value(in, 2);
+        if (++calls == 1) {
+          items_.table->update({2}, {{"value", 30}}).require();
+        }
+        set(in, 1, seen + 1);
+      },
+      {.transaction = {.isolation = Isolation::serializable}});
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ((*items_.table->get({1}))["value"].as_integer(), 31);
+}
+
+TEST_F(Serializable, ABulkIsInTheWayOfAll) {
+  Transaction in = items_.begin();
+  EXPECT_EQ(value(in, 2), 2);
+  items_.database.create_table(
+      {.name = "other", .columns = {{"id", types::int64()}}, .key = {"id"}});
+  set(in, 1, 7);
+  std::string message;
+  EXPECT_EQ(error_of([&] { in.commit(); }, &message), ErrorCode::not_serializable);
+  EXPECT_NE(message.find("a bulk has committed"), std::string::npos) << message;
+
+  Transaction next = items_.begin();
+  EXPECT_EQ(value(next, 2), 2);
+  Transaction bulk = items_.database.begin({.bulk = true});
+  const Table other = bulk.table("other");
+  other.insert(bulk, {1}).require();
+  bulk.commit();
+  set(next, 1, 7);
+  EXPECT_EQ(error_of([&] { next.commit(); }), ErrorCode::not_serializable);
+}
+
+TEST_F(Serializable, IsNoBulk) {
+  EXPECT_EQ(error_of([&] {
+              static_cast<void>(
+                  items_.database.begin({.isolation = Isolation::serializable, .bulk = true}));
+            }),
+            ErrorCode::invalid_argument);
+  Transaction in = items_.database.begin(
+      {.isolation = Isolation::serializable, .expected_changes = std::uint64_t{1} << 40U});
+  EXPECT_EQ(value(in, 2), 2);
+  items_.table->update({2}, {{"value", 3}}).require();
+  set(in, 1, 7);
+  EXPECT_EQ(error_of([&] { in.commit(); }), ErrorCode::not_serializable);
+}
+
+// It is rolled back, and its pages are given back: of rows that have pages of their own.
+TEST_F(Serializable, WhatWasRefusedLeavesNothing) {
+  const std::string text(15'000, 't');
+  items_.table->update({1}, {{"note", text}}).require();
+  for (int round = 0; round < 50; ++round) {
+    Transaction in = items_.begin();
+    EXPECT_EQ(value(in, 2), 2 + round);
+    items_.table->update(in, {1}, {{"note", "short"}}).require();
+    items_.table->insert(in, {100, "hundred", 1, text}).require();
+    items_.table->update({2}, {{"value", 3 + round}}).require();
+    EXPECT_EQ(error_of([&] { in.commit(); }), ErrorCode::not_serializable);
+    EXPECT_EQ((*items_.table->get({1}))["note"].as_bytes(), text);
+    EXPECT_FALSE(items_.table->get({100}));
+  }
+}
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+/// Two that have each read what the other one changes meet at this point of their commits. Nobody
+/// has seen the other one's commit before; exactly one may stand.
+class Skew : public Serializable, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(Skew, OneOfTwoCommits) {
+  std::atomic<int> arrived = 0;
+  const SyncHook hook(GetParam(), [&] {
+    arrived.fetch_add(1);
+    for (int spins = 0; arrived.load() < 2 && spins < 100'000; ++spins) {
+      std::this_thread::yield();
+    }
+  });
+  std::array<Transaction, 2> both{items_.begin(), items_.begin()};
+  for (std::int64_t one = 0; one < 2; ++one) {
+    Transaction& in = both[static_cast<std::size_t>(one)];
+    EXPECT_EQ(value(in, 1 - one), 1 - one);
+    set(in, one, 10);
+  }
+  std::atomic<int> committed = 0;
+  run_threads(2, [&](std::size_t number) {
+    committed += error_of([&] { both.at(number).commit(); }) ? 0 : 1;
+  });
+  EXPECT_EQ(committed.load(), 1);
+  EXPECT_GE(hook.hits(), 2U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, Skew,
+                         ::testing::Values("txn.commit.begun", "txn.commit.announced",
+                                           "txn.commit.dated"),
+                         [](const auto& each) {
+                           return std::string(each.param).substr(std::string("txn.commit.").size());
+                         });
+
+// One commits between the other one's checks, with everything that this may mean for its versions.
+TEST_F(Serializable, WhatCommitsBetweenTheChecksIsFound) {
+  Transaction in = items_.begin();
+  EXPECT_EQ(value(in, 2), 2);
+  set(in, 1, 7);
+  bool done = false;
+  const SyncHook hook("txn.commit.begun", [&] {
+    if (!std::exchange(done, true)) {
+      items_.table->update({2}, {{"value", 3}}).require();
+    }
+  });
+  EXPECT_EQ(error_of([&] { in.commit(); }), ErrorCode::not_serializable);
+  EXPECT_TRUE(done);
+}
+
+// A reader that needs to know waits until it is decided.
+TEST_F(Serializable, ReadersWaitForTheSecondCheck) {
+  Transaction in = items_.begin();
+  EXPECT_EQ(value(in, 2), 2);
+  set(in, 1, 7);
+  std::int64_t seen = 0;
+  std::thread thread;
+  std::atomic<bool> undecided = false;
+  const SyncHook waits("btree.read.undecided", [&] { undecided.store(true); });
+  const SyncHook hook("txn.commit.dated", [&] {
+    thread = std::thread([&] {
+      Transaction reader = items_.begin(Isolation::snapshot);
+      seen = value(reader, 1);
+    });
+    while (!undecided.load()) {
+      std::this_thread::yield();
+    }
+  });
+  in.commit();
+  thread.join();
+  EXPECT_EQ(seen, 7);
+}
+
+// The versions that would show it have gone by the time of the second check.
+TEST_F(Serializable, ASnapshotThatWasGivenUpIsNotChecked) {
+  Transaction in = items_.begin();
+  EXPECT_EQ(value(in, 2), 2);
+  set(in, 1, 7);
+  bool done = false;
+  const SyncHook hook("txn.commit.begun", [&] {
+    if (std::exchange(done, true)) {
+      return;
+    }
+    for (int i = 0; i < 400; ++i) {  // more than version_bytes_max
+      items_.table->update({2}, {{"note", std::string(900, i % 2 == 0 ? 'a' : 'b')}}).require();
+      items_.table->upsert({100 + i, {}, i, std::string(900, 'c')}).require();
+    }
+  });
+  const auto code = error_of([&] { in.commit(); });
+  EXPECT_TRUE(code == ErrorCode::snapshot_too_old || code == ErrorCode::not_serializable);
+}
+
+#endif
+
+}  // namespace
+}  // namespace palimpsest::test

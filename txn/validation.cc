@@ -1,0 +1,75 @@
+#include "txn/validation.h"
+
+#include <new>
+#include <utility>
+
+#include "base/sync_point.h"
+#include "txn/transactions.h"
+#include "versioning/version.h"
+
+namespace palimpsest::txn {
+
+NotSerializable::NotSerializable(TreeId tree, std::string key)
+    : Error(ErrorCode::not_serializable,
+            "a record that the transaction has read was changed by one that committed before it; "
+            "it has been rolled back"),
+      tree_(tree),
+      key_(std::move(key)) {}
+
+void Validation::begin(bool registers) {
+  if (registers) {
+    if (reads_ == nullptr) {
+      reads_ = std::make_unique<versioning::ReadSet>();
+    }
+    reads_->begin();
+  }
+  registers_ = registers;
+}
+
+void Validation::check_until_now(Gsn snapshot) {
+  reads_->seal();
+  snapshot_ = snapshot;
+  checked_ = all_.clock_now();
+  if (!is_unchanged(snapshot, checked_)) {
+    refuse();
+  }
+}
+
+bool Validation::check_until(Gsn date) noexcept {
+  return is_unchanged(checked_, date);
+}
+
+void Validation::refuse() const {
+  if (tree_ == kNoTree) {
+    throw Error(ErrorCode::not_serializable,
+                "a bulk has committed, or definitions of tables were changed, since the "
+                "transaction began; it has been rolled back");
+  }
+  throw NotSerializable(tree_, key_);
+}
+
+// Bulks last: whoever was waited for has said by then whether it was one.
+bool Validation::is_unchanged(Gsn after, Gsn upto) noexcept {
+  const bool found_none =
+      all_.visit_dated(slot_, after, upto, [&](const versioning::Version& version) {
+        const versioning::Entry& entry = version.entry();
+        if (!reads_->covers(entry.tree(), entry.key())) {
+          return true;
+        }
+        tree_ = entry.tree();
+        try {
+          key_.assign(entry.key());
+        } catch (const std::bad_alloc&) {
+          key_.clear();
+        }
+        return false;
+      });
+  PALIMPSEST_SYNC_POINT("txn.validation.visited");
+  if (found_none && all_.newest_bulk() > snapshot_) {
+    tree_ = kNoTree;
+    return false;
+  }
+  return found_none;
+}
+
+}  // namespace palimpsest::txn
