@@ -17,6 +17,14 @@ std::size_t record_bytes(const btree::LargeValueDescriptor& value) {
   return buffer::space_record_bytes(value.runs().size());
 }
 
+std::size_t handed_over_bytes(std::span<const btree::LargeValueDescriptor> values) {
+  std::size_t bytes = 0;
+  for (const btree::LargeValueDescriptor& value : values) {
+    bytes += wal::TransactionLog::handed_over_bytes(record_bytes(value));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 GivenUpPages::GivenUpPages(wal::TransactionLog& log, buffer::SpaceMap& space)
@@ -26,10 +34,7 @@ GivenUpPages::GivenUpPages(wal::TransactionLog& log, buffer::SpaceMap& space)
 
 void GivenUpPages::prepare(wal::TransactionLog& log,
                            std::span<const btree::LargeValueDescriptor> values) {
-  std::size_t bytes = 0;
-  for (const btree::LargeValueDescriptor& value : values) {
-    bytes += wal::TransactionLog::handed_over_bytes(record_bytes(value));
-  }
+  const std::size_t bytes = handed_over_bytes(values);
   log.reserve({.change_bytes = 0, .system_bytes = 0, .later_bytes = bytes});
   {
     const std::lock_guard lock(mutex_);
@@ -40,9 +45,13 @@ void GivenUpPages::prepare(wal::TransactionLog& log,
   log.hand_over(log_, bytes);
 }
 
-void GivenUpPages::forget_prepared() noexcept {
-  const std::lock_guard lock(mutex_);
-  --announced_;
+void GivenUpPages::forget_prepared(std::span<const btree::LargeValueDescriptor> values) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    --announced_;
+  }
+  const std::lock_guard turn(appending_);
+  log_.forget_handed_over(handed_over_bytes(values));
 }
 
 void GivenUpPages::add(Gsn commit, Gsn oldest,

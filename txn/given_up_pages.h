@@ -46,8 +46,8 @@ class GivenUpPages {
   /// The transaction has committed at `commit`; the records of its changes are above `oldest`.
   /// Takes the values.
   void add(Gsn commit, Gsn oldest, std::vector<btree::LargeValueDescriptor>& values) noexcept;
-  /// Instead, if it has not committed after all.
-  void forget_prepared() noexcept;
+  /// Instead, if it has not committed after all, with the same values.
+  void forget_prepared(std::span<const btree::LargeValueDescriptor> values) noexcept;
 
   /// Frees what durable commits up to the horizon gave up: no snapshot has it. Whether there was
   /// any. Called with no latch held; waits for rounds, not for space.

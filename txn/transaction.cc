@@ -164,7 +164,7 @@ Gsn Transaction::commit_changes() {
   const std::optional<Gsn> appended = append_commit();
   if (!appended) {
     if (gives_up) {
-      owner.given_up_pages_.forget_prepared();
+      owner.given_up_pages_.forget_prepared(large_values_.given_up);
     }
     refuse_commit();
   }
@@ -221,6 +221,7 @@ std::optional<Gsn> Transaction::append_validated() noexcept {
   for_each_fate([&](versioning::Fate& fate) { fate.date(date); });
   PALIMPSEST_SYNC_POINT("txn.commit.dated");
   if (!validation_.check_until(date) || view_.is_cancelled()) {
+    for_each_fate([](versioning::Fate& fate) { fate.abort(); });
     return std::nullopt;
   }
   const Gsn timestamp = log_.append_commit();
@@ -230,7 +231,8 @@ std::optional<Gsn> Transaction::append_validated() noexcept {
 
 void Transaction::decide_commit(Gsn date) noexcept {
   if (redefines()) {
-    owner_.note_bulk(date);
+    owner_.begin_publishing(date);
+    publishes_ = true;
   }
   for_each_fate([](versioning::Fate& fate) { fate.commit(); });
   decided_too_ = {};
@@ -239,15 +241,9 @@ void Transaction::decide_commit(Gsn date) noexcept {
 
 // The first check, before anything is prepared.
 void Transaction::require_valid() {
-  if (!validation_.is_needed() || (!versions_.has_new() && !redefines())) {
-    return;
-  }
-  try {
-    validation_.check_until_now(view_.viewer()->snapshot);
-  } catch (const Error&) {
-    undo_all();
-    finish(State::ended);
-    throw;
+  if (validation_.is_needed() && (versions_.has_new() || redefines()) &&
+      !validation_.check_until_now(view_.snapshot())) {
+    refuse_commit();
   }
 }
 
@@ -255,6 +251,9 @@ void Transaction::require_valid() {
 void Transaction::refuse_commit() {
   const bool is_void = view_.is_cancelled();
   undo_all();
+  if (!versions_.has_new()) {
+    versions_.abort();  // the fate is the slot's next transaction's
+  }
   finish(State::ended);
   if (is_void) {
     view_.refuse();
@@ -276,7 +275,7 @@ void Transaction::reserve_end(bool prepared) {
     log_.reserve_end();
   } catch (...) {
     if (prepared) {
-      owner_.given_up_pages_.forget_prepared();
+      owner_.given_up_pages_.forget_prepared(large_values_.given_up);
     }
     throw;
   }
@@ -368,10 +367,17 @@ void Transaction::undo_to(const Savepoint& savepoint) {
 //   statement's. In a chain of a record claimed before, the statement's go as well, from the top.
 // - Elsewhere: the versions' memory is used again, so no version is left whose entry may be freed.
 // A bulk's call keeps its claims: it ends now, and has the table to itself.
+// What the caller has seen of these records, a serializable transaction has read: nothing else
+// keeps it so from now on.
 void Transaction::give_up_since(const Savepoint& savepoint) noexcept {
   large_values_.given_up.erase(
       large_values_.given_up.begin() + static_cast<std::ptrdiff_t>(savepoint.given_up),
       large_values_.given_up.end());
+  if (versioning::ReadSet* const reads = validation_.reads()) {
+    writer_.for_each_since(savepoint.claims, [&](const versioning::Entry& entry) {
+      reads->add_key(entry.tree(), entry.key());
+    });
+  }
   if (!context_.is_alone) {
     versions_.abort_since(savepoint.versions);
     PALIMPSEST_SYNC_POINT("txn.statement.versions_gone");
@@ -427,6 +433,9 @@ void Transaction::tell_end(bool committed) noexcept {
   }
   if (EndListener* const listener = std::exchange(end_listener_, nullptr)) [[unlikely]] {
     listener->ended(*this, committed);
+  }
+  if (std::exchange(publishes_, false)) [[unlikely]] {
+    owner_.end_publishing();
   }
 }
 

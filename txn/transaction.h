@@ -258,6 +258,7 @@ class Transaction : public TreeCalls<Transaction> {
   Durability durability_ = Durability::synchronous;
   bool has_read_ = false;
   bool has_leftovers_ = false;  ///< of one that could not be undone: claims, versions
+  bool publishes_ = false;      ///< definitions or a bulk, from its commit to the end of finish()
   EndListener* end_listener_ = nullptr;
   std::array<versioning::Fate*, 2> decided_too_{};  ///< filled from the front; unused are null
 

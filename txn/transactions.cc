@@ -226,6 +226,16 @@ void Transactions::note_bulk(Gsn date) noexcept {
   }
 }
 
+void Transactions::begin_publishing(Gsn date) noexcept {
+  publishing_.fetch_add(1);
+  note_bulk(date);
+}
+
+void Transactions::end_publishing() noexcept {
+  note_bulk(parts_.clock.draw(Gsn{0}));
+  publishing_.fetch_sub(1);
+}
+
 // Versions
 
 void Transactions::collect_versions(FunctionRef<bool()> is_enough) noexcept {

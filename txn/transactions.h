@@ -119,8 +119,11 @@ class Transactions {
   /// held.
   bool visit_dated(SlotId except, Gsn after, Gsn upto,
                    FunctionRef<bool(const versioning::Version&)> visit) const noexcept;
-  /// The largest date of a transaction that has changed definitions, or was a bulk.
-  [[nodiscard]] Gsn newest_bulk() const noexcept { return Gsn{newest_bulk_.load()}; }
+  /// Whether a transaction that has changed definitions, or was a bulk, has a date above this, or
+  /// has committed and not everybody finds what it has changed yet.
+  [[nodiscard]] bool has_bulk_since(Gsn snapshot) const noexcept {
+    return publishing_.load() != 0 || newest_bulk_.load() > raw(snapshot);
+  }
 
   // Versions
 
@@ -160,8 +163,11 @@ class Transactions {
   [[nodiscard]] SlotId claim_slot();
   [[nodiscard]] Transaction& at(SlotId slot);
   void give_back(Transaction& transaction) noexcept;
-  /// Before its fate says that it has committed.
   void note_bulk(Gsn date) noexcept;
+  /// Of such a transaction: before its fate says that it has committed.
+  void begin_publishing(Gsn date) noexcept;
+  /// Everybody finds what it has changed; whoever began before that may have found half of it.
+  void end_publishing() noexcept;
 
   const Parts parts_;
   const TransactionOptions options_;
@@ -172,6 +178,7 @@ class Transactions {
   versioning::Snapshots snapshots_;
   VersionMemory version_memory_;
   std::atomic<std::uint64_t> newest_bulk_{0};  ///< a GSN
+  std::atomic<std::uint32_t> publishing_{0};
   const SlotId service_slot_;
   wal::TransactionLog service_log_;  ///< of given_up_pages_
   GivenUpPages given_up_pages_;

@@ -26,13 +26,11 @@ void Validation::begin(bool registers) {
   registers_ = registers;
 }
 
-void Validation::check_until_now(Gsn snapshot) {
+bool Validation::check_until_now(Gsn snapshot) noexcept {
   reads_->seal();
   snapshot_ = snapshot;
   checked_ = all_.clock_now();
-  if (!is_unchanged(snapshot, checked_)) {
-    refuse();
-  }
+  return is_unchanged(snapshot, checked_);
 }
 
 bool Validation::check_until(Gsn date) noexcept {
@@ -65,7 +63,7 @@ bool Validation::is_unchanged(Gsn after, Gsn upto) noexcept {
         return false;
       });
   PALIMPSEST_SYNC_POINT("txn.validation.visited");
-  if (found_none && all_.newest_bulk() > snapshot_) {
+  if (found_none && all_.has_bulk_since(snapshot_)) {
     tree_ = kNoTree;
     return false;
   }

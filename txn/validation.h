@@ -1,9 +1,9 @@
 // Whether what a serializable transaction has read is still so when it commits: precision locking.
 //
 // Its commit counts at its date d, so what it has read must be at d what it was in its snapshot s:
-// no transaction with a date in (s, d), whatever its isolation, has changed a record that it has
-// read, or one that it would have read. That is asked of the versions that those have left, in the
-// buffers of all slots, twice:
+// no transaction with a date in (s, d), of whatever level but `none`, has changed a record that it
+// has read, or one that it would have read. That is asked of the versions that those have left, in
+// the buffers of all slots, twice:
 //
 //   (V1) c = clock   (V2) each slot: nothing of (s, c]
 //   (V3) announced   (V4) d = an addition to the clock   (V5) dated(d)
@@ -24,11 +24,15 @@
 // collects has stored that before he took the latch of a buffer, which V6 took after him.
 // Argument that no two miss each other: if both are serializable, the one with the larger date
 // finds the other in V6, and waits for its decision. Each waits for smaller dates only, and nobody
-// who is announced waits before he is dated: no cycle. Those who wait for this one meanwhile, to
-// see what it has changed, hold no latch (versioning/chain.h).
+// who is // announced waits before he is dated: no cycle. Those who wait for this one meanwhile, to
+// see what it has changed, hold the latch of a leaf at most (btree/seen_record.cc): whoever is
+// dated takes none, nor does he wait for one who wants it, for who has a buffer's latch only tries
+// those of leaves (versioning/unchanged_page.h), and those of chains are given back before anybody
+// waits.
 //
 // Bulks leave no versions, and definitions are no records: one that has committed since s, of
-// whatever table, is in the way.
+// whatever table, is in the way, until everybody finds what it has defined. So a transaction that
+// has read no record is asked, too. One at `none` leaves no versions either, and is not met.
 // Latching: those of versions' buffers, one at a time. Thread-safety: belongs to its transaction.
 // Source: HyPer-MVCC 2.3; rows are told apart, not their columns.
 #pragma once
@@ -69,15 +73,14 @@ class Validation {
   [[nodiscard]] versioning::ReadSet* reads() const noexcept {
     return registers_ ? reads_.get() : nullptr;
   }
-  /// Whether it has read anything.
-  [[nodiscard]] bool is_needed() const noexcept { return registers_ && !reads_->empty(); }
+  [[nodiscard]] bool is_needed() const noexcept { return registers_; }
 
-  /// V1 and V2, of a transaction with this snapshot. Throws NotSerializable; Error not_serializable
-  /// for a bulk; std::bad_alloc.
-  void check_until_now(Gsn snapshot);
-  /// V6: whether nothing is in the way.
+  /// V1 and V2, of a transaction with this snapshot: whether nothing is in the way.
+  [[nodiscard]] bool check_until_now(Gsn snapshot) noexcept;
+  /// V6: the same.
   [[nodiscard]] bool check_until(Gsn date) noexcept;
-  /// Throws what was in the way of the last check.
+  /// What was in the way of the last check: throws NotSerializable; Error not_serializable for a
+  /// bulk.
   [[noreturn]] void refuse() const;
 
  private:

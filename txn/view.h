@@ -35,6 +35,8 @@ class View {
   [[nodiscard]] const versioning::Viewer* viewer() const noexcept {
     return isolation_ == Isolation::none ? nullptr : &viewer_;
   }
+  /// Of one that has one from its beginning to its end.
+  [[nodiscard]] Gsn snapshot() const noexcept { return viewer_.snapshot; }
   /// The same for what is seen as one's own.
   void see_as(const View& other) noexcept { viewer_.mine = other.viewer_.mine; }
   /// Whether what is seen was given up.

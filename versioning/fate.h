@@ -20,7 +20,9 @@
 // never concludes from `active`. t > s: no word says that it sees the change. So all readers of one
 // snapshot, at any time, decide alike, or wait.
 // Between announcement and decision the committer takes no latch, does no I/O and allocates
-// nothing: whoever waits for it, latches held or not, waits for a few instructions.
+// nothing: whoever waits for it, latches held or not, waits for a few instructions. Only a
+// serializable one, once it is dated, looks at the versions that others have left
+// (txn/validation.h).
 //
 // Lifetime: the word is the next transaction's when no version points at it any more. Those of an
 // aborted one have been unlinked, each under the latch of its chain, which a reader holds. Those of

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <new>
 #include <utility>
 
 namespace palimpsest::versioning {
@@ -44,6 +45,7 @@ void ReadSet::begin() noexcept {
   }
   used_ = 0;
   last_ = 0;
+  everything_ = false;
 }
 
 ReadSet::Tree& ReadSet::tree_of(TreeId id) {
@@ -70,61 +72,76 @@ void ReadSet::take_whole(Tree& tree) noexcept {
   tree.ranges.clear();
 }
 
-void ReadSet::add_key(TreeId tree, ByteView key) {
-  Tree& of = tree_of(tree);
-  if (of.whole) {
-    return;
+template <class Add>
+void ReadSet::with_memory(const Add& add) noexcept {
+  try {
+    add();
+  } catch (const std::bad_alloc&) {
+    everything_ = true;
   }
-  if (of.keys.size() == kKeysMax) [[unlikely]] {
-    take_whole(of);
-    return;
-  }
-  of.keys.push_back(hash_of(key));
 }
 
-ReadSet::RangeId ReadSet::add_range(TreeId tree, ByteView lower, std::optional<ByteView> upper) {
-  Tree& of = tree_of(tree);
-  if (!of.whole && of.ranges.size() == kRangesMax) [[unlikely]] {
-    take_whole(of);
+template <class Add>
+void ReadSet::extend(RangeId id, const Add& add) noexcept {
+  if (!everything_ && !trees_[id.tree].whole) {
+    with_memory([&] { add(trees_[id.tree].ranges[id.range]); });
   }
-  const RangeId id{static_cast<std::uint32_t>(last_), static_cast<std::uint32_t>(of.ranges.size())};
-  if (!of.whole) {
-    of.ranges.push_back({std::string(lower), std::nullopt});
-    of.ranges.back().upper = upper;
-  }
+}
+
+void ReadSet::add_key(TreeId tree, ByteView key) noexcept {
+  with_memory([&] {
+    Tree& of = tree_of(tree);
+    if (of.keys.size() == kKeysMax) [[unlikely]] {
+      take_whole(of);
+    }
+    if (!of.whole) [[likely]] {
+      of.keys.push_back(hash_of(key));
+    }
+  });
+}
+
+ReadSet::RangeId ReadSet::add_range(TreeId tree, ByteView lower,
+                                    std::optional<ByteView> upper) noexcept {
+  RangeId id;
+  with_memory([&] {
+    Tree& of = tree_of(tree);
+    if (of.ranges.size() == kRangesMax) [[unlikely]] {
+      take_whole(of);
+    }
+    id = {static_cast<std::uint32_t>(last_), static_cast<std::uint32_t>(of.ranges.size())};
+    if (!of.whole) {
+      of.ranges.push_back({std::string(lower), std::nullopt});
+      of.ranges.back().upper = upper;
+    }
+  });
   return id;
 }
 
-ReadSet::Range* ReadSet::range_of(RangeId id) noexcept {
-  Tree& of = trees_[id.tree];
-  return of.whole ? nullptr : &of.ranges[id.range];
+void ReadSet::extend_to(RangeId id, ByteView key) noexcept {
+  extend(id, [&](Range& range) {
+    if (key < range.lower) {
+      range.lower.assign(key);
+    }
+    if (!is_above(range.upper, key)) {
+      assign_above(*range.upper, key);
+    }
+  });
 }
 
-void ReadSet::extend_to(RangeId id, ByteView key) {
-  Range* const range = range_of(id);
-  if (range == nullptr) {
-    return;
-  }
-  if (key < range->lower) {
-    range->lower.assign(key);
-  }
-  if (!is_above(range->upper, key)) {
-    assign_above(*range->upper, key);
-  }
+void ReadSet::extend_down_to(RangeId id, ByteView lower) noexcept {
+  extend(id, [&](Range& range) {
+    if (lower < range.lower) {
+      range.lower.assign(lower);
+    }
+  });
 }
 
-void ReadSet::extend_down_to(RangeId id, ByteView lower) {
-  Range* const range = range_of(id);
-  if (range != nullptr && lower < range->lower) {
-    range->lower.assign(lower);
-  }
-}
-
-void ReadSet::extend_up_to(RangeId id, std::optional<ByteView> upper) {
-  Range* const range = range_of(id);
-  if (range != nullptr && range->upper && (!upper || *range->upper < *upper)) {
-    range->upper = upper;
-  }
+void ReadSet::extend_up_to(RangeId id, std::optional<ByteView> upper) noexcept {
+  extend(id, [&](Range& range) {
+    if (range.upper && (!upper || *range.upper < *upper)) {
+      range.upper = upper;
+    }
+  });
 }
 
 void ReadSet::set_apart(Tree& tree) {
@@ -141,15 +158,20 @@ void ReadSet::set_apart(Tree& tree) {
   }
 }
 
-void ReadSet::seal() {
-  for (std::size_t number = 0; number < used_; ++number) {
-    Tree& tree = trees_[number];
-    std::ranges::sort(tree.keys);
-    set_apart(tree);
-  }
+void ReadSet::seal() noexcept {
+  with_memory([&] {
+    for (std::size_t number = 0; number < used_; ++number) {
+      Tree& tree = trees_[number];
+      std::ranges::sort(tree.keys);
+      set_apart(tree);
+    }
+  });
 }
 
 bool ReadSet::covers(TreeId tree, ByteView key) const noexcept {
+  if (everything_) [[unlikely]] {
+    return true;
+  }
   const auto end = trees_.begin() + static_cast<std::ptrdiff_t>(used_);
   const auto of =
       std::find_if(trees_.begin(), end, [&](const Tree& one) { return one.id == tree; });

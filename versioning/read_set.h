@@ -5,11 +5,11 @@
 // A key is kept as a hash of 64 bits, a range by its bounds. So the answer may be yes for a record
 // that was not read, once in 2^64 / keys times, and is never no for one that was. When a
 // transaction has read too many keys or ranges of a tree, it counts as having read all of that
-// tree.
+// tree; when there is no memory, of all trees.
 //
 // Life: begin -> (add ... -> seal -> covers) ... Memory stays for the next transaction of the slot,
 // a little of it.
-// Failure: adding throws std::bad_alloc; what was read is lost then, and must not be shown.
+// Failure: none.
 // Thread-safety: belongs to its transaction.
 // Source: precision locking, HyPer-MVCC 2.3; rows are told apart, their columns are not.
 #pragma once
@@ -35,19 +35,19 @@ class ReadSet {
 
   /// Nothing has been read.
   void begin() noexcept;
-  [[nodiscard]] bool empty() const noexcept { return used_ == 0; }
+  [[nodiscard]] bool empty() const noexcept { return used_ == 0 && !everything_; }
 
-  void add_key(TreeId tree, ByteView key);
+  void add_key(TreeId tree, ByteView key) noexcept;
   /// All keys from `lower` on and below `upper`, which may be nothing: to the end of the tree.
-  RangeId add_range(TreeId tree, ByteView lower, std::optional<ByteView> upper);
+  RangeId add_range(TreeId tree, ByteView lower, std::optional<ByteView> upper) noexcept;
   /// So that it contains this key, and all between.
-  void extend_to(RangeId id, ByteView key);
+  void extend_to(RangeId id, ByteView key) noexcept;
   /// So that it begins, or ends, there if it did not before.
-  void extend_down_to(RangeId id, ByteView lower);
-  void extend_up_to(RangeId id, std::optional<ByteView> upper);
+  void extend_down_to(RangeId id, ByteView lower) noexcept;
+  void extend_up_to(RangeId id, std::optional<ByteView> upper) noexcept;
 
   /// It can be asked, until something is added.
-  void seal();
+  void seal() noexcept;
   [[nodiscard]] bool covers(TreeId tree, ByteView key) const noexcept;
 
   static constexpr std::size_t kKeysMax = std::size_t{1} << 20U;    ///< of a tree
@@ -67,14 +67,19 @@ class ReadSet {
   };
 
   [[nodiscard]] Tree& tree_of(TreeId id);
-  /// Null if all of the tree counts as read.
-  [[nodiscard]] Range* range_of(RangeId id) noexcept;
+  /// Calls add(); without memory everything counts as read.
+  template <class Add>
+  void with_memory(const Add& add) noexcept;
+  /// The same, add(range), unless all of the tree counts as read.
+  template <class Add>
+  void extend(RangeId id, const Add& add) noexcept;
   static void take_whole(Tree& tree) noexcept;
   static void set_apart(Tree& tree);
 
   std::vector<Tree> trees_;  ///< the first used_ are in use
   std::size_t used_ = 0;
   std::size_t last_ = 0;  ///< the tree that was added to last
+  bool everything_ = false;
 };
 
 }  // namespace palimpsest::versioning

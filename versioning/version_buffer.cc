@@ -198,6 +198,7 @@ void VersionBuffer::commit(Gsn timestamp) noexcept {
     if (!has_old()) {
       oldest_.store(timestamp, std::memory_order_relaxed);
     }
+    newest_.store(timestamp, std::memory_order_relaxed);
     Chunk* const was_last = new_first_.chunk;
     new_first_ = {last_, last_->used};
     free_if_dropped(was_last);
@@ -443,6 +444,9 @@ VersionBuffer::Place VersionBuffer::first_above(Gsn date) noexcept {
 
 bool VersionBuffer::visit_dated(Gsn after, Gsn upto,
                                 FunctionRef<bool(const Version&)> visit) noexcept {
+  if (newest_.load(std::memory_order_relaxed) <= after) {
+    return true;  // who asks has seen the next transaction's fate, or a later one's
+  }
   const std::lock_guard latch(latch_);
   if (has_no_old()) {
     return true;

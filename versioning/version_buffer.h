@@ -125,8 +125,8 @@ class VersionBuffer {
   /// Anybody: frees those that no snapshot from `horizon` on can tell from what follows, until it
   /// is enough.
   void collect(Gsn horizon, FunctionRef<bool()> is_enough = [] { return false; }) noexcept;
-  /// Anybody: visit(version), with the buffer's latch, for those with dates above `after` and up to
-  /// `upto`, but for those that were dropped, until it returns false; whether it never did.
+  /// Anybody, once the fate is not deciding up to `upto`: visit(version), latched, for those with
+  /// dates in (after, upto] that were not dropped, until it returns false; whether it never did.
   bool visit_dated(Gsn after, Gsn upto, FunctionRef<bool(const Version&)> visit) noexcept;
   /// In the background: the same, while nobody else wants the buffer. Whether all have gone.
   [[nodiscard]] bool collect_aside(Gsn horizon) noexcept;
@@ -240,9 +240,10 @@ class VersionBuffer {
   Place first_;  ///< the oldest version; protected by latch_, as are chunks before new_first_'s
   /// Where visit_recent() goes on, between first_'s and new_first_'s; protected by latch_.
   Chunk* recent_ = nullptr;
-  Chunk* spare_ = nullptr;          ///< protected by latch_
-  Graves graves_;                   ///< protected by latch_, but for may_have()
-  std::atomic<Gsn> oldest_{kNone};  ///< changed under latch_
+  Chunk* spare_ = nullptr;           ///< protected by latch_
+  Graves graves_;                    ///< protected by latch_, but for may_have()
+  std::atomic<Gsn> oldest_{kNone};   ///< changed under latch_
+  std::atomic<Gsn> newest_{Gsn{0}};  ///< date of the last commit; changed under latch_
   std::atomic<std::size_t> size_bytes_{0};
 };
 

@@ -66,6 +66,14 @@ class Writer {
   /// on their pages and in their chains.
   void end_since(std::size_t claims) noexcept;
 
+  /// Those, while they are claimed: use(const Entry&).
+  template <class Use>
+  void for_each_since(std::size_t claims, Use&& use) const {
+    for (std::size_t number = claims; number < claims_.size(); ++number) {
+      use(std::as_const(*claims_[number]));
+    }
+  }
+
   /// Takes an entry that is in no table, for a later claim to use. That of a transaction that goes
   /// round in its own pages then asks for no memory. Large ones are not kept: a writer that
   /// is idle has a few KiB.

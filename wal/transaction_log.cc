@@ -54,6 +54,12 @@ void TransactionLog::reserve_handed_over(std::size_t body_bytes) {
   owed_bytes_ -= bytes;
 }
 
+void TransactionLog::forget_handed_over(std::size_t bytes) noexcept {
+  PALIMPSEST_DEBUG_CHECK(owed_bytes_ >= bytes, "what was handed over is not needed");
+  owed_bytes_ -= bytes;
+  release_unused();
+}
+
 void TransactionLog::reserve_first(std::size_t body_bytes) {
   const std::size_t bytes = record_bytes_max(RecordRole::system, body_bytes);
   log_.reserve(slot_, {.bytes = bytes, .credit_bytes = bytes, .goes_first = true});

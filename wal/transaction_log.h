@@ -101,6 +101,7 @@ class TransactionLog {
   }
   /// After such records: what they took less than that goes back.
   void release_unused() noexcept { log_.release_credit(slot_, owed_bytes_); }
+  void forget_handed_over(std::size_t bytes) noexcept;  ///< so many are not needed
   /// Makes sure of a system record where nobody makes space yet: takes it from others if it must.
   void reserve_first(std::size_t body_bytes);
 

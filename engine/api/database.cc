@@ -178,6 +178,17 @@ bool Database::makes_bulk_after(const Error& error, TransactionOptions& options)
   return true;
 }
 
+// By the body. If the engine has ended it, the commit says so.
+void Database::commit_unless_ended(Transaction& transaction) {
+  const auto has_ended = [&] {
+    const std::lock_guard turn(transaction.state_->turn);
+    return transaction.state_->transaction == nullptr;
+  };
+  if (transaction.state_ != nullptr && !has_ended()) {
+    transaction.commit();
+  }
+}
+
 Transaction Database::begin(const TransactionOptions& options) {
   if (options.read_only && (options.bulk || options.expected_changes != 0)) {
     throw Error(ErrorCode::invalid_argument, "a bulk transaction writes: it cannot be read-only");

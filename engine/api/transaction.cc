@@ -108,8 +108,9 @@ void Transaction::commit() {
     }
     (*in).commit();
   } catch (const txn::NotSerializable& error) {
+    const Error named = engine::named(error, state.database->engine->tables());
     let_go(state);
-    throw engine::named(error, state.database->engine->tables());
+    throw named;
   } catch (...) {
     if (!(*in).is_active()) {
       let_go(state);

@@ -28,11 +28,16 @@ RowCursor::RowCursor(const TableAccess& access, std::optional<std::size_t> index
 template <class Move>
 void RowCursor::step(Way way, const Move& move) {
   row_.reset();
-  access_.read([&] {
-    move();
-    settle(way);
-    note_read(way);
-  });
+  try {
+    access_.read([&] {
+      move();
+      settle(way);
+      note_read(way);
+    });
+  } catch (...) {
+    row_.reset();
+    throw;
+  }
 }
 
 /// It was positioned: what it reads begins, or ends, there.

@@ -104,7 +104,7 @@ class Database {
         Transaction transaction = begin(wanted);
         if constexpr (std::is_void_v<std::invoke_result_t<Body&, Transaction&>>) {
           body(transaction);
-          commit_if_active(transaction);
+          commit_unless_ended(transaction);
           return;
         } else {
           using Result = std::invoke_result_t<Body&, Transaction&>;
@@ -114,7 +114,7 @@ class Database {
           } else if constexpr (std::is_same_v<std::remove_cvref_t<Result>, ErasedRange>) {
             throw_if_conflict(transaction, result.outcome);
           }
-          commit_if_active(transaction);
+          commit_unless_ended(transaction);
           return std::forward<Result>(result);
         }
       } catch (const Error& error) {
@@ -180,11 +180,7 @@ class Database {
       outcome.require();
     }
   }
-  static void commit_if_active(Transaction& transaction) {
-    if (transaction.is_active()) {
-      transaction.commit();
-    }
-  }
+  static void commit_unless_ended(Transaction& transaction);
 
   std::unique_ptr<detail::DatabaseState> state_;
 };

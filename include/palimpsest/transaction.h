@@ -59,9 +59,10 @@ enum class Isolation : std::uint8_t {
   snapshot,
   /// As snapshot, and what the transaction has read is the same when it commits: together, such
   /// transactions do what they would have done one after the other, in the order of their commits.
-  /// If another has committed a change of a row that this one has read, or of one that it would
-  /// have read, commit() throws not_serializable. One that has changed nothing commits always. Rows
-  /// are told apart, not their columns. Precision locking, HyPer-MVCC 2.3.
+  /// If another, of whatever level but none, has committed a change of a row that this one has
+  /// read, or of one that it would have read, commit() throws not_serializable. One that has
+  /// changed nothing commits always. Rows are told apart, not their columns. Precision locking,
+  /// HyPer-MVCC 2.3.
   serializable,
 };
 
@@ -95,13 +96,13 @@ class Transaction {
   ~Transaction();
 
   /// Ends it. Throws invalid_argument if it has ended before; transaction_too_old,
-  /// snapshot_too_old: it has not committed, and cannot; not_serializable: it was rolled back, and
-  /// may be run again. Throws no_space, io_error before it has
-  /// committed: it may be tried again, or rolled back; but no_space of one that was rolled back,
-  /// for the log has too little room for it, stays. A bulk also throws conflict, if another has
-  /// changed the same definitions, and failed, if one of its calls has failed half-way: it is to be
-  /// rolled back. Throws failed after it may have committed: whether it has is known once the
-  /// database has been opened again.
+  /// snapshot_too_old, not_serializable: it has not committed, and cannot; if it is not active any
+  /// more, it has been rolled back. Throws no_space, io_error before it has committed: it may be
+  /// tried again, or rolled back; but no_space of one that was rolled back, for the log has too
+  /// little room for it, stays. A bulk also throws conflict, if another has changed the same
+  /// definitions, and failed, if one of its calls has failed half-way: it is to be rolled back.
+  /// Throws failed after it may have committed: whether it has is known once the database has been
+  /// opened again.
   void commit();
   /// Ends it and undoes all its changes; works on a full disk. Throws io_error, corruption if
   /// something cannot be undone: the database has failed then, and opening it again will do it.
@@ -126,6 +127,7 @@ class Transaction {
 
  private:
   friend class detail::TableHandle;
+  friend class Database;
 
   [[nodiscard]] detail::TransactionState& state() const;
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/sync_point.h"
@@ -167,6 +168,35 @@ TEST_F(FullLog, WhoHasBeenGivenSpaceIsNotCancelledBeforeHeRuns) {
   may_go_on.store(true);
   may_go_on.notify_all();
   writer_.join();
+}
+
+// What was set aside in the log for freeing pages that would have been given up is free again: else
+// commits that are refused would use up the log.
+TEST_F(FullLog, WhatIsRefusedTakesNothingOfIt) {
+  const std::string large(10'000, 'l');
+  const auto update = [&](txn::Isolation isolation, int number, const std::string& value) {
+    const auto transaction = database_->begin(txn::Durability::synchronous, isolation);
+    EXPECT_TRUE(transaction->update(*tree_, key_of(number), value).existed);
+    transaction->commit();
+  };
+  update(txn::Isolation::snapshot, 0, large);
+  bool is_other = true;
+  const SyncHook hook("txn.commit.begun", [&] {
+    if (!std::exchange(is_other, true)) {
+      update(txn::Isolation::snapshot, 1, "other");
+    }
+  });
+  for (int i = 0; i < 5000; ++i) {
+    const auto refused =
+        database_->begin(txn::Durability::synchronous, txn::Isolation::serializable);
+    std::string read;
+    ASSERT_TRUE(refused->lookup(*tree_, key_of(1), read));
+    ASSERT_TRUE(refused->update(*tree_, key_of(0), "short").existed);
+    is_other = false;
+    ASSERT_EQ(error_of([&] { refused->commit(); }), ErrorCode::not_serializable) << i;
+    database_->checkpointer().step();
+  }
+  EXPECT_TRUE(sound(*database_));
 }
 
 constexpr int kRolledBack = 8;

@@ -237,7 +237,9 @@ class SerialActor {
                 std::ranges::copy_if(state, std::back_inserter(all), [&](const auto& row) {
                   return row.second.value >= from && row.second.value <= to;
                 });
-                std::ranges::stable_sort(all, {}, [](const auto& row) { return row.second.value; });
+                std::ranges::sort(all, {}, [](const auto& row) {
+                  return std::pair(row.second.value, row.first);
+                });
                 return all;
               },
           .is_about = [=](std::int64_t,

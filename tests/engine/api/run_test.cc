@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -36,6 +37,7 @@ class RunTest : public ::testing::Test {
   Database database_ =
       Database::open(directory_.path(), {.memory_bytes = std::uint64_t{16} << 20U,
                                          .durability = Durability::asynchronous,
+                                         .log_bytes_max = std::uint64_t{16} << 20U,
                                          .autocommit_patience = std::chrono::milliseconds(20)});
 };
 
@@ -169,6 +171,25 @@ TEST_F(RunTest, RunGivesUpAndABodyMayRollBack) {
     in.rollback();
   });
   EXPECT_EQ(balance(), 5) << "a body may roll back";
+}
+
+// It held back the log while it was idle; what it has done is not lost in silence.
+TEST_F(RunTest, WhatTheEngineHasEndedIsRunAgain) {
+  const Table table = accounts();
+  table.insert({1, "Ada", 5}).require();
+  const std::string owner(40, 'o');
+  int calls = 0;
+  database_.run([&](Transaction& in) {
+    table.update(in, {1}, {{"balance", 6}}).require();
+    if (++calls == 1) {
+      for (std::int64_t id = 2; in.is_active(); ++id) {
+        ASSERT_LT(id, 2'000'000);
+        table.upsert({id % 1000 + 2, owner, id}).require();
+      }
+    }
+  });
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(balance(), 6);
 }
 
 }  // namespace
