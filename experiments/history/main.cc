@@ -17,7 +17,7 @@ DEFINE_int64(transactions, 0, "at most so many in a life that is not killed; 0: 
 DEFINE_int64(keys, 40, "in use at a time");
 DEFINE_int64(writes_per_key, 8, "then the key is replaced by a new one");
 DEFINE_int64(bulk_percent, 0, "of transactions that are bulks");
-DEFINE_string(isolation, "snapshot", "none, read_committed or snapshot");
+DEFINE_string(isolation, "snapshot", "none, read_committed, snapshot or serializable");
 DEFINE_string(mode, "list_append", "list_append or register");
 DEFINE_string(durability, "synchronous", "synchronous or asynchronous");
 DEFINE_int64(crashes, 0, "how often the process is killed and started again");
