@@ -202,7 +202,7 @@ std::size_t Transactions::cancel_snapshots_for(Gsn gsn) noexcept {
 // For validation
 
 bool Transactions::visit_dated(SlotId except, Gsn after, Gsn upto,
-                               FunctionRef<bool(const versioning::Version&)> visit) const noexcept {
+                               const VisitVersion* visit) const noexcept {
   for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
     Transaction* const transaction = by_slot_[slot].load();
     if (transaction == nullptr || SlotId{slot} == except) {
@@ -213,7 +213,7 @@ bool Transactions::visit_dated(SlotId except, Gsn after, Gsn upto,
       PALIMPSEST_SYNC_POINT("txn.validation.waiting");
       spins < kSpinsMax ? spin_pause() : std::this_thread::yield();
     }
-    if (!versions.visit_dated(after, upto, visit)) {
+    if (visit && !versions.visit_dated(after, upto, *visit)) {
       return false;
     }
   }

@@ -48,20 +48,21 @@ void Validation::refuse() const {
 
 // Bulks last: whoever was waited for has said by then whether it was one.
 bool Validation::is_unchanged(Gsn after, Gsn upto) noexcept {
-  const bool found_none =
-      all_.visit_dated(slot_, after, upto, [&](const versioning::Version& version) {
-        const versioning::Entry& entry = version.entry();
-        if (!reads_->covers(entry.tree(), entry.key())) {
-          return true;
-        }
-        tree_ = entry.tree();
-        try {
-          key_.assign(entry.key());
-        } catch (const std::bad_alloc&) {
-          key_.clear();
-        }
-        return false;
-      });
+  const auto is_unread = [&](const versioning::Version& version) {
+    const versioning::Entry& entry = version.entry();
+    if (!reads_->covers(entry.tree(), entry.key())) {
+      return true;
+    }
+    tree_ = entry.tree();
+    try {
+      key_.assign(entry.key());
+    } catch (const std::bad_alloc&) {
+      key_.clear();
+    }
+    return false;
+  };
+  const Transactions::VisitVersion visit = is_unread;
+  const bool found_none = all_.visit_dated(slot_, after, upto, reads_->empty() ? nullptr : &visit);
   PALIMPSEST_SYNC_POINT("txn.validation.visited");
   if (found_none && all_.has_bulk_since(snapshot_)) {
     tree_ = kNoTree;

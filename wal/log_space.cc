@@ -89,9 +89,12 @@ bool LogSpace::give(std::uint32_t segments) noexcept {
     given += counted_;
     budget_.add(given * static_cast<std::int64_t>(segments_.segment_bytes()));
   }
+  if (given <= 0) {
+    return false;  // it made good what the stream had overdrawn
+  }
   given_.fetch_add(1);
   futex_wake_all(given_);
-  return given > 0;
+  return true;
 }
 
 // False if there are as many as there may be.

@@ -7,16 +7,23 @@
 #include "palimpsest/outcome.h"
 
 #include "engine/api/database_state.h"
+#include "engine/rows/refused.h"
 
 namespace palimpsest::detail {
 
-/// False if it is not serializable; it was rolled back then.
-inline bool commits(txn::Transaction& transaction) {
+/// False if it is not serializable, unless it was the last attempt: then that is thrown. It was
+/// rolled back.
+inline bool commits(const DatabaseState& database, txn::Transaction& transaction, bool is_last) {
   try {
     transaction.commit();
     return true;
+  } catch (const txn::NotSerializable& error) {
+    if (is_last) {
+      throw engine::named(error, database.engine->tables());
+    }
+    return false;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_serializable) {
+    if (is_last || error.code() != ErrorCode::not_serializable) {
       throw;
     }
     return false;
@@ -42,10 +49,7 @@ Outcome autocommit(const DatabaseState& database, Write&& write,
       if (!outcome.is_conflict() || is_over) {
         return outcome;
       }
-    } else if (is_over) {
-      transaction->commit();
-      return outcome;
-    } else if (commits(*transaction)) {
+    } else if (commits(database, *transaction, is_over)) {
       return outcome;
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <string_view>
 #include <vector>
 
@@ -27,7 +28,7 @@ Outcome refused(OutcomeKind kind, const TableFormat& format, std::size_t index,
            .key = text_of_values(of_index)}};
 }
 
-Error named(const txn::NotSerializable& error, const TableCatalog& tables) {
+Error named(const txn::NotSerializable& error, const TableCatalog& tables) try {
   constexpr std::string_view kWhy =
       "was read by the transaction, and changed by one that committed before it; it has been "
       "rolled back";
@@ -50,6 +51,8 @@ Error named(const txn::NotSerializable& error, const TableCatalog& tables) {
                           format.stored().indexes[number].schema.name, kWhy)};
     }
   }
+  return error;
+} catch (const std::bad_alloc&) {
   return error;
 }
 

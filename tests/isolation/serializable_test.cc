@@ -353,11 +353,20 @@ TEST_F(Serializable, WhatACallHasShownThatWasNotDoneWasRead) {
         const Outcome outcome = items_.table->update(in, {1}, {{"name", "n003"}});
         EXPECT_EQ(outcome.kind(), OutcomeKind::exists);
       },
+      [&](Transaction& in) {
+        EXPECT_EQ(
+            error_of([&] { static_cast<void>(items_.table->modify(in, {3}, [](RowEditor&) {})); }),
+            ErrorCode::invalid_argument);
+      },
   });
+  const std::string large(6000, 'l');
+  items_.table->update({3}, {{"note", large}}).require();
   for (const auto& call : all_calls) {
     Transaction in = items_.begin();
     call(in);
-    items_.table->update({1}, {{"value", value_of(1) + 1}}).require();
+    for (const std::int64_t id : {1, 3}) {
+      items_.table->update({id}, {{"value", value_of(id) + 1}}).require();
+    }
     set(in, 2, 9);
     EXPECT_EQ(error_of([&] { in.commit(); }), ErrorCode::not_serializable);
   }
