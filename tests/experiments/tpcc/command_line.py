@@ -12,8 +12,8 @@ from bench_command import expect, refused, run  # noqa: E402
 def check_refusals(path):
     refused("--threads=0", f"--path={path}", "--threads=0")
     refused("--engine=oracle", f"--path={path}", "--engine=oracle")
-    refused("--isolation=serializable: engine palimpsest has snapshot, read_committed, none", f"--path={path}",
-            "--isolation=serializable")
+    refused("--isolation=fuzzy: unknown; one of none, read_committed, snapshot, serializable",
+            f"--path={path}", "--isolation=fuzzy")
     refused("--check: under isolation none", f"--path={path}", "--threads=2", "--check",
             "--isolation=none")
     refused("--rate means nothing", f"--path={path}", "--seconds=0", "--rate=5")
