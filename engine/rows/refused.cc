@@ -51,9 +51,9 @@ Error named(const txn::NotSerializable& error, const TableCatalog& tables) try {
                           format.stored().indexes[number].schema.name, kWhy)};
     }
   }
-  return error;
+  return {error.code(), error.what()};
 } catch (const std::bad_alloc&) {
-  return error;
+  return {error.code(), error.what()};
 }
 
 }  // namespace palimpsest::engine

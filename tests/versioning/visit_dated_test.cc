@@ -58,6 +58,7 @@ TEST(VersionBuffer, WhatHasChangedSinceASnapshotIsVisited) {
     reader.begin();
     changes.clear();
     std::vector<Value> before;
+    before.reserve(kCells);
     for (std::size_t cell = 0; cell < kCells; ++cell) {
       before.push_back(reader.read(cell));
     }
