@@ -206,7 +206,9 @@ constexpr int kChangesOfRolledBack = 80;
 // uses up what is held for the others, and the margin as well.
 TEST_F(FullLog, LosersAreUndoneWithMoreLogThanThereMayBe) {
   auto open_ones = changed(kLosers, kChangesOfLoser, std::string(100, 'n'));
-  auto rolled_back = changed(kRolledBack, kChangesOfRolledBack, std::string(99, 'v') + 'n');
+  std::string value(100, 'v');
+  value.back() = 'n';
+  auto rolled_back = changed(kRolledBack, kChangesOfRolledBack, value);
   fill();
   {
     const SyncHook hook("txn.undo.done", [&] { database_->log().write_pending(); });
