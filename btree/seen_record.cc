@@ -1,16 +1,12 @@
 #include "btree/seen_record.h"
 
-#include <thread>
-
-#include "base/futex.h"
+#include "base/spin_wait.h"
 #include "base/sync_point.h"
 #include "btree/leaf_entries.h"
 
 namespace palimpsest::btree {
 
 namespace {
-
-constexpr int kSpinsMax = 64;
 
 using versioning::Sight;
 
@@ -21,7 +17,7 @@ RecordImage seen_record(const Descent& descent, const LeafView& leaf, SlotIndex 
                         const versioning::Entry* entry, const versioning::Viewer* viewer,
                         ValueBuffer& memory) noexcept {
   const RecordState stored{leaf.value(slot), leaf.flags(slot)};
-  for (int spins = 0;; ++spins) {
+  for (SpinWait wait;; wait.once()) {
     const Sight sight = (stored.flags & kVirtual) == 0
                             ? Sight::visible
                             : descent.sight_of(leaf.bulk_epoch(), viewer);
@@ -31,11 +27,6 @@ RecordImage seen_record(const Descent& descent, const LeafView& leaf, SlotIndex 
       return image;
     }
     PALIMPSEST_SYNC_POINT("btree.read.undecided");
-    if (spins < kSpinsMax) {
-      spin_pause();
-    } else {
-      std::this_thread::yield();
-    }
   }
 }
 

@@ -68,6 +68,13 @@ struct WriteContext {
   wal::TransactionLog* log = nullptr;
   LargeValueFate* large_values = nullptr;  ///< not null if there is a log
 
+  /// What is found out of a record that is not claimed: a serializable transaction has read it.
+  void note_read(TreeId tree, ByteView key) const noexcept {
+    if (reads != nullptr) [[unlikely]] {
+      reads->add_key(tree, key);
+    }
+  }
+
   /// Makes sure of what one change of this record needs beyond its page. Throws bad_alloc, and what
   /// TransactionLog::reserve() throws; nothing has changed then.
   void prepare(ByteView key, std::uint32_t page_size) const {

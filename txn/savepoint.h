@@ -1,5 +1,8 @@
 // What a transaction had done when a statement began: what is behind it goes if that is not done.
 //
+// A statement is changes that count together within the transaction. One that is not done is undone
+// by the log, as in a rollback: winners' logs have compensation, too
+// (engine/recovery/transaction_table.h).
 // Thread-safety: a value.
 #pragma once
 

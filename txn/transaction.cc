@@ -25,7 +25,8 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
       log_(owner.parts_.log, owner.parts_.clock, slot),
       context_(owner.experimental_.write_conflicts ? &writer_ : nullptr, log_, large_values_),
       view_(owner.snapshots_, owner.parts_.slots, slot),
-      validation_(owner, slot) {
+      validation_(owner, slot),
+      decision_(owner, versions_.fate()) {
   context_.pruner = &pruner_;
   context_.reclaimer = owner.parts_.reclaimer;
 }
@@ -126,14 +127,6 @@ void Transaction::let_log_go() noexcept {
   }
 }
 
-void Transaction::decide_too(versioning::Fate& fate) noexcept {
-  const auto at = std::ranges::find_if(decided_too_, [&](const versioning::Fate* other) {
-    return other == &fate || other == nullptr;
-  });
-  check(at != decided_too_.end(), "a transaction decides on definitions, and on a bulk");
-  *at = &fate;
-}
-
 void Transaction::roll_back_if_too_old(const Error& error) {
   if (error.code() == ErrorCode::transaction_too_old) {
     undo_all();
@@ -150,7 +143,10 @@ Gsn Transaction::commit() {
 
 Gsn Transaction::commit_changes() {
   Transactions& owner = owner_;
-  require_valid();
+  if (validation_.is_needed() && (versions_.has_new() || decision_.redefines()) &&
+      !validation_.check_until_now(view_.snapshot())) {
+    refuse_commit();
+  }
   if (large_values_.wrote) {
     owner.parts_.writer.require_working();  // a file that has failed for another reason still syncs
     owner.parts_.log.need_pages();
@@ -168,6 +164,7 @@ Gsn Transaction::commit_changes() {
     }
     refuse_commit();
   }
+  PALIMPSEST_SYNC_POINT("txn.commit.decided");
   const Gsn timestamp = *appended;
   if (gives_up) {  // before oldest_ is taken back: one of the two always holds replay's start
     owner.given_up_pages_.add(timestamp, oldest_.load(), large_values_.given_up);
@@ -186,30 +183,22 @@ Gsn Transaction::commit_changes() {
   return timestamp;
 }
 
-template <class Use>
-void Transaction::for_each_fate(Use&& use) noexcept {
-  use(versions_.fate());
-  for (versioning::Fate* const fate : decided_too_) {
-    fate != nullptr ? use(*fate) : void();
-  }
-}
-
 // I-7: announced before the timestamp is drawn, dated before the record is written, committed once
 // it is in the log; readers wait in between, and nothing here waits, but for others who have
 // smaller dates. Nothing if what it has read has been changed.
 std::optional<Gsn> Transaction::append_commit() noexcept {
-  if (!versions_.has_new() && !redefines()) {
+  if (!versions_.has_new() && !decision_.redefines()) {
     return log_.append_commit();
   }
-  for_each_fate([](versioning::Fate& fate) { fate.announce(); });
+  decision_.announce();
   PALIMPSEST_SYNC_POINT("txn.commit.announced");
   if (validation_.is_needed()) {
     return append_validated();
   }
-  const Gsn timestamp = log_.append_commit(
-      [&](Gsn drawn) { for_each_fate([&](versioning::Fate& fate) { fate.date(drawn); }); });
+  const Gsn timestamp = log_.append_commit([&](Gsn drawn) { decision_.date(drawn); });
   PALIMPSEST_SYNC_POINT("txn.commit.dated");
-  decide_commit(timestamp);
+  decision_.commit(timestamp);
+  versions_.commit(timestamp);
   return timestamp;
 }
 
@@ -218,36 +207,20 @@ std::optional<Gsn> Transaction::append_commit() noexcept {
 // records, finds it decided, and what he writes has a larger GSN than that (I-3).
 std::optional<Gsn> Transaction::append_validated() noexcept {
   const Gsn date = owner_.parts_.clock.draw(owner_.parts_.slots[slot_].gsn());
-  for_each_fate([&](versioning::Fate& fate) { fate.date(date); });
+  PALIMPSEST_SYNC_POINT("txn.commit.drawn");
+  decision_.date(date);
   PALIMPSEST_SYNC_POINT("txn.commit.dated");
   if (!validation_.check_until(date) || view_.is_cancelled()) {
-    for_each_fate([](versioning::Fate& fate) { fate.abort(); });
+    decision_.abort();
     return std::nullopt;
   }
   const Gsn timestamp = log_.append_commit();
-  decide_commit(date);
+  decision_.commit(date);
+  versions_.commit(date);
   return timestamp;
 }
 
-void Transaction::decide_commit(Gsn date) noexcept {
-  if (redefines()) {
-    owner_.begin_publishing(date);
-    publishes_ = true;
-  }
-  for_each_fate([](versioning::Fate& fate) { fate.commit(); });
-  decided_too_ = {};
-  versions_.commit(date);
-}
-
-// The first check, before anything is prepared.
-void Transaction::require_valid() {
-  if (validation_.is_needed() && (versions_.has_new() || redefines()) &&
-      !validation_.check_until_now(view_.snapshot())) {
-    refuse_commit();
-  }
-}
-
-// What the second check found; or it may have missed something, for versions have gone.
+// What a check has found; or it may have missed something, for versions have gone.
 void Transaction::refuse_commit() {
   const bool is_void = view_.is_cancelled();
   undo_all();
@@ -391,7 +364,7 @@ void Transaction::end_failed() noexcept {
   log_.abandon();
   view_.end();
   has_leftovers_ = true;
-  tell_end(false);
+  decision_.end(*this, false);
   state_.store(State::ended, std::memory_order_release);
 }
 
@@ -416,7 +389,7 @@ void Transaction::finish(State state, bool committed) noexcept {
   large_values_.wrote = false;
   log_.work_for(nullptr);
   oldest_.store(kNoChange);
-  tell_end(committed);
+  decision_.end(*this, committed);
   state_.store(state, std::memory_order_release);
 }
 
@@ -424,18 +397,6 @@ void Transaction::finish(State state, bool committed) noexcept {
 void Transaction::give_up_failed() noexcept {
   if (versions_.has_new()) {
     versions_.abort();
-  }
-}
-
-void Transaction::tell_end(bool committed) noexcept {
-  for (versioning::Fate* const fate : std::exchange(decided_too_, {})) {
-    fate != nullptr ? fate->abort() : void();
-  }
-  if (EndListener* const listener = std::exchange(end_listener_, nullptr)) [[unlikely]] {
-    listener->ended(*this, committed);
-  }
-  if (std::exchange(publishes_, false)) [[unlikely]] {
-    owner_.end_publishing();
   }
 }
 

@@ -9,12 +9,10 @@
 // transaction_too_old, or no_space (wal/log_space.h), and everything is undone already.
 //
 // Commit: pages of large values are made durable; the commit record is appended, its GSN is the
-// commit's timestamp; the records are given up, so that others may go on with them (whoever does
-// has a larger timestamp, and is not durable before: I-3); a synchronous commit then waits until g
-// covers its timestamp. What a synchronous transaction that only read has seen is durable when
-// commit() returns.
-// Statements: changes that count together within the transaction. One that is not done is undone by
-// the log, as in a rollback: winners' logs have compensation, too (recovery/transaction_table.h).
+// commit's timestamp, or larger (`serializable`); the records are given up, so that others may go
+// on with them (whoever does has a larger one, and is not durable before: I-3); a synchronous
+// commit then waits until g covers its record. What a synchronous one that only read has seen is
+// durable when commit() returns.
 // Latching: a short owner latch per call, held across the call: calls from several threads take
 //           turns, and the engine comes in between two of them. Taken before everything else.
 // Thread-safety: all functions, from any thread.
@@ -23,7 +21,6 @@
 //          may go on or roll back.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +38,7 @@
 #include "btree/dead_run.h"
 #include "btree/leaf_memory.h"
 #include "btree/write_context.h"
-#include "txn/end_listener.h"
+#include "txn/decision.h"
 #include "txn/isolation.h"
 #include "txn/savepoint.h"
 #include "txn/transaction_ptr.h"
@@ -144,15 +141,14 @@ class Transaction : public TreeCalls<Transaction> {
   /// Within read(): what the slot remembers of leaves that its own walks came through in vain.
   [[nodiscard]] btree::DeadRun& dead_run() noexcept { return dead_run_; }
   /// Within a call: tells this listener, and no other, when it ends.
-  void tell_end_to(EndListener& listener) noexcept { end_listener_ = &listener; }
+  void tell_end_to(EndListener& listener) noexcept { decision_.tell(listener); }
   /// Within a call: this one, which lives until it is told to have ended, is decided with its own.
-  void decide_too(versioning::Fate& fate) noexcept;
+  void decide_too(versioning::Fate& fate) noexcept { decision_.add(fate); }
 
-  /// Ends it; returns its commit record's GSN (for one that changed nothing, the clock's reading
-  /// that covers what it read). Throws not_serializable: it was rolled back. Throws before it has
-  /// committed what making large values durable throws: it may be tried again, or rolled back.
-  /// Throws failed after that: whether it has committed is known once the database has been opened
-  /// again.
+  /// Ends it; returns its commit record's GSN (for one that changed nothing, a reading of the clock
+  /// that covers what it read). Throws not_serializable: it was rolled back; before it has
+  /// committed what making large values durable throws: it may be tried again, or rolled back;
+  /// failed after that: whether it has committed is known once the database has been opened again.
   Gsn commit();
   /// Ends it and undoes all its changes. Throws io_error, corruption if it cannot: the database has
   /// failed then, and opening it again will do it.
@@ -208,10 +204,8 @@ class Transaction : public TreeCalls<Transaction> {
   /// No record of a change of it has a GSN up to this; kNoChange if it has changed nothing.
   [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(); }
   void cancel(Gsn newest) noexcept;
-  /// The slot's versions, over all its transactions. Any thread may call what VersionBuffer allows
-  /// to any thread.
+  /// The slot's, over all its transactions; any thread may call what VersionBuffer allows to any.
   [[nodiscard]] versioning::VersionBuffer& versions() noexcept { return versions_; }
-  [[nodiscard]] const versioning::VersionBuffer& versions() const noexcept { return versions_; }
   void give_up_failed() noexcept;
 
   void require_active() const;
@@ -223,22 +217,13 @@ class Transaction : public TreeCalls<Transaction> {
   void give_up_since(const Savepoint& savepoint) noexcept;
   void end_failed() noexcept;
   Gsn commit_changes();
-  template <class Use>
-  void for_each_fate(Use&& use) noexcept;
   [[nodiscard]] std::optional<Gsn> append_commit() noexcept;
-  void decide_commit(Gsn date) noexcept;
-  /// Whether it changes definitions, or is a bulk.
-  [[nodiscard]] bool redefines() const noexcept {
-    return decided_too_.front() != nullptr || end_listener_ != nullptr;
-  }
   [[nodiscard]] std::optional<Gsn> append_validated() noexcept;
-  void require_valid();
   [[noreturn]] void refuse_commit();
   void prepare_frees();
   void reserve_end(bool prepared);
   Gsn commit_reads();
   void finish(State state, bool committed = false) noexcept;
-  void tell_end(bool committed) noexcept;
 
   Transactions& owner_;
   const SlotId slot_;
@@ -253,14 +238,12 @@ class Transaction : public TreeCalls<Transaction> {
   btree::WriteContext context_;
   View view_;
   Validation validation_;
+  Decision decision_;
   btree::LeafMemory leaves_;
   btree::DeadRun dead_run_;
   Durability durability_ = Durability::synchronous;
   bool has_read_ = false;
   bool has_leftovers_ = false;  ///< of one that could not be undone: claims, versions
-  bool publishes_ = false;      ///< definitions or a bulk, from its commit to the end of finish()
-  EndListener* end_listener_ = nullptr;
-  std::array<versioning::Fate*, 2> decided_too_{};  ///< filled from the front; unused are null
 
   std::atomic<bool> alone_{false};
   std::atomic<std::uint64_t> life_{0};

@@ -10,7 +10,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
-#include "base/futex.h"
+#include "base/spin_wait.h"
 #include "base/sync_point.h"
 #include "base/thread_number.h"
 
@@ -22,9 +22,6 @@ constexpr auto kSlotPause = std::chrono::milliseconds(10);
 
 /// How long who waits for writers sleeps before it looks again.
 constexpr auto kWriterPause = std::chrono::milliseconds(1);
-
-/// Looks at a transaction that is being decided before others are let run.
-constexpr int kSpinsMax = 100;
 
 /// Rounds through the slots in which versions are collected: some may have had to give way.
 constexpr int kTurnsAside = 8;
@@ -202,18 +199,17 @@ std::size_t Transactions::cancel_snapshots_for(Gsn gsn) noexcept {
 // For validation
 
 bool Transactions::visit_dated(SlotId except, Gsn after, Gsn upto,
-                               const VisitVersion* visit) const noexcept {
+                               FunctionRef<bool(const versioning::Version&)> visit) const noexcept {
   for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
     Transaction* const transaction = by_slot_[slot].load();
     if (transaction == nullptr || SlotId{slot} == except) {
       continue;
     }
     versioning::VersionBuffer& versions = transaction->versions();
-    for (int spins = 0; versions.fate().is_deciding(upto); ++spins) {
+    for (SpinWait wait; versions.fate().is_deciding(upto); wait.once()) {
       PALIMPSEST_SYNC_POINT("txn.validation.waiting");
-      spins < kSpinsMax ? spin_pause() : std::this_thread::yield();
     }
-    if (visit && !versions.visit_dated(after, upto, *visit)) {
+    if (!versions.visit_dated(after, upto, visit)) {
       return false;
     }
   }
@@ -267,7 +263,7 @@ void Transactions::trim_idle() noexcept {
 
 std::uint64_t Transactions::version_bytes() const noexcept {
   std::uint64_t bytes = 0;
-  for_each([&](const Transaction& transaction) { bytes += transaction.versions().size_bytes(); });
+  for_each([&](Transaction& transaction) { bytes += transaction.versions().size_bytes(); });
   return bytes;
 }
 
@@ -275,7 +271,7 @@ std::uint64_t Transactions::version_bytes() const noexcept {
 // holds: the bulk's own transaction has changed the ledger, and those have the same date.
 bool Transactions::cancel_oldest_snapshot() noexcept {
   Gsn oldest_version{std::numeric_limits<std::uint64_t>::max()};
-  for_each([&](const Transaction& transaction) {
+  for_each([&](Transaction& transaction) {
     oldest_version = std::min(oldest_version, transaction.versions().oldest());
   });
   const auto oldest = snapshots_.oldest();

@@ -113,12 +113,12 @@ class Transactions {
   // For validation
 
   [[nodiscard]] Gsn clock_now() const noexcept { return parts_.clock.now(); }
-  using VisitVersion = FunctionRef<bool(const versioning::Version&)>;
   /// Waits, for each slot but this one, until nobody can come to have a date up to that any more
-  /// whose versions do not bear it; then (*visit)(version), unless that is null, with its buffer's
-  /// latch, for those with dates in (after, upto], until it returns false; whether it never did.
-  /// `upto`: a reading of the clock. No latch is held.
-  bool visit_dated(SlotId except, Gsn after, Gsn upto, const VisitVersion* visit) const noexcept;
+  /// whose versions do not bear it; then visit(version), with its buffer's latch, for those with
+  /// dates in (after, upto], until it returns false; whether it never did. `upto`: a reading of the
+  /// clock. No latch is held.
+  bool visit_dated(SlotId except, Gsn after, Gsn upto,
+                   FunctionRef<bool(const versioning::Version&)> visit) const noexcept;
   /// Whether a transaction that has changed definitions, or was a bulk, has a date above this, or
   /// has committed and not everybody finds what it has changed yet.
   [[nodiscard]] bool has_bulk_since(Gsn snapshot) const noexcept {
@@ -155,6 +155,7 @@ class Transactions {
 
  private:
   friend class Transaction;
+  friend class Decision;
   friend struct EndTransaction;
 
   /// Of each slot that has been used: use(Transaction&).

@@ -56,9 +56,7 @@ class TreeCalls {
   template <class Call>
   [[nodiscard]] btree::WriteOutcome change(const btree::BTree& tree, ByteView key, Call&& call) {
     return self().write([&](const btree::WriteContext& by) {
-      if (by.reads != nullptr) {
-        by.reads->add_key(tree.id(), key);
-      }
+      by.note_read(tree.id(), key);
       return call(by);
     });
   }

@@ -50,7 +50,7 @@ void Validation::refuse() const {
 bool Validation::is_unchanged(Gsn after, Gsn upto) noexcept {
   const auto is_unread = [&](const versioning::Version& version) {
     const versioning::Entry& entry = version.entry();
-    if (!reads_->covers(entry.tree(), entry.key())) {
+    if (reads_->empty() || !reads_->covers(entry.tree(), entry.key())) {
       return true;
     }
     tree_ = entry.tree();
@@ -61,8 +61,7 @@ bool Validation::is_unchanged(Gsn after, Gsn upto) noexcept {
     }
     return false;
   };
-  const Transactions::VisitVersion visit = is_unread;
-  const bool found_none = all_.visit_dated(slot_, after, upto, reads_->empty() ? nullptr : &visit);
+  const bool found_none = all_.visit_dated(slot_, after, upto, is_unread);
   PALIMPSEST_SYNC_POINT("txn.validation.visited");
   if (found_none && all_.has_bulk_since(snapshot_)) {
     tree_ = kNoTree;

@@ -19,13 +19,13 @@
 // transaction's. It waits until its versions bear their date, unless they do already. They stay as
 // long as the snapshot s is in use (I-8), but for those that were merged into one of an older date,
 // which lies above s, for s is in use (versioning/prune.h): that one was looked at in V2 if its
-// date // is at or below c, and is in V6 if not. A record that was made since s and removed keeps
+// date is at or below c, and is in V6 if not. A record that was made since s and removed keeps
 // its version as long as s is in use, for s is one of those that may write. If the snapshot was
 // cancelled, V7 finds it: who collects has stored that before he took the latch of a buffer, which
 // V6 took after him.
 // Argument that no two miss each other: if both are serializable, the one with the larger date
 // finds the other in V6, and waits for its decision. Each waits for smaller dates only, and nobody
-// who is // announced waits before he is dated: no cycle. Those who wait for this one meanwhile, to
+// who is announced waits before he is dated: no cycle. Those who wait for this one meanwhile, to
 // see what it has changed, hold the latch of a leaf at most (btree/seen_record.cc): whoever is
 // dated takes none, nor does he wait for one who wants it, for who has a buffer's latch only tries
 // those of leaves (versioning/unchanged_page.h), and those of chains are given back before anybody

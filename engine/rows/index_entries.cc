@@ -104,9 +104,7 @@ Outcome IndexEntries::put(std::size_t index, const IndexEntry& entry,
                          fmt::format("an entry of the row {} is there, and should not be",
                                      text_of_key(format().keys(), primary_key_)));
   }
-  if (by_->reads != nullptr) [[unlikely]] {
-    by_->reads->add_key(definition_->indexes[index]->id(), entry.key);
-  }
+  by_->note_read(definition_->indexes[index]->id(), entry.key);
   return refused(OutcomeKind::exists, format(), index, values);
 }
 

@@ -108,15 +108,9 @@ std::span<const Value> NewRow::values(const TableFormat& format) {
 
 // Steps
 
-/// What a serializable transaction finds out of a row that it does not claim.
-void WriteStep::note_read(ByteView key) const {
-  if (by_->reads != nullptr) [[unlikely]] {
-    by_->reads->add_key(definition_->rows->id(), key);
-  }
-}
-
+/// Of a row that is not claimed.
 Outcome WriteStep::found(OutcomeKind kind, ByteView key) const {
-  note_read(key);
+  by_->note_read(rows().id(), key);
   return refused(kind, format(), key);
 }
 
@@ -293,7 +287,7 @@ Outcome WriteStep::modify(ByteView key, EditRow edit) const {
   EditInPlace change(format(), key, edit);
   const auto written = modify_in_leaf(key, change);
   if (!written) {
-    note_read(key);
+    by_->note_read(rows().id(), key);
     refuse_large_row(format(), key);
   }
   change.require_done();
@@ -318,7 +312,7 @@ Outcome WriteStep::modify_many(std::span<const ByteView> keys, EditRows edit) co
   } catch (const Error& error) {
     if (error.code() == ErrorCode::invalid_argument && next < keys.size()) {
       change.require_done();  // of a row before the large one
-      note_read(keys[next]);
+      by_->note_read(rows().id(), keys[next]);
       refuse_large_row(format(), keys[next]);
     }
     throw;

@@ -88,7 +88,6 @@ class WriteStep {
   [[nodiscard]] IndexEntries entries(ByteView key) const noexcept {
     return {*by_, *definition_, key};
   }
-  void note_read(ByteView key) const;
   [[nodiscard]] Outcome found(OutcomeKind kind, ByteView key) const;
   /// Of a change of a row that should be there.
   [[nodiscard]] Outcome outcome_of(const btree::WriteOutcome& written, ByteView key) const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <optional>
@@ -51,6 +52,30 @@ class SerializableItems {
     options.log_bytes_max = std::uint64_t{16} << 20U;
     return options;
   }
+};
+
+/// Rows 0 to 3, whose values are their ids.
+class Serializable : public ::testing::Test {
+ protected:
+  Serializable() {
+    Transaction in = items_.begin();
+    for (std::int64_t id = 0; id < 4; ++id) {
+      const std::string name = SerializableItems::name_of(id);
+      items_.table->insert(in, {id, name, id, "note"}).require();
+    }
+    in.commit();
+  }
+  void set(Transaction& in, std::int64_t id, std::int64_t value) {
+    items_.table->update(in, {id}, {{"value", value}}).require();
+  }
+  [[nodiscard]] std::int64_t value_of(std::int64_t id) {
+    return (*items_.table->get({id}))["value"].as_integer();
+  }
+  [[nodiscard]] std::int64_t value(Transaction& in, std::int64_t id) {
+    return (*items_.table->get(in, {id}))["value"].as_integer();
+  }
+
+  SerializableItems items_;
 };
 
 }  // namespace palimpsest::test
