@@ -12,7 +12,6 @@
 namespace palimpsest::engine::test {
 namespace {
 
-using palimpsest::test::SimDisk;
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
