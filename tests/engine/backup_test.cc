@@ -45,7 +45,7 @@ class Backups : public ::testing::Test {
     device_ = disk_.device();
     DatabaseOptions options = small_options();
     options.transactions.asynchronous_interval = std::chrono::seconds(60);
-    options.log_bytes_max = 48 * wal::kSegmentBytesMin;
+    options.log_bytes_max = 24 * wal::kSegmentBytesMin;
     database_ = Database::open(*device_, *device_, options);
     static_cast<void>(database_->make_tree("records"));
   }

@@ -16,7 +16,7 @@ namespace {
 #ifdef PALIMPSEST_SYNC_POINTS
 
 TEST(SerializableCommits, AreDurableWhenTheyReturnWhateverRoundHasPassedTheirDate) {
-  SimDisk disk;
+  palimpsest::test::SimDisk disk;
   auto device = disk.device();
   DatabaseOptions options = small_options();
   options.transactions.asynchronous_interval = std::chrono::seconds(60);
