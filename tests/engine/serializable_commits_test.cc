@@ -12,7 +12,6 @@
 namespace palimpsest::engine::test {
 namespace {
 
-
 #ifdef PALIMPSEST_SYNC_POINTS
 
 TEST(SerializableCommits, AreDurableWhenTheyReturnWhateverRoundHasPassedTheirDate) {
