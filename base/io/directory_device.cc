@@ -119,11 +119,11 @@ void require_plain_name(const std::string& name) {
   }
 }
 
-/// False: it cannot be locked, errno says why. Throws locked if somebody else has it, and goes on
-/// having it for some time.
-bool try_lock(int file, const std::string& name) {
+/// LOCK_EX, or LOCK_SH among those who read. False: it cannot be locked, errno says why. Throws
+/// locked if somebody else has it, and goes on having it for some time.
+bool try_lock(int file, int kind, const std::string& name) {
   const auto until = std::chrono::steady_clock::now() + kLockPatience;
-  while (repeat_interrupted([&] { return ::flock(file, LOCK_EX | LOCK_NB); }) != 0) {
+  while (repeat_interrupted([&] { return ::flock(file, kind | LOCK_NB); }) != 0) {
     if (errno != EWOULDBLOCK) {
       return false;
     }
@@ -137,8 +137,8 @@ bool try_lock(int file, const std::string& name) {
   return true;
 }
 
-void lock_exclusively(int file, const std::string& name) {
-  if (!try_lock(file, name)) {
+void lock_for(OpenMode mode, int file, const std::string& name) {
+  if (!try_lock(file, mode == OpenMode::read_only ? LOCK_SH : LOCK_EX, name)) {
     throw_io_error(errno, "locking", name);
   }
 }
@@ -203,7 +203,7 @@ OpenedFile DirectoryDevice::open_file(const std::string& name, OpenMode mode, bo
                 fmt::format("\"{}\" is not a regular file", opened.name));
   }
   if (exclusive) {
-    lock_exclusively(file, opened.name);
+    lock_for(mode, file, opened.name);
     opened.is_locked = true;
   }
   const DirectIoLimits limits = direct_io_limits(file);
@@ -258,7 +258,7 @@ std::unique_ptr<DirectoryLock> DirectoryDevice::lock_directory() {
   if (!directory.is_open()) {
     throw_directory_error(errno, "opening", path_);
   }
-  if (!try_lock(directory.number(), path_) && errno != EBADF) {
+  if (!try_lock(directory.number(), LOCK_EX, path_) && errno != EBADF) {
     throw_io_error(errno, "locking the directory", path_);
   }
   return std::make_unique<LockedDirectory>(std::move(directory));

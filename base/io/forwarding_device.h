@@ -1,5 +1,5 @@
 // A device and its files that pass every call on to others: the base of decorators, which change
-// one thing. Benchmarks and tests have such; the engine has none.
+// one thing. Benchmarks and tests have such.
 //
 // Atomic writes are passed on as such where the other file promises them for that size, and as
 // plain writes otherwise: a decorator that promises more answers for it.

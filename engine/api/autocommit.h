@@ -31,12 +31,14 @@ inline bool commits(const DatabaseState& database, txn::Transaction& transaction
 }
 
 /// Calls write(txn::Transaction&) and commits what is done; what is in conflict is tried again
-/// until the time is over. Returns the last outcome.
+/// until the time is over. Returns the last outcome. Throws invalid_argument if the database was
+/// opened to be read.
 /// `wanted`: read_committed for one write onto the newest committed state, since there is no older
 /// one that it could have seen.
 template <class Write>
 Outcome autocommit(const DatabaseState& database, Write&& write,
                    txn::Isolation wanted = txn::Isolation::read_committed) {
+  require_writable(database);
   const txn::Isolation isolation =
       database.isolation == txn::Isolation::none ? txn::Isolation::none : wanted;
   const auto until = std::chrono::steady_clock::now() + database.autocommit_patience;

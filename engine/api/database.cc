@@ -11,6 +11,7 @@
 
 #include "base/io/machine.h"
 #include "base/io/open_device.h"
+#include "base/io/overlay_device.h"
 #include "base/random.h"
 #include "base/thread_number.h"
 #include "engine/api/effective_options.h"
@@ -56,6 +57,14 @@ void Backoff::wait() {
   longest_ = std::min(2 * longest_, kLongestWait);
 }
 
+void require_writable(const DatabaseState& database) {
+  if (database.read_only) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: a database that was opened to be read is not written to",
+                            database.pages->path()));
+  }
+}
+
 void TableHandle::require_open() const {
   if (database_.engine == nullptr) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
@@ -99,6 +108,47 @@ Table require_table(DatabaseState& database, std::string_view name, const txn::T
 
 // Opening
 
+namespace {
+
+/// What recovery changes is kept beside the memory of the database, and in as much.
+std::unique_ptr<io::Device> to_be_read(std::unique_ptr<io::Device> device,
+                                       std::uint64_t memory_bytes) {
+  return std::make_unique<io::OverlayDevice>(std::move(device), memory_bytes);
+}
+
+void open_devices(detail::DatabaseState& state, const std::filesystem::path& directory,
+                  const std::filesystem::path& log_directory, const io::DeviceOptions& options) {
+  state.pages = io::open_device(directory.string(), options);
+  if (state.read_only) {
+    state.pages = to_be_read(std::move(state.pages), state.memory_bytes);
+  }
+  if (log_directory.empty()) {
+    return;
+  }
+  state.log = state.read_only
+                  ? to_be_read(io::open_device(log_directory.string(), options), state.memory_bytes)
+                  : io::open_log_device(log_directory.string(), options);
+}
+
+std::unique_ptr<engine::Database> open_engine(const detail::DatabaseState& state,
+                                              const engine::DatabaseOptions& options) {
+  io::Device& log = state.log != nullptr ? *state.log : *state.pages;
+  try {
+    return engine::Database::open(*state.pages, log, options);
+  } catch (const Error& error) {
+    if (!state.read_only || error.code() != ErrorCode::no_space) {
+      throw;
+    }
+    throw Error(
+        ErrorCode::out_of_memory,
+        fmt::format("{}: opened to be read, it has more to recover than memory_bytes, {}, can "
+                    "hold; opening it to write recovers it for good: {}",
+                    state.pages->path(), state.memory_bytes, error.what()));
+  }
+}
+
+}  // namespace
+
 Database Database::open(const std::filesystem::path& directory, const Options& options) {
   const engine::EffectiveOptions effective = engine::effective_options(options, io::this_machine());
   auto state = std::make_unique<detail::DatabaseState>();
@@ -108,12 +158,9 @@ Database Database::open(const std::filesystem::path& directory, const Options& o
   state->isolation = effective.isolation;
   state->autocommit_patience = options.autocommit_patience;
   state->definition_patience = options.definition_patience;
-  state->pages = io::open_device(directory.string(), effective.device);
-  if (!options.log_directory.empty()) {
-    state->log = io::open_log_device(options.log_directory.string(), effective.device);
-  }
-  io::Device& log = state->log != nullptr ? *state->log : *state->pages;
-  state->engine = engine::Database::open(*state->pages, log, effective.database);
+  state->read_only = options.read_only;
+  open_devices(*state, directory, options.log_directory, effective.device);
+  state->engine = open_engine(*state, effective.database);
   engine::show_as_opened(state->options, *state->engine);
   return Database(std::move(state));
 }
@@ -194,12 +241,16 @@ Transaction Database::begin(const TransactionOptions& options) {
     throw Error(ErrorCode::invalid_argument, "a bulk transaction writes: it cannot be read-only");
   }
   detail::DatabaseState& database = this->state();
+  if (options.bulk) {
+    detail::require_writable(database);
+  }
+  const bool is_read_only = options.read_only || database.read_only;
   const bool is_serializable =
       engine::isolation_of(options.isolation, database.isolation) == txn::Isolation::serializable;
   if (options.bulk && options.isolation == Isolation::serializable) {
     throw Error(ErrorCode::invalid_argument, "a bulk transaction is not serializable");
   }
-  const bool is_bulk = options.bulk || (!is_serializable &&
+  const bool is_bulk = options.bulk || (!is_serializable && !is_read_only &&
                                         is_too_large(*database.engine, options.expected_changes));
   // A snapshot of a transaction that takes hours would be given up.
   const Isolation wanted = is_bulk && options.isolation == Isolation::by_default
@@ -207,10 +258,10 @@ Transaction Database::begin(const TransactionOptions& options) {
                                : options.isolation;
   auto state = std::make_unique<detail::TransactionState>();
   state->database = &database;
-  state->read_only = options.read_only;
-  state->transaction = database.begin(
-      options.durability, engine::isolation_of(wanted, database.isolation),
-      options.read_only ? txn::SnapshotUse::reads : txn::SnapshotUse::reads_and_writes);
+  state->read_only = is_read_only;
+  state->transaction =
+      database.begin(options.durability, engine::isolation_of(wanted, database.isolation),
+                     is_read_only ? txn::SnapshotUse::reads : txn::SnapshotUse::reads_and_writes);
   if (is_bulk) {
     state->bulk = std::make_unique<engine::Bulk>(database.engine->transactions(),
                                                  database.engine->tables(), *state->transaction);

@@ -24,6 +24,7 @@ class DatabaseState {
   std::uint64_t memory_bytes = 0;
   txn::Durability durability = txn::Durability::synchronous;
   txn::Isolation isolation = txn::Isolation::snapshot;
+  bool read_only = false;  ///< the devices are overlays (base/io/overlay_device.h)
   std::chrono::milliseconds autocommit_patience{0};
   std::chrono::milliseconds definition_patience{0};
 
@@ -40,5 +41,8 @@ class DatabaseState {
     return engine->begin(durability, isolated, use);
   }
 };
+
+/// Throws invalid_argument if it was opened to be read.
+void require_writable(const DatabaseState& database);
 
 }  // namespace palimpsest::detail

@@ -199,11 +199,20 @@ void Reckoning::files(std::uint32_t page_bytes) {
   if (options_.must_be_new && !options_.create_if_missing) {
     refuse("must_be_new", "true", "create_if_missing is false, so that no new one can be made");
   }
-  effective_.database.create_if_missing = options_.create_if_missing;
+  if (options_.must_be_new && options_.read_only) {
+    refuse("must_be_new", "true", "read_only is true, so that no new one can be made");
+  }
+  effective_.database.create_if_missing = options_.create_if_missing && !options_.read_only;
   effective_.database.must_be_new = options_.must_be_new;
+  effective_.database.background_threads = !options_.read_only;
+  effective_.database.background_sweeps = !options_.read_only;
   effective_.database.pages.page_size_bytes = page_bytes;
-  show_as_it_is("create_if_missing", options_.create_if_missing, default_.create_if_missing);
+  show("create_if_missing", text_of(effective_.database.create_if_missing),
+       options_.read_only                                         ? "it is opened to be read"
+       : options_.create_if_missing == default_.create_if_missing ? "default"
+                                                                  : "set");
   show_as_it_is("must_be_new", options_.must_be_new, default_.must_be_new);
+  show_as_it_is("read_only", options_.read_only, default_.read_only);
   show("page_bytes", text_of(std::uint64_t{page_bytes}),
        options_.page_bytes == 0 ? "default" : "set");
   const bool beside = options_.log_directory.empty();
@@ -307,7 +316,7 @@ void Reckoning::transactions() {
 
 void Reckoning::devices() {
   using enum io::DeviceOptions::Preference;
-  effective_.device.create = options_.create_if_missing;
+  effective_.device.create = effective_.database.create_if_missing;
   effective_.device.preference = options_.use_io_uring ? automatic : posix;
   show_as_it_is("use_io_uring", options_.use_io_uring, default_.use_io_uring);
   show_as_it_is("experimental.write_conflicts", options_.experimental.write_conflicts,

@@ -168,6 +168,7 @@ class RowSort::State {
 RowSort::RowSort(const Table& table, const RowSortOptions& options) {
   const detail::TableHandle& handle = table.handle();
   handle.require_open();
+  detail::require_writable(handle.database());
   state_ = std::make_unique<State>(handle.database().engine->sort_space(), options);
 }
 RowSort::RowSort(RowSort&&) noexcept = default;

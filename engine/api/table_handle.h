@@ -42,7 +42,7 @@ class TableHandle {
   /// For a read. Throws invalid_argument if the transaction has ended or is another database's, or
   /// the database was closed.
   [[nodiscard]] InTransaction reader(const Transaction* in) const;
-  /// For a write. Also throws invalid_argument if it was begun to read.
+  /// For a write. Also throws invalid_argument if it was begun, or the database opened, to be read.
   [[nodiscard]] InTransaction writer(const Transaction* in) const;
 
  private:

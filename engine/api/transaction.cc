@@ -33,6 +33,7 @@ InTransaction reading(TransactionState& state) {
 }
 
 InTransaction writing(TransactionState& state) {
+  require_writable(*state.database);
   if (state.read_only) {
     throw Error(ErrorCode::invalid_argument, "a transaction that was begun to read does not write");
   }

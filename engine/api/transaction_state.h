@@ -50,7 +50,7 @@ class InTransaction {
 
 /// For a read.
 [[nodiscard]] InTransaction reading(TransactionState& state);
-/// For a write: also throws invalid_argument if it was begun to read.
+/// For a write: also throws invalid_argument if it was begun to read, or the database opened so.
 [[nodiscard]] InTransaction writing(TransactionState& state);
 /// For dropping a definition: also throws it if it is a bulk.
 [[nodiscard]] InTransaction dropping(TransactionState& state);

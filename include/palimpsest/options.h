@@ -43,6 +43,13 @@ struct Options {
   bool create_if_missing = true;
   /// Make it, or throw already_exists. What an interrupted making has left is no database.
   bool must_be_new = false;
+  /// Open what is there to be read. No file of the database is changed, so that it may lie where
+  /// nothing can be written. Every transaction is begun read_only, and a write without one, or a
+  /// definition, throws invalid_argument. In this process and others it may be open so several
+  /// times, but not while it is open to write (Error locked). What a crash has left to be recovered
+  /// is recovered in memory, on top of memory_bytes and up to as much again (else Error
+  /// out_of_memory), each time when it is opened. Nothing is made: not_found.
+  bool read_only = false;
   /// Of a new database, 4096 to 65536, a power of two; 0: 4096 (docs/tuning.md). One that exists
   /// keeps its own, whatever this says; Database::options() shows it.
   std::uint32_t page_bytes = 0;

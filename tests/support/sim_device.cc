@@ -82,7 +82,7 @@ SimFile::SimFile(std::shared_ptr<SimState> state, std::shared_ptr<io::IoCounters
 SimFile::~SimFile() {
   const std::lock_guard guard(state_->mutex);
   if (locked_) {
-    state_->inode(inode_).locked = false;
+    state_->inode(inode_).locks += writable_ ? 1 : -1;
   }
   state_->open_count[inode_] -= 1;
   state_->drop_if_unused(inode_);
@@ -356,13 +356,16 @@ std::unique_ptr<io::File> SimDevice::open(std::string_view name, io::OpenMode mo
     found = state_->names.find(name);
   }
   Inode& inode = state_->inode(found->second);
-  if (exclusive && inode.locked) {
+  const bool is_writable = mode != io::OpenMode::read_only;
+  if (exclusive && (is_writable ? inode.locks != 0 : inode.locks < 0)) {
     throw Error(ErrorCode::locked, fmt::format("\"sim/{}\" is in use", name));
   }
-  inode.locked = inode.locked || exclusive;
+  if (exclusive) {
+    inode.locks += is_writable ? -1 : 1;
+  }
   state_->open_count[found->second] += 1;
   return std::make_unique<SimFile>(state_, counters(), std::string(name), found->second,
-                                   mode != io::OpenMode::read_only, exclusive);
+                                   is_writable, exclusive);
 }
 
 bool SimDevice::exists(std::string_view name) {

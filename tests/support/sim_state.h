@@ -44,7 +44,7 @@ struct Inode {
   std::uint64_t durable_size_bytes = 0;
   std::vector<std::shared_ptr<const PendingChange>> in_flight{};
   std::vector<std::shared_ptr<const PendingChange>> completed{};  ///< in that order, not durable
-  bool locked = false;
+  int locks = 0;  ///< of those who read; -1: of one who writes
 
   /// Applies a change to what reads see, and notes that it is not durable.
   void complete(PendingChange change);

@@ -50,6 +50,17 @@ Database open_database(const DatabasePlace& place, Options options) {
   }
 }
 
+Database open_to_read(const DatabasePlace& place) {
+  try {
+    return open_database(place, {.read_only = true});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::out_of_memory) {
+      throw;
+    }
+    return open_database(place, {.create_if_missing = false});
+  }
+}
+
 std::optional<Database> find_database(const DatabasePlace& place, Options options) {
   options.create_if_missing = false;
   try {

@@ -20,6 +20,10 @@ struct DatabasePlace {
 /// `options` as of Database::open(), but for the log's directory, which the place says.
 [[nodiscard]] Database open_database(const DatabasePlace& place, Options options);
 
+/// Opens one that is there to be read (Options::read_only), so that nothing is written where it is;
+/// to write, if a crash has left more to recover than fits into memory.
+[[nodiscard]] Database open_to_read(const DatabasePlace& place);
+
 /// Makes none; nothing if there is none.
 [[nodiscard]] std::optional<Database> find_database(const DatabasePlace& place, Options options);
 

@@ -49,7 +49,7 @@ std::vector<std::size_t> columns_of(const TableSchema& table,
 }  // namespace
 
 std::uint64_t run_dump(const DumpOptions& options, const std::function<std::FILE*()>& open) {
-  Database database = open_database(options.database, {.create_if_missing = false});
+  Database database = open_to_read(options.database);
   const Table table = database.table(options.table);
   const TableSchema schema = table.schema();
   std::string text;

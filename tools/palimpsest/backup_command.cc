@@ -1,7 +1,7 @@
 // `palimpsest backup DB DIR`: a copy of a database, opened once, so that it is known to open.
 //
-// The database is opened as by any program, and not closed before the copy is whole; who has it
-// open already copies it itself, by Database::backup().
+// The database is opened to be read, so that nothing is written to it; who has it open already
+// copies it itself, by Database::backup().
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ struct BackupFlags {
 
 Database open_to_copy(const load::DatabasePlace& place) {
   try {
-    return load::open_database(place, {.create_if_missing = false});
+    return load::open_to_read(place);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::locked) {
       throw;

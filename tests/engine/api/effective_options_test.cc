@@ -52,20 +52,20 @@ TEST(EffectiveOptions, AreShownInTheirOrder) {
     EXPECT_FALSE(option.value.empty()) << option.name;
     EXPECT_FALSE(option.reason.empty()) << option.name;
   }
-  EXPECT_THAT(names,
-              testing::ElementsAre(
-                  "memory_bytes", "version_bytes_max", "create_if_missing", "must_be_new",
-                  "page_bytes", "log_directory", "durability", "isolation", "asynchronous_interval",
-                  "log_bytes_max", "recovery_time", "recovery_threads", "max_transactions",
-                  "begin_patience", "autocommit_patience", "definition_patience", "use_io_uring",
-                  "experimental.write_conflicts", "experimental.versions"));
+  EXPECT_THAT(
+      names, testing::ElementsAre(
+                 "memory_bytes", "version_bytes_max", "create_if_missing", "must_be_new",
+                 "read_only", "page_bytes", "log_directory", "durability", "isolation",
+                 "asynchronous_interval", "log_bytes_max", "recovery_time", "recovery_threads",
+                 "max_transactions", "begin_patience", "autocommit_patience", "definition_patience",
+                 "use_io_uring", "experimental.write_conflicts", "experimental.versions"));
 }
 
 TEST(EffectiveOptions, ExplainSaysItOfThisMachine) {
   const auto explained = explain({.max_transactions = 8});
   ASSERT_EQ(explained.size(), effective({}).shown.size());
   EXPECT_THAT(explained[0].reason, testing::HasSubstr("a quarter of the"));
-  EXPECT_EQ(explained[12].value + explained[12].reason, "8set");
+  EXPECT_EQ(explained[13].value + explained[13].reason, "8set");
   EXPECT_EQ(error_of([] { return explain({.max_transactions = 1}); }), ErrorCode::invalid_argument);
 }
 
@@ -183,6 +183,16 @@ TEST(EffectiveOptions, WhatIsSetGoesToItsPart) {
   EXPECT_EQ(shown(found, "use_io_uring"), "false: set");
   EXPECT_EQ(shown(found, "autocommit_patience"), "1000 ms: default");
   EXPECT_EQ(shown(effective({}), "log_directory"), "beside the pages: default");
+}
+
+TEST(EffectiveOptions, WhatIsReadIsNotMade) {
+  const auto found = effective({.read_only = true});
+  EXPECT_FALSE(found.database.create_if_missing);
+  EXPECT_FALSE(found.device.create);
+  EXPECT_FALSE(found.database.background_threads);
+  EXPECT_EQ(shown(found, "read_only"), "true: set");
+  EXPECT_EQ(shown(found, "create_if_missing"), "false: it is opened to be read");
+  expect_refused({.must_be_new = true, .read_only = true}, "must_be_new");
 }
 
 TEST(EffectiveOptions, DurabilityByDefaultIsSynchronous) {

@@ -209,11 +209,12 @@ class Lives {
 
   [[nodiscard]] std::string summary() const {
     return fmt::format(
-        "{} rounds, {} of them killed ({} while recovering); {} transactions acknowledged, {} "
+        "{} rounds, {} of them killed ({} while recovering), {} read at first; {} transactions "
+        "acknowledged, {} "
         "given up, {} of those acknowledged asynchronously lost, {} found that were not "
         "acknowledged; among those found {} bulks, {} changes of definitions",
-        life_, killed_, killed_recovering_, acknowledged_, given_up_, lost_, found_beyond_, bulks_,
-        definitions_);
+        life_, killed_, killed_recovering_, read_only_, acknowledged_, given_up_, lost_,
+        found_beyond_, bulks_, definitions_);
   }
 
  private:
@@ -285,9 +286,22 @@ class Lives {
     killed_recovering_ += status == -SIGKILL ? 1U : 0U;
   }
 
-  /// Opens what is left and compares.
+  /// Opens what is left and compares; often to be read at first, which leaves it as it is.
   void look() {
-    Database database = open_database(path_, any_options(random_));
+    if (random_.one_in(2)) {
+      Options options = any_options(random_);
+      options.memory_bytes = std::uint64_t{64} << 20U;
+      options.read_only = true;
+      ASSERT_NO_FATAL_FAILURE(look_at_all(options)) << "opened to be read";
+      ++read_only_;
+    }
+    look_at_all(any_options(random_));
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      count_lost(threads_[i].number(), reported_[i]);
+    }
+  }
+  void look_at_all(const Options& options) {
+    Database database = open_database(path_, options);
     for (KilledThread& thread : threads_) {
       ASSERT_NO_FATAL_FAILURE(catch_up(database, thread)) << "thread " << thread.thread();
     }
@@ -330,10 +344,12 @@ class Lives {
         << "acknowledged commits are lost";
     ASSERT_LE(found, reported.ended + (is_closed_ ? 0 : 1)) << "nobody has begun it";
     ASSERT_FALSE(reported.given_up.contains(found)) << found << " was rolled back";
-    found_beyond_ += found > reported.ended ? 1U : 0U;
     while (thread.number() < found) {
       commit_next(thread, reported);
     }
+  }
+  void count_lost(std::uint64_t found, const Reported& reported) {
+    found_beyond_ += found > reported.ended ? 1U : 0U;
     for (std::uint64_t number = found + 1; number <= reported.ended; ++number) {
       lost_ += reported.given_up.contains(number) ? 0U : 1U;
     }
@@ -371,6 +387,7 @@ class Lives {
 
   std::uint64_t killed_ = 0;
   std::uint64_t killed_recovering_ = 0;
+  std::uint64_t read_only_ = 0;
   std::uint64_t acknowledged_ = 0;
   std::uint64_t given_up_ = 0;
   std::uint64_t lost_ = 0;
