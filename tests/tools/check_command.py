@@ -34,11 +34,13 @@ class Checked(unittest.TestCase):
         shutil.copytree(self.original, self.folder, dirs_exist_ok=True)
         self.pages = os.path.join(self.folder, "pages")
 
-    def checked(self, *options, code=0):
+    def checked(self, *options, code=0, says=""):
         before = contents(self.folder)
         done = run("check", self.folder, *options)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertTrue(contents(self.folder) == before, "looking changes nothing")
+        if code == 0:
+            self.assertRegex(done.stderr, f"^{says}$")
         return done
 
     def json(self, code=0):
@@ -190,7 +192,19 @@ class CheckCommand(Checked):
 
     def test_not_closed(self):
         self.make(self.folder, "crash")
-        self.assertEqual(self.refused("not closed cleanly"), "not_closed_cleanly")
+        recovered = "palimpsest check: .* was not closed cleanly: .*recover\n"
+        done = self.checked(says=recovered)
+        self.assertIn("sound", done.stdout)
+        self.assertIn("1999 records", done.stdout)
+        again = self.checked("--json", says=recovered)
+        self.assertTrue(json.loads(again.stdout.splitlines()[-1])["sound"])
+
+    def test_not_closed_and_damaged(self):
+        self.make(self.folder, "crash")
+        control = os.path.join(self.folder, "log-control")
+        for offset in range(100, os.path.getsize(control), 4096):
+            self.flip(offset, control)
+        self.assertEqual([found["where"] for found in self.findings()], ["log"])
 
     def test_in_use(self):
         with subprocess.Popen([MAKE_DATABASE, self.folder, "hold"], stdin=subprocess.PIPE,

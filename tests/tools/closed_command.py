@@ -36,13 +36,13 @@ class ClosedCommand(unittest.TestCase):
         done = run("load", folder or self.folder, table, path, "--quiet", "--schema", schema)
         self.assertEqual(done.returncode, 0, done.stderr)
 
-    def looked(self, *options, code=0, folder=None):
+    def looked(self, *options, code=0, folder=None, says=""):
         before = contents(folder or self.folder)
         done = run(self.COMMAND, folder or self.folder, *options)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertTrue(contents(folder or self.folder) == before, "looking changes nothing")
         if code == 0:
-            self.assertEqual(done.stderr, "")
+            self.assertRegex(done.stderr, f"^{says}$")
         return done
 
     def lines(self, *options, code=0):
@@ -73,7 +73,7 @@ class Refusals:
 
     def test_not_closed(self):
         self.make("crash", MAKE_DATABASE)
-        self.refused("not_closed_cleanly", "not closed cleanly")
+        self.looked(says=f"palimpsest {self.COMMAND}: .* was not closed cleanly: .*recover\n")
 
     def test_in_use(self):
         with subprocess.Popen([MAKE_DATABASE, self.folder, "hold"], stdin=subprocess.PIPE,

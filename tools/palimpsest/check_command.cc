@@ -1,4 +1,5 @@
-// `palimpsest check DIR`: whether a database that was closed is whole.
+// `palimpsest check DIR`: whether a database that nobody has open is whole. One that was not closed
+// cleanly is recovered in memory at first.
 //
 // Checked: the page file's header and length; the checksum and identity of every page in use; each
 // tree, the catalog first, node by node, and the blocks of its large values; the space map against
@@ -87,7 +88,10 @@ class Check {
 
   /// Throws what says that the database cannot be checked.
   void run() {
-    device_ = open_quietly(options_.directory);
+    if (!open_view()) {
+      return;
+    }
+    tell_if_recovered(view_, "check");
     std::optional<engine::ClosedDatabase> opened;
     if (!open_pages(opened)) {
       return;
@@ -105,18 +109,32 @@ class Check {
   }
 
  private:
+  /// False: it was not closed cleanly, and what it was is damaged.
+  bool open_view() {
+    try {
+      view_ = view_of(options_);
+      return true;
+    } catch (const Error& error) {
+      if (is_refusal(error.code())) {
+        throw;
+      }
+      report_.find("recovery", error.what());
+      return false;
+    }
+  }
+
   /// False: the page file is none, and that is damage, since the log says that it was one.
   bool open_pages(std::optional<engine::ClosedDatabase>& database) {
-    require_page_file(*device_);
+    require_page_file(*view_.pages);
     try {
-      database.emplace(*device_);
+      database.emplace(*view_.pages);
       return true;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::not_a_database) {
         throw;
       }
-      if (!has_log(options_.directory, options_.log_directory)) {
-        throw_no_database(*device_, error.code(), error.what());
+      if (view_.log == nullptr) {
+        throw_no_database(*view_.pages, error.code(), error.what());
       }
       report_.find("page file", error.what());
       return false;
@@ -140,11 +158,11 @@ class Check {
   }
 
   void check_log(engine::ClosedDatabase& database) {
-    const auto device = open_log_directory(options_.directory, options_.log_directory);
+    io::Device& device = require_log(view_, options_);
     bool is_own = true;
     attempt("log", [&] {
-      require_log_control(*device);
-      const wal::LogStore store = wal::LogStore::open(*device, {}, true);
+      require_log_control(device);
+      const wal::LogStore store = wal::LogStore::open(device, {}, true);
       is_own = store.control().state().uuid == database.file().header().uuid;
       if (!is_own) {
         return;
@@ -153,7 +171,7 @@ class Check {
       report_.show(store.segments());
     });
     if (!is_own) {
-      tell_foreign(*device);
+      tell_foreign(device);
     }
   }
 
@@ -200,7 +218,7 @@ class Check {
 
   const ClosedOptions& options_;
   CheckReport& report_;
-  std::unique_ptr<io::Device> device_;
+  DatabaseView view_;
 };
 
 int check(const ClosedOptions& options, CheckReport& report) {
@@ -233,8 +251,9 @@ int run(const ClosedOptions& options) {
 void add_check_command(CLI::App& app, Action& chosen) {
   CLI::App* const command = app.add_subcommand(
       "check",
-      "Checks a database that was closed: every page, tree, large value, the space map,\n"
-      "the log, every row, and that indexes say what the rows say. Changes nothing.");
+      "Checks a database that nobody has open: every page, tree, large value, the space map,\n"
+      "the log, every row, and that indexes say what the rows say. Changes nothing: one that was\n"
+      "not closed cleanly is recovered in memory.");
   const auto options = std::make_shared<ClosedOptions>();
   command->add_option("DIR", options->directory, "the database's directory")->required();
   command->add_option("--log-directory", options->log_directory, kLogDirectoryHelp);
@@ -244,10 +263,10 @@ void add_check_command(CLI::App& app, Action& chosen) {
                    "memory for pages (default: 64); a quarter of it is taken for keys besides")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U));
   command->footer(
-      "Exit codes: 0 sound; 1 damaged; 2 usage; 3 cannot be checked: in use, not closed cleanly\n"
-      "(open it with the program it belongs to, which recovers it, and close it), absent, no\n"
-      "database, not readable, its log elsewhere, or the output cannot be written. Free pages\n"
-      "are not looked at.");
+      "Exit codes: 0 sound; 1 damaged; 2 usage; 3 cannot be checked: in use, never finished, "
+      "absent,\n"
+      "no database, not readable, its log elsewhere, more to recover than --memory-mib, or the\n"
+      "output cannot be written. Free pages are not looked at.");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

@@ -23,6 +23,7 @@ int look_at(const char* command, const ClosedOptions& options,
             const std::function<int(ClosedFiles&)>& look) {
   try {
     ClosedFiles files(options);
+    tell_if_recovered(files.view(), command);
     return look(files);
   } catch (const Error& error) {
     if (options.json) {

@@ -1,4 +1,4 @@
-// What `tables` and `stat` have in common: they look at a database that was closed, and say
+// What `tables` and `stat` have in common: they look at a database that nobody writes to, and say
 // something of it on standard output.
 //
 // Failure: print() throws std::system_error.
@@ -18,8 +18,8 @@ namespace palimpsest::tools {
 /// Of what both say about their exit codes.
 inline constexpr const char* kClosedExitCodes =
     "Exit codes: 0 done; 1 failed, or damage was met; 2 usage; 3 it cannot be looked at: in use,\n"
-    "not closed cleanly (open it with the program it belongs to, which recovers it, and close\n"
-    "it), absent, no database, not readable, or its log elsewhere.";
+    "never finished, absent, no database, not readable, its log elsewhere, or more to recover\n"
+    "than --memory-mib. What was not closed cleanly is shown as opening it will recover it.";
 
 /// The argument DB, and the options.
 void add_closed_options(CLI::App& command, ClosedOptions& options);

@@ -49,25 +49,33 @@ void require_nothing_to_replay(const wal::LogStore& log) {
   }
 }
 
-ClosedFiles::ClosedFiles(const ClosedOptions& options)
-    : pages_device_(open_quietly(options.directory)) {
-  open_pages(options);
+io::Device& require_log(const DatabaseView& view, const ClosedOptions& options) {
+  if (view.log == nullptr) {
+    static_cast<void>(open_log_directory(options.directory, options.log_directory));
+    throw Error(ErrorCode::not_found,
+                fmt::format("{}: the log has come meanwhile", view.pages->path()));
+  }
+  return *view.log;
+}
+
+ClosedFiles::ClosedFiles(const ClosedOptions& options) : view_(view_of(options)) {
+  open_pages();
   open_log(options);
   database_->open_space();
   database_->open_catalog(options.memory_mib << 20U);
 }
 
 /// A page file that is none, beside a log, is one that was damaged.
-void ClosedFiles::open_pages(const ClosedOptions& options) {
-  require_page_file(*pages_device_);
+void ClosedFiles::open_pages() {
+  require_page_file(*view_.pages);
   try {
-    database_.emplace(*pages_device_);
+    database_.emplace(*view_.pages);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_a_database) {
       throw;
     }
-    if (!has_log(options.directory, options.log_directory)) {
-      throw_no_database(*pages_device_, error.code(), error.what());
+    if (view_.log == nullptr) {
+      throw_no_database(*view_.pages, error.code(), error.what());
     }
     throw Error(ErrorCode::corruption, error.what());
   }
@@ -75,16 +83,16 @@ void ClosedFiles::open_pages(const ClosedOptions& options) {
 
 /// A log that another database's is, is damage, unless the caller has said where the log is.
 void ClosedFiles::open_log(const ClosedOptions& options) {
-  log_device_ = open_log_directory(options.directory, options.log_directory);
+  io::Device& device = require_log(view_, options);
   try {
-    require_log_control(*log_device_);
+    require_log_control(device);
   } catch (const Error& error) {
     throw Error(ErrorCode::corruption, error.what());
   }
-  log_.emplace(wal::LogStore::open(*log_device_, {}, true));
+  log_.emplace(wal::LogStore::open(device, {}, true));
   if (log_->control().state().uuid != database_->file().header().uuid) {
     throw Error(options.log_directory.empty() ? ErrorCode::corruption : ErrorCode::not_found,
-                fmt::format("{}: the log is that of another database", log_device_->path()));
+                fmt::format("{}: the log is that of another database", device.path()));
   }
   require_nothing_to_replay(*log_);
 }

@@ -1,32 +1,22 @@
-// A database that was closed, with its log, as the subcommands that look at it open it: nothing is
-// changed, and what is not closed cleanly is refused.
+// A database, with its log, as the subcommands that look at it open it: nothing is changed, and
+// what was not closed cleanly is recovered in memory (database_view.h).
 //
-// Failure: Error. is_refusal() tells what says that it cannot be looked at now (in use, not closed
-//          cleanly, absent, no database, not readable, its log elsewhere) from damage.
+// Failure: Error. is_refusal() tells what says that it cannot be looked at now (in use, never
+//          finished, absent, no database, not readable, its log elsewhere) from damage.
 // Thread-safety: belongs to one thread.
 #pragma once
 
-#include <cstdint>
-#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "palimpsest/error.h"
 
 #include "base/io/device.h"
 #include "engine/closed_database.h"
+#include "tools/palimpsest/database_view.h"
 #include "wal/log_store.h"
 
 namespace palimpsest::tools {
-
-/// What such a subcommand is told of the database.
-struct ClosedOptions {
-  std::string directory;
-  std::string log_directory;  ///< empty: beside the pages
-  bool json = false;
-  std::uint64_t memory_mib = 64;  ///< for pages
-};
 
 /// Whether this says that the database cannot be looked at now, and not that it is damaged.
 [[nodiscard]] bool is_refusal(ErrorCode code) noexcept;
@@ -35,6 +25,9 @@ struct ClosedOptions {
 
 /// Throws not_found if there is no page file.
 void require_page_file(io::Device& device);
+
+/// The log's directory. Throws what open_log_directory() does if there is none.
+[[nodiscard]] io::Device& require_log(const DatabaseView& view, const ClosedOptions& options);
 
 /// Throws not_closed_cleanly if the log says so, or has anything to be replayed; what reading it
 /// throws.
@@ -47,13 +40,13 @@ class ClosedFiles {
 
   [[nodiscard]] engine::ClosedDatabase& database() noexcept { return *database_; }
   [[nodiscard]] const wal::LogStore& log() const noexcept { return *log_; }
+  [[nodiscard]] const DatabaseView& view() const noexcept { return view_; }
 
  private:
-  void open_pages(const ClosedOptions& options);
+  void open_pages();
   void open_log(const ClosedOptions& options);
 
-  std::unique_ptr<io::Device> pages_device_;
-  std::unique_ptr<io::Device> log_device_;
+  const DatabaseView view_;
   std::optional<engine::ClosedDatabase> database_;
   std::optional<wal::LogStore> log_;
 };

@@ -12,8 +12,8 @@ namespace palimpsest::tools {
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;  ///< damaged, or could not be read; the message is on stderr
 inline constexpr int kUsage = 2;   ///< the command line means nothing
-/// `check`, `tables`, `stat`: in use, not closed cleanly, absent or not readable, its log
-/// elsewhere, or, of `check`, the output cannot be written; nothing is said of it.
+/// `check`, `tables`, `stat`: in use, never finished, absent or not readable, its log elsewhere,
+/// or, of `check`, the output cannot be written; nothing is said of it.
 inline constexpr int kCannotCheck = 3;
 inline constexpr int kTooManyFaults =
     3;  ///< `load` only: more bad records than it was to go on with
@@ -32,11 +32,11 @@ using Action = std::function<int()>;
 /// `palimpsest log DIR`: shows a database's log and verifies it. Each of these adds a subcommand to
 /// `app` that, when it is named, puts itself into `chosen`; both outlive the parsing and the call.
 void add_log_command(CLI::App& app, Action& chosen);
-/// `palimpsest check DIR`: whether a closed database is whole.
+/// `palimpsest check DIR`: whether a database is whole.
 void add_check_command(CLI::App& app, Action& chosen);
-/// `palimpsest tables DB [TABLE...]`: what the tables of a closed database are.
+/// `palimpsest tables DB [TABLE...]`: what the tables of a database are.
 void add_tables_command(CLI::App& app, Action& chosen);
-/// `palimpsest stat DB`: what takes which room in a closed database.
+/// `palimpsest stat DB`: what takes which room in a database.
 void add_stat_command(CLI::App& app, Action& chosen);
 /// `palimpsest load DB TABLE FILE...`: rows from files into a table.
 void add_load_command(CLI::App& app, Action& chosen);

@@ -1,0 +1,96 @@
+#include "tools/palimpsest/database_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "palimpsest/error.h"
+
+#include "base/io/overlay_device.h"
+#include "buffer/page_file.h"
+#include "engine/database.h"
+#include "tools/load/message.h"
+#include "tools/palimpsest/directories.h"
+#include "wal/log_reader.h"
+#include "wal/log_store.h"
+
+namespace palimpsest::tools {
+namespace {
+
+std::unique_ptr<io::Device> laid_over(std::unique_ptr<io::Device> device,
+                                      const ClosedOptions& options) {
+  return std::make_unique<io::OverlayDevice>(std::move(device), options.memory_mib << 20U);
+}
+
+/// Whether there is a whole database that has to be recovered. Of what cannot be read nothing is
+/// said: then it is not.
+bool has_to_be_recovered(const DatabaseView& view) {
+  try {
+    const auto file = buffer::PageFile::open(*view.pages, engine::kPageFileName,
+                                             {.read_only = true, .allow_unclean = true});
+    const wal::LogStore log = wal::LogStore::open(*view.log, {}, true);
+    const wal::ControlState& control = log.control().state();
+    if (file->catalog_root() == kNoPage || control.uuid != file->header().uuid) {
+      return false;
+    }
+    return !control.clean || !file->was_clean() ||
+           wal::LogReader(log.segments(), control).find_end().batches != 0;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::locked) {
+      throw;
+    }
+    return false;
+  }
+}
+
+void recover(const DatabaseView& view, const ClosedOptions& options) {
+  engine::DatabaseOptions how;
+  how.memory_bytes =
+      std::max(options.memory_mib << 20U, engine::Database::memory_bytes_min(buffer::kPageSizeMax));
+  how.create_if_missing = false;
+  how.background_threads = false;
+  how.background_sweeps = false;
+  try {
+    engine::Database::open(*view.pages, *view.log, how)->close();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::no_space) {
+      throw;
+    }
+    throw Error(
+        ErrorCode::out_of_memory,
+        fmt::format("it was not closed cleanly, and has more to recover than {} MiB can hold "
+                    "(--memory-mib): {}",
+                    options.memory_mib, error.what()));
+  }
+}
+
+}  // namespace
+
+DatabaseView view_of(const ClosedOptions& options) {
+  DatabaseView view;
+  view.pages = laid_over(open_quietly(options.directory), options);
+  if (view.pages->exists(engine::kPageFileName)) {
+    view.lock = view.pages->open(engine::kPageFileName, io::OpenMode::read_only, true);
+  }
+  if (!has_log(options.directory, options.log_directory)) {
+    return view;
+  }
+  view.log = laid_over(open_log_directory(options.directory, options.log_directory), options);
+  if (view.lock != nullptr && has_to_be_recovered(view)) {
+    recover(view, options);
+    view.is_recovered = true;
+  }
+  return view;
+}
+
+void tell_if_recovered(const DatabaseView& view, const char* command) {
+  if (view.is_recovered) {
+    load::tell(
+        fmt::format("palimpsest {}: {} was not closed cleanly: what is shown is what opening it "
+                    "will recover\n",
+                    command, view.pages->path()));
+  }
+}
+
+}  // namespace palimpsest::tools
