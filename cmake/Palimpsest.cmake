@@ -131,7 +131,7 @@ function(palimpsest_test_options name)
   else()
     # At -O1 g++ 12 sees an operator delete that is replaced, and not the operator new beside it.
     target_compile_options(${name} PRIVATE
-      "$<$<CONFIG:RelWithDebInfo>:-O1;-g1;-Wno-mismatched-new-delete>")
+      "$<$<CONFIG:RelWithDebInfo>:-O1;-g0;-Wno-mismatched-new-delete>")
   endif()
 endfunction()
 

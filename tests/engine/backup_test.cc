@@ -195,7 +195,7 @@ TEST_F(Backups, WhatHasNotCommittedIsNotInIt) {
 TEST_F(Backups, TheLogIsUsedAgainMeanwhile) {
   commit(150);  // pages for several parts
   const std::uint64_t before = database_->log().end_position();
-  static_cast<void>(back_up([&] { log_bytes(database_->log_bytes_max() / 3); }));
+  static_cast<void>(back_up([&] { log_bytes(database_->log_bytes_max() / 4); }));
   EXPECT_GT(database_->log().end_position() - before, database_->log_bytes_max());
   expect_copy(150);
 }
@@ -203,7 +203,7 @@ TEST_F(Backups, TheLogIsUsedAgainMeanwhile) {
 // Opening gives back what of the copy's log goes beyond its bound.
 TEST_F(Backups, ALongLogBecomesShortAgain) {
   commit(150);  // pages for several parts
-  const BackupReport report = back_up([&] { log_bytes(database_->log_bytes_max() / 3); });
+  const BackupReport report = back_up([&] { log_bytes(database_->log_bytes_max() / 4); });
   ASSERT_GT(report.log_bytes, database_->log_bytes_max());
   const auto segments = [](io::Device& device) {
     return std::ranges::count_if(

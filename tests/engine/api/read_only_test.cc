@@ -26,7 +26,7 @@ using namespace palimpsest::types;
 using test::error_of;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
-constexpr std::int64_t kRows = 3'000;
+constexpr std::int64_t kRows = 1'000;
 
 Options to_write() {
   Options options;
