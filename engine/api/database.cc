@@ -179,9 +179,16 @@ detail::DatabaseState& Database::state() const {
   return *state_;
 }
 
+// One that was opened to be read has nothing to keep, whether there is room for it or not.
 void Database::close() {
   detail::DatabaseState& state = this->state();
-  state.engine->close();
+  try {
+    state.engine->close();
+  } catch (const Error& error) {
+    if (!state.read_only || error.code() == ErrorCode::invalid_argument) {
+      throw;
+    }
+  }
   state.engine.reset();
 }
 

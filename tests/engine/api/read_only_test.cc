@@ -180,6 +180,7 @@ TEST_F(ReadOnly, ThreadsReadMoreThanFits) {
   options.memory_bytes = 4 * kMiB;
   const Database database = Database::open(path(), options);
   test::run_threads(6, [&](std::size_t) { expect_rows(database, kRows); });
+  EXPECT_EQ(database.statistics().page_writes, 0U);
 }
 
 TEST_F(ReadOnly, WhatIsNotThereIsNotMade) {
