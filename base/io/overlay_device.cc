@@ -36,7 +36,7 @@ class OverlayMemory {
       return nullptr;
     }
     try {
-      return std::unique_ptr<Block>(new Block);
+      return std::make_unique_for_overwrite<Block>();
     } catch (const std::bad_alloc&) {
       bytes_.fetch_sub(kBlockBytes);
       throw;
