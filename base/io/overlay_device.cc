@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -24,35 +23,14 @@ constexpr Block kZeros{};
 
 }  // namespace
 
-/// What all files of a device may take.
-class OverlayMemory {
- public:
-  explicit OverlayMemory(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
-
-  /// Null: there is no room. Throws bad_alloc.
-  [[nodiscard]] std::unique_ptr<Block> take() {
-    if (bytes_.fetch_add(kBlockBytes) + kBlockBytes > bytes_max_) {
-      bytes_.fetch_sub(kBlockBytes);
-      return nullptr;
-    }
-    try {
-      return std::make_unique_for_overwrite<Block>();
-    } catch (const std::bad_alloc&) {
-      bytes_.fetch_sub(kBlockBytes);
-      throw;
-    }
+bool OverlayMemory::take(std::uint64_t bytes) noexcept {
+  if (bytes_.fetch_add(bytes) + bytes <= bytes_max_) {
+    return true;
   }
-  void give_back(std::unique_ptr<Block> block) noexcept {
-    if (block != nullptr) {
-      bytes_.fetch_sub(kBlockBytes);
-    }
-  }
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(); }
-
- private:
-  const std::uint64_t bytes_max_;
-  std::atomic<std::uint64_t> bytes_{0};
-};
+  bytes_.fetch_sub(bytes);
+  refuse();
+  return false;
+}
 
 /// What a file holds, whatever its name is by now.
 class OverlayContent {
@@ -82,14 +60,15 @@ class OverlayContent {
 
   /// Makes of what was read from behind, or of anything where nothing is, what the file holds.
   void lay_over(std::uint64_t offset_bytes, MutableBytes data) const noexcept;
-  /// 0 or errno; then any part may be written.
+  /// 0 or errno; then any part may be written, and the rest is as it was.
   int write(std::uint64_t offset_bytes, ConstBytes data) noexcept;
   /// Makes it longer, if it is shorter.
   void extend(std::uint64_t bytes) noexcept;
   void truncate(std::uint64_t bytes) noexcept;
 
  private:
-  int write_block(std::uint64_t number, ConstBytes data);
+  void write_block(std::uint64_t number, ConstBytes data);
+  void drop(std::unique_ptr<Block> block) noexcept;
 
   const std::shared_ptr<OverlayMemory> memory_;
   const std::optional<std::string> name_behind_;
@@ -123,33 +102,45 @@ int OverlayContent::write(std::uint64_t offset_bytes, ConstBytes data) noexcept 
   try {
     const std::unique_lock turn(latch_);
     for (std::size_t at = 0; at < data.size(); at += kBlockBytes) {
-      const int error =
-          write_block((offset_bytes + at) / kBlockBytes, data.subspan(at, kBlockBytes));
-      if (error != 0) {
-        return error;
-      }
+      write_block((offset_bytes + at) / kBlockBytes, data.subspan(at, kBlockBytes));
     }
     sizes_.bytes = std::max(sizes_.bytes, offset_bytes + data.size());
     return 0;
   } catch (const std::bad_alloc&) {
-    return ENOMEM;
+    memory_->refuse();
+    return ENOSPC;
   }
 }
 
-int OverlayContent::write_block(std::uint64_t number, ConstBytes data) {
-  std::unique_ptr<Block>& block = blocks_.try_emplace(number).first->second;
+// There is no entry without its block.
+void OverlayContent::write_block(std::uint64_t number, ConstBytes data) {
+  const auto found = blocks_.find(number);
   if (std::memcmp(data.data(), kZeros.data(), kBlockBytes) == 0) {
-    memory_->give_back(std::move(block));
-    return 0;
+    found == blocks_.end() ? static_cast<void>(blocks_.emplace(number, nullptr))
+                           : drop(std::move(found->second));
+    return;
   }
-  if (block == nullptr) {
-    block = memory_->take();
+  if (found != blocks_.end() && found->second != nullptr) {
+    std::memcpy(found->second->data(), data.data(), kBlockBytes);
+    return;
   }
-  if (block == nullptr) {
-    return ENOSPC;
-  }
+  auto block = std::make_unique_for_overwrite<Block>();
   std::memcpy(block->data(), data.data(), kBlockBytes);
-  return 0;
+  if (!memory_->take(kBlockBytes)) {
+    throw std::bad_alloc();
+  }
+  try {
+    blocks_.insert_or_assign(number, std::move(block));
+  } catch (...) {
+    memory_->give_back(kBlockBytes);
+    throw;
+  }
+}
+
+void OverlayContent::drop(std::unique_ptr<Block> block) noexcept {
+  if (block != nullptr) {
+    memory_->give_back(kBlockBytes);
+  }
 }
 
 void OverlayContent::extend(std::uint64_t bytes) noexcept {
@@ -166,7 +157,7 @@ void OverlayContent::truncate(std::uint64_t bytes) noexcept {
       std::ranges::fill(std::span(*at->second).subspan(rest), std::byte{0});
     }
     if (at->first > whole || (at->first == whole && rest == 0)) {
-      memory_->give_back(std::move(at->second));
+      drop(std::move(at->second));
       at = blocks_.erase(at);
     } else {
       ++at;
@@ -269,10 +260,12 @@ void OverlayFile::do_transfer(std::span<Attempted> batch) noexcept {
   }
 }
 
+class NoLock final : public DirectoryLock {};
+
 }  // namespace
 
-OverlayDevice::OverlayDevice(std::unique_ptr<Device> behind, std::uint64_t bytes_max)
-    : behind_(std::move(behind)), memory_(std::make_shared<OverlayMemory>(bytes_max)) {}
+OverlayDevice::OverlayDevice(std::unique_ptr<Device> behind, std::shared_ptr<OverlayMemory> memory)
+    : behind_(std::move(behind)), memory_(std::move(memory)) {}
 
 OverlayDevice::~OverlayDevice() = default;
 
@@ -320,6 +313,11 @@ std::unique_ptr<File> OverlayDevice::open(std::string_view name, OpenMode mode, 
                                        std::move(opened.behind), mode != OpenMode::read_only);
 }
 
+std::unique_ptr<DirectoryLock> OverlayDevice::lock_directory() {
+  static_cast<void>(behind_->lock_directory());
+  return std::make_unique<NoLock>();
+}
+
 bool OverlayDevice::exists(std::string_view name) {
   const std::lock_guard guard(mutex_);
   return is_there(name);
@@ -359,10 +357,6 @@ std::vector<std::string> OverlayDevice::list() {
 
 std::string OverlayDevice::description() const {
   return behind_->description() + ", only read";
-}
-
-std::uint64_t OverlayDevice::bytes() const noexcept {
-  return memory_->bytes();
 }
 
 }  // namespace palimpsest::io

@@ -13,6 +13,7 @@
 // Failure: as the device behind. When there is no room in memory for a write, no_space.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -27,12 +28,31 @@
 namespace palimpsest::io {
 
 class OverlayContent;
-class OverlayMemory;
+
+/// What is written may take so much memory, of one device or of several. Any number of threads.
+class OverlayMemory {
+ public:
+  explicit OverlayMemory(std::uint64_t bytes_max) noexcept : bytes_max_(bytes_max) {}
+
+  /// False: it is not there.
+  [[nodiscard]] bool take(std::uint64_t bytes) noexcept;
+  void give_back(std::uint64_t bytes) noexcept { bytes_.fetch_sub(bytes); }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(); }
+
+  /// Somebody has had none: whatever has failed since may have failed for that.
+  void refuse() noexcept { has_refused_.store(true); }
+  [[nodiscard]] bool has_refused() const noexcept { return has_refused_.load(); }
+
+ private:
+  const std::uint64_t bytes_max_;
+  std::atomic<std::uint64_t> bytes_{0};
+  std::atomic<bool> has_refused_{false};
+};
 
 class OverlayDevice final : public Device {
  public:
-  /// `bytes_max`: of memory for what is written. Blocks of zeros take none.
-  OverlayDevice(std::unique_ptr<Device> behind, std::uint64_t bytes_max);
+  /// Blocks of zeros take no memory.
+  OverlayDevice(std::unique_ptr<Device> behind, std::shared_ptr<OverlayMemory> memory);
   ~OverlayDevice() override;
 
   [[nodiscard]] std::unique_ptr<File> open(std::string_view name, OpenMode mode,
@@ -40,9 +60,9 @@ class OverlayDevice final : public Device {
   [[nodiscard]] bool exists(std::string_view name) override;
   void remove(std::string_view name) override;
   void rename(std::string_view from, std::string_view to) override;
-  [[nodiscard]] std::unique_ptr<DirectoryLock> lock_directory() override {
-    return behind_->lock_directory();
-  }
+  /// Nothing will be made or removed, so that nobody has to be kept out; but who does that now is
+  /// waited for.
+  [[nodiscard]] std::unique_ptr<DirectoryLock> lock_directory() override;
   void sync_directory() override {}
   [[nodiscard]] std::vector<std::string> list() override;
   [[nodiscard]] std::unique_ptr<BufferRegistration> register_buffer(MutableBytes memory) override {
@@ -50,9 +70,6 @@ class OverlayDevice final : public Device {
   }
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] const std::string& path() const noexcept override { return behind_->path(); }
-
-  /// Memory that what was written takes.
-  [[nodiscard]] std::uint64_t bytes() const noexcept;
 
  private:
   using ContentPtr = std::shared_ptr<OverlayContent>;

@@ -58,7 +58,7 @@ void Backoff::wait() {
 }
 
 void require_writable(const DatabaseState& database) {
-  if (database.read_only) {
+  if (database.is_read_only()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{}: a database that was opened to be read is not written to",
                             database.pages->path()));
@@ -110,33 +110,32 @@ Table require_table(DatabaseState& database, std::string_view name, const txn::T
 
 namespace {
 
-/// What recovery changes is kept beside the memory of the database, and in as much.
-std::unique_ptr<io::Device> to_be_read(std::unique_ptr<io::Device> device,
-                                       std::uint64_t memory_bytes) {
-  return std::make_unique<io::OverlayDevice>(std::move(device), memory_bytes);
+/// What is written is kept in memory if the database is opened to be read.
+std::unique_ptr<io::Device> laid_over(const detail::DatabaseState& state,
+                                      std::unique_ptr<io::Device> device) {
+  return state.is_read_only()
+             ? std::make_unique<io::OverlayDevice>(std::move(device), state.overlay)
+             : std::move(device);
 }
 
 void open_devices(detail::DatabaseState& state, const std::filesystem::path& directory,
                   const std::filesystem::path& log_directory, const io::DeviceOptions& options) {
-  state.pages = io::open_device(directory.string(), options);
-  if (state.read_only) {
-    state.pages = to_be_read(std::move(state.pages), state.memory_bytes);
+  state.pages = laid_over(state, io::open_device(directory.string(), options));
+  if (!log_directory.empty()) {
+    state.log = state.is_read_only()
+                    ? laid_over(state, io::open_device(log_directory.string(), options))
+                    : io::open_log_device(log_directory.string(), options);
   }
-  if (log_directory.empty()) {
-    return;
-  }
-  state.log = state.read_only
-                  ? to_be_read(io::open_device(log_directory.string(), options), state.memory_bytes)
-                  : io::open_log_device(log_directory.string(), options);
 }
 
+// Where there is no more room decides what the error is that comes of it: many parts write.
 std::unique_ptr<engine::Database> open_engine(const detail::DatabaseState& state,
                                               const engine::DatabaseOptions& options) {
   io::Device& log = state.log != nullptr ? *state.log : *state.pages;
   try {
     return engine::Database::open(*state.pages, log, options);
   } catch (const Error& error) {
-    if (!state.read_only || error.code() != ErrorCode::no_space) {
+    if (!state.is_read_only() || !state.overlay->has_refused()) {
       throw;
     }
     throw Error(
@@ -158,7 +157,9 @@ Database Database::open(const std::filesystem::path& directory, const Options& o
   state->isolation = effective.isolation;
   state->autocommit_patience = options.autocommit_patience;
   state->definition_patience = options.definition_patience;
-  state->read_only = options.read_only;
+  if (options.read_only) {
+    state->overlay = std::make_shared<io::OverlayMemory>(state->memory_bytes);
+  }
   open_devices(*state, directory, options.log_directory, effective.device);
   state->engine = open_engine(*state, effective.database);
   engine::show_as_opened(state->options, *state->engine);
@@ -185,7 +186,7 @@ void Database::close() {
   try {
     state.engine->close();
   } catch (const Error& error) {
-    if (!state.read_only || error.code() == ErrorCode::invalid_argument) {
+    if (!state.is_read_only() || error.code() == ErrorCode::invalid_argument) {
       throw;
     }
   }
@@ -251,7 +252,7 @@ Transaction Database::begin(const TransactionOptions& options) {
   if (options.bulk) {
     detail::require_writable(database);
   }
-  const bool is_read_only = options.read_only || database.read_only;
+  const bool is_read_only = options.read_only || database.is_read_only();
   const bool is_serializable =
       engine::isolation_of(options.isolation, database.isolation) == txn::Isolation::serializable;
   if (options.bulk && options.isolation == Isolation::serializable) {

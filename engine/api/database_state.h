@@ -10,6 +10,7 @@
 #include "palimpsest/options.h"
 
 #include "base/io/device.h"
+#include "base/io/overlay_device.h"
 #include "engine/database.h"
 #include "txn/transaction.h"
 
@@ -17,6 +18,7 @@ namespace palimpsest::detail {
 
 class DatabaseState {
  public:
+  std::shared_ptr<io::OverlayMemory> overlay;  ///< null: it is open to write
   std::unique_ptr<io::Device> pages;
   std::unique_ptr<io::Device> log;  ///< null: the same
   std::unique_ptr<engine::Database> engine;
@@ -24,9 +26,10 @@ class DatabaseState {
   std::uint64_t memory_bytes = 0;
   txn::Durability durability = txn::Durability::synchronous;
   txn::Isolation isolation = txn::Isolation::snapshot;
-  bool read_only = false;  ///< the devices are overlays (base/io/overlay_device.h)
   std::chrono::milliseconds autocommit_patience{0};
   std::chrono::milliseconds definition_patience{0};
+
+  [[nodiscard]] bool is_read_only() const noexcept { return overlay != nullptr; }
 
   [[nodiscard]] txn::TransactionPtr begin(
       Durability wanted, txn::Isolation isolated,

@@ -57,7 +57,11 @@ Database open_to_read(const DatabasePlace& place) {
     if (error.code() != ErrorCode::out_of_memory) {
       throw;
     }
-    return open_database(place, {.create_if_missing = false});
+    try {
+      return open_database(place, {.create_if_missing = false});
+    } catch (const Error& second) {
+      throw Error(error.code(), fmt::format("{}; {}", error.what(), second.what()));
+    }
   }
 }
 

@@ -18,11 +18,6 @@
 namespace palimpsest::tools {
 namespace {
 
-std::unique_ptr<io::Device> laid_over(std::unique_ptr<io::Device> device,
-                                      const ClosedOptions& options) {
-  return std::make_unique<io::OverlayDevice>(std::move(device), options.memory_mib << 20U);
-}
-
 /// Whether there is a whole database that has to be recovered. Of what cannot be read nothing is
 /// said: then it is not.
 bool has_to_be_recovered(const DatabaseView& view) {
@@ -44,7 +39,8 @@ bool has_to_be_recovered(const DatabaseView& view) {
   }
 }
 
-void recover(const DatabaseView& view, const ClosedOptions& options) {
+void recover(const DatabaseView& view, const io::OverlayMemory& memory,
+             const ClosedOptions& options) {
   engine::DatabaseOptions how;
   how.memory_bytes =
       std::max(options.memory_mib << 20U, engine::Database::memory_bytes_min(buffer::kPageSizeMax));
@@ -54,7 +50,7 @@ void recover(const DatabaseView& view, const ClosedOptions& options) {
   try {
     engine::Database::open(*view.pages, *view.log, how)->close();
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::no_space) {
+    if (!memory.has_refused()) {
       throw;
     }
     throw Error(
@@ -68,17 +64,19 @@ void recover(const DatabaseView& view, const ClosedOptions& options) {
 }  // namespace
 
 DatabaseView view_of(const ClosedOptions& options) {
+  const auto memory = std::make_shared<io::OverlayMemory>(options.memory_mib << 20U);
   DatabaseView view;
-  view.pages = laid_over(open_quietly(options.directory), options);
+  view.pages = std::make_unique<io::OverlayDevice>(open_quietly(options.directory), memory);
   if (view.pages->exists(engine::kPageFileName)) {
     view.lock = view.pages->open(engine::kPageFileName, io::OpenMode::read_only, true);
   }
   if (!has_log(options.directory, options.log_directory)) {
     return view;
   }
-  view.log = laid_over(open_log_directory(options.directory, options.log_directory), options);
+  view.log = std::make_unique<io::OverlayDevice>(
+      open_log_directory(options.directory, options.log_directory), memory);
   if (view.lock != nullptr && has_to_be_recovered(view)) {
-    recover(view, options);
+    recover(view, *memory, options);
     view.is_recovered = true;
   }
   return view;

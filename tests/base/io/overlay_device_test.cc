@@ -77,12 +77,14 @@ class OverlayDeviceTest : public ::testing::Test {
   }
   void TearDown() override { EXPECT_EQ(changes_, 0U); }
 
-  [[nodiscard]] std::unique_ptr<OverlayDevice> overlay(std::uint64_t bytes_max = kPlenty) const {
-    return std::make_unique<OverlayDevice>(disk_.device(), bytes_max);
+  [[nodiscard]] std::unique_ptr<OverlayDevice> overlay(std::uint64_t bytes_max = kPlenty) {
+    memory_ = std::make_shared<OverlayMemory>(bytes_max);
+    return std::make_unique<OverlayDevice>(disk_.device(), memory_);
   }
 
   Random random_{test::seed()};
   SimDisk disk_;
+  std::shared_ptr<OverlayMemory> memory_;
   std::uint64_t changes_ = 0;
 };
 
@@ -97,7 +99,7 @@ TEST_F(OverlayDeviceTest, ShowsWhatIsThere) {
   const std::vector<std::byte> there = disk_.contents("a");
   EXPECT_TRUE(std::ranges::equal(read(*file, 0, 3 * kBlock), there));
   EXPECT_EQ(file->size_bytes(), 3 * kBlock);
-  EXPECT_EQ(device->bytes(), 0U);
+  EXPECT_EQ(memory_->bytes(), 0U);
   EXPECT_EQ(error_of([&] { return device->open("b", OpenMode::read_only, false); }),
             ErrorCode::not_found);
   EXPECT_EQ(error_of([&] { return device->open("a", OpenMode::create_new, false); }),
@@ -113,7 +115,7 @@ TEST_F(OverlayDeviceTest, ShowsWhatWasWritten) {
   file->write(kBlock, bytes);
   file->sync();
   EXPECT_EQ(read(*file, kBlock, kBlock), bytes);
-  EXPECT_EQ(device->bytes(), kBlock);
+  EXPECT_EQ(memory_->bytes(), kBlock);
   EXPECT_EQ(read(*device->open("a", OpenMode::read_only, false), kBlock, kBlock), bytes)
       << "by another file of the device, too";
 }
@@ -126,7 +128,7 @@ TEST_F(OverlayDeviceTest, ZerosTakeNoMemoryAndHideWhatWasThere) {
   file->write(kBlock, some_bytes(random_, kBlock));
   file->write(0, AlignedBytes(3 * kBlock));
   EXPECT_EQ(read(*file, 0, 3 * kBlock), AlignedBytes(3 * kBlock));
-  EXPECT_EQ(device->bytes(), 0U);
+  EXPECT_EQ(memory_->bytes(), 0U);
 }
 
 TEST_F(OverlayDeviceTest, WhatWasCutOffDoesNotComeBack) {
@@ -154,7 +156,26 @@ TEST_F(OverlayDeviceTest, HasNoMoreRoomThanItIsGiven) {
   EXPECT_EQ(read(*file, 0, 2 * kBlock), bytes);
   file->truncate(kBlock);
   file->write(2 * kBlock, some_bytes(random_, kBlock));
-  EXPECT_EQ(device->bytes(), 2 * kBlock);
+  EXPECT_EQ(memory_->bytes(), 2 * kBlock);
+}
+
+TEST_F(OverlayDeviceTest, WhatFindsNoRoomChangesNothing) {
+  make("a", kBlock);
+  only_read();
+  const auto device = overlay(0);
+  const auto file = device->open("a", OpenMode::read_write, true);
+  EXPECT_FALSE(memory_->has_refused());
+  EXPECT_EQ(error_of([&] { file->write(0, some_bytes(random_, kBlock)); }), ErrorCode::no_space);
+  EXPECT_TRUE(memory_->has_refused());
+  EXPECT_TRUE(std::ranges::equal(read(*file, 0, kBlock), disk_.contents("a")));
+}
+
+TEST_F(OverlayDeviceTest, ReadersDoNotLockTheDirectory) {
+  const auto first = overlay();
+  const auto alone = first->lock_directory();
+  static_cast<void>(overlay()->lock_directory());
+  const auto writer = disk_.device()->lock_directory();
+  EXPECT_EQ(error_of([&] { return first->lock_directory(); }), ErrorCode::locked);
 }
 
 TEST_F(OverlayDeviceTest, OfRemovedFilesComesBackWhenNobodyHasThemOpen) {
@@ -164,9 +185,9 @@ TEST_F(OverlayDeviceTest, OfRemovedFilesComesBackWhenNobodyHasThemOpen) {
   file->write(0, some_bytes(random_, kBlock));
   device->remove("a");
   EXPECT_FALSE(device->exists("a"));
-  EXPECT_EQ(device->bytes(), kBlock);
+  EXPECT_EQ(memory_->bytes(), kBlock);
   file.reset();
-  EXPECT_EQ(device->bytes(), 0U);
+  EXPECT_EQ(memory_->bytes(), 0U);
 }
 
 TEST_F(OverlayDeviceTest, WhoOpensToReadDoesNotWrite) {
@@ -380,7 +401,7 @@ TEST(OverlayDeviceLocks, AreSharedByWhoReads) {
   static_cast<void>(PosixDevice(directory.path(), false).open("a", OpenMode::create_new, false));
   const auto overlay = [&] {
     return std::make_unique<OverlayDevice>(std::make_unique<PosixDevice>(directory.path(), false),
-                                           kPlenty);
+                                           std::make_shared<OverlayMemory>(kPlenty));
   };
   PosixDevice writer(directory.path(), false);
   {

@@ -219,6 +219,43 @@ TEST_F(ReadOnly, MoreThanMemoryHoldsIsNotRecovered) {
   expect_rows(Database::open(crashed(), options), kRows + 9'000);
 }
 
+// Wherever the memory ends: in redo, while what has not committed is undone, in the last
+// checkpoint.
+TEST_F(ReadOnly, WhatDoesNotFitIsToldAsThat) {
+  Options options = to_write();
+  options.memory_bytes = 64 * kMiB;
+  Database database = Database::open(path(), options);
+  Transaction unfinished = database.begin();
+  const std::string body(650, 'u');
+  for (std::int64_t id = 0; id < kRows; ++id) {
+    database.table("item").upsert(unfinished, {id, id % 7, body}).require();
+  }
+  for (std::int64_t id = kRows; id < 6 * kRows; ++id) {
+    database.table("item").insert(unfinished, {id, id % 7, body}).require();
+  }
+  database.table("item").insert({8 * kRows, 1, body}).require();
+  std::filesystem::copy(path(), crashed());
+  options = to_read();
+  bool fits = false;
+  for (std::uint64_t memory = 5 * kMiB; !fits; memory += kMiB / 2) {
+    options.memory_bytes = memory;
+    const auto code = error_of([&] { return Database::open(crashed(), options); });
+    fits = !code;
+    ASSERT_TRUE(fits || code == ErrorCode::out_of_memory) << memory << ": " << name_of(*code);
+    ASSERT_LT(memory, 64 * kMiB);
+  }
+  EXPECT_GT(options.memory_bytes, 5 * kMiB);
+}
+
+TEST_F(ReadOnly, ManyRecoverBesideEachOther) {
+  crash_after(4'000);
+  test::run_threads(3, [&](std::size_t) {
+    for (int i = 0; i < 3; ++i) {
+      expect_rows(Database::open(crashed(), to_read()), kRows + 4'000);
+    }
+  });
+}
+
 TEST_F(ReadOnly, ItsBackupHasWhatWasRecovered) {
   crash_after(400);
   const auto before = files_of(crashed());
