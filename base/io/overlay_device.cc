@@ -112,7 +112,7 @@ int OverlayContent::write(std::uint64_t offset_bytes, ConstBytes data) noexcept 
   }
 }
 
-// There is no entry without its block.
+// Throws bad_alloc if there is no room; then nothing has changed.
 void OverlayContent::write_block(std::uint64_t number, ConstBytes data) {
   const auto found = blocks_.find(number);
   if (std::memcmp(data.data(), kZeros.data(), kBlockBytes) == 0) {
