@@ -6,11 +6,7 @@
 
 namespace palimpsest::btree {
 
-namespace {
-
 using versioning::Sight;
-
-}  // namespace
 
 // Versions are older than what a bulk has done.
 RecordImage seen_record(const Descent& descent, const LeafView& leaf, SlotIndex slot,

@@ -8,8 +8,12 @@
 // Invariants: (1) nothing is called of the device behind that changes the directory;
 //             (2) of a file, what was not written since is read from behind up to
 //                 `bytes_behind`, which only shrinks, and is zeros from there on.
+//             (3) what is behind does not change while somebody has it open `exclusive`; so a
+//                 file's size there is taken when it is opened first, and whoever opens several
+//                 begins with one that keeps writers from all of them.
 // Thread-safety: as Device. A file's content has a latch, which those who read share and do not
-//             hold while they read from behind; the map of names has the device's mutex.
+//             hold while they read from behind: that cannot change (3), and what is written
+//             meanwhile is laid over it afterwards. The map of names has the device's mutex.
 // Failure: as the device behind. When there is no room in memory for a write, no_space.
 #pragma once
 

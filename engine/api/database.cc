@@ -128,21 +128,21 @@ void open_devices(detail::DatabaseState& state, const std::filesystem::path& dir
   }
 }
 
-// Where there is no more room decides what the error is that comes of it: many parts write.
+// Many parts write, and where the memory ends decides what they say: that there is no space left.
 std::unique_ptr<engine::Database> open_engine(const detail::DatabaseState& state,
                                               const engine::DatabaseOptions& options) {
   io::Device& log = state.log != nullptr ? *state.log : *state.pages;
   try {
     return engine::Database::open(*state.pages, log, options);
-  } catch (const Error& error) {
+  } catch (const Error&) {
     if (!state.is_read_only() || !state.overlay->has_refused()) {
       throw;
     }
     throw Error(
         ErrorCode::out_of_memory,
         fmt::format("{}: opened to be read, it has more to recover than memory_bytes, {}, can "
-                    "hold; opening it to write recovers it for good: {}",
-                    state.pages->path(), state.memory_bytes, error.what()));
+                    "hold; opening it to write recovers it for good",
+                    state.pages->path(), state.memory_bytes));
   }
 }
 

@@ -205,7 +205,6 @@ void Reckoning::files(std::uint32_t page_bytes) {
   effective_.database.create_if_missing = options_.create_if_missing && !options_.read_only;
   effective_.database.must_be_new = options_.must_be_new;
   effective_.database.background_threads = !options_.read_only;
-  effective_.database.background_sweeps = !options_.read_only;
   effective_.database.pages.page_size_bytes = page_bytes;
   show("create_if_missing", text_of(effective_.database.create_if_missing),
        options_.read_only                                         ? "it is opened to be read"

@@ -1,9 +1,10 @@
 // Makes a small database in a directory, for the tests of `palimpsest check`: two trees of several
 // levels, large values, some of them removed again.
 //
-// usage: make_database DIR close|crash|hold|leak|lose
-//   close it; end without; hold it until a line comes. leak, lose: in a database that is there, the
-//   space map says of a page that it is in use which nobody uses; that a tree's root is free
+// usage: make_database DIR close|crash|crash-long|hold|leak|lose
+//   close it; end without; the same, and all of it has to be replayed; hold it until a line comes.
+//   leak, lose: in a database that is there, the space map says of a page that it is in use which
+//   nobody uses; that a tree's root is free
 #include <unistd.h>
 
 #include <cstdio>
@@ -19,9 +20,10 @@ namespace palimpsest {
 namespace {
 
 constexpr int kRecords = 2000;
+constexpr int kManyRecords = 10'000;
 
-void fill(engine::Database& database, btree::BTree& tree) {
-  for (int begin = 0; begin < kRecords; begin += 100) {
+void fill(engine::Database& database, btree::BTree& tree, int records) {
+  for (int begin = 0; begin < records; begin += 100) {
     auto transaction = database.begin();
     for (int i = begin; i < begin + 100; ++i) {
       const std::size_t bytes = i % 250 == 0 ? 30'000 : 100;
@@ -53,7 +55,8 @@ int make(const std::string& path, std::string_view end) {
   options.memory_bytes = std::uint64_t{8} << 20U;
   options.pages = {.page_size_bytes = 4096, .ring_batches = 2, .batch_pages = 64, .uuid = {}};
   options.log_segment_bytes = wal::kSegmentBytesMin;
-  options.log_bytes_max = 32 * wal::kSegmentBytesMin;
+  const bool is_long = end == "crash-long";
+  options.log_bytes_max = (is_long ? 512 : 32) * wal::kSegmentBytesMin;
   const auto database = engine::Database::open(*device, *device, options);
   if (end == "leak" || end == "lose") {
     spoil(*database, end == "leak");
@@ -61,10 +64,10 @@ int make(const std::string& path, std::string_view end) {
   }
   for (const char* name : {"first", "second"}) {
     if (btree::BTree* tree = database->make_tree(name)) {
-      fill(*database, *tree);
+      fill(*database, *tree, is_long ? kManyRecords : kRecords);
     }
   }
-  if (end == "crash") {
+  if (end.starts_with("crash")) {
     static_cast<void>(database->make_tree("third"));
     ::_exit(0);
   }

@@ -4,7 +4,6 @@
 
 #include "engine/database.h"
 #include "tools/palimpsest/directories.h"
-#include "wal/log_reader.h"
 
 namespace palimpsest::tools {
 bool is_refusal(ErrorCode code) noexcept {
@@ -33,27 +32,16 @@ void require_page_file(io::Device& device) {
 }
 
 void require_nothing_to_replay(const wal::LogStore& log) {
-  const std::string& directory = log.segments().directory();
-  const wal::ControlState& control = log.control().state();
-  if (!control.clean) {
-    throw Error(
-        ErrorCode::not_closed_cleanly,
-        fmt::format("{}: the log says that the database was not closed cleanly", directory));
-  }
-  wal::LogReader reader(log.segments(), control);
-  const wal::LogEnd& end = reader.find_end();
-  if (end.batches != 0) {
-    throw Error(
-        ErrorCode::not_closed_cleanly,
-        fmt::format("{}: {} batches of the log have to be replayed", directory, end.batches));
+  if (has_to_be_replayed(log)) {
+    throw Error(ErrorCode::not_closed_cleanly,
+                fmt::format("{}: the log says that the database was not closed cleanly",
+                            log.segments().directory()));
   }
 }
 
-io::Device& require_log(const DatabaseView& view, const ClosedOptions& options) {
+io::Device& require_log(DatabaseView& view, const ClosedOptions& options) {
   if (view.log == nullptr) {
-    static_cast<void>(open_log_directory(options.directory, options.log_directory));
-    throw Error(ErrorCode::not_found,
-                fmt::format("{}: the log has come meanwhile", view.pages->path()));
+    view.log = open_log_directory(options.directory, options.log_directory);
   }
   return *view.log;
 }

@@ -27,7 +27,7 @@ namespace palimpsest::tools {
 void require_page_file(io::Device& device);
 
 /// The log's directory. Throws what open_log_directory() does if there is none.
-[[nodiscard]] io::Device& require_log(const DatabaseView& view, const ClosedOptions& options);
+[[nodiscard]] io::Device& require_log(DatabaseView& view, const ClosedOptions& options);
 
 /// Throws not_closed_cleanly if the log says so, or has anything to be replayed; what reading it
 /// throws.
@@ -46,7 +46,7 @@ class ClosedFiles {
   void open_pages();
   void open_log(const ClosedOptions& options);
 
-  const DatabaseView view_;
+  DatabaseView view_;
   std::optional<engine::ClosedDatabase> database_;
   std::optional<wal::LogStore> log_;
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "palimpsest/error.h"
 
@@ -13,7 +12,6 @@
 #include "tools/load/message.h"
 #include "tools/palimpsest/directories.h"
 #include "wal/log_reader.h"
-#include "wal/log_store.h"
 
 namespace palimpsest::tools {
 namespace {
@@ -25,12 +23,9 @@ bool has_to_be_recovered(const DatabaseView& view) {
     const auto file = buffer::PageFile::open(*view.pages, engine::kPageFileName,
                                              {.read_only = true, .allow_unclean = true});
     const wal::LogStore log = wal::LogStore::open(*view.log, {}, true);
-    const wal::ControlState& control = log.control().state();
-    if (file->catalog_root() == kNoPage || control.uuid != file->header().uuid) {
-      return false;
-    }
-    return !control.clean || !file->was_clean() ||
-           wal::LogReader(log.segments(), control).find_end().batches != 0;
+    const bool is_whole =
+        file->catalog_root() != kNoPage && log.control().state().uuid == file->header().uuid;
+    return is_whole && (!file->was_clean() || has_to_be_replayed(log));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::locked) {
       throw;
@@ -46,22 +41,26 @@ void recover(const DatabaseView& view, const io::OverlayMemory& memory,
       std::max(options.memory_mib << 20U, engine::Database::memory_bytes_min(buffer::kPageSizeMax));
   how.create_if_missing = false;
   how.background_threads = false;
-  how.background_sweeps = false;
   try {
     engine::Database::open(*view.pages, *view.log, how)->close();
-  } catch (const Error& error) {
+  } catch (const Error&) {
     if (!memory.has_refused()) {
       throw;
     }
     throw Error(
         ErrorCode::out_of_memory,
-        fmt::format("it was not closed cleanly, and has more to recover than {} MiB can hold "
-                    "(--memory-mib): {}",
-                    options.memory_mib, error.what()));
+        fmt::format("{}: it was not closed cleanly, and has more to recover than {} MiB can "
+                    "hold (--memory-mib)",
+                    view.pages->path(), options.memory_mib));
   }
 }
 
 }  // namespace
+
+bool has_to_be_replayed(const wal::LogStore& log) {
+  const wal::ControlState& control = log.control().state();
+  return !control.clean || wal::LogReader(log.segments(), control).find_end().batches != 0;
+}
 
 DatabaseView view_of(const ClosedOptions& options) {
   const auto memory = std::make_shared<io::OverlayMemory>(options.memory_mib << 20U);

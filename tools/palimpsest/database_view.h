@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/io/device.h"
+#include "wal/log_store.h"
 
 namespace palimpsest::tools {
 
@@ -30,6 +31,9 @@ struct DatabaseView {
   std::unique_ptr<io::File> lock;   ///< the page file; null: there is none
   bool is_recovered = false;        ///< it was not closed cleanly
 };
+
+/// Whether opening the database would replay any of its log. Throws what reading it throws.
+[[nodiscard]] bool has_to_be_replayed(const wal::LogStore& log);
 
 /// Of what cannot be read at all, the view is as it lies there: whoever looks at it meets the
 /// damage.
