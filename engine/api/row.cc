@@ -15,24 +15,35 @@ namespace palimpsest {
 using engine::PlaceKind;
 using engine::RowLayout;
 
+namespace {
+
+/// Whoever makes a view gives it that of a TableFormat.
+const detail::TableFormat& whole(const detail::RowFormat& format) noexcept {
+  return static_cast<const detail::TableFormat&>(format);
+}
+
+}  // namespace
+
 Value RowView::operator[](std::string_view column) const {
-  const auto number = format_->rows().find_column(column);
+  const RowLayout& rows = whole(*format_).rows();
+  const auto number = rows.find_column(column);
   if (!number) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\" has no column \"{}\"", format_->rows().table(), column));
+                fmt::format("table \"{}\" has no column \"{}\"", rows.table(), column));
   }
   return (*this)[*number];
 }
 
 Value RowView::operator[](std::size_t column) const {
-  const RowLayout& rows = format_->rows();
+  const detail::TableFormat& format = whole(*format_);
+  const RowLayout& rows = format.rows();
   if (column >= rows.column_count()) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("table \"{}\" has no column {}, it has {}, from 0", rows.table(),
                             column, rows.column_count()));
   }
   if (const auto& place = rows.place(column); place.kind == PlaceKind::key) {
-    return parts_->values(*format_, key_)[place.offset];
+    return parts_->values(format, key_)[place.offset];
   }
   if (!rows.fits(bytes_)) [[unlikely]] {
     throw Error(ErrorCode::corruption,
@@ -44,13 +55,13 @@ Value RowView::operator[](std::size_t column) const {
 
 void RowView::refuse_column() const {
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("table \"{}\": a column of another table, or of this one before it was "
-                          "made anew, lies behind a row of {} bytes",
-                          format_->rows().table(), bytes_.size()));
+              fmt::format("table \"{}\": the column is one of another table, or of this one when "
+                          "it had other columns",
+                          whole(*format_).rows().table()));
 }
 
 std::size_t RowView::column_count() const noexcept {
-  return format_->rows().column_count();
+  return whole(*format_).rows().column_count();
 }
 
 std::string RowView::text() const {
@@ -86,7 +97,7 @@ struct Row::Content {
   const RowView view;
 };
 
-Row::Row(const RowView& view) : Row(view, view.format_->share()) {}
+Row::Row(const RowView& view) : Row(view, whole(*view.format_).share()) {}
 
 Row::Row(const RowView& view, std::shared_ptr<const detail::TableFormat> format)
     : content_(std::make_shared<const Content>(view, std::move(format))) {}

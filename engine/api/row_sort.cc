@@ -28,7 +28,7 @@ class RowEncoder::State {
   [[nodiscard]] EncodedRow encode(const Values& row) {
     handle_->require_open();  // the definition's trees have gone with the engine
     const auto& [key, bytes] = engine::record_of(definition_, row.span(), key_memory_, row_memory_);
-    return EncodedRow::of(key, bytes);
+    return EncodedRow::of(key, bytes, definition_.format->layout);
   }
 
  private:
@@ -111,6 +111,7 @@ class RowSort::State {
     value_.assign(length, sizeof length);
     value_.append(note);
     value_.append(row.bytes);
+    layout_ = row.layout;
     sort_.add(row.key, value_);
   }
 
@@ -129,7 +130,7 @@ class RowSort::State {
   }
   [[nodiscard]] EncodedRow row() const {
     require_row();
-    return EncodedRow::of(sort_.key(), bytes_);
+    return EncodedRow::of(sort_.key(), bytes_, layout_);
   }
   [[nodiscard]] std::string_view note() const {
     require_row();
@@ -161,7 +162,8 @@ class RowSort::State {
   bool has_row_ = false;
   engine::ExternalSort sort_;
   std::string value_;
-  std::string_view note_;  ///< of what sort_ stands on, as the next
+  detail::LayoutNumber layout_ = 0;  ///< of what was added
+  std::string_view note_;            ///< of what sort_ stands on, as the next
   std::string_view bytes_;
 };
 

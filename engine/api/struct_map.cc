@@ -149,11 +149,26 @@ const StructShape::State& StructShape::state() const {
   return *state_;
 }
 
+LayoutNumber StructShape::layout() const {
+  return state().format->layout;
+}
+
+void StructShape::require(const RowView& row) const {
+  const TableFormat& format = *state().format;
+  if (!row.has_layout(format.layout)) [[unlikely]] {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("table \"{}\": the row is one of another table, or of this one with "
+                            "other columns than when its struct was looked at",
+                            format.rows().table()));
+  }
+}
+
 std::size_t StructShape::pieces() const noexcept {
   return state_->pieces.size();
 }
 
 void StructShape::read(const RowView& row, void* into) const {
+  require(row);
   const State& state = this->state();
   const RowLayout& layout = state.format->rows();
   if (!layout.fits(row.bytes())) [[unlikely]] {
@@ -201,6 +216,7 @@ void StructShape::encode(const void* from, StructBytes& into) const {
 }
 
 void StructShape::change(const RowView& row, const void* from, std::string& bytes) const {
+  require(row);
   const State& state = this->state();
   const RowLayout& layout = state.format->rows();
   for (const Converted& one : state.in_key) {

@@ -94,7 +94,8 @@ detail::FixedPlace Table::fixed_place(std::string_view name, ColumnType type) co
   }
   return {.offset = place.offset,
           .null_bit = place.null_bit,
-          .may_change = !format.is_indexed(*number)};
+          .may_change = !format.is_indexed(*number),
+          .layout = format.layout};
 }
 
 // Reading

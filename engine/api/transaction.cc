@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "palimpsest/error.h"
 #include "palimpsest/table.h"
 
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
+#include "engine/definitions/definition_trees.h"
 #include "engine/rows/refused.h"
 
 namespace palimpsest {
@@ -88,6 +93,24 @@ detail::TransactionState& Transaction::state() const {
 
 namespace {
 
+/// Nothing if the transaction sees no such table.
+std::optional<std::vector<ColumnDefinition>> columns_of(detail::TransactionState& state,
+                                                        std::string_view table) {
+  const detail::InTransaction in(state);
+  const std::optional<Table> found = detail::find_table(*state.database, table, in.get());
+  return found ? std::optional(found->schema().columns) : std::nullopt;
+}
+
+ColumnDefinition& require_column(std::string_view table, std::vector<ColumnDefinition>& columns,
+                                 std::string_view name) {
+  const auto found = std::ranges::find(columns, name, &ColumnDefinition::name);
+  if (found == columns.end()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("table \"{}\", column \"{}\": there is no such column", table, name));
+  }
+  return *found;
+}
+
 /// A transaction that has ended holds nothing of its database any more, nor does its bulk, which
 /// may have pages that are being written.
 void let_go(detail::TransactionState& state) noexcept {
@@ -159,6 +182,63 @@ Outcome Transaction::create_index(std::string_view table, const IndexSchema& sch
 Outcome Transaction::drop_index(std::string_view table, std::string_view index) {
   detail::TransactionState& state = this->state();
   return state.database->engine->tables().drop_index(*dropping(state), table, index);
+}
+
+Outcome Transaction::alter(std::string_view table, const TableAlteration& alteration,
+                           const ConvertRow* convert) {
+  const detail::InTransaction in = writing(state());
+  if (in.bulk() == nullptr) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("table \"{}\": it is altered in a bulk transaction "
+                            "(TransactionOptions::bulk)",
+                            table));
+  }
+  return in.bulk()->alter_table(table, alteration, convert);
+}
+
+Outcome Transaction::alter_table(std::string_view table, const TableAlteration& alteration) {
+  return alter(table, alteration, nullptr);
+}
+
+Outcome Transaction::alter_table(std::string_view table, const TableAlteration& alteration,
+                                 ConvertRow convert) {
+  return alter(table, alteration, &convert);
+}
+
+Outcome Transaction::add_column(std::string_view table, const ColumnDefinition& column,
+                                const Value& value) {
+  const auto columns = columns_of(state(), table);
+  if (!columns) {
+    return engine::outcome_at(OutcomeKind::absent, table);
+  }
+  TableAlteration alteration{.columns = *columns, .renamed = {}};
+  alteration.columns.push_back(column);
+  return alter_table(table, alteration,
+                     [&](const RowView&, std::span<Value> row) { row.back() = value; });
+}
+
+Outcome Transaction::drop_column(std::string_view table, std::string_view column) {
+  const auto columns = columns_of(state(), table);
+  if (!columns) {
+    return engine::outcome_at(OutcomeKind::absent, table);
+  }
+  TableAlteration alteration{.columns = *columns, .renamed = {}};
+  require_column(table, alteration.columns, column);
+  std::erase_if(alteration.columns,
+                [&](const ColumnDefinition& each) { return each.name == column; });
+  return alter_table(table, alteration);
+}
+
+Outcome Transaction::rename_column(std::string_view table, std::string_view from,
+                                   std::string_view to) {
+  const auto columns = columns_of(state(), table);
+  if (!columns) {
+    return engine::outcome_at(OutcomeKind::absent, table);
+  }
+  TableAlteration alteration{.columns = *columns,
+                             .renamed = {{.from = std::string(from), .to = std::string(to)}}};
+  require_column(table, alteration.columns, from).name = to;
+  return alter_table(table, alteration);
 }
 
 Table Transaction::table(std::string_view name) {

@@ -20,6 +20,13 @@ namespace palimpsest::engine {
   return {kind, {.table = std::string(table), .index = std::string(index), .key = {}}};
 }
 
+/// The trees of a definition, without those that it has replaced.
+[[nodiscard]] inline std::vector<btree::BTree*> own_trees_of(const TableDefinition& definition) {
+  std::vector<btree::BTree*> trees = definition.indexes;
+  trees.push_back(definition.rows);
+  return trees;
+}
+
 /// The trees of a definition, and of those that it has replaced.
 [[nodiscard]] inline std::vector<btree::BTree*> trees_of(const TableDefinition* definition) {
   std::vector<btree::BTree*> trees;

@@ -1,17 +1,11 @@
 #include "engine/definitions/index_build.h"
 
-#include <algorithm>
-#include <span>
+#include <string>
 
-#include "palimpsest/error.h"
-
-#include "base/check.h"
 #include "base/sync_point.h"
-#include "btree/append.h"
 #include "btree/cursor.h"
-#include "btree/leaf_run_writer.h"
+#include "engine/definitions/tree_fill.h"
 #include "engine/rows/index_entries.h"
-#include "engine/rows/kept_records.h"
 #include "engine/sort/external_sort.h"
 #include "engine/tables/row_values.h"
 #include "engine/tables/value_text.h"
@@ -19,58 +13,35 @@
 namespace palimpsest::engine {
 namespace {
 
-using btree::NewRecord;
-
 constexpr std::size_t kRowsAtATime = 1000;
-/// Of appending, which others may hold up who need space in the log.
-constexpr int kAttempts = 20;
-/// That are kept to be appended together, however short: each takes a view beside its bytes.
-constexpr std::size_t kEntriesKept = std::size_t{1} << 17U;
-/// Where nothing can be appended before the last leaf was split.
-constexpr std::size_t kInsertedFirst = 16;
 
 class IndexBuild {
  public:
   IndexBuild(txn::Transactions& transactions, txn::Transaction& inside,
              const TableDefinition& table, std::size_t index, const versioning::Viewer* viewer,
              const SortSpace& space)
-      : transactions_(transactions),
-        inside_(inside),
-        table_(table),
+      : table_(table),
         number_(index),
         format_(*table.format),
         codec_(format_.indexes()[index].codec),
         rows_(*table.rows),
-        index_(*table.indexes[index]),
         viewer_(viewer),
-        sort_(space.device, {.memory_bytes = space.memory_bytes, .threads = space.threads}) {}
+        sort_(space.device, {.memory_bytes = space.memory_bytes, .threads = space.threads}),
+        fill_(transactions, inside, *table.indexes[index]) {}
 
   void sort_entries();
   /// The key that two rows have, if there is one that must not.
   [[nodiscard]] std::optional<std::string> append_entries();
 
  private:
-  /// The maker holds no log back, and has not been told to give up.
-  void go_on() {
-    inside_.let_log_go();
-    inside_.require_view();
-  }
-  void keep(const NewRecord& entry);
-  void append_kept();
-  void append_some(std::span<const NewRecord> entries, std::size_t& done);
-
-  txn::Transactions& transactions_;
-  txn::Transaction& inside_;
   const TableDefinition& table_;
   const std::size_t number_;  ///< of the index
   const TableFormat& format_;
   const IndexCodec& codec_;
   const btree::BTree& rows_;
-  btree::BTree& index_;
   const versioning::Viewer* viewer_;
   ExternalSort sort_;
-  KeptRecords kept_;
-  btree::LeafRunWriter writer_{index_.descent().pool()};
+  TreeFill fill_;
 };
 
 void IndexBuild::sort_entries() {
@@ -81,7 +52,7 @@ void IndexBuild::sort_entries() {
   std::size_t count = 0;
   for (rows.seek_first(); rows.valid(); rows.next()) {
     if (count++ % kRowsAtATime == 0) {
-      go_on();
+      fill_.go_on();
     }
     if (rows.read_value(row)) {
       const IndexEntry entry =
@@ -90,7 +61,7 @@ void IndexBuild::sort_entries() {
     }
   }
   PALIMPSEST_SYNC_POINT("engine.index.added");
-  sort_.finish([this] { go_on(); });
+  sort_.finish([this] { fill_.go_on(); });
 }
 
 // What is not unique has the primary key in its own: only entries of a unique index can be equal.
@@ -103,59 +74,10 @@ std::optional<std::string> IndexBuild::append_entries() {
     }
     last.assign(sort_.key());
     has_last = true;
-    keep({.key = sort_.key(), .value = sort_.value()});
+    fill_.add({.key = sort_.key(), .value = sort_.value()});
   }
-  append_kept();
+  fill_.finish();
   return std::nullopt;
-}
-
-void IndexBuild::keep(const NewRecord& entry) {
-  const std::size_t bytes = entry.key.size() + entry.value.size();
-  if (!kept_.has_room_for(bytes) || kept_.records().size() == kEntriesKept) {
-    append_kept();
-  }
-  kept_.expect(1, bytes);
-  kept_.add(entry);
-}
-
-void IndexBuild::append_kept() {
-  std::size_t done = 0;
-  for (int attempt = 1; done < kept_.records().size(); ++attempt) {
-    go_on();
-    try {
-      append_some(kept_.records().subspan(done), done);
-      attempt = 0;
-    } catch (const Error& error) {  // told to give way: what `done` counts stays
-      if (error.code() != ErrorCode::transaction_too_old || attempt == kAttempts) {
-        throw;
-      }
-    }
-  }
-  kept_.clear();
-}
-
-// What was appended is not undone if this fails: the tree is then emptied.
-void IndexBuild::append_some(std::span<const NewRecord> entries, std::size_t& done) {
-  const txn::TransactionPtr by =
-      transactions_.begin(txn::Durability::asynchronous, txn::Isolation::none);
-  by->work_for(inside_);
-  by->write_alone(nullptr);
-  by->write([&](const btree::WriteContext& context) {
-    const bool is_run = btree::is_worth_a_run(entries);
-    const std::size_t before = done;
-    if (is_run) {
-      btree::append(index_, context, entries, writer_, done);
-    }
-    if (done == before) {
-      const std::size_t most = is_run ? kInsertedFirst : kRowsAtATime;
-      const std::span some = entries.first(std::min(entries.size(), most));
-      const btree::ManyWritten written = index_.insert_many(context, some);
-      check(written.done == some.size(), "nobody else knows of an index that is being made");
-      done += some.size();
-    }
-  });
-  by->commit();
-  PALIMPSEST_SYNC_POINT("engine.index.appended");
 }
 
 }  // namespace

@@ -1,11 +1,8 @@
 // Fills a new index with entries for the rows that are there.
 //
-// The index is its maker's alone until he commits, and its tree goes back to be emptied if he does
-// not: so the entries need not be his changes. They are sorted (sort/external_sort.h) and appended
-// as leaves of their own (btree/leaf_run.h), some mebibytes at once, by transactions that commit
-// before the maker does and so survive if he does: an index of any size takes no log for itself but
-// the names of its pages, and memory as SortSpace says, with some mebibytes for what is appended.
-// Two rows with one key in a unique index stand next to each other then, and are found.
+// The entries are sorted (sort/external_sort.h) and appended (tree_fill.h): memory is as SortSpace
+// says, with some mebibytes for what is appended. Two rows with one key in a unique index stand
+// next to each other then, and are found.
 //
 // Latching: none; the caller is the table's definer, and nobody else writes to it.
 // Failure: invalid_argument for a row whose key in the index is longer than keys may be, before

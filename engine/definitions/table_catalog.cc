@@ -52,6 +52,13 @@ void require_keys_fit(const TableSchema& table, const IndexSchema& index,
 
 }  // namespace
 
+void TableCatalog::require_keys_fit(const StoredTable& table) const {
+  engine::require_keys_fit(table.schema, trees_.page_size());
+  for (const StoredIndex& index : table.indexes) {
+    engine::require_keys_fit(table.schema, index.schema, trees_.page_size());
+  }
+}
+
 // Opening
 
 void TableCatalog::open() {
@@ -269,7 +276,7 @@ Outcome TableCatalog::change(Transaction& by, const FatePtr& bulk, Work&& work) 
 Outcome TableCatalog::create_table(Transaction& by, const TableSchema& schema,
                                    const FatePtr& bulk) {
   schema.validate();
-  require_keys_fit(schema, trees_.page_size());
+  engine::require_keys_fit(schema, trees_.page_size());
   return change(by, bulk, [&](const btree::WriteContext& context) {
     return create_table_by(by, context, schema, bulk);
   });
@@ -350,7 +357,7 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
   }
   const TableDefinition& before = *claimed.table->visible_to(&by);
   schema.validate(before.format->schema());
-  require_keys_fit(before.format->schema(), schema, trees_.page_size());
+  engine::require_keys_fit(before.format->schema(), schema, trees_.page_size());
   if (before.format->find_index(schema.name)) {
     return outcome_at(OutcomeKind::exists, name, schema.name);
   }

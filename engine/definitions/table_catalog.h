@@ -10,6 +10,10 @@
 // ended. Who cannot have a table within that time gets a conflict, so that two who wait for each
 // other end.
 //
+// Columns: a table is altered in bulk. Its rows are made anew in trees of the bulk's own
+// (rows_rebuild.h), with its indexes, and snapshots from before its commit go on reading the old
+// ones, by the definition that was replaced. Nobody needs a second way to read a row.
+//
 // Bulks: who fills tables in bulk has trees of his own for each (table_state.h), and changes
 // nothing himself, so that he holds no log back: records of definitions are written when he is
 // about to commit. A crash, or his end, leaves trees that no record names. Tables with rows are his
@@ -39,6 +43,7 @@
 #include "palimpsest/function_ref.h"
 #include "palimpsest/outcome.h"
 #include "palimpsest/schema.h"
+#include "palimpsest/table_alteration.h"
 
 #include "engine/catalog.h"
 #include "engine/definitions/index_build.h"
@@ -92,6 +97,10 @@ class TableCatalog final : public txn::EndListener {
 
   // Of a bulk
 
+  /// As Transaction of the public API says; null `convert`: none.
+  Outcome alter_table(txn::Transaction& by, std::string_view table,
+                      const TableAlteration& alteration, const ConvertRow* convert,
+                      const FatePtr& bulk);
   /// Makes the table the bulk's, if it is not: one without rows gets empty trees that are its
   /// alone, of one with rows it changes the trees where they are (TableState::bulk_view()). Throws
   /// gate_timeout if others do not let it within the patience.
@@ -136,6 +145,13 @@ class TableCatalog final : public txn::EndListener {
   [[nodiscard]] bool sees_newest_record(const txn::Transaction& by, std::string_view name) const;
   Outcome own_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
   void replace_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
+  Outcome rebuild(txn::Transaction& by, TableState& table, const TableAlteration& alteration,
+                  const ConvertRow* convert, const FatePtr& bulk);
+  void require_keys_fit(const StoredTable& table) const;
+  /// Of that table, in trees taken for it, whose numbers it names.
+  [[nodiscard]] std::unique_ptr<TableDefinition> in_new_trees(txn::Transaction& by,
+                                                              StoredTable stored);
+  void give_trees_back(const txn::Transaction& by, const TableDefinition& definition) noexcept;
   void change_in_place(txn::Transaction& by, TableState& table);
   void count_definitions(const txn::Transaction& by, const std::vector<TablePtr>& tables);
   void wait_until_settled(const TableState& table) const;

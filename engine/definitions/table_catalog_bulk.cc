@@ -134,8 +134,14 @@ void TableCatalog::wait_until_settled(const TableState& table) const {
 
 void TableCatalog::replace_trees(Transaction& by, TableState& table, const FatePtr& bulk) {
   const TableDefinition& before = *table.visible_to(&by);
+  auto definition = in_new_trees(by, before.format->stored());
+  definition->fate = bulk;
+  definition->replaced = &before;
+  table.change_to(std::move(definition));
+}
+
+std::unique_ptr<TableDefinition> TableCatalog::in_new_trees(Transaction& by, StoredTable stored) {
   auto definition = std::make_unique<TableDefinition>();
-  StoredTable stored = before.format->stored();
   try {
     definition->rows = &take_tree(by);
     stored.tree = definition->rows->id();
@@ -144,16 +150,20 @@ void TableCatalog::replace_trees(Transaction& by, TableState& table, const FateP
       index.tree = definition->indexes.back()->id();
     }
     definition->format = std::make_shared<const TableFormat>(std::move(stored));
-    definition->fate = bulk;
-    definition->replaced = &before;
-    table.change_to(std::move(definition));
   } catch (...) {
-    for (BTree* const tree : trees_of(definition.get())) {
-      if (tree != nullptr) {
-        give_tree_back(by, *tree);
-      }
-    }
+    give_trees_back(by, *definition);
     throw;
+  }
+  return definition;
+}
+
+void TableCatalog::give_trees_back(const Transaction& by,
+                                   const TableDefinition& definition) noexcept {
+  for (BTree* const tree : definition.indexes) {
+    give_tree_back(by, *tree);
+  }
+  if (definition.rows != nullptr) {
+    give_tree_back(by, *definition.rows);
   }
 }
 

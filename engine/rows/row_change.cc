@@ -39,7 +39,7 @@ void EditInPlace::operator()(ValueEditor& value) {
   if (!begin(view_of(value))) {
     return;
   }
-  RowEditor editor(value);
+  RowEditor editor(value, format().layout);
   edit_(editor);
   const bool any_bytes = format().is_key_value() && format().indexes().empty();
   if (editor.was_refused() || (!any_bytes && !is_allowed(value))) [[unlikely]] {

@@ -75,6 +75,9 @@ NewRow::NewRow(const TableDefinition& definition, const EncodedRow& row) {
 
 btree::NewRecord record_of(const TableDefinition& definition, const EncodedRow& row) {
   const TableFormat& format = *definition.format;
+  if (row.layout != 0 && row.layout != format.layout) [[unlikely]] {
+    refuse_row(format, "the row was encoded for another table, or for this one with other columns");
+  }
   const KeySpace keys(format, *definition.rows);
   if (format.is_key_value()) {
     keys.require_whole(row.key);

@@ -8,9 +8,17 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/checksum.h"
 
 namespace palimpsest::detail {
 namespace {
+
+/// From all that the catalog says of the columns and the key.
+LayoutNumber layout_of(const TableSchema& table) {
+  const std::string text = engine::encode_table({.schema = table, .tree = TreeId{1}});
+  const auto number = static_cast<LayoutNumber>(checksum(std::as_bytes(std::span(text))));
+  return number == 0 ? 1 : number;
+}
 
 TableFormat::Index format_of(const TableSchema& table, const IndexSchema& index) {
   TableFormat::Index format{.codec = engine::IndexCodec(table, index), .columns = {}};
@@ -43,6 +51,7 @@ TableFormat::TableFormat(engine::StoredTable stored)
       rows_(stored_.schema),
       keys_(stored_.schema),
       indexed_(stored_.schema.columns.size()) {
+  layout = layout_of(stored_.schema);
   for (const engine::StoredIndex& index : stored_.indexes) {
     indexes_.push_back(format_of(stored_.schema, index.schema));
     for (const std::size_t column : indexes_.back().columns) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "palimpsest/column.h"
 #include "palimpsest/schema.h"
 
 #include "base/bytes.h"
@@ -23,7 +24,7 @@
 
 namespace palimpsest::detail {
 
-class TableFormat : public std::enable_shared_from_this<TableFormat> {
+class TableFormat : public RowFormat, public std::enable_shared_from_this<TableFormat> {
  public:
   struct Index {
     engine::IndexCodec codec;

@@ -1,7 +1,7 @@
 // A column of fixed width, found once and used for all rows of its table.
 //
-// It knows its place in a row and not its table: a load or a store is all that it costs. So a row
-// of another table can only be judged by its length.
+// It knows its place in a row and which columns the table had: a comparison and a load or a store
+// are all that it costs.
 // Thread-safety: a plain value.
 #pragma once
 
@@ -37,6 +37,15 @@ inline constexpr ColumnType kFixedTypeOf<Date> = ColumnType::date;
 template <>
 inline constexpr ColumnType kFixedTypeOf<Timestamp> = ColumnType::timestamp;
 
+/// Which columns a table has, as a number: tables with other columns, or with the same ones under
+/// other names, have another one, also one whose columns were changed. 0: not known.
+using LayoutNumber = std::uint32_t;
+
+/// What a row knows of how its table stores rows: the engine's TableFormat.
+struct RowFormat {
+  LayoutNumber layout = 0;
+};
+
 /// Where a fixed column lies in a row.
 struct FixedPlace {
   static constexpr std::uint16_t kNeverNull = 0xFFFF;
@@ -44,11 +53,14 @@ struct FixedPlace {
   std::uint32_t offset = 0;
   std::uint16_t null_bit = kNeverNull;  ///< in the bitmap that the row begins with
   bool may_change = false;              ///< in no index, and not in the key
+  LayoutNumber layout = 0;              ///< of the rows that have it there
 
-  /// Whether a row of so many bytes has this many of it there; its null bit lies before them. If
-  /// not, the column is one of another table, or of the table before it was made anew.
-  [[nodiscard]] constexpr bool is_within(std::size_t row_bytes, std::size_t bytes) const noexcept {
-    return std::size_t{offset} + bytes <= row_bytes;
+  /// Whether a row of that layout and so many bytes has this many of it there; its null bit lies
+  /// before them. If not, the column is one of another table, or of the table before its columns
+  /// were changed.
+  [[nodiscard]] constexpr bool is_in(LayoutNumber row_layout, std::size_t row_bytes,
+                                     std::size_t bytes) const noexcept {
+    return layout == row_layout && std::size_t{offset} + bytes <= row_bytes;
   }
 };
 
@@ -60,8 +72,8 @@ template <class Type>
 concept FixedType = detail::kFixedTypeOf<Type> != ColumnType{};
 
 /// A column of fixed width, outside the key, found once by Table::column() and used for all rows of
-/// that table. Copied freely. With a row of another table it shows, or sets, whatever lies at its
-/// place, within the row; where the row has no such place, it is refused.
+/// that table. Copied freely. With a row of other columns it is refused: of another table, or of
+/// this one after Transaction::alter_table().
 template <FixedType Type>
 class Column {
  public:

@@ -42,8 +42,8 @@ class KeyParts;     // the engine's: a key taken apart
 
 class RowView {
  public:
-  /// By the engine.
-  RowView(std::string_view key, std::string_view bytes, const detail::TableFormat& format,
+  /// By the engine, of its TableFormat.
+  RowView(std::string_view key, std::string_view bytes, const detail::RowFormat& format,
           detail::KeyParts& parts) noexcept
       : key_(key), bytes_(bytes), format_(&format), parts_(&parts) {}
 
@@ -56,9 +56,12 @@ class RowView {
   [[nodiscard]] Value operator[](std::string_view column) const;
   [[nodiscard]] Value operator[](std::size_t column) const;
   [[nodiscard]] std::size_t column_count() const noexcept;
+  /// Whether it has these columns: for the engine.
+  [[nodiscard]] bool has_layout(detail::LayoutNumber layout) const noexcept {
+    return format_->layout == layout;
+  }
 
-  /// Zero if null. This and the next two throw invalid_argument for a column of another table that
-  /// would lie behind the row.
+  /// Zero if null. This and the next two throw invalid_argument for a column of other rows.
   template <FixedType Type>
   [[nodiscard]] Type get(const Column<Type>& column) const {
     require_within(column.place(), sizeof(Type));
@@ -82,7 +85,7 @@ class RowView {
   friend class Row;
 
   void require_within(const detail::FixedPlace& place, std::size_t bytes) const {
-    if (!place.is_within(bytes_.size(), bytes)) [[unlikely]] {
+    if (!place.is_in(format_->layout, bytes_.size(), bytes)) [[unlikely]] {
       refuse_column();
     }
   }
@@ -109,7 +112,7 @@ class RowView {
 
   std::string_view key_;
   std::string_view bytes_;
-  const detail::TableFormat* format_;
+  const detail::RowFormat* format_;
   detail::KeyParts* parts_;
 };
 
@@ -147,8 +150,9 @@ class Row {
 /// what it was, and logged: of what is set, or of the whole row once somebody asks for bytes().
 class RowEditor {
  public:
-  /// By the engine.
-  explicit RowEditor(ValueEditor& value) noexcept : value_(&value) {}
+  /// By the engine, with the layout of the row, if it is to be asked for.
+  explicit RowEditor(ValueEditor& value, detail::LayoutNumber layout = 0) noexcept
+      : value_(&value), layout_(layout) {}
 
   /// What is stored beside the key; of key_value_table() this is the value. Its length stays.
   [[nodiscard]] std::span<char> bytes() noexcept { return value_->edit_all(); }
@@ -163,8 +167,7 @@ class RowEditor {
     }
   }
 
-  /// Zero if null. Of a column of another table that would lie behind the row, zero, and the edit
-  /// is refused as set() says.
+  /// Zero if null. Of a column of other rows, zero, and the edit is refused as set() says.
   template <FixedType Type>
   [[nodiscard]] Type get(const Column<Type>& column) noexcept {
     Type value{};
@@ -206,7 +209,7 @@ class RowEditor {
  private:
   template <class Type>
   [[nodiscard]] bool is_within(const detail::FixedPlace& place) const noexcept {
-    return place.is_within(view().size(), sizeof(Type));
+    return place.is_in(layout_, view().size(), sizeof(Type));
   }
   void mark_null(const detail::FixedPlace& place, bool null) noexcept {
     if (place.null_bit != detail::FixedPlace::kNeverNull) {
@@ -218,6 +221,7 @@ class RowEditor {
   }
 
   ValueEditor* value_;
+  detail::LayoutNumber layout_;
   bool refused_ = false;
 };
 

@@ -6,6 +6,7 @@
 //   accounts.insert(transaction, row).require();
 //
 // Thread-safety: belongs to one thread. Must not outlive its database.
+// Made for the columns that the table has then: its rows are refused by a table of others.
 // Failure: Error invalid_argument for values that do not fit the schema, naming table, column and
 //          limit, for a database that was closed, and for an encoder that was moved from; not_found
 //          for a table that is not there.

@@ -48,6 +48,10 @@ class StructShape {
  public:
   StructShape(std::shared_ptr<const TableFormat> format, std::span<const StructMember> members);
 
+  /// Of the rows that it is made for.
+  [[nodiscard]] LayoutNumber layout() const;
+  /// Throws invalid_argument for a row of other columns.
+  void require(const RowView& row) const;
   void read(const RowView& row, void* into) const;
   /// Of a struct that has all columns of the table: else invalid_argument.
   void encode(const void* from, StructBytes& into) const;
@@ -110,6 +114,8 @@ class StructMap {
             std::initializer_list<MemberOf<Struct>> members)
       : shape_(std::move(format), std::vector<StructMember>(members.begin(), members.end())) {}
 
+  [[nodiscard]] LayoutNumber layout() const { return shape_.layout(); }
+  void require(const RowView& row) const { shape_.require(row); }
   [[nodiscard]] Struct of(const RowView& row) const {
     Struct value{};
     shape_.read(row, &value);

@@ -28,6 +28,7 @@
 #include <string_view>
 #include <vector>
 
+#include "palimpsest/column.h"
 #include "palimpsest/cursor.h"
 #include "palimpsest/index.h"
 #include "palimpsest/key.h"
@@ -42,16 +43,19 @@ namespace palimpsest {
 /// A row as it is stored: what RowView shows of it. Refused if it is none of the table. Only made
 /// by of(): a list of two texts is the Values of a row.
 struct EncodedRow {
-  [[nodiscard]] static constexpr EncodedRow of(std::string_view key,
-                                               std::string_view bytes) noexcept {
+  [[nodiscard]] static constexpr EncodedRow of(std::string_view key, std::string_view bytes,
+                                               detail::LayoutNumber layout = 0) noexcept {
     EncodedRow row;
     row.key = key;
     row.bytes = bytes;
+    row.layout = layout;
     return row;
   }
 
   std::string_view key{};
   std::string_view bytes{};
+  /// Says which columns it was encoded for; 0: it is judged by its bytes alone.
+  detail::LayoutNumber layout = 0;
 
  private:
   constexpr EncodedRow() noexcept = default;

@@ -23,11 +23,12 @@
 // Columns without a member are not read, and stay as they are when a row is modified; who inserts
 // has them all. Members without a column stay as they are made.
 //
-// Small, copied freely; must not outlive its database.
+// Small, copied freely; must not outlive its database. Made for the columns that the table has
+// then: of others, after Transaction::alter_table(), rows are refused, and it is to be made anew.
 // Thread-safety: all functions, from any thread.
 // Failure: the constructor throws Error invalid_argument for columns that are not there, or are
 //          there twice, and members of another type, naming table and column; the functions, for
-//          values that a column cannot hold. Otherwise as table.h.
+//          values that a column cannot hold, and for rows of other columns. Otherwise as table.h.
 #pragma once
 
 #include <cstddef>
@@ -78,11 +79,11 @@ class TableOf {
 
   Outcome insert(const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
-    return table_.insert(EncodedRow::of(bytes.key, bytes.bytes));
+    return table_.insert(encoded(bytes));
   }
   Outcome insert(Transaction& in, const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
-    return table_.insert(in, EncodedRow::of(bytes.key, bytes.bytes));
+    return table_.insert(in, encoded(bytes));
   }
   Outcome insert_many(std::span<const Struct> rows) const {
     return with_bytes_of(rows,
@@ -94,21 +95,25 @@ class TableOf {
   }
   Outcome upsert(const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
-    return table_.upsert(EncodedRow::of(bytes.key, bytes.bytes));
+    return table_.upsert(encoded(bytes));
   }
   Outcome upsert(Transaction& in, const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
-    return table_.upsert(in, EncodedRow::of(bytes.key, bytes.bytes));
+    return table_.upsert(in, encoded(bytes));
   }
   /// Replaces the row with the struct's key. Done, absent, conflict, or exists where a unique index
   /// has another row.
   Outcome update(const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
-    return table_.rewrite(Key::encoded(bytes.key), [&](const RowView&) { return view(bytes); });
+    return rewrite_in(
+        [&](RewriteRow rewrite) { return table_.rewrite(Key::encoded(bytes.key), rewrite); },
+        [&](const RowView& stored) { return replaced(stored, bytes); });
   }
   Outcome update(Transaction& in, const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
-    return table_.rewrite(in, Key::encoded(bytes.key), [&](const RowView&) { return view(bytes); });
+    return rewrite_in(
+        [&](RewriteRow rewrite) { return table_.rewrite(in, Key::encoded(bytes.key), rewrite); },
+        [&](const RowView& stored) { return replaced(stored, bytes); });
   }
 
   /// Reads a row, calls edit(Struct&) and writes what it has become, in one step: nobody else
@@ -131,8 +136,13 @@ class TableOf {
   Outcome erase(Transaction& in, const Key& key) const { return table_.erase(in, key); }
 
  private:
-  [[nodiscard]] static std::string_view view(const detail::StructBytes& bytes) noexcept {
-    return bytes.bytes;
+  [[nodiscard]] EncodedRow encoded(const detail::StructBytes& row) const {
+    return EncodedRow::of(row.key, row.bytes, map_.layout());
+  }
+  /// What a row of the struct's columns is to be.
+  [[nodiscard]] std::string_view replaced(const RowView& row, const detail::StructBytes& by) const {
+    map_.require(row);
+    return by.bytes;
   }
 
   template <class Use>
@@ -151,8 +161,8 @@ class TableOf {
     std::size_t begin = 0;
     for (const auto& [end_of_key, end] : ends) {
       const std::string_view row = std::string_view(bytes).substr(begin, end - begin);
-      views.push_back(
-          EncodedRow::of(row.substr(0, end_of_key - begin), row.substr(end_of_key - begin)));
+      views.push_back(EncodedRow::of(row.substr(0, end_of_key - begin),
+                                     row.substr(end_of_key - begin), map_.layout()));
       begin = end;
     }
     return use(views);
@@ -165,18 +175,25 @@ class TableOf {
     return found;
   }
 
-  /// Nothing is thrown under the latch: it is kept until the call has returned.
   template <class Rewrite, class Edit>
   Outcome modify_in(const Rewrite& rewrite, Edit& edit) const {
     std::string bytes;
+    return rewrite_in(rewrite, [&](const RowView& row) -> std::string_view {
+      Struct value = map_.of(row);
+      edit(value);
+      map_.change(row, value, bytes);
+      return bytes;
+    });
+  }
+
+  /// Nothing is thrown under the latch: it is kept until the call has returned.
+  template <class Rewrite, class Replace>
+  Outcome rewrite_in(const Rewrite& rewrite, const Replace& replace) const {
     std::exception_ptr thrown;
     Outcome outcome = rewrite([&](const RowView& row) -> std::string_view {
       thrown = nullptr;
       try {
-        Struct value = map_.of(row);
-        edit(value);
-        map_.change(row, value, bytes);
-        return bytes;
+        return replace(row);
       } catch (...) {
         thrown = std::current_exception();
         return row.bytes();

@@ -27,6 +27,8 @@
 
 #include "palimpsest/outcome.h"
 #include "palimpsest/schema.h"
+#include "palimpsest/table_alteration.h"
+#include "palimpsest/value.h"
 
 namespace palimpsest {
 
@@ -122,6 +124,26 @@ class Transaction {
   Outcome create_index(std::string_view table, const IndexSchema& schema);
   Outcome drop_index(std::string_view table, std::string_view index);
 
+  // Altering: in a bulk transaction (TransactionOptions::bulk), else Error invalid_argument. All
+  // rows are made anew, in order, with their indexes, which takes the room of both; what was there
+  // before is given back when the database is opened again. Others read the table as it was, by
+  // its old columns, until the bulk commits, and if their snapshot is older, after that. Outcomes:
+  // absent; conflict if others change the table or its definition, or have since the transaction's
+  // snapshot; exists if two rows become equal in a unique index. Throws invalid_argument, which
+  // names column and row, for what cannot be, and for a table whose rows this bulk has changed
+  // where they lie. If it is not done, the table is as it was.
+  // Columns, structs and encoders of before (column.h, table_of.h, row_encoder.h) are refused then.
+
+  Outcome alter_table(std::string_view table, const TableAlteration& alteration);
+  Outcome alter_table(std::string_view table, const TableAlteration& alteration,
+                      ConvertRow convert);
+  /// Behind the others, with that value in all rows.
+  Outcome add_column(std::string_view table, const ColumnDefinition& column,
+                     const Value& value = {});
+  /// One that is neither in the key nor in an index.
+  Outcome drop_column(std::string_view table, std::string_view column);
+  Outcome rename_column(std::string_view table, std::string_view from, std::string_view to);
+
   /// The table as this transaction sees it. Throws not_found if there is none.
   [[nodiscard]] Table table(std::string_view name);
 
@@ -130,6 +152,8 @@ class Transaction {
   friend class Database;
 
   [[nodiscard]] detail::TransactionState& state() const;
+  Outcome alter(std::string_view table, const TableAlteration& alteration,
+                const ConvertRow* convert);
 
   std::unique_ptr<detail::TransactionState> state_;
 };

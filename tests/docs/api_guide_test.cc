@@ -287,6 +287,39 @@ TEST_F(ApiGuide, Definitions) {
   EXPECT_EQ((*pictures.get({"ada.png"}))["value"].as_bytes(), "...bytes...");
 }
 
+TEST_F(ApiGuide, AlteringTables) {
+  using namespace palimpsest::types;
+  Database& database = database_;
+  Transaction migration = database.begin({.bulk = true});
+  migration.add_column("account", {"currency", character(3)}, "EUR").require();
+  migration.rename_column("account", "owner", "holder").require();
+  migration.drop_column("account", "visits").require();
+  migration.commit();
+  const std::optional<Row> ada = database.table("account").index("by_owner").get({"Ada"});
+  ASSERT_TRUE(ada);
+  EXPECT_EQ(ada->text(), "(7, \"Ada\", 100.00, null, \"EUR\")");
+}
+
+TEST_F(ApiGuide, AlteringTablesByAFunction) {
+  using namespace palimpsest::types;
+  Database& database = database_;
+  const auto in_cents = [](const RowView& before, std::span<Value> row) {
+    const Decimal balance = before["balance"].as_decimal();
+    row[2] = static_cast<std::int64_t>(balance.unscaled());
+  };
+  Transaction migration = database.begin({.bulk = true});
+  migration
+      .alter_table("account",
+                   {.columns = {{"id", int64()}, {"holder", varchar(80)}, {"cents", int64()}},
+                    .renamed = {{.from = "owner", .to = "holder"}}},
+                   in_cents)
+      .require();
+  migration.commit();
+  const std::optional<Row> ada = database.table("account").get({7});
+  ASSERT_TRUE(ada);
+  EXPECT_EQ(ada->text(), "(7, \"Ada\", 10000)");
+}
+
 TEST_F(ApiGuide, Backups) {
   Database& database = database_;
   const std::string copy = directory_.path("copy");

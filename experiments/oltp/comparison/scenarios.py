@@ -15,6 +15,7 @@ QUEUE = Workload("queue", "jobs", 112,
 SCANS = Workload("scan_bench", "records", 100, is_loaded=False)
 
 PALIMPSEST = Config("palimpsest", "palimpsest", "snapshot")
+SERIALIZABLE = Config("palimpsest, serializable", "palimpsest", "serializable")
 READ_COMMITTED = Config("palimpsest, read committed", "palimpsest", "read_committed")
 UNVERSIONED = Config("palimpsest, snapshots without versions", "palimpsest", "snapshot",
                      ("--versions=off",), 1)
@@ -43,14 +44,14 @@ def mib_of(scale, times, workload=TPCC):
 def isolation(warehouses, memory_mib, seconds, warmup):
     return Scenario("isolation", f"what isolation costs: {warehouses} warehouses in {memory_mib} MiB",
                     TPCC, warehouses, memory_mib,
-                    tuple(config for config, _ in STEPS) + (READ_COMMITTED,), cases((1,)), seconds,
-                    warmup, steps=STEPS, goals=(Goal(PALIMPSEST.name, 0.85, NO_CONFLICTS.name),))
+                    tuple(config for config, _ in STEPS) + (READ_COMMITTED, SERIALIZABLE), cases((1,)),
+                    seconds, warmup, steps=STEPS, goals=(Goal(PALIMPSEST.name, 0.85, NO_CONFLICTS.name),))
 
 
 def in_memory(warehouses, memory_mib, all_cases, seconds, warmup, more=()):
     return Scenario("in-memory", f"in memory: {warehouses} warehouses, {memory_mib} MiB", TPCC,
-                    warehouses, memory_mib, (PALIMPSEST, NONE, *PEERS, *more), all_cases, seconds,
-                    warmup)
+                    warehouses, memory_mib, (PALIMPSEST, SERIALIZABLE, NONE, *PEERS, *more),
+                    all_cases, seconds, warmup)
 
 
 def long_reader(warehouses, memory_mib, seconds, warmup, turns):

@@ -1,0 +1,86 @@
+// Tables with other columns (table_catalog.h): in trees of a bulk's own, which count when it
+// commits, for snapshots from then on.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "palimpsest/error.h"
+
+#include "engine/definitions/altered_table.h"
+#include "engine/definitions/definition_trees.h"
+#include "engine/definitions/rows_rebuild.h"
+#include "engine/definitions/table_catalog.h"
+
+namespace palimpsest::engine {
+
+using btree::BTree;
+using txn::Transaction;
+
+Outcome TableCatalog::alter_table(Transaction& by, std::string_view name,
+                                  const TableAlteration& alteration, const ConvertRow* convert,
+                                  const FatePtr& bulk) {
+  return change_in_bulk(by, bulk, [&]() -> Outcome {
+    const Claimed claimed = claim_table(by, name);
+    if (!claimed.outcome) {
+      return claimed.outcome;
+    }
+    TableState& table = *claimed.table;
+    if (table.bulk_view(&by) != nullptr) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("table \"{}\": this bulk has changed its rows; columns are changed "
+                              "before rows",
+                              name));
+    }
+    const bool was_own = table.visible_to(&by)->fate == bulk;
+    try {
+      Outcome outcome = was_own || (sees_newest(by, table) && sees_newest_record(by, name))
+                            ? rebuild(by, table, alteration, convert, bulk)
+                            : outcome_at(OutcomeKind::conflict, name);
+      if (!outcome && !was_own) {
+        release_table(by, claimed.table);
+      }
+      return outcome;
+    } catch (...) {
+      if (!was_own) {
+        release_table(by, claimed.table);
+      }
+      throw;
+    }
+  });
+}
+
+// What it was keeps its trees, for older snapshots; those that are this bulk's own nobody has seen.
+Outcome TableCatalog::rebuild(Transaction& by, TableState& table, const TableAlteration& alteration,
+                              const ConvertRow* convert, const FatePtr& bulk) {
+  const TableDefinition& before = *table.visible_to(&by);
+  AlteredTable altered = engine::altered(before.format->stored(), alteration);
+  require_keys_fit(altered.stored);
+  std::vector<BTree*> outdated;
+  if (before.fate == bulk) {
+    outdated = own_trees_of(before);
+    prepare_drop(by, outdated.size());
+  }
+  auto definition = in_new_trees(by, std::move(altered.stored));
+  try {
+    definition->fate = bulk;
+    definition->replaced = before.fate == bulk ? before.replaced : &before;
+    rebuild_rows(transactions_, by, before, *definition, altered.sources, convert);
+    for (std::size_t index = 0; index < definition->indexes.size(); ++index) {
+      if (auto key = build_index(transactions_, by, *definition, index, nullptr, sorting_)) {
+        give_trees_back(by, *definition);
+        return {OutcomeKind::exists,
+                {.table = table.name(),
+                 .index = definition->format->stored().indexes[index].schema.name,
+                 .key = *std::move(key)}};
+      }
+    }
+  } catch (...) {
+    give_trees_back(by, *definition);
+    throw;
+  }
+  table.change_to(std::move(definition));
+  drop_trees(by, outdated);
+  return {};
+}
+
+}  // namespace palimpsest::engine
