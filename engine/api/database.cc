@@ -332,7 +332,7 @@ std::optional<Table> Database::find_table(std::string_view name) const {
 std::vector<TableSchema> Database::tables() const {
   std::vector<TableSchema> schemas;
   for (const engine::TablePtr& table : state().engine->tables().all()) {
-    if (const engine::TableDefinition* const definition = table->visible_to(nullptr)) {
+    if (const engine::TableDefinition* const definition = table->seen_by(nullptr, nullptr)) {
       schemas.push_back(definition->format->schema());
     }
   }

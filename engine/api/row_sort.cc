@@ -100,18 +100,24 @@ engine::SortOptions sort_options(const engine::SortSpace& space, const RowSortOp
 
 class RowSort::State {
  public:
-  State(const engine::SortSpace& space, const RowSortOptions& options)
+  State(const engine::SortSpace& space, const RowSortOptions& options, detail::LayoutNumber layout)
       : keeps_(!options.kept_as.empty()),
-        sort_(space.device, sort_options(space, options, saved_of(options))) {}
+        sort_(space.device, sort_options(space, options, saved_of(options))),
+        layout_(layout),
+        all_are_known_(options.saved.empty()) {}
 
   void add(const EncodedRow& row, std::string_view note) {
+    if (row.layout != 0 && row.layout != layout_) [[unlikely]] {
+      throw Error(ErrorCode::invalid_argument,
+                  "a sort's rows are of its table, with the columns that it had when it was made");
+    }
+    all_are_known_ = all_are_known_ && row.layout != 0;
     const auto note_len = static_cast<NoteLength>(note.size());
     char length[sizeof note_len];
     std::memcpy(length, &note_len, sizeof note_len);
     value_.assign(length, sizeof length);
     value_.append(note);
     value_.append(row.bytes);
-    layout_ = row.layout;
     sort_.add(row.key, value_);
   }
 
@@ -130,7 +136,7 @@ class RowSort::State {
   }
   [[nodiscard]] EncodedRow row() const {
     require_row();
-    return EncodedRow::of(sort_.key(), bytes_, layout_);
+    return EncodedRow::of(sort_.key(), bytes_, all_are_known_ ? layout_ : 0);
   }
   [[nodiscard]] std::string_view note() const {
     require_row();
@@ -162,8 +168,9 @@ class RowSort::State {
   bool has_row_ = false;
   engine::ExternalSort sort_;
   std::string value_;
-  detail::LayoutNumber layout_ = 0;  ///< of what was added
-  std::string_view note_;            ///< of what sort_ stands on, as the next
+  const detail::LayoutNumber layout_;  ///< of the table's rows
+  bool all_are_known_;                 ///< to have it
+  std::string_view note_;              ///< of what sort_ stands on, as the next
   std::string_view bytes_;
 };
 
@@ -171,7 +178,8 @@ RowSort::RowSort(const Table& table, const RowSortOptions& options) {
   const detail::TableHandle& handle = table.handle();
   handle.require_open();
   detail::require_writable(handle.database());
-  state_ = std::make_unique<State>(handle.database().engine->sort_space(), options);
+  state_ = std::make_unique<State>(handle.database().engine->sort_space(), options,
+                                   handle.require_definition().format->layout);
 }
 RowSort::RowSort(RowSort&&) noexcept = default;
 RowSort& RowSort::operator=(RowSort&&) noexcept = default;

@@ -92,10 +92,7 @@ detail::FixedPlace Table::fixed_place(std::string_view name, ColumnType type) co
     refuse(fmt::format("it is {}, and is read as {}",
                        text_of(format.schema().columns[*number].type), name_of(type)));
   }
-  return {.offset = place.offset,
-          .null_bit = place.null_bit,
-          .may_change = !format.is_indexed(*number),
-          .layout = format.layout};
+  return format.fixed_place(*number);
 }
 
 // Reading

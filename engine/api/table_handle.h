@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "palimpsest/table.h"
@@ -22,13 +23,14 @@ class TableHandle {
         table_(std::move(table)),
         first_(definition),
         by_(by),
-        life_(by == nullptr ? 0 : by->life()) {}
+        life_(by == nullptr ? 0 : by->life()),
+        snapshot_(snapshot_of(by)) {}
 
   [[nodiscard]] DatabaseState& database() const noexcept { return database_; }
   [[nodiscard]] const engine::TableState& table() const noexcept { return *table_; }
-  /// What counts now: for the transaction that has asked for the handle, until it ends, else for
-  /// all. Of a table that was dropped, or does not count yet, what it was when the handle was made;
-  /// of a database that was closed, what was committed then.
+  /// What its rows are read by: by the transaction that has asked for the handle, until it ends,
+  /// else by who begins now. Of a table that was dropped, or does not count yet, what it was when
+  /// the handle was made; of a database that was closed, what was committed then.
   [[nodiscard]] const engine::TableDefinition& definition() const noexcept {
     const engine::TableDefinition* const now = visible_definition();
     return now != nullptr ? *now : first_;
@@ -49,7 +51,14 @@ class TableHandle {
   [[nodiscard]] const engine::TableDefinition* visible_definition() const noexcept {
     const bool is_in =
         by_ != nullptr && database_.engine != nullptr && by_->life() == life_ && by_->is_active();
-    return table_->visible_to(is_in ? by_ : nullptr);
+    const versioning::Viewer viewer{.snapshot = snapshot_.value_or(Gsn{})};
+    return is_in ? table_->seen_by(by_, snapshot_ ? &viewer : nullptr)
+                 : table_->seen_by(nullptr, nullptr);
+  }
+  /// Of a transaction that has one for all its calls.
+  [[nodiscard]] static std::optional<Gsn> snapshot_of(const txn::Transaction* by) noexcept {
+    const bool has_one = by != nullptr && txn::has_one_snapshot(by->isolation());
+    return has_one ? std::optional(by->viewer()->snapshot) : std::nullopt;
   }
   [[nodiscard]] InTransaction in_none() const;
   [[nodiscard]] TransactionState& own(const Transaction& in) const;
@@ -58,7 +67,8 @@ class TableHandle {
   engine::TablePtr table_;
   const engine::TableDefinition& first_;  ///< kept by the table
   const txn::Transaction* by_;
-  std::uint64_t life_;  ///< of by_, which may be another transaction by now
+  std::uint64_t life_;           ///< of by_, which may be another transaction by now
+  std::optional<Gsn> snapshot_;  ///< of by_, if it has one for all its calls
 };
 
 /// Throws invalid_argument: "the `what` was moved away".

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +12,6 @@
 
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
-#include "engine/definitions/definition_trees.h"
 #include "engine/rows/refused.h"
 
 namespace palimpsest {
@@ -26,6 +24,10 @@ InTransaction::InTransaction(TransactionState& state)
       bulk_(state.bulk.get()) {
   if (transaction_ == nullptr) {
     throw Error(ErrorCode::invalid_argument, "the transaction has ended");
+  }
+  if (state.is_converting) [[unlikely]] {
+    throw Error(ErrorCode::invalid_argument,
+                "a function that makes rows of an altered table uses its transaction");
   }
 }
 
@@ -92,14 +94,6 @@ detail::TransactionState& Transaction::state() const {
 }
 
 namespace {
-
-/// Nothing if the transaction sees no such table.
-std::optional<std::vector<ColumnDefinition>> columns_of(detail::TransactionState& state,
-                                                        std::string_view table) {
-  const detail::InTransaction in(state);
-  const std::optional<Table> found = detail::find_table(*state.database, table, in.get());
-  return found ? std::optional(found->schema().columns) : std::nullopt;
-}
 
 ColumnDefinition& require_column(std::string_view table, std::vector<ColumnDefinition>& columns,
                                  std::string_view name) {
@@ -184,61 +178,78 @@ Outcome Transaction::drop_index(std::string_view table, std::string_view index) 
   return state.database->engine->tables().drop_index(*dropping(state), table, index);
 }
 
-Outcome Transaction::alter(std::string_view table, const TableAlteration& alteration,
-                           const ConvertRow* convert) {
-  const detail::InTransaction in = writing(state());
+namespace {
+
+/// As long as it lives, calls of the transaction are refused: they would wait for this one.
+class Converting {
+ public:
+  explicit Converting(detail::TransactionState& state) noexcept : state_(state) {
+    state_.is_converting = true;
+  }
+  Converting(const Converting&) = delete;
+  Converting& operator=(const Converting&) = delete;
+  ~Converting() { state_.is_converting = false; }
+
+ private:
+  detail::TransactionState& state_;
+};
+
+Outcome alter(detail::TransactionState& state, std::string_view table, engine::AlterSchema to,
+              const ConvertRow* convert) {
+  const detail::InTransaction in = writing(state);
   if (in.bulk() == nullptr) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("table \"{}\": it is altered in a bulk transaction "
                             "(TransactionOptions::bulk)",
                             table));
   }
-  return in.bulk()->alter_table(table, alteration, convert);
+  const Converting converting(state);
+  return in.bulk()->alter_table(table, to, convert);
 }
 
+}  // namespace
+
 Outcome Transaction::alter_table(std::string_view table, const TableAlteration& alteration) {
-  return alter(table, alteration, nullptr);
+  return alter(state(), table, [&](const TableSchema&) { return alteration; }, nullptr);
 }
 
 Outcome Transaction::alter_table(std::string_view table, const TableAlteration& alteration,
                                  ConvertRow convert) {
-  return alter(table, alteration, &convert);
+  return alter(state(), table, [&](const TableSchema&) { return alteration; }, &convert);
 }
 
 Outcome Transaction::add_column(std::string_view table, const ColumnDefinition& column,
                                 const Value& value) {
-  const auto columns = columns_of(state(), table);
-  if (!columns) {
-    return engine::outcome_at(OutcomeKind::absent, table);
-  }
-  TableAlteration alteration{.columns = *columns, .renamed = {}};
-  alteration.columns.push_back(column);
-  return alter_table(table, alteration,
-                     [&](const RowView&, std::span<Value> row) { row.back() = value; });
+  const auto added = [&](const TableSchema& before) {
+    TableAlteration alteration{.columns = before.columns, .renamed = {}};
+    alteration.columns.push_back(column);
+    return alteration;
+  };
+  const auto fill = [&](const RowView&, std::span<Value> row) { row.back() = value; };
+  const ConvertRow convert = fill;
+  return alter(state(), table, added, &convert);
 }
 
 Outcome Transaction::drop_column(std::string_view table, std::string_view column) {
-  const auto columns = columns_of(state(), table);
-  if (!columns) {
-    return engine::outcome_at(OutcomeKind::absent, table);
-  }
-  TableAlteration alteration{.columns = *columns, .renamed = {}};
-  require_column(table, alteration.columns, column);
-  std::erase_if(alteration.columns,
-                [&](const ColumnDefinition& each) { return each.name == column; });
-  return alter_table(table, alteration);
+  const auto dropped = [&](const TableSchema& before) {
+    TableAlteration alteration{.columns = before.columns, .renamed = {}};
+    require_column(table, alteration.columns, column);
+    std::erase_if(alteration.columns,
+                  [&](const ColumnDefinition& each) { return each.name == column; });
+    return alteration;
+  };
+  return alter(state(), table, dropped, nullptr);
 }
 
 Outcome Transaction::rename_column(std::string_view table, std::string_view from,
                                    std::string_view to) {
-  const auto columns = columns_of(state(), table);
-  if (!columns) {
-    return engine::outcome_at(OutcomeKind::absent, table);
-  }
-  TableAlteration alteration{.columns = *columns,
-                             .renamed = {{.from = std::string(from), .to = std::string(to)}}};
-  require_column(table, alteration.columns, from).name = to;
-  return alter_table(table, alteration);
+  const auto renamed = [&](const TableSchema& before) {
+    TableAlteration alteration{.columns = before.columns,
+                               .renamed = {{.from = std::string(from), .to = std::string(to)}}};
+    require_column(table, alteration.columns, from).name = to;
+    return alteration;
+  };
+  return alter(state(), table, renamed, nullptr);
 }
 
 Table Transaction::table(std::string_view name) {

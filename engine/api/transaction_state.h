@@ -17,7 +17,8 @@ class TransactionState {
  public:
   DatabaseState* database = nullptr;
   bool read_only = false;
-  RecursiveTurnLatch turn;             ///< recursive: what a call calls may use the transaction
+  RecursiveTurnLatch turn;     ///< recursive: what a call calls may use the transaction, or is told
+  bool is_converting = false;  ///< rows of a table: no other call; protected by turn
   txn::TransactionPtr transaction;     ///< null once it has ended; protected by turn
   std::unique_ptr<engine::Bulk> bulk;  ///< null if it is none
 };
@@ -27,7 +28,7 @@ class InTransaction {
  public:
   /// In none.
   InTransaction() = default;
-  /// Throws invalid_argument if it has ended.
+  /// Throws invalid_argument if it has ended, or is converting rows.
   explicit InTransaction(TransactionState& state);
 
   /// Null: it is none.

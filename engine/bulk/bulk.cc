@@ -40,11 +40,10 @@ Outcome Bulk::create_index(std::string_view table, const IndexSchema& schema) {
   return tables_.create_index(by_, table, schema, fate_);
 }
 
-Outcome Bulk::alter_table(std::string_view table, const TableAlteration& alteration,
-                          const ConvertRow* convert) {
+Outcome Bulk::alter_table(std::string_view table, AlterSchema to, const ConvertRow* convert) {
   require_open();
   append_kept();
-  return tables_.alter_table(by_, table, alteration, convert, fate_);
+  return tables_.alter_table(by_, table, to, convert, fate_);
 }
 
 Outcome Bulk::make_own(const TableState& table) {

@@ -76,9 +76,8 @@ class Bulk {
 
   Outcome create_table(const TableSchema& schema);
   Outcome create_index(std::string_view table, const IndexSchema& schema);
-  /// Null `convert`: none.
-  Outcome alter_table(std::string_view table, const TableAlteration& alteration,
-                      const ConvertRow* convert);
+  /// As TableCatalog says.
+  Outcome alter_table(std::string_view table, AlterSchema to, const ConvertRow* convert);
   /// Before by_ commits, which may be tried again; nothing can be changed in between. Throws
   /// conflict if another transaction has changed the same definitions.
   void publish();

@@ -57,6 +57,8 @@
 namespace palimpsest::engine {
 
 using TablePtr = std::shared_ptr<TableState>;
+using AlterSchema = FunctionRef<TableAlteration(const TableSchema& before)>;
+using AlterSchema = FunctionRef<TableAlteration(const TableSchema& before)>;
 using FatePtr = std::shared_ptr<versioning::Fate>;
 
 class TableCatalog final : public txn::EndListener {
@@ -97,10 +99,10 @@ class TableCatalog final : public txn::EndListener {
 
   // Of a bulk
 
-  /// As Transaction of the public API says; null `convert`: none.
-  Outcome alter_table(txn::Transaction& by, std::string_view table,
-                      const TableAlteration& alteration, const ConvertRow* convert,
-                      const FatePtr& bulk);
+  /// As Transaction of the public API says; null `convert`: none. `to` is asked what the table is
+  /// to be by what it is, when nobody else can change that any more.
+  Outcome alter_table(txn::Transaction& by, std::string_view table, AlterSchema to,
+                      const ConvertRow* convert, const FatePtr& bulk);
   /// Makes the table the bulk's, if it is not: one without rows gets empty trees that are its
   /// alone, of one with rows it changes the trees where they are (TableState::bulk_view()). Throws
   /// gate_timeout if others do not let it within the patience.
@@ -145,13 +147,14 @@ class TableCatalog final : public txn::EndListener {
   [[nodiscard]] bool sees_newest_record(const txn::Transaction& by, std::string_view name) const;
   Outcome own_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
   void replace_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
-  Outcome rebuild(txn::Transaction& by, TableState& table, const TableAlteration& alteration,
+  Outcome rebuild(txn::Transaction& by, TableState& table, AlterSchema to,
                   const ConvertRow* convert, const FatePtr& bulk);
   void require_keys_fit(const StoredTable& table) const;
   /// Of that table, in trees taken for it, whose numbers it names.
   [[nodiscard]] std::unique_ptr<TableDefinition> in_new_trees(txn::Transaction& by,
                                                               StoredTable stored);
-  void give_trees_back(const txn::Transaction& by, const TableDefinition& definition) noexcept;
+  /// Those that are none are null.
+  void give_trees_back(const txn::Transaction& by, std::span<btree::BTree* const> trees) noexcept;
   void change_in_place(txn::Transaction& by, TableState& table);
   void count_definitions(const txn::Transaction& by, const std::vector<TablePtr>& tables);
   void wait_until_settled(const TableState& table) const;

@@ -6,6 +6,7 @@
 
 #include "palimpsest/error.h"
 
+#include "base/sync_point.h"
 #include "engine/definitions/altered_table.h"
 #include "engine/definitions/definition_trees.h"
 #include "engine/definitions/rows_rebuild.h"
@@ -16,9 +17,9 @@ namespace palimpsest::engine {
 using btree::BTree;
 using txn::Transaction;
 
-Outcome TableCatalog::alter_table(Transaction& by, std::string_view name,
-                                  const TableAlteration& alteration, const ConvertRow* convert,
-                                  const FatePtr& bulk) {
+Outcome TableCatalog::alter_table(Transaction& by, std::string_view name, AlterSchema to,
+                                  const ConvertRow* convert, const FatePtr& bulk) {
+  PALIMPSEST_SYNC_POINT("engine.table.altering");
   return change_in_bulk(by, bulk, [&]() -> Outcome {
     const Claimed claimed = claim_table(by, name);
     if (!claimed.outcome) {
@@ -34,7 +35,7 @@ Outcome TableCatalog::alter_table(Transaction& by, std::string_view name,
     const bool was_own = table.visible_to(&by)->fate == bulk;
     try {
       Outcome outcome = was_own || (sees_newest(by, table) && sees_newest_record(by, name))
-                            ? rebuild(by, table, alteration, convert, bulk)
+                            ? rebuild(by, table, to, convert, bulk)
                             : outcome_at(OutcomeKind::conflict, name);
       if (!outcome && !was_own) {
         release_table(by, claimed.table);
@@ -50,10 +51,10 @@ Outcome TableCatalog::alter_table(Transaction& by, std::string_view name,
 }
 
 // What it was keeps its trees, for older snapshots; those that are this bulk's own nobody has seen.
-Outcome TableCatalog::rebuild(Transaction& by, TableState& table, const TableAlteration& alteration,
+Outcome TableCatalog::rebuild(Transaction& by, TableState& table, AlterSchema to,
                               const ConvertRow* convert, const FatePtr& bulk) {
   const TableDefinition& before = *table.visible_to(&by);
-  AlteredTable altered = engine::altered(before.format->stored(), alteration);
+  AlteredTable altered = engine::altered(before.format->stored(), to(before.format->schema()));
   require_keys_fit(altered.stored);
   std::vector<BTree*> outdated;
   if (before.fate == bulk) {
@@ -61,24 +62,25 @@ Outcome TableCatalog::rebuild(Transaction& by, TableState& table, const TableAlt
     prepare_drop(by, outdated.size());
   }
   auto definition = in_new_trees(by, std::move(altered.stored));
+  const std::vector<BTree*> made = own_trees_of(*definition);
   try {
     definition->fate = bulk;
     definition->replaced = before.fate == bulk ? before.replaced : &before;
     rebuild_rows(transactions_, by, before, *definition, altered.sources, convert);
     for (std::size_t index = 0; index < definition->indexes.size(); ++index) {
       if (auto key = build_index(transactions_, by, *definition, index, nullptr, sorting_)) {
-        give_trees_back(by, *definition);
+        give_trees_back(by, made);
         return {OutcomeKind::exists,
                 {.table = table.name(),
                  .index = definition->format->stored().indexes[index].schema.name,
                  .key = *std::move(key)}};
       }
     }
+    table.change_to(std::move(definition));
   } catch (...) {
-    give_trees_back(by, *definition);
+    give_trees_back(by, made);
     throw;
   }
-  table.change_to(std::move(definition));
   drop_trees(by, outdated);
   return {};
 }

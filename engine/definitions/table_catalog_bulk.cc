@@ -151,19 +151,18 @@ std::unique_ptr<TableDefinition> TableCatalog::in_new_trees(Transaction& by, Sto
     }
     definition->format = std::make_shared<const TableFormat>(std::move(stored));
   } catch (...) {
-    give_trees_back(by, *definition);
+    give_trees_back(by, definition->indexes);
+    give_trees_back(by, {&definition->rows, 1});
     throw;
   }
   return definition;
 }
 
-void TableCatalog::give_trees_back(const Transaction& by,
-                                   const TableDefinition& definition) noexcept {
-  for (BTree* const tree : definition.indexes) {
-    give_tree_back(by, *tree);
-  }
-  if (definition.rows != nullptr) {
-    give_tree_back(by, *definition.rows);
+void TableCatalog::give_trees_back(const Transaction& by, std::span<BTree* const> trees) noexcept {
+  for (BTree* const tree : trees) {
+    if (tree != nullptr) {
+      give_tree_back(by, *tree);
+    }
   }
 }
 

@@ -211,6 +211,9 @@ class TableState {
           changed != nullptr && before != nullptr) {
         begin_to_count(*changed, *before, now);
       }
+      if (unpublished_ != nullptr && changed != nullptr && changed->rows != unpublished_->rows) {
+        last_bulk_ = kNoEpoch;  // it has not been in these rows' tree
+      }
       current_.store(changed, std::memory_order_release);
     } else if (unpublished_ != nullptr) {
       current_.store(unpublished_, std::memory_order_release);

@@ -13,10 +13,10 @@
 namespace palimpsest::detail {
 namespace {
 
-/// From all that the catalog says of the columns and the key.
+/// From all that the catalog says of the name, the columns and the key.
 LayoutNumber layout_of(const TableSchema& table) {
   const std::string text = engine::encode_table({.schema = table, .tree = TreeId{1}});
-  const auto number = static_cast<LayoutNumber>(checksum(std::as_bytes(std::span(text))));
+  const LayoutNumber number = checksum(std::as_bytes(std::span(text)));
   return number == 0 ? 1 : number;
 }
 
@@ -59,6 +59,14 @@ TableFormat::TableFormat(engine::StoredTable stored)
     }
   }
   key_value_ = is_key_value_table(stored_.schema);
+}
+
+FixedPlace TableFormat::fixed_place(std::size_t column) const noexcept {
+  const engine::ColumnPlace& place = rows_.place(column);
+  return {.offset = place.offset,
+          .null_bit = place.null_bit,
+          .may_change = !is_indexed(column),
+          .layout = layout};
 }
 
 std::optional<std::size_t> TableFormat::find_index(std::string_view name) const noexcept {

@@ -48,6 +48,8 @@ class TableFormat : public RowFormat, public std::enable_shared_from_this<TableF
   [[nodiscard]] std::size_t require_index(std::string_view name) const;
   /// The column's number among those of the key; nothing if it is in the row.
   [[nodiscard]] std::optional<std::size_t> key_position(std::size_t column) const noexcept;
+  /// Of a column of fixed width that is not in the key.
+  [[nodiscard]] FixedPlace fixed_place(std::size_t column) const noexcept;
   /// Whether a column of an index.
   [[nodiscard]] bool is_indexed(std::size_t column) const noexcept { return indexed_[column]; }
   /// Whether any bytes are a key, and a row: one column each, of bytes, never null.

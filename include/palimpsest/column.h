@@ -37,9 +37,9 @@ inline constexpr ColumnType kFixedTypeOf<Date> = ColumnType::date;
 template <>
 inline constexpr ColumnType kFixedTypeOf<Timestamp> = ColumnType::timestamp;
 
-/// Which columns a table has, as a number: tables with other columns, or with the same ones under
-/// other names, have another one, also one whose columns were changed. 0: not known.
-using LayoutNumber = std::uint32_t;
+/// Which table it is and which columns it has, as a number made of the names and types: after
+/// Transaction::alter_table() it is another one. 0: not known.
+using LayoutNumber = std::uint64_t;
 
 /// What a row knows of how its table stores rows: the engine's TableFormat.
 struct RowFormat {

@@ -29,8 +29,9 @@ struct ColumnRename {
 
 struct TableAlteration {
   /// All columns that the table is to have, in order. One that it has already, under this name or a
-  /// renamed one, keeps its values, which must be some of its type, too: an int32 becomes an int64,
-  /// a varchar another one that has room for all texts there are. The key's stay, types included.
+  /// renamed one, keeps its values, which are written as if they were new: an int32 becomes an
+  /// int64, a varchar another one that has room for all texts there are, a float64 the float32 next
+  /// to it. The key's stay, types included.
   /// New ones are null. Those that are not named here are gone.
   std::vector<ColumnDefinition> columns{};
   /// Columns that have another name from now on; the key and indexes go with them.
@@ -38,8 +39,9 @@ struct TableAlteration {
 };
 
 /// Makes a row of the new columns, in their order, from what it was: those that stay are set
-/// already. What it sets views the row, or memory that lives until it is called again. It may read
-/// with the engine, in no transaction or another one; what it throws ends the alteration.
+/// already. What it sets views the row, or memory that lives until it is called again. It may use
+/// the engine, in no transaction or another one: calls of its own throw invalid_argument. What it
+/// throws ends the alteration.
 using ConvertRow = FunctionRef<void(const RowView& before, std::span<Value> row)>;
 
 }  // namespace palimpsest

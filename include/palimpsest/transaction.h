@@ -125,15 +125,18 @@ class Transaction {
   Outcome drop_index(std::string_view table, std::string_view index);
 
   // Altering: in a bulk transaction (TransactionOptions::bulk), else Error invalid_argument. All
-  // rows are made anew, in order, with their indexes, which takes the room of both; what was there
-  // before is given back when the database is opened again. Others read the table as it was, by
-  // its old columns, until the bulk commits, and if their snapshot is older, after that. Outcomes:
-  // absent; conflict if others change the table or its definition, or have since the transaction's
-  // snapshot; exists if two rows become equal in a unique index. Throws invalid_argument, which
-  // names column and row, for what cannot be, and for a table whose rows this bulk has changed
-  // where they lie. If it is not done, the table is as it was.
+  // rows are made anew, in order, with their indexes; what was there before, its pages and its
+  // place among the trees that memory has room for, is given back when the database is opened
+  // again. Others read the table as it was, by its old columns, until the bulk commits, and if
+  // their snapshot is older, after that; cursors of this transaction over what it has altered once
+  // end when it does so again. Outcomes: absent; conflict if others change the table or its
+  // definition, or have since the snapshot of a bulk that has one; exists if two rows become equal
+  // in a unique index. Throws invalid_argument, which names column and row, for what cannot be, and
+  // for a table whose rows this bulk has changed where they lie; no_space, out_of_memory,
+  // snapshot_too_old. If it is not done, the table is as it was.
   // Columns, structs and encoders of before (column.h, table_of.h, row_encoder.h) are refused then.
 
+  /// Columns that others have added since they were looked at, and that are not named, are gone.
   Outcome alter_table(std::string_view table, const TableAlteration& alteration);
   Outcome alter_table(std::string_view table, const TableAlteration& alteration,
                       ConvertRow convert);
@@ -152,8 +155,6 @@ class Transaction {
   friend class Database;
 
   [[nodiscard]] detail::TransactionState& state() const;
-  Outcome alter(std::string_view table, const TableAlteration& alteration,
-                const ConvertRow* convert);
 
   std::unique_ptr<detail::TransactionState> state_;
 };

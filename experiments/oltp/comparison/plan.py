@@ -17,7 +17,7 @@ GROWTH_BYTES_PER_S = 6 << 20  # beside that, of runs of minutes
 # For estimates of time: bytes of rows loaded a second, bytes on disk copied.
 LOAD_BYTES_PER_S = 60_000_000
 COPY_BYTES_PER_S = 300_000_000
-OVERHEAD_SECONDS = 3  # of a run: opening, closing, removing
+OVERHEAD_SECONDS = 2  # of a run: opening, closing, removing
 ENGINES = ("palimpsest", "rocksdb", "rocksdb_optimistic", "wiredtiger", "lmdb")
 
 

@@ -13,9 +13,11 @@
 
 #include "palimpsest/database.h"
 #include "palimpsest/row_encoder.h"
+#include "palimpsest/row_sort.h"
 #include "palimpsest/table_of.h"
 
 #include "base/random.h"
+#include "base/sync_point.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 #include "tests/support/temporary_directory.h"
@@ -215,6 +217,9 @@ TEST_F(AlterTableTest, OthersSeeItFromItsCommitOn) {
     ++by_owner;
   }
   EXPECT_EQ(by_owner, 500U);
+  const Table of_old = old.table("account");
+  EXPECT_THAT(names_of(of_old), ::testing::ElementsAre("id", "owner", "balance"));
+  EXPECT_EQ(of_old.get(old, {7})->get(of_old.column<std::int32_t>("balance")), 70);
   EXPECT_EQ(before.erase(old, {7}).kind(), OutcomeKind::conflict) << "the first updater wins";
   EXPECT_EQ(before.get({8})->text(), "(8, \"owner 00008\", \"new\")") << "handles go on";
 }
@@ -362,6 +367,132 @@ TEST_F(AlterTableTest, ARolledBackOneLeavesNothing) {
   EXPECT_EQ(text_of(999), "(999, \"owner 00999\", 9990)");
   EXPECT_EQ(count_by_owner(), 1000U);
 }
+
+// It would wait for itself.
+TEST_F(AlterTableTest, AFunctionDoesNotUseItsTransaction) {
+  fill(10);
+  Transaction by = begin_bulk();
+  const Table table = by.table("account");
+  const TableAlteration same{.columns = accounts().columns, .renamed = {}};
+  std::size_t rows = 0;
+  EXPECT_TRUE(by.alter_table("account", same, [&](const RowView&, std::span<Value> row) {
+    const auto is_refused = [&](const auto& call) {
+      EXPECT_EQ(error_of(call, "uses its transaction"), ErrorCode::invalid_argument);
+    };
+    is_refused([&] { return table.get(by, {1}); });
+    is_refused([&] { return table.insert(by, {100, "x", 1}); });
+    is_refused([&] { return by.add_column("account", {"x", nullable(int8())}); });
+    is_refused([&] { return by.table("account"); });
+    is_refused([&] { return by.commit(), 0; });
+    is_refused([&] { return by.rollback(), 0; });
+    row[2] = this->table().get({row[0]})->view()["balance"].as_integer() + 1;
+    ++rows;
+  }));
+  EXPECT_EQ(rows, 10U);
+  by.commit();
+  EXPECT_EQ(text_of(7), "(7, \"owner 00007\", 71)");
+}
+
+// The rows have other trees: what a bulk has left in the old ones is in nobody's way.
+TEST_F(AlterTableTest, ABulkBeforeItHoldsNobodyUp) {
+  fill(100);
+  Transaction old = database_.begin();
+  EXPECT_EQ(table().get(old, {7})->text(), "(7, \"owner 00007\", 70)");
+  const auto update = [&](std::int32_t balance) {
+    Transaction by = begin_bulk();
+    table().update(by, {7}, {{"balance", balance}}).require();
+    by.commit();
+  };
+  update(1);
+  EXPECT_TRUE(altered([](Transaction& by) { return by.add_column("account", {"a", int8()}, 3); }));
+  EXPECT_EQ(text_of(7), "(7, \"owner 00007\", 1, 3)");
+  EXPECT_EQ(error_of([&] { return update(2), 0; }), std::nullopt);
+  EXPECT_EQ(text_of(7), "(7, \"owner 00007\", 2, 3)");
+  EXPECT_EQ(table().get(old, {7})->text(), "(7, \"owner 00007\", 70)");
+}
+
+TEST_F(AlterTableTest, OtherDefinitionsGoOn) {
+  fill(100);
+  Transaction old = database_.begin();
+  EXPECT_TRUE(table().get(old, {7}));
+  EXPECT_TRUE(altered([](Transaction& by) { return by.add_column("account", {"a", int8()}, 3); }));
+  database_.run([](Transaction& by) {
+    by.create_index("account", {.name = "by_a", .columns = {"a"}}).require();
+    by.drop_index("account", "by_owner").require();
+  });
+  EXPECT_EQ(count_in("account", "by_a", 3), 100U);
+  EXPECT_TRUE(altered([](Transaction& by) { return by.drop_column("account", "owner"); }));
+  EXPECT_EQ(text_of(7), "(7, 70, 3)");
+  EXPECT_EQ(table().get(old, {7})->text(), "(7, \"owner 00007\", 70)");
+  old.rollback();
+  database_.run([](Transaction& by) { by.drop_table("account").require(); });
+  reopen();
+  EXPECT_FALSE(database_.find_table("account"));
+}
+
+TEST_F(AlterTableTest, SortedRowsOfOtherColumnsAreRefused) {
+  RowEncoder encode(table());
+  RowSort sort(table());
+  sort.add(encode({1, "Ada", 5}));
+  sort.finish();
+  EXPECT_TRUE(altered([](Transaction& by) {
+    return by.alter_table(
+        "account",
+        {.columns = {{"id", int64()}, {"owner", varchar(40)}, {"other", int32()}}, .renamed = {}});
+  }));
+  ASSERT_TRUE(sort.next());
+  EXPECT_EQ(error_of([&] { return table().insert(sort.row()); }, "other columns"),
+            ErrorCode::invalid_argument);
+  RowSort later(table());
+  EXPECT_EQ(error_of([&] { return later.add(encode({1, "Ada", 5})), 0; }, "a sort's rows"),
+            ErrorCode::invalid_argument);
+}
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+// Between looking at the columns and changing them nobody else may.
+TEST_F(AlterTableTest, OfTwoBothCountOrOneIsInConflict) {
+  fill(10);
+  Transaction first = begin_bulk();
+  first.add_column("account", {"a", int8()}, 1).require();
+  Transaction second = begin_bulk();
+  EXPECT_EQ(second.add_column("account", {"b", int8()}, 2).kind(), OutcomeKind::conflict);
+  {
+    const SyncHook hook("engine.table.altering", [&] {
+      if (first.is_active()) {
+        first.commit();
+      }
+    });
+    EXPECT_TRUE(second.add_column("account", {"b", int8()}, 2));
+  }
+  second.commit();
+  EXPECT_EQ(text_of(7), "(7, \"owner 00007\", 70, 1, 2)");
+}
+
+// Columns count when rows do: not when the definition is stored, and not before it is decided.
+TEST_F(AlterTableTest, ColumnsAreThoseOfTheRowsAtEachStep) {
+  fill(10);
+  const auto agrees = [&] {
+    const auto row = table().get({7});
+    return row && row->view().column_count() == table().schema().columns.size() &&
+           database_.tables()[0] == table().schema();
+  };
+  std::size_t hits = 0;
+  for (const char* const point : {"engine.definitions.stored", "txn.commit.begun"}) {
+    Transaction by = begin_bulk();
+    by.add_column("account", {point, nullable(int8())}, 1).require();
+    const SyncHook hook(point, [&] {
+      if (hits++ < 1000 && by.is_active()) {
+        EXPECT_TRUE(agrees());
+      }
+    });
+    by.commit();
+    EXPECT_TRUE(agrees());
+  }
+  EXPECT_GT(hits, 1U);
+}
+
+#endif
 
 // In one leaf and beyond, in memory for rows that are kept and beyond.
 TEST_F(AlterTableTest, RowsOfAnyLength) {

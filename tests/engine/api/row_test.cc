@@ -46,11 +46,6 @@ Value stored(const DataType& type, const Value& value) {
 }
 
 /// As Table::column() finds it.
-detail::FixedPlace fixed_place(const engine::TableFormat& format, std::size_t column) {
-  const engine::ColumnPlace& place = format.rows().place(column);
-  return {.offset = place.offset, .null_bit = place.null_bit};
-}
-
 template <FixedType Type>
 Value by_handle(const RowView& row, const detail::FixedPlace& place) {
   const Column<Type> column(place);
@@ -66,7 +61,7 @@ std::optional<Value> by_handle(const RowView& row, const engine::TableFormat& fo
   if (format.key_position(column)) {
     return std::nullopt;
   }
-  const detail::FixedPlace place = fixed_place(format, column);
+  const detail::FixedPlace place = format.fixed_place(column);
   switch (format.schema().columns[column].type.type) {
     case ColumnType::boolean: return by_handle<bool>(row, place);
     case ColumnType::int8: return by_handle<std::int8_t>(row, place);

@@ -29,9 +29,12 @@ constexpr int kRows = 600;
 const TableSchema kPeople{
     .name = "people", .columns = {{"id", int32()}, {"name", varchar(100)}}, .key = {"id"}};
 const IndexSchema kByName{.name = "by_name", .columns = {"name"}};
-const TableAlteration kWithAge{
-    .columns = {{"id", int32()}, {"age", nullable(int32())}, {"name", varchar(100)}},
-    .renamed = {}};
+/// An age between the two, of any type that may be null.
+TableAlteration with(const DataType& age) {
+  return {.columns = {{"id", int32()}, {"age", nullable(age)}, {"name", varchar(100)}},
+          .renamed = {}};
+}
+constexpr auto kWithAge = [](const TableSchema&) { return with(int32()); };
 
 DatabaseOptions options() {
   DatabaseOptions options = small_options();
@@ -161,8 +164,7 @@ TEST_F(BulkAlterTest, AFullDiskIsToldAndTheTableStays) {
   const std::string text(60'000, 'x');
   const auto widens = [&](const RowView&, std::span<Value> values) { values[1] = text; };
   const ConvertRow convert = widens;
-  TableAlteration wide = kWithAge;
-  wide.columns[1] = {"age", nullable(varchar(60'000))};
+  const auto wide = [](const TableSchema&) { return with(varchar(60'000)); };
   EXPECT_EQ(error_of([&] { return bulk.alter_table("people", wide, &convert); }),
             ErrorCode::no_space);
   disk_.clear_faults();

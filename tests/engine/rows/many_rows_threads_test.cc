@@ -49,9 +49,7 @@ class ManyRowsThreadsTest : public ::testing::Test {
       EXPECT_TRUE(table_.in(giver).insert({i * kApart, "account", "Rome", kEach, "note"}));
     }
     giver->commit();
-    const ColumnPlace& place = table_.format().rows().place(3);
-    age_ = Column<std::int32_t>(
-        {.offset = place.offset, .null_bit = place.null_bit, .may_change = true});
+    age_ = Column<std::int32_t>(table_.format().fixed_place(3));
   }
 
   void pay(Random& random) {

@@ -21,10 +21,7 @@ namespace {
 constexpr const char* kNoNote = "";
 
 palimpsest::detail::FixedPlace place_of(const TableFormat& format, const char* name) {
-  const std::size_t column = format.rows().find_column(name).value();
-  const ColumnPlace& place = format.rows().place(column);
-  return {
-      .offset = place.offset, .null_bit = place.null_bit, .may_change = !format.is_indexed(column)};
+  return format.fixed_place(format.rows().find_column(name).value());
 }
 
 class TableWritesTest : public ::testing::Test {
