@@ -100,7 +100,7 @@ TEST_F(AlterTableTest, ReadersSeeOneMoment) {
   std::vector<std::thread> threads;
   for (int number = 0; number < 3; ++number) {
     threads.emplace_back([&, number] {
-      for (int round = 0; !ends; ++round) {
+      while (!ends) {
         const Transaction by = database_.begin({.read_only = true});
         std::int64_t sum = 0;
         std::optional<std::size_t> columns;
