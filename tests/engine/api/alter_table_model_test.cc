@@ -109,6 +109,7 @@ class AlteredModel {
       }
       rows_[key] = std::move(row);
       std::vector<Value> values;
+      values.reserve(columns_.size());
       for (const ColumnDefinition& column : columns_) {
         values.push_back(value_of(key, column));
       }

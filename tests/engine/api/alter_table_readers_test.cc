@@ -98,6 +98,7 @@ TEST_F(AlterTableTest, ReadersSeeOneMoment) {
   std::atomic<std::uint64_t> looks{0};
   std::atomic<std::uint64_t> writes{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int number = 0; number < 3; ++number) {
     threads.emplace_back([&, number] {
       while (!ends) {

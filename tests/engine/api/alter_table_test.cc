@@ -67,7 +67,7 @@ TEST_F(AlterTableTest, RowsAreConverted) {
   EXPECT_TRUE(altered([&](Transaction& by) {
     return by.alter_table("account", to, [&](const RowView& before, std::span<Value> row) {
       const std::int64_t balance = before["balance"].as_integer();
-      row[0] = Decimal::of(100 * balance, 2);
+      row[0] = Decimal::of(Int128{100} * balance, 2);
       row[3] = before["owner"].as_bytes().substr(0, 1);
       row[4] = balance + (std::int64_t{1} << 40U);
       ++converted;
