@@ -31,8 +31,8 @@ namespace palimpsest::engine {
 [[nodiscard]] inline std::vector<btree::BTree*> trees_of(const TableDefinition* definition) {
   std::vector<btree::BTree*> trees;
   for (; definition != nullptr; definition = definition->replaced) {
-    trees.push_back(definition->rows);
-    trees.insert(trees.end(), definition->indexes.begin(), definition->indexes.end());
+    const std::vector<btree::BTree*> own = own_trees_of(*definition);
+    trees.insert(trees.end(), own.begin(), own.end());
   }
   return trees;
 }

@@ -58,7 +58,6 @@ namespace palimpsest::engine {
 
 using TablePtr = std::shared_ptr<TableState>;
 using AlterSchema = FunctionRef<TableAlteration(const TableSchema& before)>;
-using AlterSchema = FunctionRef<TableAlteration(const TableSchema& before)>;
 using FatePtr = std::shared_ptr<versioning::Fate>;
 
 class TableCatalog final : public txn::EndListener {
@@ -166,6 +165,20 @@ class TableCatalog final : public txn::EndListener {
   /// mutex_ held.
   [[nodiscard]] Claimed claim_now(const txn::Transaction& by, std::string_view name);
   void release_table(const txn::Transaction& by, const TablePtr& table) noexcept;
+  /// Does work(), which returns an outcome, with a table just claimed: released if nothing is done.
+  template <class Work>
+  Outcome do_or_release(const txn::Transaction& by, const TablePtr& table, Work&& work) {
+    try {
+      Outcome outcome = work();
+      if (!outcome) {
+        release_table(by, table);
+      }
+      return outcome;
+    } catch (...) {
+      release_table(by, table);
+      throw;
+    }
+  }
   [[nodiscard]] btree::BTree& take_tree(const txn::Transaction& by);
   void give_tree_back(const txn::Transaction& by, btree::BTree& tree) noexcept;
   void prepare_drop(const txn::Transaction& by, std::size_t trees);

@@ -32,21 +32,14 @@ Outcome TableCatalog::alter_table(Transaction& by, std::string_view name, AlterS
                               "before rows",
                               name));
     }
-    const bool was_own = table.visible_to(&by)->fate == bulk;
-    try {
-      Outcome outcome = was_own || (sees_newest(by, table) && sees_newest_record(by, name))
-                            ? rebuild(by, table, to, convert, bulk)
-                            : outcome_at(OutcomeKind::conflict, name);
-      if (!outcome && !was_own) {
-        release_table(by, claimed.table);
-      }
-      return outcome;
-    } catch (...) {
-      if (!was_own) {
-        release_table(by, claimed.table);
-      }
-      throw;
+    if (table.visible_to(&by)->fate == bulk) {
+      return rebuild(by, table, to, convert, bulk);
     }
+    return do_or_release(by, claimed.table, [&] {
+      return sees_newest(by, table) && sees_newest_record(by, name)
+                 ? rebuild(by, table, to, convert, bulk)
+                 : outcome_at(OutcomeKind::conflict, name);
+    });
   });
 }
 
@@ -56,16 +49,14 @@ Outcome TableCatalog::rebuild(Transaction& by, TableState& table, AlterSchema to
   const TableDefinition& before = *table.visible_to(&by);
   AlteredTable altered = engine::altered(before.format->stored(), to(before.format->schema()));
   require_keys_fit(altered.stored);
-  std::vector<BTree*> outdated;
-  if (before.fate == bulk) {
-    outdated = own_trees_of(before);
-    prepare_drop(by, outdated.size());
-  }
+  const bool is_own = before.fate == bulk;
+  const std::vector<BTree*> outdated = is_own ? own_trees_of(before) : std::vector<BTree*>();
+  prepare_drop(by, outdated.size());
   auto definition = in_new_trees(by, std::move(altered.stored));
   const std::vector<BTree*> made = own_trees_of(*definition);
   try {
     definition->fate = bulk;
-    definition->replaced = before.fate == bulk ? before.replaced : &before;
+    definition->replaced = is_own ? before.replaced : &before;
     rebuild_rows(transactions_, by, before, *definition, altered.sources, convert);
     for (std::size_t index = 0; index < definition->indexes.size(); ++index) {
       if (auto key = build_index(transactions_, by, *definition, index, nullptr, sorting_)) {

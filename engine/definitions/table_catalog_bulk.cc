@@ -70,15 +70,8 @@ TableCatalog::Claimed TableCatalog::claim_own(Transaction& by, std::string_view 
       claimed.table->bulk_view(&by) != nullptr) {
     return claimed;
   }
-  try {
-    claimed.outcome = own_trees(by, *claimed.table, bulk);
-  } catch (...) {
-    release_table(by, claimed.table);
-    throw;
-  }
-  if (!claimed.outcome) {
-    release_table(by, claimed.table);
-  }
+  claimed.outcome =
+      do_or_release(by, claimed.table, [&] { return own_trees(by, *claimed.table, bulk); });
   return claimed;
 }
 

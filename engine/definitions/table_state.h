@@ -12,8 +12,9 @@
 //                      another table's by then
 //   others, writing    not at all: a conflict
 // Rows in bulk: a definition may have other trees of rows than the one before it, filled by its
-// definer alone. Such a definition has a fate, decided with its transaction's commit: a snapshot
-// from before that sees the definition that was replaced, whose trees stay as they are.
+// definer alone, and other columns. Such a definition has a fate, decided with its transaction's
+// commit: a snapshot from before that sees the definition that was replaced, whose trees stay as
+// they are, by that one's format.
 //
 //   published, fate active -> announced -> dated -> committed, end_change(true)
 //                        \-> aborted, end_change(false)
