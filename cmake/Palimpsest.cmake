@@ -11,6 +11,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # The engine is linked into other people's programs: it adds no symbol to what they export.
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+# The archive also goes into shared libraries: those of users, of other languages' modules.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 find_program(PALIMPSEST_CCACHE ccache)
 if(PALIMPSEST_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
