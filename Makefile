@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk test fuzz mutate coverage crash soak noise lint format clean
+.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk check test fuzz mutate coverage crash soak noise lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ bench-bulk:  ## bulks: loads, files, readers beside them, ranges in and out, oth
 	@cmake --build --preset release --target \
 	  tpch_gen tpch_load lineitem_csv csv_load_peers bulk_bench range_bench range_bench_peers palimpsest
 	@python3 experiments/bulk/compare.py $(BENCH)
+
+check:  ## the quick loop: builds the debug preset, runs the tests that the last changes concern
+	@tools/check
 
 test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 2 cores)
 	@tools/test
