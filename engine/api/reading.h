@@ -4,6 +4,7 @@
 //   isolation         in a transaction            in none
 //   none              the newest state            the newest state
 //   read_committed    the call's own snapshot     as snapshot
+//   serializable      the transaction's, noted    as snapshot
 //   snapshot          the transaction's           a snapshot of its own; a single row is looked at
 //                                                 without, and is enough if nobody has changed it
 //                                                 for long
