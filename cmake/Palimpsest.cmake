@@ -125,6 +125,14 @@ function(palimpsest_add_test name)
   endforeach()
 endfunction()
 
+# palimpsest_precompile_for_programs(NAME HEADERS...): as palimpsest_precompile, for programs to
+# REUSE_FROM: these are compiled with -fPIE, libraries with -fPIC.
+function(palimpsest_precompile_for_programs name)
+  palimpsest_precompile(${name} ${ARGN})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIE)
+endfunction()
+
 # palimpsest_test_options(NAME): what is tested is optimised in its library; the tests themselves are
 # mostly compiled, not run.
 function(palimpsest_test_options name)
