@@ -1,10 +1,10 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk check test fuzz mutate coverage crash soak noise lint format clean
+.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk bench-endurance check test fuzz mutate coverage crash soak noise lint format clean
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build:  ## build the release preset without tests: library, tools, experiments (8 minutes on 2 cores)
 	@tools/setup run
@@ -39,8 +39,16 @@ bench-bulk:  ## bulks: loads, files, readers beside them, ranges in and out, oth
 	  tpch_gen tpch_load lineitem_csv csv_load_peers bulk_bench range_bench range_bench_peers palimpsest
 	@python3 experiments/bulk/compare.py $(BENCH)
 
+<<<<<<< HEAD
 check:  ## the quick loop: builds the debug preset, runs the tests that the last changes concern
 	@tools/check
+=======
+bench-endurance:  ## the same work again and again, here and on LMDB, RocksDB, SQLite (BENCH=--quick: 2 minutes)
+	@tools/setup bench
+	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
+	@cmake --build --preset release --target endurance endurance_peers
+	@python3 experiments/endurance/compare.py $(BENCH)
+>>>>>>> endurance
 
 test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 2 cores)
 	@tools/test
