@@ -39,16 +39,14 @@ bench-bulk:  ## bulks: loads, files, readers beside them, ranges in and out, oth
 	  tpch_gen tpch_load lineitem_csv csv_load_peers bulk_bench range_bench range_bench_peers palimpsest
 	@python3 experiments/bulk/compare.py $(BENCH)
 
-<<<<<<< HEAD
-check:  ## the quick loop: builds the debug preset, runs the tests that the last changes concern
-	@tools/check
-=======
 bench-endurance:  ## the same work again and again, here and on LMDB, RocksDB, SQLite (BENCH=--quick: 2 minutes)
 	@tools/setup bench
 	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
 	@cmake --build --preset release --target endurance endurance_peers
 	@python3 experiments/endurance/compare.py $(BENCH)
->>>>>>> endurance
+
+check:  ## the quick loop: builds the debug preset, runs the tests that the last changes concern
+	@tools/check
 
 test:  ## formatting, clang-tidy, sanitizers and all tests (up to 30 minutes on 2 cores)
 	@tools/test
