@@ -100,7 +100,11 @@ class TreeAuditor {
         page_size_(pool_.page_size_bytes()) {}
 
   [[nodiscard]] TreeAudit run() {
-    const std::uint32_t root_level = tree_.descent().root_level();
+    const std::uint32_t root_level = level_of_root();
+    if (!audit_.sound()) {
+      audit_.levels.resize(1);
+      return std::move(audit_);
+    }
     if (root_level > kLevelMax) {
       audit_.levels.resize(1);
       find(tree_.root_page(), "its level is {}, beyond {}", root_level, kLevelMax);
@@ -119,6 +123,16 @@ class TreeAuditor {
   void find(PageId page, fmt::format_string<Args...> what, Args&&... args) {
     audit_.findings.add(
         fmt::format("page {}: {}", raw(page), fmt::format(what, std::forward<Args>(args)...)));
+  }
+
+  [[nodiscard]] std::uint32_t level_of_root() {
+    try {
+      return tree_.descent().root_level();
+    } catch (const Error& error) {
+      static_cast<void>(claim(tree_.root_page(), "node"));
+      find(tree_.root_page(), "cannot be read: {}", error.what());
+      return 0;
+    }
   }
 
   [[nodiscard]] std::byte* image(std::uint32_t level) const {
@@ -218,8 +232,9 @@ void TreeAuditor::judge_frame(const Frame& frame, const Expected& expected) {
     find(expected.page, "its frame says another type than {}", name_of(type));
   }
   if (expected.parent == kNoPage) {
-    if (parent != kNoFrame || !frame.has(buffer::FrameFlag::pinned)) {
-      find(expected.page, "the root's frame is not pinned or has a parent");
+    const buffer::RootPlace& place = tree_.descent().root().place();
+    if (parent != place.frame || place.swip() != buffer::Swip::of_frame(pool_.index_of(frame))) {
+      find(expected.page, "the root's frame is not the one in its place");
     }
     return;
   }

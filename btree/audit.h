@@ -11,7 +11,7 @@
 //   type and level; fences equal to the separators around its swip in the parent (hence, by
 //   induction from the root, each level covers all keys without gap or overlap); its page id is the
 //   one the parent's swip stands for, in use, no map page, reached once; its frame agrees (page id,
-//   type, state, parent; the root is pinned and has none), and so do those of resident children.
+//   type, state, parent; the root's is its page of places), and so do those of resident children.
 // Checked of each large value: its descriptor; its pages in use, no map pages, reached once; on
 //   demand, that each block is the value's.
 //

@@ -54,14 +54,13 @@ std::uint32_t purge_every(const ExclusivePage& leaf, std::uint32_t page_size) no
 }  // namespace
 
 BTree::BTree(const Descent& descent, std::unique_ptr<Shortcuts> shortcuts,
-             LargeValueStore& large_values, TreeId id, PageId root) noexcept
+             LargeValueStore& large_values, TreeId id) noexcept
     : shortcuts_(std::move(shortcuts)),
       descent_(descent),
       structure_(descent_, id),
       settler_(descent_),
       large_values_(&large_values),
-      id_(id),
-      root_page_(root) {}
+      id_(id) {}
 
 BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id,
                     const WriteContext& by, versioning::BulkEpochs* epochs) {
@@ -70,22 +69,23 @@ BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, Tre
   }
   auto shortcuts = std::make_unique<Shortcuts>();
   auto reservation = with_room(by, 1, [&] { return pool.reserve(1); });
-  ExclusivePage root = pool.new_root(reservation, PageType::tree_leaf);
-  const PageId page = root.frame().page_id.load(std::memory_order_relaxed);
+  buffer::TreeRoot::Made made = buffer::TreeRoot::make(pool, reservation, PageType::tree_leaf, id);
+  ExclusivePage root = std::move(made.page);
+  const PageId page = made.root.page();
   LeafNode(root.modify(), pool.page_size_bytes()).init(page, id, ByteView(), std::nullopt);
   if (by.log != nullptr) {
     auto space = pool.space().change();
     space.take({page, 1}, log_change(by, root, LoggedFormatRoot{id, page}));
   }
-  const Descent descent(pool, pool.index_of(root.frame()), id, epochs, shortcuts.get());
-  return BTree(descent, std::move(shortcuts), large_values, id, page);
+  const Descent descent(made.root, id, epochs, shortcuts.get());
+  return BTree(descent, std::move(shortcuts), large_values, id);
 }
 
 BTree BTree::open(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id, PageId root,
                   versioning::BulkEpochs* epochs) {
   auto shortcuts = std::make_unique<Shortcuts>();
-  const Descent descent(pool, pool.pin_root(root, id), id, epochs, shortcuts.get());
-  return BTree(descent, std::move(shortcuts), large_values, id, root);
+  const Descent descent(buffer::TreeRoot::open(pool, root, id), id, epochs, shortcuts.get());
+  return BTree(descent, std::move(shortcuts), large_values, id);
 }
 
 void BTree::refuse_key(ByteView key) const {
@@ -367,23 +367,24 @@ void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> app
 
 // The tree is not used any more: its only page goes.
 void BTree::undo_creation(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> append) {
-  std::vector<std::byte> body(inverse_bytes(record, root_page_, 0));
-  write_inverse(record, root_page_, 0, body);
-  if (descent_.root_level() != 0 || record.page != root_page_) {
+  std::vector<std::byte> body(inverse_bytes(record, root_page(), 0));
+  write_inverse(record, root_page(), 0, body);
+  if (record.page != root_page()) {
     refuse_undo_creation(id_);
   }
-  ExclusivePage root = descent_.leaf<ExclusivePage>(Target{});
-  if (LeafView(root.page(), page_size()).count() != 0 || !drop_idle_table(root, page_size())) {
+  buffer::TreeRoot::Latched root = descent_.root().latch();
+  const LeafView leaf(root.page.page(), page_size());
+  if (!leaf.is_leaf() || leaf.count() != 0 || !drop_idle_table(root.page, page_size())) {
     root.release_unchanged();
     refuse_undo_creation(id_);
   }
   {
     auto space = descent_.pool().space().change();
-    const Gsn gsn = append(gsn_of(root.page()), body);
-    space.give({root_page_, 1}, gsn);
-    set_gsn_of_freed(root, gsn);
+    const Gsn gsn = append(gsn_of(root.page.page()), body);
+    space.give({root_page(), 1}, gsn);
+    set_gsn_of_freed(root.page, gsn);
   }
-  descent_.pool().free_page(std::move(root));
+  descent_.root().free(std::move(root));
 }
 
 }  // namespace palimpsest::btree

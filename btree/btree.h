@@ -57,11 +57,11 @@ class BTree {
   [[nodiscard]] static BTree create(buffer::BufferPool& pool, LargeValueStore& large_values,
                                     TreeId id, const WriteContext& by = {},
                                     versioning::BulkEpochs* epochs = nullptr);
-  /// By its root page, once per pool. Throws io_error, corruption.
+  /// By its root page, once per pool. That is read when it is needed first. Throws out_of_memory.
   [[nodiscard]] static BTree open(buffer::BufferPool& pool, LargeValueStore& large_values,
                                   TreeId id, PageId root, versioning::BulkEpochs* epochs = nullptr);
 
-  [[nodiscard]] PageId root_page() const noexcept { return root_page_; }
+  [[nodiscard]] PageId root_page() const noexcept { return descent_.root().page(); }
   [[nodiscard]] TreeId id() const noexcept { return id_; }
   [[nodiscard]] const Descent& descent() const noexcept { return descent_; }
   [[nodiscard]] LargeValueStore& large_values() const noexcept { return *large_values_; }
@@ -201,7 +201,7 @@ class BTree {
 
  private:
   BTree(const Descent& descent, std::unique_ptr<Shortcuts> shortcuts, LargeValueStore& large_values,
-        TreeId id, PageId root) noexcept;
+        TreeId id) noexcept;
 
   [[nodiscard]] std::uint32_t page_size() const noexcept { return descent_.page_size(); }
   [[noreturn]] void refuse_key(ByteView key) const;
@@ -223,6 +223,7 @@ class BTree {
   [[nodiscard]] bool remember(const buffer::OptimisticPage& leaf, LastLeaf& last) const;
   [[nodiscard]] bool read_large(ByteView key, ByteView descriptor, std::string& value,
                                 const versioning::Viewer* viewer) const;
+  void read_extents(FunctionRef<void()> read) const;
   [[nodiscard]] Attempt<buffer::OptimisticPage> remembered(const LastLeaf& last) const;
   [[nodiscard]] buffer::ExclusivePage exclusive_leaf(ByteView key, LastLeaf* last) const;
   /// Prepared, and with no virtual version in the way that could be settled.
@@ -267,7 +268,6 @@ class BTree {
   Settler settler_;
   LargeValueStore* large_values_;
   TreeId id_;
-  PageId root_page_;
 };
 
 }  // namespace palimpsest::btree

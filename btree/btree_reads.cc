@@ -266,7 +266,12 @@ bool BTree::lookup(ByteView key, std::string& value, LastLeaf* last,
 bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
                        const versioning::Viewer* viewer) const {
   LargeValueDescriptor large = large_values_->decode(descriptor);
-  while (large_values_->read_all(large, value) != ReadOutcome::complete) {
+  const auto is_complete = [&] {
+    ReadOutcome outcome{};
+    read_extents([&] { outcome = large_values_->read_all(large, value); });
+    return outcome == ReadOutcome::complete;
+  };
+  while (!is_complete()) {
     ValueBuffer now;
     const Found found = find(key, now, nullptr, viewer);
     if (!found.exists || (found.flags & kLargeValue) == 0) {
@@ -274,11 +279,21 @@ bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
     }
     const LargeValueDescriptor current = large_values_->decode(now.view());
     if (current == large) {
-      large_values_->verify(large);  // nobody freed its pages: names what is corrupt, or passes
+      // Nobody freed its pages: this names what is corrupt, or passes.
+      read_extents([&] { large_values_->verify(large); });
     }
     large = current;
   }
   return true;
+}
+
+/// What cannot be read is told of this tree.
+void BTree::read_extents(FunctionRef<void()> read) const {
+  try {
+    read();
+  } catch (const Error& error) {
+    throw descent_.pool().named(error, id_);
+  }
 }
 
 void BTree::prefetch(std::span<const ByteView> keys) const {

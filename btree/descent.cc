@@ -32,8 +32,8 @@ void Descent::prefetch_edge(ByteView key, const Shortcuts::Guess& guess) const n
 Attempt<Descent::LeafEdge> Descent::try_edge(ByteView key, const Shortcuts::Guess& guess) const {
   const Target target{key};
   Start start = shortcuts_ != nullptr ? shortcut(key, guess) : Start{};
-  if (!start.node.holds()) [[unlikely]] {
-    start = at_root();
+  if (!start.node.holds() && !at_root(start)) [[unlikely]] {
+    return restart;
   }
   for (std::uint32_t at = start.level; at > 1; --at) {
     if (!pool_->descend(start.node, child_of(start.node, target))) {
@@ -51,9 +51,9 @@ Attempt<Descent::LeafEdge> Descent::try_edge(ByteView key, const Shortcuts::Gues
 }
 
 bool Descent::begin_load(const Target& target, std::vector<buffer::BufferPool::Load>& loads) const {
-  auto root =
-      buffer::OptimisticPage::without_waiting(pool_->frames()[root_], pool_->frames().page(root_));
+  auto root = root_.resident();
   if (!root) {
+    static_cast<void>(root_.begin_load(loads));
     return false;
   }
   buffer::OptimisticPage node = *std::move(root);
@@ -91,13 +91,20 @@ Descent::Start Descent::start_covering(ByteView key, FrameIndex frame) const noe
 }
 
 // From the root down, a level at a time, as long as there is a list for it. A node that is not in
-// memory, or is being changed, remains without a frame, and so does all that is below it.
+// memory, or is being changed, remains without a frame, and so does all that is below it; without
+// the root there is no list.
 void Descent::renew_shortcuts() const noexcept {
   std::vector<Shortcuts::Node> nodes;
   shortcuts_->renew([&]() noexcept -> std::span<const Shortcuts::Node> {
     try {
-      nodes.push_back({.frame = root_});
-      for (std::uint32_t level = root_level(); level > 1; --level) {
+      const auto root = root_.resident();
+      if (!root) {
+        return {};
+      }
+      nodes.push_back({.frame = pool_->index_of(root->frame()), .version = root->version()});
+      const auto root_level =
+          root->read([&](const std::byte* page) { return InnerView(page, page_size()).level(); });
+      for (std::uint32_t level = root_level ? *root_level : 0; level > 1; --level) {
         std::vector<Shortcuts::Node> below;
         for (const Shortcuts::Node& node : nodes) {
           collect_children(node, level, below);
@@ -115,7 +122,7 @@ void Descent::renew_shortcuts() const noexcept {
 }
 
 // A child's version is taken before its parent is validated, as on a walk; the parent's level is
-// read with it, as the root may have grown. No children: the parent is not what it was.
+// read with it. No children: the parent is not what it was.
 void Descent::collect_children(const Shortcuts::Node& parent, std::uint32_t level,
                                std::vector<Shortcuts::Node>& into) const {
   const std::size_t before = into.size();
@@ -138,9 +145,7 @@ void Descent::collect_children(const Shortcuts::Node& parent, std::uint32_t leve
     return before + children;
   };
   Attempt<buffer::OptimisticPage> node = restart;
-  if (parent.frame == root_) {
-    node = pool_->optimistic(root_);
-  } else if (parent.frame != kNoFrame) {
+  if (parent.frame != kNoFrame) {
     node = pool_->remembered(parent.frame, parent.version);
   }
   const auto end = node ? node->read(collect) : Attempt<std::size_t>(restart);

@@ -19,6 +19,7 @@
 #include "btree/shortcuts.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/known_frame.h"
+#include "buffer/tree_root.h"
 #include "versioning/bulk_epochs.h"
 
 namespace palimpsest::btree {
@@ -48,9 +49,9 @@ class Descent {
  public:
   /// `epochs`: of its leaves; null: all bulks are settled. `shortcuts`: of this tree alone; null:
   /// every walk begins at the root. All outlive it.
-  Descent(buffer::BufferPool& pool, FrameIndex root, TreeId tree,
-          versioning::BulkEpochs* epochs = nullptr, Shortcuts* shortcuts = nullptr) noexcept
-      : pool_(&pool), epochs_(epochs), shortcuts_(shortcuts), root_(root), tree_(tree) {}
+  Descent(const buffer::TreeRoot& root, TreeId tree, versioning::BulkEpochs* epochs = nullptr,
+          Shortcuts* shortcuts = nullptr) noexcept
+      : pool_(&root.pool()), epochs_(epochs), shortcuts_(shortcuts), root_(root), tree_(tree) {}
 
   /// A step from an inner node: where it leads, and the level it was taken at.
   struct Step {
@@ -71,7 +72,9 @@ class Descent {
     const bool may_guess = level == 0 && shortcuts_ != nullptr && target.side == Target::Side::at;
     Start start = may_guess ? shortcut(target.key, shortcuts_->guess(target.key)) : Start{};
     if (!start.node.holds()) [[unlikely]] {
-      start = at_root();
+      if (!at_root(start)) [[unlikely]] {
+        return restart;
+      }
       if (start.level <= level) [[unlikely]] {
         return start.level == level && start.node.unchanged()
                    ? convert<Guard>(std::move(start.node))
@@ -126,10 +129,9 @@ class Descent {
   /// The root's level, that is, the height of the tree above its leaves.
   [[nodiscard]] std::uint32_t root_level() const {
     for (;;) {
-      const auto level = pool_->optimistic(root_).read(
-          [&](const std::byte* page) { return InnerView(page, pool_->page_size_bytes()).level(); });
-      if (level) {
-        return *level;
+      Start start;
+      if (at_root(start) && start.node.unchanged()) {
+        return start.level;
       }
     }
   }
@@ -149,7 +151,7 @@ class Descent {
                                            const versioning::Viewer* viewer) const noexcept {
     return epochs_ == nullptr ? versioning::Sight::visible : epochs_->at(epoch, viewer);
   }
-  [[nodiscard]] FrameIndex root() const noexcept { return root_; }
+  [[nodiscard]] const buffer::TreeRoot& root() const noexcept { return root_; }
   [[nodiscard]] std::uint32_t page_size() const noexcept { return pool_->page_size_bytes(); }
 
  private:
@@ -159,10 +161,13 @@ class Descent {
     std::uint32_t level = 0;
   };
 
-  [[nodiscard]] Start at_root() const noexcept {
-    Start start{.node = pool_->optimistic(root_)};
-    start.level = InnerView(start.node.page(), page_size()).level();
-    return start;
+  // False: restart. Brings the root in if it is not in memory; throws as the pool then.
+  [[nodiscard]] bool at_root(Start& start) const {
+    if (root_.descend(start.node)) [[likely]] {
+      start.level = InnerView(start.node.page(), page_size()).level();
+      return true;
+    }
+    return false;
   }
 
   // To a lower level. What was read of a node is validated with the edge to its child.
@@ -238,7 +243,7 @@ class Descent {
   buffer::BufferPool* pool_;
   versioning::BulkEpochs* epochs_;
   Shortcuts* shortcuts_;
-  FrameIndex root_;
+  buffer::TreeRoot root_;
   TreeId tree_;
 };
 

@@ -62,7 +62,7 @@ Attempt<Structure::Family> Structure::latch_family(ByteView key, std::uint32_t l
       return restart;
     }
     family.node = *std::move(root);
-    const bool is_root = family.node.frame().parent.load(std::memory_order_relaxed) == kNoFrame;
+    const bool is_root = descent_.root().is(family.node);
     if (!is_root) {  // the tree grew
       family.node.release_unchanged();
       return restart;
@@ -296,7 +296,7 @@ Attempt<Structure::MergeOutcome> Structure::try_merge(const WriteContext& by, By
   const InnerView view(parent.page(), descent_.page_size());
   const SlotIndex index = view.route(key);
   const SlotIndex last = view.count();
-  const bool is_root = parent.frame().parent.load(std::memory_order_relaxed) == kNoFrame;
+  const bool is_root = descent_.root().is(parent);
   if (last == 0 && !is_root) {
     parent.release_unchanged();
     return MergeOutcome::go_on_above;  // an only child has no neighbour before its parent merges
@@ -345,7 +345,7 @@ bool Structure::merge_children(const WriteContext& by, ExclusivePage& parent,
   InnerNode above(parent.modify(), page_size);
   above.remove(left_index);
   PALIMPSEST_SYNC_POINT("btree.merge.unlinked");
-  const bool parent_is_root = parent.frame().parent.load(std::memory_order_relaxed) == kNoFrame;
+  const bool parent_is_root = descent_.root().is(parent);
   const Step step{by, left, right, parent};
   if (parent_is_root && above.count() == 0) {
     shrink_root(parent, left);

@@ -81,26 +81,57 @@ BufferPool::BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, cons
       writer_(writer),
       space_(space),
       kinds_(kinds),
+      places_kind_(kinds_),
       frames_(frames_that_fit(options.memory_bytes, file.page_size_bytes()),
               file.page_size_bytes()),
       registration_(file.register_buffer(frames_.memory())),
       free_frames_(frames_.count()),
+      roots_(frames_, free_frames_),
       blocks_(frames_, free_frames_),
       orphans_(attachment),
-      loader_(frames_, free_frames_, orphans_, file, kinds),
-      reclaimer_(frames_, free_frames_, blocks_, orphans_, loader_, writer, space, kinds),
-      provider_(reclaimer_, free_frames_, frames_.count()) {}
+      loader_(frames_, free_frames_, orphans_, file, kinds_),
+      reclaimer_(frames_, free_frames_, blocks_, orphans_, loader_, writer, space, kinds_),
+      provider_(reclaimer_, free_frames_, frames_.count()) {
+  kinds_.set(PageType::tree_roots, places_kind_);
+}
 
-FrameIndex BufferPool::pin_root(PageId root, TreeId tree) {
+RootPlace BufferPool::place_root(PageId root, TreeId tree) {
+  if (roots_.taken() >= roots_.most()) {
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("{}: the memory configured has room for {} trees, of tables and of "
+                            "indexes: more memory is needed",
+                            file_.name(), roots_.most()));
+  }
   FrameSearch search;
   for (;;) {
-    const FrameIndex frame = loader_.load_root(root, tree);
-    if (frame != kNoFrame) {
+    if (const auto place = roots_.take(root, tree)) {
       provider_.frames_taken();
-      return frame;
+      return *place;
     }
     provider_.help(1);
     search.go_on(frames_.count(), file_, writer_);
+  }
+}
+
+Error BufferPool::named(const Error& error, TreeId tree) const {
+  const TreeNames* const names = names_.load(std::memory_order_acquire);
+  const bool is_of_page =
+      error.code() == ErrorCode::corruption || error.code() == ErrorCode::io_error;
+  return names == nullptr || !is_of_page
+             ? error
+             : Error(error.code(), names->message_of(tree, error.what()));
+}
+
+// Faults are rare: what they might have to tell is found out before.
+PageLoader::Outcome BufferPool::fault(OptimisticPage& parent, SwipRef child) {
+  const PageHeader header = header_of({parent.page(), frames_.page_size_bytes()});
+  const TreeId tree = header.type == PageType::tree_roots
+                          ? RootPlace::tree_at({parent.page(), page_size_bytes()}, child.offset)
+                          : header.tree_id;
+  try {
+    return loader_.fault(parent, child);
+  } catch (const Error& error) {
+    throw named(error, tree);
   }
 }
 
@@ -109,7 +140,7 @@ void BufferPool::bring_in(OptimisticPage& parent, SwipRef child) {
     parent.release();  // torn: no such frame
     return;
   }
-  if (loader_.fault(parent, child) == PageLoader::Outcome::no_frame) {
+  if (fault(parent, child) == PageLoader::Outcome::no_frame) {
     FrameSearch search;
     while (free_frames_.count() == 0) {
       provider_.help(1);
@@ -190,6 +221,12 @@ void BufferPool::finish_loads(std::vector<Load>& loads) noexcept {
   provider_.frames_taken();
 }
 
+BlockCache::Filling BufferPool::begin_block(PageId page) {
+  BlockCache::Filling filling = blocks_.begin(page);
+  provider_.frames_taken();
+  return filling;
+}
+
 void BufferPool::enter_reservation(std::uint32_t pages) {
   const std::uint32_t reserved_max = frames_.count() / 8;
   std::uint32_t reserved = reserved_.load();
@@ -243,8 +280,8 @@ PageReservation::~PageReservation() {
   pool_->leave_reservation(reserved_);
 }
 
-ExclusivePage BufferPool::format(PageReservation& reservation, PageType type, FrameIndex parent,
-                                 std::uint32_t flags) noexcept PALIMPSEST_NO_ANALYSIS {
+ExclusivePage BufferPool::format(PageReservation& reservation, PageType type,
+                                 FrameIndex parent) noexcept PALIMPSEST_NO_ANALYSIS {
   check(reservation.count() > 0, "a new page is covered by its reservation");
   const FrameIndex index = reservation.frames_.back();
   reservation.frames_.pop_back();
@@ -257,19 +294,15 @@ ExclusivePage BufferPool::format(PageReservation& reservation, PageType type, Fr
   frame.type.store(type, std::memory_order_relaxed);
   frame.parent.store(parent, std::memory_order_relaxed);
   frame.begin_use();
-  frame.flags.store(flags, std::memory_order_relaxed);
+  frame.flags.store(0, std::memory_order_relaxed);
   frame.mark_dirty();
   frame.state.store(FrameState::resident, std::memory_order_release);
   return ExclusivePage(frame, frames_.page(index));
 }
 
-ExclusivePage BufferPool::new_root(PageReservation& reservation, PageType type) {
-  return format(reservation, type, kNoFrame, FrameFlag::pinned);
-}
-
 ExclusivePage BufferPool::new_page(PageReservation& reservation, PageType type,
                                    const ExclusivePage& parent) noexcept {
-  return format(reservation, type, frames_.index_of(parent.frame()), 0);
+  return format(reservation, type, frames_.index_of(parent.frame()));
 }
 
 ExclusivePage BufferPool::resident_child([[maybe_unused]] const ExclusivePage& parent,

@@ -1,13 +1,13 @@
 // The buffer pool: pages of the page file in a bounded number of frames, reached through swips.
 //
-// How a page is reached: the root of a tree is pinned in a frame; every other page is reached from
-// the swip in its parent, which names its frame if it is resident (two loads and a compare, no hash
-// table; LeanStore, ICDE 2018) and its page id if it is not. `descend` turns a parent's guard and a
-// swip into the child's guard, or brings the page in and asks for a restart.
+// How a page is reached: from the swip in its parent, which names its frame if it is resident (two
+// loads and a compare, no hash table; LeanStore, ICDE 2018) and its page id if it is not. `descend`
+// turns a parent's guard and a swip into the child's guard, or brings the page in and asks for a
+// restart; TreeRoot is the way to the root of a tree (tree_root.h).
 //
 // Parts: frame_table.h (memory), free_frames.h, fault_table.h and page_loader.h (bringing pages
-// in), block_cache.h (pages of no tree), page_reclaimer.h and page_provider.h (taking them out),
-// page_guard.h (latch modes as types).
+// in), root_places.h, block_cache.h (pages of no tree), page_reclaimer.h and page_provider.h
+// (taking them out), page_guard.h (latch modes as types).
 //
 // Invariants: (1) a page is in at most one frame (fault_table.h);
 //             (2) no global lock is taken to read, load, evict or write a page;
@@ -28,6 +28,8 @@
 #include <span>
 #include <vector>
 
+#include "palimpsest/error.h"
+
 #include "base/attempt.h"
 #include "base/prefetch.h"
 #include "buffer/block_cache.h"
@@ -44,8 +46,10 @@
 #include "buffer/page_reclaimer.h"
 #include "buffer/page_reservation.h"
 #include "buffer/page_writer.h"
+#include "buffer/root_places.h"
 #include "buffer/space_map.h"
 #include "buffer/swip.h"
+#include "buffer/tree_names.h"
 
 namespace palimpsest::buffer {
 
@@ -73,20 +77,17 @@ class BufferPool {
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  // Roots
+  /// Errors about pages of trees say whose they are from now on, by `names` (null: they do not).
+  void name_trees(const TreeNames* names) noexcept {
+    names_.store(names, std::memory_order_release);
+  }
+  /// An error about a page, or a large value, of this tree, as it is to be thrown on.
+  [[nodiscard]] Error named(const Error& error, TreeId tree) const;
 
-  /// Loads the root page of a tree and pins it for as long as the pool lives; once per root. Does
-  /// I/O; throws io_error, corruption (also when it is not the root of that tree), out_of_memory.
-  [[nodiscard]] FrameIndex pin_root(PageId root, TreeId tree);
-
-  /// A new pinned root, exclusively latched, to be formatted by the caller.
-  [[nodiscard]] ExclusivePage new_root(PageReservation& reservation, PageType type);
+  /// The places of roots: tree_root.h.
+  [[nodiscard]] const RootPlaces& roots() const noexcept { return roots_; }
 
   // Reading: one step down
-
-  [[nodiscard]] OptimisticPage optimistic(FrameIndex root) noexcept {
-    return OptimisticPage(frames_[root], frames_.page(root));
-  }
 
   /// From a page to a child, whose swip was read from it and need not have been validated: `node`
   /// becomes the child, and the edge has been validated after the child's version was taken
@@ -153,11 +154,7 @@ class BufferPool {
 
   [[nodiscard]] BlockCache& blocks() noexcept { return blocks_; }
   /// A frame for such a page, if one can be spared.
-  [[nodiscard]] BlockCache::Filling begin_block(PageId page) {
-    BlockCache::Filling filling = blocks_.begin(page);
-    provider_.frames_taken();
-    return filling;
-  }
+  [[nodiscard]] BlockCache::Filling begin_block(PageId page);
 
   // Changing the structure
 
@@ -218,27 +215,33 @@ class BufferPool {
 
  private:
   friend class PageReservation;
+  friend class TreeRoot;
 
   /// More would push out what was prefetched first before it is read.
   static constexpr std::uint32_t kPrefetchedBytesMax = 16384;
 
   void enter_reservation(std::uint32_t pages);
   void leave_reservation(std::uint32_t pages) noexcept;
+  [[nodiscard]] PageLoader::Outcome fault(OptimisticPage& parent, SwipRef child);
   void bring_in(OptimisticPage& parent, SwipRef child);
-  [[nodiscard]] ExclusivePage format(PageReservation& reservation, PageType type, FrameIndex parent,
-                                     std::uint32_t flags) noexcept;
+  [[nodiscard]] RootPlace place_root(PageId root, TreeId tree);
+  [[nodiscard]] ExclusivePage format(PageReservation& reservation, PageType type,
+                                     FrameIndex parent) noexcept;
 
   PageFile& file_;
   PageWriter& writer_;
   SpaceMap& space_;
-  const PageKinds& kinds_;
+  PageKinds kinds_;
+  RootPlacesKind places_kind_;
   FrameTable frames_;
   std::unique_ptr<io::BufferRegistration> registration_;  ///< of the frames' memory
   FreeFrames free_frames_;
+  RootPlaces roots_;
   BlockCache blocks_;
   OrphanRegistry orphans_;
   PageLoader loader_;
   PageReclaimer reclaimer_;
+  std::atomic<const TreeNames*> names_{nullptr};
   std::atomic<std::uint32_t> reserved_{0};              ///< pages of all reservations
   std::atomic<std::uint32_t> reservations_waiting_{0};  ///< threads that sleep until it falls
   PageProvider provider_;                               // last: its thread uses all of the above

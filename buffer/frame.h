@@ -15,7 +15,7 @@
 //  - A loading or ready frame is named by exactly one entry of the fault table, whose shard mutex
 //    protects `state` while the frame is there; a ready one is loading again while it is attached,
 //    and its entry goes when the swip names it; a resident frame by exactly one swip (or it is a
-//    pinned root), and leaves that state only under its exclusive latch.
+//    page of places of roots), and leaves that state only under its exclusive latch.
 //  - A frame with a block of a large value is named by one place of the BlockCache, and enters and
 //    leaves that state under its exclusive latch.
 //  - `parent` of a resident frame is the frame that holds its swip. It changes only while the
@@ -60,11 +60,9 @@ struct FrameFlag {
   static constexpr std::uint32_t writing = 2;
   /// The page was freed while `writing`: whoever clears `writing` completes the freeing.
   static constexpr std::uint32_t doomed = 4;
-  /// Not evictable: the root of an open tree.
-  static constexpr std::uint32_t pinned = 8;
 
-  static constexpr std::uint32_t kAll = dirty | writing | doomed | pinned;
-  /// The bits above are a PageAge, and 0 on a page that is neither dirty nor being written.
+  static constexpr std::uint32_t kAll = dirty | writing | doomed;
+  /// The bits from here on are a PageAge, and 0 on a page that is neither dirty nor being written.
   static constexpr unsigned kSinceShift = 4;
   [[nodiscard]] static constexpr std::uint32_t since(PageAge age) noexcept {
     return age.number() << kSinceShift;

@@ -15,6 +15,7 @@ std::string_view name_of(PageType type) noexcept {
     case PageType::tree_inner: return "tree_inner";
     case PageType::space_map: return "space_map";
     case PageType::extent_block: return "extent_block";
+    case PageType::tree_roots: break;
   }
   return "unknown";
 }

@@ -37,6 +37,7 @@ enum class PageType : std::uint8_t {
   tree_inner = 2,
   space_map = 3,
   extent_block = 4,
+  tree_roots = 255,  ///< in memory only (root_places.h): of a page on disk, a type nobody knows
 };
 
 struct PageHeader {

@@ -137,28 +137,6 @@ void PageLoader::finish(std::vector<Load>& loads) noexcept PALIMPSEST_NO_ANALYSI
   loads.clear();
 }
 
-FrameIndex PageLoader::load_root(PageId page, TreeId tree) {
-  const auto frame = free_frames_.take();
-  if (!frame) {
-    return kNoFrame;
-  }
-  Frame& header = frames_[*frame];
-  header.latch.lock_exclusive();
-  try {
-    file_.read_page(page, frames_.page_bytes(*frame));
-    verify(*frame, page);
-    verify_root(*frame, page, tree);
-  } catch (...) {
-    release_unused(*frame);
-    throw;
-  }
-  header.page_id.store(page, std::memory_order_relaxed);
-  header.flags.store(FrameFlag::pinned, std::memory_order_relaxed);
-  become_resident(*frame, page, kNoFrame);
-  header.latch.unlock_exclusive();
-  return *frame;
-}
-
 // Caller has found a ready entry; the parent is as it was when the swip was read, or changed. The
 // frame may be held by whoever has loaded it and is about to let go, by threads that wait for it,
 // or that followed a stale swip: they do not look at the page. They are waited for without the
@@ -246,22 +224,17 @@ void PageLoader::verify(FrameIndex frame, PageId page) {
   frames_[frame].type.store(type, std::memory_order_relaxed);
 }
 
-void PageLoader::verify_root(FrameIndex frame, PageId page, TreeId tree) {
-  const PageKind* kind = kinds_.of(frames_[frame].type.load(std::memory_order_relaxed));
-  if (const auto reason = kind->validate_root(frames_.page_bytes(frame), tree)) {
-    throw Error(ErrorCode::corruption,
-                fmt::format("{}: page {}: {}", file_.name(), raw(page), *reason));
-  }
-}
-
 void PageLoader::check_edge(ConstBytes parent, std::uint32_t swip_offset, FrameIndex frame,
                             PageId page) const {
   const PageHeader header = header_of(parent.data());
   const PageKind* kind = kinds_.of(header.type);
   const auto reason = kind->validate_child(parent, swip_offset, frames_.page_bytes(frame));
   if (reason) {
-    throw Error(ErrorCode::corruption, fmt::format("{}: page {} below page {}: {}", file_.name(),
-                                                   raw(page), raw(header.page_id), *reason));
+    const std::string below = header.type == PageType::tree_roots
+                                  ? std::string()
+                                  : fmt::format(" below page {}", raw(header.page_id));
+    throw Error(ErrorCode::corruption,
+                fmt::format("{}: page {}{}: {}", file_.name(), raw(page), below, *reason));
   }
 }
 

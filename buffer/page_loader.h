@@ -68,10 +68,6 @@ class PageLoader {
   /// Makes the page of an evicted swip resident, or helps towards it. Releases `parent`.
   [[nodiscard]] Outcome fault(OptimisticPage& parent, SwipRef child);
 
-  /// Loads a page that has no parent, the root of a tree, into a frame of its own and pins it.
-  /// kNoFrame if there is no free frame.
-  [[nodiscard]] FrameIndex load_root(PageId page, TreeId tree);
-
   /// Faults in flight together: collected with begin(), done by finish().
   struct Load {
     FrameIndex frame;
@@ -97,7 +93,6 @@ class PageLoader {
   [[nodiscard]] bool drop_ready(FrameIndex frame);
 
  private:
-  void verify_root(FrameIndex frame, PageId page, TreeId tree);
   [[nodiscard]] bool enter(const OptimisticPage& parent, SwipRef child, FrameIndex frame);
   void attach_ready(OptimisticPage parent, SwipRef child);
   void attach(const Load& load);

@@ -30,6 +30,8 @@ class PageReservation {
 
   /// How many new pages are still covered.
   [[nodiscard]] std::size_t count() const noexcept { return pages_.size(); }
+  /// The page that is made next, if one is covered.
+  [[nodiscard]] PageId next_page() const noexcept { return pages_.back(); }
 
  private:
   friend class BufferPool;

@@ -40,7 +40,6 @@ PageId Catalog::create(txn::Transactions& transactions) {
   {
     const std::lock_guard lock(mutex_);
     trees_[kCatalogTree] = {.name = "", .root = root, .tree = std::move(tree)};
-    ++open_;
   }
   transaction->commit();
   return root;
@@ -60,6 +59,7 @@ void Catalog::open(PageId root) {
   for (cursor.seek_first(); cursor.valid(); cursor.next()) {
     add(cursor.key(), cursor.value());
   }
+  require_places();
 }
 
 // mutex_ held.
@@ -83,27 +83,37 @@ void Catalog::add(ByteView name, ByteView value) {
   by_name_[known.name] = stored.id;
 }
 
-// mutex_ held: a root page is pinned once.
+// mutex_ held: a root has one place.
 BTree& Catalog::open_known(TreeId id, Known& known) {
   if (known.tree == nullptr) {
     known.tree =
         std::make_unique<BTree>(BTree::open(pool_, large_values_, id, known.root, &epochs_));
-    ++open_;
   }
   return *known.tree;
 }
 
 bool Catalog::has_room() const {
   const std::lock_guard lock(mutex_);
-  return open_ < std::size_t{pool_.frame_count()} / 4 * 3;
+  return trees_.size() < pool_.roots().most() / 2;
 }
 
 void Catalog::require_room() const {
   if (!has_room()) {
     throw Error(ErrorCode::out_of_memory,
-                fmt::format("the memory configured has no room for more tables and indexes: each "
-                            "keeps one of its {} pages, and three quarters are taken",
-                            pool_.frame_count()));
+                fmt::format("the memory configured has no room for more than {} tables and "
+                            "indexes: with more memory (Options::memory_bytes) there can be more",
+                            pool_.roots().most() / 2));
+  }
+}
+
+// mutex_ held.
+void Catalog::require_places() const {
+  const std::uint64_t most = pool_.roots().most();
+  if (trees_.size() > most) {
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("{}: there are {} tables and indexes, and the memory configured has "
+                            "room for {}: open it with {} times as much (Options::memory_bytes)",
+                            pool_.file().name(), trees_.size(), most, trees_.size() / most + 1));
   }
 }
 
@@ -143,7 +153,6 @@ BTree* Catalog::make(txn::Transactions& transactions, std::string_view name,
     Known& known = trees_[id];  // found by whoever undoes this
     known.root = made->root_page();
     known.tree = std::move(made);
-    ++open_;
     return known.tree.get();
   });
   const StoredTree stored{.id = id, .reserved = 0, .root = tree->root_page()};
@@ -208,9 +217,6 @@ void Catalog::creation_undone(TreeId tree) {
   const auto known = trees_.find(tree);
   if (known != trees_.end()) {
     by_name_.erase(known->second.name);
-    if (known->second.tree != nullptr) {
-      --open_;
-    }
     trees_.erase(known);
   }
 }

@@ -10,7 +10,7 @@
 // On disk: the catalog is tree 1; a record's key is the tree's name, its value (little-endian):
 //    0  4  tree id    4  4  zero    8  8  root page
 // Latching: making_ is held while a tree is made, across I/O; mutex_ over the tables, held briefly,
-//           but for the reading of a root page.
+//           but while frames are freed for a page of places of roots.
 // Thread-safety: all functions, from any thread, but for those that say otherwise.
 // Failure: as the trees'; corruption for a record that is none of a catalog.
 #pragma once
@@ -48,11 +48,11 @@ class Catalog final : public txn::TreeDirectory {
   /// Makes an empty catalog, in a transaction; returns its root page. Alone.
   [[nodiscard]] PageId create(txn::Transactions& transactions);
   /// Opens it by its root page, and learns where all trees are. Alone; again after changes have
-  /// been undone.
+  /// been undone. Throws out_of_memory, at once, if memory has no place for so many roots.
   void open(PageId root);
 
-  /// Whether memory has room for another tree: each that is open keeps its root page there, and
-  /// other pages need a quarter of it.
+  /// Whether memory has room for another tree: the places of roots (buffer/root_places.h) take at
+  /// most a quarter of it, that is, some thousands of trees a MiB.
   [[nodiscard]] bool has_room() const;
   /// Throws out_of_memory if it has not. Who asks beside others may make one more each; the
   /// database's own trees are made all the same, and what there is is opened: so what has been made
@@ -64,8 +64,8 @@ class Catalog final : public txn::TreeDirectory {
   /// `inside`: the transaction whose call it is part of, if there is one.
   [[nodiscard]] btree::BTree* make(txn::Transactions& transactions, std::string_view name,
                                    const txn::Transaction* inside = nullptr);
-  // Opens trees, which stay open until the database is closed. Throws out_of_memory, io_error,
-  // corruption.
+  // Opens trees, which stay open until the database is closed. No page of theirs is read: one that
+  // is damaged is noticed by whoever needs it. Throws out_of_memory.
 
   /// Null if there is none.
   [[nodiscard]] btree::BTree* find(std::string_view name);
@@ -100,6 +100,7 @@ class Catalog final : public txn::TreeDirectory {
   [[nodiscard]] btree::BTree& open_known(TreeId id, Known& known);
   [[nodiscard]] TreeId next_id() const;
   void add(ByteView name, ByteView value);
+  void require_places() const;
 
   buffer::BufferPool& pool_;
   btree::LargeValueStore& large_values_;
@@ -109,7 +110,6 @@ class Catalog final : public txn::TreeDirectory {
   // Protected by mutex_:
   std::map<TreeId, Known> trees_;
   Names by_name_;
-  std::size_t open_ = 0;  ///< trees
 };
 
 }  // namespace palimpsest::engine

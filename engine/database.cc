@@ -96,6 +96,21 @@ void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)
   }
 }
 
+/// Reads what no table can be found without.
+void need(std::string_view what, FunctionRef<void()> read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corruption) {
+      throw;
+    }
+    throw Error(error.code(),
+                fmt::format("{} cannot be read, and without it the database cannot be "
+                            "opened: restore a backup: {}",
+                            what, error.what()));
+  }
+}
+
 /// Whoever has it, until this goes; the other is told.
 class OneAtATime {
  public:
@@ -145,13 +160,13 @@ Database::Database(io::Device& pages, io::Device& log, const DatabaseOptions& op
     : page_device_(pages), log_device_(log), options_(options), entries_(slab_bytes(options)) {}
 
 Database::~Database() {
-  if (!opened_ || closed_) {
-    return;
+  if (opened_ && !closed_) {
+    try {
+      close();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): recovery will do it
+    }
   }
-  try {
-    close();
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): recovery will do it
-  }
+  tree_owners_.know(nullptr);  // threads that end later may still have an error to tell
 }
 
 // Files
@@ -372,6 +387,7 @@ void Database::make_parts() {
   node_kind_->register_in(kinds_);
   pool_.emplace(*file_, *writer_, *space_, kinds_,
                 buffer::BufferPoolOptions{.memory_bytes = pool_bytes()}, &tables_);
+  pool_->name_trees(&tree_owners_);
   epochs_.emplace(entries_);
   large_values_.emplace(*file_, *writer_, *space_, &*pool_, &*log_);
   catalog_.emplace(*pool_, *large_values_, *epochs_);
@@ -420,7 +436,7 @@ void Database::make_catalog() {
 // Losers are undone before anybody can begin a transaction, and the catalog is read again then:
 // trees that they made are gone.
 void Database::finish_recovery(const Unfinished& unfinished) {
-  catalog_->open(file_->catalog_root());
+  need("the list of all trees", [&] { catalog_->open(file_->catalog_root()); });
   const auto begin = SteadyClock::now();
   undo_losers(unfinished.losers, {.log = *log_,
                                   .clock = clock_,
@@ -430,7 +446,7 @@ void Database::finish_recovery(const Unfinished& unfinished) {
                                   .threads = options_.recovery_threads,
                                   .progress = options_.progress});
   recovery_.undo = since(begin);
-  catalog_->open(file_->catalog_root());
+  need("the list of all trees", [&] { catalog_->open(file_->catalog_root()); });
   make_transactions();
   transactions_->given_up_pages().free_now(unfinished.given_up);
   make_checkpointer();  // now: before, it could let go of the records that say what is pending
@@ -442,12 +458,13 @@ void Database::finish_recovery(const Unfinished& unfinished) {
 void Database::make_definitions() {
   tree_store_.emplace(*catalog_, *transactions_);
   bulk_ledger_.emplace(*catalog_, *transactions_, *epochs_);
-  bulk_ledger_->open();
+  need("the list of running bulks", [&] { bulk_ledger_->open(); });
   bulk_sweep_.emplace(*catalog_, *transactions_, *epochs_, *bulk_ledger_);
   table_catalog_.emplace(*catalog_, *transactions_, *tree_store_,
                          TableCatalog::Bulks{*epochs_, *bulk_ledger_, *bulk_sweep_}, sort_space(),
                          options_.definition_patience);
-  table_catalog_->open();
+  need("the definitions of tables", [&] { table_catalog_->open(); });
+  tree_owners_.know(&*table_catalog_);
   dead_space_.open(*table_catalog_, *tree_store_, *transactions_);
   start_background();
 }

@@ -60,6 +60,18 @@ bool is_empty(const BTree& tree) {
   return tree.descent().root_level() == 0 && walk.next() && walk.leaf().count() == 0;
 }
 
+/// The same; nothing if that cannot be said, since its root cannot be read.
+std::optional<bool> is_empty_if_readable(const BTree& tree) {
+  try {
+    return is_empty(tree);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corruption && error.code() != ErrorCode::io_error) {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
+
 /// A key in each of the first leaves for which wanted(leaf) is true.
 template <class Wanted>
 std::vector<std::string> keys_of_leaves(const BTree& tree, const Wanted& wanted) {
@@ -103,10 +115,9 @@ void TreeStore::open(const std::set<TreeId>& used) {
       continue;
     }
     BTree& tree = catalog_.tree(entry.id);
-    if (is_empty(tree)) {
-      vacant_.push_back(&tree);
-    } else {
-      waiting_.push_back({.tree = &tree});
+    const std::optional<bool> empty = is_empty_if_readable(tree);
+    if (empty) {
+      *empty ? vacant_.push_back(&tree) : waiting_.push_back({.tree = &tree});
     }
   }
   vacant_.reserve(trees_);
@@ -361,9 +372,20 @@ BTree* TreeStore::next_due() {
 void TreeStore::try_step(BTree& tree) noexcept {
   try {
     step(tree);
-  } catch (const std::exception&) {  // it waits, and whoever writes next hears why
+  } catch (const Error& error) {  // it waits, and whoever writes next hears why
+    error.code() == ErrorCode::corruption ? set_aside(tree) : note(tree, false);
+  } catch (const std::exception&) {
     note(tree, false);
   }
+}
+
+// What lies behind its damaged page cannot be found by trying again.
+void TreeStore::set_aside(BTree& tree) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.erase(std::ranges::find(waiting_, &tree, &Waiting::tree));
+  }
+  emptied_.notify_all();
 }
 
 }  // namespace palimpsest::engine

@@ -4,14 +4,14 @@
 // changes as it has records, so it is nobody's call that waits for it: small transactions remove
 // the records and purge the ghosts, which gives the pages back as any removal does, until one empty
 // root is left. That tree is vacant: the next table or index gets it. So the root page of a dropped
-// table is not freed, and no tree is ever unmade. Each that is open keeps its root in memory, so
-// there is room for so many: who drops and makes faster than trees are emptied waits for one, a
-// moment each time, and is refused when there is no room. A tree of many records lets the others
-// have turns.
+// table is not freed, and no tree is ever unmade. Memory has places for so many: who drops and
+// makes faster than trees are emptied waits for one, a moment each time, and is refused when there
+// is no room. A tree of many records lets the others have turns.
 //
 // What is vacant, or waits to be emptied, stands nowhere: at opening it is every tree of this
-// store's names that no table names; those that memory has no room for stay closed until the next
-// opening. A crash at any point leaves a tree that is emptied later.
+// store's names that no table names; those that memory has no room for, or that have a page that
+// cannot be read, stay closed until the next opening: what they have is in use until then. A crash
+// at any point leaves a tree that is emptied later.
 // Invariant: (1) a tree is given out, or vacant, or waits to be emptied, or is closed: one of them.
 //
 // Latching: mutex_ over the lists, held briefly, never across I/O. A thread of its own empties.
@@ -20,7 +20,7 @@
 // Thread-safety: all functions, from any thread, but for open(), start() and stop(), and step(),
 //          which is one thread's at a time, and nobody's while the background works.
 // Failure: take() as Catalog::make(). A tree that cannot be emptied is tried again later, after the
-//          others; the space it takes is in use until then.
+//          others; the space it takes is in use until then. One with a damaged page is closed.
 #pragma once
 
 #include <chrono>
@@ -100,6 +100,7 @@ class TreeStore {
   void note(btree::BTree& tree, bool any) noexcept;
   [[nodiscard]] btree::BTree* take_vacant();
   void emptied(btree::BTree& tree);
+  void set_aside(btree::BTree& tree) noexcept;
   // Of a tree that waits; false if there was nothing to do, or nothing could be done.
 
   [[nodiscard]] bool empty_some(btree::BTree& tree);

@@ -13,6 +13,8 @@
 namespace palimpsest::engine {
 namespace {
 
+constexpr std::string_view kWayOut = "restore a backup";
+
 bool names_a_page(const void* file, std::uint64_t word) noexcept {
   const auto swip = buffer::Swip::of_word(word);
   return !swip.swizzled() &&
@@ -116,6 +118,20 @@ void ReplayPages::write(std::span<const ReplayFrame> frames) {
   }
 }
 
+void ReplayPages::refuse(const buffer::PageRead& read) const {
+  try {
+    file_.throw_read_error(read);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corruption) {
+      throw;
+    }
+    throw Error(error.code(),
+                fmt::format("a page that the log changes cannot be read, and what has "
+                            "been committed of it would be lost: {}; {}",
+                            error.what(), kWayOut));
+  }
+}
+
 void ReplayPages::load_group() {
   if (reads_.empty()) {
     return;
@@ -124,12 +140,12 @@ void ReplayPages::load_group() {
   file_.read_pages(reads_);
   for (const buffer::PageRead& read : reads_) {
     if (!read.ok()) {
-      file_.throw_read_error(read);
+      refuse(read);
     }
     if (const auto fault = btree::validate_node(read.into, replay_swip_rule(file_))) {
       throw Error(ErrorCode::corruption,
-                  fmt::format("page file \"{}\", page {}, which the log changes: {}", file_.name(),
-                              raw(read.id), *fault));
+                  fmt::format("page file \"{}\", page {}, which the log changes: {}; {}",
+                              file_.name(), raw(read.id), *fault, kWayOut));
     }
   }
   reads_.clear();

@@ -81,6 +81,7 @@ class ReplayPages {
   static constexpr std::size_t kChunkFrames = 256;
   static constexpr std::size_t kGroupPagesMax = 64;
 
+  [[noreturn]] void refuse(const buffer::PageRead& read) const;
   void make_frames();
   void make_room();
   void write(std::span<const ReplayFrame> frames);

@@ -1,11 +1,15 @@
 #include "engine/recovery/undo_losers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "palimpsest/error.h"
 
 #include "base/check.h"
 #include "base/start_thread.h"
@@ -61,15 +65,30 @@ class Undo {
       wal::TransactionLog log(parts_.log, parts_.clock, *slot);
       for (std::size_t i = next_.fetch_add(1); i < losers_.size(); i = next_.fetch_add(1)) {
         const LoserTransaction& loser = losers_[i];
-        txn::roll_back(
-            {.name = loser.name, .undo_next = loser.undo_next, .newest_chunk = loser.newest_chunk},
-            parts_.segments, log, parts_.trees);
+        undo(loser, log);
         const std::lock_guard lock(mutex_);
         done_ += bytes_of(loser);
         meter_.at(done_);
       }
     }
     parts_.slots.release(*slot);
+  }
+
+  void undo(const LoserTransaction& loser, wal::TransactionLog& log) {
+    try {
+      txn::roll_back(
+          {.name = loser.name, .undo_next = loser.undo_next, .newest_chunk = loser.newest_chunk},
+          parts_.segments, log, parts_.trees);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::corruption) {
+        throw;
+      }
+      throw Error(
+          error.code(),
+          fmt::format("a transaction that a crash has interrupted cannot be undone, and its "
+                      "changes would stay: {}; restore a backup",
+                      error.what()));
+    }
   }
 
   const std::span<const LoserTransaction> losers_;

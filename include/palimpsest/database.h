@@ -75,8 +75,9 @@ struct RunOptions {
 class Database {
  public:
   /// Opens the database in a directory, or makes it, as the options say; recovers what a crash left
-  /// behind. Throws not_found, already_exists, locked, not_a_database, unsupported_version,
-  /// corruption, permission_denied, io_error, no_space, out_of_memory, invalid_argument.
+  /// behind. No table is read: a damaged page is `corruption` from the call that needs it. Throws
+  /// not_found, already_exists, locked, not_a_database, unsupported_version, corruption,
+  /// permission_denied, io_error, no_space, out_of_memory, invalid_argument.
   [[nodiscard]] static Database open(const std::filesystem::path& directory,
                                      const Options& options = {});
   Database(Database&&) noexcept;

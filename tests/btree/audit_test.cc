@@ -210,16 +210,16 @@ TEST_F(AuditTest, StateOfAFrame) {
 }
 
 TEST_F(AuditTest, ParentOfAFrame) {
-  frame(0).parent.store(tree().descent().root());
+  frame(0).parent.store(tree().descent().root().place().frame);
   const std::string found = findings();
   EXPECT_THAT(found, HasSubstr("its frame's parent holds page"));
   EXPECT_THAT(found, HasSubstr("whose state or parent say otherwise"));
 }
 
-TEST_F(AuditTest, RootNotPinned) {
-  frame(2).flags.fetch_and(~buffer::FrameFlag::pinned);
-  EXPECT_THAT(findings(), HasSubstr("the root's frame is not pinned"));
-  frame(2).flags.fetch_or(buffer::FrameFlag::pinned);
+TEST_F(AuditTest, RootNotBelowItsPlace) {
+  const FrameIndex before = frame(2).parent.exchange(kNoFrame);
+  EXPECT_THAT(findings(), HasSubstr("the root's frame is not the one in its place"));
+  frame(2).parent.store(before);
 }
 
 TEST_F(AuditTest, DescriptorOfALargeValue) {

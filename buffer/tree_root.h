@@ -1,0 +1,93 @@
+// The root of one tree: the way to its page, which comes and goes like every other.
+//
+// How the way begins without a look at a parent is argued in root_places.h.
+//
+// Latching: as buffer_pool.h says: functions that may do I/O or wait for frames say so, and are
+//           called with no latch held.
+// Failure: as BufferPool::descend(); corruption also for a page that is not the root of that tree.
+// Thread-safety: immutable; all functions, from any thread. The pool outlives it.
+#pragma once
+
+#include <vector>
+
+#include "base/attempt.h"
+#include "base/sync_point.h"
+#include "buffer/buffer_pool.h"
+
+namespace palimpsest::buffer {
+
+class TreeRoot {
+ public:
+  /// Of a tree that there is; once per pool. The page is not looked at. May evict; throws
+  /// out_of_memory.
+  [[nodiscard]] static TreeRoot open(BufferPool& pool, PageId page, TreeId tree);
+
+  struct Made;
+  /// A new page, exclusively latched, to be formatted by the caller. Throws out_of_memory; nothing
+  /// has happened then.
+  [[nodiscard]] static Made make(BufferPool& pool, PageReservation& reservation, PageType type,
+                                 TreeId tree);
+
+  [[nodiscard]] BufferPool& pool() const noexcept { return *pool_; }
+  [[nodiscard]] PageId page() const noexcept { return place_.root; }
+  [[nodiscard]] const RootPlace& place() const noexcept { return place_; }
+  /// Whether a page of the tree, which the caller has latched, is its root.
+  template <class Guard>
+  [[nodiscard]] bool is(const Guard& page) const noexcept {
+    return page.frame().page_id.load(std::memory_order_relaxed) == place_.root;
+  }
+
+  /// To the root's guard; what is read of it counts once validated. False: restart; a root that is
+  /// not in memory is brought in (I/O).
+  [[nodiscard]] bool descend(OptimisticPage& node) const {
+    const Swip swip = place_.swip();
+    if (!swip.swizzled()) [[unlikely]] {
+      bring_in();
+      return false;
+    }
+    PALIMPSEST_SYNC_POINT("buffer.root.swip_read");
+    Frame& frame = pool_->frames()[swip.frame()];
+    OptimisticPage page(frame, pool_->frames().page(swip.frame()));
+    if (place_.swip() != swip) [[unlikely]] {
+      return false;
+    }
+    frame.touch();
+    node = std::move(page);
+    return true;
+  }
+  /// The same, but waits for nothing and brings nothing in.
+  [[nodiscard]] Attempt<OptimisticPage> resident() const noexcept;
+  /// As BufferPool::begin_load().
+  bool begin_load(std::vector<BufferPool::Load>& loads) const noexcept;
+
+  /// The page and that of its place, both exclusively latched.
+  struct Latched {
+    ExclusivePage places;
+    ExclusivePage page;
+
+    void release_unchanged() noexcept {
+      page.release_unchanged();
+      places.release_unchanged();
+    }
+  };
+  /// Brings it in (I/O).
+  [[nodiscard]] Latched latch() const;
+  /// The tree is no more, and nobody uses this again: takes back the page, as
+  /// BufferPool::free_page(), and the place.
+  void free(Latched root) const noexcept;
+
+ private:
+  TreeRoot(BufferPool& pool, const RootPlace& place) noexcept : pool_(&pool), place_(place) {}
+
+  void bring_in() const;
+
+  BufferPool* pool_;
+  RootPlace place_;
+};
+
+struct TreeRoot::Made {
+  TreeRoot root;
+  ExclusivePage page;
+};
+
+}  // namespace palimpsest::buffer
