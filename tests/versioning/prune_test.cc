@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/random.h"
 #include "base/sync_point.h"
@@ -105,6 +106,30 @@ TEST_F(PruneTest, ASnapshotBetweenKeepsBoth) {
   EXPECT_EQ(reader_.read(0), "one");
   reader_.roll_back();
 }
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+// A record comes and goes while a writer has read the clock and not yet published its snapshot:
+// to that one it is a change since it began.
+TEST_F(PruneTest, WhatCameAndWentWhileAWriterBeganIsAConflict) {
+  bool is_first = true;
+  {
+    const SyncHook hook("versioning.snapshot.read", [&] {
+      if (!std::exchange(is_first, false)) {
+        return;
+      }
+      write(2, std::nullopt);  // put in and removed by one transaction
+      writer_.begin();
+      writer_.prune(2);
+      writer_.roll_back();
+    });
+    other_.begin();
+  }
+  EXPECT_FALSE(other_.write(2, "mine"));
+  other_.roll_back();
+}
+
+#endif
 
 /// So many small changes that what was left before them is not recent any more.
 constexpr int kPassRecent = 300;

@@ -202,12 +202,26 @@ TEST_F(SnapshotsTest, OneBeingTakenIsCounted) {
       snapshots_.scan(scan);
       EXPECT_TRUE(scan.in_use.empty());
       EXPECT_LE(scan.being_taken, Gsn{100});
+      EXPECT_LE(scan.oldest_writer, Gsn{100}) << "it may write by a snapshot that it has read";
       cancelled = snapshots_.cancel(one, Gsn{100});
     });
     EXPECT_EQ(snapshots_.take(one), Gsn{100});
   }
   EXPECT_EQ(horizons, std::vector<Gsn>{Gsn{100}});
   EXPECT_EQ(cancelled, false) << "one being taken is not cancelled";
+}
+
+TEST_F(SnapshotsTest, OneBeingTakenToReadIsNoWriter) {
+  const SlotId one = claim();
+  Gsn oldest_writer{};
+  const SyncHook hook("versioning.snapshot.read", [&] {
+    Snapshots::Scan scan;
+    snapshots_.scan(scan);
+    EXPECT_LE(scan.being_taken, Gsn{100});
+    oldest_writer = scan.oldest_writer;
+  });
+  EXPECT_EQ(snapshots_.take(one, Snapshots::Use::reads), Gsn{100});
+  EXPECT_GT(oldest_writer, Gsn{100});
 }
 
 // Who cancels looks, and goes on when the slot has another snapshot, which was cancelled, too.

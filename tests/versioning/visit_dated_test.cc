@@ -104,5 +104,47 @@ TEST(VersionBuffer, WhatHasChangedSinceASnapshotIsVisited) {
   }
 }
 
+// A version that was merged into an older one is nobody's: its entry may be gone.
+TEST(VersionBuffer, DroppedVersionsAreNotVisited) {
+  Cells cells(2);
+  CellWriter writer(cells);
+  CellWriter reader(cells);
+  const auto write = [&](std::size_t cell, const Value& value) {
+    writer.begin();
+    ASSERT_TRUE(writer.write(cell, value));
+    writer.commit();
+  };
+  write(0, "before");
+  reader.begin(Snapshots::Use::reads);
+  for (const char* const value : {"one", "two", "three", "four"}) {
+    write(0, value);
+  }
+  write(1, "came");
+  write(1, std::nullopt);  // and went: no reader can tell
+  writer.begin();
+  writer.prune(0);
+  writer.prune(1);
+  writer.roll_back();
+  const auto chain_of = [&](std::size_t cell) {
+    std::set<const Version*> chain;
+    const Entry* const entry = cells.all[cell]->table->find(std::to_string(cell));
+    for (const Version* version = entry == nullptr ? nullptr : entry->newest(); version != nullptr;
+         version = version->older()) {
+      chain.insert(version);
+    }
+    return chain;
+  };
+  ASSERT_EQ(chain_of(0).size(), 1U);
+  ASSERT_TRUE(chain_of(1).empty());
+  std::set<const Version*> visited;
+  EXPECT_TRUE(writer.versions().visit_dated(reader.snapshot(), cells.clock.now(),
+                                            [&](const Version& version) {
+                                              visited.insert(&version);
+                                              return true;
+                                            }));
+  EXPECT_EQ(visited, chain_of(0));
+  reader.roll_back();
+}
+
 }  // namespace
 }  // namespace palimpsest::versioning

@@ -1,6 +1,7 @@
 // What the device for persistent memory promises beyond the others: no sync asks the system for
 // anything, no full file system and no file cut short ends in a signal. What all devices promise is
-// in device_test.cc.
+// in device_test.cc; that it syncs like any other where nothing is persistent, in
+// real_sync_test.cc.
 #include "base/io/pmem_device.h"
 
 #include <fcntl.h>
@@ -87,32 +88,6 @@ TEST_F(PmemDeviceTest, SyncsAskTheSystemOnlyForSizes) {
                 return 0;
               });
               return code == ErrorCode::io_error && file->failed() ? 0 : 2;
-            }),
-            0)
-      << "(90: no system-call filter)";
-}
-
-// On a disk the same device is as durable as any other: each sync goes to the system.
-TEST_F(PmemDeviceTest, WhatIsNotPersistentIsSynced) {
-  if (is_persistent()) {
-    GTEST_SKIP() << "everything counts as persistent memory here";
-  }
-  EXPECT_EQ(device_.description(), "mapped, not persistent memory");
-  EXPECT_EQ(test::run_in_child([&] {
-              const auto file = device_.open("a", OpenMode::create_new, true);
-              file->allocate(0, kBlock);
-              file->sync();
-              if (!test::forbid_syncs(EIO)) {
-                return kNotAllowed;
-              }
-              const AlignedMemory memory(kBlock, kBlock);
-              file->write(0, memory.bytes());
-              return test::error_of([&] {
-                       file->sync();
-                       return 0;
-                     }) == ErrorCode::io_error
-                         ? 0
-                         : 1;
             }),
             0)
       << "(90: no system-call filter)";
