@@ -51,6 +51,7 @@ class ScanFault : public palimpsest::test::InterleavingTest,
     database_->close();
     database_.reset();
     database_ = TreeDatabase::open(*device_, kOptions);
+    EXPECT_GT(tree().descent().root_level(), 0U);
     fault();
     Scanned scanned;
     palimpsest::test::run_threads(1, [&](std::size_t) { scanned = scan(); });
