@@ -79,6 +79,14 @@ std::optional<LargeValueDescriptor> RecordChange::large_only_in(const RecordStat
 }
 
 WriterId RecordChange::rival() noexcept {
+  const WriterId rival = find_rival();
+  if (rival != kNoWriter) [[unlikely]] {
+    by_.writer->note_rival(rival);
+  }
+  return rival;
+}
+
+WriterId RecordChange::find_rival() noexcept {
   if (by_.writer == nullptr) {
     return kNoWriter;
   }

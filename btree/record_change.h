@@ -106,6 +106,7 @@ class RecordChange {
   }
   [[nodiscard]] RecordPlace place() const noexcept;
   [[nodiscard]] RecordState state() const noexcept;
+  [[nodiscard]] versioning::WriterId find_rival() noexcept;
   [[nodiscard]] versioning::WriterId rival_bulk(bool is_virtual) noexcept;
   [[nodiscard]] std::optional<LargeValueDescriptor> large_only_in(const RecordState& one,
                                                                   const RecordState& other) const;

@@ -457,14 +457,16 @@ void Database::finish_recovery(const Unfinished& unfinished) {
 
 void Database::make_definitions() {
   tree_store_.emplace(*catalog_, *transactions_);
-  bulk_ledger_.emplace(*catalog_, *transactions_, *epochs_);
+  bulk_ledger_.emplace(*catalog_, *transactions_, *epochs_, entries_);
   need("the list of running bulks", [&] { bulk_ledger_->open(); });
-  bulk_sweep_.emplace(*catalog_, *transactions_, *epochs_, *bulk_ledger_);
+  bulk_sweep_.emplace(*catalog_, *transactions_, *epochs_, *bulk_ledger_,
+                      BulkSweepOptions{.pause = options_.sweep_pause, .log = options_.log});
   table_catalog_.emplace(*catalog_, *transactions_, *tree_store_,
                          TableCatalog::Bulks{*epochs_, *bulk_ledger_, *bulk_sweep_}, sort_space(),
                          options_.definition_patience);
   need("the definitions of tables", [&] { table_catalog_->open(); });
   tree_owners_.know(&*table_catalog_);
+  bulk_sweep_->open(*table_catalog_);
   dead_space_.open(*table_catalog_, *tree_store_, *transactions_);
   start_background();
 }

@@ -33,6 +33,7 @@
 
 #include "base/clock.h"
 #include "base/io/device.h"
+#include "base/log_sink.h"
 #include "base/worker_slots.h"
 #include "btree/large_value_store.h"
 #include "btree/node_kind.h"
@@ -94,6 +95,10 @@ struct DatabaseOptions {
   bool background_sweeps = true;
   /// How long a change of a table's definition waits for those who have written something.
   std::chrono::milliseconds definition_patience{10'000};
+  /// Before what a damaged page has kept from being undone after a bulk is tried again, at first.
+  std::chrono::milliseconds sweep_pause{1'000};
+  /// Is told what the background could not do, and why.
+  LogSink log = stderr_log_sink();
   ProgressCallback progress;
 };
 
@@ -151,6 +156,7 @@ class Database {
   [[nodiscard]] TableCatalog& tables() noexcept { return *table_catalog_; }
   [[nodiscard]] TreeStore& tree_store() noexcept { return *tree_store_; }
   [[nodiscard]] BulkSweep& bulk_sweep() noexcept { return *bulk_sweep_; }
+  [[nodiscard]] const BulkLedger& bulk_ledger() const noexcept { return *bulk_ledger_; }
   [[nodiscard]] versioning::BulkEpochs& bulk_epochs() noexcept { return *epochs_; }
   [[nodiscard]] wal::Log& log() noexcept { return *log_; }
   [[nodiscard]] buffer::BufferPool& pool() noexcept { return *pool_; }

@@ -17,7 +17,8 @@ namespace palimpsest::txn {
 
 // A slot has one transaction at a time, so its number names the writer.
 Transaction::Transaction(Transactions& owner, SlotId slot)
-    : owner_(owner),
+    : Contacts(owner, writer_),
+      owner_(owner),
       slot_(slot),
       writer_(owner.parts_.entries, versioning::WriterId{std::uint64_t{raw(slot)} + 1}),
       versions_(owner.parts_.entries, &owner.version_memory_),
@@ -50,6 +51,7 @@ void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse 
   log_.begin();
   log_.begin_changes(kNoChange);  // nobody asks this one to end for what the last one has done
   has_read_ = false;
+  begin_contacts();
   alone_.store(false, std::memory_order_relaxed);
   life_.fetch_add(1, std::memory_order_relaxed);
   state_.store(State::active, std::memory_order_release);

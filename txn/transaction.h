@@ -22,13 +22,11 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <mutex>
 #include <optional>
 #include <type_traits>
-#include <utility>
 
 #include "palimpsest/error.h"
 
@@ -38,6 +36,7 @@
 #include "btree/dead_run.h"
 #include "btree/leaf_memory.h"
 #include "btree/write_context.h"
+#include "txn/contacts.h"
 #include "txn/decision.h"
 #include "txn/isolation.h"
 #include "txn/savepoint.h"
@@ -52,7 +51,7 @@
 
 namespace palimpsest::txn {
 
-class Transaction : public TreeCalls<Transaction> {
+class Transaction : public TreeCalls<Transaction>, public Contacts {
  public:
   /// For Transactions: one a slot, used again and again.
   Transaction(Transactions& owner, SlotId slot);
@@ -176,9 +175,12 @@ class Transaction : public TreeCalls<Transaction> {
     return life_.load(std::memory_order_relaxed);
   }
 
+  static constexpr Gsn kNoChange{std::numeric_limits<std::uint64_t>::max()};
+  /// No record of a change of it has a GSN up to this; kNoChange if it has changed nothing.
+  [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(); }
+
  private:
   friend class Transactions;
-  static constexpr Gsn kNoChange{std::numeric_limits<std::uint64_t>::max()};
 
   enum class State : std::uint8_t {
     ended = 1,
@@ -201,8 +203,6 @@ class Transaction : public TreeCalls<Transaction> {
     }
   }
   void end_dropped() noexcept;
-  /// No record of a change of it has a GSN up to this; kNoChange if it has changed nothing.
-  [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(); }
   void cancel(Gsn newest) noexcept;
   /// The slot's, over all its transactions; any thread may call what VersionBuffer allows to any.
   [[nodiscard]] versioning::VersionBuffer& versions() noexcept { return versions_; }

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "palimpsest/error.h"
 
@@ -151,25 +153,60 @@ Gsn Transactions::oldest() const {
   return std::min(oldest, given_up_pages_.oldest());
 }
 
-bool Transactions::wait_for_writers(const Transaction& except,
-                                    std::chrono::steady_clock::time_point until) const {
+// Those that say so later find the definer, and keep out of the way: nobody waits for them.
+Transactions::WriterWait Transactions::wait_for_writers(
+    const Transaction& by, std::string_view table, std::chrono::steady_clock::time_point until) {
+  std::vector<DefinerWaits::Awaited> writers;
   for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
-    const Transaction* transaction = by_slot_[slot].load();
-    if (transaction == nullptr || transaction == &except) {
-      continue;
-    }
-    if (transaction->oldest() == Transaction::kNoChange) {
-      continue;
-    }
-    const std::uint64_t life = transaction->life();  // that one's, or a later one's
-    while (transaction->oldest() != Transaction::kNoChange && transaction->life() == life) {
-      if (std::chrono::steady_clock::now() >= until) {
-        return false;
-      }
-      std::this_thread::sleep_for(kWriterPause);
+    const Transaction* const transaction = by_slot_[slot].load();
+    if (transaction != nullptr && transaction != &by &&
+        transaction->oldest() != Transaction::kNoChange) {
+      writers.push_back({transaction, transaction->life()});  // that one's, or a later one's
     }
   }
-  return true;
+  if (std::optional<std::string> other = definer_waits_.enter(by, table, writers)) {
+    return {.end = WriterWait::End::circle, .table = *std::move(other)};
+  }
+  struct Leave {
+    DefinerWaits& waits;
+    const Transaction& by;
+    ~Leave() { waits.leave(by); }
+  } const leave{definer_waits_, by};
+  PALIMPSEST_SYNC_POINT("txn.definer.waits");
+  const OwnWait own;
+  for (const DefinerWaits::Awaited& writer : writers) {
+    for (; writer.is_writing(); std::this_thread::sleep_for(kWriterPause)) {
+      if (own.is_in_vain(*writer.transaction)) {
+        OwnWait::refuse(fmt::format("table \"{}\": a change of its definition, or a bulk,", table));
+      }
+      if (std::chrono::steady_clock::now() >= until) {
+        return {.end = WriterWait::End::timed_out, .table = {}};
+      }
+    }
+  }
+  return {};
+}
+
+const Transaction* Transactions::writer(versioning::WriterId id) const noexcept {
+  const std::uint64_t slot = raw(id) - 1;
+  return id == versioning::kNoWriter || slot >= parts_.slots.count()
+             ? nullptr
+             : by_slot_[slot].load(std::memory_order_acquire);
+}
+
+const Transaction* Transactions::oldest_reader() const noexcept {
+  const auto oldest = snapshots_.oldest();
+  return oldest ? by_slot_[raw(oldest->slot)].load(std::memory_order_acquire) : nullptr;
+}
+
+std::string Transactions::oldest_reader_text() const {
+  const Transaction* const reader = oldest_reader();
+  return reader == nullptr
+             ? std::string("a transaction that has ended by now")
+             : fmt::format(
+                   "the transaction, or cursor, with the oldest snapshot (slot {}, used "
+                   "last by thread {})",
+                   raw(reader->slot()), reader->thread().number());
 }
 
 std::size_t Transactions::cancel_older_than(Gsn gsn, std::size_t most) noexcept {

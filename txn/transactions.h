@@ -13,6 +13,8 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "palimpsest/experimental.h"
@@ -24,6 +26,7 @@
 #include "buffer/buffer_pool.h"
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
+#include "txn/definer_waits.h"
 #include "txn/given_up_pages.h"
 #include "txn/transaction.h"
 #include "txn/tree_directory.h"
@@ -73,11 +76,29 @@ class Transactions {
                                      Isolation isolation = Isolation::none,
                                      SnapshotUse use = SnapshotUse::reads_and_writes);
 
-  /// Waits until all transactions that have changed something, but for `except`, have ended; false
-  /// if one has not in time. For whoever has made sure that later ones keep out of the way: each
-  /// says that it changes something (oldest()) before it looks whether it may.
-  [[nodiscard]] bool wait_for_writers(const Transaction& except,
-                                      std::chrono::steady_clock::time_point until) const;
+  /// What waiting for writers has come to.
+  struct WriterWait {
+    enum class End : std::uint8_t { have_ended = 1, timed_out, circle };
+    End end = End::have_ended;
+    std::string table;  ///< of a circle: for whose sake the other one waits
+  };
+  /// Waits until all transactions that have changed something by now, but for `by`, have ended. For
+  /// whoever has made sure that later ones keep out of the way of what `by` does to this table:
+  /// each says that it changes something (oldest()) before it looks whether it may. Throws
+  /// invalid_argument if one is this thread's own.
+  [[nodiscard]] WriterWait wait_for_writers(const Transaction& by, std::string_view table,
+                                            std::chrono::steady_clock::time_point until);
+  /// Whether this definer waits for a transaction of this thread, so that waiting for the definer
+  /// is in vain.
+  [[nodiscard]] bool waits_for_own(const Transaction& definer, const OwnWait& own) const {
+    return definer_waits_.waits_for_own(definer, own);
+  }
+  /// The transaction, of now, of the writer with this id; null if there is none.
+  [[nodiscard]] const Transaction* writer(versioning::WriterId id) const noexcept;
+  /// Which has the oldest snapshot in use; null if there is none.
+  [[nodiscard]] const Transaction* oldest_reader() const noexcept;
+  /// For people.
+  [[nodiscard]] std::string oldest_reader_text() const;
 
   /// All snapshots, of now and of later, are from this on, but for those that were cancelled.
   [[nodiscard]] Gsn horizon() const noexcept { return snapshots_.horizon(); }
@@ -178,6 +199,7 @@ class Transactions {
   std::vector<std::unique_ptr<Transaction>> owned_;  ///< protected by making_
   versioning::Snapshots snapshots_;
   VersionMemory version_memory_;
+  DefinerWaits definer_waits_;
   std::atomic<std::uint64_t> newest_bulk_{0};  ///< a GSN
   std::atomic<std::uint32_t> publishing_{0};
   const SlotId service_slot_;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "palimpsest/error.h"
@@ -18,9 +20,15 @@ constexpr Gsn kNewest{std::numeric_limits<std::uint64_t>::max() >> 3U};
 
 // Nobody reads any more.
 BulkEpochs::~BulkEpochs() {
-  for (Place& place : places_) {
-    if (place.late != nullptr) {
-      place.late->collect(kNewest);
+  for (const auto& [epoch, late] : late_) {
+    if (late->versions != nullptr) {
+      late->versions->collect(kNewest);
+    }
+  }
+  for (const std::atomic<Segment*>& segment : segments_) {
+    if (Segment* const made = segment.load(std::memory_order_relaxed)) {
+      std::destroy_at(made);
+      memory_.deallocate(made, sizeof(Segment));
     }
   }
 }
@@ -29,54 +37,87 @@ Sight BulkEpochs::at(BulkEpoch epoch, const Viewer* viewer) const noexcept {
   if (epoch == kNoEpoch || (viewer != nullptr && viewer->bulk == epoch)) {
     return Sight::visible;
   }
-  const Place& place = place_of(epoch);
-  if (place.epoch.load(std::memory_order_acquire) != epoch) {
+  const Place* const place = place_of(epoch);
+  if (place == nullptr || place->epoch.load(std::memory_order_acquire) != epoch) {
     return Sight::visible;
   }
   PALIMPSEST_SYNC_POINT("versioning.bulk.found");
-  const Sight sight = place.fate.at(viewer == nullptr ? kNewest : viewer->snapshot);
+  const Sight sight = place->fate.at(viewer == nullptr ? kNewest : viewer->snapshot);
   // Acquired: whoever took the epoch out for a cancelled snapshot had cancelled it before.
-  return place.epoch.load(std::memory_order_acquire) == epoch ? sight : Sight::visible;
+  return place->epoch.load(std::memory_order_acquire) == epoch ? sight : Sight::visible;
 }
 
 BulkEpochs::State BulkEpochs::state(BulkEpoch epoch) const noexcept {
-  const Place& place = place_of(epoch);
-  if (epoch == kNoEpoch || place.epoch.load(std::memory_order_acquire) != epoch) {
+  const Place* const place = epoch == kNoEpoch ? nullptr : place_of(epoch);
+  if (place == nullptr || place->epoch.load(std::memory_order_acquire) != epoch) {
     return State::settled;
   }
-  const State state = place.fate.is_committed() ? State::committed
-                      : place.fate.is_aborted() ? State::aborted
-                                                : State::running;
-  return place.epoch.load(std::memory_order_relaxed) == epoch ? state : State::settled;
+  const State state = place->fate.is_committed() ? State::committed
+                      : place->fate.is_aborted() ? State::aborted
+                                                 : State::running;
+  return place->epoch.load(std::memory_order_relaxed) == epoch ? state : State::settled;
+}
+
+// Segments that are missing, or full, are passed at once; then the first missing one is taken.
+std::optional<BulkEpoch> BulkEpochs::next_free(BulkEpoch from) const noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto first_in = [&](auto&& wanted) -> std::optional<BulkEpoch> {
+    std::uint64_t epoch = raw(from);
+    while (epoch < raw(from) + kPlacesMax) {
+      if (wanted(BulkEpoch{epoch})) {
+        return BulkEpoch{epoch};
+      }
+      const std::size_t segment = segment_of(BulkEpoch{epoch});
+      const bool has_free = segments_[segment].load(std::memory_order_relaxed) != nullptr &&
+                            taken_[segment] < kSegmentPlaces;
+      epoch += has_free ? 1 : kSegmentPlaces - epoch % kSegmentPlaces;
+    }
+    return std::nullopt;
+  };
+  if (const auto free = first_in([&](BulkEpoch epoch) {
+        const Place* const place = place_of(epoch);
+        return place != nullptr && place->epoch.load(std::memory_order_relaxed) == kNoEpoch;
+      })) {
+    return free;
+  }
+  return first_in([&](BulkEpoch epoch) { return place_of(epoch) == nullptr; });
+}
+
+BulkEpochs::Place& BulkEpochs::make_place(BulkEpoch epoch) {
+  if (place_of(epoch) == nullptr) {
+    auto* const segment = new (memory_.allocate(sizeof(Segment))) Segment();
+    segments_[segment_of(epoch)].store(segment, std::memory_order_release);
+  }
+  return *place_of(epoch);
 }
 
 Fate& BulkEpochs::begin(BulkEpoch epoch) {
   const std::lock_guard lock(mutex_);
-  Place& place = place_of(epoch);
-  if (place.epoch.load(std::memory_order_relaxed) != kNoEpoch) {
-    throw Error(ErrorCode::too_many_transactions,
-                fmt::format("bulk {} is not settled yet: too many bulks at a time",
-                            raw(place.epoch.load(std::memory_order_relaxed))));
+  Place& place = make_place(epoch);
+  if (const BulkEpoch there = place.epoch.load(std::memory_order_relaxed); there != kNoEpoch) {
+    throw Error(ErrorCode::too_many_bulks,
+                fmt::format("bulk {} is not settled yet, and bulk {} would have its place among "
+                            "{}: too many bulks at a time",
+                            raw(there), raw(epoch), kPlacesMax));
   }
   place.fate.begin();  // a release behind the epoch that was taken out
   place.epoch.store(epoch, std::memory_order_release);
+  ++taken_[segment_of(epoch)];
   entered_.fetch_add(1, std::memory_order_relaxed);
   return place.fate;
 }
 
-bool BulkEpochs::has_place(BulkEpoch epoch) const noexcept {
-  return place_of(epoch).epoch.load(std::memory_order_acquire) == kNoEpoch;
-}
-
 void BulkEpochs::take_out(Place& place) noexcept {
+  --taken_[segment_of(place.epoch.load(std::memory_order_relaxed))];
   place.epoch.store(kNoEpoch, std::memory_order_release);
   entered_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void BulkEpochs::forget(BulkEpoch epoch) noexcept {
   const std::lock_guard lock(mutex_);
-  if (Place& place = place_of(epoch); place.epoch.load(std::memory_order_relaxed) == epoch) {
-    take_out(place);
+  Place* const place = place_of(epoch);
+  if (place != nullptr && place->epoch.load(std::memory_order_relaxed) == epoch) {
+    take_out(*place);
   }
 }
 
@@ -85,33 +126,62 @@ void BulkEpochs::settle(Gsn horizon) noexcept {
     return;
   }
   const std::lock_guard lock(mutex_);
-  for (Place& place : places_) {
-    if (place.epoch.load(std::memory_order_relaxed) == kNoEpoch || !place.fate.is_committed() ||
-        place.fate.at(horizon) != Sight::visible) {
+  for (std::size_t number = 0; number < kSegments; ++number) {
+    if (taken_[number] == 0) {
       continue;
     }
-    const std::unique_lock turn(place.late_turn, std::try_to_lock);
-    if (!turn.owns_lock()) {
-      continue;  // a version is being made late: next time
+    for (Place& place : *segments_[number].load(std::memory_order_relaxed)) {
+      const BulkEpoch epoch = place.epoch.load(std::memory_order_relaxed);
+      if (epoch != kNoEpoch && place.fate.is_committed() &&
+          place.fate.at(horizon) == Sight::visible && give_back_late(epoch, horizon)) {
+        take_out(place);
+      }
     }
-    if (place.late != nullptr) {
-      place.late->collect(horizon);
-      place.late.reset();
-    }
-    take_out(place);
   }
 }
 
+/// False: a version is being made late: next time.
+bool BulkEpochs::give_back_late(BulkEpoch epoch, Gsn horizon) noexcept {
+  const auto found = late_.find(epoch);
+  if (found == late_.end()) {
+    return true;
+  }
+  const std::shared_ptr<Late::Versions> late = found->second;
+  const std::unique_lock turn(late->turn, std::try_to_lock);
+  if (!turn.owns_lock()) {
+    return false;
+  }
+  if (late->versions != nullptr) {
+    late->versions->collect(horizon);
+    late->versions.reset();
+  }
+  late_.erase(found);
+  return true;
+}
+
+// The bulk may be settled between the list and the turn: what was entered has left the list then.
 std::optional<BulkEpochs::Late> BulkEpochs::late_versions(BulkEpoch epoch) {
-  Place& place = place_of(epoch);
-  std::unique_lock turn(place.late_turn);
+  std::shared_ptr<Late::Versions> late;
+  {
+    const std::lock_guard lock(mutex_);
+    if (state(epoch) != State::committed) {
+      return std::nullopt;
+    }
+    std::shared_ptr<Late::Versions>& entered = late_[epoch];
+    if (entered == nullptr) {
+      entered = std::make_shared<Late::Versions>();
+    }
+    late = entered;
+  }
+  std::unique_lock turn(late->turn);
   if (state(epoch) != State::committed) {
     return std::nullopt;
   }
-  if (place.late == nullptr) {
-    place.late = std::make_unique<VersionBuffer>(memory_);
+  if (late->versions == nullptr) {
+    late->versions = std::make_unique<VersionBuffer>(memory_);
   }
-  return Late(*place.late, place.fate.timestamp(), std::move(turn));
+  const Gsn date = place_of(epoch)->fate.timestamp();
+  return Late(std::move(late), date, std::move(turn));
 }
 
 }  // namespace palimpsest::versioning

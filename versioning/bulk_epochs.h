@@ -17,11 +17,20 @@
 //    his optimistic read fails.
 //  - e is entered before any leaf has it.
 // Epochs are never used again, and places are: a reader looks at the epoch of the place again after
-// he has read the fate. If it has changed, e was taken out meanwhile.
+// it has read the fate. If it has changed, e was taken out meanwhile.
 //
-// Latching: mutex_ for entering and taking out; a latch per epoch for its late versions, held
-//           across the latch of a leaf. Readers take none.
-// Failure: begin() throws too_many_transactions; LateVersions as VersionBuffer.
+// Places lie in segments. An epoch's place follows from its number alone, so a lookup is two loads
+// however many bulks there are. A segment is made when all places of the others are taken, and
+// stays until the end: a reader may use a segment without any latch. `next_free()` chooses epochs
+// whose places lie in segments that exist, and leaves numbers out for that. A reader that has read
+// e from a leaf finds e's segment: its pointer was stored before e was entered, e was entered
+// before any leaf had it, and the reader has acquired the leaf. A segment that is missing therefore
+// means that e is not in here. Segments, and what the ledger keeps of each bulk, count as memory of
+// versions (entry_memory.h).
+//
+// Latching: mutex_ for entering, taking out, and the list of late versions; a latch per bulk that
+//           has some, held across the latch of a leaf. Readers take none.
+// Failure: begin() throws too_many_bulks, bad_alloc; LateVersions as VersionBuffer.
 // Thread-safety: all functions, from any thread.
 // Source: Umbra-MVCC 3.2. There a snapshot is two numbers, read one after the other.
 #pragma once
@@ -30,10 +39,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "base/ids.h"
 #include "versioning/chain.h"
@@ -58,9 +68,11 @@ class BulkEpochs {
   /// Of a bulk that nobody commits or aborts meanwhile, or as a hint.
   [[nodiscard]] State state(BulkEpoch epoch) const noexcept;
 
-  /// Whether begin() has a place for it.
-  [[nodiscard]] bool has_place(BulkEpoch epoch) const noexcept;
-  static constexpr std::size_t kPlaces = 256;
+  /// So many bulks at a time that are not settled.
+  static constexpr std::size_t kPlacesMax = 16'384;
+  /// The first epoch from `from` on that begin() has a place for; nothing if all are taken. As long
+  /// as no other is entered.
+  [[nodiscard]] std::optional<BulkEpoch> next_free(BulkEpoch from) const noexcept;
   /// A bulk runs. `epoch` was never used before. Its fate, which is decided with its commit.
   [[nodiscard]] Fate& begin(BulkEpoch epoch);
   /// A bulk of before the database was opened.
@@ -71,8 +83,10 @@ class BulkEpochs {
   /// making a version late.
   void settle(Gsn horizon) noexcept;
   /// Whether there is any.
-  [[nodiscard]] bool is_empty() const noexcept {
-    return entered_.load(std::memory_order_relaxed) == 0;
+  [[nodiscard]] bool is_empty() const noexcept { return count() == 0; }
+  /// How many are not settled.
+  [[nodiscard]] std::size_t count() const noexcept {
+    return entered_.load(std::memory_order_relaxed);
   }
 
   /// What was before a committed bulk of records that have been changed since: versions like all
@@ -80,23 +94,28 @@ class BulkEpochs {
   class Late {
    public:
     /// Room for one. No latch is held.
-    void prepare(std::size_t payload_bytes_max) { versions_.prepare(payload_bytes_max); }
+    void prepare(std::size_t payload_bytes_max) { of_->versions->prepare(payload_bytes_max); }
     /// With the page's exclusive latch: `entry` has versions older than the bulk, or none.
     template <class Fill>
     void push(Entry& entry, VersionKind kind, std::uint16_t flags_before, std::size_t payload_bytes,
               Fill&& fill) noexcept {
-      static_cast<void>(versions_.push(entry, kind, flags_before, payload_bytes, fill));
-      versions_.commit(date_);
+      static_cast<void>(of_->versions->push(entry, kind, flags_before, payload_bytes, fill));
+      of_->versions->commit(date_);
     }
 
    private:
     friend class BulkEpochs;
-    Late(VersionBuffer& versions, Gsn date, std::unique_lock<std::mutex> turn) noexcept
-        : versions_(versions), date_(date), turn_(std::move(turn)) {}
+    struct Versions {
+      std::mutex turn;
+      std::unique_ptr<VersionBuffer> versions;  ///< protected by turn; null if there are none yet
+    };
 
-    VersionBuffer& versions_;
+    Late(std::shared_ptr<Versions> of, Gsn date, std::unique_lock<std::mutex> turn) noexcept
+        : of_(std::move(of)), date_(date), turn_(std::move(turn)) {}
+
+    std::shared_ptr<Versions> of_;
     Gsn date_;
-    std::unique_lock<std::mutex> turn_;
+    std::unique_lock<std::mutex> turn_;  ///< last: given back before what it lies in
   };
   /// Nothing if the bulk is not committed, or is settled. No latch is held.
   [[nodiscard]] std::optional<Late> late_versions(BulkEpoch epoch);
@@ -105,20 +124,32 @@ class BulkEpochs {
   struct Place {
     std::atomic<BulkEpoch> epoch{kNoEpoch};
     Fate fate;
-    std::mutex late_turn;
-    std::unique_ptr<VersionBuffer> late;  ///< protected by late_turn; null if there are none
   };
+  static constexpr std::size_t kSegmentPlaces = 256;
+  static constexpr std::size_t kSegments = kPlacesMax / kSegmentPlaces;
+  using Segment = std::array<Place, kSegmentPlaces>;
+  static_assert(sizeof(Segment) == 4096);
 
-  [[nodiscard]] Place& place_of(BulkEpoch epoch) noexcept { return places_[raw(epoch) % kPlaces]; }
-  [[nodiscard]] const Place& place_of(BulkEpoch epoch) const noexcept {
-    return places_[raw(epoch) % kPlaces];
+  [[nodiscard]] static std::size_t segment_of(BulkEpoch epoch) noexcept {
+    return raw(epoch) % kPlacesMax / kSegmentPlaces;
   }
+  /// Null: its segment was never made.
+  [[nodiscard]] Place* place_of(BulkEpoch epoch) const noexcept {
+    Segment* const segment = segments_[segment_of(epoch)].load(std::memory_order_acquire);
+    return segment == nullptr ? nullptr : &(*segment)[raw(epoch) % kSegmentPlaces];
+  }
+  // mutex_ held:
+  [[nodiscard]] Place& make_place(BulkEpoch epoch);
+  [[nodiscard]] bool give_back_late(BulkEpoch epoch, Gsn horizon) noexcept;
   void take_out(Place& place) noexcept;
 
   EntryMemory& memory_;
-  std::mutex mutex_;  ///< for entering and taking out
+  mutable std::mutex mutex_;  ///< for entering and taking out
   std::atomic<std::size_t> entered_{0};
-  std::array<Place, kPlaces> places_;
+  std::array<std::atomic<Segment*>, kSegments> segments_{};  ///< changed under mutex_
+  // Protected by mutex_:
+  std::array<std::size_t, kSegments> taken_{};  ///< places of each segment
+  std::map<BulkEpoch, std::shared_ptr<Late::Versions>> late_;
 };
 
 }  // namespace palimpsest::versioning

@@ -35,6 +35,10 @@ class Writer {
 
   [[nodiscard]] WriterId id() const noexcept { return id_; }
   [[nodiscard]] EntryMemory& memory() const noexcept { return memory_; }
+  /// The writer that had the record which this one could not claim last; kNoWriter: none had it.
+  /// One that others have committed too late has no writer any more.
+  [[nodiscard]] WriterId rival() const noexcept { return rival_; }
+  void note_rival(WriterId rival) noexcept { rival_ = rival; }
   /// Records it has changed.
   [[nodiscard]] std::size_t claims() const noexcept { return claims_.size(); }
 
@@ -127,6 +131,7 @@ class Writer {
 
   EntryMemory& memory_;
   WriterId id_;
+  WriterId rival_ = kNoWriter;
   EntryPtr prepared_;
   std::vector<EntryPtr> spares_;  ///< has room for kSparesMax
   std::vector<Entry*> claims_;

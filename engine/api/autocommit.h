@@ -1,13 +1,24 @@
 // A write without a transaction: one of its own, tried again while others are in the way.
+//
+// What is in the way, and how long that is waited for:
+//   a row that another transaction has changed     autocommit_patience
+//   a bulk of the table, or its definition's       definition_patience, if that is longer; but not
+//   if
+//   change                                         it waits for a transaction of this thread in
+//   turn
+//   a transaction of this thread                   not at all: invalid_argument (txn/rival.h)
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 #include "palimpsest/database.h"
 #include "palimpsest/outcome.h"
 
+#include "base/sync_point.h"
 #include "engine/api/database_state.h"
 #include "engine/rows/refused.h"
+#include "txn/rival.h"
 
 namespace palimpsest::detail {
 
@@ -30,6 +41,14 @@ inline bool commits(const DatabaseState& database, txn::Transaction& transaction
   }
 }
 
+/// Whether a bulk, or a change of a definition, that is in the way waits for a transaction of this
+/// thread in turn.
+inline bool waits_for_own(const DatabaseState& database, const txn::Rival& rival,
+                          const txn::OwnWait& own) {
+  return rival.is_definer && rival.is_active() &&
+         database.engine->transactions().waits_for_own(*rival.transaction, own);
+}
+
 /// Calls write(txn::Transaction&) and commits what is done; what is in conflict is tried again
 /// until the time is over. Returns the last outcome. Throws invalid_argument if the database was
 /// opened to be read.
@@ -41,15 +60,30 @@ Outcome autocommit(const DatabaseState& database, Write&& write,
   require_writable(database);
   const txn::Isolation isolation =
       database.isolation == txn::Isolation::none ? txn::Isolation::none : wanted;
-  const auto until = std::chrono::steady_clock::now() + database.autocommit_patience;
+  using Clock = std::chrono::steady_clock;
+  const auto began = Clock::now();
+  const auto until = began + database.autocommit_patience;
+  const auto until_defined = std::max(until, began + database.definition_patience);
+  const txn::OwnWait own(began);
   for (Backoff backoff(0);; backoff.wait()) {
     const txn::TransactionPtr transaction = database.begin(Durability::by_default, isolation);
     Outcome outcome = write(*transaction);
-    const bool is_over = std::chrono::steady_clock::now() >= until;
+    const bool is_over = Clock::now() >= until;
     if (!outcome) {
+      const txn::Rival rival = transaction->rival();
       transaction->rollback();
-      if (!outcome.is_conflict() || is_over) {
+      if (!outcome.is_conflict()) {
         return outcome;
+      }
+      if (own.is_in_vain(rival)) {
+        txn::OwnWait::refuse(outcome.text() + ": a call without a transaction");
+      }
+      const bool goes_on = !is_over || (rival.is_definer && Clock::now() < until_defined);
+      if (!goes_on || waits_for_own(database, rival, own)) {
+        return outcome;
+      }
+      if (rival.is_definer) {
+        PALIMPSEST_SYNC_POINT("engine.definer.awaited");
       }
     } else if (commits(database, *transaction, is_over)) {
       return outcome;

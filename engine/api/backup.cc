@@ -12,12 +12,14 @@
 #include "base/io/open_device.h"
 #include "base/log_sink.h"
 #include "engine/api/database_state.h"
+#include "engine/api/visiting.h"
 
 namespace palimpsest {
 
 BackupReport Database::backup(const std::filesystem::path& directory,
                               const BackupOptions& options) const {
   const detail::DatabaseState& database = state();
+  detail::Visiting::refuse_within(database);
   const std::string path = directory.string();
   const bool was_there = io::may_be_there(path);
   const auto into =

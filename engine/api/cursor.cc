@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/api/cursor_state.h"
+#include "engine/api/visiting.h"
 
 namespace palimpsest {
 namespace detail {
@@ -21,6 +22,7 @@ CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transac
 // A bulk's state goes with its Transaction, which may be gone; not as long as it is active. The
 // step says what has become of one that is not.
 engine::RowCursor& CursorState::active() {
+  Visiting::refuse_within(table_->database());
   if (bulk_ != nullptr && rows_->is_active()) {
     static_cast<void>(reading(*bulk_));
   }

@@ -13,10 +13,13 @@
 #include "base/io/open_device.h"
 #include "base/io/overlay_device.h"
 #include "base/random.h"
+#include "base/sync_point.h"
 #include "base/thread_number.h"
+#include "engine/api/autocommit.h"
 #include "engine/api/effective_options.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
+#include "engine/api/visiting.h"
 #include "engine/rows/sought_leaves.h"
 #include "engine/rows/table_access.h"
 
@@ -55,6 +58,45 @@ void Backoff::wait() {
   std::this_thread::sleep_for(
       std::chrono::microseconds(1 + random.below(static_cast<std::uint64_t>(longest_.count()))));
   longest_ = std::min(2 * longest_, kLongestWait);
+}
+
+Attempts::Attempts(const DatabaseState& database, unsigned attempts_max) noexcept
+    : database_(database), backoff_(attempts_max) {}
+
+void Attempts::failed(const Transaction& transaction, const Error& error) noexcept {
+  rival_ = {};
+  const TransactionState* const state = transaction.state_.get();
+  if (error.code() == ErrorCode::conflict && state != nullptr && state->transaction != nullptr) {
+    const txn::Rival rival = state->transaction->rival();
+    rival_ = {.transaction = rival.transaction, .life = rival.life, .is_definer = rival.is_definer};
+  }
+}
+
+// One that waits for another transaction of this thread in turn does not end before that does: so
+// the caller is told.
+bool Attempts::wait_after(const Error& error) {
+  const txn::Rival rival{.transaction = static_cast<const txn::Transaction*>(rival_.transaction),
+                         .life = rival_.life,
+                         .is_definer = rival_.is_definer};
+  rival_ = {};
+  const txn::OwnWait own(began_);
+  const auto until = began_ + database_.definition_patience;
+  bool has_waited = false;
+  for (;;) {
+    if (own.is_in_vain(rival)) {
+      txn::OwnWait::refuse(std::string(error.what()) + ": run()");
+    }
+    if (waits_for_own(database_, rival, own)) {
+      return false;
+    }
+    if (!rival.is_definer || !rival.is_active() || std::chrono::steady_clock::now() >= until) {
+      break;
+    }
+    PALIMPSEST_SYNC_POINT("engine.definer.awaited");
+    backoff_.wait();
+    has_waited = true;
+  }
+  return (has_waited && !rival.is_active()) || backoff_.wait_after(error);
 }
 
 void require_writable(const DatabaseState& database) {
@@ -244,7 +286,12 @@ void Database::commit_unless_ended(Transaction& transaction) {
   }
 }
 
+void Database::bind(Transaction& transaction) noexcept {
+  transaction.state_->transaction->thread().bind();
+}
+
 Transaction Database::begin(const TransactionOptions& options) {
+  detail::Visiting::refuse_within(this->state());
   if (options.read_only && (options.bulk || options.expected_changes != 0)) {
     throw Error(ErrorCode::invalid_argument, "a bulk transaction writes: it cannot be read-only");
   }
@@ -304,6 +351,7 @@ void define_alone(Database& database, std::chrono::milliseconds patience, Define
 
 void Database::prefetch(std::span<const Place> places) const {
   const detail::DatabaseState& state = this->state();
+  detail::Visiting::refuse_within(state);
   engine::SoughtLeaves leaves;
   for (const Place& place : places) {
     const detail::TableHandle& table = detail::require_handle(place.table_, "table or index");

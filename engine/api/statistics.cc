@@ -34,7 +34,9 @@ Statistics Database::statistics() const {
           .transactions_cancelled = checkpoints.cancelled,
           .snapshots_cancelled = engine.transactions().version_memory().cancelled(),
           .transactions_active = engine.transactions().active(),
-          .trees_to_empty = engine.tree_store().waiting()};
+          .trees_to_empty = engine.tree_store().waiting(),
+          .bulks_unsettled = engine.bulk_epochs().count(),
+          .bulks_held_by_damage = engine.bulk_sweep().held()};
 }
 
 }  // namespace palimpsest

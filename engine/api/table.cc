@@ -10,6 +10,8 @@
 #include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
+#include "engine/api/visiting.h"
+#include "engine/bulk/bulk.h"
 #include "engine/rows/table_reads.h"
 #include "engine/rows/table_writes.h"
 
@@ -36,6 +38,15 @@ template <class Write>
 Outcome write_in(const Transaction* in, const detail::TableHandle& table, const Write& write) {
   return write_in(in, table, write,
                   [&](engine::Bulk& bulk) { return bulk.write(table.table(), write); });
+}
+
+/// The same of a write that calls a function of the caller's with a page latched.
+template <class Write>
+Outcome edit_in(const Transaction* in, const detail::TableHandle& table, const Write& write) {
+  return write_in(in, table, [&](const engine::TableWrites& writes) {
+    const detail::Visiting visiting(table.database());
+    return write(writes);
+  });
 }
 
 template <class Row>
@@ -121,12 +132,14 @@ void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadR
 
 void Table::visit_many_in(const Transaction* in, std::span<const Key> keys, ReadRows visit) const {
   const detail::Reading reading(handle(), in, detail::Reads::range);
+  const detail::Visiting visiting(handle().database());
   engine::TableReads(reading.access()).visit_many(keys, visit);
 }
 
 void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
                      Direction direction) const {
   const detail::Reading reading(handle(), in, detail::Reads::range);
+  const detail::Visiting visiting(handle().database());
   engine::TableReads(reading.access()).visit(range, visit, direction);
 }
 
@@ -162,19 +175,18 @@ Outcome Table::update_in(Transaction* in, const Key& key, const Changes& changes
 }
 
 Outcome Table::modify_in(Transaction* in, const Key& key, EditRow edit) const {
-  return write_in(in, handle(),
-                  [&](const engine::TableWrites& writes) { return writes.modify(key, edit); });
+  return edit_in(in, handle(),
+                 [&](const engine::TableWrites& writes) { return writes.modify(key, edit); });
 }
 
 Outcome Table::modify_many_in(Transaction* in, std::span<const Key> keys, EditRows edit) const {
-  return write_in(in, handle(), [&](const engine::TableWrites& writes) {
-    return writes.modify_many(keys, edit);
-  });
+  return edit_in(in, handle(),
+                 [&](const engine::TableWrites& writes) { return writes.modify_many(keys, edit); });
 }
 
 Outcome Table::rewrite_in(Transaction* in, const Key& key, RewriteRow rewrite) const {
-  return write_in(in, handle(),
-                  [&](const engine::TableWrites& writes) { return writes.rewrite(key, rewrite); });
+  return edit_in(in, handle(),
+                 [&](const engine::TableWrites& writes) { return writes.rewrite(key, rewrite); });
 }
 
 Outcome Table::erase_in(Transaction* in, const Key& key) const {
@@ -182,21 +194,62 @@ Outcome Table::erase_in(Transaction* in, const Key& key) const {
                   [&](const engine::TableWrites& writes) { return writes.erase(key); });
 }
 
+namespace {
+
+/// All of one moment, in a transaction of its own.
+ErasedRange erase_range_alone(const detail::TableHandle& table, const Range& range) {
+  const txn::Isolation isolation = table.database().isolation == txn::Isolation::serializable
+                                       ? txn::Isolation::serializable
+                                       : txn::Isolation::snapshot;
+  ErasedRange erased;
+  erased.outcome = detail::autocommit(
+      table.database(),
+      [&](txn::Transaction& by) {
+        erased = engine::TableWrites(by, table.table()).erase_range(range);
+        return erased.outcome;
+      },
+      isolation);
+  return erased;
+}
+
+/// The same of more rows than versions can be kept of. The bulk has the table to itself, so that
+/// what it erases is what is there when it commits, at every level.
+ErasedRange erase_range_in_bulk(const detail::TableHandle& table, const Range& range) {
+  ErasedRange erased;
+  erased.outcome = detail::autocommit(
+      table.database(),
+      [&](txn::Transaction& by) {
+        detail::DatabaseState& database = table.database();
+        engine::Bulk bulk(database.engine->transactions(), database.engine->tables(), by);
+        erased = bulk.erase_range(table.table(), range);
+        if (erased.outcome) {
+          bulk.publish();
+        }
+        return erased.outcome;
+      },
+      txn::Isolation::read_committed);
+  return erased;
+}
+
+}  // namespace
+
 ErasedRange Table::erase_range_in(Transaction* in, const Range& range) const {
+  if (in == nullptr) {
+    static_cast<void>(handle().writer(nullptr));
+    try {
+      return erase_range_alone(handle(), range);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::version_budget_exceeded) {
+        throw;
+      }
+      return erase_range_in_bulk(handle(), range);
+    }
+  }
   ErasedRange erased;
   const auto erase = [&](const engine::TableWrites& writes) {
     erased = writes.erase_range(range);
     return erased.outcome;
   };
-  if (in == nullptr) {  // it looks at many rows, all of one moment
-    handle().require_open();
-    erased.outcome = detail::autocommit(
-        handle().database(),
-        [&](txn::Transaction& by) { return erase(engine::TableWrites(by, handle().table())); },
-        handle().database().isolation == txn::Isolation::serializable ? txn::Isolation::serializable
-                                                                      : txn::Isolation::snapshot);
-    return erased;
-  }
   erased.outcome = write_in(in, handle(), erase, [&](engine::Bulk& bulk) {
     erased = bulk.erase_range(handle().table(), range);
     return erased.outcome;

@@ -12,6 +12,7 @@
 
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
+#include "engine/api/visiting.h"
 #include "engine/rows/refused.h"
 
 namespace palimpsest {
@@ -22,9 +23,11 @@ InTransaction::InTransaction(TransactionState& state)
       state_(&state),
       transaction_(state.transaction.get()),
       bulk_(state.bulk.get()) {
+  Visiting::refuse_within(*state.database);
   if (transaction_ == nullptr) {
     throw Error(ErrorCode::invalid_argument, "the transaction has ended");
   }
+  transaction_->thread().used();
   if (state.is_converting) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
                 "a function that makes rows of an altered table uses its transaction");
@@ -67,6 +70,7 @@ InTransaction TableHandle::writer(const Transaction* in) const {
 // A transaction that is active keeps its database open.
 InTransaction TableHandle::in_none() const {
   require_open();
+  Visiting::refuse_within(database_);
   return {};
 }
 
@@ -82,8 +86,23 @@ TransactionState& TableHandle::own(const Transaction& in) const {
 
 Transaction::Transaction(std::unique_ptr<detail::TransactionState> state) noexcept
     : state_(std::move(state)) {}
-Transaction::Transaction(Transaction&&) noexcept = default;
-Transaction& Transaction::operator=(Transaction&&) noexcept = default;
+// Who gets the handle may be another thread.
+Transaction::Transaction(Transaction&& other) noexcept : state_(std::move(other.state_)) {
+  unbind();
+}
+
+Transaction& Transaction::operator=(Transaction&& other) noexcept {
+  state_ = std::move(other.state_);
+  unbind();
+  return *this;
+}
+
+void Transaction::unbind() noexcept {
+  if (state_ != nullptr && state_->transaction != nullptr) {
+    state_->transaction->thread().unbind();
+  }
+}
+
 Transaction::~Transaction() = default;
 
 detail::TransactionState& Transaction::state() const {

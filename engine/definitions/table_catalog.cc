@@ -110,16 +110,49 @@ std::vector<TablePtr> TableCatalog::all() const {
   return tables;
 }
 
+std::string TableCatalog::owner_of(TreeId tree) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, entry] : names_) {
+    for (const TablePtr& table : {entry.table, entry.made}) {
+      const TableDefinition* const definition =
+          table == nullptr ? nullptr : table->visible_to(table->definer());
+      if (definition == nullptr) {
+        continue;
+      }
+      if (definition->rows->id() == tree) {
+        return fmt::format("table \"{}\"", name);
+      }
+      const auto index = std::ranges::find(definition->indexes, tree, &BTree::id);
+      if (index != definition->indexes.end()) {
+        const auto number = static_cast<std::size_t>(index - definition->indexes.begin());
+        return fmt::format("table \"{}\", index \"{}\"", name,
+                           definition->format->stored().indexes[number].schema.name);
+      }
+    }
+  }
+  return fmt::format("tree {}", raw(tree));
+}
+
 // Claims
 
-TableCatalog::Claimed TableCatalog::claim_name(const Transaction& by, const std::string& name) {
+/// And notes who does. mutex_ held: that one does not end meanwhile.
+bool TableCatalog::is_changed_by_another(Transaction& by, const TableState& table) noexcept {
+  const Transaction* const definer = table.definer();
+  if (definer == nullptr || definer == &by) {
+    return false;
+  }
+  by.note_definer(*definer);
+  return true;
+}
+
+TableCatalog::Claimed TableCatalog::claim_name(Transaction& by, const std::string& name) {
   const std::lock_guard lock(mutex_);
   Entry& entry = names_[name];
   for (const TablePtr& there : {entry.made, entry.table}) {
     if (there == nullptr) {
       continue;
     }
-    if (there->is_changed_by_another(by)) {
+    if (is_changed_by_another(by, *there)) {
       return {.table = nullptr, .outcome = outcome_at(OutcomeKind::conflict, name)};
     }
     if (there->visible_to(&by) != nullptr) {
@@ -167,7 +200,7 @@ void TableCatalog::end_name(const TablePtr& table, bool committed) noexcept {
   }
 }
 
-TableCatalog::Claimed TableCatalog::claim_now(const Transaction& by, std::string_view name) {
+TableCatalog::Claimed TableCatalog::claim_now(Transaction& by, std::string_view name) {
   const auto found = names_.find(name);
   if (found == names_.end()) {
     return {.table = nullptr, .outcome = outcome_at(OutcomeKind::absent, name)};
@@ -177,7 +210,7 @@ TableCatalog::Claimed TableCatalog::claim_now(const Transaction& by, std::string
     if (there == nullptr) {
       continue;
     }
-    if (there->is_changed_by_another(by)) {
+    if (is_changed_by_another(by, *there)) {
       return {.table = nullptr, .outcome = outcome_at(OutcomeKind::conflict, name)};
     }
     if (there->visible_to(&by) != nullptr) {
@@ -200,11 +233,23 @@ TableCatalog::Claimed TableCatalog::claim_table(Transaction& by, std::string_vie
     changes_[&by].tables.push_back(claimed.table);
     claimed.table->begin_change(by);
   }
-  if (!transactions_.wait_for_writers(by, std::chrono::steady_clock::now() + patience_)) {
-    release_table(by, claimed.table);
-    return {.table = nullptr, .outcome = outcome_at(OutcomeKind::conflict, name)};
+  claimed.outcome = do_or_release(by, claimed.table, [&] { return wait_for_writers(by, name); });
+  if (!claimed.outcome) {
+    claimed.table = nullptr;
   }
   return claimed;
+}
+
+Outcome TableCatalog::wait_for_writers(const Transaction& by, std::string_view table) {
+  using WriterWait = txn::Transactions::WriterWait;
+  const WriterWait wait =
+      transactions_.wait_for_writers(by, table, std::chrono::steady_clock::now() + patience_);
+  switch (wait.end) {
+    case WriterWait::End::have_ended: return {};
+    case WriterWait::End::timed_out: return outcome_at(OutcomeKind::conflict, table);
+    case WriterWait::End::circle: break;
+  }
+  return outcome_at(OutcomeKind::conflict, wait.table);
 }
 
 void TableCatalog::release_table(const Transaction& by, const TablePtr& table) noexcept {
@@ -450,7 +495,11 @@ void TableCatalog::ended(const Transaction& transaction, bool committed) noexcep
     bulks_.ledger.ended(changes.epoch.epoch, committed);
     bulks_.sweep.wake();
   }
-  store_.give_back(committed ? changes.dropped : changes.taken);
+  const std::vector<BTree*>& trees = committed ? changes.dropped : changes.taken;
+  store_.give_back(trees);
+  if (!trees.empty()) {
+    bulks_.sweep.wake();  // one that is held by them is so no longer
+  }
 }
 
 }  // namespace palimpsest::engine

@@ -52,6 +52,7 @@
 #include "engine/definitions/tree_store.h"
 #include "engine/epochs/bulk_ledger.h"
 #include "engine/epochs/bulk_sweep.h"
+#include "engine/epochs/tree_owners.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::engine {
@@ -60,7 +61,7 @@ using TablePtr = std::shared_ptr<TableState>;
 using AlterSchema = FunctionRef<TableAlteration(const TableSchema& before)>;
 using FatePtr = std::shared_ptr<versioning::Fate>;
 
-class TableCatalog final : public txn::EndListener {
+class TableCatalog final : public txn::EndListener, public TreeOwners {
  public:
   /// What bulks of tables with rows need.
   struct Bulks {
@@ -114,6 +115,10 @@ class TableCatalog final : public txn::EndListener {
   // EndListener
   void ended(const txn::Transaction& transaction, bool committed) noexcept override;
 
+  // TreeOwners
+  [[nodiscard]] bool is_owned(TreeId tree) const override { return store_.is_given_out(tree); }
+  [[nodiscard]] std::string owner_of(TreeId tree) const override;
+
  private:
   /// What a name stands for.
   struct Entry {
@@ -156,14 +161,22 @@ class TableCatalog final : public txn::EndListener {
   void give_trees_back(const txn::Transaction& by, std::span<btree::BTree* const> trees) noexcept;
   void change_in_place(txn::Transaction& by, TableState& table);
   void count_definitions(const txn::Transaction& by, const std::vector<TablePtr>& tables);
-  void wait_until_settled(const TableState& table) const;
+  template <class InTheWay>
+  [[nodiscard]] bool wait_for_readers(const txn::Transaction& by, const TableState& table,
+                                      const InTheWay& is_in_the_way) const;
+  void wait_until_settled(const txn::Transaction& by, const TableState& table) const;
+  void wait_for_room(const txn::Transaction& by, const TableState& table) const;
   /// Enters `by` as the maker of a table of that name.
-  [[nodiscard]] Claimed claim_name(const txn::Transaction& by, const std::string& name);
+  [[nodiscard]] Claimed claim_name(txn::Transaction& by, const std::string& name);
   void release_name(const txn::Transaction& by, const TablePtr& made) noexcept;
   /// Makes `by` the definer of a table, and waits until it is alone.
   [[nodiscard]] Claimed claim_table(txn::Transaction& by, std::string_view name);
-  /// mutex_ held.
-  [[nodiscard]] Claimed claim_now(const txn::Transaction& by, std::string_view name);
+  /// Of those that may have changed something of a table that was claimed.
+  [[nodiscard]] Outcome wait_for_writers(const txn::Transaction& by, std::string_view table);
+  // mutex_ held:
+  [[nodiscard]] static bool is_changed_by_another(txn::Transaction& by,
+                                                  const TableState& table) noexcept;
+  [[nodiscard]] Claimed claim_now(txn::Transaction& by, std::string_view name);
   void release_table(const txn::Transaction& by, const TablePtr& table) noexcept;
   /// Does work(), which returns an outcome, with a table just claimed: released if nothing is done.
   template <class Work>

@@ -86,10 +86,13 @@ Outcome TableCatalog::own_trees(Transaction& by, TableState& table, const FatePt
 }
 
 void TableCatalog::change_in_place(Transaction& by, TableState& table) {
-  wait_until_settled(table);
+  wait_until_settled(by, table);
   const TableDefinition& definition = *table.visible_to(&by);
   std::vector<BTree*> trees = definition.indexes;
   trees.push_back(definition.rows);
+  for (const BTree* const tree : trees) {
+    bulks_.sweep.require_undone(tree->id());
+  }
   BulkLedger::Begun begun;
   {
     const std::lock_guard lock(mutex_);
@@ -98,6 +101,7 @@ void TableCatalog::change_in_place(Transaction& by, TableState& table) {
   if (begun.fate != nullptr) {
     bulks_.ledger.add(by, begun.epoch, trees);
   } else {
+    wait_for_room(by, table);
     begun = bulks_.ledger.begin(by, trees);
     by.decide_too(*begun.fate);
     const std::lock_guard lock(mutex_);
@@ -107,21 +111,60 @@ void TableCatalog::change_in_place(Transaction& by, TableState& table) {
   table.begin_bulk(begun.epoch, transactions_.now());
 }
 
-// A leaf has one epoch. Of an aborted bulk, it is cleaned when it is written to.
-void TableCatalog::wait_until_settled(const TableState& table) const {
-  const auto until = std::chrono::steady_clock::now() + patience_;
-  const auto is_in_the_way = [&] {
+/// Waits while is_in_the_way(), which old snapshots keep so; false after the patience. Throws
+/// invalid_argument if the oldest snapshot is one of this thread, within run(). Not at once: a
+/// snapshot that is being taken is in the way for an instant, too, and does not count as the
+/// oldest.
+template <class InTheWay>
+bool TableCatalog::wait_for_readers(const Transaction& by, const TableState& table,
+                                    const InTheWay& is_in_the_way) const {
+  const auto began = std::chrono::steady_clock::now();
+  for (;;) {
     bulks_.epochs.settle(transactions_.horizon());
-    return bulks_.epochs.state(table.last_bulk()) == versioning::BulkEpochs::State::committed;
-  };
-  while (is_in_the_way()) {
-    if (std::chrono::steady_clock::now() >= until) {
-      throw Error(ErrorCode::gate_timeout,
-                  fmt::format("table \"{}\": bulk {} has changed it, and a transaction that began "
-                              "before its commit still reads what was there before",
-                              table.name(), raw(table.last_bulk())));
+    if (!is_in_the_way()) {
+      return true;
+    }
+    const auto waited = std::chrono::steady_clock::now() - began;
+    const Transaction* const oldest = transactions_.oldest_reader();
+    if (waited >= txn::OwnWait::kGrace && oldest != nullptr && oldest != &by &&
+        oldest->thread().is_bound_to_this()) {
+      txn::OwnWait::refuse(
+          fmt::format("table \"{}\": a bulk, which begins when nobody reads what was there before,",
+                      table.name()));
+    }
+    if (waited >= patience_) {
+      return false;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+// A leaf has one epoch. Of an aborted bulk, it is cleaned when it is written to.
+void TableCatalog::wait_until_settled(const Transaction& by, const TableState& table) const {
+  const auto is_in_the_way = [&] {
+    return bulks_.epochs.state(table.last_bulk()) == versioning::BulkEpochs::State::committed;
+  };
+  if (!wait_for_readers(by, table, is_in_the_way)) {
+    throw Error(
+        ErrorCode::gate_timeout,
+        fmt::format("table \"{}\": bulk {} has changed it, and {} began before its commit "
+                    "and still reads what was there before",
+                    table.name(), raw(table.last_bulk()), transactions_.oldest_reader_text()));
+  }
+}
+
+// All that have a place have committed, and an old snapshot does not see them, or are undone by and
+// by.
+void TableCatalog::wait_for_room(const Transaction& by, const TableState& table) const {
+  if (!wait_for_readers(by, table, [&] { return !bulks_.ledger.has_room(); })) {
+    throw Error(
+        ErrorCode::too_many_bulks,
+        fmt::format("table \"{}\": {} bulks of tables with rows are not settled, as many as "
+                    "there may be; {} has kept those apart that have committed since it "
+                    "began, and {} that were rolled back are not undone yet; end the "
+                    "reader, and begin the bulk again",
+                    table.name(), bulks_.epochs.count(), transactions_.oldest_reader_text(),
+                    bulks_.ledger.aborted()));
   }
 }
 

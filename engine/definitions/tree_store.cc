@@ -111,7 +111,11 @@ void TreeStore::open(const std::set<TreeId>& used) {
     }
     ++trees_;
     next_number_ = std::max(next_number_, *number + 1);
-    if (used.contains(entry.id) || !catalog_.has_room()) {
+    if (used.contains(entry.id)) {
+      continue;
+    }
+    if (!catalog_.has_room()) {
+      closed_.insert(entry.id);
       continue;
     }
     BTree& tree = catalog_.tree(entry.id);
@@ -184,6 +188,12 @@ void TreeStore::stop() noexcept {
   if (thread_.joinable()) {
     thread_.join();
   }
+}
+
+bool TreeStore::is_given_out(TreeId tree) const {
+  const std::lock_guard lock(mutex_);
+  return !closed_.contains(tree) && std::ranges::find(vacant_, tree, &BTree::id) == vacant_.end() &&
+         std::ranges::none_of(waiting_, [&](const Waiting& one) { return one.tree->id() == tree; });
 }
 
 std::size_t TreeStore::waiting() const {

@@ -82,6 +82,9 @@ class TreeStore {
   /// if nothing was within the patience, or no tree waits.
   [[nodiscard]] bool await_step();
 
+  /// Whether a table or index has it: not vacant, nor waiting to be emptied, nor closed.
+  [[nodiscard]] bool is_given_out(TreeId tree) const;
+
   /// Trees that wait to be emptied.
   [[nodiscard]] std::size_t waiting() const;
 
@@ -120,6 +123,7 @@ class TreeStore {
   // Protected by mutex_; room for all trees, so that giving back does not fail:
   std::vector<btree::BTree*> vacant_;
   std::vector<Waiting> waiting_;
+  std::set<TreeId> closed_;        ///< that nobody has, and memory had no room for
   std::size_t trees_ = 0;          ///< of this store
   std::uint64_t next_number_ = 1;  ///< for a name
   std::uint64_t steps_ = 0;        ///< that have done something

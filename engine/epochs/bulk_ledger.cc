@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string>
@@ -98,8 +98,14 @@ void BulkLedger::open() {
   next_ = bulks.next;
   for (auto& [epoch, trees] : bulks.aborted) {
     epochs_.enter_aborted(epoch);
-    entries_[epoch] = {.trees = std::move(trees), .state = State::aborted};
+    enter(epoch, trees, State::aborted);
   }
+}
+
+void BulkLedger::enter(BulkEpoch epoch, const std::vector<TreeId>& trees, State state) {
+  const std::lock_guard lock(mutex_);
+  entries_.insert_or_assign(
+      epoch, Entry(Trees(trees.begin(), trees.end(), entries_.get_allocator().memory()), state));
 }
 
 BTree& BulkLedger::tree(const txn::Transaction& inside) {
@@ -112,23 +118,16 @@ BTree& BulkLedger::tree(const txn::Transaction& inside) {
 
 BulkLedger::Begun BulkLedger::begin(const txn::Transaction& inside, std::span<BTree* const> trees) {
   const std::lock_guard beginning(beginning_);
-  for (std::size_t tries = 1;
-       tries < versioning::BulkEpochs::kPlaces && !epochs_.has_place(BulkEpoch{next_}); ++tries) {
-    ++next_;
-  }
-  const BulkEpoch epoch{next_};
-  Entry entry;
+  const BulkEpoch epoch = epochs_.next_free(BulkEpoch{next_}).value_or(BulkEpoch{next_});
+  std::vector<TreeId> ids;
   for (const BTree* const changed : trees) {
-    entry.trees.push_back(changed->id());
+    ids.push_back(changed->id());
   }
   versioning::Fate& fate = epochs_.begin(epoch);
-  ++next_;
+  next_ = raw(epoch) + 1;
   try {
-    {
-      const std::lock_guard lock(mutex_);
-      entries_[epoch] = entry;
-    }
-    store(inside, epoch, entry.trees, true);
+    enter(epoch, ids, State::running);
+    store(inside, epoch, ids, true);
   } catch (...) {
     fate.abort();
     epochs_.forget(epoch);  // no page has it
@@ -146,14 +145,19 @@ void BulkLedger::add(const txn::Transaction& inside, BulkEpoch epoch,
   std::vector<TreeId> all;
   {
     const std::lock_guard lock(mutex_);
-    all = entries_.at(epoch).trees;
+    const Trees& known = entries_.find(epoch)->second.trees;
+    all.assign(known.begin(), known.end());
   }
   for (const BTree* const changed : trees) {
     all.push_back(changed->id());
   }
   store(inside, epoch, all, false);
-  const std::lock_guard lock(mutex_);
-  entries_.at(epoch).trees = std::move(all);
+  enter(epoch, all, State::running);
+}
+
+bool BulkLedger::has_room() const {
+  const std::lock_guard beginning(beginning_);
+  return epochs_.next_free(BulkEpoch{next_}).has_value();
 }
 
 // What could not be said durably may be there after a crash, and names a bulk without changes.
@@ -187,16 +191,35 @@ void BulkLedger::ended(BulkEpoch epoch, bool committed) noexcept {
   }
 }
 
-std::optional<BulkLedger::Left> BulkLedger::first_left() const {
+BulkLedger::Left BulkLedger::left_of(BulkEpoch epoch, const Entry& entry) {
+  return {.epoch = epoch,
+          .trees = {entry.trees.begin(), entry.trees.end()},
+          .is_aborted = entry.state == State::aborted};
+}
+
+std::optional<BulkLedger::Left> BulkLedger::first_left(
+    FunctionRef<bool(BulkEpoch)> is_wanted) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [epoch, entry] : entries_) {
     const bool is_settled = entry.state == State::committed &&
                             epochs_.state(epoch) == versioning::BulkEpochs::State::settled;
-    if (is_settled || entry.state == State::aborted) {
-      return Left{.epoch = epoch, .trees = entry.trees, .is_aborted = !is_settled};
+    if ((is_settled || entry.state == State::aborted) && is_wanted(epoch)) {
+      return left_of(epoch, entry);
     }
   }
   return std::nullopt;
+}
+
+std::size_t BulkLedger::aborted() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(std::ranges::count_if(
+      entries_, [](const auto& one) { return one.second.state == State::aborted; }));
+}
+
+bool BulkLedger::has_unsettled() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(entries_,
+                             [](const auto& one) { return one.second.state == State::committed; });
 }
 
 bool BulkLedger::is_empty() const {

@@ -80,6 +80,7 @@ Outcome TableWrites::statement(const Work& work) const {
       return Outcome(OutcomeKind::conflict, {.table = table_->name(), .index = {}, .key = {}});
     };
     if (table_->is_changed_by_another(*definer_)) [[unlikely]] {
+      note_definer();
       return conflict();
     }
     const TableDefinition* const definition = table_->visible_to(definer_);
@@ -88,11 +89,24 @@ Outcome TableWrites::statement(const Work& work) const {
     }
     if (definition->fate != nullptr && by.versions != nullptr &&
         definition != table_->seen_by(definer_, &by.viewer)) [[unlikely]] {
+      in_->note_no_rival();
       return conflict();  // rows in bulk, committed since: the first updater wins
     }
     purge_graves(by, *definition);
     return work(WriteStep(by, *definition, in_->last_leaf(definition->rows->id())));
   });
+}
+
+// One that has ended by now may be another transaction already.
+void TableWrites::note_definer() const {
+  in_->note_no_rival();
+  const txn::Transaction* const definer = table_->definer();
+  if (definer != nullptr && definer != definer_) {
+    in_->note_definer(*definer);
+    if (table_->definer() != definer) {
+      in_->note_no_rival();
+    }
+  }
 }
 
 Outcome TableWrites::insert(const Values& row) const {

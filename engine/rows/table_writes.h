@@ -88,6 +88,7 @@ class TableWrites {
   Outcome erase_some(const btree::KeyRange& range, std::uint64_t& rows, std::string& next) const;
 
  private:
+  void note_definer() const;
   template <class Work>
   Outcome statement(const Work& work) const;
 

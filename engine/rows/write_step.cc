@@ -300,6 +300,7 @@ Outcome WriteStep::modify(ByteView key, EditRow edit) const {
 // After an edit that is refused, no other one is made.
 Outcome WriteStep::modify_many(std::span<const ByteView> keys, EditRows edit) const {
   std::size_t next = 0;  // whose turn it is
+  bool is_editing = false;
   const auto edit_next = [&](RowEditor& row) { edit(next, row); };
   EditInPlace change(format(), {}, edit_next);
   btree::ManyWritten written;
@@ -308,12 +309,14 @@ Outcome WriteStep::modify_many(std::span<const ByteView> keys, EditRows edit) co
       if (change.is_sound()) {
         next = number;
         change.turn_to(keys[number]);
+        is_editing = true;  // what is thrown meanwhile is the caller's
         change(value);
+        is_editing = false;
         next = number + 1;
       }
     });
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::invalid_argument && next < keys.size()) {
+    if (error.code() == ErrorCode::invalid_argument && !is_editing && next < keys.size()) {
       change.require_done();  // of a row before the large one
       by_->note_read(rows().id(), keys[next]);
       refuse_large_row(format(), keys[next]);

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <initializer_list>
@@ -60,6 +61,32 @@ class Backoff {
   std::chrono::microseconds longest_{20};  ///< of the next wait
 };
 
+/// The attempts of one run(), and what they were in conflict with.
+class Attempts {
+ public:
+  Attempts(const DatabaseState& database, unsigned attempts_max) noexcept;
+
+  /// This attempt has failed, and its transaction has not been dropped yet.
+  void failed(const Transaction& transaction, const Error& error) noexcept;
+  /// When the transaction is gone: as Backoff; a bulk, or a change of a definition, that was in the
+  /// way is waited for, for Options::definition_patience in all, and that is no attempt. Throws
+  /// invalid_argument if it was a transaction of this thread.
+  [[nodiscard]] bool wait_after(const Error& error);
+
+ private:
+  /// Null: nobody.
+  struct Rival {
+    const void* transaction = nullptr;
+    std::uint64_t life = 0;
+    bool is_definer = false;
+  };
+
+  const DatabaseState& database_;
+  Backoff backoff_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  Rival rival_{};
+};
+
 }  // namespace detail
 
 struct RunOptions {
@@ -93,34 +120,22 @@ class Database {
   /// Calls body(Transaction&) and commits; returns what the body returns, a reference as one. If
   /// the body or the commit throws an Error conflict, not_serializable, transaction_too_old,
   /// snapshot_too_old or too_many_transactions, or the body returns an Outcome or an ErasedRange
-  /// that is a conflict, everything is rolled back and the body is called again, after a while;
-  /// after version_budget_exceeded once, in a bulk transaction; any other exception rolls back and
-  /// is rethrown. Whatever else the body returns commits, also an Outcome that says exists or
-  /// absent: one that wants nothing to happen calls rollback() itself.
+  /// that is a conflict, everything is rolled back and the body is called again, after a while. In
+  /// conflict with a bulk, or with a change of the table's definition, it waits until that has
+  /// ended, for Options::definition_patience in all, which is no attempt. In conflict with another
+  /// transaction of this thread, which would have to end first, it throws invalid_argument.
+  /// After version_budget_exceeded the body is called again once, in a bulk transaction; any other
+  /// exception rolls back and is rethrown. Whatever else the body returns commits, also an Outcome
+  /// that says exists or absent: one that wants nothing to happen calls rollback() itself.
   template <class Body>
   std::invoke_result_t<Body&, Transaction&> run(Body&& body, const RunOptions& options = {}) {
     TransactionOptions wanted = options.transaction;
-    for (detail::Backoff backoff(options.attempts_max);;) {
+    for (detail::Attempts attempts(state(), options.attempts_max);;) {
       try {
-        Transaction transaction = begin(wanted);
-        if constexpr (std::is_void_v<std::invoke_result_t<Body&, Transaction&>>) {
-          body(transaction);
-          commit_unless_ended(transaction);
-          return;
-        } else {
-          using Result = std::invoke_result_t<Body&, Transaction&>;
-          Result result = body(transaction);
-          if constexpr (std::is_same_v<std::remove_cvref_t<Result>, Outcome>) {
-            throw_if_conflict(transaction, result);
-          } else if constexpr (std::is_same_v<std::remove_cvref_t<Result>, ErasedRange>) {
-            throw_if_conflict(transaction, result.outcome);
-          }
-          commit_unless_ended(transaction);
-          return std::forward<Result>(result);
-        }
+        return run_once(body, wanted, attempts);
       } catch (const Error& error) {
         if (!(options.restart_as_bulk && makes_bulk_after(error, wanted)) &&
-            !backoff.wait_after(error)) {
+            !attempts.wait_after(error)) {
           throw;
         }
       }
@@ -175,6 +190,35 @@ class Database {
  private:
   explicit Database(std::unique_ptr<detail::DatabaseState> state) noexcept;
   [[nodiscard]] detail::DatabaseState& state() const;
+  /// One attempt of run().
+  template <class Body>
+  std::invoke_result_t<Body&, Transaction&> run_once(Body& body, const TransactionOptions& options,
+                                                     detail::Attempts& attempts) {
+    Transaction transaction = begin(options);
+    bind(transaction);
+    try {
+      if constexpr (std::is_void_v<std::invoke_result_t<Body&, Transaction&>>) {
+        body(transaction);
+        commit_unless_ended(transaction);
+        return;
+      } else {
+        using Result = std::invoke_result_t<Body&, Transaction&>;
+        Result result = body(transaction);
+        if constexpr (std::is_same_v<std::remove_cvref_t<Result>, Outcome>) {
+          throw_if_conflict(transaction, result);
+        } else if constexpr (std::is_same_v<std::remove_cvref_t<Result>, ErasedRange>) {
+          throw_if_conflict(transaction, result.outcome);
+        }
+        commit_unless_ended(transaction);
+        return std::forward<Result>(result);
+      }
+    } catch (const Error& error) {
+      attempts.failed(transaction, error);
+      throw;
+    }
+  }
+  /// It ends before this thread does anything else.
+  static void bind(Transaction& transaction) noexcept;
   [[nodiscard]] bool makes_bulk_after(const Error& error, TransactionOptions& options) const;
   static void throw_if_conflict(const Transaction& transaction, const Outcome& outcome) {
     if (transaction.is_active() && outcome.is_conflict()) {

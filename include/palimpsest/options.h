@@ -78,9 +78,10 @@ struct Options {
   std::chrono::milliseconds begin_patience{10'000};
   /// How long an autocommit write goes on trying when other transactions are in its way.
   std::chrono::milliseconds autocommit_patience{1'000};
-  /// How long a definition waits for transactions that have changed something (transaction.h). One
-  /// in a transaction of its own (database.h) is also begun anew for as long while a bulk or
-  /// another definition is in its way.
+  /// How long a definition, or a bulk, waits for transactions that have changed something
+  /// (transaction.h). One in a transaction of its own (database.h) is also begun anew for as long
+  /// while a bulk or another definition is in its way; so are the attempts of Database::run(), and
+  /// autocommit writes.
   std::chrono::milliseconds definition_patience{10'000};
 
   /// io_uring where it is allowed, else POSIX; false: POSIX in any case.

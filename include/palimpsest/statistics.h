@@ -29,6 +29,12 @@ struct Statistics {
   std::uint32_t transactions_active = 0;
   std::uint64_t trees_to_empty =
       0;  ///< of dropped tables and indexes, whose pages are to come back
+  /// Bulks of tables with rows that somebody does not see alike, of 16,384 at most: they run, have
+  /// committed beside an older snapshot, or were rolled back and are not undone everywhere yet.
+  std::uint64_t bulks_unsettled = 0;
+  /// Those of them that a damaged page keeps from being undone; the first one of each table was
+  /// reported on standard error. Dropping the table ends that.
+  std::uint64_t bulks_held_by_damage = 0;
 };
 
 }  // namespace palimpsest

@@ -7,7 +7,9 @@
 //
 // Every call is there twice: within a transaction, and without, as a transaction of its own that
 // has committed when the call returns (autocommit). An autocommit write that meets a conflict is
-// tried again for Options::autocommit_patience.
+// tried again for Options::autocommit_patience; one with a bulk, or with a change of the table's
+// definition, for Options::definition_patience, if that is longer. If it would wait for a
+// transaction that this thread has begun and not ended, it throws invalid_argument.
 //
 // A handle is small, is copied freely, and stays valid when indexes come and go. After its table
 // was dropped, every call that needs rows throws not_found, and after Database::close()
@@ -106,7 +108,8 @@ class Table {
   }
   /// The same where the rows lie in their pages: for who looks at some columns of each. A page is
   /// latched while visit(number of the key, row) is called: it must neither block nor use the
-  /// engine. Some rows may have been shown when it throws.
+  /// engine, whose calls throw invalid_argument there. Some rows may have been shown when it
+  /// throws.
   void visit_many(std::span<const Key> keys, ReadRows visit) const {
     visit_many_in(nullptr, keys, visit);
   }
@@ -200,7 +203,9 @@ class Table {
   Outcome erase(Transaction& in, const Key& key) const { return erase_in(&in, key); }
   /// Erases the rows of a range, as the transaction sees it: all, or none if one is in conflict. At
   /// read_committed it sees each page as it is by then. A bulk transaction erases a page at a time;
-  /// one that throws half-way can only be rolled back.
+  /// one that throws half-way can only be rolled back. Without a transaction, a range of more rows
+  /// than versions can be kept of is erased in a bulk, which others that write to the table wait
+  /// for; then it also throws gate_timeout, too_many_bulks.
   ErasedRange erase_range(const Range& range) const { return erase_range_in(nullptr, range); }
   ErasedRange erase_range(Transaction& in, const Range& range) const {
     return erase_range_in(&in, range);

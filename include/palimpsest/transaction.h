@@ -35,6 +35,7 @@ namespace palimpsest {
 class Table;
 
 namespace detail {
+class Attempts;
 class TableHandle;       // the engine's
 class TransactionState;  // the engine's
 }  // namespace detail
@@ -151,10 +152,12 @@ class Transaction {
   [[nodiscard]] Table table(std::string_view name);
 
  private:
+  friend class detail::Attempts;
   friend class detail::TableHandle;
   friend class Database;
 
   [[nodiscard]] detail::TransactionState& state() const;
+  void unbind() noexcept;
 
   std::unique_ptr<detail::TransactionState> state_;
 };

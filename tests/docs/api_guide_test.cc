@@ -55,6 +55,24 @@ TableOf<Account> accounts_of(const Database& database) {
            {"closed", &Account::closed}}};
 }
 
+void erase_below(Database& database, const Table& events, std::int64_t end) {
+  for (bool is_done = false; !is_done;) {
+    is_done = database.run([&](Transaction& transaction) {
+      std::int64_t last = 0;
+      int rows = 0;
+      const Range range = Range::up_to({end}, Range::Bound::exclusive);
+      events.visit(transaction, range, [&](const RowView& row) {
+        last = row["id"].as_integer();
+        return ++rows < 1000;
+      });
+      if (rows != 0) {
+        events.erase_range(transaction, Range::up_to({last})).require();
+      }
+      return rows < 1000;
+    });
+  }
+}
+
 class ApiGuide : public ::testing::Test {
  protected:
   ApiGuide() {
@@ -251,6 +269,19 @@ TEST_F(ApiGuide, Bulks) {
   }
   bulk.commit();
   EXPECT_TRUE(database.table("word").get({"cleo"}));
+}
+
+TEST_F(ApiGuide, RowsAreErasedInSteps) {
+  using namespace palimpsest::types;
+  const Table events = database_.create_table(
+      {.name = "event", .columns = {{"id", int64()}, {"what", varchar(20)}}, .key = {"id"}});
+  for (std::int64_t id = 0; id < 2500; ++id) {
+    events.insert({id, "came"}).require();
+  }
+  erase_below(database_, events, 2400);
+  std::size_t rows = 0;
+  events.visit(Range::all(), [&](const RowView&) { return ++rows, true; });
+  EXPECT_EQ(rows, 100U);
 }
 
 TEST_F(ApiGuide, RowsWithoutValues) {

@@ -1,0 +1,50 @@
+// That a thread is within a function that looks at, or edits, rows where they lie in their pages:
+// visit(), visit_many(), modify(), modify_many(), rewrite(). A page is latched meanwhile, so a call
+// of the same database could wait for that latch, or for what its holder is to do, for ever.
+//
+// A list of the thread's own, which lies on its stack: most threads are in none. Other databases
+// may be used, since nobody there waits for this page.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <string_view>
+
+#include "palimpsest/error.h"
+
+namespace palimpsest::detail {
+
+class DatabaseState;
+
+class Visiting {
+ public:
+  explicit Visiting(const DatabaseState& database) noexcept
+      : database_(&database), outer_(innermost()) {
+    innermost() = this;
+  }
+  Visiting(const Visiting&) = delete;
+  Visiting& operator=(const Visiting&) = delete;
+  ~Visiting() { innermost() = outer_; }
+
+  /// At the beginning of a call: throws invalid_argument within one of these of this database.
+  static void refuse_within(const DatabaseState& database) {
+    for (const Visiting* at = innermost(); at != nullptr; at = at->outer_) [[unlikely]] {
+      if (at->database_ == &database) {
+        throw Error(ErrorCode::invalid_argument,
+                    "the engine is used within a function that looks at rows in their pages "
+                    "(visit, visit_many) or edits them there (modify, modify_many, rewrite): a "
+                    "page is latched meanwhile; copy what is needed, and go on after the call");
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] static const Visiting*& innermost() noexcept {
+    thread_local const Visiting* innermost = nullptr;
+    return innermost;
+  }
+
+  const DatabaseState* database_;
+  const Visiting* outer_;
+};
+
+}  // namespace palimpsest::detail
