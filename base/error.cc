@@ -25,6 +25,7 @@ std::string_view name_of(ErrorCode code) noexcept {
     case ErrorCode::version_budget_exceeded: return "version_budget_exceeded";
     case ErrorCode::gate_timeout: return "gate_timeout";
     case ErrorCode::not_serializable: return "not_serializable";
+    case ErrorCode::log_not_found: return "log_not_found";
   }
   return "unknown";
 }

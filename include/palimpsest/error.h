@@ -35,6 +35,7 @@ enum class ErrorCode : std::uint8_t {
   version_budget_exceeded,  ///< one transaction changes more rows than can be remembered
   gate_timeout,             ///< a bulk has waited too long for others to let it begin; try it again
   not_serializable,  ///< what the transaction has read has changed; it is rolled back; try it again
+  log_not_found,     ///< there is a database; its log is not where Options::log_directory says
 };
 
 /// The code's name, as it is spelled in `ErrorCode`.
