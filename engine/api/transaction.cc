@@ -83,12 +83,20 @@ TransactionState& TableHandle::own(const Transaction& in) const {
 Transaction::Transaction(std::unique_ptr<detail::TransactionState> state) noexcept
     : state_(std::move(state)) {}
 Transaction::Transaction(Transaction&&) noexcept = default;
-Transaction& Transaction::operator=(Transaction&&) noexcept = default;
-Transaction::~Transaction() = default;
+Transaction& Transaction::operator=(Transaction&& other) noexcept {
+  detail::take_over(state_, other.state_);
+  return *this;
+}
+Transaction::~Transaction() {
+  detail::end_of(state_);
+}
 
 detail::TransactionState& Transaction::state() const {
   if (state_ == nullptr) {
     throw Error(ErrorCode::invalid_argument, "the transaction was moved away");
+  }
+  if (!state_->owner.is_of_this_process()) [[unlikely]] {
+    detail::refuse_other_process(state_->database->path, state_->database->process);
   }
   return *state_;
 }
@@ -147,7 +155,7 @@ void Transaction::rollback() {
 }
 
 bool Transaction::is_active() const noexcept {
-  if (state_ == nullptr) {
+  if (state_ == nullptr || !state_->owner.is_of_this_process()) {
     return false;
   }
   const std::lock_guard turn(state_->turn);
