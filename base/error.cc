@@ -26,6 +26,7 @@ std::string_view name_of(ErrorCode code) noexcept {
     case ErrorCode::gate_timeout: return "gate_timeout";
     case ErrorCode::not_serializable: return "not_serializable";
     case ErrorCode::too_many_bulks: return "too_many_bulks";
+    case ErrorCode::log_not_found: return "log_not_found";
   }
   return "unknown";
 }

@@ -6,10 +6,17 @@ namespace palimpsest {
 
 namespace {
 
+/// A child of fork() has no use for it, and a copy would cost: a fault for each page that the
+/// parent changes while the child lives; and, before Linux 6.3, what is being read into it from a
+/// device.
 std::byte* map(std::size_t size_bytes) noexcept {
   void* const memory = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+  if (memory == MAP_FAILED) {
+    return nullptr;
+  }
+  ::madvise(memory, size_bytes, MADV_DONTFORK);
+  return static_cast<std::byte*>(memory);
 }
 
 }  // namespace

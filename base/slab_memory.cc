@@ -62,6 +62,7 @@ SlabMemory::SlabMemory(std::size_t range_bytes) {
   if (at == MAP_FAILED) {
     return;
   }
+  ::madvise(at, usable + kRegionBytes, MADV_DONTFORK);  // no child has a use for it
   mapped_ = static_cast<std::byte*>(at);
   mapped_bytes_ = usable + kRegionBytes;
   range_ = mapped_ + (round_up(std::bit_cast<std::uintptr_t>(at), kRegionBytes) -

@@ -15,6 +15,7 @@
 #include "buffer/space_record.h"
 #include "engine/backup/backup.h"
 #include "engine/checkpoint_note.h"
+#include "engine/log_place.h"
 #include "engine/recovery/analysis.h"
 #include "engine/recovery/redo.h"
 #include "engine/recovery/undo_losers.h"
@@ -194,8 +195,10 @@ void Database::open_files() {
     make_files();
     return;
   }
+  require_log(page_device_, log_device_);
   store_ = wal::LogStore::open(log_device_, log_file_options(), false);
   require_own_log(store_->control());
+  remember_log_place(page_device_, log_device_);
 }
 
 // Only looks: one that was closed cleanly stays so.
@@ -228,6 +231,7 @@ void Database::make_files() {
   page_device_.sync_directory();
   file_ = buffer::PageFile::open(page_device_, kPageFileName, {.allow_unclean = true});
   store_ = wal::LogStore::create(log_device_, file_->header().uuid, log_file_options());
+  remember_log_place(page_device_, log_device_);
 }
 
 // The page file last: as long as it is there, the rest may be removed.

@@ -145,9 +145,11 @@ class Database {
 
   /// Everything is on disk, a long free end of the page file is cut off, and opening needs no redo.
   /// No transaction is active. Afterwards only the destructor may be called. Throws
-  /// invalid_argument if a transaction is active, or a backup is made; io_error, no_space, failed:
-  /// then recovery will do it.
+  /// invalid_argument if a transaction is active, or a backup is made: it stays open. Throws
+  /// io_error, no_space, failed: it is closed all the same, and recovery will do the rest.
   void close();
+  /// Nothing but the destructor may be called.
+  [[nodiscard]] bool is_closed() const noexcept { return closed_; }
 
   [[nodiscard]] const RecoveryOutcome& recovery() const noexcept { return recovery_; }
   [[nodiscard]] Checkpointer& checkpointer() noexcept { return *checkpointer_; }

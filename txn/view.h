@@ -1,8 +1,8 @@
 // What a transaction sees: its isolation level, and the snapshot that it has.
 //
 // Life: begin -> under `snapshot` and `serializable`, one snapshot until end(); under
-//       read_committed, one a call (View::Call), and between calls none, so that nothing is kept for
-//       it.
+//       read_committed, one a call (View::Call), and between calls none, so that nothing is kept
+//       for it.
 // A snapshot may be cancelled by others at any time (versioning/snapshots.h): require() is asked
 // after chains were looked at, before anybody sees what came of it, and before a commit.
 // Thread-safety: belongs to its transaction; require() throws snapshot_too_old.

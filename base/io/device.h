@@ -180,9 +180,10 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   /// Opens a file of the directory, without following symbolic links. With `exclusive`, the file is
-  /// locked against every other open of this kind, in this process and others (Error locked, on a
-  /// real device after a second: the kernel lets go of what a killed process had open late). Of
-  /// those to read there may be several, while there is none to write.
+  /// locked against every other open of this kind, in this process and others (Error locked; on a
+  /// real device after a second, or after ten if the process that has locked it has ended, whose
+  /// I/O the kernel may not have ended yet). Of those to read there may be several, while there is
+  /// none to write.
   [[nodiscard]] virtual std::unique_ptr<File> open(std::string_view name, OpenMode mode,
                                                    bool exclusive) = 0;
   [[nodiscard]] virtual bool exists(std::string_view name) = 0;

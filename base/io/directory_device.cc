@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "palimpsest/error.h"
 
 #include "base/io/direct_io.h"
+#include "base/io/lock_holder.h"
 #include "base/sync_point.h"
 
 namespace palimpsest::io {
@@ -27,9 +30,11 @@ constexpr mode_t kFileMode = 0600;
 // Buffered files ask for no alignment; callers keep to sectors all the same, so that a database may
 // move between file systems.
 constexpr std::size_t kBufferedAlignmentBytes = 512;
-/// A process that was killed may have files locked for some time after it is gone: the kernel ends
-/// what io_uring has in flight first.
+/// For a process that is about to close the file.
 constexpr std::chrono::milliseconds kLockPatience{1'000};
+/// For one that has ended: the kernel ends what io_uring has in flight first, and what that writes
+/// must not come after what is written from now on.
+constexpr std::chrono::milliseconds kEndedPatience{10'000};
 constexpr std::chrono::milliseconds kLockPause{2};
 
 template <class Call>
@@ -61,8 +66,10 @@ int repeat_interrupted(const Call& call) noexcept {
 }
 
 FileDescriptor open_directory(const std::string& path) noexcept {
-  return FileDescriptor(
-      repeat_interrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  return FileDescriptor::opened_by([&] {
+    return repeat_interrupted(
+        [&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  });
 }
 
 /// The same directory, whatever its path leads to by now, with a position and a lock of its own.
@@ -94,6 +101,9 @@ void create_directory(const std::string& path) {
     }
     throw_directory_error(error, "creation", path);
   }
+}
+
+void sync_parent(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::absolute(path + "/.").parent_path();
   const FileDescriptor directory = open_directory(parent.parent_path().string());
   // A parent that may be entered but not read cannot be synced by us; its owner must do it.
@@ -119,17 +129,37 @@ void require_plain_name(const std::string& name) {
   }
 }
 
+[[noreturn]] void throw_locked(const LockHolder& holder, const std::string& name) {
+  std::string reason = "another process has it open, which cannot be seen from here";
+  if (holder.process && *holder.process == ::getpid()) {
+    reason = "this process has it open";
+  } else if (holder.process && holder.is_running) {
+    reason = fmt::format("process {} has it open", *holder.process);
+  } else if (holder.process) {
+    reason = fmt::format(
+        "process {} has ended, and what it had open is still held: by a process that it has "
+        "started without exec(), or by I/O that the kernel has not ended",
+        *holder.process);
+  }
+  throw Error(ErrorCode::locked, fmt::format("\"{}\" is in use: {}", name, reason));
+}
+
 /// LOCK_EX, or LOCK_SH among those who read. False: it cannot be locked, errno says why. Throws
 /// locked if somebody else has it, and goes on having it for some time.
 bool try_lock(int file, int kind, const std::string& name) {
-  const auto until = std::chrono::steady_clock::now() + kLockPatience;
+  const auto begin = std::chrono::steady_clock::now();
+  std::optional<LockHolder> holder;
   while (repeat_interrupted([&] { return ::flock(file, kind | LOCK_NB); }) != 0) {
     if (errno != EWOULDBLOCK) {
       return false;
     }
-    if (std::chrono::steady_clock::now() >= until) {
-      throw Error(ErrorCode::locked,
-                  fmt::format("\"{}\" is in use: another process, or this one, has it open", name));
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (waited >= (holder ? kEndedPatience : kLockPatience)) {
+      const bool is_over = holder.has_value();
+      holder = find_lock_holder(file);
+      if (is_over || holder->is_running) {
+        throw_locked(*holder, name);
+      }
     }
     PALIMPSEST_SYNC_POINT("io.lock.awaited");
     std::this_thread::sleep_for(kLockPause);
@@ -148,7 +178,7 @@ class LockedDirectory final : public DirectoryLock {
   explicit LockedDirectory(FileDescriptor directory) : directory_(std::move(directory)) {}
   LockedDirectory(const LockedDirectory&) = delete;
   LockedDirectory& operator=(const LockedDirectory&) = delete;
-  /// A child of a fork may have the descriptor, too.
+  /// A child that was made without handlers (own_descriptors.h) has the descriptor, too.
   ~LockedDirectory() override { ::flock(directory_.number(), LOCK_UN); }
 
  private:
@@ -166,9 +196,14 @@ DirectoryDevice::DirectoryDevice(std::string path, bool create) : path_(std::mov
   if (!directory_.is_open()) {
     throw_directory_error(errno, "opening", path_);
   }
+  // One that is empty may have been made by a process that was killed before it could say so.
+  if (create && list().empty()) {
+    sync_parent(path_);
+  }
   // Tried on a nameless file of the same file system, so that the answer is known at once.
-  const FileDescriptor probe(
-      ::openat(directory_.number(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode));
+  const FileDescriptor probe = FileDescriptor::opened_by([&] {
+    return ::openat(directory_.number(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode);
+  });
   const int refusal = probe.is_open() ? switch_to_direct(probe.number()) : 0;
   caching_ = refusal == 0 ? "O_DIRECT"
                           : fmt::format("buffered (O_DIRECT refused: {})",
@@ -183,8 +218,10 @@ OpenedFile DirectoryDevice::open_file(const std::string& name, OpenMode mode, bo
   OpenedFile opened;
   opened.name = path_ + "/" + name;
   opened.counters = counters();
-  opened.descriptor = FileDescriptor(repeat_interrupted(
-      [&] { return ::openat(directory_.number(), name.c_str(), flags, kFileMode); }));
+  opened.descriptor = FileDescriptor::opened_by([&] {
+    return repeat_interrupted(
+        [&] { return ::openat(directory_.number(), name.c_str(), flags, kFileMode); });
+  });
   if (!opened.descriptor.is_open()) {
     if (errno == ELOOP) {
       throw Error(
@@ -254,7 +291,7 @@ void DirectoryDevice::rename(std::string_view from, std::string_view to) {
 // A descriptor of its own: locks belong to what open() has made. A network file system may lock
 // only what is open for writing (flock(2), EBADF), which no directory is: there nobody is kept out.
 std::unique_ptr<DirectoryLock> DirectoryDevice::lock_directory() {
-  FileDescriptor directory(reopen(directory_.number()));
+  auto directory = FileDescriptor::opened_by([this] { return reopen(directory_.number()); });
   if (!directory.is_open()) {
     throw_directory_error(errno, "opening", path_);
   }

@@ -43,7 +43,8 @@ class DirectoryDevice : public Device {
 
  protected:
   /// Opens the directory and tries whether its file system accepts O_DIRECT. With `create`, an
-  /// absent directory is made (its parent must exist) and made durable in its parent.
+  /// absent directory is made (its parent must exist). An empty one is made durable in its
+  /// parent, whichever process has made it.
   DirectoryDevice(std::string path, bool create);
 
   /// "O_DIRECT" or "buffered (O_DIRECT refused: Invalid argument)".

@@ -5,12 +5,20 @@
 
 #include <utility>
 
+#include "base/io/own_descriptors.h"
+
 namespace palimpsest::io {
 
 class FileDescriptor {
  public:
   FileDescriptor() = default;
-  explicit FileDescriptor(int number) noexcept : number_(number) {}
+  /// What open() opens: it returns a descriptor, or -1 and says why in errno.
+  template <class Open>
+  [[nodiscard]] static FileDescriptor opened_by(const Open& open) noexcept {
+    FileDescriptor opened;
+    opened.number_ = OwnDescriptors::open(open);
+    return opened;
+  }
   FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
     std::swap(number_, other.number_);
@@ -21,7 +29,7 @@ class FileDescriptor {
   ~FileDescriptor() {
     if (number_ >= 0) {
       // Every write that matters was synced; close has no error left that anyone could act on.
-      ::close(number_);
+      OwnDescriptors::close(number_, [this] { ::close(number_); });
     }
   }
 

@@ -92,6 +92,10 @@ std::optional<std::uint64_t> group_memory_bytes(ReadFile read_file) {
   return least;
 }
 
+int this_process() noexcept {
+  return ::getpid();
+}
+
 Machine this_machine() {
   const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
   const auto page_bytes = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L));

@@ -24,6 +24,9 @@ struct Machine {
 
 [[nodiscard]] Machine this_machine();
 
+/// The number of this process, for messages.
+[[nodiscard]] int this_process() noexcept;
+
 /// The limit that the control groups of this process set, by the files under /proc and /sys.
 [[nodiscard]] std::optional<std::uint64_t> group_memory_bytes(ReadFile read_file);
 

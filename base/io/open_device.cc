@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <exception>
+#include <filesystem>
 #include <string_view>
 #include <system_error>
 
@@ -58,6 +61,21 @@ std::unique_ptr<Device> open_log_device(const std::string& path, const DeviceOpt
 bool may_be_there(const std::string& path) noexcept {
   struct stat unused{};
   return ::lstat(path.c_str(), &unused) == 0 || errno != ENOENT;
+}
+
+std::string absolute_path(const std::string& path) {
+  return (std::filesystem::absolute(path).lexically_normal() / "").parent_path().string();
+}
+
+bool lies_within(const std::string& path, const std::string& directory) noexcept {
+  try {
+    const auto inner = std::filesystem::weakly_canonical(absolute_path(path));
+    const auto outer = std::filesystem::canonical(directory);
+    return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first ==
+           outer.end();
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 void remove_empty_directory(const std::string& path) noexcept {

@@ -34,6 +34,11 @@ struct DeviceOptions {
 
 /// Whether there is anything of that name; true if that cannot be known.
 [[nodiscard]] bool may_be_there(const std::string& path) noexcept;
+/// The path from the root on, by the present working directory; symbolic links stay.
+[[nodiscard]] std::string absolute_path(const std::string& path);
+/// Whether the path leads to the directory or to something in it, or below. False if that cannot be
+/// known.
+[[nodiscard]] bool lies_within(const std::string& path, const std::string& directory) noexcept;
 /// Removes a directory that is empty; of anything else nothing.
 void remove_empty_directory(const std::string& path) noexcept;
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <libpmem.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -53,6 +54,9 @@ class Mapping {
     mapping.begin_ = static_cast<std::byte*>(::pmem_map_file(
         path.c_str(), size_bytes, flags, kFileMode, &mapping.size_bytes_, &is_persistent));
     error = mapping.begin_ == nullptr ? errno : 0;
+    if (error == 0) {  // it is shared, and no child's
+      ::madvise(mapping.begin_, mapping.size_bytes_, MADV_DONTFORK);
+    }
     mapping.is_persistent_ = is_persistent != 0;
     return mapping;
   }

@@ -38,6 +38,7 @@ class PosixFile : public File {
   int do_size(std::uint64_t& size_bytes) noexcept final;
 
   [[nodiscard]] int descriptor() const noexcept { return opened_.descriptor.number(); }
+  [[nodiscard]] bool is_locked() const noexcept { return opened_.is_locked; }
   /// One pread or pwrite.
   void transfer_one(Attempted& attempted) const noexcept;
 

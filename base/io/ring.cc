@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/io/direct_io.h"
+#include "base/io/own_descriptors.h"
 
 namespace palimpsest::io {
 namespace {
@@ -25,16 +26,9 @@ std::unique_ptr<Ring> Ring::create(int& error) {
     error = ENOMEM;
     return nullptr;
   }
-  for (const unsigned flags : {kSubmitAll | kCoopTaskrun, 0U}) {
-    io_uring_params parameters{};
-    parameters.flags = flags;
-    error = -::io_uring_queue_init_params(kDepth, &ring->ring_, &parameters);
-    if (error != EINVAL) {
-      break;
-    }
-  }
+  ring->ring_.ring_fd = -1;
+  error = OwnDescriptors::open([&] { return ring->open(); }) < 0 ? errno : 0;
   if (error != 0) {
-    ring->ring_.ring_fd = -1;
     return nullptr;
   }
   ring->takes_files_ = ::io_uring_register_files_sparse(&ring->ring_, kFileSlots) == 0;
@@ -44,8 +38,33 @@ std::unique_ptr<Ring> Ring::create(int& error) {
 
 Ring::~Ring() {
   if (ring_.ring_fd >= 0) {
-    ::io_uring_queue_exit(&ring_);
+    OwnDescriptors::close(ring_.ring_fd, [this] { ::io_uring_queue_exit(&ring_); });
   }
+}
+
+/// The ring's descriptor, or -1 and errno. Its queues are shared memory: a child that had them
+/// could submit and complete what is its parent's.
+int Ring::open() noexcept {
+  int error = 0;
+  for (const unsigned flags : {kSubmitAll | kCoopTaskrun, 0U}) {
+    io_uring_params parameters{};
+    parameters.flags = flags;
+    error = -::io_uring_queue_init_params(kDepth, &ring_, &parameters);
+    if (error != EINVAL) {
+      break;
+    }
+  }
+  if (error == 0) {
+    error = -::io_uring_ring_dontfork(&ring_);
+    if (error != 0) {
+      ::io_uring_queue_exit(&ring_);
+    }
+  }
+  if (error != 0) {
+    ring_.ring_fd = -1;
+    errno = error;
+  }
+  return ring_.ring_fd;
 }
 
 bool Ring::has_registered(const RingFile& file) noexcept {

@@ -73,6 +73,7 @@ class Ring {
  private:
   Ring() = default;
 
+  [[nodiscard]] int open() noexcept;
   [[nodiscard]] bool has_registered(const RingFile& file) noexcept;
   [[nodiscard]] int region_of(MutableBytes data) const noexcept;
   void queue(const RingFile& file, bool is_registered, RingRequest& request,

@@ -13,7 +13,8 @@
 namespace palimpsest::io {
 
 std::optional<std::string> read_small_file(const std::string& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto file =
+      FileDescriptor::opened_by([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (!file.is_open()) {
     return std::nullopt;
   }

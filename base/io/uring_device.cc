@@ -11,7 +11,8 @@ class UringFile final : public PosixFile {
   UringFile(OpenedFile opened, std::shared_ptr<RingPool> rings)
       : PosixFile(std::move(opened)),
         rings_(std::move(rings)),
-        ring_file_(rings_->add_file(descriptor())) {}
+        ring_file_(is_locked() ? RingFile{.descriptor = descriptor()}
+                               : rings_->add_file(descriptor())) {}
 
   ~UringFile() override { rings_->forget_file(ring_file_); }
 

@@ -4,6 +4,10 @@
 // through a ring 0.3 to 0.8 us of processor time are added to the 19 us of a 4 KiB read (measured
 // with O_DIRECT on a virtual disk, Linux 6.18); in batches of 32 a block costs a tenth of that.
 // Syncs are plain calls too: the caller waits for them anyway.
+// A file that is locked is not registered with the rings. The kernel lets go of what they register
+// late after a process was killed (30 to 60 ms, 600 ms on a loaded machine, Linux 6.18), and with
+// the file of its lock; what is in flight holds the file, and has to, until it has ended. A block
+// takes 15 ns more for it.
 // Where no ring can be had, the batch is moved as PosixFile does.
 // Thread-safety: as Device and File.
 #pragma once

@@ -22,6 +22,7 @@ CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transac
 // A bulk's state goes with its Transaction, which may be gone; not as long as it is active. The
 // step says what has become of one that is not.
 engine::RowCursor& CursorState::active() {
+  table_->database().require_own_process();
   Visiting::refuse_within(table_->database());
   if (bulk_ != nullptr && rows_->is_active()) {
     static_cast<void>(reading(*bulk_));
@@ -33,11 +34,16 @@ engine::RowCursor& CursorState::active() {
 
 Cursor::Cursor(std::unique_ptr<detail::CursorState> state) noexcept : state_(std::move(state)) {}
 Cursor::Cursor(Cursor&&) noexcept = default;
-Cursor& Cursor::operator=(Cursor&&) noexcept = default;
-Cursor::~Cursor() = default;
+Cursor& Cursor::operator=(Cursor&& other) noexcept {
+  detail::take_over(state_, other.state_);
+  return *this;
+}
+Cursor::~Cursor() {
+  detail::end_of(state_);
+}
 
 bool Cursor::valid() const noexcept {
-  return state_ != nullptr && state_->rows().valid();
+  return state_ != nullptr && state_->owner.is_of_this_process() && state_->rows().valid();
 }
 
 const RowView& Cursor::row() const noexcept {

@@ -7,6 +7,7 @@
 
 #include "palimpsest/table.h"
 
+#include "base/process_mark.h"
 #include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
@@ -16,6 +17,8 @@ namespace palimpsest::detail {
 
 class CursorState {
  public:
+  ProcessMark owner;
+
   /// Over a table, or over the index of that name if it is not empty. Null `in`: in no transaction.
   CursorState(std::shared_ptr<const TableHandle> table, const Transaction* in,
               std::string_view index, const Range& range, std::size_t rows_hint);

@@ -20,6 +20,7 @@
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
 #include "engine/api/visiting.h"
+#include "engine/log_place.h"
 #include "engine/rows/sought_leaves.h"
 #include "engine/rows/table_access.h"
 
@@ -99,11 +100,19 @@ bool Attempts::wait_after(const Error& error) {
   return (has_waited && !rival.is_active()) || backoff_.wait_after(error);
 }
 
+void refuse_other_process(std::string_view path, int process) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: process {} has opened the database, and this is a child of it: what "
+                          "a fork() has copied of it cannot be used; a child opens databases "
+                          "itself, each when no other process has it open",
+                          path, process));
+}
+
 void require_writable(const DatabaseState& database) {
   if (database.is_read_only()) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: a database that was opened to be read is not written to",
-                            database.pages->path()));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{}: a database that was opened to be read is not written to", database.path));
   }
 }
 
@@ -160,13 +169,25 @@ std::unique_ptr<io::Device> laid_over(const detail::DatabaseState& state,
              : std::move(device);
 }
 
+/// There is no database without a log; but if there are pages, something else is missing.
+std::unique_ptr<io::Device> open_log(const detail::DatabaseState& state, const std::string& path,
+                                     const io::DeviceOptions& options) {
+  try {
+    return state.is_read_only() ? laid_over(state, io::open_device(path, options))
+                                : io::open_log_device(path, options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found || !state.pages->exists(engine::kPageFileName)) {
+      throw;
+    }
+    engine::refuse_missing_log(*state.pages, path);
+  }
+}
+
 void open_devices(detail::DatabaseState& state, const std::filesystem::path& directory,
                   const std::filesystem::path& log_directory, const io::DeviceOptions& options) {
   state.pages = laid_over(state, io::open_device(directory.string(), options));
   if (!log_directory.empty()) {
-    state.log = state.is_read_only()
-                    ? laid_over(state, io::open_device(log_directory.string(), options))
-                    : io::open_log_device(log_directory.string(), options);
+    state.log = open_log(state, log_directory.string(), options);
   }
 }
 
@@ -193,6 +214,7 @@ std::unique_ptr<engine::Database> open_engine(const detail::DatabaseState& state
 Database Database::open(const std::filesystem::path& directory, const Options& options) {
   const engine::EffectiveOptions effective = engine::effective_options(options, io::this_machine());
   auto state = std::make_unique<detail::DatabaseState>();
+  state->path = directory.string();
   state->options = effective.shown;
   state->memory_bytes = effective.database.memory_bytes;
   state->durability = effective.durability;
@@ -211,10 +233,18 @@ Database Database::open(const std::filesystem::path& directory, const Options& o
 Database::Database(std::unique_ptr<detail::DatabaseState> state) noexcept
     : state_(std::move(state)) {}
 Database::Database(Database&&) noexcept = default;
-Database& Database::operator=(Database&&) noexcept = default;
-Database::~Database() = default;
+Database& Database::operator=(Database&& other) noexcept {
+  detail::take_over(state_, other.state_);
+  return *this;
+}
+Database::~Database() {
+  detail::end_of(state_);
+}
 
 detail::DatabaseState& Database::state() const {
+  if (state_ != nullptr) {
+    state_->require_own_process();
+  }
   if (state_ == nullptr || state_->engine == nullptr) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
                 state_ == nullptr ? "the database was moved away" : "the database was closed");
@@ -222,17 +252,23 @@ detail::DatabaseState& Database::state() const {
   return *state_;
 }
 
-// One that was opened to be read has nothing to keep, whether there is room for it or not.
+// Closing that fails half-way leaves nothing that could go on: checkpoints have ended. What it has
+// not written the next opening recovers. One that was opened to be read has nothing to keep,
+// whether there is room for it or not.
 void Database::close() {
   detail::DatabaseState& state = this->state();
   try {
     state.engine->close();
-  } catch (const Error& error) {
-    if (!state.is_read_only() || error.code() == ErrorCode::invalid_argument) {
+  } catch (const std::exception&) {
+    if (!state.engine->is_closed()) {
+      throw;  // it is in use, and stays open
+    }
+    state.shut();
+    if (!state.is_read_only()) {
       throw;
     }
   }
-  state.engine.reset();
+  state.shut();
 }
 
 // Transactions
@@ -278,8 +314,9 @@ bool Database::makes_bulk_after(const Error& error, TransactionOptions& options)
 // By the body. If the engine has ended it, the commit says so.
 void Database::commit_unless_ended(Transaction& transaction) {
   const auto has_ended = [&] {
-    const std::lock_guard turn(transaction.state_->turn);
-    return transaction.state_->transaction == nullptr;
+    detail::TransactionState& state = transaction.state();
+    const std::lock_guard turn(state.turn);
+    return state.transaction == nullptr;
   };
   if (transaction.state_ != nullptr && !has_ended()) {
     transaction.commit();

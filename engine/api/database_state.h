@@ -5,12 +5,16 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "palimpsest/options.h"
 
 #include "base/io/device.h"
+#include "base/io/machine.h"
 #include "base/io/overlay_device.h"
+#include "base/process_mark.h"
+#include "engine/api/own_process.h"
 #include "engine/database.h"
 #include "txn/transaction.h"
 
@@ -18,9 +22,12 @@ namespace palimpsest::detail {
 
 class DatabaseState {
  public:
+  ProcessMark owner;
+  const int process = io::this_process();      ///< for messages
+  std::string path;                            ///< of the database, for messages
   std::shared_ptr<io::OverlayMemory> overlay;  ///< null: it is open to write
-  std::unique_ptr<io::Device> pages;
-  std::unique_ptr<io::Device> log;  ///< null: the same
+  std::shared_ptr<io::Device> pages;           ///< null once it was closed; sorts keep it longer
+  std::unique_ptr<io::Device> log;             ///< null: the same
   std::unique_ptr<engine::Database> engine;
   std::vector<EffectiveOption> options;
   std::uint64_t memory_bytes = 0;
@@ -30,6 +37,18 @@ class DatabaseState {
   std::chrono::milliseconds definition_patience{0};
 
   [[nodiscard]] bool is_read_only() const noexcept { return overlay != nullptr; }
+  /// Lets go of the engine, and of the devices with all that they have open.
+  void shut() noexcept {
+    engine.reset();
+    log.reset();
+    pages.reset();
+  }
+  /// Throws invalid_argument in a child of the process that opened it.
+  void require_own_process() const {
+    if (!owner.is_of_this_process()) [[unlikely]] {
+      refuse_other_process(path, process);
+    }
+  }
 
   [[nodiscard]] txn::TransactionPtr begin(
       Durability wanted, txn::Isolation isolated,

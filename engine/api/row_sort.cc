@@ -22,10 +22,13 @@ namespace palimpsest {
 
 class RowEncoder::State {
  public:
+  ProcessMark owner;
+
   explicit State(std::shared_ptr<const detail::TableHandle> handle)
       : handle_(std::move(handle)), definition_(handle_->require_definition()) {}
 
   [[nodiscard]] EncodedRow encode(const Values& row) {
+    handle_->database().require_own_process();
     handle_->require_open();  // the definition's trees have gone with the engine
     const auto& [key, bytes] = engine::record_of(definition_, row.span(), key_memory_, row_memory_);
     return EncodedRow::of(key, bytes, definition_.format->layout);
@@ -43,8 +46,13 @@ RowEncoder::RowEncoder(const Table& table) {
   state_ = std::make_unique<State>(table.handle_);
 }
 RowEncoder::RowEncoder(RowEncoder&&) noexcept = default;
-RowEncoder& RowEncoder::operator=(RowEncoder&&) noexcept = default;
-RowEncoder::~RowEncoder() = default;
+RowEncoder& RowEncoder::operator=(RowEncoder&& other) noexcept {
+  detail::take_over(state_, other.state_);
+  return *this;
+}
+RowEncoder::~RowEncoder() {
+  detail::end_of(state_);
+}
 
 EncodedRow RowEncoder::operator()(const Values& row) {
   if (state_ == nullptr) [[unlikely]] {
@@ -100,11 +108,23 @@ engine::SortOptions sort_options(const engine::SortSpace& space, const RowSortOp
 
 class RowSort::State {
  public:
-  State(const engine::SortSpace& space, const RowSortOptions& options, detail::LayoutNumber layout)
-      : keeps_(!options.kept_as.empty()),
-        sort_(space.device, sort_options(space, options, saved_of(options))),
+  ProcessMark owner;
+
+  State(const detail::DatabaseState& database, const RowSortOptions& options,
+        detail::LayoutNumber layout)
+      : path_(database.path),
+        process_(database.process),
+        device_(database.pages),
+        keeps_(!options.kept_as.empty()),
+        sort_(*device_, sort_options(database.engine->sort_space(), options, saved_of(options))),
         layout_(layout),
         all_are_known_(options.saved.empty()) {}
+
+  void require_own_process() const {
+    if (!owner.is_of_this_process()) [[unlikely]] {
+      detail::refuse_other_process(path_, process_);
+    }
+  }
 
   void add(const EncodedRow& row, std::string_view note) {
     if (row.layout != 0 && row.layout != layout_) [[unlikely]] {
@@ -164,6 +184,9 @@ class RowSort::State {
     }
   }
 
+  const std::string path_;                    ///< of the database, for messages
+  const int process_;                         ///< that opened it, for messages
+  const std::shared_ptr<io::Device> device_;  ///< where its file is, until it has gone
   const bool keeps_;
   bool has_row_ = false;
   engine::ExternalSort sort_;
@@ -178,26 +201,36 @@ RowSort::RowSort(const Table& table, const RowSortOptions& options) {
   const detail::TableHandle& handle = table.handle();
   handle.require_open();
   detail::require_writable(handle.database());
-  state_ = std::make_unique<State>(handle.database().engine->sort_space(), options,
+  state_ = std::make_unique<State>(handle.database(), options,
                                    handle.require_definition().format->layout);
 }
 RowSort::RowSort(RowSort&&) noexcept = default;
-RowSort& RowSort::operator=(RowSort&&) noexcept = default;
-RowSort::~RowSort() = default;
+RowSort& RowSort::operator=(RowSort&& other) noexcept {
+  detail::take_over(state_, other.state_);
+  return *this;
+}
+RowSort::~RowSort() {
+  detail::end_of(state_);
+}
 
 RowSort::State& RowSort::state() const {
   if (state_ == nullptr) [[unlikely]] {
     detail::refuse_moved_away("sort");
   }
+  state_->require_own_process();
   return *state_;
 }
 
+bool RowSort::is_usable() const noexcept {
+  return state_ != nullptr && state_->owner.is_of_this_process();
+}
+
 std::size_t RowSort::row_bytes_max() const noexcept {
-  return state_ == nullptr ? 0 : state_->row_bytes_max();
+  return is_usable() ? state_->row_bytes_max() : 0;
 }
 
 std::uint64_t RowSort::file_bytes(std::uint64_t rows, std::uint64_t bytes) const noexcept {
-  return state_ == nullptr ? 0 : state_->file_bytes(rows, bytes);
+  return is_usable() ? state_->file_bytes(rows, bytes) : 0;
 }
 
 void RowSort::add(const EncodedRow& row, std::string_view note) {

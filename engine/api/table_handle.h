@@ -73,12 +73,14 @@ class TableHandle {
 
 /// Throws invalid_argument: "the `what` was moved away".
 [[noreturn]] void refuse_moved_away(std::string_view what);
-/// What a Table or an Index leads to. Throws invalid_argument if it was moved from.
+/// What a Table or an Index leads to. Throws invalid_argument if it was moved from, or in a child
+/// of the process that made it.
 [[nodiscard]] inline const TableHandle& require_handle(const TableHandle* handle,
                                                        std::string_view what = "table") {
   if (handle == nullptr) [[unlikely]] {
     refuse_moved_away(what);
   }
+  handle->database().require_own_process();
   return *handle;
 }
 [[nodiscard]] inline const TableHandle& require_handle(

@@ -92,22 +92,27 @@ Transaction::Transaction(Transaction&& other) noexcept : state_(std::move(other.
 }
 
 Transaction& Transaction::operator=(Transaction&& other) noexcept {
-  state_ = std::move(other.state_);
+  detail::take_over(state_, other.state_);
   unbind();
   return *this;
 }
 
 void Transaction::unbind() noexcept {
-  if (state_ != nullptr && state_->transaction != nullptr) {
+  if (state_ != nullptr && state_->owner.is_of_this_process() && state_->transaction != nullptr) {
     state_->transaction->thread().unbind();
   }
 }
 
-Transaction::~Transaction() = default;
+Transaction::~Transaction() {
+  detail::end_of(state_);
+}
 
 detail::TransactionState& Transaction::state() const {
   if (state_ == nullptr) {
     throw Error(ErrorCode::invalid_argument, "the transaction was moved away");
+  }
+  if (!state_->owner.is_of_this_process()) [[unlikely]] {
+    detail::refuse_other_process(state_->database->path, state_->database->process);
   }
   return *state_;
 }
@@ -166,7 +171,7 @@ void Transaction::rollback() {
 }
 
 bool Transaction::is_active() const noexcept {
-  if (state_ == nullptr) {
+  if (state_ == nullptr || !state_->owner.is_of_this_process()) {
     return false;
   }
   const std::lock_guard turn(state_->turn);

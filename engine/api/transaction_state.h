@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/process_mark.h"
 #include "base/turn_latch.h"
 #include "engine/api/database_state.h"
 #include "engine/bulk/bulk.h"
@@ -15,6 +16,7 @@ namespace palimpsest::detail {
 /// that waited meanwhile must not run within that.
 class TransactionState {
  public:
+  ProcessMark owner;
   DatabaseState* database = nullptr;
   bool read_only = false;
   RecursiveTurnLatch turn;     ///< recursive: what a call calls may use the transaction, or is told

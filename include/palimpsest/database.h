@@ -12,6 +12,11 @@
 // Several databases may be open in one process; each directory only once. Files are named in
 // docs/file-formats.md.
 // Thread-safety: all functions, from any thread, but for close(), moving and the destructor.
+//         fork(): In a child every function of the API throws invalid_argument for what its parent
+//         has opened or begun, those that throw nothing say that there is nothing, and destructors
+//         do nothing. The parent is unharmed, whatever its threads were doing. A child opens
+//         databases of its own; the parent's only once the parent has closed it
+//         (docs/guarantees.md).
 // Failure: Error, whose code says what happened and whose message names what and where. After
 //          `failed`, reads go on, and opening again recovers all that was acknowledged. Once it
 //          was closed, or moved away, its functions throw invalid_argument.
@@ -103,8 +108,10 @@ class Database {
  public:
   /// Opens the database in a directory, or makes it, as the options say; recovers what a crash left
   /// behind. No table is read: a damaged page is `corruption` from the call that needs it. Throws
-  /// not_found, already_exists, locked, not_a_database, unsupported_version, corruption,
-  /// permission_denied, io_error, no_space, out_of_memory, invalid_argument.
+  /// not_found (there is none, and none is to be made), log_not_found (there is one, and its log is
+  /// not where Options::log_directory says), already_exists, locked, not_a_database,
+  /// unsupported_version, corruption, permission_denied, io_error, no_space, out_of_memory,
+  /// invalid_argument.
   [[nodiscard]] static Database open(const std::filesystem::path& directory,
                                      const Options& options = {});
   Database(Database&&) noexcept;
@@ -168,7 +175,8 @@ class Database {
 
   /// Copies the database into a directory that is empty or not there, while it is used; log and
   /// pages lie together in the copy, which is opened as any database is after a crash, and is one
-  /// of its own from then on. It holds what had been committed when the call began, and of later
+  /// of its own from then on. It lies outside of the database's own directories
+  /// (invalid_argument). It holds what had been committed when the call began, and of later
   /// transactions all up to one moment before it returns. Commits of large values may wait for a
   /// moment near the end; a load that writes pages faster than they are copied keeps it from
   /// ending. Until it is whole there is no database in the directory, and none after a
@@ -184,7 +192,10 @@ class Database {
 
   /// Everything is on disk, and the next opening has nothing to recover. No transaction is active,
   /// no cursor is left, nor a transaction that was cancelled, until its owner has rolled it back or
-  /// let it go (invalid_argument); nothing of the database is used afterwards.
+  /// let it go: else it throws invalid_argument, and the database stays open. If it throws anything
+  /// else (io_error, no_space, failed), the database is closed all the same, and the next opening
+  /// recovers what was acknowledged. Once it is closed it has no file open, but for that of a
+  /// RowSort that is left; nothing of the database is used afterwards.
   void close();
 
  private:

@@ -36,6 +36,7 @@ enum class ErrorCode : std::uint8_t {
   gate_timeout,             ///< a bulk has waited too long for others to let it begin; try it again
   not_serializable,  ///< what the transaction has read has changed; it is rolled back; try it again
   too_many_bulks,    ///< an old snapshot has kept thousands of bulks apart; end it, and try again
+  log_not_found,     ///< there is a database; its log is not where Options::log_directory says
 };
 
 /// The code's name, as it is spelled in `ErrorCode`.

@@ -53,7 +53,8 @@ struct Options {
   /// Of a new database, 4096 to 65536, a power of two; 0: 4096 (docs/tuning.md). One that exists
   /// keeps its own, whatever this says; Database::options() shows it.
   std::uint32_t page_bytes = 0;
-  /// Where the log is kept, if not beside the pages: another device.
+  /// Where the log is kept, if not beside the pages: another device. To be given each time: without
+  /// it, or with another one, opening throws log_not_found, which says where the log was last.
   std::filesystem::path log_directory{};
 
   /// Of transactions that do not say it, and of calls without one.

@@ -78,6 +78,7 @@ class RowSort {
   class State;
 
   [[nodiscard]] State& state() const;
+  [[nodiscard]] bool is_usable() const noexcept;
 
   std::unique_ptr<State> state_;
 };

@@ -1,6 +1,6 @@
 """Installs the library of a build into a new prefix, moves the prefix, and builds and runs the programs
-under outside/ with what is there: main.cc by find_package(Palimpsest), that and the README's by
-pkg-config."""
+under outside/ with what is there: main.cc, also as a shared library that host.cc loads, by
+find_package(Palimpsest) and by pkg-config; the README's by pkg-config."""
 import argparse
 import os
 import shlex
@@ -21,9 +21,9 @@ def run(command, directory=None, **environment):
     return done.stdout
 
 
-def run_program(program, directory):
-    if run([program, directory]) != "a note came back\n":
-        sys.exit(f"{program} says something else")
+def run_program(*command):
+    if run(command) != "a note came back\n":
+        sys.exit(f"{shlex.join(command)} says something else")
 
 
 def by_cmake(options, outside, prefix, work):
@@ -33,19 +33,23 @@ def by_cmake(options, outside, prefix, work):
          "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror"])
     run([options.cmake, "--build", build])
     run_program(os.path.join(build, "outside"), os.path.join(work, "database-cmake"))
+    run_program(os.path.join(build, "host"), os.path.join(build, "libplugin.so"),
+                os.path.join(work, "database-cmake-plugin"))
 
 
 def by_pkg_config(options, outside, prefix, work):
     flags = run(["pkg-config", "--cflags", "--libs", "palimpsest"],
                 PKG_CONFIG_PATH=os.path.join(prefix, "lib", "pkgconfig"))
 
-    def built(name):
-        program = os.path.join(work, name + "-pkg-config")
-        run([options.compiler, "-std=c++20", os.path.join(outside, name + ".cc"), "-o", program,
+    def built(name, *how):
+        program = os.path.join(work, name + "".join(how) + "-pkg-config")
+        run([options.compiler, "-std=c++20", *how, os.path.join(outside, name + ".cc"), "-o", program,
              *shlex.split(flags)])
         return program
 
     run_program(built("main"), os.path.join(work, "database-pkg-config"))
+    run_program(built("host"), built("main", "-shared", "-fPIC"),
+                os.path.join(work, "database-pkg-config-plugin"))
     notes = built("notes")
     for _ in range(2):  # makes its database, and finds it
         run([notes], directory=work)

@@ -287,7 +287,7 @@ TEST_P(DeviceTest, AClosedFileIsNotLockedByAChildThatInheritedIt) {
   auto directory = device_->lock_directory();
   std::array<int, 2> until{};
   ASSERT_EQ(::pipe(until.data()), 0);
-  const pid_t child = ::fork();
+  const pid_t child = ::_Fork();  // without the handlers that take them from it
   ASSERT_GE(child, 0);
   if (child == 0) {
     ::close(until[1]);

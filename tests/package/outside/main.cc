@@ -1,4 +1,5 @@
-// A program of somebody else's: all it has is the installed library.
+// A program of somebody else's: all it has is the installed library. It is also made into a shared
+// library, as a module of another language would be, which host.cc loads.
 #include <palimpsest/database.h>
 #include <palimpsest/table_of.h>
 
@@ -38,13 +39,18 @@ bool write_and_read(const char* directory) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+/// 0 if it has gone as it should.
+extern "C" int write_and_read_notes(const char* directory) {
   try {
-    const bool right = argc == 2 && write_and_read(argv[1]);
+    const bool right = write_and_read(directory);
     std::puts(right ? "a note came back" : "no note came back");
     return right ? 0 : 1;
   } catch (const std::exception& error) {
     std::printf("%s\n", error.what());
     return 1;
   }
+}
+
+int main(int argc, char** argv) {
+  return argc == 2 ? write_and_read_notes(argv[1]) : 1;
 }
