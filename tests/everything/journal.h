@@ -20,10 +20,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <new>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 
 namespace palimpsest::everything {

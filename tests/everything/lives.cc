@@ -30,6 +30,8 @@ using SteadyClock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 using namespace palimpsest::types;
 
+constexpr const char* kProbe = "probe";
+constexpr std::size_t kProbeBytes = 300'000;
 constexpr Milliseconds kNever(std::chrono::hours(1));
 constexpr std::chrono::seconds kHangs(120);
 constexpr Milliseconds kWatchEach(2);
@@ -185,6 +187,7 @@ void Lives::make() {
     database.create_table(marker_schema(thread, false));
     database.create_table(marker_schema(thread, true));
   }
+  database.create_table(key_value_table(kProbe));
   database.close();
 }
 
@@ -221,8 +224,8 @@ void Lives::live(const Mix& mix, Milliseconds duration) {
 
 // Looking
 
-void Lives::judge(const std::string& path, const Options& options, Positions lower,
-                  Positions upper) {
+void Lives::judge(const std::string& path, const Options& options, Positions lower, Positions upper,
+                  bool has_room) {
   Shared& shared = **shared_;
   const Call judging(shared.calls[kThreads], options.read_only ? "judge read-only" : "judge");
   Database database = open_database(path, options);
@@ -231,6 +234,11 @@ void Lives::judge(const std::string& path, const Options& options, Positions low
   if (!what.empty()) {
     throw std::runtime_error(
         fmt::format("{}{}: {}", path, options.read_only ? ", opened to be read" : "", what));
+  }
+  if (has_room && !options.read_only) {  // whatever has filled the disk before
+    const std::string bytes(kProbeBytes, 'p');
+    database.table(kProbe).upsert({"probe", bytes}).require();
+    database.table(kProbe).erase({"probe"}).require();
   }
   database.close();
 }
@@ -250,8 +258,10 @@ void Lives::audit() const {
 
 std::string Lives::look(bool is_closed) {
   const Bounds bounds = Bounds::after(**shared_, is_closed);
+  bool has_room = place_.disk_bytes == 0;
   const auto each = [&](const Options& options) {
-    return process([&] { judge(path_, options, bounds.lower, bounds.upper); }, kNever).what;
+    return process([&] { judge(path_, options, bounds.lower, bounds.upper, has_room); }, kNever)
+        .what;
   };
   if (random_.one_in(2)) {
     Options options = any_mix().options;
@@ -263,6 +273,7 @@ std::string Lives::look(bool is_closed) {
   }
   if (place_.disk_bytes != 0 && random_.one_in(2)) {
     resize_ballast(place_.directory + "/ballast", 0);
+    has_room = (*shared_)->backup == 0;  // a copy takes some
   }
   if (std::string what = each(any_mix().options); !what.empty()) {
     return what;
@@ -290,7 +301,7 @@ std::string Lives::look_at_copy() {
   }
   const auto look = [&] {
     try {
-      judge(path, options, lower, upper);
+      judge(path, options, lower, upper, place_.disk_bytes == 0);
     } catch (const Error& error) {
       const bool is_none =
           error.code() == ErrorCode::not_found || error.code() == ErrorCode::not_a_database;

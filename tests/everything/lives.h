@@ -55,7 +55,9 @@ class Lives {
   void live(const Mix& mix, std::chrono::milliseconds duration);
   [[nodiscard]] std::string look(bool is_closed);
   [[nodiscard]] std::string look_at_copy();
-  void judge(const std::string& path, const Options& options, Positions lower, Positions upper);
+  /// Of the database at that path. Opened to write it is written to, if there is to be room.
+  void judge(const std::string& path, const Options& options, Positions lower, Positions upper,
+             bool has_room);
   void audit() const;
   [[nodiscard]] std::string story() const;
 

@@ -7,9 +7,9 @@
 // Thread-safety: belongs to its thread.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
