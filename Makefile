@@ -65,7 +65,7 @@ mutate:  ## break the engine on purpose, each time in one place: a test must not
 coverage:  ## which lines and branches the tests reach, per folder; HTML in build/coverage/html
 	@tools/coverage
 
-soak:  ## histories of random transactions, judged: ten million (SOAK=1000000: fewer); benchmarks' threads
+soak:  ## everything beside everything for an hour; ten million random transactions, judged (SOAK=1000000: fewer); benchmarks' threads
 	@tools/setup test
 	@tools/soak $(SOAK)
 

@@ -50,12 +50,17 @@ const RowView& Cursor::row() const noexcept {
   return state_->rows().row();
 }
 
+// At an end there is nothing to go on from, whether the transaction is active or not.
 void Cursor::next() {
-  state_->active().next();
+  if (valid()) {
+    state_->active().next();
+  }
 }
 
 void Cursor::previous() {
-  state_->active().previous();
+  if (valid()) {
+    state_->active().previous();
+  }
 }
 
 void Cursor::seek_first() {
@@ -68,6 +73,10 @@ void Cursor::seek_last() {
 
 void Cursor::seek(const Key& key) {
   state_->active().seek(key);
+}
+
+void Cursor::seek_at_or_before(const Key& key) {
+  state_->active().seek_at_or_before(key);
 }
 
 }  // namespace palimpsest

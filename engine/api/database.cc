@@ -430,6 +430,50 @@ Table Database::create_table(const TableSchema& schema) {
   return table(schema.name);
 }
 
+namespace {
+
+std::string text_of_column(const std::vector<ColumnDefinition>& columns, std::size_t number) {
+  return number < columns.size()
+             ? fmt::format("\"{}\" {}", columns[number].name, text_of(columns[number].type))
+             : "none";
+}
+
+void require_same(const TableSchema& there, const TableSchema& wanted) {
+  for (std::size_t i = 0; i < std::max(there.columns.size(), wanted.columns.size()); ++i) {
+    const std::string is = text_of_column(there.columns, i);
+    const std::string is_to_be = text_of_column(wanted.columns, i);
+    if (is != is_to_be) {
+      throw Error(ErrorCode::already_exists,
+                  fmt::format("table \"{}\" is there with other columns: column {} is {}, not {}",
+                              there.name, i + 1, is, is_to_be));
+    }
+  }
+  if (there.key != wanted.key) {
+    throw Error(ErrorCode::already_exists,
+                fmt::format("table \"{}\" is there with another key: ({}), not ({})", there.name,
+                            fmt::join(there.key, ", "), fmt::join(wanted.key, ", ")));
+  }
+}
+
+}  // namespace
+
+// Between looking and making another may make it, and drop it again.
+Table Database::find_or_create_table(const TableSchema& schema) {
+  for (;;) {
+    if (std::optional<Table> table = find_table(schema.name)) {
+      require_same(table->schema(), schema);
+      return *std::move(table);
+    }
+    try {
+      return create_table(schema);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::already_exists) {
+        throw;
+      }
+    }
+  }
+}
+
 void Database::drop_table(std::string_view table) {
   define_alone(*this, state().definition_patience,
                [&](Transaction& in) { return in.drop_table(table); });

@@ -6,6 +6,7 @@
 
 #include "palimpsest/error.h"
 
+#include "btree/range_estimate.h"
 #include "engine/api/autocommit.h"
 #include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
@@ -141,6 +142,25 @@ void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
   const detail::Reading reading(handle(), in, detail::Reads::range);
   const detail::Visiting visiting(handle().database());
   engine::TableReads(reading.access()).visit(range, visit, direction);
+}
+
+std::uint64_t Table::count_in(const Transaction* in, const Range& range) const {
+  std::uint64_t rows = 0;
+  const auto count = [&](const RowView&) {
+    ++rows;
+    return true;
+  };
+  visit_in(in, range, count, Direction::forward);
+  return rows;
+}
+
+RangeSize Table::approximate_size(const Range& range) const {
+  const detail::Reading reading(handle(), nullptr, detail::Reads::one_row);
+  const engine::TableAccess access = reading.access();
+  const engine::EncodedRange encoded(access.key_space(), range);
+  const auto estimate = btree::estimate_range(access.rows().descent(), encoded.keys());
+  access.confirm_rows();
+  return {.rows = estimate.records, .bytes = estimate.bytes};
 }
 
 // Writing

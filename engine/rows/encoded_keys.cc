@@ -89,6 +89,18 @@ ByteView KeySpace::first_columns(const Key& key, KeyMemory& into) const {
   return bytes;
 }
 
+ByteView KeySpace::beginning(const Key& key, KeyMemory& into) const {
+  require_encodable(key);
+  if (!key.is_encoded()) {
+    return codec_->encode_beginning(key.values(), std::span(into).first(bytes_max_));
+  }
+  if (key.bytes().size() > bytes_max_) [[unlikely]] {
+    refuse(fmt::format("{} bytes that no key begins with, keys have at most {}", key.bytes().size(),
+                       bytes_max_));
+  }
+  return key.bytes();
+}
+
 std::optional<ByteView> KeySpace::above_whole(ByteView key, KeyMemory& into) const noexcept {
   key.copy(into.data(), key.size());
   if (key.size() < bytes_max_) {
@@ -114,8 +126,18 @@ std::optional<ByteView> KeySpace::above(const Key& key, KeyMemory& into) const {
                                            : next;
 }
 
+void EncodedRange::begin_with(const KeySpace& space, const Key& key) {
+  keys_.lower = space.beginning(key, lower_);
+  keys_.lower.copy(upper_.data(), keys_.lower.size());
+  keys_.upper = successor_of_prefix(std::span(upper_).first(keys_.lower.size()));
+}
+
 EncodedRange::EncodedRange(const KeySpace& space, const Range& range) {
   using Bound = Range::Bound;
+  if (range.is_beginning()) {
+    begin_with(space, *range.lower());
+    return;
+  }
   const btree::KeyRange none{.lower = {}, .upper = ByteView()};
   if (range.lower()) {
     if (range.lower_bound() == Bound::inclusive) {

@@ -52,6 +52,8 @@ class KeySpace {
   [[nodiscard]] ByteView whole_of_row(std::span<const Value> values, KeyMemory& into) const;
   /// What exactly the keys with these first columns begin with: the least bytes that they can be.
   [[nodiscard]] ByteView first_columns(const Key& key, KeyMemory& into) const;
+  /// What keys begin with whose last column here begins with that text (Range::starts_with()).
+  [[nodiscard]] ByteView beginning(const Key& key, KeyMemory& into) const;
   /// The least bytes above all keys with these first columns; nothing if no key can be above.
   [[nodiscard]] std::optional<ByteView> above(const Key& key, KeyMemory& into) const;
   /// The least bytes above one whole key.
@@ -82,6 +84,8 @@ class EncodedRange {
  private:
   KeyMemory lower_;
   KeyMemory upper_;
+  void begin_with(const KeySpace& space, const Key& key);
+
   btree::KeyRange keys_;
 };
 

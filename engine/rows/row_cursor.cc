@@ -136,19 +136,24 @@ void RowCursor::seek_first() {
   seek_from(lower_);
 }
 
-void RowCursor::seek_last() {
+/// To the last row below that key; nothing: to the last one.
+void RowCursor::seek_below(std::optional<ByteView> upper) {
   step(Way::backward, [&] {
-    if (!upper_) {
+    if (!upper) {
       cursor_.seek_last();
       note_from(cursor_.valid() ? cursor_.key() : ByteView(lower_), std::nullopt);
       return;
     }
-    note_from(*upper_, *upper_);
-    cursor_.seek_for_prev(*upper_);
-    while (cursor_.valid() && cursor_.key() >= *upper_) {
+    note_from(*upper, *upper);
+    cursor_.seek_for_prev(*upper);
+    while (cursor_.valid() && cursor_.key() >= *upper) {
       cursor_.previous();
     }
   });
+}
+
+void RowCursor::seek_last() {
+  seek_below(upper_);
 }
 
 void RowCursor::seek(const Key& key) {
@@ -156,6 +161,14 @@ void RowCursor::seek(const Key& key) {
   KeyMemory memory;
   const ByteView wanted = space().first_columns(key, memory);
   seek_from(wanted < lower_ ? ByteView(lower_) : wanted);
+}
+
+void RowCursor::seek_at_or_before(const Key& key) {
+  row_.reset();
+  KeyMemory memory;
+  const std::optional<ByteView> above = space().above(key, memory);
+  const bool is_beyond = !above || (upper_ && *upper_ < *above);
+  seek_below(is_beyond ? std::optional<ByteView>(upper_) : above);
 }
 
 }  // namespace palimpsest::engine

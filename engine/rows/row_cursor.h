@@ -48,6 +48,7 @@ class RowCursor {
   void seek_first();
   void seek_last();
   void seek(const Key& key);
+  void seek_at_or_before(const Key& key);
 
  private:
   enum class Way : unsigned char { forward = 1, backward };
@@ -70,6 +71,7 @@ class RowCursor {
   [[nodiscard]] bool read_row();
   [[nodiscard]] bool read_row_of_entry();
   void seek_from(ByteView lower);
+  void seek_below(std::optional<ByteView> upper);
 
   TableAccess access_;
   std::optional<std::size_t> index_;  ///< its number; nothing: the table's rows

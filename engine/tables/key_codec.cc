@@ -12,6 +12,8 @@
 namespace palimpsest::engine {
 namespace {
 
+constexpr std::size_t kEndOfTextBytes = 2;
+
 bool is_text(ColumnType type) noexcept {
   return type == ColumnType::varchar || type == ColumnType::bytes;
 }
@@ -164,6 +166,29 @@ ByteView KeyCodec::encode(std::span<const Value> first_values, std::span<char> i
     put(writer, column, first_values[column]);
   }
   return finish(writer, into.size());
+}
+
+ByteView KeyCodec::encode_beginning(std::span<const Value> first_values,
+                                    std::span<char> into) const {
+  if (first_values.empty()) {
+    return {};
+  }
+  const std::size_t last = first_values.size() - 1;
+  const ByteView key = encode(first_values, into);
+  const DataType& type = columns_[last].type;
+  if (type.type == ColumnType::character) {
+    const std::size_t text =
+        first_values[last].is_null() ? 0 : first_values[last].as_bytes().size();
+    if (!first_values[last].is_null() && text <= type.length) {
+      return key.substr(0, key.size() - (type.length - text));  // its padding
+    }
+  } else if (is_text(type.type) && !first_values[last].is_null()) {
+    return is_open(last) ? key : key.substr(0, key.size() - kEndOfTextBytes);
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("table \"{}\", column \"{}\": a range of what begins with {}, which is "
+                          "no text of {}",
+                          table_, columns_[last].name, first_values[last].text(), text_of(type)));
 }
 
 ByteView KeyCodec::encode_row(std::span<const Value> values, std::span<char> into) const {

@@ -75,6 +75,10 @@ class KeyCodec {
   /// The first columns of a key, in the key's order: the key if these are all of them, and
   /// otherwise what exactly the keys with these values begin with.
   [[nodiscard]] ByteView encode(std::span<const Value> first_values, std::span<char> into) const;
+  /// What exactly the keys begin with whose first columns have these values, but for the last one,
+  /// a text, which its column begins with. Throws for a column that holds no text.
+  [[nodiscard]] ByteView encode_beginning(std::span<const Value> first_values,
+                                          std::span<char> into) const;
   /// A key by the values of all columns of the schema, in declared order.
   [[nodiscard]] ByteView encode_row(std::span<const Value> values, std::span<char> into) const;
   /// The smallest bytes above all keys with these first values: where a scan of them ends. Nothing

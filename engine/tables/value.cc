@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <ostream>
 
 #include "palimpsest/error.h"
@@ -21,6 +22,12 @@ std::string_view name_of(ValueKind kind) noexcept {
     case ValueKind::bytes: return "bytes";
   }
   return "unknown";
+}
+
+void Value::refuse_integer(std::uint64_t value) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{} is no value of a column: its integers end at {}", value,
+                          std::numeric_limits<std::int64_t>::max()));
 }
 
 void Value::refuse(ValueKind wanted) const {

@@ -13,7 +13,8 @@
 // Of an index it shows the rows in the index's order, each read when it is reached.
 // Thread-safety: belongs to one thread; a transaction it was opened in must be active whenever it
 // goes on (invalid_argument). One that was moved from is not valid(), and is only assigned to or
-// destroyed. Failure: as reading; the cursor can be positioned again.
+// destroyed; next() and previous() do nothing to it. Failure: as reading; the cursor can be
+// positioned again.
 #pragma once
 
 #include <cstddef>
@@ -41,15 +42,19 @@ class Cursor {
   /// The row it stands on; valid until the cursor is moved or gone. Only if it is valid().
   [[nodiscard]] const RowView& row() const noexcept;
 
-  /// To the next row in key order, or beyond the range's end. Only if it is valid().
+  /// To the next row in key order, or beyond the range's end. One that stands on no row stays where
+  /// it is, until it is positioned again: both of these do nothing then.
   void next();
-  /// To the row before, or beyond the range's beginning. Only if it is valid().
+  /// To the row before, or beyond the range's beginning.
   void previous();
   void seek_first();
   void seek_last();
   /// To the first row of the range whose key is at or above `key`, which may be the first columns
   /// of one.
   void seek(const Key& key);
+  /// To the last row of the range whose key is at or below `key`; if that is the first columns of
+  /// one, the last of the keys that begin with them counts as at it.
+  void seek_at_or_before(const Key& key);
 
  private:
   std::unique_ptr<detail::CursorState> state_;

@@ -169,6 +169,9 @@ class Database {
   // Outcome::require() throws, after Options::definition_patience for conflicts.
 
   Table create_table(const TableSchema& schema);
+  /// The table of that name, if it has just this schema, or a new one. Throws already_exists for
+  /// one of other columns or another key, and names the first that differs.
+  Table find_or_create_table(const TableSchema& schema);
   void drop_table(std::string_view table);
   void create_index(std::string_view table, const IndexSchema& schema);
   void drop_index(std::string_view table, std::string_view index);

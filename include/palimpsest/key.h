@@ -1,22 +1,31 @@
 // What rows are named by, and ranges of them: keys as values, or as the bytes that are stored.
 //
 //   table.get({7, "Ada"});                       // the values of the key's columns, in its order
-//   table.cursor(Range::prefix({7}));            // all rows whose key begins with 7
+//   table.cursor(Range::prefix({7}));            // all rows whose key's first column is 7
+//   table.cursor(Range::starts_with({7, "Ad"}));  // and whose second one begins with "Ad"
 //   blobs.get(Key::encoded(bytes));              // of a table of bytes: the key itself
 //
 // Lifetime: a key that is written as a list has a copy of its values, and may be kept under a name;
 // one that is made of a span or a vector looks at that, an encoded one at the bytes, and all look
-// at the texts and bytes that their values were made of. Values own nothing: they are made where a
-// function is called. A range has copies of its keys. Thread-safety: plain values.
+// at the texts and bytes that their values were made of; but a text in a list that is about to go
+// away, as {"a" + s}, the key keeps. Values own nothing: they are made where a function is called.
+// A range has copies of its keys. Thread-safety: plain values.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -48,13 +57,41 @@ class Values {
   std::span<const Value> values_;
 };
 
+/// A value in the list that a key is written as: whatever a Value is made of; and a text, or bytes,
+/// that are about to go away, which the key keeps.
+class KeyPart {
+ public:
+  // Implicit on purpose, as Value.
+  // NOLINTBEGIN(google-explicit-constructor)
+  /// Null.
+  constexpr KeyPart() noexcept = default;
+  template <class Type>
+    requires(!std::same_as<std::remove_cvref_t<Type>, KeyPart> && std::convertible_to<Type, Value>)
+  KeyPart(Type&& value) : value_(std::forward<Type>(value)) {}
+  KeyPart(std::string&& text) : kept_(std::make_shared<const std::string>(std::move(text))) {
+    value_ = *kept_;
+  }
+  template <detail::ByteType Byte>
+  KeyPart(std::vector<Byte>&& bytes)
+      : KeyPart(std::string(detail::view_of(std::span<const Byte>(bytes)))) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  [[nodiscard]] const Value& value() const noexcept { return value_; }
+  /// What the value views and the key is to keep; or null.
+  [[nodiscard]] const std::shared_ptr<const std::string>& kept() const noexcept { return kept_; }
+
+ private:
+  Value value_{};
+  std::shared_ptr<const std::string> kept_{};
+};
+
 /// A key, or the first columns of one.
 class Key {
  public:
   // Implicit on purpose, as Values.
   // NOLINTBEGIN(google-explicit-constructor)
-  /// Copies them. Throws std::bad_alloc, if they are more than four.
-  Key(std::initializer_list<Value> values) : content_(copy_of(values)) {}
+  /// Copies them. Throws std::bad_alloc, if they are more than four or it keeps texts.
+  Key(std::initializer_list<KeyPart> values) : content_(copy_of(values)), kept_(kept_of(values)) {}
   Key(std::span<const Value> values PALIMPSEST_LOOKED_AT) noexcept : content_(values) {}
   Key(const std::vector<Value>& values PALIMPSEST_LOOKED_AT) noexcept
       : content_(std::span<const Value>(values)) {}
@@ -99,17 +136,34 @@ class Key {
   };
   explicit Key(Encoded key) noexcept : content_(key.bytes) {}
 
-  static Content copy_of(std::initializer_list<Value> values) {
+  /// Texts that values of this key, and of its copies, view: they stay where they are.
+  using Kept = std::shared_ptr<const void>;
+
+  static Content copy_of(std::initializer_list<KeyPart> values) {
     Few few;
     if (values.size() > few.values.size()) {
-      return std::vector<Value>(values);
+      std::vector<Value> many;
+      many.reserve(values.size());
+      std::ranges::transform(values, std::back_inserter(many), &KeyPart::value);
+      return many;
     }
-    std::ranges::copy(values, few.values.begin());
+    std::ranges::transform(values, few.values.begin(), &KeyPart::value);
     few.count = values.size();
     return few;
   }
+  static Kept kept_of(std::initializer_list<KeyPart> values) {
+    Kept kept;
+    for (const KeyPart& part : values) {
+      if (part.kept() != nullptr) [[unlikely]] {
+        kept = kept == nullptr ? Kept(part.kept())
+                               : std::make_shared<const std::pair<Kept, Kept>>(kept, part.kept());
+      }
+    }
+    return kept;
+  }
 
   Content content_;
+  Kept kept_{};
 };
 
 /// Rows between two keys, or with the same first columns.
@@ -120,8 +174,19 @@ class Range {
   enum class Bound : unsigned char { inclusive = 1, exclusive };
 
   [[nodiscard]] static Range all() noexcept { return {}; }
-  /// Keys that begin with these values.
+  /// Keys whose first columns have these values. The last value is a whole one: prefix({"ab"}) has
+  /// no key ("abc"), whatever the column, that of key_value_table() included; starts_with() has.
   [[nodiscard]] static Range prefix(const Key& key) { return between(key, key); }
+  /// Keys whose first columns have these values, but for the last one, a text or bytes, which the
+  /// column begins with: starts_with({7, "Ad"}) has (7, "Ada"). Of an encoded key: keys whose bytes
+  /// begin with these, cut off anywhere. Bytes of any value are right at the end, FF too. Without a
+  /// value, or with an empty text, it is all. Spaces that a `character` column is padded with are
+  /// part of it. Throws invalid_argument where it is used, if the last column holds no text.
+  [[nodiscard]] static Range starts_with(const Key& key) {
+    Range range = between(key, key);
+    range.is_beginning_ = true;
+    return range;
+  }
   [[nodiscard]] static Range from(const Key& lower, Bound bound = Bound::inclusive) {
     Range range;
     range.lower_ = lower;
@@ -147,6 +212,8 @@ class Range {
   [[nodiscard]] const std::optional<Key>& upper() const noexcept { return upper_; }
   [[nodiscard]] Bound lower_bound() const noexcept { return lower_bound_; }
   [[nodiscard]] Bound upper_bound() const noexcept { return upper_bound_; }
+  /// By starts_with(): both bounds are the beginning of keys.
+  [[nodiscard]] bool is_beginning() const noexcept { return is_beginning_; }
 
  private:
   Range() noexcept = default;
@@ -155,6 +222,7 @@ class Range {
   std::optional<Key> upper_;
   Bound lower_bound_ = Bound::inclusive;
   Bound upper_bound_ = Bound::inclusive;
+  bool is_beginning_ = false;
 };
 
 }  // namespace palimpsest

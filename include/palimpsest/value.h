@@ -3,7 +3,8 @@
 //
 // Text and bytes are views. Rows are read where they lie and fields of a file are parsed where they
 // lie, so that a value with a string of its own would allocate for nearly every one; who keeps a
-// value longer keeps the row. Texts that are about to go away (std::string&&) are refused.
+// value longer keeps the row. Texts and vectors that are about to go away (std::string&&) are
+// refused: they are given a name first. A list of a key's values takes them (key.h).
 // Thread-safety: a plain value. Failure: asking for another kind than it is throws Error
 // invalid_argument, which names both.
 #pragma once
@@ -12,9 +13,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <limits>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "palimpsest/types.h"
 
@@ -34,6 +39,23 @@ enum class ValueKind : std::uint8_t {
 
 [[nodiscard]] std::string_view name_of(ValueKind kind) noexcept;
 
+namespace detail {
+
+// What a compiler shows that refuses a value of what goes away.
+using GiveTheTextANameFirstThatAValueOnlyViews = std::string;
+using GiveTheBytesANameFirstThatAValueOnlyViews = std::vector<std::uint8_t>;
+
+template <class Type>
+concept ByteType = std::same_as<std::remove_const_t<Type>, std::byte> ||
+                   std::same_as<std::remove_const_t<Type>, std::uint8_t>;
+
+template <ByteType Byte>
+[[nodiscard]] std::string_view view_of(std::span<Byte> bytes) noexcept {
+  return {static_cast<const char*>(static_cast<const void*>(bytes.data())), bytes.size()};
+}
+
+}  // namespace detail
+
 /// A value of any column, or null. Made of what it is; read by the as_...() of its kind().
 class Value {
  public:
@@ -50,6 +72,15 @@ class Value {
              (sizeof(Integer) < sizeof(std::int64_t) ||
               (sizeof(Integer) == sizeof(std::int64_t) && std::signed_integral<Integer>)))
   constexpr Value(Integer value) noexcept : content_(static_cast<std::int64_t>(value)) {}
+  /// Unsigned integers that are as wide: no column holds more than std::int64_t does. Throws
+  /// invalid_argument for one that is larger.
+  template <std::unsigned_integral Integer>
+    requires(sizeof(Integer) == sizeof(std::int64_t))
+  constexpr Value(Integer value) : content_(static_cast<std::int64_t>(value)) {
+    if (value > static_cast<Integer>(std::numeric_limits<std::int64_t>::max())) [[unlikely]] {
+      refuse_integer(value);
+    }
+  }
   template <class Floating>
     requires(std::same_as<Floating, double> || std::same_as<Floating, float>)
   constexpr Value(Floating value) noexcept : content_(static_cast<double>(value)) {}
@@ -60,7 +91,16 @@ class Value {
   /// A text that ends with a zero; not null.
   constexpr Value(const char* value) noexcept : content_(std::string_view(value)) {}
   constexpr Value(const std::string& value) noexcept : content_(std::string_view(value)) {}
-  Value(std::string&& value) = delete;
+  Value(detail::GiveTheTextANameFirstThatAValueOnlyViews&& value) = delete;
+  /// Bytes as they are, std::byte or std::uint8_t; a view, as of a text.
+  template <detail::ByteType Byte, std::size_t kExtent>
+  Value(std::span<Byte, kExtent> value) noexcept
+      : content_(detail::view_of(std::span<Byte>(value))) {}
+  template <detail::ByteType Byte>
+  Value(const std::vector<Byte>& value) noexcept
+      : content_(detail::view_of(std::span<const Byte>(value))) {}
+  Value(detail::GiveTheBytesANameFirstThatAValueOnlyViews&& value) = delete;
+  Value(std::vector<std::byte>&& value) = delete;
   Value(std::nullptr_t) = delete;  // null is Value(), or {} in a list
   // NOLINTEND(google-explicit-constructor)
 
@@ -98,6 +138,7 @@ class Value {
     return *value;
   }
   [[noreturn]] void refuse(ValueKind wanted) const;
+  [[noreturn]] static void refuse_integer(std::uint64_t value);
 
   Content content_;
 };

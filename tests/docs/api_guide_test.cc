@@ -88,6 +88,33 @@ class ApiGuide : public ::testing::Test {
   Database database_ = Database::open(path_, {.memory_bytes = 64 << 20});
 };
 
+TEST_F(ApiGuide, FindingOrMakingATable) {
+  Database& database = database_;
+  Table accounts = database.find_or_create_table(account_schema());
+  EXPECT_EQ(accounts.count(), 2U);
+}
+
+TEST_F(ApiGuide, BeginningsEndsAndSizes) {
+  const Table accounts = database_.table("account");
+  std::vector<std::string> names;
+  {
+    const Index by_owner = accounts.index("by_owner");
+    for (Cursor cursor = by_owner.cursor(Range::starts_with({"A"})); cursor.valid();
+         cursor.next()) {
+      names.push_back(std::string(cursor.row()["owner"].as_bytes()));
+    }
+  }
+  EXPECT_EQ(names, std::vector<std::string>{"Ada"});
+  Cursor cursor = accounts.cursor();
+  cursor.seek_at_or_before({1000});
+  const std::int64_t last_id = cursor.valid() ? cursor.row()["id"].as_integer() : 0;
+  EXPECT_EQ(last_id, 8);
+  const std::uint64_t exactly = accounts.count(Range::from({7}));
+  const RangeSize about = accounts.approximate_size(Range::from({7}));
+  std::cout << exactly << " rows, about " << about.rows << " of " << about.bytes << " bytes\n";
+  EXPECT_EQ(exactly, about.rows);
+}
+
 TEST_F(ApiGuide, FirstProgram) {
   const test::TemporaryDirectory directory;
   const std::string path = directory.path("first");

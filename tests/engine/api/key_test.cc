@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -51,6 +52,34 @@ TEST(KeyTest, ACopyIsOnItsOwn) {
   EXPECT_EQ(integers_of(few_moved), (Integers{1, 2}));
   EXPECT_EQ(integers_of(many_copied), (Integers{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(integers_of(many_moved), (Integers{1, 2, 3, 4, 5, 6}));
+}
+
+/// Longer than what a std::string has within itself, or shorter.
+class KeyTextTest : public ::testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(All, KeyTextTest, ::testing::Values(3, 300));
+
+TEST_P(KeyTextTest, ATextThatGoesAwayIsKept) {
+  const std::string text(GetParam(), 'x');
+  std::optional<Key> made(Key{"a" + text, 7, text + "b", std::vector<std::uint8_t>(3, 0x41), {}});
+  std::optional<Key> copied(*made);
+  made.reset();
+  const Key moved = *std::move(copied);
+  copied.reset();
+  ASSERT_EQ(moved.values().size(), 5U);
+  EXPECT_EQ(moved.values()[0].as_bytes(), "a" + text);
+  EXPECT_EQ(moved.values()[1].as_integer(), 7);
+  EXPECT_EQ(moved.values()[2].as_bytes(), text + "b");
+  EXPECT_EQ(moved.values()[3].as_bytes(), "AAA");
+  EXPECT_TRUE(moved.values()[4].is_null());
+  const Range range = Range::prefix({"a" + text});
+  EXPECT_EQ(range.lower()->values()[0].as_bytes(), "a" + text);
+}
+
+TEST(KeyTest, ATextThatHasANameIsLookedAt) {
+  std::string text = "abc";
+  const Key key{text};
+  text[0] = 'x';
+  EXPECT_EQ(key.values()[0].as_bytes(), "xbc");
 }
 
 TEST(KeyTest, ManyAreWrittenAsListsOfLists) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -16,7 +17,8 @@ namespace palimpsest {
 namespace {
 
 static_assert(!std::is_constructible_v<Value, std::string&&>, "a text that goes away");
-static_assert(!std::is_constructible_v<Value, std::uint64_t>, "not all of them fit");
+static_assert(!std::is_constructible_v<Value, std::vector<std::uint8_t>&&>, "bytes that go away");
+static_assert(!std::is_constructible_v<Value, std::vector<std::byte>&&>, "bytes that go away");
 static_assert(!std::is_constructible_v<Value, char>);
 static_assert(!std::is_constructible_v<Value, int*>);
 static_assert(!std::is_constructible_v<Value, std::nullptr_t>, "null is Value()");
@@ -35,6 +37,27 @@ TEST(Value, KindsFollowFromWhatTheyAreMadeOf) {
   }
   EXPECT_EQ(values[10].as_bytes().data(), text.data()) << "a view";
   EXPECT_EQ(values[3].as_integer(), 8);
+}
+
+TEST(Value, UnsignedIntegersAreValuesUnlessTheyAreTooLarge) {
+  const std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(Value(largest).as_integer(), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(Value(std::vector<int>(3).size()), Value(3));
+  EXPECT_EQ(test::error_of([&] { return Value(largest + 1); }, "9223372036854775808"),
+            ErrorCode::invalid_argument);
+}
+
+TEST(Value, BytesOfOtherTypesAreViewed) {
+  std::vector<std::uint8_t> numbers{0x41, 0x00, 0xFF};
+  const std::vector<std::byte> bytes(2, std::byte{0x42});
+  const Value of_numbers = numbers;
+  EXPECT_EQ(of_numbers.as_bytes(), std::string_view("A\0\xFF", 3));
+  EXPECT_EQ(Value(bytes).as_bytes(), "BB");
+  EXPECT_EQ(Value(std::span<const std::byte>(bytes).first(1)).as_bytes(), "B");
+  EXPECT_EQ(Value(std::span(numbers)).as_bytes(), of_numbers.as_bytes());
+  EXPECT_EQ(Value(std::as_bytes(std::span<const std::uint8_t, 3>(numbers))), of_numbers);
+  numbers[0] = 0x43;
+  EXPECT_EQ(of_numbers.as_bytes()[0], 'C');
 }
 
 TEST(Value, AskingForAnotherKindIsRefused) {

@@ -1,0 +1,75 @@
+// What the database is to hold, kept outside of it: tables with their columns, indexes and rows, as
+// the journals of all lives say.
+//
+// Thread-safety: a plain value.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/everything/journal.h"
+
+namespace palimpsest::everything {
+
+inline constexpr std::uint32_t kSharedTables = 3;
+inline constexpr std::uint32_t kTables = 2 * kThreads + kSharedTables;
+inline constexpr std::uint32_t kIndexes = 2;  ///< of a table: by group, and by number, unique
+
+[[nodiscard]] constexpr std::uint8_t own_table(std::uint32_t thread) {
+  return static_cast<std::uint8_t>(thread);
+}
+/// Of transactions at isolation none, which others see before they commit.
+[[nodiscard]] constexpr std::uint8_t loose_table(std::uint32_t thread) {
+  return static_cast<std::uint8_t>(kThreads + thread);
+}
+[[nodiscard]] constexpr std::uint8_t shared_table(std::uint32_t number) {
+  return static_cast<std::uint8_t>(2 * kThreads + number);
+}
+[[nodiscard]] constexpr bool is_loose(std::uint32_t table) {
+  return table >= kThreads && table < 2 * kThreads;
+}
+[[nodiscard]] constexpr bool is_shared(std::uint32_t table) {
+  return table >= 2 * kThreads;
+}
+[[nodiscard]] std::string table_name(std::uint32_t table);
+/// Of the table whose only row says how far a thread has come.
+[[nodiscard]] std::string marker_name(std::uint32_t thread, bool loose);
+
+struct ExtraColumn {
+  Id id = 0;
+  Fill fill{};
+};
+using ExtraColumns = std::vector<ExtraColumn>;
+
+struct TableModel {
+  Id schema = 0;  ///< its columns as they are; 0: there is no such table
+  Id made = 0;    ///< the columns that it was made with
+  std::array<Id, kIndexes> indexes{};
+  std::map<std::int64_t, RowState> rows{};
+};
+
+struct World {
+  std::array<TableModel, kTables> tables{};
+  std::map<Id, ExtraColumns> schemas{};  ///< of all times
+  Positions numbers{};                   ///< of each thread's last transaction
+
+  [[nodiscard]] std::size_t rows() const;
+};
+
+/// The world with what the threads have committed up to these positions. Throws std::runtime_error
+/// for what cannot be: two changes of the same row, or one built on a change that is not there.
+/// `looker`: the thread that looks while the others go on. Then rows that others write at isolation
+/// none, or without a transaction, are left as they are.
+[[nodiscard]] World advanced(const World& before, const Shared& shared, const Positions& positions,
+                             std::optional<std::uint32_t> looker);
+/// Whether a table is what it was to be by then.
+[[nodiscard]] constexpr bool is_known(std::uint32_t table, std::optional<std::uint32_t> looker) {
+  return !looker || is_shared(table) || table == own_table(*looker);
+}
+
+}  // namespace palimpsest::everything
