@@ -35,6 +35,7 @@
 #include "base/io/device.h"
 #include "base/worker_slots.h"
 #include "btree/large_value_store.h"
+#include "btree/leaf_folder.h"
 #include "btree/node_kind.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/page_file.h"
@@ -222,6 +223,14 @@ class Database {
   std::optional<Catalog> catalog_;
   DeadSpace dead_space_;
   std::optional<txn::Transactions> transactions_;
+  /// Versions are folded while there are snapshots to ask for.
+  struct StopFolding {
+    void operator()(versioning::TableAttachment* tables) const noexcept {
+      tables->fold_with(nullptr);
+    }
+  };
+  std::optional<btree::LeafFolder> folder_;
+  std::unique_ptr<versioning::TableAttachment, StopFolding> folding_;
   std::optional<Checkpointer> checkpointer_;
   std::optional<TreeStore> tree_store_;
   std::optional<BulkLedger> bulk_ledger_;
