@@ -247,8 +247,8 @@ void TreeAuditor::judge_frame(const Frame& frame, const Expected& expected) {
   }
 }
 
-// A record that the page's table has an entry for is marked; the table's entries lie within the
-// fences and have no more reserved than is free.
+// A record that the page's table has an entry for is marked; a mark of a span comes alone, beside
+// that; the table's entries lie within the fences and have no more reserved than is free.
 void TreeAuditor::judge_entries(const SharedPage& page, PageId id) {
   const LeafView leaf(page.page(), page_size_);
   const versioning::MappingTable* table = table_of(page.frame());
@@ -261,6 +261,12 @@ void TreeAuditor::judge_entries(const SharedPage& page, PageId id) {
       find(id, "an inner node has a mapping table");
     }
     return;
+  }
+  for (SlotIndex slot = 0; slot < leaf.count(); ++slot) {
+    const std::uint16_t marks = leaf.flags(slot) & kMarks;
+    if (marks == kMarks || (marks != 0 && (leaf.flags(slot) & kHasEntry) == 0)) {
+      find(id, "slot {} has the marks {:#x}: one, beside kHasEntry, is right", slot, marks);
+    }
   }
   if (table == nullptr) {
     return;

@@ -234,9 +234,10 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, const Search& s
   if (!latched) {
     return restart;  // otherwise it is what was searched
   }
-  const RecordImage seen =
-      seen_record(descent_, LeafView(latched->page(), page_size()), slot,
-                  entry_with_versions(latched->frame(), key, *look.viewer), look.viewer, value);
+  const RecordImage seen = seen_record(
+      descent_, LeafView(latched->page(), page_size()), slot,
+      past_of(latched->frame(), LeafView(latched->page(), page_size()), slot, key, *look.viewer),
+      look.viewer, value);
   return Found{.exists = seen.exists(), .flags = seen.flags()};
 }
 

@@ -20,11 +20,11 @@ namespace palimpsest::btree {
   return (leaf.flags(slot) & (kGhost | kShadowed)) == 0;
 }
 
-/// Deletes it. kHasEntry stays.
+/// Deletes it. What is in memory only stays.
 inline void bury_record(LeafNode leaf, SlotIndex slot) noexcept {
   PALIMPSEST_DEBUG_CHECK(can_be_buried(leaf, slot), "what is deleted with others keeps its value");
   const std::uint16_t deleted = deleted_by_bulk(stored_in(leaf, slot)).flags;
-  leaf.set_flags(slot, static_cast<std::uint16_t>(deleted | (leaf.flags(slot) & kHasEntry)));
+  leaf.set_flags(slot, static_cast<std::uint16_t>(deleted | (leaf.flags(slot) & kInMemoryOnly)));
 }
 
 }  // namespace palimpsest::btree

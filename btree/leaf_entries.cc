@@ -1,9 +1,11 @@
 #include "btree/leaf_entries.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/check.h"
+#include "btree/span_marks.h"
 
 namespace palimpsest::btree {
 
@@ -11,6 +13,7 @@ using buffer::ExclusivePage;
 using versioning::Entry;
 using versioning::kNoWriter;
 using versioning::MappingTable;
+using versioning::SpanKind;
 using versioning::TablePtr;
 using versioning::WriterId;
 
@@ -96,7 +99,7 @@ void LeafEntries::left_version(Gsn start) noexcept {
 // Of a record whose entry has gone, if it is still there: who reads it need not latch its leaf.
 void LeafEntries::unmark(ByteView key) noexcept {
   const LeafView view(leaf_.page(), page_size_);
-  if (const SearchResult at = view.find(key); at.found) {
+  if (const SearchResult at = view.find(key); at.found && (view.flags(at.slot) & kMarks) == 0) {
     LeafNode(leaf_.modify(), page_size_)
         .set_flags(at.slot, static_cast<std::uint16_t>(view.flags(at.slot) & ~kHasEntry));
   }
@@ -146,11 +149,34 @@ bool LeafEntries::give_up_if_idle(SlotIndex slot, versioning::Pruner* pruner) no
   if (entry != nullptr && entry->writer() == kNoWriter && pruner != nullptr) {
     pruner->prune(*entry, versioning::Pruner::Newest::nothing);
   }
-  if (entry != nullptr && !entry->is_empty()) {
+  fold_into_mark(slot, entry, pruner);
+  if ((entry != nullptr && !entry->is_empty()) || is_buried_in_span(slot, pruner)) {
     return false;
   }
   give_up_reserved(entry);
   return true;
+}
+
+// What came after the record was made, and was seen by nobody, is a part of the making.
+void LeafEntries::fold_into_mark(SlotIndex slot, Entry* entry,
+                                 versioning::Pruner* pruner) noexcept {
+  const auto mark = span_of(table_, LeafView(leaf_.page(), page_size_).flags(slot));
+  if (mark && entry != nullptr && pruner != nullptr && entry->writer() == kNoWriter) {
+    static_cast<void>(pruner->fold(*entry, mark, *table_->spans()));
+  }
+}
+
+bool LeafEntries::is_hidden(SlotIndex slot, Gsn snapshot) const noexcept {
+  return span_hiding(table_, LeafView(leaf_.page(), page_size_).flags(slot), snapshot).has_value();
+}
+
+bool LeafEntries::is_buried_in_span(SlotIndex slot, versioning::Pruner* pruner) noexcept {
+  const std::uint16_t flags = LeafView(leaf_.page(), page_size_).flags(slot);
+  if (span_of(table_, flags) != SpanKind::buried) [[likely]] {
+    return false;
+  }
+  table_->forget_spans(pruner == nullptr ? table_->memory().horizon() : pruner->seen_by_all());
+  return span_of(table_, flags).has_value();
 }
 
 // The marks stay: invariant (1).
@@ -180,7 +206,7 @@ void LeafEntries::finish(versioning::Writer* writer) noexcept {
     prune(writer);
     table_->trim();
   }
-  if (table_->count() == 0) {
+  if (!table_->is_needed()) {
     set_table(leaf_, nullptr);
     MappingTable::destroy(*std::exchange(table_, nullptr));
   }
@@ -201,10 +227,19 @@ std::uint32_t LeafReserve::operator()(SlotIndex slot) const noexcept {
   return entry == nullptr ? 0 : entry->reserved_bytes();
 }
 
-TablePtr table_for_right(const ExclusivePage& left, ByteView separator) {
+TablePtr table_for_right(const ExclusivePage& left, ByteView separator, std::uint32_t page_size) {
   MappingTable* table = table_of(left.frame());
   const std::size_t entries = table == nullptr ? 0 : table->count_from(separator);
-  return entries == 0 ? TablePtr() : MappingTable::make(table->memory(), entries);
+  const LeafView leaf(left.page(), page_size);
+  const bool has_spans = any_marked(leaf, table, leaf.is_leaf() ? leaf.lower_bound(separator) : 0);
+  if (entries == 0 && !has_spans) {
+    return {};
+  }
+  TablePtr right = MappingTable::make(table->memory(), entries);
+  if (has_spans) {
+    static_cast<void>(right->make_spans());
+  }
+  return right;
 }
 
 void split_table(const ExclusivePage& left, const ExclusivePage& right, ByteView separator,
@@ -215,11 +250,36 @@ void split_table(const ExclusivePage& left, const ExclusivePage& right, ByteView
   }
 }
 
+void forget_unmarked_spans(const ExclusivePage& leaf, std::uint32_t page_size) noexcept {
+  MappingTable* const table = table_of(leaf.frame());
+  if (table != nullptr && !any_marked(LeafView(leaf.page(), page_size), table)) {
+    table->forget_spans();
+  }
+}
+
+bool can_merge_tables(const ExclusivePage& left, const ExclusivePage& right,
+                      versioning::Pruner* pruner) noexcept {
+  const MappingTable* const one = table_of(left.frame());
+  const MappingTable* const other = table_of(right.frame());
+  if (one == nullptr || other == nullptr || one->spans() == nullptr || other->spans() == nullptr) {
+    return true;
+  }
+  return std::ranges::all_of(std::array{SpanKind::made, SpanKind::buried}, [&](SpanKind kind) {
+    const versioning::Span& of_one = one->spans()->of(kind);
+    const versioning::Span& of_other = other->spans()->of(kind);
+    return of_one.is_empty() || of_other.is_empty() ||
+           (pruner != nullptr && pruner->can_join(of_one, of_other));
+  });
+}
+
 void prepare_merge_tables(const ExclusivePage& left, const ExclusivePage& right) {
   MappingTable* into = table_of(left.frame());
   const MappingTable* from = table_of(right.frame());
   if (into != nullptr && from != nullptr) {
     into->reserve(from->count());
+    if (from->spans() != nullptr) {
+      static_cast<void>(into->make_spans());
+    }
   }
 }
 
@@ -250,6 +310,7 @@ void move_table(const ExclusivePage& from, const ExclusivePage& to) noexcept {
 }
 
 bool drop_idle_table(ExclusivePage& leaf, std::uint32_t page_size) noexcept {
+  forget_unmarked_spans(leaf, page_size);
   LeafEntries entries(leaf, page_size);
   static_cast<void>(entries.settle());
   entries.finish();

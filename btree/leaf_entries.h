@@ -12,7 +12,8 @@
 // of an empty entry in a small table takes that one's mark back, since the leaf is at hand then.
 // Marks are never written; a page that comes back has those it needs.
 //
-// Invariants: (1) the table has an entry of a slot's key => the slot has kHasEntry;
+// Invariants: (1) the table has an entry of a slot's key, or the slot a mark (span_marks.h) => the
+//                 slot has kHasEntry;
 //             (2) used bytes + reserved bytes <= capacity: whoever adds bytes to a leaf leaves free
 //                 what is reserved, splits and merges included. A record's bytes and what is
 //                 reserved for it never get less together while its writer is active: that is the
@@ -114,6 +115,11 @@ class LeafEntries {
   /// otherwise nothing is reserved for it any more. `pruner` may be null.
   [[nodiscard]] bool give_up_if_idle(SlotIndex slot, versioning::Pruner* pruner) noexcept;
 
+  /// Whether a span hides from this snapshot what has become of the record.
+  [[nodiscard]] bool is_hidden(SlotIndex slot, Gsn snapshot) const noexcept;
+  /// Whether a span says that somebody may see the ghost's value. `pruner` may be null.
+  [[nodiscard]] bool is_buried_in_span(SlotIndex slot, versioning::Pruner* pruner) noexcept;
+
   /// Ghosts were to be purged; whether none could.
   void count_purge(bool in_vain) noexcept {
     if (table_ != nullptr) {
@@ -136,6 +142,8 @@ class LeafEntries {
   }
   void prune(versioning::Writer* writer) noexcept;
   void unmark(ByteView key) noexcept;
+  void fold_into_mark(SlotIndex slot, versioning::Entry* entry,
+                      versioning::Pruner* pruner) noexcept;
 
   buffer::ExclusivePage& leaf_;
   std::uint32_t page_size_;
@@ -161,10 +169,16 @@ class LeafReserve {
 /// A table for the right half of a leaf split at this separator, or null if it needs none. Throws
 /// std::bad_alloc; called before anything changes.
 [[nodiscard]] versioning::TablePtr table_for_right(const buffer::ExclusivePage& left,
-                                                   ByteView separator);
+                                                   ByteView separator, std::uint32_t page_size);
 /// Moves the right half's entries there.
 void split_table(const buffer::ExclusivePage& left, const buffer::ExclusivePage& right,
                  ByteView separator, versioning::TablePtr right_table) noexcept;
+/// Spans of a leaf none of whose records is marked mean nothing, and go.
+void forget_unmarked_spans(const buffer::ExclusivePage& leaf, std::uint32_t page_size) noexcept;
+/// Whether the spans of both can be one; `pruner` may be null.
+[[nodiscard]] bool can_merge_tables(const buffer::ExclusivePage& left,
+                                    const buffer::ExclusivePage& right,
+                                    versioning::Pruner* pruner) noexcept;
 /// Makes room so that merge_tables() cannot fail. Throws std::bad_alloc.
 void prepare_merge_tables(const buffer::ExclusivePage& left, const buffer::ExclusivePage& right);
 /// Moves all entries of `right` to `left`.

@@ -5,6 +5,7 @@
 #include "btree/inner_node.h"
 #include "btree/leaf_node.h"
 #include "btree/node_validate.h"
+#include "btree/span_marks.h"
 #include "buffer/swip.h"
 #include "versioning/mapping_table.h"
 
@@ -72,8 +73,8 @@ void NodeKind::clean_image(MutableBytes copy) const noexcept {
   const SlotIndex count = leaf.count();
   for (SlotIndex slot = 0; slot < count; ++slot) {
     const std::uint16_t flags = leaf.flags(slot);
-    if ((flags & kHasEntry) != 0) {
-      leaf.set_flags(slot, static_cast<std::uint16_t>(flags & ~kHasEntry));
+    if ((flags & kInMemoryOnly) != 0) {
+      leaf.set_flags(slot, static_cast<std::uint16_t>(flags & ~kInMemoryOnly));
     }
   }
 }
@@ -81,6 +82,9 @@ void NodeKind::clean_image(MutableBytes copy) const noexcept {
 void NodeKind::mark_attached(MutableBytes page, const buffer::Attached& attached) const noexcept {
   LeafNode leaf(page.data(), static_cast<std::uint32_t>(page.size()));
   const auto& table = static_cast<const versioning::MappingTable&>(attached);
+  if (table.spans() != nullptr) {
+    restore_marks(leaf, *table.spans());
+  }
   table.visit([&](const versioning::Entry& entry) {
     const SearchResult at = leaf.find(entry.key());
     if (at.found) {

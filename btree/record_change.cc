@@ -94,9 +94,6 @@ WriterId RecordChange::find_rival() noexcept {
       is_virtual || by_.is_bulk()) [[unlikely]] {
     return rival_bulk(is_virtual);
   }
-  if (entry() == nullptr) {
-    return kNoWriter;
-  }
   const WriterId rival = LeafEntries::rival(entry(), by_.writer->id());
   return rival == kNoWriter && came_late() ? versioning::kCommittedSince : rival;
 }
@@ -111,10 +108,17 @@ WriterId RecordChange::rival_bulk(bool is_virtual) noexcept {
   return versioning::kCommittedSince;
 }
 
-// Whose changes leave no versions must not change what versions refer to.
+// Whose changes leave no versions must not change what versions, or a mark, refer to.
 bool RecordChange::came_late() noexcept {
   if (by_.versions != nullptr) {
-    return versioning::has_changed_since(*entry(), by_.viewer);
+    return (entry() != nullptr && versioning::has_changed_since(*entry(), by_.viewer)) ||
+           (at_.found && entries_.is_hidden(at_.slot, by_.viewer.snapshot));
+  }
+  if (at_.found && entries_.is_buried_in_span(at_.slot, by_.pruner)) {
+    return true;
+  }
+  if (entry() == nullptr) [[likely]] {
+    return false;
   }
   if (entry()->has_versions() && by_.pruner != nullptr) [[unlikely]] {
     by_.pruner->prune(*entry(), exists() ? versioning::Pruner::Newest::record
@@ -206,7 +210,8 @@ void RecordChange::claim_for_undo() {
 
 bool RecordChange::store(const RecordState& value) {
   if (by_.is_bulk()) [[unlikely]] {
-    const bool is_needed = entry() != nullptr && entry()->has_versions();
+    const bool is_needed = (entry() != nullptr && entry()->has_versions()) ||
+                           (at_.found && entries_.is_buried_in_span(at_.slot, by_.pruner));
     ValueBuffer memory;
     const RecordState stored =
         stored_by_bulk(at_.found ? std::optional(state()) : std::nullopt, is_needed, value, memory);
@@ -251,7 +256,7 @@ bool RecordChange::replace(const RecordState& value) {
   const bool fits = node.replace_value(at_.slot, value.value);
   check(fits, "a value that can be replaced fits");
   node.set_flags(at_.slot,
-                 static_cast<std::uint16_t>(value.flags | (node.flags(at_.slot) & kHasEntry)));
+                 static_cast<std::uint16_t>(value.flags | (node.flags(at_.slot) & kInMemoryOnly)));
   return true;
 }
 
@@ -288,7 +293,8 @@ void RecordChange::bury_in_bulk() {
 void RecordChange::mark(std::uint16_t flags) noexcept {
   log(LoggedMark{place(), state().flags, flags}, std::nullopt);
   LeafNode node(leaf_.modify(), page_size_);
-  node.set_flags(at_.slot, static_cast<std::uint16_t>(flags | (node.flags(at_.slot) & kHasEntry)));
+  node.set_flags(at_.slot,
+                 static_cast<std::uint16_t>(flags | (node.flags(at_.slot) & kInMemoryOnly)));
 }
 
 // What was before the bulk is a version like others from now on: older than whatever this one does,

@@ -6,11 +6,36 @@
 
 namespace palimpsest::btree {
 
+using versioning::Looked;
 using versioning::Sight;
+using versioning::SpanKind;
+
+namespace {
+
+/// What was before the oldest version.
+void take_back_span(std::optional<SpanKind> span, RecordImage& image) noexcept {
+  if (span == SpanKind::made) {
+    image.take_away();
+  } else if (span == SpanKind::buried) {
+    image.set_flags(static_cast<std::uint16_t>(image.flags() & ~kGhost));
+  }
+}
+
+/// Whether it is decided what the viewer sees.
+bool take_back(const Past& past, const versioning::Viewer* viewer, RecordImage& image) noexcept {
+  const Looked looked = past.entry == nullptr ? Looked::at_its_end
+                                              : versioning::look_back(*past.entry, *viewer, image);
+  if (looked == Looked::at_its_end) {
+    take_back_span(past.before, image);
+  }
+  return looked != Looked::undecided;
+}
+
+}  // namespace
 
 // Versions are older than what a bulk has done.
 RecordImage seen_record(const Descent& descent, const LeafView& leaf, SlotIndex slot,
-                        const versioning::Entry* entry, const versioning::Viewer* viewer,
+                        const Past& past, const versioning::Viewer* viewer,
                         ValueBuffer& memory) noexcept {
   const RecordState stored{leaf.value(slot), leaf.flags(slot)};
   for (SpinWait wait;; wait.once()) {
@@ -18,8 +43,7 @@ RecordImage seen_record(const Descent& descent, const LeafView& leaf, SlotIndex 
                             ? Sight::visible
                             : descent.sight_of(leaf.bulk_epoch(), viewer);
     RecordImage image(sight == Sight::visible ? now_of(stored) : before_of(stored), memory);
-    if (sight != Sight::undecided &&
-        (entry == nullptr || versioning::view(*entry, *viewer, image))) {
+    if (sight != Sight::undecided && take_back(past, viewer, image)) {
       return image;
     }
     PALIMPSEST_SYNC_POINT("btree.read.undecided");
@@ -47,7 +71,7 @@ Attempt<Found> seen_virtual(const Descent& descent, const LeafView& leaf, SlotIn
 }
 
 bool any_changed_since(const versioning::MappingTable& table, const versioning::Viewer& viewer) {
-  bool any = false;
+  bool any = table.spans() != nullptr && table.spans()->newest() > viewer.snapshot;
   table.visit([&](const versioning::Entry& entry) {
     any = any || versioning::has_changed_since(entry, viewer);
   });

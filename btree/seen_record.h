@@ -6,11 +6,14 @@
 // Thread-safety: any thread.
 #pragma once
 
+#include <optional>
+
 #include "base/bytes.h"
 #include "btree/leaf_entries.h"
 #include "btree/leaf_node.h"
 #include "btree/leaf_walk.h"
 #include "btree/record_image.h"
+#include "btree/span_marks.h"
 #include "btree/tree_results.h"
 #include "buffer/frame.h"
 #include "versioning/chain.h"
@@ -73,11 +76,26 @@ namespace palimpsest::btree {
   return entry != nullptr && entry->has_versions() ? entry : nullptr;
 }
 
-/// The record in a slot whose entry this is, or null, as the viewer sees it; its value lies in
-/// `memory`. Without a viewer, and an entry: the newest state.
+/// Where the past of a record is found.
+struct Past {
+  const versioning::Entry* entry = nullptr;  ///< with its versions
+  /// And before them: a span that the viewer does not see.
+  std::optional<versioning::SpanKind> before;
+
+  [[nodiscard]] bool is_none() const noexcept { return entry == nullptr && !before; }
+};
+
+/// Of the record in this slot of a latched leaf, for who has to look at versions.
+[[nodiscard]] inline Past past_of(const buffer::Frame& frame, const LeafView& leaf, SlotIndex slot,
+                                  ByteView key, const versioning::Viewer& viewer) noexcept {
+  return {.entry = entry_with_versions(frame, key, viewer),
+          .before = span_hiding(table_of(frame), leaf.flags(slot), viewer.snapshot)};
+}
+
+/// The record in a slot with this past, as the viewer sees it; its value lies in `memory`. Without
+/// a viewer, and a past: the newest state.
 [[nodiscard]] RecordImage seen_record(const Descent& descent, const LeafView& leaf, SlotIndex slot,
-                                      const versioning::Entry* entry,
-                                      const versioning::Viewer* viewer,
+                                      const Past& past, const versioning::Viewer* viewer,
                                       ValueBuffer& memory) noexcept;
 
 /// [optimistic] A record with a virtual version, looked for. Found::has_versions: it is to be
@@ -100,18 +118,18 @@ bool for_each_seen(const Descent& descent, const buffer::Frame& frame, const Lea
   for (SlotIndex number = 0; number < last - first; ++number) {
     const SlotIndex slot = descending ? last - 1 - number : first + number;
     const LeafRecord record = leaf.record(slot);
-    const versioning::Entry* entry = nullptr;
+    Past past;
     if (viewer != nullptr && (record.flags & kHasEntry) != 0) {
       leaf.copy_key(slot, key);
-      entry = entry_with_versions(frame, key.view(), *viewer);
+      past = past_of(frame, leaf, slot, key.view(), *viewer);
     }
-    if (entry == nullptr && (record.flags & kVirtual) == 0) {
+    if (past.is_none() && (record.flags & kVirtual) == 0) {
       if ((record.flags & kGhost) == 0 && !show(slot, record)) {
         return false;
       }
       continue;
     }
-    const RecordImage seen = seen_record(descent, leaf, slot, entry, viewer, memory);
+    const RecordImage seen = seen_record(descent, leaf, slot, past, viewer, memory);
     if (seen.exists() &&
         !show(slot,
               LeafRecord{.suffix = record.suffix, .value = seen.value(), .flags = seen.flags()})) {

@@ -26,7 +26,8 @@ void settle_records(LeafNode leaf, std::span<const SlotIndex> slots, Settling ho
       const bool fits = leaf.replace_value(slot, value.view());
       check(fits, "settling takes no more room");
     }
-    leaf.set_flags(slot, static_cast<std::uint16_t>(after.flags | (leaf.flags(slot) & kHasEntry)));
+    leaf.set_flags(slot,
+                   static_cast<std::uint16_t>(after.flags | (leaf.flags(slot) & kInMemoryOnly)));
   }
   leaf.set_bulk_epoch(epoch);
 }

@@ -15,7 +15,7 @@
 
 namespace palimpsest::btree {
 
-/// The record of a slot as it lies there, without kHasEntry.
+/// The record of a slot as it lies there, without what is in memory only.
 [[nodiscard]] inline RecordState stored_in(const LeafView& leaf, SlotIndex slot) noexcept {
   return {leaf.value(slot), static_cast<std::uint16_t>(leaf.flags(slot) & kRecordFlagsKnown)};
 }
@@ -29,7 +29,7 @@ namespace palimpsest::btree {
                                                            Settling how) noexcept;
 
 /// Settles the records in these slots, which have virtual versions, and gives the leaf an epoch.
-/// kHasEntry stays.
+/// What is in memory only stays.
 void settle_records(LeafNode leaf, std::span<const SlotIndex> slots, Settling how,
                     BulkEpoch epoch) noexcept;
 

@@ -9,6 +9,7 @@
 
 #include "base/sync_point.h"
 #include "btree/inner_node.h"
+#include "btree/span_marks.h"
 #include "btree/tree_record_encode.h"
 #include "buffer/page_header.h"
 #include "buffer/swip.h"
@@ -208,7 +209,7 @@ void Structure::split_root(const WriteContext& by, ExclusivePage& root, const Sp
   buffer::BufferPool& pool = descent_.pool();
   const PageType type = type_of(root);
   const std::uint32_t level = InnerView(root.page(), descent_.page_size()).level();
-  auto right_table = table_for_right(root, plan.separator.view());
+  auto right_table = table_for_right(root, plan.separator.view(), descent_.page_size());
   ExclusivePage left = pool.new_page(reservation, type, root);
   ExclusivePage right = pool.new_page(reservation, type, root);
   copy_page(left, root, descent_.page_size());
@@ -229,7 +230,7 @@ void Structure::split_root(const WriteContext& by, ExclusivePage& root, const Sp
 void Structure::split_below_parent(const WriteContext& by, Family& family, const SplitPlan& plan,
                                    buffer::PageReservation& reservation) const {
   buffer::BufferPool& pool = descent_.pool();
-  auto right_table = table_for_right(family.node, plan.separator.view());
+  auto right_table = table_for_right(family.node, plan.separator.view(), descent_.page_size());
   ExclusivePage right = pool.new_page(reservation, type_of(family.node), family.parent);
   carry_out(family.node, right, plan, std::move(right_table));
   PALIMPSEST_SYNC_POINT("btree.split.carried_out");
@@ -326,7 +327,7 @@ bool Structure::merge_children(const WriteContext& by, ExclusivePage& parent,
                                SlotIndex left_index) const {
   ExclusivePage left = latch_child(parent, left_index);
   ExclusivePage right = latch_child(parent, left_index + 1);
-  if (!worth_merging(left, right)) {
+  if (!worth_merging(left, right) || !can_join_spans(by, left, right)) {
     right.release_unchanged();
     left.release_unchanged();
     return false;
@@ -335,6 +336,10 @@ bool Structure::merge_children(const WriteContext& by, ExclusivePage& parent,
   const std::uint32_t page_size = descent_.page_size();
   if (type_of(left) == PageType::tree_leaf) {
     const BulkEpoch epoch = *joint_epoch(left, right);
+    remove_stale_marks(LeafNode(left.modify(), page_size), table_of(left.frame()),
+                       table_of(right.frame()));
+    remove_stale_marks(LeafNode(right.modify(), page_size), table_of(right.frame()),
+                       table_of(left.frame()));
     merge_into_left(LeafNode(left.modify(), page_size), LeafView(right.page(), page_size));
     LeafNode(left.modify(), page_size).set_bulk_epoch(epoch);
     merge_tables(left, right);
@@ -387,6 +392,17 @@ bool Structure::worth_merging(const ExclusivePage& left, const ExclusivePage& ri
   return type_of(left) == PageType::tree_leaf
              ? judge(LeafView(left.page(), page_size), LeafView(right.page(), page_size))
              : judge(InnerView(left.page(), page_size), InnerView(right.page(), page_size));
+}
+
+// Only what a record is marked with counts: leaves without records go in any case.
+bool Structure::can_join_spans(const WriteContext& by, const ExclusivePage& left,
+                               const ExclusivePage& right) const noexcept {
+  if (type_of(left) != PageType::tree_leaf) {
+    return true;
+  }
+  forget_unmarked_spans(left, descent_.page_size());
+  forget_unmarked_spans(right, descent_.page_size());
+  return can_merge_tables(left, right, by.pruner);
 }
 
 void Structure::shrink_root(ExclusivePage& root, ExclusivePage& only_child) const {

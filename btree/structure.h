@@ -128,6 +128,8 @@ class Structure {
                                     SlotIndex left_index) const;
   [[nodiscard]] bool worth_merging(const buffer::ExclusivePage& left,
                                    const buffer::ExclusivePage& right) const;
+  [[nodiscard]] bool can_join_spans(const WriteContext& by, const buffer::ExclusivePage& left,
+                                    const buffer::ExclusivePage& right) const noexcept;
   void shrink_root(buffer::ExclusivePage& root, buffer::ExclusivePage& only_child) const;
 
   [[nodiscard]] Attempt<GraftOutcome> try_open_end(const WriteContext& by, ByteView key,

@@ -286,10 +286,9 @@ void PageRedo::apply_record_change(LeafNode leaf) const noexcept {
     case TreeRecordKind::patch: apply_patch(leaf); break;
     default: break;
   }
-  // kHasEntry is in memory only. Who redoes a page that has a mapping table keeps that in step
-  // himself.
+  // A caller that redoes a page with a mapping table keeps the two in step itself.
   const std::uint16_t flags = leaf.record(slot).flags;
-  const auto wanted = static_cast<std::uint16_t>(record_.flags_after | (flags & kHasEntry));
+  const auto wanted = static_cast<std::uint16_t>(record_.flags_after | (flags & kInMemoryOnly));
   if (flags != wanted) {
     leaf.set_flags(slot, wanted);
   }

@@ -45,7 +45,7 @@ struct RecordState {
 /// What becomes of a bulk's changes.
 enum class Settling : std::uint8_t { kept = 0, undone = 1 };
 
-/// Whether records can have these flags, but for kHasEntry.
+/// Whether records can have these flags, but for those in memory only.
 [[nodiscard]] bool are_record_flags(std::uint32_t flags) noexcept;
 /// Whether such a value can belong to such flags: a shadow lies in it.
 [[nodiscard]] bool is_stored_value(ByteView value, std::uint16_t flags) noexcept;

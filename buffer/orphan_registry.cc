@@ -28,15 +28,20 @@ OrphanRegistry::~OrphanRegistry() {
   }
 }
 
-void OrphanRegistry::detach(Frame& frame) noexcept {
+bool OrphanRegistry::detach(Frame& frame, MutableBytes page) noexcept {
   Attached* attached = frame.attached.load(std::memory_order_relaxed);
   check(attachment_ != nullptr, "a pool whose pages have something attached knows what it is");
+  Hanging hanging{.what = attached, .page = page};
+  if (!attachment_->prepare_detach(hanging)) {
+    return false;
+  }
   attached = attachment_->detach(*attached);
   frame.hang(nullptr);
   if (attached != nullptr) {
     enter(frame.page_id.load(std::memory_order_relaxed), *attached);
     PALIMPSEST_SYNC_POINT("buffer.orphan.entered");
   }
+  return true;
 }
 
 void OrphanRegistry::enter(PageId page, Attached& orphan) noexcept {

@@ -39,12 +39,10 @@ class OrphanRegistry {
 
   [[nodiscard]] PageAttachment* attachment() const noexcept { return attachment_; }
 
-  /// Takes what hangs off the page in this frame. Caller holds the exclusive latches of the page,
-  /// which is about to leave the frame, and of its parent.
-  void page_leaves(Frame& frame) noexcept {
-    if (frame.attached.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
-      detach(frame);
-    }
+  /// Takes what hangs off the page in this frame; false: the page has to stay. Caller holds the
+  /// exclusive latches of the page, which is about to leave the frame, and of its parent.
+  [[nodiscard]] bool page_leaves(Frame& frame, MutableBytes page) noexcept {
+    return frame.attached.load(std::memory_order_relaxed) == nullptr || detach(frame, page);
   }
 
   /// What is to hang off a page that comes back, no longer here; null if there is nothing. The page
@@ -81,7 +79,7 @@ class OrphanRegistry {
   [[nodiscard]] static Attached*& bucket_of(Shard& shard, PageId page) noexcept {
     return shard.buckets[raw(page) / kShards & (shard.buckets.size() - 1)];
   }
-  void detach(Frame& frame) noexcept;
+  [[nodiscard]] bool detach(Frame& frame, MutableBytes page) noexcept;
   std::size_t prune_next(Shard& shard, std::size_t buckets) noexcept;
   void enter(PageId page, Attached& orphan) noexcept;
   [[nodiscard]] Attached* take(PageId page) noexcept;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/bytes.h"
 #include "base/ids.h"
 
 namespace palimpsest::buffer {
@@ -45,14 +46,25 @@ class Attached {
   PageId page_ = kNoPage;
 };
 
+/// What hangs off a page, and the page.
+struct Hanging {
+  Attached* what;
+  MutableBytes page;
+  bool page_changed = false;  ///< in what is never written
+};
+
 class PageAttachment {
  public:
   virtual ~PageAttachment() = default;
   PageAttachment(const PageAttachment&) = delete;
   PageAttachment& operator=(const PageAttachment&) = delete;
 
-  /// The page leaves its frame, clean: what has to wait for its return, or null if nothing is left
-  /// of it (it is destroyed then). Caller holds the exclusive latches of the page and its parent.
+  /// The page is about to leave its frame, clean: makes sure of what waiting needs. False: it has
+  /// to stay. Caller holds the exclusive latches of the page and its parent.
+  [[nodiscard]] virtual bool prepare_detach(Hanging& hanging) noexcept = 0;
+
+  /// After that, the page leaves its frame: what has to wait for its return, or null if nothing is
+  /// left of it (it is destroyed then). Caller holds the same.
   [[nodiscard]] virtual Attached* detach(Attached& attached) noexcept = 0;
 
   /// The page comes back: what is to hang off it, or null if nothing is left (destroyed). The page
@@ -62,9 +74,10 @@ class PageAttachment {
   /// Drops what nobody needs any more; false if nothing is left (destroyed). Caller holds the
   /// page's exclusive latch, or the orphan's shard, which is a leaf of the latch order.
   [[nodiscard]] virtual bool prune(Attached& attached) noexcept = 0;
-  /// The same for those of several pages, whose memory is brought in together; null is left in the
-  /// place of one of which nothing is left. Caller holds the exclusive latches of all these pages.
-  virtual void prune_all(std::span<Attached*> attached) noexcept = 0;
+  /// The same for those of several pages, whose memory is brought in together; what is needed of
+  /// them takes as little of it as it can from then on; null is left in the place of one of which
+  /// nothing is left. Caller holds the exclusive latches of all these pages.
+  virtual void prune_all(std::span<Hanging> hanging) noexcept = 0;
 
   /// The pool ends.
   virtual void destroy(Attached& attached) noexcept = 0;

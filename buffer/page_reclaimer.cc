@@ -110,29 +110,31 @@ std::uint32_t PageReclaimer::prune_attached(std::uint32_t frames,
   return pruned + prune_together(std::span(found).first(count));
 }
 
-// Nothing of the pages changes.
+// Nothing of the pages changes but what is never written.
 std::uint32_t PageReclaimer::prune_together(std::span<const FrameIndex> frames) noexcept
     PALIMPSEST_NO_ANALYSIS {
   std::array<Frame*, kPrunedTogether> held{};
-  std::array<Attached*, kPrunedTogether> attached{};
+  std::array<Hanging, kPrunedTogether> hanging{};
   std::size_t count = 0;
   for (const FrameIndex frame : frames) {
     if (try_hold_attached(frame)) {
       held[count] = &frames_[frame];
-      attached[count++] = frames_[frame].attached.load(std::memory_order_relaxed);
+      hanging[count++] = {.what = frames_[frame].attached.load(std::memory_order_relaxed),
+                          .page = frames_.page_bytes(frame)};
     }
   }
   if (count == 0) {
     return 0;  // or there is nobody to whom anything could hang off pages
   }
-  orphans_.attachment()->prune_all(std::span(attached).first(count));
+  orphans_.attachment()->prune_all(std::span(hanging).first(count));
   std::uint32_t pruned = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (attached[i] == nullptr) {
+    if (hanging[i].what == nullptr) {
       held[i]->hang(nullptr);
       ++pruned;
     }
-    held[i]->latch.unlock_exclusive_unchanged();
+    hanging[i].page_changed ? held[i]->latch.unlock_exclusive()
+                            : held[i]->latch.unlock_exclusive_unchanged();
   }
   return pruned;
 }
@@ -292,7 +294,10 @@ bool PageReclaimer::try_evict(FrameIndex parent, std::uint32_t swip_offset) {
     return false;
   }
   const PageId page = header.page_id.load(std::memory_order_relaxed);
-  orphans_.page_leaves(header);
+  if (!orphans_.page_leaves(header, frames_.page_bytes(child))) {
+    header.latch.unlock_exclusive();
+    return false;
+  }
   store_swip(frames_.page(parent), swip_offset, Swip::of_page(page));
   header.state.store(FrameState::free, std::memory_order_release);
   PALIMPSEST_SYNC_POINT("buffer.evict.unswizzled");

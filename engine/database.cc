@@ -415,6 +415,9 @@ void Database::make_transactions() {
                                    .epochs = *epochs_,
                                    .reclaimer = &dead_space_},
                         transaction_options());
+  folder_.emplace(transactions_->snapshots(), entries_);
+  tables_.fold_with(&*folder_);
+  folding_.reset(&tables_);
 }
 
 void Database::make_checkpointer() {

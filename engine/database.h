@@ -36,6 +36,7 @@
 #include "base/log_sink.h"
 #include "base/worker_slots.h"
 #include "btree/large_value_store.h"
+#include "btree/leaf_folder.h"
 #include "btree/node_kind.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/page_file.h"
@@ -232,6 +233,14 @@ class Database {
   std::optional<Catalog> catalog_;
   DeadSpace dead_space_;
   std::optional<txn::Transactions> transactions_;
+  /// Versions are folded while there are snapshots to ask for.
+  struct StopFolding {
+    void operator()(versioning::TableAttachment* tables) const noexcept {
+      tables->fold_with(nullptr);
+    }
+  };
+  std::optional<btree::LeafFolder> folder_;
+  std::unique_ptr<versioning::TableAttachment, StopFolding> folding_;
   std::optional<Checkpointer> checkpointer_;
   std::optional<TreeStore> tree_store_;
   std::optional<BulkLedger> bulk_ledger_;

@@ -273,11 +273,13 @@ void Transactions::end_publishing() noexcept {
 
 void Transactions::collect_versions(FunctionRef<bool()> is_enough) noexcept {
   const Gsn horizon = snapshots_.horizon();
+  parts_.entries.raise_horizon(horizon);
   for_each([&](Transaction& transaction) { transaction.versions().collect(horizon, is_enough); });
   parts_.epochs.settle(horizon);
 }
 
 bool Transactions::collect_versions_aside(Gsn horizon) noexcept {
+  parts_.entries.raise_horizon(horizon);
   bool all = false;
   for (int turn = 0; turn < kTurnsAside && !all; ++turn) {
     all = true;
@@ -306,14 +308,18 @@ std::uint64_t Transactions::version_bytes() const noexcept {
 
 // Versions made late of a bulk (versioning/bulk_epochs.h) are never the only ones that a snapshot
 // holds: the bulk's own transaction has changed the ledger, and those have the same date.
+// What was folded (versioning/spans.h) may be all that it holds.
 bool Transactions::cancel_oldest_snapshot() noexcept {
   Gsn oldest_version{std::numeric_limits<std::uint64_t>::max()};
   for_each([&](Transaction& transaction) {
     oldest_version = std::min(oldest_version, transaction.versions().oldest());
   });
   const auto oldest = snapshots_.oldest();
-  return oldest && oldest->snapshot < oldest_version && oldest_version <= parts_.clock.now() &&
-         snapshots_.cancel(oldest->slot, oldest->snapshot);
+  const bool holds_some =
+      oldest &&
+      ((oldest->snapshot < oldest_version && oldest_version <= parts_.clock.now()) ||
+       (parts_.entries.spans() != 0 && oldest->snapshot < parts_.entries.newest_folded()));
+  return holds_some && snapshots_.cancel(oldest->slot, oldest->snapshot);
 }
 
 void Transactions::free_due() noexcept {

@@ -166,6 +166,7 @@ class Transactions {
   }
   /// False if that would free nothing.
   [[nodiscard]] bool cancel_oldest_snapshot() noexcept;
+  [[nodiscard]] const versioning::Snapshots& snapshots() const noexcept { return snapshots_; }
   /// Of versions, in whole pieces.
   [[nodiscard]] std::uint64_t version_bytes() const noexcept;
   [[nodiscard]] VersionMemory& version_memory() noexcept { return version_memory_; }

@@ -25,6 +25,11 @@ constexpr auto kPatienceWithSnapshots = std::chrono::milliseconds(20);
 constexpr std::size_t kTablesAtATime = 2048;
 /// And by somebody who waits for room: all of them would take longer than others should wait.
 constexpr std::size_t kTablesBeforeCancelling = 16384;
+/// And again, as long as that frees such a share of all there is.
+constexpr std::uint64_t kWorthOn = 64;
+/// In the background they are gone through again when so large a share of all more is in use than
+/// when that was done last: what was made since may be folded (versioning/spans.h).
+constexpr std::uint64_t kWorthFolding = 16;
 /// Looking for tables that can go, in the background: for so long, or at so many pages, with pauses
 /// between these.
 constexpr auto kLook = std::chrono::milliseconds(2);
@@ -76,8 +81,12 @@ bool VersionMemory::make_room() {
   const auto free_some = [&] {
     transactions_.collect_versions(is_enough);
     transactions_.trim_idle();
-    std::size_t tables = 0;
-    transactions_.prune_tables([&] { return is_enough() || ++tables > kTablesBeforeCancelling; });
+    std::uint64_t before = 0;
+    do {  // what can be folded is, rather than that a snapshot goes
+      before = memory_.bytes_in_use();
+      std::size_t tables = 0;
+      transactions_.prune_tables([&] { return is_enough() || ++tables > kTablesBeforeCancelling; });
+    } while (!is_enough() && memory_.bytes_in_use() + bytes_max_ / kWorthOn < before);
   };
   free_some();
   const auto until = std::chrono::steady_clock::now() + kPatienceWithSnapshots;
@@ -98,12 +107,14 @@ bool VersionMemory::make_room() {
   return !is_full();
 }
 
-// With an old reader the horizon stands still, and going through all tables again frees next to
-// nothing, while it takes the memory's bandwidth and a processor. False if that has been done. Not
-// before the versions up to there have gone, for an entry stays as long as it has one; but owners
-// who are in the way of that do not put it off for ever.
+// With an old reader the horizon stands still, and going through all tables again frees little but
+// what was made since and can be folded, while it takes the memory's bandwidth and a processor.
+// False if that has been done. Not before the versions up to there have gone, for an entry stays as
+// long as it has one; but owners who are in the way of that do not put it off for ever.
 bool VersionMemory::prune_for_horizon() noexcept {
-  if (collected_for_ != pruned_for_) {
+  const bool has_grown =
+      tables_left_ == 0 && memory_.bytes_in_use() > pruned_to_bytes_ + bytes_max_ / kWorthFolding;
+  if (collected_for_ != pruned_for_ || has_grown) {
     pruned_for_ = collected_for_;
     tables_left_ = memory_.tables();
   }
@@ -114,6 +125,7 @@ bool VersionMemory::prune_for_horizon() noexcept {
   std::uint64_t tables = 0;
   transactions_.prune_tables([&] { return tables++ >= most; });
   tables_left_ -= most;
+  pruned_to_bytes_ = memory_.bytes_in_use();
   return true;
 }
 

@@ -3,7 +3,8 @@
 //
 // A transaction that needs another piece of memory asks here. In this order: what no snapshot needs
 // is freed, also of slots that are idle, and with them the memory they keep; mapping tables are
-// pruned, of pages in memory and of others; the oldest snapshots are cancelled, as long as that
+// pruned, of pages in memory and of others, and versions of those in memory folded
+// (versioning/spans.h); the oldest snapshots are cancelled, as long as that
 // frees something: whoever has one gets snapshot_too_old at its next call. If changes of
 // transactions that have not ended take it all, and for one that takes half of it by itself, the
 // asking one gets version_budget_exceeded.
@@ -41,8 +42,8 @@ class VersionMemory final : public versioning::VersionBudget {
   /// Now and then, in the background, by one thread at a time: versions go that nobody needs. What
   /// nobody needs any more of mapping tables goes, a little each time, because what has been
   /// changed before is read more slowly as long as its table is there; when they fill half of the
-  /// memory all, once for each horizon. Memory that has not been used for some time goes back to
-  /// the system.
+  /// memory all, once for each horizon, and whenever more has come. Memory that has not been used
+  /// for some time goes back to the system.
   void keep_room() noexcept;
 
   [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }
@@ -62,10 +63,11 @@ class VersionMemory final : public versioning::VersionBudget {
   std::timed_mutex mutex_;
   std::atomic<std::uint64_t> cancelled_{0};
   // Of keep_room():
-  Gsn collected_for_{0};           ///< the horizon up to which hardly any versions were left
-  int tries_ = 0;                  ///< since then
-  Gsn pruned_for_{0};              ///< the horizon for which tables were gone through last
-  std::uint64_t tables_left_ = 0;  ///< of them, not yet
+  Gsn collected_for_{0};               ///< the horizon up to which hardly any versions were left
+  int tries_ = 0;                      ///< since then
+  Gsn pruned_for_{0};                  ///< the horizon for which tables were gone through last
+  std::uint64_t tables_left_ = 0;      ///< of them, not yet
+  std::uint64_t pruned_to_bytes_ = 0;  ///< what was in use after that
   std::chrono::steady_clock::time_point next_look_{};
   std::chrono::steady_clock::time_point next_give_back_{};
   std::chrono::milliseconds pause_{0};  ///< before that: longer and longer while it finds nothing

@@ -5,6 +5,7 @@
 // Thread-safety: all functions, from any thread.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 
 #include "base/ids.h"
@@ -24,20 +25,30 @@ struct Viewer {
   Gsn settled{0};
 };
 
-/// Takes back in `image`, the record as it lies in its page, what the viewer does not see. False if
-/// that cannot be said yet: `image` is void then, and the caller lets go of all latches and asks
-/// again in a moment.
+/// What has come of looking at a chain.
+enum class Looked : std::uint8_t {
+  undecided = 1,  ///< the image is void; the caller lets go of all latches and asks again
+  found,          ///< the viewer sees a change of the chain
+  at_its_end,     ///< it sees none: what was before the oldest one may be said by a mark (spans.h)
+};
+
+/// Takes back in `image`, the record as it lies in its page, what the viewer does not see.
 template <RecordImage Image>
-[[nodiscard]] bool view(const Entry& entry, const Viewer& viewer, Image& image) {
+[[nodiscard]] Looked look_back(const Entry& entry, const Viewer& viewer, Image& image) {
   const std::lock_guard latch(entry.chain_latch());
   for (const Version* version = entry.newest(); version != nullptr; version = version->older()) {
     const Sight sight = version->at(viewer.snapshot, viewer.mine);
     if (sight != Sight::invisible) {
-      return sight == Sight::visible;
+      return sight == Sight::visible ? Looked::found : Looked::undecided;
     }
     version->take_back(image);
   }
-  return true;
+  return Looked::at_its_end;
+}
+/// The same of a record without a mark: whether it is decided.
+template <RecordImage Image>
+[[nodiscard]] bool view(const Entry& entry, const Viewer& viewer, Image& image) {
+  return look_back(entry, viewer, image) != Looked::undecided;
 }
 
 /// Whether the newest change is one that the viewer does not see: he must not write (first updater

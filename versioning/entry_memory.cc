@@ -21,6 +21,13 @@ void EntryMemory::add(Figure figure, std::int64_t more) noexcept {
   (stripes_[thread_number() % kStripes].*figure).fetch_add(more, std::memory_order_relaxed);
 }
 
+void EntryMemory::raise(std::atomic<Gsn>& highest, Gsn to) noexcept {
+  Gsn now = highest.load(std::memory_order_relaxed);
+  while (now < to && !highest.compare_exchange_weak(now, to, std::memory_order_release,
+                                                    std::memory_order_relaxed)) {
+  }
+}
+
 std::uint64_t EntryMemory::sum(Figure figure) const noexcept {
   std::int64_t sum = 0;
   for (const Stripe& stripe : stripes_) {

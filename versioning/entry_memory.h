@@ -19,7 +19,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/ids.h"
 #include "base/slab_memory.h"
+#include "versioning/late_graves.h"
 
 namespace palimpsest::versioning {
 
@@ -52,15 +54,33 @@ class EntryMemory {
 
   void count_entries(std::int64_t more) noexcept { add(&Stripe::entries, more); }
   void count_tables(std::int64_t more) noexcept { add(&Stripe::tables, more); }
+  void count_spans(std::int64_t more) noexcept { add(&Stripe::spans, more); }
 
   /// For a table at this address.
   [[nodiscard]] EmptyCounter& counter_for(const void* table) noexcept;
+
+  /// A horizon that somebody has found (snapshots.h); it stays one for ever.
+  void raise_horizon(Gsn to) noexcept { raise(horizon_, to); }
+  /// The highest of them. It acquires what was known to who has raised it: whose snapshots were
+  /// cancelled.
+  [[nodiscard]] Gsn horizon() const noexcept { return horizon_.load(std::memory_order_acquire); }
+
+  /// A version of this date was folded (spans.h).
+  void note_folded(Gsn date) noexcept { raise(newest_folded_, date); }
+  /// A snapshot below the highest of them may keep spans.
+  [[nodiscard]] Gsn newest_folded() const noexcept {
+    return newest_folded_.load(std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] LateGraves& late_graves() noexcept { return late_graves_; }
 
   /// Bytes asked for and not given back; what lies between them is not counted.
   [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return memory_.bytes_in_use(); }
   /// Entries that exist, in tables or set aside by writers; tables, but for those set aside.
   [[nodiscard]] std::uint64_t entries() const noexcept { return sum(&Stripe::entries); }
   [[nodiscard]] std::uint64_t tables() const noexcept { return sum(&Stripe::tables); }
+  /// Tables that have spans.
+  [[nodiscard]] std::uint64_t spans() const noexcept { return sum(&Stripe::spans); }
 
  private:
   static constexpr std::size_t kStripes = 16;
@@ -69,15 +89,20 @@ class EntryMemory {
   struct alignas(64) Stripe {
     std::atomic<std::int64_t> entries{0};
     std::atomic<std::int64_t> tables{0};
+    std::atomic<std::int64_t> spans{0};
   };
   using Figure = std::atomic<std::int64_t> Stripe::*;
 
   void add(Figure figure, std::int64_t more) noexcept;
+  static void raise(std::atomic<Gsn>& highest, Gsn to) noexcept;
   [[nodiscard]] std::uint64_t sum(Figure figure) const noexcept;
 
   SlabMemory memory_;
   std::array<Stripe, kStripes> stripes_;
   std::array<EmptyCounter, kCounters> counters_{};
+  std::atomic<Gsn> horizon_{Gsn{0}};
+  std::atomic<Gsn> newest_folded_{Gsn{0}};
+  LateGraves late_graves_;
 };
 
 }  // namespace palimpsest::versioning

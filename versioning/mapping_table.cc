@@ -41,6 +41,7 @@ void MappingTable::renew() noexcept {
 
 MappingTable::~MappingTable() {
   check(count_ == 0 && reserved_bytes_ == 0, "a table that ends has no entries");
+  forget_spans();
   free_cells(cells_, cell_count_);
 }
 
@@ -65,6 +66,39 @@ void MappingTable::visit(FunctionRef<void(const Entry&)> visitor) const {
     if (!cell.is_empty()) {
       visitor(*cell.entry());
     }
+  }
+}
+
+void MappingTable::visit_chains(FunctionRef<void(Entry&)> visitor) {
+  for (const TableCell cell : cells()) {
+    if (!cell.is_empty()) {
+      visitor(*cell.entry());
+    }
+  }
+}
+
+Spans& MappingTable::make_spans() {
+  if (spans_ == nullptr) {
+    spans_ = new (memory_.allocate(sizeof(Spans))) Spans(memory_);
+    memory_.count_spans(1);
+  }
+  return *spans_;
+}
+
+void MappingTable::forget_spans(Gsn horizon) noexcept {
+  if (spans_ != nullptr) {
+    spans_->forget_seen_from(horizon);
+    if (!spans_->any()) {
+      forget_spans();
+    }
+  }
+}
+
+void MappingTable::forget_spans() noexcept {
+  if (Spans* const spans = std::exchange(spans_, nullptr)) {
+    spans->~Spans();
+    memory_.deallocate(spans, sizeof(Spans));
+    memory_.count_spans(-1);
   }
 }
 
@@ -97,7 +131,7 @@ Gsn MappingTable::look_since_when_quiet() const noexcept {
     }
   }
   prefetch_versions();
-  Gsn newest{0};
+  Gsn newest = spans_ == nullptr ? Gsn{0} : spans_->newest();
   for (const TableCell cell : cells()) {
     if (!cell.is_empty() && cell.entry()->has_versions()) {
       newest = std::max(newest, newest_date(*cell.entry()));
@@ -194,6 +228,7 @@ std::size_t MappingTable::empty_count() const noexcept {
 std::size_t MappingTable::prune(FunctionRef<void(EntryPtr)> taken) noexcept {
   counter_seen_ = counter_.load(std::memory_order_acquire);  // before looking: see Entry::release
   looks_ = 0;
+  forget_spans(memory_.horizon());
   const std::size_t before = count_;
   prefetch_entries();
   for (std::size_t at = 0; at < cell_count_;) {
@@ -256,9 +291,20 @@ void MappingTable::split_off(ByteView separator, MappingTable& right) noexcept {
     remove_at(at);  // another one may stand here now
     right.adopt(*entry);
   }
+  if (spans_ != nullptr && right.spans_ != nullptr) {
+    right.take_in(*spans_);
+  }
   right.raise_youngest(youngest());
   right.looks_ =
       kLooksMax << kVainMax;  // its counter knows nothing of those that are empty already
+}
+
+// There is room for them.
+void MappingTable::take_in(const Spans& spans) noexcept {
+  for (const SpanKind kind : {SpanKind::made, SpanKind::buried}) {
+    spans_->extend(kind, spans.of(kind));
+  }
+  quiet_since_.store(kUnknown, std::memory_order_relaxed);
 }
 
 void MappingTable::absorb(MappingTable& other) noexcept {
@@ -269,6 +315,9 @@ void MappingTable::absorb(MappingTable& other) noexcept {
   }
   other.count_ = 0;
   other.reserved_bytes_ = 0;
+  if (other.spans_ != nullptr) {
+    take_in(*other.spans_);
+  }
   raise_youngest(other.youngest());
   looks_ = kLooksMax << kVainMax;  // as in split_off()
 }

@@ -12,12 +12,11 @@
 //                 too small;
 //             (4) youngest() is not below the start of any transaction that has left a version in a
 //                 chain of an entry;
-//             (5) quiet_since_, if known, is the newest date of any version, and no entry has a
-//                 writer: who has looked did so under the latch, and only a claim changes that,
-//                 which needs it exclusively and makes it unknown again. Dates come before a
-//                 writer's end, and versions that go, or are merged, leave none that is newer. (It
-//                 is released and acquired: whose cancelled snapshot lay between two that were
-//                 merged learns that it was cancelled, though he has looked here only.)
+//             (5) quiet_since_, if known, is the newest date of any version or span, and no entry
+//                 has a writer: only a claim changes that, which makes it unknown again. Dates come
+//                 before a writer's end; versions that go, are merged or folded leave none that is
+//                 newer. (Released and acquired: a reader whose cancelled snapshot lay between two
+//                 that were merged learns that it was cancelled, though it has looked here only.)
 // Latching: every function needs the exclusive latch of the page (or the orphan's shard); const
 //           functions the shared one.
 // Failure: make() and reserve() throw std::bad_alloc and change nothing; nothing else fails.
@@ -40,6 +39,7 @@
 #include "base/prefetch.h"
 #include "buffer/page_attachment.h"
 #include "versioning/entry.h"
+#include "versioning/spans.h"
 #include "versioning/table_cell.h"
 
 namespace palimpsest::versioning {
@@ -63,7 +63,7 @@ class MappingTable final : public buffer::Attached {
   void renew() noexcept;
   /// Whether it has nothing but its own piece of memory.
   [[nodiscard]] bool is_small() const noexcept { return cell_count_ == kCellsMin; }
-  /// Frees the table; it has no entries.
+  /// It has no entries; its spans go.
   static void destroy(MappingTable& table) noexcept;
 
   MappingTable(const MappingTable&) = delete;
@@ -79,6 +79,15 @@ class MappingTable final : public buffer::Attached {
   /// Whether this entry, which exists, is in this table.
   [[nodiscard]] bool has(const Entry& entry) const noexcept;
   void visit(FunctionRef<void(const Entry&)> visitor) const;
+  void visit_chains(FunctionRef<void(Entry&)> visitor);
+
+  /// What records have in common in place of a version each (spans.h), or null.
+  [[nodiscard]] Spans* spans() const noexcept { return spans_; }
+  Spans& make_spans();  ///< The same, never null. Throws std::bad_alloc.
+  /// Forgets those that every snapshot from `horizon` on sees, or all.
+  void forget_spans(Gsn horizon) noexcept;
+  void forget_spans() noexcept;
+  [[nodiscard]] bool is_needed() const noexcept { return count_ != 0 || spans_ != nullptr; }
 
   /// Whether all records are as they lie in the page to who sees what had been committed then, as
   /// far as is known: find() can be spared.
@@ -153,15 +162,12 @@ class MappingTable final : public buffer::Attached {
     const auto* begin = reinterpret_cast<const std::byte*>(this);
     palimpsest::prefetch(begin, begin + sizeof *this);
   }
-  /// What who looks at all entries will read next: the cells, where they are not in the table's own
-  /// memory; the entries, which lie far from each other; their newest versions. Each reads what the
-  /// one before it has asked for.
+  /// What a look at all entries will read next: the cells, where they are not in the table's own
+  /// memory; the entries; their newest versions. Each reads what the one before has asked for.
   void prefetch_cells() const noexcept;
   void prefetch_entries() const noexcept;
   void prefetch_versions() const noexcept;
-  /// What a search of a key of this hash will read next: its first cell, where that is not in the
-  /// table's own memory; the entry; of that the newest version. Each reads what the one before it
-  /// has asked for.
+  /// The same of a search of a key of this hash: its first cell, its entry, the newest version.
   void prefetch_cell(std::uint32_t hash) const noexcept {
     prefetch_line(&cells_[hash & (cell_count_ - 1)]);
   }
@@ -174,9 +180,9 @@ class MappingTable final : public buffer::Attached {
 
   /// Entries whose key is not below the separator.
   [[nodiscard]] std::size_t count_from(ByteView separator) const noexcept;
-  /// Moves them to `right`, which has room for them.
+  /// Moves them to `right`, which has room for them, and copies the spans if that has some.
   void split_off(ByteView separator, MappingTable& right) noexcept;
-  /// Takes all entries of `other`; there is room for them.
+  /// Takes all entries and spans of `other`; there is room for them.
   void absorb(MappingTable& other) noexcept;
 
  private:
@@ -218,6 +224,7 @@ class MappingTable final : public buffer::Attached {
   void place(TableCell cell) noexcept;
   void remove_at(std::size_t cell) noexcept;
   void adopt(Entry& entry) noexcept;
+  void take_in(const Spans& spans) noexcept;
   [[nodiscard]] bool has_room_for(std::size_t more) const noexcept {
     return cells_for(count_ + more) <= cell_count_;
   }
@@ -230,6 +237,7 @@ class MappingTable final : public buffer::Attached {
   TableCell* cells_ = own_cells_.data();
   std::size_t cell_count_ = kCellsMin;
   std::size_t count_ = 0;
+  Spans* spans_ = nullptr;
   /// No version is younger and nobody writes; stored by readers, too.
   mutable std::atomic<Gsn> quiet_since_{kUnknown};
   std::uint32_t reserved_bytes_ = 0;

@@ -5,6 +5,8 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "palimpsest/function_ref.h"
 
@@ -147,10 +149,17 @@ bool Pruner::try_take_out(Entry& entry, Version* younger, Version& version,
   return true;
 }
 
+Gsn Pruner::seen_by_all() noexcept {
+  if (!scan()) {
+    return Gsn{0};
+  }
+  return std::min(
+      {scan_.clock, scan_.being_taken, scan_.in_use.empty() ? scan_.clock : scan_.in_use.front()});
+}
+
 /// Those that every snapshot sees, from the oldest on.
 void Pruner::prune_oldest(Entry& entry) noexcept {
-  const Gsn seen_by_all = std::min(
-      {scan_.clock, scan_.being_taken, scan_.in_use.empty() ? scan_.clock : scan_.in_use.front()});
+  const Gsn seen_by_all = this->seen_by_all();
   Version* younger = nullptr;
   for (Version* version = entry.newest(); version != nullptr;) {
     Version* const older = version->older();
@@ -187,6 +196,66 @@ void Pruner::prune_last(Entry& entry) noexcept {
   if (date <= scan_.clock && date <= scan_.oldest_writer) {
     static_cast<void>(try_take_out(entry, nullptr, *version, nullptr));
   }
+}
+
+bool Pruner::can_join(const Span& one, const Span& other) noexcept {
+  const Span both = one.with(other);
+  return one.is_empty() || other.is_empty() || (scan() && nobody_between(both.from, both.to));
+}
+
+/// Whether who looks at the span instead of the version sees the same.
+bool Pruner::may_fold(const Version& version, const Span& into) const noexcept {
+  const Gsn date = version.timestamp();
+  const Span both = into.with({date, date});
+  return date <= scan_.oldest_writer && nobody_between(both.from, both.to);
+}
+
+namespace {
+
+/// The mark that the record would have in place of the version, if there is one that says as much.
+/// What keeps pages stays, for whoever collects it has those given back (graves.h).
+std::optional<SpanKind> mark_for(const Version& version) noexcept {
+  if (version.kind() == VersionKind::inserted) {
+    return SpanKind::made;
+  }
+  const bool buries = version.kind() == VersionKind::flags && version.flags_before() == 0;
+  return buries ? std::optional(SpanKind::buried) : std::nullopt;
+}
+
+}  // namespace
+
+// The oldest version first. Below a mark `made` there is nothing: whatever was changed after that,
+// and seen by nobody in between, is a part of the making. A mark `buried` says that there was a
+// value, which the version above it may have to bring back.
+std::optional<SpanKind> Pruner::fold(Entry& entry, std::optional<SpanKind> mark,
+                                     Spans& spans) noexcept {
+  std::optional<SpanKind> gets;
+  const std::lock_guard chain(entry.chain_latch());
+  if (entry.newest() == nullptr || !scan()) {
+    return gets;
+  }
+  prune_between(entry);
+  while (entry.newest() != nullptr && mark != SpanKind::buried) {
+    Version* younger = nullptr;
+    Version* oldest = entry.newest();
+    while (oldest->older() != nullptr) {
+      younger = std::exchange(oldest, oldest->older());
+    }
+    const Gsn date = oldest->is_dated() ? oldest->timestamp() : Gsn{0};
+    const auto into = mark ? mark : mark_for(*oldest);
+    if (raw(date) == 0 || !into || !may_fold(*oldest, spans.of(*into)) ||
+        !try_take_out(entry, younger, *oldest, nullptr)) {
+      break;
+    }
+    spans.extend(*into, {date, date});
+    gets = mark ? gets : into;
+    mark = into;
+    memory_.note_folded(date);
+  }
+  if (entry.newest() == nullptr) {
+    count_empty(entry.counter());
+  }
+  return gets;
 }
 
 /// Whether the version has left its chain. Its buffer is latched. One that says that a record was

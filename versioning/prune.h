@@ -20,6 +20,11 @@
 // may still write, with a snapshot in between, has to meet a conflict: so only readers may be
 // older.
 //
+// Versions of many records that say nothing but "not there before" or "there before" are folded
+// into the spans of their leaf (spans.h), where no snapshot lies between: the same argument, of
+// [t1, t2) from the oldest date of a span to the youngest. What was folded is met by no conflict
+// and no validation any more: so, too, only readers may be older.
+//
 // Who does it: whoever adds a third version to a chain or wants to purge a ghost; and, before it
 // comes to that, a slot's owner for the versions that he has just left (merge_recent): they lie in
 // his cache still, as do the older ones of their records, which he looked at when he made the
@@ -38,10 +43,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "versioning/entry.h"
 #include "versioning/entry_memory.h"
 #include "versioning/snapshots.h"
+#include "versioning/spans.h"
 #include "versioning/version.h"
 
 namespace palimpsest::versioning {
@@ -65,6 +72,16 @@ class Pruner {
   /// Takes versions out of the chain that nobody needs.
   void prune(Entry& entry, Newest newest) noexcept;
 
+  /// Folds the oldest versions of a chain into the spans of its leaf, as many as can go; `mark`: of
+  /// the record. Returns the mark that the record gets, if it has none and gets one. The caller
+  /// holds the leaf, and sets the mark before it lets go.
+  [[nodiscard]] std::optional<SpanKind> fold(Entry& entry, std::optional<SpanKind> mark,
+                                             Spans& spans) noexcept;
+  /// Whether the two spans can be one: nobody sees a part of it.
+  [[nodiscard]] bool can_join(const Span& one, const Span& other) noexcept;
+  /// Every snapshot is from this on; 0 if that cannot be said.
+  [[nodiscard]] Gsn seen_by_all() noexcept;
+
   /// The owner of `buffer`, between two transactions: what its last ones have left is merged into
   /// the next older version of the record, where nobody can tell the two apart.
   void merge_recent(VersionBuffer& buffer) noexcept;
@@ -78,6 +95,7 @@ class Pruner {
   void prune_oldest(Entry& entry) noexcept;
   void prune_between(Entry& entry) noexcept;
   void prune_last(Entry& entry) noexcept;
+  [[nodiscard]] bool may_fold(const Version& version, const Span& into) const noexcept;
   [[nodiscard]] bool try_merge_down(Version& version) noexcept;
 
   const Snapshots& snapshots_;

@@ -1,11 +1,14 @@
 #include "versioning/table_attachment.h"
 
+#include <mutex>
+
 #include "base/check.h"
 #include "versioning/mapping_table.h"
 
 namespace palimpsest::versioning {
 
 using buffer::Attached;
+using buffer::Hanging;
 
 namespace {
 
@@ -14,6 +17,27 @@ MappingTable& table(Attached& attached) noexcept {
 }
 
 }  // namespace
+
+void TableAttachment::fold_with(PageFolder* folder) noexcept {
+  const std::lock_guard alone(folding_);
+  folder_ = folder;
+}
+
+void TableAttachment::fold(std::span<Hanging> hanging) noexcept {
+  const std::shared_lock with_others(folding_);
+  if (folder_ != nullptr) {
+    folder_->fold(hanging);
+  }
+}
+
+bool TableAttachment::prepare_detach(Hanging& hanging) noexcept {
+  const std::shared_lock with_others(folding_);
+  if (folder_ == nullptr) {
+    return true;
+  }
+  folder_->fold({&hanging, 1});
+  return folder_->remember_marks(hanging);
+}
 
 Attached* TableAttachment::detach(Attached& attached) noexcept {
   return prune(attached) ? &attached : nullptr;
@@ -26,7 +50,8 @@ Attached* TableAttachment::attach(Attached& attached) noexcept {
 bool TableAttachment::prune(Attached& attached) noexcept {
   MappingTable& pruned = table(attached);
   pruned.prune([](EntryPtr) {});
-  if (pruned.count() != 0) {
+  pruned.trim();  // of what was folded only the table itself is left
+  if (pruned.is_needed()) {
     return true;
   }
   MappingTable::destroy(pruned);
@@ -34,18 +59,19 @@ bool TableAttachment::prune(Attached& attached) noexcept {
 }
 
 // Each step asks for what the next one reads.
-void TableAttachment::prune_all(std::span<Attached*> attached) noexcept {
-  for (Attached* one : attached) {
-    table(*one).prefetch();
+void TableAttachment::prune_all(std::span<Hanging> hanging) noexcept {
+  for (const Hanging& one : hanging) {
+    table(*one.what).prefetch();
   }
-  for (Attached* one : attached) {
-    table(*one).prefetch_cells();
+  for (const Hanging& one : hanging) {
+    table(*one.what).prefetch_cells();
   }
-  for (Attached* one : attached) {
-    table(*one).prefetch_entries();
+  for (const Hanging& one : hanging) {
+    table(*one.what).prefetch_entries();
   }
-  for (Attached*& one : attached) {
-    one = prune(*one) ? one : nullptr;
+  fold(hanging);
+  for (Hanging& one : hanging) {
+    one.what = prune(*one.what) ? one.what : nullptr;
   }
 }
 

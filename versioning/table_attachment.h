@@ -1,11 +1,13 @@
 // Mapping tables as what hangs off pages: what the buffer pool asks about them.
 //
-// Thread-safety: stateless.
+// Thread-safety: all functions, from any thread.
 #pragma once
 
+#include <shared_mutex>
 #include <span>
 
 #include "buffer/page_attachment.h"
+#include "versioning/page_folder.h"
 
 namespace palimpsest::versioning {
 
@@ -13,11 +15,22 @@ class TableAttachment final : public buffer::PageAttachment {
  public:
   TableAttachment() = default;
 
+  /// From now on that folds versions, or nobody; waits for the one before to be left. Without one
+  /// each record keeps its own.
+  void fold_with(PageFolder* folder) noexcept;
+
+  [[nodiscard]] bool prepare_detach(buffer::Hanging& hanging) noexcept override;
   [[nodiscard]] buffer::Attached* detach(buffer::Attached& attached) noexcept override;
   [[nodiscard]] buffer::Attached* attach(buffer::Attached& attached) noexcept override;
   [[nodiscard]] bool prune(buffer::Attached& attached) noexcept override;
-  void prune_all(std::span<buffer::Attached*> attached) noexcept override;
+  void prune_all(std::span<buffer::Hanging> hanging) noexcept override;
   void destroy(buffer::Attached& attached) noexcept override;
+
+ private:
+  void fold(std::span<buffer::Hanging> hanging) noexcept;
+
+  std::shared_mutex folding_;
+  PageFolder* folder_ = nullptr;  ///< protected by folding_
 };
 
 }  // namespace palimpsest::versioning

@@ -32,7 +32,7 @@ UnchangedPage::~UnchangedPage() PALIMPSEST_NO_ANALYSIS {
 void UnchangedPage::take_out(Entry& entry, Writer* into) noexcept {
   EntryPtr taken = table_->erase(entry);
   TablePtr table;
-  if (table_->count() == 0) {
+  if (!table_->is_needed()) {
     frame_->hang(nullptr);
     table.reset(std::exchange(table_, nullptr));
   }

@@ -147,7 +147,7 @@ class VersionBuffer {
       return std::move(dead_key_);
     }
     if (!graves_.may_have(tree)) [[likely]] {
-      return std::nullopt;
+      return memory_.late_graves().take(tree, memory_.horizon());
     }
     const std::lock_guard latch(latch_);
     return graves_.take(tree);

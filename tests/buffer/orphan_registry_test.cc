@@ -24,16 +24,22 @@ struct Thing final : Attached {
 
   PageId page;
   std::atomic<bool> needed{true};
+  bool stays = false;  ///< with its page, in memory
 };
 
 /// Keeps what is needed, and counts what exists.
 class Things final : public PageAttachment {
  public:
+  [[nodiscard]] bool prepare_detach(Hanging& hanging) noexcept override {
+    return !static_cast<Thing*>(hanging.what)->stays;
+  }
   [[nodiscard]] Attached* detach(Attached& attached) noexcept override { return keep(attached); }
   [[nodiscard]] Attached* attach(Attached& attached) noexcept override { return keep(attached); }
   [[nodiscard]] bool prune(Attached& orphan) noexcept override { return keep(orphan) != nullptr; }
-  void prune_all(std::span<Attached*> attached) noexcept override {
-    std::ranges::transform(attached, attached.begin(), [&](Attached* one) { return keep(*one); });
+  void prune_all(std::span<Hanging> hanging) noexcept override {
+    for (Hanging& one : hanging) {
+      one.what = keep(*one.what);
+    }
   }
   void destroy(Attached& attached) noexcept override {
     delete &static_cast<Thing&>(attached);
@@ -61,7 +67,7 @@ class Things final : public PageAttachment {
 void leave(OrphanRegistry& registry, Frame& frame, Thing* thing) {
   frame.page_id = thing->page;
   frame.attached = thing;
-  registry.page_leaves(frame);
+  EXPECT_TRUE(registry.page_leaves(frame, {}));
   EXPECT_EQ(frame.attached.load(), nullptr);
 }
 
@@ -70,7 +76,7 @@ TEST(OrphanRegistry, EachComesBackOnce) {
   Things things;
   OrphanRegistry registry(&things);
   Frame frame(kNoAge);
-  registry.page_leaves(frame);  // nothing hangs there
+  EXPECT_TRUE(registry.page_leaves(frame, {}));  // nothing hangs there
   EXPECT_EQ(registry.page_returns(PageId{1}), nullptr);
   for (std::uint64_t i = 1; i <= kPages; ++i) {
     leave(registry, frame, things.make(PageId{i * 64 / 5}));
@@ -85,6 +91,21 @@ TEST(OrphanRegistry, EachComesBackOnce) {
     things.destroy(*back);
   }
   EXPECT_EQ(registry.count(), 0U);
+}
+
+// What waiting needs cannot be had: the page keeps what hangs there, and is not in the registry.
+TEST(OrphanRegistry, APageThatHasToStayKeepsWhatHangsThere) {
+  Things things;
+  OrphanRegistry registry(&things);
+  Frame frame(kNoAge);
+  Thing* const thing = things.make(PageId{1});
+  thing->stays = true;
+  frame.page_id = PageId{1};
+  frame.hang(thing);
+  EXPECT_FALSE(registry.page_leaves(frame, {}));
+  EXPECT_EQ(frame.attached.load(), thing);
+  EXPECT_EQ(registry.count(), 0U);
+  things.destroy(*thing);
 }
 
 TEST(OrphanRegistry, WhatIsNotNeededGoes) {

@@ -156,7 +156,7 @@ class ModelRun {
       random_.one_in(60) ? end(one, true) : random_.one_in(4) ? scan(one) : read(one);
       return;
     }
-    switch (random_.below(20)) {
+    switch (random_.below(21)) {
       case 0: end(one, true); break;
       case 1: end(one, random_.one_in(2)); break;
       case 2: scan(one); break;
@@ -167,6 +167,7 @@ class ModelRun {
       case 7: read(one); break;
       case 8: read_many(one); break;
       case 9: database_->checkpointer().run(); break;
+      case 10: database_->transactions().prune_tables([] { return false; }); break;
       default: random_.one_in(4) ? modify_many(one) : write(one); break;
     }
   }

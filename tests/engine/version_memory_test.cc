@@ -110,10 +110,10 @@ TEST_F(VersionMemory, OneTransactionTakesHalfAtMost) {
 }
 
 TEST_F(VersionMemory, TheOldestSnapshotGoes) {
-  const auto old = begin(SnapshotUse::reads);
+  const auto old = begin();  // may write: beside a reader new keys are folded (folding_test)
   ASSERT_EQ(read(old, 3), std::string(200, 'v'));
   for (const char to : {'a', 'b', 'c', 'd', 'e', 'f'}) {
-    // New keys each time: a version each that the old reader needs.
+    // New keys each time: a version each that the old one needs.
     const auto transaction = begin();
     for (int i = 0; i < kRecords; ++i) {
       const std::string key = fmt::format("{}{:06}", to, i);

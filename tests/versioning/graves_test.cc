@@ -71,5 +71,23 @@ TEST_F(GravesTest, BeyondABoundNothingIsNoted) {
   EXPECT_EQ(take_all(TreeId{3}, 20'000).size(), 512U);
 }
 
+// Trees that share a place hide none from each other, and none comes before its date.
+TEST(LateGraves, CanBeTakenFromTheirDateOn) {
+  constexpr TreeId kOne{1};
+  constexpr TreeId kOther{17};
+  LateGraves graves;
+  graves.note(kOne, "one", Gsn{10});
+  graves.note(kOther, "other", Gsn{12});
+  graves.note(kOther, "later", Gsn{20});
+  EXPECT_EQ(graves.take(kOne, Gsn{9}), std::nullopt);
+  EXPECT_EQ(graves.take(kOther, Gsn{9}), std::nullopt);
+  EXPECT_EQ(graves.take(kOther, Gsn{12}), "other");
+  EXPECT_EQ(graves.take(kOther, Gsn{12}), std::nullopt);
+  EXPECT_EQ(graves.take(kOne, Gsn{12}), "one");
+  EXPECT_EQ(graves.take(kOne, Gsn{20}), std::nullopt);
+  EXPECT_EQ(graves.take(kOther, Gsn{20}), "later");
+  EXPECT_EQ(graves.take(kOther, Gsn{30}), std::nullopt);
+}
+
 }  // namespace
 }  // namespace palimpsest::versioning

@@ -316,7 +316,7 @@ TEST_F(MappingTableTest, AttachmentKeepsTablesInUseOnly) {
 // Of several pages at a time: of some nothing is left, of some not all.
 TEST_F(MappingTableTest, SeveralArePrunedTogether) {
   TableAttachment attachment;
-  std::vector<buffer::Attached*> tables;
+  std::vector<buffer::Hanging> tables;
   std::vector<Model> models;
   for (std::size_t number = 0; number < 7; ++number) {
     MappingTable& table = *MappingTable::make(memory_, 0).release();
@@ -332,16 +332,16 @@ TEST_F(MappingTableTest, SeveralArePrunedTogether) {
         entry.release();
       }
     }
-    tables.push_back(&table);
+    tables.push_back({.what = &table, .page = {}});
   }
   attachment.prune_all(tables);
   for (std::size_t number = 0; number < tables.size(); ++number) {
     if (number % 2 != 0) {
-      EXPECT_EQ(tables[number], nullptr);
+      EXPECT_EQ(tables[number].what, nullptr);
       continue;
     }
-    ASSERT_NE(tables[number], nullptr);
-    auto& table = static_cast<MappingTable&>(*tables[number]);
+    ASSERT_NE(tables[number].what, nullptr);
+    auto& table = static_cast<MappingTable&>(*tables[number].what);
     expect_equal(table, models[number]);
     empty(table);
     MappingTable::destroy(table);

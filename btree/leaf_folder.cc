@@ -1,0 +1,128 @@
+#include "btree/leaf_folder.h"
+
+#include <new>
+#include <optional>
+
+#include "base/sync_point.h"
+#include "btree/span_marks.h"
+
+namespace palimpsest::btree {
+
+using versioning::Entry;
+using versioning::MappingTable;
+using versioning::Pruner;
+using versioning::SpanKind;
+using versioning::Spans;
+
+namespace {
+
+LeafNode leaf_of(const buffer::Hanging& hanging) noexcept {
+  return {hanging.page.data(), static_cast<std::uint32_t>(hanging.page.size())};
+}
+
+MappingTable& table_of(const buffer::Hanging& hanging) noexcept {
+  return static_cast<MappingTable&>(*hanging.what);
+}
+
+/// Of the records of a leaf whose table has spans, which may be empty.
+class Folding {
+ public:
+  Folding(LeafNode leaf, MappingTable& table, Pruner& pruner) noexcept
+      : leaf_(leaf), table_(table), spans_(*table.spans()), pruner_(pruner) {}
+
+  [[nodiscard]] bool run() noexcept {
+    table_.visit_chains([&](Entry& entry) { fold(entry); });
+    return has_marked_;
+  }
+
+ private:
+  // What a bulk has left of a record lies between its oldest version and the newest.
+  void fold(Entry& entry) noexcept {
+    if (!entry.has_versions()) {
+      return;
+    }
+    const SearchResult at = leaf_.find(entry.key());
+    if (!at.found || (leaf_.flags(at.slot) & kVirtual) != 0) {
+      return;
+    }
+    const auto mark = span_of(&table_, leaf_.flags(at.slot));
+    const bool had_made = spans_.has(SpanKind::made);
+    const bool had_buried = spans_.has(SpanKind::buried);
+    const auto gets = pruner_.fold(entry, mark, spans_);
+    if (!gets) {
+      return;
+    }
+    if (*gets == SpanKind::made ? !had_made : !had_buried) {
+      remove_marks(leaf_, *gets);  // those are stale
+      note_grave(entry, *gets);
+    }
+    PALIMPSEST_SYNC_POINT("btree.fold.folded");
+    const auto others = static_cast<std::uint16_t>(leaf_.flags(at.slot) & ~kMarks);
+    leaf_.set_flags(at.slot, static_cast<std::uint16_t>(others | mark_of(*gets) | kHasEntry));
+    has_marked_ = true;
+  }
+
+  void note_grave(const Entry& entry, SpanKind kind) noexcept {
+    if (kind == SpanKind::buried) {
+      table_.memory().late_graves().note(entry.tree(), entry.key(), spans_.of(kind).to);
+    }
+  }
+
+  LeafNode leaf_;
+  MappingTable& table_;
+  Spans& spans_;
+  Pruner& pruner_;
+  bool has_marked_ = false;
+};
+
+bool any_versions(const MappingTable& table) noexcept {
+  bool any = false;
+  table.visit([&](const Entry& entry) { any = any || entry.has_versions(); });
+  return any;
+}
+
+}  // namespace
+
+bool fold_leaf(LeafNode leaf, MappingTable& table, Pruner& pruner) noexcept {
+  if (!any_versions(table)) {
+    return false;
+  }
+  table.forget_spans(pruner.seen_by_all());
+  try {
+    static_cast<void>(table.make_spans());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  const bool has_marked = Folding(leaf, table, pruner).run();
+  table.forget_spans(Gsn{0});  // if nothing was folded, there are none
+  return has_marked;
+}
+
+void LeafFolder::fold(std::span<buffer::Hanging> hanging) noexcept {
+  Pruner pruner(snapshots_, memory_);
+  for (buffer::Hanging& one : hanging) {
+    one.page_changed = fold_leaf(leaf_of(one), table_of(one), pruner) || one.page_changed;
+  }
+}
+
+bool LeafFolder::remember_marks(const buffer::Hanging& hanging) noexcept {
+  const LeafNode leaf = leaf_of(hanging);
+  const MappingTable& table = table_of(hanging);
+  Spans* const spans = table.spans();
+  if (spans == nullptr) {
+    return true;
+  }
+  try {
+    spans->remember(leaf.count());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  for (SlotIndex slot = 0; slot < leaf.count(); ++slot) {
+    if (const auto kind = span_of(&table, leaf.flags(slot))) {
+      spans->mark(slot, *kind);
+    }
+  }
+  return true;
+}
+
+}  // namespace palimpsest::btree

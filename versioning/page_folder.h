@@ -1,0 +1,31 @@
+// Folding the versions of a leaf's records into its spans (spans.h): asked for by whoever looks at
+// what hangs off pages, done by whoever owns the format of the records.
+//
+// Thread-safety: all functions, from any thread.
+#pragma once
+
+#include <span>
+
+#include "buffer/page_attachment.h"
+
+namespace palimpsest::versioning {
+
+class PageFolder {
+ public:
+  virtual ~PageFolder() = default;
+  PageFolder(const PageFolder&) = delete;
+  PageFolder& operator=(const PageFolder&) = delete;
+
+  /// Folds what can be folded of these pages, whose mapping tables hang there. Entries that are
+  /// empty then stay for a prune. Caller holds the exclusive latches of the pages.
+  virtual void fold(std::span<buffer::Hanging> hanging) noexcept = 0;
+
+  /// The page leaves memory: its spans remember which records are marked. False: it has to stay.
+  /// Caller holds the page's exclusive latch.
+  [[nodiscard]] virtual bool remember_marks(const buffer::Hanging& hanging) noexcept = 0;
+
+ protected:
+  PageFolder() = default;
+};
+
+}  // namespace palimpsest::versioning

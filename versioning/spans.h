@@ -1,0 +1,125 @@
+// Spans: what many records of one leaf have in common in place of a version each.
+//
+// Beside an old reader every inserted or erased row used to keep an entry and a version, about 150
+// bytes, that only said "not there before" or "there before". Where no snapshot lies between the
+// dates of several such versions, no reader can tell them apart: each sees all of these changes or
+// none. So they are *folded* into a span of dates [from, to]. A leaf has at most two:
+//
+//   span     its records, by the mark in their slot (btree/node_layout.h)    a reader below `from`
+//   made     kMadeInSpan: inserted at a date of the span                     sees no record
+//   buried   kBuriedInSpan: erased at a date of the span, a ghost since      sees the ghost's value
+//
+// A mark stands for the *oldest* version of its record: the chain, if there is one, is younger. A
+// reader that has taken back the whole chain, or has found none, applies the mark.
+//
+// Invariants: (1) no snapshot in use lies in [from, to), and none will: this is the condition for
+//                 merging two versions, with the same argument (prune.h, I-8);
+//             (2) when a version was folded, every snapshot below its date had been taken to read
+//                 only. So no conflict depends on a folded version, and no serializable transaction
+//                 that will be validated has to find one (txn/validation.h);
+//             (3) a mark means something only while its leaf has the span of its kind. A span that
+//                 every snapshot sees is forgotten, and its marks stay, *stale*. The next span of
+//                 that kind in the leaf begins with removing them; merging two leaves removes those
+//                 of the side that has no such span;
+//             (4) the table hangs off the leaf, and keeps its youngest start, as long as it has a
+//                 span: a reader that takes a settled leaf for what it is stays right (I-12);
+//             (5) marks are never written (I-6). While the page is not in memory, the spans
+//                 remember which slots are marked: a page does not change meanwhile.
+// Latching: as the mapping table that has it. Failure: remember() throws std::bad_alloc.
+// Memory: a cache line a leaf; while the page is not in memory, a quarter of a byte a slot more.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "base/ids.h"
+#include "versioning/entry_memory.h"
+
+namespace palimpsest::versioning {
+
+enum class SpanKind : std::uint8_t { made = 0, buried = 1 };
+
+struct Span {
+  Gsn from{std::numeric_limits<std::uint64_t>::max()};
+  Gsn to{0};
+
+  [[nodiscard]] bool is_empty() const noexcept { return to < from; }
+  /// Whether a reader of this snapshot does not see what was done in the span.
+  [[nodiscard]] bool hides_from(Gsn snapshot) const noexcept { return snapshot < from; }
+  [[nodiscard]] Span with(const Span& other) const noexcept {
+    return {std::min(from, other.from), std::max(to, other.to)};
+  }
+};
+
+class Spans {
+ public:
+  explicit Spans(EntryMemory& memory) noexcept : memory_(memory) {}
+  Spans(const Spans&) = delete;
+  Spans& operator=(const Spans&) = delete;
+  ~Spans() { forget_marks(); }
+
+  [[nodiscard]] const Span& of(SpanKind kind) const noexcept {
+    return spans_[static_cast<std::size_t>(kind)];
+  }
+  [[nodiscard]] bool has(SpanKind kind) const noexcept { return !of(kind).is_empty(); }
+  [[nodiscard]] bool any() const noexcept { return has(SpanKind::made) || has(SpanKind::buried); }
+  /// The newest date of either; 0 if there is none.
+  [[nodiscard]] Gsn newest() const noexcept { return std::max(spans_[0].to, spans_[1].to); }
+
+  /// Another version is folded, or another leaf's span is joined. Nobody is between.
+  void extend(SpanKind kind, const Span& by) noexcept {
+    Span& span = spans_[static_cast<std::size_t>(kind)];
+    span = span.with(by);
+  }
+  void forget(SpanKind kind) noexcept { spans_[static_cast<std::size_t>(kind)] = Span(); }
+  /// Those that every snapshot from this one on sees.
+  void forget_seen_from(Gsn horizon) noexcept {
+    for (Span& span : spans_) {
+      span = span.to <= horizon ? Span() : span;
+    }
+  }
+
+  // The marks of a page that is not in memory: two bits a slot
+
+  /// Makes room for so many slots, none of which is marked. Throws std::bad_alloc.
+  void remember(std::size_t slots) {
+    forget_marks();
+    const std::size_t bytes = (slots + kSlotsPerByte - 1) / kSlotsPerByte;
+    marks_ = static_cast<std::uint8_t*>(memory_.allocate(bytes));
+    marks_bytes_ = bytes;
+    std::fill_n(marks_, bytes, std::uint8_t{0});
+  }
+  void mark(std::size_t slot, SpanKind kind) noexcept {
+    marks_[slot / kSlotsPerByte] |= static_cast<std::uint8_t>(bit(slot, kind));
+  }
+  [[nodiscard]] bool is_marked(std::size_t slot, SpanKind kind) const noexcept {
+    return slot / kSlotsPerByte < marks_bytes_ &&
+           (marks_[slot / kSlotsPerByte] & bit(slot, kind)) != 0;
+  }
+  void forget_marks() noexcept {
+    if (marks_ != nullptr) {
+      memory_.deallocate(marks_, marks_bytes_);
+      marks_ = nullptr;
+      marks_bytes_ = 0;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kSlotsPerByte = 4;
+
+  [[nodiscard]] static unsigned bit(std::size_t slot, SpanKind kind) noexcept {
+    return 1U << (slot % kSlotsPerByte * 2 + static_cast<std::size_t>(kind));
+  }
+
+  EntryMemory& memory_;
+  std::array<Span, 2> spans_{};
+  std::uint8_t* marks_ = nullptr;
+  std::size_t marks_bytes_ = 0;
+};
+
+static_assert(sizeof(Spans) <= 64);
+
+}  // namespace palimpsest::versioning
