@@ -279,8 +279,13 @@ void BTree::bury(const WriteContext& by, ExclusivePage& leaf, RecordChange& chan
   const std::uint32_t ghosts = view.ghost_count();
   const bool is_large = (view.flags(change.slot()) & kLargeValue) != 0;
   const std::uint32_t every = purge_every(leaf, page_size());
+  const std::uint64_t dead_bytes =
+      is_large ? std::uint64_t{page_size()} *
+                     large_values_->decode(view.value(change.slot())).block_count()
+               : std::uint64_t{page_size()} * every / std::max<SlotIndex>(view.count(), 1);
   let_go(by, std::move(leaf), key, change.slot(), last);
   if (is_large || ghosts % every == 0) {  // a large value keeps many pages
+    dead_->add(dead_bytes);
     try {
       try_purge_ghosts(by, key);
     } catch (const std::exception&) {

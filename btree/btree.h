@@ -1,26 +1,24 @@
 // The B+-tree: an ordered map from key bytes to value bytes, larger than memory.
 //
 // Keys are compared by memcmp; 1 byte to an eighth of the page. A record (key plus value) of up to
-// a quarter of the page lies in a leaf; larger values, up to 1 GiB, lie in extents of their own and
+// a quarter of the page lies in a leaf; larger values, up to 1 GiB, in extents of their own, and
 // the leaf holds their descriptor (large_value_store.h). Leaves have fences and no sibling
-// pointers, so each page is named by exactly one swip.
-//
+// pointers.
 // Parts: node_*.h, leaf_node.h, inner_node.h (one page), descent.h, structure.h (splits, merges),
 // leaf_walk.h, cursor.h and seen_record.h (scans), leaf_run.h (sorted loads), audit.h (checking).
 //
-// Writers: a change on behalf of somebody (write_context.h) claims its record, and until that
-//          writer has ended no other one changes it: a conflict, a value. It is logged under the
-//          leaf's latch, and can be undone: a removal makes a ghost, which goes when nobody needs
-//          it and its leaf is written to again. Changes on behalf of nobody (loads, tests) ask
-//          nobody, log nothing, and remove at once.
+// Writers: a change on behalf of somebody (write_context.h) claims its record until that writer has
+//          ended: for others a conflict, a value. It is logged under the leaf's latch, and can be
+//          undone: a removal makes a ghost, which goes when nobody needs it and its leaf is written
+//          to again. Changes on behalf of nobody (loads, tests) log nothing, and remove at once.
 //
 // Latching: reads are optimistic and write nothing shared; a write latches its leaf exclusively,
 //           and more only when the structure must change. No latch is held during I/O or while the
 //           caller's code runs, but for may_purge and change, which neither block nor call it.
 // Failure: Error invalid_argument for a key or value beyond a limit (names it), no_space, io_error,
-//          corruption; the tree stays valid, and the operation has had no effect. One exception:
-//          when pages of a large value just replaced or removed turn out to be free already, the
-//          change is done, corruption is thrown, and the file fails.
+//          corruption; the tree stays valid, and nothing was done. One exception: when pages of a
+//          large value just replaced or removed turn out to be free already, the change is done,
+//          corruption is thrown, and the file fails.
 // Thread-safety: all functions, from any thread. Each call is atomic by itself.
 #pragma once
 
@@ -34,6 +32,7 @@
 #include "palimpsest/function_ref.h"
 
 #include "base/bytes.h"
+#include "btree/dead_bytes.h"
 #include "btree/descent.h"
 #include "btree/key_places.h"
 #include "btree/large_value_store.h"
@@ -68,7 +67,6 @@ class BTree {
 
   // `last`: the caller's memory of the leaf it used last, or null. `viewer`: whose view a reader
   // has; null: the newest state, committed or not.
-
   /// Copies the value; false if the key is absent (`value` is then as it was).
   [[nodiscard]] bool lookup(ByteView key, std::string& value, LastLeaf* last = nullptr,
                             const versioning::Viewer* viewer = nullptr) const;
@@ -131,7 +129,6 @@ class BTree {
   [[nodiscard]] bool remove(ByteView key, LastLeaf* last = nullptr);
 
   // Ghosts (node_layout.h): absent to everything above; insert and upsert give them a new value.
-
   /// Makes the record a ghost: its body stays until it is purged. False if the key is absent.
   [[nodiscard]] bool mark_deleted(ByteView key, LastLeaf* last = nullptr);
   /// Makes the ghost the record that it was. False if there is no ghost of that key.
@@ -142,13 +139,16 @@ class BTree {
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
   /// The same for who comes often: tries some, further and further from the key, before all others.
   std::size_t try_purge_ghosts(const WriteContext& by, ByteView key);
-  /// The same for all leaves from `walk.next` on, which are settled first, until `walk` has what it
-  /// wants, or the tree ends: false. It counts also if this throws: transaction_too_old, too.
+  /// The same for all leaves from `walk.next` on, settled first, until `walk` has what it wants, or
+  /// the tree ends: false. It counts also if this throws: transaction_too_old, too.
   bool purge_ghosts(const WriteContext& by, GhostWalk& walk);
   /// Settles the virtual versions of the key's leaf, if all can be. False: no log space for that.
   bool settle(const WriteContext& by, ByteView key) { return settler_.settle_all(by, key); }
-  /// Structure::merge_leaf().
-  void merge_leaf(const WriteContext& by, ByteView key) const { structure_.merge_leaf(by, key); }
+  /// How much of what was removed is still there.
+  [[nodiscard]] DeadBytes& dead() const noexcept { return *dead_; }
+  /// For merges and moves; after one of the root root_moved().
+  [[nodiscard]] const Structure& structure() const noexcept { return structure_; }
+  void root_moved(PageId to) noexcept { root_page_ = to; }
 
   /// Calls change(MutableBytes) on the value in place, under the leaf's exclusive latch. False if
   /// the key is absent; Error invalid_argument for a large value.
@@ -158,7 +158,6 @@ class BTree {
   }
 
   // The same on behalf of somebody. Throw what WriteContext::prepare() throws, too.
-
   [[nodiscard]] WriteOutcome insert(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
   /// Inserts records, in this order, up to the first that cannot be; those that follow each other
@@ -263,6 +262,7 @@ class BTree {
                      FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
   std::unique_ptr<Shortcuts> shortcuts_;  ///< where they are is known to all descents
+  std::unique_ptr<DeadBytes> dead_ = std::make_unique<DeadBytes>();
   Descent descent_;
   Structure structure_;
   Settler settler_;

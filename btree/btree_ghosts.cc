@@ -114,8 +114,13 @@ bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
   nobodys.viewer.bulk = kNoEpoch;  // leaves of other tables do not become those of a bulk
   KeyBuffer key;
   LeafWalk leaves(descent_, {.lower = walk.next, .upper = std::nullopt}, Direction::forward);
+  std::uint32_t looked_at = 0;
   while (walk.pages < walk.pages_wanted && leaves.next()) {
     const LeafView leaf = leaves.leaf();
+    if (looked_at++ == walk.leaves_max && walk.leaves_max != 0) {
+      walk.next.assign(leaf.lower_fence());
+      return true;
+    }
     const bool has_shadows = leaf.shadow_count() != 0;
     const bool is_of_bulk = leaf.bulk_epoch() != kNoEpoch;
     if (leaf.count() != 0 && (leaf.ghost_count() != 0 || has_shadows)) {

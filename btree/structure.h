@@ -19,7 +19,9 @@
 //                 latches of its pages, which get its GSN, and the space map learns of it at once;
 //             (6) leaves that are hung were written and made durable before the record that names
 //                 them, and do not get its GSN: the clock is raised above it under the latches, so
-//                 that whoever changes or commits them comes after it (I-3).
+//                 that whoever changes or commits them comes after it (I-3);
+//             (7) a page that moves keeps its frame, and with it its swip, what hangs off it and
+//                 whatever remembers the frame: structure_moves.cc says why that is enough.
 // Failure: no_space, io_error, failed, transaction_too_old, out_of_memory (std::bad_alloc for a
 //          table) before anything has changed; afterwards nothing fails.
 // Thread-safety: all functions, from any thread; no latch held by the caller.
@@ -29,6 +31,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "btree/descent.h"
 #include "btree/fresh_leaf.h"
@@ -36,6 +40,7 @@
 #include "btree/leaf_node.h"
 #include "btree/node_image.h"
 #include "btree/node_split.h"
+#include "btree/page_moves.h"
 #include "btree/write_context.h"
 
 namespace palimpsest::btree {
@@ -69,6 +74,19 @@ class Structure {
   /// them, also if this throws; it is not all of them if the end of the tree is another one by now.
   void graft(const WriteContext& by, std::span<const FreshLeaf> leaves, std::size_t& hung) const;
 
+  /// Gives pages below the inner node of level `walk.level` + 1 that covers `walk.next`, if they
+  /// lie at `walk.from` or behind, lower page ids; then goes on to the next node, and from the last
+  /// one to the next level. False: there is no further one, or no lower page id (`walk.is_full`).
+  /// Throws what preparing a structure change throws.
+  [[nodiscard]] bool move_down(const WriteContext& by, PageMoves& walk) const;
+
+  /// The same of the root, page `root`, which the record `name` of the catalog names; that of no
+  /// other tree is waited for with a latch held. Where it is now.
+  [[nodiscard]] PageId move_root(const WriteContext& by, const Structure& catalog, ByteView name,
+                                 PageId root, PageMoves& walk) const;
+  /// About how many leaves there are, as the way to the first one is.
+  [[nodiscard]] std::uint64_t approximate_leaves() const;
+
   /// Whether a node of so many free bytes should look for a partner.
   [[nodiscard]] static bool thinly_filled(std::uint32_t free_bytes,
                                           std::uint32_t page_size) noexcept {
@@ -100,6 +118,7 @@ class Structure {
   static constexpr std::uint32_t kPagesPerStep = 2;
 
   enum class SplitOutcome : std::uint8_t { done = 1, parent_is_full };
+  enum class MoveOutcome : std::uint8_t { moved = 1, stays, is_written };
   enum class GraftOutcome : std::uint8_t { done = 1, parent_is_full, not_possible };
   enum class MergeOutcome : std::uint8_t { merged = 1, not_possible, go_on_above };
 
@@ -144,6 +163,27 @@ class Structure {
                                     std::span<const FreshLeaf> leaves) const;
   void hang(const WriteContext& by, buffer::ExclusivePage& parent, buffer::ExclusivePage& last,
             std::span<const FreshLeaf> leaves) const;
+
+  /// Children of one node, all of one level.
+  struct Children {
+    std::uint32_t level = 0;
+    std::vector<std::string> keys;  ///< where each begins
+  };
+  [[nodiscard]] std::optional<Children> children_to_move(PageMoves& walk) const;
+  void move_child(const WriteContext& by, const Target& child, std::uint32_t level,
+                  PageMoves& walk) const;
+  [[nodiscard]] Attempt<MoveOutcome> try_move(const WriteContext& by, const Target& child,
+                                              std::uint32_t level, PageId from, PageId to) const;
+  [[nodiscard]] bool try_move_root(const WriteContext& by, const Structure& catalog, ByteView name,
+                                   PageId to) const;
+  [[nodiscard]] buffer::ExclusivePage latch_root() const;
+  [[nodiscard]] Gsn log_root_move(const WriteContext& by, buffer::ExclusivePage& root,
+                                  buffer::ExclusivePage& naming, SlotIndex slot, TreeId catalog,
+                                  PageId from) const noexcept;
+  void find_children(const buffer::SharedPage& parent, PageId from,
+                     std::vector<SlotIndex>& found) const;
+  [[nodiscard]] Gsn log_move(const WriteContext& by, Family& family, ByteView key,
+                             PageId from) const noexcept;
 
   [[nodiscard]] SwipNames swip_names() const noexcept;
   void log_split(const Step& step, const SplitPlan& plan, SlotIndex parent_slot) const noexcept;

@@ -31,6 +31,7 @@ void forget(TreeRecord& record) noexcept {
   record.settling = Settling::kept;
   record.right = kNoPage;
   record.above = kNoPage;
+  record.naming_tree = kNoTree;
   record.cut = 0;
   record.separator = {};
   record.left_image = {};
@@ -77,7 +78,8 @@ class Parser {
       case TreeRecordKind::split:
       case TreeRecordKind::split_root:
       case TreeRecordKind::merge:
-      case TreeRecordKind::merge_root: return structure_change();
+      case TreeRecordKind::merge_root:
+      case TreeRecordKind::move: return structure_change();
     }
     return fmt::format("kind {} is unknown", static_cast<unsigned>(record_.kind));
   }
@@ -405,7 +407,10 @@ Fault Parser::structure_change() {
   record_.above = header.above;
   record_.slot = header.slot;
   record_.cut = header.cut;
-  record_.new_goes_left = (header.kind & kNewGoesLeft) != 0;
+  const bool is_move = record_.kind == TreeRecordKind::move;
+  const bool has_bit = (header.kind & kNewGoesLeft) != 0;
+  record_.new_goes_left = has_bit && !is_move;
+  record_.naming_tree = has_bit && is_move ? TreeId{header.left_bytes} : kNoTree;
   record_.epoch = header.epoch;
   if (Fault fault = structure_numbers(header)) {
     return fault;
@@ -419,13 +424,18 @@ Fault Parser::structure_change() {
 Fault Parser::structure_numbers(const StructureChangeHeader& header) const {
   const bool is_split = record_.kind == TreeRecordKind::split;
   const bool splits = is_split || record_.kind == TreeRecordKind::split_root;
-  const bool has_parent = is_split || record_.kind == TreeRecordKind::merge;
+  const bool has_parent =
+      is_split || record_.kind == TreeRecordKind::merge || record_.kind == TreeRecordKind::move;
   if (!is_page_id(raw(header.right)) || !is_page_id(raw(header.above)) ||
       header.left == header.right || header.left == header.above || header.right == header.above) {
     return fmt::format("pages {:#x}, {:#x} and {:#x} together", raw(header.left), raw(header.right),
                        raw(header.above));
   }
-  const unsigned known_bits = is_split ? kNewGoesLeft : 0;
+  const bool is_move = record_.kind == TreeRecordKind::move;
+  const unsigned known_bits = is_split ? kNewGoesLeft : is_move ? kMovesRoot : 0;
+  if ((bits_in(header.kind) & kMovesRoot) != 0 && is_move && header.left_bytes == 0) {
+    return "a root that no tree names";
+  }
   if ((bits_in(header.kind) & ~known_bits) != 0 || header.reserved != 0 ||
       (!has_parent && header.slot != 0) || (!is_split && header.cut != 0)) {
     return "unknown bits, or numbers that nobody reads";
@@ -447,7 +457,9 @@ Fault Parser::images(const StructureChangeHeader& header) {
     return is_node_image(into, page_size_);
   };
   const bool two = record_.kind == TreeRecordKind::split_root;
-  if (two ? !image(record_.left_image, header.left_bytes) : header.left_bytes != 0) {
+  const bool has_left_bytes = two || record_.moves_root();
+  if (two ? !image(record_.left_image, header.left_bytes)
+          : header.left_bytes != 0 && !has_left_bytes) {
     return fmt::format("a left image of {} bytes", header.left_bytes);
   }
   if (const std::size_t bytes = rest_.size(); !image(record_.right_image, bytes)) {
@@ -487,6 +499,8 @@ Fault judge_images(const TreeRecord& record, const SwipRule& swips, MutableBytes
     case TreeRecordKind::merge:
       return node.lower_fence().empty() ? Fault("a right node without a lower fence")
                                         : std::nullopt;
+    case TreeRecordKind::move:
+      return whole || !record.moves_root() ? std::nullopt : Fault("the root's image has fences");
     default: break;
   }
   if (node.lower_fence() != record.separator ||

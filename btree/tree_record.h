@@ -43,6 +43,7 @@ struct TreeRecord {
   Settling settling = Settling::kept;
   PageId right = kNoPage;  ///< structure changes only, as all of this paragraph
   PageId above = kNoPage;
+  TreeId naming_tree = kNoTree;  ///< a move of a root: the tree of `above`
   SlotIndex cut = 0;
   ByteView separator;
   ConstBytes left_image;
@@ -59,6 +60,7 @@ struct TreeRecord {
   ByteView after;   ///< insert: the value; replace
   ByteView list;    ///< patch, bury: the runs; purge, settle: the entries; graft: the leaves
 
+  [[nodiscard]] bool moves_root() const noexcept { return naming_tree != kNoTree; }
   [[nodiscard]] bool is_record_change() const noexcept { return kind <= TreeRecordKind::mark; }
   /// Whether a transaction that is rolled back undoes it.
   [[nodiscard]] bool is_undoable() const noexcept {

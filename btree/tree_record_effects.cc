@@ -22,6 +22,7 @@ std::string_view name_of(TreeRecordKind kind) noexcept {
     case TreeRecordKind::settle: return "settle";
     case TreeRecordKind::graft: return "graft";
     case TreeRecordKind::bury: return "bury";
+    case TreeRecordKind::move: return "move";
   }
   return "unknown";
 }
@@ -67,6 +68,11 @@ void visit_pages(const TreeRecord& record, FunctionRef<void(PageId, PageEffect)>
       visit(record.page, PageEffect::free);
       visit(record.right, PageEffect::free);
       visit(record.above, PageEffect::rewrite);
+      break;
+    case TreeRecordKind::move:
+      visit(record.page, PageEffect::allocate);
+      visit(record.right, PageEffect::free);
+      visit(record.above, PageEffect::change);
       break;
     case TreeRecordKind::graft:
       visit(record.page, PageEffect::rewrite);

@@ -333,6 +333,21 @@ void LoggedRootMerge::encode(MutableBytes into) const noexcept {
   put_image(writer, root, swips);
 }
 
+std::size_t LoggedMove::encoded_bytes() const noexcept {
+  return sizeof(StructureChangeHeader) + node_image_bytes(node);
+}
+
+void LoggedMove::encode(MutableBytes into) const noexcept {
+  StructureChangeHeader header = structure_change(TreeRecordKind::move, node.tree_id(),
+                                                  node.page_id(), from, parent, node.bulk_epoch());
+  header.slot = short_of(child);
+  header.kind = kind_byte(TreeRecordKind::move, naming_tree == kNoTree ? 0 : kMovesRoot);
+  header.left_bytes = raw(naming_tree);
+  TreeRecordWriter writer(into);
+  writer.put(header);
+  put_image(writer, node, swips);
+}
+
 std::size_t LoggedGraft::encoded_bytes() const noexcept {
   std::size_t bytes = sizeof(GraftHeader);
   for (const FreshLeaf& leaf : leaves) {

@@ -213,6 +213,21 @@ struct LoggedRootMerge {
   void encode(MutableBytes into) const noexcept;
 };
 
+/// A node that has another page from then on, below the same parent. Its swip there is that of its
+/// frame, so before or after.
+struct LoggedMove {
+  PageId from;
+  NodeView node;  ///< with its new page id
+  PageId parent;
+  SlotIndex child = 0;  ///< which one of the parent's
+  SwipNames swips{};
+  /// Of a root: that of the catalog; `parent` is its leaf, and `child` the slot there.
+  TreeId naming_tree = kNoTree;
+
+  [[nodiscard]] std::size_t encoded_bytes() const noexcept;
+  void encode(MutableBytes into) const noexcept;
+};
+
 /// Leaves hung before the last leaf of their tree, which is empty. Before or after.
 struct LoggedGraft {
   TreeId tree;

@@ -77,6 +77,9 @@
 //    48  .  separator
 //     .  .  images          split: right as it is then. split_root: left, then right, as they are
 //                           then. merge: right as it was. merge_root: the root as it is then
+//   move: page `right`, now free, has become page `left`; a structure change with this image, in
+//     which `slot` is its place in `above`, as a child, or with kMovesRoot of the record that names
+//     it in the leaf `above` of tree `left_bytes` (moved_page.h)
 //   graft: leaves that are durable, hung before the last leaf of the tree, which is empty
 //     0  1  kind, no bits
 //     1  1  zero
@@ -116,22 +119,25 @@ enum class TreeRecordKind : std::uint8_t {
   settle,       ///< virtual versions settled, and the leaf given another epoch
   graft,        ///< leaves hung at the end that were written before
   bury,         ///< records made ghosts, all at once
+  move,         ///< a page's content moved to another page; the parent names that one
 };
 
 // Bits beside the kind; those without a name are reserved and zero.
 inline constexpr unsigned kCompensation = 0x10;  ///< a record change that undoes another
 inline constexpr unsigned kHasFlags = 0x20;      ///< a record change: flags are there
 inline constexpr unsigned kNewGoesLeft = 0x40;   ///< a split: SplitPlan::new_goes_left
+inline constexpr unsigned kMovesRoot = 0x40;     ///< a move: a record names the page, not a parent
 
 /// The first byte of a payload.
 [[nodiscard]] constexpr std::uint8_t kind_byte(TreeRecordKind kind, unsigned bits = 0) noexcept {
-  return static_cast<std::uint8_t>(static_cast<unsigned>(kind) | bits);
+  const auto number = static_cast<unsigned>(kind);  // its fifth bit is the byte's highest one
+  return static_cast<std::uint8_t>((number & 0xFU) | (number & 0x10U) << 3U | bits);
 }
 [[nodiscard]] constexpr TreeRecordKind kind_in(std::uint8_t kind_byte) noexcept {
-  return TreeRecordKind{static_cast<std::uint8_t>(kind_byte & 0xFU)};
+  return TreeRecordKind{static_cast<std::uint8_t>((kind_byte & 0xFU) | (kind_byte & 0x80U) >> 3U)};
 }
 [[nodiscard]] constexpr unsigned bits_in(std::uint8_t kind_byte) noexcept {
-  return kind_byte & 0xF0U;
+  return kind_byte & 0x70U;
 }
 
 /// What a record change begins with, up to the key, as numbers.
@@ -204,7 +210,6 @@ static_assert(offsetof(StructureChangeHeader, cut) == 32);
 static_assert(offsetof(StructureChangeHeader, left_bytes) == 36);
 static_assert(offsetof(StructureChangeHeader, epoch) == 40);
 static_assert(kRecordFlagsKnown <= 0xFF, "flags have a byte in a record change");
-
 /// Longest number of a record change that says where in a page something is, or how long it is.
 inline constexpr std::size_t kShortBytesMax = varint_bytes(0xFFFF);
 inline constexpr std::size_t kPageIdBytesMax = varint_bytes(~std::uint64_t{0});
@@ -213,10 +218,8 @@ inline constexpr std::size_t kRecordHeadBytesMax =
     1 + kShortBytesMax + varint_bytes(~std::uint32_t{0}) + kPageIdBytesMax + kShortBytesMax + 2;
 /// Lengths of a replace.
 inline constexpr std::size_t kReplaceHeadBytesMax = 3 * kShortBytesMax;
-
 /// What a leaf takes in a graft beside its separator.
 inline constexpr std::size_t kGraftEntryBytesMax = kPageIdBytesMax + kShortBytesMax;
-
 /// Longest image of a node.
 [[nodiscard]] constexpr std::size_t node_image_bytes_max(std::uint32_t page_size) noexcept {
   return page_size - kNodeHeaderOffset;

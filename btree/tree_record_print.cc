@@ -132,7 +132,11 @@ class Printer {
     if (record_.kind == TreeRecordKind::split) {
       add(" cut {}{}", record_.cut, record_.new_goes_left ? ", the new one goes left" : "");
     }
-    if (record_.kind == TreeRecordKind::split || record_.kind == TreeRecordKind::merge) {
+    if (record_.kind == TreeRecordKind::move) {
+      record_.moves_root()
+          ? add(" named in slot {} of tree {}", record_.slot, raw(record_.naming_tree))
+          : add(" parent's child {}", record_.slot);
+    } else if (record_.kind == TreeRecordKind::split || record_.kind == TreeRecordKind::merge) {
       add(" parent's slot {}", record_.slot);
     }
     if (!record_.separator.empty()) {

@@ -11,6 +11,7 @@
 #include "btree/burial.h"
 #include "btree/inner_node.h"
 #include "btree/leaf_node.h"
+#include "btree/moved_page.h"
 #include "btree/node_image.h"
 #include "btree/node_print.h"
 #include "btree/node_split.h"
@@ -114,7 +115,8 @@ class PageRedo {
     return plan;
   }
   [[nodiscard]] ConstBytes image_of_page() const noexcept {
-    return page_ == record_.page ? record_.left_image : record_.right_image;
+    const bool is_left = page_ == record_.page && record_.kind != TreeRecordKind::move;
+    return is_left ? record_.left_image : record_.right_image;
   }
 
   const TreeRecord& record_;
@@ -140,7 +142,11 @@ Fault PageRedo::fault() const {
     return fault;
   }
   if (page_ == record_.above) {
-    return record_.kind == TreeRecordKind::graft ? fault_of_graft() : fault_of_parent();
+    switch (record_.kind) {
+      case TreeRecordKind::graft: return fault_of_graft();
+      case TreeRecordKind::move: return fault_of_move(record_, leaf_);
+      default: return fault_of_parent();
+    }
   }
   switch (record_.kind) {
     case TreeRecordKind::purge: return fault_of_purge();
@@ -161,7 +167,11 @@ void PageRedo::apply(MutableBytes image) const noexcept {
     apply_new_page(image);
   } else if (page_ == record_.above) {
     const InnerNode parent(image.data(), page_size_);
-    record_.kind == TreeRecordKind::graft ? apply_graft(parent) : apply_parent(parent);
+    switch (record_.kind) {
+      case TreeRecordKind::graft: apply_graft(parent); break;
+      case TreeRecordKind::move: apply_move(record_, image.data(), page_size_); break;
+      default: apply_parent(parent);
+    }
   } else if (record_.kind == TreeRecordKind::purge) {
     apply_purge({image.data(), page_size_});
   } else if (record_.kind == TreeRecordKind::settle) {
@@ -176,11 +186,16 @@ void PageRedo::apply(MutableBytes image) const noexcept {
 }
 
 Fault PageRedo::fault_of_identity() const {
-  if (leaf_.page_id() != page_ || leaf_.tree_id() != record_.tree) [[unlikely]] {
-    return fmt::format("the page is page {} of tree {}, the record is of tree {}",
-                       raw(leaf_.page_id()), raw(leaf_.tree_id()), raw(record_.tree));
-  }
   const bool is_above = page_ == record_.above;
+  const bool names_root = is_above && record_.moves_root();
+  const TreeId tree = names_root ? record_.naming_tree : record_.tree;
+  if (leaf_.page_id() != page_ || leaf_.tree_id() != tree) [[unlikely]] {
+    return fmt::format("the page is page {} of tree {}, the record is of tree {}",
+                       raw(leaf_.page_id()), raw(leaf_.tree_id()), raw(tree));
+  }
+  if (names_root) {
+    return leaf_.is_leaf() ? std::nullopt : Fault("a root is named in a leaf");
+  }
   const std::uint32_t level_below =
       record_.right_image.empty() ? 0 : image_level(record_.right_image);
   const std::uint32_t level = level_below + (is_above ? 1 : 0);

@@ -58,8 +58,9 @@ struct Purged {
 /// A search for dead space, a tree after the other.
 struct GhostWalk {
   std::uint64_t pages_wanted = 0;
-  std::uint64_t pages = 0;  ///< given back so far
-  std::string next{};       ///< a key of the leaf to go on with; empty: the first
+  std::uint64_t pages = 0;       ///< given back so far
+  std::string next{};            ///< a key of the leaf to go on with; empty: the first
+  std::uint32_t leaves_max = 0;  ///< that one call looks at; 0: as many as there are
 };
 
 }  // namespace palimpsest::btree

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstring>
 #include <exception>
 
 #include "palimpsest/error.h"
@@ -324,6 +325,13 @@ void BufferPool::adopt_children(const ExclusivePage& parent) noexcept {
       frames_[swip.frame()].parent.store(index, std::memory_order_relaxed);
     }
   });
+}
+
+void BufferPool::rename(ExclusivePage& page, PageId to) noexcept {
+  PALIMPSEST_DEBUG_CHECK(!page.frame().has(FrameFlag::writing | FrameFlag::doomed),
+                         "nothing is written to a page that is given up");
+  std::memcpy(page.modify() + offsetof(PageHeader, page_id), &to, sizeof to);
+  page.frame().page_id.store(to, std::memory_order_relaxed);
 }
 
 void BufferPool::prune_attached(FunctionRef<bool()> is_enough) noexcept {

@@ -180,6 +180,9 @@ class BufferPool {
     page.frame().type.store(type, std::memory_order_relaxed);
   }
 
+  /// The page, which is not being written, is `to` from now on, claimed for it, and dirty.
+  void rename(ExclusivePage& page, PageId to) noexcept;
+
   /// Takes back a page that no swip names any more. With a log, its header carries the GSN of the
   /// record that gives it back.
   void free_page(ExclusivePage page) noexcept { reclaimer_.free_page(std::move(page)); }

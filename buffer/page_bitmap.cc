@@ -305,6 +305,28 @@ std::vector<BitRange> PageBitmap::find_clear_runs(std::uint64_t bits, std::uint3
   return {};
 }
 
+std::optional<std::uint64_t> PageBitmap::take_lowest(BitRange within) noexcept {
+  for (;;) {
+    const std::uint64_t bit = find_next(within.first, false);
+    if (bit >= within.end) {
+      return std::nullopt;
+    }
+    if (try_claim({bit, bit + 1})) {
+      return bit;
+    }
+  }
+}
+
+// A stripe that looks at the word it has just lost takes a bit of it, once more: words are hints.
+void PageBitmap::let_go_of_words() noexcept {
+  for (Stripe& stripe : stripes_) {
+    const std::uint64_t held = stripe.word.exchange(0, std::memory_order_relaxed);
+    if (held != 0 && at(held - 1).load() != kAllSet) {
+      offer(held - 1);
+    }
+  }
+}
+
 BitRange PageBitmap::claim_clear_tail(std::uint64_t end, std::uint64_t keep) noexcept {
   std::uint64_t begin = end;
   while (begin > keep) {

@@ -57,6 +57,10 @@ class PageBitmap {
   [[nodiscard]] std::optional<std::uint64_t> take(std::uint32_t stripe) noexcept;
   /// Takes the lowest clear bit, searching every word.
   [[nodiscard]] std::optional<std::uint64_t> take_anywhere() noexcept;
+  /// The same within a range.
+  [[nodiscard]] std::optional<std::uint64_t> take_lowest(BitRange within) noexcept;
+  /// Stripes hold no words any more: each takes over the lowest one that is offered, next.
+  void let_go_of_words() noexcept;
   /// Takes all bits of the range, or none if one of them is not clear.
   [[nodiscard]] bool try_claim(BitRange range) noexcept;
   /// Clears bits; first bits of stretches within the range stay set. False if some were clear

@@ -62,9 +62,11 @@ FileHeader new_header(const PageFileOptions& options) {
   return header;
 }
 
-/// Writes the header area of a new file, all copies valid, the last one the newest.
+/// Writes the header area of a new file, all copies valid, the last one the newest. The ring is a
+/// hole.
 void write_new_file(io::File& file, FileHeader& header) {
-  file.allocate(0, header.page_count * header.page_size_bytes);
+  file.allocate(0, kHeaderAreaBytes);
+  file.truncate(header.page_count * header.page_size_bytes);
   const AlignedMemory area(kHeaderAreaBytes, kHeaderBlockBytes);
   for (std::uint32_t copy = 0; copy < kHeaderCopies; ++copy) {
     header.sequence = copy + 1;
@@ -337,8 +339,23 @@ void PageFile::grow(std::uint64_t page_count) {
   if (file_->size_bytes() > old_bytes) {
     file_->truncate(old_bytes);
   }
+  reserve_ring(page_count);
   file_->allocate(old_bytes, (page_count - old_count) * page_size_bytes_);
   page_count_.store(page_count, std::memory_order_release);
+}
+
+// Invariant (6). A file that has had so many pages before has it done already.
+void PageFile::reserve_ring(std::uint64_t page_count) {
+  const auto slot_pages = [&](std::uint64_t pages_of_file) {
+    return std::min<std::uint64_t>(pages_of_file - raw(first_page_), batch_pages_);
+  };
+  if (slot_pages(page_count) == slot_pages(this->page_count())) {
+    return;
+  }
+  for (std::uint32_t slot = 0; slot < ring_batches_; ++slot) {
+    file_->allocate(kHeaderAreaBytes + std::uint64_t{slot} * batch_pages_ * page_size_bytes_,
+                    slot_pages(page_count) * page_size_bytes_);
+  }
 }
 
 void PageFile::shrink(std::uint64_t page_count) {

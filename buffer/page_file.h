@@ -15,6 +15,10 @@
 //                 becomes durable only after both are.
 //             (5) after a failed sync or header write the file is *failed*: everything that writes
 //                 throws Error failed, reads go on. Reopening restores.
+//             (6) each slot of the ring has space reserved for as many images as the file has
+//                 pages behind the ring, up to a batch: it is a hole in a new file, and reserved
+//                 before these pages are there. So a batch, in which a page is once, needs no more
+//                 space than there is, on a full disk and in a recovery too.
 // Latching: header_mutex_ protects the header and its copies on disk and is held during their
 //           writes and sync; it is the innermost of this folder. Reads take no latch.
 // Thread-safety: all functions may be called by any number of threads at once.
@@ -171,6 +175,7 @@ class PageFile {
            bool read_only, std::uint64_t page_count);
 
   void restore_torn_pages();
+  void reserve_ring(std::uint64_t page_count);
   void begin_writable();
   void read_chunk(std::span<PageRead> reads) noexcept;
   void end_read(std::span<PageRead> reads, int error) noexcept;

@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::uint64_t kWordBits = 64;
 constexpr std::uint64_t kGrowthBytesMin = std::uint64_t{1} << 20;
+constexpr std::uint64_t kGrowthPagesMin = 16;
 constexpr std::uint64_t kGrowthBytesMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kGrowthShare = 16;  ///< the file grows by 1/16
 constexpr std::uint64_t kFirstFree = 1;     ///< behind the first map page
@@ -308,6 +309,12 @@ PageId SpaceMap::allocate_growing(std::uint32_t stripe) {
   return page_of(taken);
 }
 
+std::optional<PageId> SpaceMap::claim_between(PageId begin, PageId end) noexcept {
+  const std::uint64_t from = begin == kNoPage ? 0 : bit_of(begin);
+  const auto bit = claims_.take_lowest({from, bit_of(end)});
+  return bit ? std::optional(page_of(*bit)) : std::nullopt;
+}
+
 void SpaceMap::free(PageRun run) noexcept {
   require_own_pages(run);
   if (!claims_.release(bits_of(run))) {
@@ -399,6 +406,10 @@ std::vector<BitRange> SpaceMap::extent_from_growth(std::uint32_t pages, std::uin
 
 std::uint64_t SpaceMap::growth_pages() const noexcept {
   const std::uint64_t page_size = file_.page_size_bytes();
+  const std::uint64_t there = std::max(bit_count(), kGrowthPagesMin) * page_size;
+  if (there < kGrowthBytesMin) {
+    return there / page_size;
+  }
   return std::clamp(file_.page_count() * page_size / kGrowthShare, kGrowthBytesMin,
                     kGrowthBytesMax) /
          page_size;
@@ -458,6 +469,15 @@ SpaceMap::Counts SpaceMap::counts() const noexcept {
   }
   counts.allocated = end - std::min(end, counts.free);
   return counts;
+}
+
+std::uint64_t SpaceMap::free_tail_pages() const noexcept {
+  const std::uint64_t end = bit_count();
+  std::uint64_t first = end;
+  while (first > kFirstFree && (!claims_.is_set(first - 1) || (first - 1) % stretch_pages_ == 0)) {
+    --first;
+  }
+  return end - first;
 }
 
 std::uint64_t SpaceMap::truncate_free_tail(std::uint64_t pages_min) {

@@ -51,6 +51,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -118,6 +119,13 @@ class SpaceMap {
   /// no_space, io_error, failed.
   [[nodiscard]] PageId allocate(std::uint32_t stripe);
 
+  /// Takes the lowest free page from `begin` on (kNoPage: of all), if it lies before `end`. Never
+  /// grows the file.
+  [[nodiscard]] std::optional<PageId> claim_between(PageId begin, PageId end) noexcept;
+  /// From now on callers of allocate() take pages from the file's beginning again, whatever they
+  /// have taken theirs from before.
+  void allocate_from_beginning() noexcept { claims_.let_go_of_words(); }
+
   /// Gives back a page that was handed out and that no record has named. Never blocks, throws
   /// nothing. The caller has no write of it in flight. A page that was free already shows that the
   /// map on disk was wrong: the file enters its failed state.
@@ -144,7 +152,10 @@ class SpaceMap {
   /// Cuts the free pages off the end of the file, if there are at least so many, and returns how
   /// many it cut. Safe against concurrent callers. Throws io_error, failed.
   std::uint64_t truncate_free_tail(std::uint64_t pages_min = 1);
-  /// By how many pages the file grows at a time, as it is now.
+  /// How many pages at the end of the file are free; a look.
+  [[nodiscard]] std::uint64_t free_tail_pages() const noexcept;
+  /// By how many pages the file grows at a time, as it is now: it doubles up to a MiB, then grows
+  /// by a MiB or a sixteenth.
   [[nodiscard]] std::uint64_t growth_pages() const noexcept;
 
   /// Writes all map pages that changed before the call (5). They are durable after writer.harden().

@@ -171,6 +171,39 @@ BTree* Catalog::find(std::string_view name) {
   return found == by_name_.end() ? nullptr : &open_known(found->second, trees_[found->second]);
 }
 
+// While this has making_, no tree is made, nor the making of one undone that has a name.
+void Catalog::move_root(txn::Transactions& transactions, TreeId id, btree::PageMoves& walk) {
+  const std::lock_guard making(making_);
+  std::string name;
+  BTree* catalog = nullptr;
+  BTree* tree = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = trees_.find(id);
+    if (known == trees_.end() || known->second.name.empty() || known->second.root < walk.from) {
+      return;
+    }
+    name = known->second.name;
+    catalog = &open_known(kCatalogTree, trees_[kCatalogTree]);
+    tree = &open_known(id, known->second);
+  }
+  const auto by = transactions.begin(txn::Durability::asynchronous);
+  by->write([&](const btree::WriteContext& context) {
+    const PageId root =
+        tree->structure().move_root(context, catalog->structure(), name, tree->root_page(), walk);
+    const std::lock_guard lock(mutex_);
+    tree->root_moved(root);
+    trees_[id].root = root;
+  });
+  by->commit();
+}
+
+BTree* Catalog::find(TreeId id) {
+  const std::lock_guard lock(mutex_);
+  const auto known = trees_.find(id);
+  return known == trees_.end() ? nullptr : &open_known(id, known->second);
+}
+
 BTree& Catalog::tree(TreeId id) {
   const std::lock_guard lock(mutex_);
   return open_known(id, trees_.at(id));
@@ -194,6 +227,17 @@ std::vector<Catalog::Entry> Catalog::entries() const {
     entries.push_back({.name = known.name, .id = id, .root = known.root});
   }
   return entries;
+}
+
+std::vector<TreeId> Catalog::with_dead(std::uint64_t bytes_min) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<TreeId> ids;
+  for (const auto& [id, known] : trees_) {
+    if (known.tree != nullptr && known.tree->dead().bytes() >= bytes_min) {
+      ids.push_back(id);
+    }
+  }
+  return ids;
 }
 
 BTree& Catalog::tree_of(const btree::TreeRecord& change) {

@@ -69,6 +69,10 @@ class Catalog final : public txn::TreeDirectory {
 
   /// Null if there is none.
   [[nodiscard]] btree::BTree* find(std::string_view name);
+  /// Structure::move_root() of a tree that has a name, in a transaction.
+  void move_root(txn::Transactions& transactions, TreeId id, btree::PageMoves& walk);
+  /// Null if there is none of this id.
+  [[nodiscard]] btree::BTree* find(TreeId id);
   /// A tree that there is.
   [[nodiscard]] btree::BTree& tree(TreeId id);
   [[nodiscard]] std::vector<std::string> names() const;
@@ -78,6 +82,8 @@ class Catalog final : public txn::TreeDirectory {
     TreeId id{};
     PageId root{};
   };
+  /// Open trees of which at least so much was removed and is still there.
+  [[nodiscard]] std::vector<TreeId> with_dead(std::uint64_t bytes_min) const;
   /// All trees, the catalog itself first, with an empty name.
   [[nodiscard]] std::vector<Entry> entries() const;
 

@@ -20,6 +20,7 @@
 #include "engine/recovery/redo.h"
 #include "engine/recovery/undo_losers.h"
 #include "engine/sort/sort_file.h"
+#include "engine/space/compaction.h"
 #include "engine/version_share.h"
 #include "wal/log_reader.h"
 #include "wal/transaction_record.h"
@@ -262,6 +263,7 @@ std::uint64_t Database::log_segment_bytes_min(std::uint32_t page_size_bytes) {
 wal::LogFileOptions Database::log_file_options() const {
   const std::uint64_t segments = options_.log_bytes_max / options_.log_segment_bytes;
   return {.segment_bytes = options_.log_segment_bytes,
+          .first_segment_bytes = options_.log_first_segment_bytes,
           .segments_max = static_cast<std::uint32_t>(
               std::max<std::uint64_t>(segments, wal::LogStore::kSegmentsMin)),
           .zeros_beside = options_.background_threads};
@@ -475,6 +477,7 @@ void Database::make_definitions() {
   tree_owners_.know(&*table_catalog_);
   bulk_sweep_->open(*table_catalog_);
   dead_space_.open(*table_catalog_, *tree_store_, *transactions_);
+  space_keeper_.emplace(compacted_parts());
   start_background();
 }
 
@@ -482,6 +485,7 @@ void Database::start_background() {
   if (options_.background_threads && options_.background_sweeps) {
     tree_store_->start();
     bulk_sweep_->start();
+    space_keeper_->start();
   }
 }
 
@@ -492,6 +496,9 @@ BackupReport Database::back_up(io::Device& into, const BackupOptions& options) {
                 fmt::format("{}: a backup is being made already, or the database is being closed",
                             page_device_.path()));
   }
+  {
+    const std::lock_guard cut(cutting_);
+  }  // whoever began to cut before it has ended
   return engine::back_up({.file = *file_,
                           .writer = *writer_,
                           .space = *space_,
@@ -501,12 +508,46 @@ BackupReport Database::back_up(io::Device& into, const BackupOptions& options) {
                          into, options);
 }
 
+CompactionReport Database::compact(const CompactionOptions& options) {
+  const OneAtATime one(is_compacted_);
+  if (!one.is_mine()) {
+    throw Error(ErrorCode::locked,
+                fmt::format("{}: it is being compacted already, or closed", page_device_.path()));
+  }
+  const bool is_kept = options_.background_threads && options_.background_sweeps;
+  space_keeper_->stop();
+  try {
+    const CompactionReport report = Compaction(compacted_parts(), options).run();
+    is_kept ? space_keeper_->start() : void();
+    return report;
+  } catch (...) {
+    is_kept ? space_keeper_->start() : void();
+    throw;
+  }
+}
+
+CompactedParts Database::compacted_parts() {
+  return {.file = *file_,
+          .space = *space_,
+          .log = *log_,
+          .transactions = *transactions_,
+          .trees = *catalog_,
+          .store = *tree_store_,
+          .cut_tail = [this](std::uint64_t pages) { return cut_tail(pages); }};
+}
+
 void Database::close() {
+  const OneAtATime uncompacted(is_compacted_);
+  if (!uncompacted.is_mine()) {
+    throw Error(ErrorCode::invalid_argument,
+                "it is being compacted: a database is closed when that has ended");
+  }
   const OneAtATime alone(is_copied_);
   if (!alone.is_mine()) {
     throw Error(ErrorCode::invalid_argument,
                 "a backup is being made: a database is closed without any");
   }
+  space_keeper_->stop();
   tree_store_->stop();
   bulk_sweep_->stop();
   if (transactions_->active() != 0) {
@@ -527,6 +568,12 @@ void Database::close() {
 // The replayed part of the log is empty by now and all frees are durable: nothing names the pages
 // behind the cut any more, and a crash before the file is marked as clean has nothing to redo
 // there. What the file would grow by as soon as it is written to again is left.
+// A backup reads pages by their ids, and has none of those that the file ends before.
+std::uint64_t Database::cut_tail(std::uint64_t pages_min) {
+  const std::lock_guard lock(cutting_);
+  return is_copied_.load() ? 0 : space_->truncate_free_tail(pages_min);
+}
+
 void Database::cut_long_tail() {
   space_->truncate_free_tail(space_->growth_pages() + 1);
 }

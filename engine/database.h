@@ -23,12 +23,14 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "palimpsest/backup.h"
+#include "palimpsest/compaction.h"
 #include "palimpsest/experimental.h"
 
 #include "base/clock.h"
@@ -52,6 +54,7 @@
 #include "engine/epochs/bulk_ledger.h"
 #include "engine/epochs/bulk_sweep.h"
 #include "engine/recovery/progress.h"
+#include "engine/space/space_keeper.h"
 #include "txn/transactions.h"
 #include "versioning/bulk_epochs.h"
 #include "versioning/entry_memory.h"
@@ -81,6 +84,9 @@ struct DatabaseOptions {
   /// Most log there is; at least four segments. The log takes what it needs.
   std::uint64_t log_bytes_max = std::uint64_t{1} << 30U;
   std::uint64_t log_segment_bytes = std::uint64_t{16} << 20U;  ///< of a new database
+  /// What the log begins with and grows from, log_segment_bytes_min() at least; 0: segments are all
+  /// of one size.
+  std::uint64_t log_first_segment_bytes = 0;
   /// Most that recovery should take; bounds the log that has to be replayed.
   std::chrono::seconds recovery_time{10};
   /// Not 0: that bound, instead.
@@ -89,10 +95,11 @@ struct DatabaseOptions {
   std::size_t recovery_threads = 2;
   std::uint32_t max_transactions = 1024;
   txn::TransactionOptions transactions;
-  /// Checkpoints, emptying of dropped tables, and sweeping after bulks, by threads of their own;
-  /// else by whoever calls checkpointer(), tree_store() and bulk_sweep().
+  /// Checkpoints, emptying of dropped tables, sweeping after bulks, and giving space back, by
+  /// threads of their own; else by whoever calls checkpointer(), tree_store(), bulk_sweep() and
+  /// space_keeper().
   bool background_threads = true;
-  /// Of these, emptying and sweeping: what aborted bulks have left is undone from the opening on.
+  /// Of these, all but checkpoints: what aborted bulks have left is undone from the opening on.
   bool background_sweeps = true;
   /// How long a change of a table's definition waits for those who have written something.
   std::chrono::milliseconds definition_patience{10'000};
@@ -144,6 +151,11 @@ class Database {
   /// that does, and locked if another backup is under way.
   BackupReport back_up(io::Device& into, const BackupOptions& options);
 
+  /// Makes the page file as short as what is in use (space/compaction.h). Throws what that does,
+  /// and locked if one is under way, or the database is being closed.
+  CompactionReport compact(const CompactionOptions& options);
+  [[nodiscard]] SpaceKeeper& space_keeper() noexcept { return *space_keeper_; }
+
   /// Everything is on disk, a long free end of the page file is cut off, and opening needs no redo.
   /// No transaction is active. Afterwards only the destructor may be called. Throws
   /// invalid_argument if a transaction is active, or a backup is made: it stays open. Throws
@@ -168,7 +180,7 @@ class Database {
   [[nodiscard]] versioning::EntryMemory& entries() noexcept { return entries_; }
   /// Most log there is, in segments as the log has them.
   [[nodiscard]] std::uint64_t log_bytes_max() const noexcept {
-    return store_->segments().segments_max() * store_->segments().segment_bytes();
+    return store_->segments().bytes_max();
   }
   [[nodiscard]] std::uint64_t log_segment_bytes() const noexcept {
     return store_->segments().segment_bytes();
@@ -198,6 +210,8 @@ class Database {
   void make_definitions();
   void start_background();
   void cut_long_tail();
+  std::uint64_t cut_tail(std::uint64_t pages_min);
+  [[nodiscard]] CompactedParts compacted_parts();
   [[nodiscard]] wal::LogFileOptions log_file_options() const;
   [[nodiscard]] wal::LogOptions log_options();
   [[nodiscard]] txn::TransactionOptions transaction_options() const;
@@ -211,7 +225,9 @@ class Database {
   bool making_ = false;  ///< there is no database yet
   bool opened_ = false;  ///< what opening has left half done must not be closed as clean
   bool closed_ = false;
-  std::atomic<bool> is_copied_{false};  ///< a backup is made, or it is being closed
+  std::atomic<bool> is_copied_{false};     ///< a backup is made, or it is being closed
+  std::atomic<bool> is_compacted_{false};  ///< pages are moved, or it is being closed
+  std::mutex cutting_;                     ///< held while the file is cut, which is_copied_ forbids
 
   // In the order in which they are made, and the other way round ended.
   std::unique_ptr<buffer::PageFile> file_;
@@ -246,6 +262,7 @@ class Database {
   std::optional<BulkLedger> bulk_ledger_;
   std::optional<BulkSweep> bulk_sweep_;
   std::optional<TableCatalog> table_catalog_;
+  std::optional<SpaceKeeper> space_keeper_;
 };
 
 }  // namespace palimpsest::engine

@@ -9,6 +9,7 @@
 //   56  8 stream position           64  8 bytes, a multiple of 4096
 //   72  8 checksum of what is copied
 //   80 16 name of the file that it was copied from, then zeros
+//   96 24 the segment that it was copied from: number, stream position of its first byte, size
 //   zero up to 4096; then what lies at that position, so many bytes
 #pragma once
 
@@ -36,11 +37,13 @@ struct BatchCopy {
   std::uint32_t tail_bytes = 0;  ///< of these, behind the last batch
   std::uint64_t content_checksum = 0;
   std::string file;
+  SegmentPlace segment;
 };
 
 /// Writes the header into `block` of kCopyHeaderBytes.
 void encode_batch_copy(const BatchCopy& copy, MutableBytes block) noexcept;
-/// Nothing unless the block holds a whole header of this format, with counters within kCounterMax.
+/// Nothing unless the block holds a whole header of this format, with counters within kCounterMax
+/// and a place within its segment.
 [[nodiscard]] std::optional<BatchCopy> decode_batch_copy(ConstBytes block);
 
 }  // namespace palimpsest::wal

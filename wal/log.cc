@@ -72,10 +72,13 @@ class Log::Turn {
 void Log::check_options(const LogOptions& options, const Segments& segments) {
   const bool ring_fits = std::has_single_bit(options.slot_log_bytes) &&
                          options.slot_log_bytes >= 2 * options.record_bytes_max;
-  const bool batch_fits = options.batch_bytes_max <= kBatchBytesMax &&
-                          options.batch_bytes_max % kSegmentHeaderBytes == 0 &&
-                          options.batch_bytes_max >= 2 * chunk_bytes(options.record_bytes_max) &&
-                          options.batch_bytes_max + kSegmentHeaderBytes <= segments.segment_bytes();
+  const bool batch_fits =
+      options.batch_bytes_max <= kBatchBytesMax &&
+      options.batch_bytes_max % kSegmentHeaderBytes == 0 &&
+      options.batch_bytes_max >= 2 * chunk_bytes(options.record_bytes_max) &&
+      options.batch_bytes_max + kSegmentHeaderBytes <= segments.segment_bytes() &&
+      2 * chunk_bytes(options.record_bytes_max) + kSegmentHeaderBytes <=
+          segments.first_segment_bytes();
   if (options.record_bytes_max > kRecordBytesMax || !ring_fits || !batch_fits) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("log options do not fit together: records of up to {} bytes (at most "
@@ -123,9 +126,8 @@ Log::Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clo
       end_position_(raw(end.position)) {
   pending_.reserve(slots.slots_max());
   marks_.reserve(segments_.segments_max());
-  const std::uint64_t segment_bytes = segments_.segment_bytes();
-  const std::uint64_t used =
-      raw(end.position) - replay_start_.position() / segment_bytes * segment_bytes;
+  const StreamPosition start{replay_start_.position()};
+  const std::uint64_t used = raw(end.position) - raw(segments_.place_at(start).begin);
   budget_.add(signed_bytes(space_.bytes()) - signed_bytes(used));
 }
 
@@ -218,7 +220,7 @@ bool Log::take_credit(SlotState& state, const LogNeed& need) noexcept {
     if (budget_.take(wanted)) {
       state.credit_bytes += wanted;
       if (options_.on_filling && budget_.left() < signed_bytes(space_.bytes_max() / 2) &&
-          segments_.files() >= segments_.segments_max()) {
+          segments_.is_at_bound()) {
         options_.on_filling();
       }
       return true;
@@ -516,7 +518,7 @@ std::uint64_t Log::replay_bytes() const noexcept {
 }
 
 std::uint64_t Log::capacity_bytes() const noexcept {
-  return segments_.segments_max() * segments_.segment_bytes();
+  return segments_.bytes_max();
 }
 
 LogStatistics Log::statistics() const noexcept {

@@ -83,7 +83,6 @@ void validate(const Block& block, const std::string& file) {
                             block.segment_bytes <= kSegmentBytesMax &&
                             block.segment_bytes % kSegmentHeaderBytes == 0;
   const bool start_fits = segments_fit && start <= kCounterMax && start >= block.segment_bytes &&
-                          start % block.segment_bytes >= kSegmentHeaderBytes &&
                           start % kBatchAlignment == 0 &&
                           block.start.incarnation <= block.incarnation;
   const bool counters_fit =

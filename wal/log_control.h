@@ -14,7 +14,7 @@
 //    0  8 magic "PLMPSCTL"           8  8 checksum of bytes [16, 4096)
 //   16  4 format version            20  4 clean: 1 if nothing needs to be replayed
 //   24 16 uuid of the database      40  8 sequence, raised by every write
-//   48  8 segment size              56  8 incarnation that writes, or wrote last
+//   48  8 size of a full segment    56  8 incarnation that writes, or wrote last
 //   64 32 start: position, batch sequence, checksum of the batch before, lowest incarnation
 //   96  8 batch sequence at which the incarnation began
 //  104  4 note bytes               108  4 reserved

@@ -59,16 +59,17 @@ std::size_t record_bytes_at(ConstBytes first_bytes) noexcept {
   return next == nullptr ? 0 : static_cast<std::size_t>(next - begin) + follow;
 }
 
-void encode_segment_header(std::uint64_t number, std::uint64_t segment_bytes, const Uuid& uuid,
+void encode_segment_header(const SegmentPlace& place, const Uuid& uuid,
                            MutableBytes block) noexcept {
   check(block.size() == kSegmentHeaderBytes, "a segment header has its own block");
   zero(block);
   SegmentHeader header{};
   header.magic = kSegmentMagic;
   header.format_version = kLogFormatVersion;
-  header.number = number;
-  header.segment_bytes = segment_bytes;
+  header.number = place.number;
+  header.segment_bytes = place.bytes;
   header.uuid = uuid;
+  header.begin = place.begin;
   store(header, block);
   header.checksum = segment_checksum(block);
   store(header, block);
@@ -84,6 +85,10 @@ std::optional<SegmentHeader> decode_segment_header(ConstBytes block) noexcept {
     return std::nullopt;
   }
   return header;
+}
+
+bool has_segment_magic(ConstBytes block) noexcept {
+  return block.size() >= sizeof(SegmentHeader) && load<SegmentHeader>(block).magic == kSegmentMagic;
 }
 
 void seal_chunk(SlotId slot, Lsn lsn, std::uint32_t record_bytes, StreamPosition previous,
@@ -159,8 +164,8 @@ bool verify_chunk(const ChunkView& chunk) noexcept {
 }
 
 std::string print(const SegmentHeader& header) {
-  return fmt::format("segment {} of {} bytes, format {}", header.number, header.segment_bytes,
-                     header.format_version);
+  return fmt::format("segment {} of {} bytes from {} on, format {}", header.number,
+                     header.segment_bytes, raw(header.begin), header.format_version);
 }
 
 std::string print(const BatchHeader& header) {

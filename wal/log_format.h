@@ -2,8 +2,8 @@
 //
 // All logs share one stream. A *batch* is what one round of the committer writes: chunks, each a
 // piece of one slot's log, whole records only. Batches follow each other, aligned to
-// kBatchAlignment or the device's larger block, and never cross a segment. A *segment* is a file of
-// fixed size, zeroed when made and reused under a new number.
+// kBatchAlignment or the device's larger block, and never cross a segment. A *segment* is a file,
+// zeroed when made and reused under a new number, which keeps its size (segments.h).
 //
 // Which bytes belong to the stream is decided by the batches alone (log_reader.h): the next batch
 // has the next sequence number, names the checksum of the one before, and its incarnation does not
@@ -12,7 +12,8 @@
 // On disk (little-endian; offsets in bytes):
 //   segment      0  8 magic "PLMPSLOG"     8  8 checksum of bytes [16, 64)   16  4 format version
 //               20  4 reserved            24  8 segment number              32  8 segment size
-//               40 16 uuid of the database                                  56  8 reserved
+//               40 16 uuid of the database                                  56  8 stream position
+//                                               of the file's first byte; 0: number x size of all
 //               zero up to kSegmentHeaderBytes, then batches
 //   batch        0  4 magic "PLBT"         4  4 batch bytes, padding included
 //                8  8 checksum of bytes [16, content bytes)                 16  8 sequence
@@ -66,7 +67,13 @@ struct SegmentHeader {
   std::uint64_t number;
   std::uint64_t segment_bytes;
   Uuid uuid;
-  std::uint64_t reserved_tail;
+  StreamPosition begin;
+
+  /// Where it begins in the stream, in a log whose segments have at most so many bytes: before they
+  /// could have several sizes, headers did not say it.
+  [[nodiscard]] StreamPosition begin_of(std::uint64_t segment_bytes_max) const noexcept {
+    return begin == StreamPosition{} ? StreamPosition{number * segment_bytes_max} : begin;
+  }
 };
 
 struct BatchHeader {
@@ -91,7 +98,7 @@ struct ChunkHeader {
 };
 
 static_assert(sizeof(SegmentHeader) == 64 && offsetof(SegmentHeader, number) == 24);
-static_assert(offsetof(SegmentHeader, uuid) == 40);
+static_assert(offsetof(SegmentHeader, uuid) == 40 && offsetof(SegmentHeader, begin) == 56);
 static_assert(sizeof(BatchHeader) == 64 && offsetof(BatchHeader, sequence) == 16);
 static_assert(offsetof(BatchHeader, durable_gsn) == 32);
 static_assert(offsetof(BatchHeader, content_bytes) == 56);
@@ -169,9 +176,23 @@ struct RecordView {
 
 // Segments
 
+/// Where a segment lies in the stream, as its header says it.
+struct SegmentPlace {
+  std::uint64_t number = 0;
+  StreamPosition begin{};   ///< of the file's first byte
+  std::uint64_t bytes = 0;  ///< of the file
+
+  [[nodiscard]] StreamPosition end() const noexcept { return StreamPosition{raw(begin) + bytes}; }
+  [[nodiscard]] StreamPosition first_batch() const noexcept {
+    return StreamPosition{raw(begin) + kSegmentHeaderBytes};
+  }
+};
+
 /// Writes the sealed header into `block` of kSegmentHeaderBytes.
-void encode_segment_header(std::uint64_t number, std::uint64_t segment_bytes, const Uuid& uuid,
+void encode_segment_header(const SegmentPlace& place, const Uuid& uuid,
                            MutableBytes block) noexcept;
+/// Whether a block that holds no whole header begins as one.
+[[nodiscard]] bool has_segment_magic(ConstBytes block) noexcept;
 /// Nothing unless the block holds a whole header of this format.
 [[nodiscard]] std::optional<SegmentHeader> decode_segment_header(ConstBytes block) noexcept;
 

@@ -42,8 +42,10 @@ class LogReader::Window {
   /// `bytes` of the stream at `at`, which is aligned to kBatchAlignment; fewer at the segment's
   /// end. Valid until the next call.
   ConstBytes bytes(StreamPosition at, std::uint64_t bytes) {
-    const std::uint64_t rest = segments_.segment_bytes() - segments_.offset_of(at);
-    bytes = std::min(bytes, rest);
+    if (at < begin_ || at >= segment_end_) {
+      segment_end_ = segments_.place_at(at).end();
+    }
+    bytes = std::min(bytes, raw(segment_end_) - raw(at));
     if (raw(at) < raw(begin_) || raw(at) + bytes > raw(begin_) + filled_) {
       load(at, bytes);
     }
@@ -54,10 +56,9 @@ class LogReader::Window {
   void load(StreamPosition at, std::uint64_t bytes) {
     const std::uint64_t alignment = segments_.alignment_bytes();
     const std::uint64_t begin = raw(at) / alignment * alignment;
-    const std::uint64_t segment_end = (segments_.number_of(at) + 1) * segments_.segment_bytes();
     const std::uint64_t wanted =
         std::max<std::uint64_t>(round_up(raw(at) + bytes - begin, alignment), memory_.size_bytes());
-    const std::uint64_t size = std::min(wanted, segment_end - begin);
+    const std::uint64_t size = std::min(wanted, raw(segment_end_) - begin);
     filled_ = 0;
     if (memory_.size_bytes() < size) {
       memory_ = AlignedMemory(size, kSegmentHeaderBytes);
@@ -71,6 +72,7 @@ class LogReader::Window {
   AlignedMemory memory_;
   StreamPosition begin_{};
   std::uint64_t filled_ = 0;
+  StreamPosition segment_end_{};  ///< of the segment that holds begin_
 };
 
 const LogEnd& LogReader::find_end() {
@@ -80,9 +82,15 @@ const LogEnd& LogReader::find_end() {
   end_ = {.position = control_.start.position, .incarnation = control_.start.incarnation};
   Window window(segments_);
   StreamPosition at = control_.start.position;
-  if (!segments_.has(segments_.number_of(at))) {
+  const Segments::Place first = segments_.place_at(at);
+  if (!segments_.has(first.number)) {
     throw Error(ErrorCode::corruption,
                 fmt::format("{}, in which replay starts, is missing", segments_.place_of(at)));
+  }
+  if (at < first.first_batch()) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("{}: replay is said to start at {}, within its header",
+                            segments_.place_of(at), raw(at)));
   }
   for (;;) {
     if (accept(window, at)) {
@@ -115,7 +123,7 @@ bool LogReader::accept(Window& window, StreamPosition at) {
   if (!segments_.has(segments_.number_of(at))) {
     return false;  // the last segment is full, and no other was begun
   }
-  const std::uint64_t rest = segments_.segment_bytes() - segments_.offset_of(at);
+  const std::uint64_t rest = raw(segments_.place_at(at).end()) - raw(at);
   const auto header = peek_batch(window.bytes(at, sizeof(BatchHeader)), rest);
   const bool fits = header && header->sequence == expected_.sequence &&
                     header->previous_checksum == expected_.previous_checksum &&
@@ -170,7 +178,7 @@ void LogReader::refuse_damaged_middle(Window& window) const {
 
 // Looks at each place of the segment, from `from` on, where a batch may begin.
 void LogReader::refuse_if_stated_durable(Window& window, StreamPosition from) const {
-  const std::uint64_t end = (segments_.number_of(from) + 1) * segments_.segment_bytes();
+  const std::uint64_t end = raw(segments_.place_at(from).end());
   for (std::uint64_t at = raw(from); at + sizeof(BatchHeader) <= end; at += kBatchAlignment) {
     const auto header = peek_batch(window.bytes(StreamPosition{at}, sizeof(BatchHeader)), end - at);
     const bool states = header && header->durable_sequence >= expected_.sequence &&
@@ -278,8 +286,9 @@ LoggedChunk read_chunk(const Segments& segments, StreamPosition at, SlotId slot)
                     segments.name_of(segments.number_of(at)), raw(slot), segments.offset_of(at)));
   };
   const std::uint64_t alignment = segments.alignment_bytes();
-  const std::uint64_t segment_end = (segments.number_of(at) + 1) * segments.segment_bytes();
-  if (segments.offset_of(at) < kSegmentHeaderBytes || raw(at) + sizeof(ChunkHeader) > segment_end) {
+  const Segments::Place segment = segments.place_at(at);
+  const std::uint64_t segment_end = raw(segment.end());
+  if (at < segment.first_batch() || raw(at) + sizeof(ChunkHeader) > segment_end) {
     refuse();
   }
   const std::uint64_t begin = raw(at) / alignment * alignment;

@@ -80,14 +80,14 @@ void LogSpace::require_for_one(std::uint64_t bytes) {
   }
 }
 
-bool LogSpace::give(std::uint32_t segments) noexcept {
-  std::int64_t given = segments;
+bool LogSpace::give(std::uint64_t segment_bytes) noexcept {
+  auto given = static_cast<std::int64_t>(segment_bytes);
   {
     const std::lock_guard lock(making_);
-    given -= counted_;
-    counted_ = segments_.files();
-    given += counted_;
-    budget_.add(given * static_cast<std::int64_t>(segments_.segment_bytes()));
+    given -= static_cast<std::int64_t>(usable(counted_));
+    counted_ = segments_.bytes();
+    given += static_cast<std::int64_t>(usable(counted_));
+    budget_.add(given);
   }
   if (given <= 0) {
     return false;  // it made good what the stream had overdrawn
@@ -105,20 +105,20 @@ bool LogSpace::make_segment(std::int64_t bytes) {
 
 // Caller has making_.
 bool LogSpace::grow() {
-  if (!segments_.make_one(false)) {
+  const std::uint64_t made = segments_.make_one(false);
+  if (made == 0) {
     return false;
   }
-  ++counted_;
-  budget_.add(static_cast<std::int64_t>(segments_.segment_bytes()));
+  const std::uint64_t before = usable(counted_);
+  counted_ += made;
+  budget_.add(static_cast<std::int64_t>(usable(counted_) - before));
   return true;
 }
 
 void LogSpace::refuse(std::string_view what, const Error& error) const {
-  throw Error(
-      ErrorCode::no_space,
-      fmt::format("the log in {} has {} bytes of at most {}, {}: {}", segments_.directory(),
-                  segments_.files() * segments_.segment_bytes(),
-                  segments_.segments_max() * segments_.segment_bytes(), what, error.what()));
+  throw Error(ErrorCode::no_space,
+              fmt::format("the log in {} has {} bytes of at most {}, {}: {}", segments_.directory(),
+                          segments_.bytes(), segments_.bytes_max(), what, error.what()));
 }
 
 }  // namespace palimpsest::wal

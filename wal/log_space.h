@@ -14,6 +14,7 @@
 //          could not be made. Nothing has changed.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -37,14 +38,12 @@ class LogSpace {
 
   /// All references outlive it. `on_filling` may be empty.
   LogSpace(Segments& segments, LogBudget& budget, const std::function<void()>& on_filling) noexcept
-      : segments_(segments), budget_(budget), on_filling_(on_filling), counted_(segments.files()) {}
+      : segments_(segments), budget_(budget), on_filling_(on_filling), counted_(segments.bytes()) {}
 
   /// What may be used of the segments that there are, and of those that there may be: without what
   /// may be lost to padding and half-filled segment ends before credit is wrong.
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return usable(segments_.files()); }
-  [[nodiscard]] std::uint64_t bytes_max() const noexcept {
-    return usable(segments_.segments_max());
-  }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return usable(segments_.bytes()); }
+  [[nodiscard]] std::uint64_t bytes_max() const noexcept { return usable(segments_.bytes_max()); }
 
   /// Waits a little for so many bytes; the caller looks himself whether they are there, and calls
   /// again with the same `full_since`, at first nothing. Asks give_up() before it sleeps: false
@@ -56,9 +55,9 @@ class LogSpace {
   /// the disk has no room for more.
   void require_for_one(std::uint64_t bytes);
 
-  /// So many segments are spare again, and perhaps some were removed: who waits looks again.
-  /// Whether there is more space.
-  bool give(std::uint32_t segments) noexcept;
+  /// Segments of so many bytes are spare again, and perhaps some were removed: who waits looks
+  /// again. Whether there is more space.
+  bool give(std::uint64_t segment_bytes) noexcept;
   /// Somebody sleeps, and nothing has been given since he looked. Who has been woken counts no
   /// longer, also if he has not come to run yet.
   [[nodiscard]] bool is_waited_for() const noexcept {
@@ -66,10 +65,13 @@ class LogSpace {
   }
 
  private:
-  static constexpr std::uint64_t kMarginSegments = 2;
-
-  [[nodiscard]] std::uint64_t usable(std::uint32_t segments) const noexcept {
-    return (segments - kMarginSegments) * segments_.segment_bytes();
+  /// Of files that have so many bytes together. The margin is two segments; of a log that begins
+  /// with smaller ones a quarter, but at least two of these: what is lost at the end of a segment
+  /// is less than half of the smallest.
+  [[nodiscard]] std::uint64_t usable(std::uint64_t bytes) const noexcept {
+    const std::uint64_t margin =
+        std::clamp(bytes / 4, 2 * segments_.first_segment_bytes(), 2 * segments_.segment_bytes());
+    return bytes - std::min(bytes, margin);
   }
   [[nodiscard]] static std::uint64_t waiters_of(std::uint32_t seen, std::uint32_t count) noexcept {
     return std::uint64_t{seen} << 32U | count;
@@ -83,9 +85,9 @@ class LogSpace {
   LogBudget& budget_;
   const std::function<void()>& on_filling_;
   std::mutex making_;
-  /// Segments of the budget: all files, but for those that the stream made when it had overdrawn
-  /// it, until segments are given back. Protected by making_.
-  std::uint32_t counted_;
+  /// Bytes of the files of the budget: all, but for those that the stream made when it had
+  /// overdrawn it, until segments are given back. Protected by making_.
+  std::uint64_t counted_;
   std::atomic<std::uint32_t> given_{0};  ///< who waits sleeps on it
   /// How many sleep, below the value of given_ that they have seen: waiters_of().
   std::atomic<std::uint64_t> waiters_{0};

@@ -22,6 +22,14 @@ void check_options(const LogFileOptions& options) {
                             options.segment_bytes, kSegmentHeaderBytes, kSegmentBytesMin,
                             kSegmentBytesMax));
   }
+  const std::uint64_t first = options.first_segment_bytes;
+  if (first != 0 && (first < kSegmentBytesMin || first > options.segment_bytes ||
+                     first % kSegmentHeaderBytes != 0)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("first log segments of {} bytes: the size is a multiple of {} from {} "
+                            "to that of others, {}",
+                            first, kSegmentHeaderBytes, kSegmentBytesMin, options.segment_bytes));
+  }
   if (options.segments_max < LogStore::kSegmentsMin) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} log segments: at least {} are needed", options.segments_max,
@@ -40,6 +48,7 @@ std::unique_ptr<Segments> open_segments(io::Device& device, const LogControl& co
                                         const LogFileOptions& options, bool read_only) {
   const Segments::Options described{
       .segment_bytes = control.state().segment_bytes,
+      .first_segment_bytes = std::min(options.first_segment_bytes, control.state().segment_bytes),
       .segments_max = segments_max(options, control.state().segment_bytes),
       .alignment_bytes = control.alignment_bytes(),
       .uuid = control.state().uuid};
@@ -63,6 +72,7 @@ LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOpt
                      .clean = true,
                      .note = {}};
   const Segments::Options described{.segment_bytes = options.segment_bytes,
+                                    .first_segment_bytes = options.first_segment_bytes,
                                     .segments_max = options.segments_max,
                                     .alignment_bytes = kSegmentHeaderBytes,
                                     .uuid = uuid};

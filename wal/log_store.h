@@ -19,6 +19,8 @@ namespace palimpsest::wal {
 
 struct LogFileOptions {
   std::uint64_t segment_bytes = std::uint64_t{16} << 20U;  ///< of a new log; a multiple of 4096
+  /// What a log begins with, and grows from (segments.h); 0: segment_bytes.
+  std::uint64_t first_segment_bytes = 0;
   /// At least kSegmentsMin. Of a log whose segments have another size: as many as have that size
   /// together.
   std::uint32_t segments_max = 64;
@@ -27,8 +29,7 @@ struct LogFileOptions {
 
 class LogStore {
  public:
-  /// The fewest segments: one is written, one replayed from, and two are the margin of rollbacks.
-  static constexpr std::uint32_t kSegmentsMin = 4;
+  static constexpr std::uint32_t kSegmentsMin = Segments::kFilesMin;
 
   /// Makes a log without records, durably. The caller has the directory to himself. Throws
   /// already_exists, invalid_argument for options beyond limits.

@@ -39,8 +39,9 @@ bool ReplayStart::is_held_back() const {
 void ReplayStart::judge_pin() {
   if (is_held_back()) {
     const Segments& segments = store_.segments();
-    const std::uint64_t behind = segments.number_of(StreamPosition{position()}) - *pinned_;
-    if (behind * segments.segment_bytes() > space_.bytes_max() / kPinnedShare) {
+    const StreamPosition start = segments.place_at(StreamPosition{position()}).begin;
+    const std::uint64_t behind = raw(start) - raw(segments.place(*pinned_).begin);
+    if (behind > space_.bytes_max() / kPinnedShare) {
       pinned_.reset();
     }
   }
@@ -49,7 +50,7 @@ void ReplayStart::judge_pin() {
 bool ReplayStart::release() {
   Segments& segments = store_.segments();
   const std::uint64_t start = segments.number_of(StreamPosition{position()});
-  const std::uint32_t released = segments.release_before(is_held_back() ? *pinned_ : start);
+  const std::uint64_t released = segments.release_before(is_held_back() ? *pinned_ : start);
   segments.remove_surplus(released);
   return released > 0 && space_.give(released);
 }

@@ -16,13 +16,11 @@
 namespace palimpsest::wal {
 namespace {
 
-/// Whether the copy may be one of this log, and says what fits into a segment.
+/// Whether the copy may be one of this log.
 bool is_plausible(const BatchCopy& copy, const ControlState& control) {
-  const std::uint64_t offset = raw(copy.position) % control.segment_bytes;
   return copy.uuid == control.uuid && copy.incarnation >= control.incarnation &&
-         raw(copy.position) >= control.segment_bytes && offset >= kSegmentHeaderBytes &&
-         offset % kCopyHeaderBytes == 0 && copy.bytes % kCopyHeaderBytes == 0 && copy.bytes != 0 &&
-         copy.bytes <= control.segment_bytes - offset && Segments::is_name(copy.file);
+         copy.segment.number != 0 && copy.segment.bytes <= control.segment_bytes &&
+         Segments::is_name(copy.file);
 }
 
 bool are_equal(ConstBytes a, ConstBytes b) {
@@ -77,12 +75,13 @@ std::vector<StreamHardener::Found> StreamHardener::find_copies(io::Device& devic
       continue;
     }
     const auto file = device.open(name, io::OpenMode::read_only, false);
-    if (file->size_bytes() < control.segment_bytes) {
+    const std::uint64_t size = file->size_bytes();
+    if (size < kCopyHeaderBytes) {
       continue;
     }
     file->read(0, block.bytes());
     auto copy = decode_batch_copy(block.bytes());
-    if (copy && is_plausible(*copy, control)) {
+    if (copy && is_plausible(*copy, control) && copy->bytes <= size - kCopyHeaderBytes) {
       found.push_back({.name = std::move(name), .copy = std::move(*copy)});
     }
   }
@@ -101,9 +100,8 @@ bool StreamHardener::restore(io::Device& device, const ControlState& control, co
   if (checksum(content) != copy.content_checksum || !device.exists(copy.file)) {
     return false;
   }
-  const std::uint64_t offset = raw(copy.position) % control.segment_bytes;
-  encode_segment_header(raw(copy.position) / control.segment_bytes, control.segment_bytes,
-                        control.uuid, header);
+  const std::uint64_t offset = raw(copy.position) - raw(copy.segment.begin);
+  encode_segment_header(copy.segment, control.uuid, header);
   const auto file = device.open(copy.file, io::OpenMode::read_write, false);
   const AlignedMemory there(copied.size_bytes(), kSegmentHeaderBytes);
   file->read(0, there.bytes().first(kSegmentHeaderBytes));
@@ -132,7 +130,7 @@ void StreamHardener::harden(LogControl& control, Segments& segments, const LogEn
 // From block to block: neighbours that the device cannot leave out go with it.
 void StreamHardener::write_again(const ControlState& control, Segments& segments,
                                  const StreamPart& part, std::uint64_t& previous_checksum) {
-  const std::uint64_t number = segments.number_of(part.begin);
+  const SegmentPlace segment = segments.place_at(part.begin);
   const StreamPosition begin{raw(part.begin) / kCopyHeaderBytes * kCopyHeaderBytes};
   const std::uint64_t bytes = round_up(raw(part.end), kCopyHeaderBytes) - raw(begin);
   const AlignedMemory memory(kCopyHeaderBytes + bytes, kCopyHeaderBytes);
@@ -148,12 +146,13 @@ void StreamHardener::write_again(const ControlState& control, Segments& segments
                      .bytes = bytes,
                      .tail_bytes = static_cast<std::uint32_t>(raw(begin) + bytes - raw(part.end)),
                      .content_checksum = checksum(content),
-                     .file = segments.file_of(number)},
+                     .file = segments.file_of(segment.number),
+                     .segment = segment},
                     memory.bytes().first(kCopyHeaderBytes));
   kept_.push_back(segments.write_spare(memory.bytes(), kept_));
-  segments.write_header(number);
+  segments.write_header(segment.number);
   segments.write(begin, content);
-  segments.sync(number);
+  segments.sync(segment.number);
 }
 
 }  // namespace palimpsest::wal

@@ -59,7 +59,7 @@ class StreamWriter {
  private:
   void move_to_next_segment();
   [[nodiscard]] std::uint64_t segment_rest() const noexcept {
-    return segments_.segment_bytes() - segments_.offset_of(position_);
+    return raw(segments_.place_at(position_).end()) - raw(position_);
   }
 
   Segments& segments_;

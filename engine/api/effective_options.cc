@@ -264,6 +264,7 @@ void Reckoning::log(std::uint32_t page_bytes) {
   effective_.database.log_bytes_max = bytes;
   effective_.database.log_segment_bytes =
       std::clamp(std::bit_floor(bytes / kSegmentsOfSmallLogs), segment_least, kSegmentBytes);
+  effective_.database.log_first_segment_bytes = segment_least;
   show("log_bytes_max", text_of(bytes),
        open ? "four times the memory, but 256 MiB to 4 GiB" : "set");
 }

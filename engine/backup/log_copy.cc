@@ -34,38 +34,37 @@ LogCopy::LogCopy(const wal::Segments& from, wal::ReplayStart::Pin& pin, io::Devi
             false),
       at_(pin.state().start.position),
       memory_(kPieceBytes, kBlockBytes) {
-  begin_segment(from_.number_of(at_));  // there is one, also if nothing is in it
+  begin_segment(from_.place_at(at_));  // there is one, also if nothing is in it
 }
 
-void LogCopy::begin_segment(std::uint64_t segment) {
-  if (!into_.has(segment)) {
-    static_cast<void>(into_.make_one(false));
-    into_.begin(segment);
+void LogCopy::begin_segment(const wal::SegmentPlace& segment) {
+  if (!into_.has(segment.number)) {
+    into_.begin_copy_of(segment);
   }
 }
 
 std::uint64_t LogCopy::copy_up_to(wal::StreamPosition end) {
   std::uint64_t copied = 0;
   while (at_ < end) {
-    const std::uint64_t segment = from_.number_of(at_);
-    const std::uint64_t limit =
-        segment == from_.number_of(end) ? from_.offset_of(end) : from_.segment_bytes();
-    for (std::uint64_t at = from_.offset_of(at_); at < limit;) {
+    const wal::SegmentPlace segment = from_.place_at(at_);
+    const bool is_last = end < segment.end();
+    const std::uint64_t limit = raw(is_last ? end : segment.end()) - raw(segment.begin);
+    for (std::uint64_t at = raw(at_) - raw(segment.begin); at < limit;) {
       const std::uint64_t piece_end = std::min(limit, at / kBlockBytes * kBlockBytes + kPieceBytes);
       copy_piece(segment, at, piece_end);
       copied += piece_end - at;
       at = piece_end;
     }
-    at_ = segment == from_.number_of(end) ? end : from_.first_position(segment + 1);
+    at_ = is_last ? end : wal::StreamPosition{raw(segment.end()) + wal::kSegmentHeaderBytes};
     pin_.move(at_);
   }
   return copied;
 }
 
 /// From a block's beginning on, what lies before `begin` in it once more; zeros behind `end`.
-void LogCopy::copy_piece(std::uint64_t segment, std::uint64_t begin, std::uint64_t end) {
+void LogCopy::copy_piece(const wal::SegmentPlace& segment, std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t first = begin / kBlockBytes * kBlockBytes;
-  const wal::StreamPosition at{segment * from_.segment_bytes() + first};
+  const wal::StreamPosition at{raw(segment.begin) + first};
   const MutableBytes piece = memory_.bytes().first(end - first);
   read(at, piece);
   PALIMPSEST_SYNC_POINT("engine.backup.log_read");
@@ -93,7 +92,7 @@ void LogCopy::refuse() const {
   throw Error(ErrorCode::no_space,
               fmt::format("the log in {} had to be used again before it was copied: the backup is "
                           "too slow for a log of {} bytes",
-                          from_.directory(), from_.segments_max() * from_.segment_bytes()));
+                          from_.directory(), from_.bytes_max()));
 }
 
 void LogCopy::finish(wal::ControlState state) {

@@ -31,8 +31,8 @@ class LogCopy {
   [[nodiscard]] wal::StreamPosition position() const noexcept { return at_; }
 
  private:
-  void begin_segment(std::uint64_t segment);
-  void copy_piece(std::uint64_t segment, std::uint64_t begin, std::uint64_t end);
+  void begin_segment(const wal::SegmentPlace& segment);
+  void copy_piece(const wal::SegmentPlace& segment, std::uint64_t begin, std::uint64_t end);
   void read(wal::StreamPosition at, MutableBytes into) const;
   [[noreturn]] void refuse() const;
 

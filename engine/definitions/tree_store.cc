@@ -347,7 +347,8 @@ bool TreeStore::merge_some(BTree& tree) {
   }
   const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
   for (const std::string& key : keys) {
-    transaction->write([&](const btree::WriteContext& by) { tree.merge_leaf(by, key); });
+    transaction->write(
+        [&](const btree::WriteContext& by) { tree.structure().merge_leaf(by, key); });
   }
   transaction->commit();
   return keys_of_empty_leaves(tree) != keys;

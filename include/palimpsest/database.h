@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "palimpsest/backup.h"
+#include "palimpsest/compaction.h"
 #include "palimpsest/error.h"
 #include "palimpsest/options.h"
 #include "palimpsest/outcome.h"
@@ -188,6 +189,15 @@ class Database {
   /// what BackupOptions::progress throws.
   BackupReport backup(const std::filesystem::path& directory,
                       const BackupOptions& options = {}) const;
+
+  /// Makes the page file as short as what is in use, while it is used: gives back what nobody
+  /// needs, moves pages from the end of the file to free places before it, and cuts the end off.
+  /// Writes a page and as many bytes of log for each that moves; waits for no transaction. Pages
+  /// that others take meanwhile may keep the file longer, and it is not cut while a backup is made;
+  /// the report says what could not be moved. The engine does the same in the background when most
+  /// of the file is free. Throws locked (one at a time), no_space (of the log), io_error, failed,
+  /// out_of_memory, and what CompactionOptions::progress throws.
+  CompactionReport compact(const CompactionOptions& options = {});
 
   [[nodiscard]] Statistics statistics() const;
   /// Options in effect, and why: of a database that exists, its own sizes.

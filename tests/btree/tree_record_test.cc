@@ -402,8 +402,9 @@ TEST(TreeRecordFaults, AreNamed) {
   EXPECT_EQ(reason(insert, 0, 0), "kind 0 is unknown");
   EXPECT_THAT(reason(insert, 0, kind_byte(TreeRecordKind::insert, kCompensation)),
               HasSubstr("flags"));
-  EXPECT_THAT(reason(mark, 0, kind_byte(TreeRecordKind::mark, kHasFlags | 0x80)),
+  EXPECT_THAT(reason(mark, 0, kind_byte(TreeRecordKind::mark, kHasFlags | kNewGoesLeft)),
               HasSubstr("unknown bits"));
+  EXPECT_THAT(reason(mark, 0, kind_byte(TreeRecordKind::mark, 0x80)), HasSubstr("is unknown"));
   EXPECT_THAT(reason(insert, kPageAt, 0), HasSubstr("cannot be"));
   EXPECT_THAT(reason(insert, kKeyLength, 0), HasSubstr("a key of 0"));
   EXPECT_THAT(reason(insert, kKeyLength, 0x7F), HasSubstr("cut off"));

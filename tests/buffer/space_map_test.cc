@@ -75,8 +75,23 @@ class SpaceMapTest : public testing::Test {
   std::unique_ptr<SpaceMap> map_;
 };
 
-TEST_F(SpaceMapTest, HandsOutNeighboursLowestFirst) {
+// It doubles, and later grows by steps.
+TEST_F(SpaceMapTest, AShortFileGrowsLittle) {
   EXPECT_EQ(file_->page_count(), kFirst);
+  for (std::uint64_t pages = 16; pages <= kStep; pages *= 2) {
+    static_cast<void>(map_->allocate(0));
+    EXPECT_EQ(file_->page_count(), kFirst + pages);
+    EXPECT_EQ(map_->growth_pages(), std::min(pages, kStep));
+    while (map_->counts().free != 0) {
+      static_cast<void>(map_->allocate(0));
+    }
+  }
+  static_cast<void>(map_->allocate(0));
+  EXPECT_EQ(file_->page_count(), kFirst + 2 * kStep);
+}
+
+TEST_F(SpaceMapTest, HandsOutNeighboursLowestFirst) {
+  map_->free(map_->allocate_extent(kStep - 1, 1).front());
   for (std::uint64_t i = 1; i <= 100; ++i) {
     EXPECT_EQ(map_->allocate(0), PageId{kFirst + i});
   }
@@ -152,7 +167,7 @@ TEST_F(SpaceMapTest, AFileGrowsByWhatWillBeTakenBesides) {
 
 // Nothing of it stays taken.
 TEST_F(SpaceMapTest, AnExtentThatThereIsNoSpaceForLeavesTheTailFree) {
-  const PageRun run = map_->allocate_extent(kStep - 20, 1).front();
+  const PageRun run = map_->allocate_extent(kStep - 20, 1, 20).front();
   const SpaceMap::Counts before = map_->counts();
   ASSERT_GT(before.free, 10U);
   disk_.inject(

@@ -398,6 +398,18 @@ TEST_F(ApiGuide, Backups) {
   EXPECT_EQ((*archive.table("account").get({8}))["owner"].as_bytes(), "Bob");
 }
 
+TEST_F(ApiGuide, ShorterFiles) {
+  Database& database = database_;
+  CompactionOptions options;
+  options.progress = [](const CompactionProgress& now) {
+    std::cerr << "moved: " << now.pages_moved << " of " << now.pages_total << " pages\n";
+  };
+  const CompactionReport report = database.compact(options);
+  std::cout << report.bytes_before << " bytes before, " << report.bytes_after << " now, "
+            << report.bytes_in_use << " in use\n";
+  EXPECT_LE(report.bytes_after, report.bytes_before);
+}
+
 TEST_F(ApiGuide, Errors) {
   const Table accounts = database_.table("account");
   std::optional<ErrorCode> seen;

@@ -10,7 +10,7 @@ import unittest
 from tool_command import contents, run
 
 TOOL, MAKE_DATABASE, VERSION = sys.argv[1:4]
-COMMANDS = "check, tables, stat, log, load, dump, backup"
+COMMANDS = "check, tables, stat, log, load, dump, backup, compact"
 
 
 class CommandLine(unittest.TestCase):
@@ -41,7 +41,7 @@ class CommandLine(unittest.TestCase):
         cases += [(dump, option) for option in both + ["--output"]]
         cases += [([command, self.database], option) for command in ("check", "tables", "stat")
                   for option in ("--log-directory", "--memory-mib")]
-        cases += [(["log", self.database], "--log-directory")]
+        cases += [([command, self.database], "--log-directory") for command in ("log", "compact")]
         backup = ["backup", self.database, os.path.join(self.folder, "copy")]
         cases += [(backup, option) for option in ("--log-directory", "--rate-mib")]
         for command, option in cases:

@@ -49,8 +49,8 @@ class LogCommand(unittest.TestCase):
         self.assertEqual(done.stderr, "")
         self.assertIn("control: database abcd0000", done.stdout)
         self.assertIn("in use or crashed, incarnation 1 from batch 1 on", done.stdout)
-        self.assertIn("replay starts in segment 1 at offset 4096, with batch 1\n", done.stdout)
-        self.assertIn("4 segments of 65536 bytes, 3 of them spare\n", done.stdout)
+        self.assertIn("replay starts at 69632 in the stream, with batch 1\n", done.stdout)
+        self.assertIn("4 segments, 3 of them spare; 262144 bytes\n", done.stdout)
         self.assertRegex(done.stdout, r"whole: 3 batches of \d+ bytes up to segment 1 offset \d+; "
                                       r"next is batch 4; incarnation 1, durable GSN \d+\n$")
         self.assertEqual(contents(self.folder), before, "looking changes nothing")

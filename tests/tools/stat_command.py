@@ -52,8 +52,7 @@ class StatCommand(Refusals, ClosedCommand):
                              ("trees", "tree_pages"), ("free", "free_pages")):
             self.assertRegex(head, rf"\n  {part} +{file[member]}\n")
         self.assertEqual("in no tree" in head, file["unreached_pages"] > 0)
-        self.assertIn(f"\nlog: {log['segments']} segments of {log['segment_bytes']} bytes, "
-                      f"{log['bytes']} bytes", head)
+        self.assertIn(f"\nlog: {log['segments']} segments, {log['bytes']} bytes", head)
         rows = [row.replace("  damaged: not all of it could be read", "").rsplit(None, 8)
                 for row in table.splitlines()]
         self.assertEqual(len(rows), len(trees) + 2)

@@ -43,11 +43,12 @@ void CheckReport::show(const wal::Segments& segments) const {
   if (json_) {
     print_line({{"kind", "log"},
                 {"segments", segments.files()},
-                {"segment_bytes", segments.segment_bytes()}});
+                {"segment_bytes", segments.segment_bytes()},
+                {"bytes", segments.bytes()}});
     return;
   }
-  fmt::print("log: {} segments of {} bytes, closed cleanly, nothing to be replayed\n",
-             segments.files(), segments.segment_bytes());
+  fmt::print("log: {} segments, {} bytes, closed cleanly, nothing to be replayed\n",
+             segments.files(), segments.bytes());
 }
 
 void CheckReport::show(const PageScan& scan) const {

@@ -21,7 +21,7 @@ inline constexpr int kTooManyFaults =
 inline constexpr int kLoaded = 4;
 /// `load` only: it failed in its commit; the database, opened again, tells if the rows are there.
 inline constexpr int kCommitUnknown = 5;
-inline constexpr int kInterrupted = 130;  ///< `load`, `dump`, `backup`: by SIGINT or SIGTERM
+inline constexpr int kInterrupted = 130;  ///< those that take long: by SIGINT or SIGTERM
 
 /// Of the option --log-directory, which all of them have.
 inline constexpr const char* kLogDirectoryHelp = "where its log is, if not beside its pages";
@@ -44,5 +44,7 @@ void add_load_command(CLI::App& app, Action& chosen);
 void add_dump_command(CLI::App& app, Action& chosen);
 /// `palimpsest backup DB DIR`: a copy of a database.
 void add_backup_command(CLI::App& app, Action& chosen);
+/// `palimpsest compact DB`: a page file as short as what is in use.
+void add_compact_command(CLI::App& app, Action& chosen);
 
 }  // namespace palimpsest::tools

@@ -53,26 +53,30 @@ void LogListing::show(const wal::ControlState& control) const {
   fmt::print("control: database {}, {}, incarnation {} from batch {} on, note of {} bytes\n",
              hex(control.uuid), control.clean ? "closed cleanly" : "in use or crashed",
              raw(control.incarnation), raw(control.incarnation_begin), control.note.size());
-  fmt::print("replay starts in segment {} at offset {}, with batch {}\n",
-             raw(start.position) / control.segment_bytes,
-             raw(start.position) % control.segment_bytes, raw(start.sequence));
+  fmt::print("replay starts at {} in the stream, with batch {}\n", raw(start.position),
+             raw(start.sequence));
 }
 
 void LogListing::show(const wal::Segments& segments) const {
   Json in_use = Json::array();
   for (const std::uint64_t number : segments.numbers()) {
     const std::string file = file_name(segments, number);
+    const wal::SegmentPlace place = segments.place(number);
     if (json_) {
-      in_use.push_back({{"number", number}, {"file", file}});
+      in_use.push_back({{"number", number},
+                        {"file", file},
+                        {"begin", raw(place.begin)},
+                        {"bytes", place.bytes}});
     } else {
-      fmt::print("segment {}: {}\n", number, file);
+      fmt::print("segment {}: {}, from {} on, {} bytes\n", number, file, raw(place.begin),
+                 place.bytes);
     }
   }
   if (json_) {
     print_line({{"kind", "segments"}, {"in_use", in_use}, {"spare", segments.spare()}});
   } else {
-    fmt::print("{} segments of {} bytes, {} of them spare\n", segments.files(),
-               segments.segment_bytes(), segments.spare());
+    fmt::print("{} segments, {} of them spare; {} bytes\n", segments.files(), segments.spare(),
+               segments.bytes());
   }
 }
 

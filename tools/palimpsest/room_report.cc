@@ -161,8 +161,7 @@ std::string text_of(const Room& room) {
   }
   add("total", total_of(room.trees));
   return text_of(room.file) +
-         fmt::format("log: {} segments of {} bytes, {} bytes\n\n", room.log.segments,
-                     room.log.segment_bytes, room.log.segments * room.log.segment_bytes) +
+         fmt::format("log: {} segments, {} bytes\n\n", room.log.segments, room.log.bytes) +
          text_of_lines(lines, remarks);
 }
 
@@ -171,7 +170,7 @@ std::string json_of(const Room& room) {
                           {{"kind", "log"},
                            {"segments", room.log.segments},
                            {"segment_bytes", room.log.segment_bytes},
-                           {"bytes", room.log.segments * room.log.segment_bytes}}};
+                           {"bytes", room.log.bytes}}};
   for (const TreeRoom& tree : room.trees) {
     lines.push_back(json_of(tree, room.file.page_bytes));
   }

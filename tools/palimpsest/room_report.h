@@ -50,7 +50,8 @@ struct FileRoom {
 /// The log's segments; its control file, of a few blocks, is left out.
 struct LogRoom {
   std::uint64_t segments = 0;
-  std::uint64_t segment_bytes = 0;
+  std::uint64_t segment_bytes = 0;  ///< of a full one
+  std::uint64_t bytes = 0;          ///< of all
 };
 
 struct Room {

@@ -67,7 +67,8 @@ class Stat {
     measure_trees();
     measure_file();
     room_.log = {.segments = log_.segments().files(),
-                 .segment_bytes = log_.segments().segment_bytes()};
+                 .segment_bytes = log_.segments().segment_bytes(),
+                 .bytes = log_.segments().bytes()};
     print(json ? json_of(room_) : text_of(room_));
     for (const Problem& problem : problems_) {
       tell_problem(kName, problem.code, problem.what);

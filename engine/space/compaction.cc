@@ -1,0 +1,208 @@
+#include "engine/space/compaction.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "palimpsest/error.h"
+
+#include "base/sync_point.h"
+#include "btree/btree.h"
+
+namespace palimpsest::engine {
+
+namespace {
+
+/// Rounds, each of which leaves what others have taken meanwhile behind the place where it should
+/// end.
+constexpr int kRoundsMax = 16;
+/// The file may be longer than what is in use by this share of that, so that not all moves for the
+/// sake of the last few pages.
+constexpr std::uint64_t kSlackShare = 32;
+constexpr std::uint64_t kSlackPagesMin = 4;
+/// Pages that one transaction purges at most before it looks at the time.
+constexpr std::uint64_t kPurgedTogether = 256;
+constexpr std::uint32_t kLeavesTogether = 1024;
+/// Trees that can only be emptied later, for the sake of a snapshot, are left as they are after
+/// this.
+constexpr int kFruitlessWaitsMax = 20;
+
+/// What another user of the tree would be told: the pages that are missing stay where they are.
+bool is_damage(const Error& error) noexcept {
+  return error.code() == ErrorCode::corruption || error.code() == ErrorCode::io_error;
+}
+
+}  // namespace
+
+bool in_steps(txn::Transactions& transactions, FunctionRef<bool(const btree::WriteContext&)> step) {
+  try {
+    const auto by = transactions.begin(txn::Durability::asynchronous);
+    const bool more = by->write([&](const btree::WriteContext& context) { return step(context); });
+    by->commit();
+    return more;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::transaction_too_old) {
+      throw;
+    }
+    return true;
+  }
+}
+
+CompactionReport Compaction::run() {
+  const auto begun = std::chrono::steady_clock::now();
+  report_.bytes_before = parts_.file.page_count() * parts_.file.page_size_bytes();
+  empty_dropped_trees();
+  if (!leaves_ghosts_) {
+    purge_all();
+  }
+  for (int round = 0; round < kRoundsMax; ++round) {
+    settle_frees();
+    parts_.cut_tail(1);
+    const std::uint64_t wanted = wanted_pages();
+    if (parts_.file.page_count() <= wanted) {
+      break;
+    }
+    parts_.space.allocate_from_beginning();
+    pages_to_move_ = report_.pages_moved + in_use_behind(wanted);
+    if (move_all(PageId{wanted}) == 0) {
+      break;
+    }
+  }
+  settle_frees();
+  parts_.cut_tail(1);
+  const std::uint64_t page_size = parts_.file.page_size_bytes();
+  report_.bytes_after = parts_.file.page_count() * page_size;
+  report_.bytes_in_use =
+      (raw(parts_.file.first_page()) + parts_.space.counts().allocated) * page_size;
+  report_.pages_unmoved = in_use_behind(wanted_pages());
+  report_.duration = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - begun);
+  return report_;
+}
+
+void Compaction::tell() {
+  if (options_.progress) {
+    options_.progress({.pages_moved = report_.pages_moved,
+                       .pages_total = std::max(pages_to_move_, report_.pages_moved),
+                       .file_bytes = parts_.file.page_count() * parts_.file.page_size_bytes(),
+                       .page_bytes = parts_.file.page_size_bytes()});
+  }
+}
+
+// Those of dropped tables: their pages would be moved first and given back then.
+void Compaction::empty_dropped_trees() {
+  for (int fruitless = 0; parts_.store.waiting() != 0 && fruitless < kFruitlessWaitsMax;) {
+    fruitless = parts_.store.await_step() ? 0 : fruitless + 1;
+    tell();
+  }
+}
+
+// What is pending comes first: more ghosts are nobody's then.
+void Compaction::purge_all() {
+  parts_.transactions.collect_versions();
+  parts_.transactions.settle_bulks();
+  static_cast<void>(parts_.transactions.free_given_up());
+  for (const TreeId id : tree_ids()) {
+    try {
+      purge(id);
+    } catch (const Error& error) {
+      if (!is_damage(error)) {
+        throw;
+      }
+    }
+  }
+}
+
+void Compaction::purge(TreeId id) {
+  btree::GhostWalk walk{.leaves_max = kLeavesTogether};
+  for (bool more = true; more; tell()) {
+    walk.pages_wanted = walk.pages + kPurgedTogether;
+    more = in_steps(parts_.transactions, [&](const btree::WriteContext& context) {
+      btree::BTree* const tree = parts_.trees.find(id);
+      return tree != nullptr && tree->purge_ghosts(context, walk);
+    });
+  }
+}
+
+// How many pages.
+std::uint64_t Compaction::move_all(PageId from) {
+  const std::uint64_t before = report_.pages_moved;
+  btree::PageMoves walk{.from = from};
+  for (const TreeId id : tree_ids()) {
+    walk.level = 0;
+    walk.next.clear();
+    try {
+      move(id, walk);
+    } catch (const Error& error) {
+      if (!is_damage(error)) {
+        throw;
+      }
+    }
+    if (walk.is_full) {
+      break;
+    }
+  }
+  return report_.pages_moved - before;
+}
+
+void Compaction::move(TreeId id, btree::PageMoves& walk) {
+  for (bool more = true; more; tell()) {
+    const std::uint64_t moved = walk.moved;
+    more = in_steps(parts_.transactions, [&](const btree::WriteContext& context) {
+      btree::BTree* const tree = parts_.trees.find(id);
+      return tree != nullptr && tree->structure().move_down(context, walk);
+    });
+    report_.pages_moved += walk.moved - moved;
+    PALIMPSEST_SYNC_POINT("engine.compaction.step");
+  }
+  if (!walk.is_full) {
+    move_root(id, walk);
+  }
+}
+
+void Compaction::move_root(TreeId id, btree::PageMoves& walk) {
+  const std::uint64_t moved = walk.moved;
+  try {
+    parts_.trees.move_root(parts_.transactions, id, walk);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::transaction_too_old) {  // else the next round does it
+      throw;
+    }
+  }
+  report_.pages_moved += walk.moved - moved;
+}
+
+// Pages that were left may be used again, or cut off.
+void Compaction::settle_frees() {
+  static_cast<void>(parts_.transactions.free_given_up());
+  parts_.transactions.cover_all_appended();
+  parts_.log.wait_durable(parts_.transactions.now());
+  parts_.space.complete_frees();
+}
+
+/// Of the file, header and ring included.
+std::uint64_t Compaction::wanted_pages() const noexcept {
+  const std::uint64_t in_use = parts_.space.counts().allocated;
+  return raw(parts_.file.first_page()) + in_use + std::max(in_use / kSlackShare, kSlackPagesMin);
+}
+
+std::uint64_t Compaction::in_use_behind(std::uint64_t page) const noexcept {
+  std::uint64_t count = 0;
+  for (const std::uint64_t end = parts_.file.page_count(); page < end; ++page) {
+    const PageId id{page};
+    count += parts_.space.is_allocated(id) && !parts_.space.is_map_page(id) ? 1U : 0U;
+  }
+  return count;
+}
+
+// Those that somebody can use: one that is being made may yet be undone.
+std::vector<TreeId> Compaction::tree_ids() const {
+  std::vector<TreeId> ids;
+  for (const Catalog::Entry& entry : parts_.trees.entries()) {
+    if (entry.id == kCatalogTree || !entry.name.empty()) {
+      ids.push_back(entry.id);
+    }
+  }
+  return ids;
+}
+
+}  // namespace palimpsest::engine

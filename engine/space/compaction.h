@@ -1,0 +1,95 @@
+// Makes the page file as short as what is in use: gives back what nobody needs, moves pages from
+// the end of the file to free places before it, and cuts the end off.
+//
+// A round chooses where the file should end, a little behind as many pages as are in use, and walks
+// through the inner nodes of all trees: pages behind that place get lower page ids
+// (btree/structure_moves.cc). When these moves are durable the pages that were left are free, and
+// the free end of the file goes. What others allocate meanwhile comes from the beginning of the
+// file, as far as it is free; what was taken behind the place is for the next round. Rounds end
+// when the file is short enough, or when one has moved nothing.
+// Not moved: pages of large values, the catalog's root, leaves of a bulk that has not hung them
+// yet, and a tree's pages behind one that cannot be read. What of them lies behind the place is
+// counted (CompactionReport).
+//
+// Beside others. Transactions and bulks go on: a step latches a page and its parent, and is refused
+// nothing but by memory, space of the log, or a page that is being written, which is left for the
+// next round. Nothing is cut off while a backup is made, which reads pages by their ids; pages may
+// move meanwhile. A checkpoint sees a move as any change of two pages.
+// Crash: each move is whole or has not happened. A page that is cut off was free by a record that
+// was durable, and by the log's last word on it; a replay that meets older records of it makes the
+// file longer again only as far as the log says that pages are in use (SpaceMap::recover()).
+//
+// Latching: none of its own; called with no latch held. It waits for the log and for pages.
+// Thread-safety: one run at a time; the owner sees to that.
+// Failure: Error no_space (of the log), io_error, failed, out_of_memory, and what `progress`
+//          throws: what was moved until then stays moved. Corruption in a tree is not reported
+//          here: the pages behind it stay where they are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "palimpsest/compaction.h"
+#include "palimpsest/function_ref.h"
+
+#include "base/ids.h"
+#include "btree/page_moves.h"
+#include "buffer/page_file.h"
+#include "buffer/space_map.h"
+#include "engine/catalog.h"
+#include "engine/definitions/tree_store.h"
+#include "txn/transactions.h"
+#include "wal/log.h"
+
+namespace palimpsest::engine {
+
+/// What a compaction works on; all outlive it.
+struct CompactedParts {
+  buffer::PageFile& file;
+  buffer::SpaceMap& space;
+  wal::Log& log;
+  txn::Transactions& transactions;
+  Catalog& trees;
+  TreeStore& store;
+  /// Cuts the free end of the file off, if there are so many pages and nobody copies the file; how
+  /// many it cut.
+  std::function<std::uint64_t(std::uint64_t pages_min)> cut_tail;
+};
+
+/// Calls step(context) in a transaction of its own; true, to be called again, also if that was to
+/// end because others wait for the log.
+[[nodiscard]] bool in_steps(txn::Transactions& transactions,
+                            FunctionRef<bool(const btree::WriteContext&)> step);
+
+class Compaction {
+ public:
+  Compaction(CompactedParts parts, const CompactionOptions& options)
+      : parts_(std::move(parts)), options_(options) {}
+
+  /// What was removed, and is not purged, stays where it is: its leaves are not read for that.
+  void leave_ghosts() noexcept { leaves_ghosts_ = true; }
+  CompactionReport run();
+
+ private:
+  void empty_dropped_trees();
+  void purge_all();
+  void purge(TreeId id);
+  std::uint64_t move_all(PageId from);
+  void move(TreeId id, btree::PageMoves& walk);
+  void move_root(TreeId id, btree::PageMoves& walk);
+  void settle_frees();
+  [[nodiscard]] std::uint64_t wanted_pages() const noexcept;
+  [[nodiscard]] std::uint64_t in_use_behind(std::uint64_t page) const noexcept;
+  [[nodiscard]] std::vector<TreeId> tree_ids() const;
+  void tell();
+
+  const CompactedParts parts_;
+  const CompactionOptions& options_;
+  bool leaves_ghosts_ = false;
+  CompactionReport report_;
+  std::uint64_t pages_to_move_ = 0;  ///< as it was known when the round began
+};
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,335 @@
+// The page file made as short as what is in use: trees whose pages lie at its end, beside others,
+// and over crashes.
+#include "engine/space/compaction.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "palimpsest/error.h"
+
+#include "base/random.h"
+#include "base/sync_point.h"
+#include "tests/engine/database_fixture.h"
+#include "tests/support/crash_images.h"
+#include "tests/support/error_of.h"
+#include "tests/support/seed.h"
+#include "tests/support/thread_group.h"
+
+namespace palimpsest::engine {
+namespace {
+
+using btree::BTree;
+using palimpsest::test::error_of;
+using palimpsest::test::SimDisk;
+using test::Content;
+using test::content_of;
+using test::lose_power;
+using test::small_options;
+using test::sound;
+
+std::string key_of(std::uint64_t number) {
+  return fmt::format("{:08}", number);
+}
+
+class CompactionTest : public ::testing::Test {
+ protected:
+  CompactionTest() : device_(disk_.device()) {
+    options_.memory_bytes = std::uint64_t{3} << 20U;
+    options_.log_bytes_max = 64 * wal::kSegmentBytesMin;
+    options_.background_threads = true;  // checkpoints
+    options_.background_sweeps = false;
+    open();
+  }
+
+  void open() {
+    device_ = disk_.device();
+    database_ = Database::open(*device_, *device_, options_);
+  }
+  void reopen() {
+    database_->close();
+    database_.reset();
+    open();
+  }
+  [[nodiscard]] BTree& tree(std::string_view name) {
+    BTree* const made = database_->find_tree(name);
+    return made != nullptr ? *made : *database_->make_tree(name);
+  }
+  /// Rows [from, to) of each of the trees, a few of each by turns, so that their leaves lie mixed.
+  void fill(const std::vector<std::string>& names, std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t begin = from; begin < to; begin += kRowsTogether) {
+      for (const std::string& name : names) {
+        const auto by = database_->begin(txn::Durability::asynchronous);
+        for (std::uint64_t row = begin; row < std::min(to, begin + kRowsTogether); ++row) {
+          const auto outcome = by->insert(tree(name), key_of(row), std::string(200, 'v'));
+          ASSERT_TRUE(!outcome.existed && !outcome.conflict);
+        }
+        by->commit();
+      }
+    }
+  }
+  void erase(std::string_view name, std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t begin = from; begin < to; begin += kRowsTogether) {
+      const auto by = database_->begin(txn::Durability::asynchronous);
+      for (std::uint64_t row = begin; row < std::min(to, begin + kRowsTogether); ++row) {
+        const auto outcome = by->remove(tree(name), key_of(row));
+        ASSERT_TRUE(outcome.existed && !outcome.conflict);
+      }
+      by->commit();
+    }
+  }
+  [[nodiscard]] std::uint64_t file_bytes() const {
+    return database_->file().page_count() * database_->file().page_size_bytes();
+  }
+
+  static constexpr std::uint64_t kRowsTogether = 20;
+
+  DatabaseOptions options_ = small_options();
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<Database> database_;
+};
+
+TEST_F(CompactionTest, PagesAtTheEndMoveToWhereOthersWere) {
+  fill({"kept", "gone"}, 0, 8'000);
+  const std::uint64_t before = file_bytes();
+  erase("gone", 0, 8'000);
+  const Content content = content_of(tree("kept"));
+  std::uint64_t told = 0;
+  const CompactionReport report =
+      database_->compact({.progress = [&](const CompactionProgress& now) {
+        told = now.pages_moved;
+        EXPECT_LE(now.pages_moved, now.pages_total);
+      }});
+  EXPECT_EQ(report.bytes_before, before);
+  EXPECT_EQ(report.bytes_after, file_bytes());
+  EXPECT_GT(report.pages_moved, 50U);
+  EXPECT_EQ(report.pages_moved, told);
+  EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11) << "of " << before;
+  EXPECT_EQ(report.pages_unmoved, 0U);
+  EXPECT_EQ(content_of(tree("kept")), content);
+  EXPECT_TRUE(sound(*database_));
+  reopen();
+  EXPECT_EQ(content_of(tree("kept")), content);
+  EXPECT_TRUE(sound(*database_));
+  EXPECT_LE(file_bytes(), report.bytes_after);
+}
+
+TEST_F(CompactionTest, AShortFileStaysAsItIs) {
+  fill({"kept"}, 0, 2'000);
+  static_cast<void>(database_->compact({}));
+  const CompactionReport report = database_->compact({});
+  EXPECT_EQ(report.pages_moved, 0U);
+  EXPECT_EQ(report.bytes_after, report.bytes_before);
+}
+
+TEST_F(CompactionTest, WhatProgressThrowsEndsIt) {
+  struct GivenUp {};
+  fill({"kept", "gone"}, 0, 4'000);
+  erase("gone", 0, 4'000);
+  const Content content = content_of(tree("kept"));
+  const auto give_up = [&](const CompactionProgress& now) {
+    if (now.pages_moved >= 20) {
+      throw GivenUp();
+    }
+  };
+  EXPECT_THROW(static_cast<void>(database_->compact({.progress = give_up})), GivenUp);
+  EXPECT_EQ(content_of(tree("kept")), content);
+  EXPECT_TRUE(sound(*database_));
+  const CompactionReport report = database_->compact({});
+  EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11);
+}
+
+// Rows that were changed meanwhile are their writer's until that has ended, wherever their leaf is.
+TEST_F(CompactionTest, WhatHangsOffAPageMovesWithIt) {
+  fill({"kept", "gone"}, 0, 4'000);
+  erase("gone", 0, 4'000);
+  const Content content = content_of(tree("kept"));
+  const auto reader = database_->begin(txn::Durability::asynchronous, txn::Isolation::snapshot);
+  EXPECT_EQ(reader->read([] { return 1; }), 1);
+  const auto writer = database_->begin();
+  for (std::uint64_t row = 0; row < 4'000; row += 21) {
+    ASSERT_FALSE(writer->update(tree("kept"), key_of(row), "changed").conflict);
+  }
+  EXPECT_GT(database_->compact({}).pages_moved, 20U);
+  const auto other = database_->begin();
+  EXPECT_TRUE(other->update(tree("kept"), key_of(3'990), "lost").conflict);
+  other->rollback();
+  writer->rollback();
+  EXPECT_EQ(content_of(tree("kept")), content);
+  reader->commit();
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(CompactionTest, LosersAreUndoneWhereTheirPagesAreNow) {
+  fill({"kept", "gone"}, 0, 3'000);
+  erase("gone", 0, 3'000);
+  const Content content = content_of(tree("kept"));
+  auto writer = database_->begin();
+  for (std::uint64_t row = 0; row < 3'000; row += 7) {
+    ASSERT_FALSE(writer->update(tree("kept"), key_of(row), "changed").conflict);
+  }
+  EXPECT_GT(database_->compact({}).pages_moved, 20U);
+  database_->log().wait_durable(database_->transactions().now());
+  const SimDisk crashed = disk_.crash(1);
+  disk_.power_off();
+  writer.reset();
+  database_.reset();
+  disk_ = crashed;
+  open();
+  EXPECT_EQ(content_of(tree("kept")), content);
+  EXPECT_TRUE(sound(*database_));
+}
+
+// At each operation of the disk.
+TEST_F(CompactionTest, ACrashAnywhereLosesNothing) {
+  fill({"kept", "gone"}, 0, 400);
+  static_cast<void>(tree("late"));
+  erase("gone", 0, 400);
+  const Content content = content_of(tree("kept"));
+  database_->checkpointer().run();
+  palimpsest::test::CrashImages images(disk_);
+  images.take_at_operations();
+  const CompactionReport report = database_->compact({});
+  EXPECT_GT(report.pages_moved, 5U);
+  database_->checkpointer().run();
+  const auto taken = images.end();
+  ASSERT_GT(taken.size(), 20U);
+  for (const auto& image : taken) {
+    const auto device = image.disk.device();
+    const auto recovered = Database::open(*device, *device, options_);
+    ASSERT_EQ(content_of(*recovered->find_tree("kept")), content);
+    ASSERT_TRUE(sound(*recovered));
+    const CompactionReport again = recovered->compact({});
+    ASSERT_LE(again.bytes_after, again.bytes_in_use / 10 * 11);
+    ASSERT_TRUE(sound(*recovered));
+  }
+}
+
+// Of trees that were made when the file was long.
+TEST_F(CompactionTest, RootsMoveToo) {
+  fill({"gone"}, 0, 4'000);
+  for (int number = 0; number < 20; ++number) {
+    fill({fmt::format("late-{}", number)}, 0, 5);
+  }
+  erase("gone", 0, 4'000);
+  const CompactionReport report = database_->compact({});
+  EXPECT_EQ(report.pages_unmoved, 0U);
+  EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11);
+  fill({"late-7"}, 5, 50);
+  EXPECT_TRUE(sound(*database_));
+  database_->log().wait_durable(database_->transactions().now());
+  lose_power(disk_, database_, palimpsest::test::CrashKeeps::everything);
+  open();
+  EXPECT_EQ(content_of(tree("late-7")).size(), 50U);
+  EXPECT_EQ(content_of(tree("late-19")).size(), 5U);
+  EXPECT_TRUE(sound(*database_));
+  reopen();
+  EXPECT_EQ(content_of(tree("late-7")).size(), 50U);
+  EXPECT_TRUE(sound(*database_));
+}
+
+TEST_F(CompactionTest, NothingIsCutBesideABackup) {
+  fill({"kept", "gone"}, 0, 2'000);
+  erase("gone", 0, 2'000);
+  const Content content = content_of(tree("kept"));
+  const SimDisk copy;
+  const auto into = copy.device();
+  bool was_asked = false;
+  static_cast<void>(database_->back_up(*into, {.progress = [&](const BackupProgress&) {
+    if (!std::exchange(was_asked, true)) {
+      const CompactionReport report = database_->compact({});
+      EXPECT_GT(report.pages_moved, 0U);
+      EXPECT_EQ(report.bytes_after, report.bytes_before);
+    }
+  }}));
+  EXPECT_TRUE(was_asked);
+  const CompactionReport report = database_->compact({});
+  EXPECT_LT(report.bytes_after, report.bytes_before);
+  const auto copied = Database::open(*into, *into, options_);
+  EXPECT_EQ(content_of(*copied->find_tree("kept")), content);
+  EXPECT_TRUE(sound(*copied));
+}
+
+TEST_F(CompactionTest, OneAtATime) {
+  fill({"kept", "gone"}, 0, 400);
+  erase("gone", 0, 400);
+  bool was_asked = false;
+  static_cast<void>(database_->compact({.progress = [&](const CompactionProgress&) {
+    if (!std::exchange(was_asked, true)) {
+      EXPECT_EQ(error_of([&] { static_cast<void>(database_->compact({})); }), ErrorCode::locked);
+      EXPECT_EQ(error_of([&] { database_->close(); }), ErrorCode::invalid_argument);
+    }
+  }}));
+  EXPECT_TRUE(was_asked);
+}
+
+// Threads change rows, each its own, by a model, while pages move under them, are evicted and
+// written.
+TEST_F(CompactionTest, WritersGoOnBesideIt) {
+  constexpr std::size_t kThreads = 3;
+  constexpr std::uint64_t kRows = 1'500;
+  const std::uint64_t seed = palimpsest::test::seed();
+  fill({"kept", "gone"}, 0, 3'000);
+  erase("kept", 0, 3'000);
+  erase("gone", 0, 3'000);
+  BTree& kept = tree("kept");
+  std::vector<Content> models(kThreads);
+  std::atomic<std::size_t> running{kThreads};
+  const auto write = [&](std::size_t number) {
+    Random random(seed + number);
+    Content& model = models[number];
+    for (int round = 0; round < 150; ++round) {
+      const auto by = database_->begin(txn::Durability::asynchronous);
+      Content changed = model;
+      for (int change = 0; change < 20; ++change) {
+        const std::string key = fmt::format("{}-{}", random.below(kRows), number);
+        if (random.one_in(3)) {
+          EXPECT_FALSE(by->remove(kept, key).conflict);
+          changed.erase(key);
+        } else {
+          const std::string value(random.below(400), static_cast<char>('a' + random.below(26)));
+          EXPECT_FALSE(by->upsert(kept, key, value).conflict);
+          changed[key] = value;
+        }
+      }
+      if (random.one_in(5)) {
+        by->rollback();
+      } else {
+        by->commit();
+        model = std::move(changed);
+      }
+    }
+    running.fetch_sub(1);
+  };
+  palimpsest::test::run_threads(kThreads + 1, [&](std::size_t number) {
+    if (number < kThreads) {
+      write(number);
+      return;
+    }
+    while (running.load() != 0) {
+      static_cast<void>(database_->compact({}));
+      static_cast<void>(content_of(kept));
+    }
+  });
+  const CompactionReport report = database_->compact({});
+  EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11);
+  Content expected;
+  for (const Content& model : models) {
+    expected.insert(model.begin(), model.end());
+  }
+  EXPECT_EQ(content_of(kept), expected);
+  EXPECT_TRUE(sound(*database_));
+  lose_power(disk_, database_, palimpsest::test::CrashKeeps::everything);
+  open();
+  EXPECT_TRUE(sound(*database_));
+}
+
+}  // namespace
+}  // namespace palimpsest::engine
