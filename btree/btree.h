@@ -146,9 +146,8 @@ class BTree {
   bool settle(const WriteContext& by, ByteView key) { return settler_.settle_all(by, key); }
   /// How much of what was removed is still there.
   [[nodiscard]] DeadBytes& dead() const noexcept { return *dead_; }
-  /// For merges and moves; after one of the root root_moved().
+  /// For merges and moves.
   [[nodiscard]] const Structure& structure() const noexcept { return structure_; }
-  void root_moved(PageId to) noexcept { root_page_ = to; }
 
   /// Calls change(MutableBytes) on the value in place, under the leaf's exclusive latch. False if
   /// the key is absent; Error invalid_argument for a large value.

@@ -176,7 +176,6 @@ class Structure {
                                               std::uint32_t level, PageId from, PageId to) const;
   [[nodiscard]] bool try_move_root(const WriteContext& by, const Structure& catalog, ByteView name,
                                    PageId to) const;
-  [[nodiscard]] buffer::ExclusivePage latch_root() const;
   [[nodiscard]] Gsn log_root_move(const WriteContext& by, buffer::ExclusivePage& root,
                                   buffer::ExclusivePage& naming, SlotIndex slot, TreeId catalog,
                                   PageId from) const noexcept;

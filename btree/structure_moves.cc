@@ -22,9 +22,11 @@
 // A page that a bulk is writing is not in the tree yet, or is one like all others: virtual versions
 // lie in the node.
 // The root is named by a record of the catalog instead of a parent. That record's leaf is latched
-// first, then the root: nobody holds a page of another tree and wants one of the catalog. The value
-// is changed in place, without a version: whatever is said of the record to whoever, the page is
-// this one. The catalog sees to it that the making of the tree is not undone meanwhile.
+// first, then the root, if it is in memory: nobody holds a page of another tree and wants one of
+// the catalog. Its place (buffer/root_places.h) names its frame, which stays, or, later, its new
+// page. The value is changed in place, without a version: whatever is said of the record to
+// whoever, the page is this one. The catalog sees to it that the making of the tree is not undone
+// meanwhile.
 // Crash: before the record is durable neither page is written under its new state (I-2: both have
 // its GSN), and the old page is not reused; afterwards replay makes the new page from the record
 // alone.
@@ -208,41 +210,32 @@ PageId Structure::move_root(const WriteContext& by, const Structure& catalog, By
   return *to;
 }
 
-// False, and nothing changed: it is being written, or is elsewhere.
+// False, and nothing changed: it is being written, has been evicted, or is elsewhere.
 bool Structure::try_move_root(const WriteContext& by, const Structure& catalog, ByteView name,
                               PageId to) const {
   const std::uint32_t page_size = descent_.page_size();
+  static_cast<void>(descent_.root_level());  // brings the root in, as long as nothing is latched
   ExclusivePage naming = catalog.descent_.leaf<ExclusivePage>(Target{name});
   const LeafView leaf(naming.page(), page_size);
   const SearchResult at = leaf.find(name);
-  ExclusivePage root = latch_root();
-  const PageId from = page_id_of(root);
-  if (!at.found || root_named(leaf, at.slot) != from ||
-      root.frame().has(buffer::FrameFlag::writing)) {
-    root.release_unchanged();
+  std::optional<ExclusivePage> root = descent_.root().latch_if_resident();
+  const PageId from = root ? page_id_of(*root) : kNoPage;
+  if (!root || !at.found || root_named(leaf, at.slot) != from ||
+      root->frame().has(buffer::FrameFlag::writing)) {
+    if (root) {
+      root->release_unchanged();
+    }
     naming.release_unchanged();
     return false;
   }
   name_root(LeafNode(naming.modify(), page_size), at.slot, to);
-  descent_.pool().rename(root, to);
+  descent_.pool().rename(*root, to);
   PALIMPSEST_SYNC_POINT("btree.move.root_renamed");
-  const Gsn gsn = log_root_move(by, root, naming, at.slot, catalog.tree_, from);
-  root.release();
+  const Gsn gsn = log_root_move(by, *root, naming, at.slot, catalog.tree_, from);
+  root->release();
   naming.release();
   descent_.pool().space().free_when_durable({from, 1}, gsn);
   return true;
-}
-
-ExclusivePage Structure::latch_root() const {
-  for (;;) {
-    auto root = descent_.try_node<ExclusivePage>(Target{ByteView()}, descent_.root_level());
-    if (root && root->frame().parent.load(std::memory_order_relaxed) == kNoFrame) {
-      return *std::move(root);
-    }
-    if (root) {
-      root->release_unchanged();  // the tree grew
-    }
-  }
 }
 
 Gsn Structure::log_root_move(const WriteContext& by, ExclusivePage& root, ExclusivePage& naming,

@@ -76,7 +76,7 @@ std::uint64_t RootPlaces::taken() const {
 }
 
 std::optional<RootPlace> RootPlaces::take(PageId root, TreeId tree) {
-  RootPlace place{.root = root};
+  RootPlace place;
   {
     const std::lock_guard lock(mutex_);
     if (vacant_.empty() && !add_page()) {

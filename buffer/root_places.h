@@ -53,7 +53,6 @@ namespace palimpsest::buffer {
 
 /// The place of one tree's root.
 struct RootPlace {
-  PageId root = kNoPage;
   FrameIndex frame = kNoFrame;        ///< of the page of places
   const std::byte* places = nullptr;  ///< that page
   std::uint32_t offset = 0;           ///< of the root's swip in it

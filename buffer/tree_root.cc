@@ -26,8 +26,40 @@ void TreeRoot::bring_in() const {
   const auto swip =
       places.read([&](const std::byte* page) { return load_swip(page, place_.offset); });
   if (swip && !swip->swizzled()) {
-    check(swip->page() == place_.root, "a place names its root");
     pool_->bring_in(places, {*swip, place_.offset});
+  }
+}
+
+// The frame's page counts if the root was in that frame when it was read.
+PageId TreeRoot::page() const noexcept {
+  for (;;) {
+    const Swip swip = place_.swip();
+    if (!swip.swizzled()) {
+      return swip.page();
+    }
+    const FrameTable& frames = pool_->frames();
+    const OptimisticPage root(frames[swip.frame()], frames.page(swip.frame()));
+    const PageId page = root.frame().page_id.load(std::memory_order_relaxed);
+    if (place_.swip() == swip && root.unchanged()) {
+      return page;
+    }
+  }
+}
+
+// Its version was taken between two looks at the swip: while that stands, the frame has the root.
+std::optional<ExclusivePage> TreeRoot::latch_if_resident() const {
+  for (;;) {
+    const Swip swip = place_.swip();
+    if (!swip.swizzled()) {
+      return std::nullopt;
+    }
+    const FrameTable& frames = pool_->frames();
+    OptimisticPage root(frames[swip.frame()], frames.page(swip.frame()));
+    if (place_.swip() == swip) {
+      if (auto latched = std::move(root).to_exclusive()) {
+        return *std::move(latched);
+      }
+    }
   }
 }
 

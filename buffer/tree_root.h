@@ -5,9 +5,11 @@
 // Latching: as buffer_pool.h says: functions that may do I/O or wait for frames say so, and are
 //           called with no latch held.
 // Failure: as BufferPool::descend(); corruption also for a page that is not the root of that tree.
-// Thread-safety: immutable; all functions, from any thread. The pool outlives it.
+// Thread-safety: immutable, but for the page that its place names; all functions, from any thread.
+// The pool outlives it.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/attempt.h"
@@ -29,12 +31,15 @@ class TreeRoot {
                                  TreeId tree);
 
   [[nodiscard]] BufferPool& pool() const noexcept { return *pool_; }
-  [[nodiscard]] PageId page() const noexcept { return place_.root; }
+  /// Where it is on disk now: a move (btree/structure_moves.cc) gives it another page.
+  [[nodiscard]] PageId page() const noexcept;
   [[nodiscard]] const RootPlace& place() const noexcept { return place_; }
-  /// Whether a page of the tree, which the caller has latched, is its root.
+  /// Whether a page of the tree, which the caller has latched, is its root: that is not evicted
+  /// meanwhile, so its place names its frame.
   template <class Guard>
   [[nodiscard]] bool is(const Guard& page) const noexcept {
-    return page.frame().page_id.load(std::memory_order_relaxed) == place_.root;
+    const Swip swip = place_.swip();
+    return swip.swizzled() && &pool_->frames()[swip.frame()] == &page.frame();
   }
 
   /// To the root's guard; what is read of it counts once validated. False: restart; a root that is
@@ -72,6 +77,8 @@ class TreeRoot {
   };
   /// Brings it in (I/O).
   [[nodiscard]] Latched latch() const;
+  /// The page alone, if it is in memory: waits for its latch, and for nothing else.
+  [[nodiscard]] std::optional<ExclusivePage> latch_if_resident() const;
   /// The tree is no more, and nobody uses this again: takes back the page, as
   /// BufferPool::free_page(), and the place.
   void free(Latched root) const noexcept;

@@ -192,7 +192,6 @@ void Catalog::move_root(txn::Transactions& transactions, TreeId id, btree::PageM
     const PageId root =
         tree->structure().move_root(context, catalog->structure(), name, tree->root_page(), walk);
     const std::lock_guard lock(mutex_);
-    tree->root_moved(root);
     trees_[id].root = root;
   });
   by->commit();
