@@ -6,7 +6,7 @@
 // full of ghosts behind, over which each search for the front has to go. So whoever collects the
 // version of a removal notes where that was, and the owner of the slot purges that leaf when it
 // writes to that tree again.
-// What that misses, walks meet (VersionBuffer::note_dead()).
+// What that misses, walks meet (btree/dead_notes.h).
 // Hints: a ghost may have gone, be a record again, or never be noted. One removal in eight is, for
 // a leaf that is worth it has many, and each of a value that keeps pages of its own; beyond some
 // hundred notes none is.
