@@ -54,8 +54,9 @@ std::uint32_t purge_every(const ExclusivePage& leaf, std::uint32_t page_size) no
 }  // namespace
 
 BTree::BTree(const Descent& descent, std::unique_ptr<Shortcuts> shortcuts,
-             LargeValueStore& large_values, TreeId id) noexcept
+             LargeValueStore& large_values, TreeId id)
     : shortcuts_(std::move(shortcuts)),
+      dead_notes_(std::make_unique<DeadNotes>()),
       descent_(descent),
       structure_(descent_, id),
       settler_(descent_),

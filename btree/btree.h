@@ -27,12 +27,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "palimpsest/function_ref.h"
 
 #include "base/bytes.h"
 #include "btree/dead_bytes.h"
+#include "btree/dead_notes.h"
 #include "btree/descent.h"
 #include "btree/key_places.h"
 #include "btree/large_value_store.h"
@@ -64,6 +64,7 @@ class BTree {
   [[nodiscard]] TreeId id() const noexcept { return id_; }
   [[nodiscard]] const Descent& descent() const noexcept { return descent_; }
   [[nodiscard]] LargeValueStore& large_values() const noexcept { return *large_values_; }
+  [[nodiscard]] DeadNotes& dead_notes() const noexcept { return *dead_notes_; }
 
   // `last`: the caller's memory of the leaf it used last, or null. `viewer`: whose view a reader
   // has; null: the newest state, committed or not.
@@ -199,11 +200,10 @@ class BTree {
 
  private:
   BTree(const Descent& descent, std::unique_ptr<Shortcuts> shortcuts, LargeValueStore& large_values,
-        TreeId id) noexcept;
+        TreeId id);
 
   [[nodiscard]] std::uint32_t page_size() const noexcept { return descent_.page_size(); }
   [[noreturn]] void refuse_key(ByteView key) const;
-  [[noreturn]] static void refuse_in_place(ByteView key);
   [[nodiscard]] Found find(ByteView key, ValueBuffer& value, LastLeaf* last,
                            const Look& look) const;
   [[nodiscard]] Found find_at(const KeyPlace& place, ByteView key, ValueBuffer& value,
@@ -255,13 +255,13 @@ class BTree {
   static void edit_in(const WriteContext& by, RecordChange& record, Edit change);
   [[nodiscard]] WriteOutcome outcome_of(const Written& written, ByteView key);
   [[nodiscard]] bool set_ghost(ByteView key, bool ghost, LastLeaf* last);
-  [[nodiscard]] bool has_shadow(ByteView key) const;
   void finish(const Written& written);
   void undo_creation(const TreeRecord& record,
                      FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
   std::unique_ptr<Shortcuts> shortcuts_;  ///< where they are is known to all descents
   std::unique_ptr<DeadBytes> dead_ = std::make_unique<DeadBytes>();
+  std::unique_ptr<DeadNotes> dead_notes_;
   Descent descent_;
   Structure structure_;
   Settler settler_;

@@ -40,6 +40,12 @@ bool is_plain_ghost(const LeafView& view, SlotIndex slot) noexcept {
   return (view.flags(slot) & (kGhost | kDeleted)) == kGhost;
 }
 
+/// Whether a record of the key's leaf has one.
+bool has_shadow(const Descent& descent, ByteView key) {
+  const auto leaf = descent.leaf<buffer::SharedPage>(Target{key});
+  return LeafView(leaf.page(), descent.page_size()).shadow_count() != 0;
+}
+
 /// The slots of ghosts that nobody needs: nothing is reserved for them any more.
 void find_idle_ghosts(LeafEntries& entries, const LeafView& view, const WriteContext& by,
                       std::vector<SlotIndex>& slots) {
@@ -128,7 +134,7 @@ bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
       leaves.release();
       walk.next.assign(key.view());
       if (is_of_bulk && settler_.settle_all(nobodys, key.view()) && has_shadows) {
-        walk.pages += has_shadow(key.view()) ? 0U : 1U;
+        walk.pages += has_shadow(descent_, key.view()) ? 0U : 1U;
       }
       const auto find = [&](LeafEntries& entries, std::vector<SlotIndex>& slots) {
         find_idle_ghosts(entries, {entries.leaf().page(), page_size()}, by, slots);
@@ -141,12 +147,6 @@ bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
     }
   }
   return walk.pages >= walk.pages_wanted;
-}
-
-/// Whether a record of the key's leaf has one.
-bool BTree::has_shadow(ByteView key) const {
-  const auto leaf = descent_.leaf<buffer::SharedPage>(Target{key});
-  return LeafView(leaf.page(), page_size()).shadow_count() != 0;
 }
 
 Purged BTree::purge(const WriteContext& by, ByteView key, FindGhosts find) {

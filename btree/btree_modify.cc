@@ -21,14 +21,14 @@ bool may_modify(const Written& record) noexcept {
   return record.existed && record.rival == kNoWriter;
 }
 
-}  // namespace
-
-void BTree::refuse_in_place(ByteView key) {
+[[noreturn]] void refuse_in_place(ByteView key) {
   throw Error(ErrorCode::invalid_argument,
               fmt::format("the value of the key of {} bytes is stored outside its leaf and cannot "
                           "be changed in place",
                           key.size()));
 }
+
+}  // namespace
 
 Written BTree::edit_for(const WriteContext& by, ByteView key, Edit change, LastLeaf* last) {
   check_key(key);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "btree/dead_skip.h"
 #include "btree/leaf_entries.h"
 #include "btree/seen_record.h"
 
@@ -11,24 +12,30 @@ Cursor::Cursor(const BTree& tree, std::size_t records_hint, const versioning::Vi
     : tree_(&tree), viewer_(viewer), batch_records_(std::max<std::size_t>(records_hint, 1)) {}
 
 void Cursor::seek_first() {
-  fill_forward(ByteView(), Bound::inclusive);
+  fill_forward(bounds_.lower, Bound::inclusive, run_);
 }
 
 void Cursor::seek(ByteView key) {
-  fill_forward(key, Bound::inclusive);
+  fill_forward(std::max(key, bounds_.lower), Bound::inclusive, run_);
 }
 
 void Cursor::seek_last() {
-  fill_backward({ByteView(), std::nullopt});
+  fill_backward(bounds_.upper, run_);
 }
 
+// The least key above it; one as long as can be has none that a walk could begin at.
 void Cursor::seek_for_prev(ByteView key) {
-  const std::string wanted(key);
-  seek(wanted);
-  if (valid() && this->key() == wanted) {
-    return;
+  std::string above(key);
+  if (key.size() < KeyBuffer::capacity()) {
+    above.push_back('\0');
+  } else {
+    seek(above);
+    if (valid() && this->key() == above) {
+      return;
+    }
   }
-  fill_backward({ByteView(), wanted});
+  const bool is_bounded = bounds_.upper && *bounds_.upper < above;
+  fill_backward(is_bounded ? *bounds_.upper : ByteView(above), run_);
 }
 
 void Cursor::next() {
@@ -36,7 +43,7 @@ void Cursor::next() {
     ++position_;
     return;
   }
-  fill_forward(std::string(key()), Bound::exclusive);
+  fill_forward(std::string(key()), Bound::exclusive, nullptr);
   prefetch_large();
 }
 
@@ -45,7 +52,8 @@ void Cursor::previous() {
     --position_;
     return;
   }
-  fill_backward({ByteView(), std::string(key())});
+  const std::string here(key());
+  fill_backward(here, nullptr);
   prefetch_large();
 }
 
@@ -59,9 +67,10 @@ bool Cursor::read_value(std::string& into) const {
 
 // An exclusive `from` does not lie in this cursor's own bytes. What is copied when something fails
 // is not what the cursor stands at.
-void Cursor::fill_forward(ByteView from, Bound bound) {
+void Cursor::fill_forward(ByteView from, Bound bound, DeadRun* run) {
   position_ = kNowhere;
-  LeafWalk walk(tree_->descent(), {from, std::nullopt}, Direction::forward);
+  DeadSkip skip(*tree_, Direction::forward, viewer_, run);
+  LeafWalk walk(tree_->descent(), skip.begin({from, bounds_.upper}), Direction::forward);
   bytes_.clear();
   records_.clear();
   while (records_.empty() && walk.next()) {
@@ -73,7 +82,11 @@ void Cursor::fill_forward(ByteView from, Bound bound) {
       first += at.found && at.slot == first ? 1 : 0;
     }
     copy_batch(walk, first, Direction::forward);
+    if (records_.empty()) {
+      skip.pass(walk);
+    }
   }
+  skip.end();
   position_ = 0;
 }
 
@@ -89,14 +102,19 @@ void Cursor::prefetch_large() const {
   }
 }
 
-void Cursor::fill_backward(const KeyRange& range) {
+void Cursor::fill_backward(std::optional<ByteView> upper, DeadRun* run) {
   position_ = kNowhere;
-  LeafWalk walk(tree_->descent(), range, Direction::backward);
+  DeadSkip skip(*tree_, Direction::backward, viewer_, run);
+  LeafWalk walk(tree_->descent(), skip.begin({bounds_.lower, upper}), Direction::backward);
   bytes_.clear();
   records_.clear();
   while (records_.empty() && walk.next()) {
     copy_batch(walk, walk.first(), Direction::backward);
+    if (records_.empty()) {
+      skip.pass(walk);
+    }
   }
+  skip.end();
   position_ = records_.empty() ? 0 : records_.size() - 1;
 }
 

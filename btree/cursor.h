@@ -5,7 +5,7 @@
 // twice as many each time it goes on, up to a leaf; then it brings in what these have of large
 // values, together. It continues from the last key, wherever that
 // lies by then. It shows what its viewer sees; without one, each record as it was when it was
-// copied.
+// copied. It never walks beyond its bounds, so that what lies there costs it nothing.
 // Thread-safety: a cursor belongs to one thread; the tree may be changed by any. Failure: throws
 // what the tree throws; the cursor is then invalid and can be positioned again.
 #pragma once
@@ -13,10 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "btree/btree.h"
+#include "btree/dead_run.h"
 #include "btree/leaf_walk.h"
 
 namespace palimpsest::btree {
@@ -28,8 +30,14 @@ class Cursor {
   explicit Cursor(const BTree& tree, std::size_t records_hint = 8,
                   const versioning::Viewer* viewer = nullptr);
 
+  /// Before it is positioned: it shows the records of this range only, whose bounds outlive it.
+  void bound_to(const KeyRange& bounds) noexcept { bounds_ = bounds; }
+  /// Where it begins it passes over what its reader remembers (dead_skip.h); null: nothing. `run`
+  /// outlives it, and is its alone while it is positioned.
+  void skip_by(DeadRun* run) noexcept { run_ = run; }
+
   /// To the first record, the last one, the first with a key >= `key`, the last with a key <=
-  /// `key`.
+  /// `key`: of those in its bounds.
   void seek_first();
   void seek_last();
   void seek(ByteView key);
@@ -75,8 +83,9 @@ class Cursor {
   /// What the range leaves out although it holds it: the key the cursor comes from.
   enum class Bound : std::uint8_t { inclusive = 1, exclusive };
 
-  void fill_forward(ByteView from, Bound bound);
-  void fill_backward(const KeyRange& range);
+  /// `run`: what is remembered of leaves in the way, or null.
+  void fill_forward(ByteView from, Bound bound, DeadRun* run);
+  void fill_backward(std::optional<ByteView> upper, DeadRun* run);
   /// Copies the next batch of the records [first, last): the first of them, or the last.
   void copy_batch(const LeafWalk& walk, SlotIndex first, Direction direction);
   /// The cursor goes on: the large values of the batch will be read.
@@ -89,6 +98,8 @@ class Cursor {
 
   const BTree* tree_;
   const versioning::Viewer* viewer_;
+  KeyRange bounds_{ByteView(), std::nullopt};
+  DeadRun* run_ = nullptr;
   std::size_t batch_records_;
   std::string bytes_;            ///< keys and values of the records copied
   std::vector<Record> records_;  ///< ascending by key

@@ -1,5 +1,7 @@
 #include "btree/dead_leaves.h"
 
+#include <new>
+
 namespace palimpsest::btree {
 namespace {
 
@@ -16,7 +18,7 @@ std::uint32_t DeadLeaves::random_below(std::uint32_t bound) noexcept {
 void DeadLeaves::meet(const buffer::Frame& frame, const LeafView& leaf, bool has_left) noexcept {
   ++met_;
   const bool is_empty = leaf.count() == 0;
-  if (leaf.bulk_epoch() != kNoEpoch || (is_empty && !has_left)) {
+  if (is_empty && !has_left) {
     return;
   }
   const versioning::MappingTable* const table = table_of(frame);
@@ -26,10 +28,11 @@ void DeadLeaves::meet(const buffer::Frame& frame, const LeafView& leaf, bool has
   if (random_below(++candidates_) != 0) {
     return;
   }
-  if (is_empty) {
-    key_.assign(leaf.lower_fence());
-  } else {
-    leaf.copy_key(0, key_);
+  try {
+    key_.assign(is_empty ? leaf.lower_fence() : leaf.prefix());
+    key_.append(is_empty ? ByteView() : leaf.record(0).suffix);
+  } catch (const std::bad_alloc&) {
+    key_.clear();
   }
 }
 

@@ -9,11 +9,16 @@
 // but one whose ghosts were asked for in vain, half as likely after each time, and so one that an
 // old reader needs costs a try now and then only.
 //
-// Latching: meet() with the leaf latched. Failure: none. Thread-safety: belongs to one walk.
+// One that bulks have emptied is one, too: whether everybody sees that by now is found out when it
+// is cleared away.
+//
+// Latching: meet() with the leaf latched. Failure: none; without memory none is remembered.
+// Thread-safety: belongs to one walk.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "btree/leaf_entries.h"
 #include "btree/leaf_node.h"
@@ -32,9 +37,11 @@ class DeadLeaves {
   /// One that is dead. `has_left`: whether it has a neighbour that it could be merged into.
   void meet(const buffer::Frame& frame, const LeafView& leaf, bool has_left) noexcept;
 
+  /// How many were met.
+  [[nodiscard]] std::uint32_t met() const noexcept { return met_; }
   /// The key of one that may be cleared away.
   [[nodiscard]] std::optional<ByteView> key() const noexcept {
-    return met_ >= kInTheWay && candidates_ != 0 ? std::optional(key_.view()) : std::nullopt;
+    return met_ >= kInTheWay && !key_.empty() ? std::optional<ByteView>(key_) : std::nullopt;
   }
 
  private:
@@ -45,7 +52,7 @@ class DeadLeaves {
   std::uint64_t random_;
   std::uint32_t met_ = 0;
   std::uint32_t candidates_ = 0;
-  KeyBuffer key_;  ///< of one of them
+  std::string key_;  ///< of one of them
 };
 
 }  // namespace palimpsest::btree

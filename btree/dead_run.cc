@@ -5,6 +5,7 @@
 
 #include "base/prefetch.h"
 #include "btree/leaf_entries.h"
+#include "btree/seen_record.h"
 
 namespace palimpsest::btree {
 
@@ -31,43 +32,57 @@ bool DeadRun::is_unchanged(buffer::BufferPool& pool) const noexcept {
   return true;
 }
 
-std::optional<ByteView> DeadRun::beyond(buffer::BufferPool& pool, TreeId tree, ByteView lower,
+std::optional<ByteView> DeadRun::beyond(buffer::BufferPool& pool, const Start& start,
                                         const versioning::Viewer& viewer) noexcept {
   goes_on_ = true;
-  if (leaves_.empty() || tree_ != tree || lower_ != lower) [[likely]] {
+  if (leaves_.empty() || !begins_at(start)) [[likely]] {
     return std::nullopt;
   }
   if (viewer.snapshot < since_ || ++uses_ > kUsesMax || !is_unchanged(pool)) {
     forget();
     return std::nullopt;
   }
-  return upper_;
+  return end_;
+}
+
+/// Whether the leaf is the one that walks come to behind the run.
+bool DeadRun::follows(const Start& start, const LeafView& leaf) const noexcept {
+  if (start.direction == Direction::forward) {
+    return leaves_.empty() ? leaf.covers(*start.bound) : leaf.lower_fence() == end_;
+  }
+  if (!leaves_.empty()) {
+    return !leaf.upper_is_infinite() && leaf.upper_fence() == end_;
+  }
+  return start.bound ? leaf.lower_fence() < *start.bound &&
+                           (leaf.upper_is_infinite() || *start.bound <= leaf.upper_fence())
+                     : leaf.upper_is_infinite();
 }
 
 // A visitor may walk, too, in the same transaction: nothing is taken for granted but that each leaf
 // continues what is there.
-void DeadRun::take_in_dead(buffer::BufferPool& pool, TreeId tree, ByteView lower,
-                           const buffer::Frame& frame, const LeafView& leaf,
-                           const versioning::Viewer& viewer) noexcept {
-  if (tree_ != tree || lower_ != lower) {
+void DeadRun::take_in_dead(buffer::BufferPool& pool, const Start& start, const buffer::Frame& frame,
+                           const LeafView& leaf, const versioning::Viewer& viewer) noexcept {
+  if (!begins_at(start)) {
     forget();  // of other walks
   }
+  const bool is_forward = start.direction == Direction::forward;
+  const bool is_last = is_forward ? leaf.upper_is_infinite() : leaf.lower_fence().empty();
   const versioning::MappingTable* const table = table_of(frame);
-  const bool is_next = leaves_.empty() ? leaf.covers(lower) : leaf.lower_fence() == upper_;
-  goes_on_ = is_next && leaves_.size() < kLeavesMax && leaf.bulk_epoch() == kNoEpoch &&
-             !leaf.upper_is_infinite() && table != nullptr &&
-             table->purges_in_vain() >= kPurgesInVainMin &&
-             table->is_known_quiet_at(viewer.snapshot);
+  goes_on_ = follows(start, leaf) && leaves_.size() < kLeavesMax && leaf.bulk_epoch() == kNoEpoch &&
+             !is_last && table != nullptr && table->purges_in_vain() >= kPurgesInVainMin &&
+             (is_settled(frame, viewer) || table->is_quiet_at(viewer.snapshot));
   const auto version = frame.latch.try_optimistic();  // nobody holds it exclusively
   if (!goes_on_ || !version) {
     return;
   }
   try {
     if (leaves_.empty()) {
-      tree_ = tree;
-      lower_.assign(lower);
+      tree_ = start.tree;
+      direction_ = start.direction;
+      bound_is_given_ = start.bound.has_value();
+      bound_.assign(start.bound.value_or(ByteView()));
     }
-    upper_.assign(leaf.upper_fence());
+    end_.assign(is_forward ? leaf.upper_fence() : leaf.lower_fence());
     since_ = leaves_.empty() ? viewer.snapshot : std::max(since_, viewer.snapshot);
     leaves_.push_back({pool.index_of(frame), *version});
   } catch (const std::bad_alloc&) {

@@ -6,6 +6,8 @@
 
 #include "palimpsest/error.h"
 
+#include "base/sync_point.h"
+
 namespace palimpsest::btree {
 
 using buffer::OptimisticPage;
@@ -181,6 +183,7 @@ bool LeafWalk::next() {
   if (ended_) {
     return false;
   }
+  PALIMPSEST_SYNC_POINT("btree.walk.leaf");
   if (direction_ == Direction::forward) {
     leaf_ = finder_.leaf({lower_.view(), Target::Side::at});
     enter_forward(leaf());

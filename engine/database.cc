@@ -77,6 +77,11 @@ std::uint64_t version_bytes_max(const DatabaseOptions& options) {
                                         : default_version_bytes(options.memory_bytes);
 }
 
+std::uint64_t read_bytes_max(const DatabaseOptions& options) {
+  return options.read_bytes_max != 0 ? options.read_bytes_max
+                                     : default_read_bytes(options.memory_bytes);
+}
+
 /// Addresses for what versions and what leads to them take, with room for blocks that are not full.
 /// None where bugs are looked for: sanitizers know the heap.
 std::size_t slab_bytes([[maybe_unused]] const DatabaseOptions& options) {
@@ -252,7 +257,7 @@ void Database::remove_unfinished() {
 
 std::uint64_t Database::memory_bytes_min(std::uint32_t page_size_bytes) {
   return shares_bytes(0, page_size_bytes, buffer::PageFileOptions{}.batch_pages) +
-         kVersionBytesMin + buffer::BufferPool::memory_bytes_min(page_size_bytes);
+         kVersionBytesMin + kReadBytesMin + buffer::BufferPool::memory_bytes_min(page_size_bytes);
 }
 
 std::uint64_t Database::log_segment_bytes_min(std::uint32_t page_size_bytes) {
@@ -299,7 +304,8 @@ std::uint64_t Database::pool_bytes() const {
       shares_bytes(options_.memory_bytes, file_->page_size_bytes(), file_->batch_pages());
   const std::uint64_t least = buffer::BufferPool::memory_bytes_min(file_->page_size_bytes());
   return std::max(least, options_.memory_bytes -
-                             std::min(options_.memory_bytes, shares + version_bytes_max(options_)));
+                             std::min(options_.memory_bytes, shares + version_bytes_max(options_) +
+                                                                 read_bytes_max(options_)));
 }
 
 // Replay's length goes up to the bound; half of the log would be what the log calls filling.
@@ -402,6 +408,7 @@ void Database::make_parts() {
 txn::TransactionOptions Database::transaction_options() const {
   txn::TransactionOptions options = options_.transactions;
   options.version_bytes_max = version_bytes_max(options_);
+  options.read_bytes_max = read_bytes_max(options_);
   return options;
 }
 

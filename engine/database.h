@@ -72,6 +72,8 @@ struct DatabaseOptions {
   std::uint64_t memory_bytes = std::uint64_t{256} << 20U;
   /// For versions, of that; 0: a sixteenth.
   std::uint64_t version_bytes_max = 0;
+  /// What serializable transactions remember of what they have read, together; 0: a 64th.
+  std::uint64_t read_bytes_max = 0;
   /// For sorting the entries of an index that is made, beside that, while it is; 0: an eighth of
   /// it, between 1 MiB and 256 MiB.
   std::uint64_t sort_bytes = 0;

@@ -365,6 +365,7 @@ void Transaction::give_up_since(const Savepoint& savepoint) noexcept {
 void Transaction::end_failed() noexcept {
   log_.abandon();
   view_.end();
+  validation_.end();
   has_leftovers_ = true;
   decision_.end(*this, false);
   state_.store(State::ended, std::memory_order_release);
@@ -382,6 +383,7 @@ void Transaction::finish(State state, bool committed) noexcept {
     }
   }
   view_.end();
+  validation_.end();
   if (versions_.has_old()) {
     versions_.collect_few(owner_.snapshots_.look(slot_), &writer_);
     pruner_.begin();

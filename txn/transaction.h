@@ -134,9 +134,6 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
   void let_log_go() noexcept;
   /// Within write() or statement(): the leaf of this tree that the slot used last, or null.
   [[nodiscard]] btree::LastLeaf* last_leaf(TreeId tree) noexcept { return leaves_.of(tree); }
-  /// Within read(): a walk has met leaves of this tree without records; the slot's next change of
-  /// that tree tries to clear away the one with this key.
-  void note_dead_leaf(TreeId tree, ByteView key) noexcept { versions_.note_dead(tree, key); }
   /// Within read(): what the slot remembers of leaves that its own walks came through in vain.
   [[nodiscard]] btree::DeadRun& dead_run() noexcept { return dead_run_; }
   /// Within a call: tells this listener, and no other, when it ends.

@@ -50,6 +50,7 @@ Transactions::Transactions(const Parts& parts, const TransactionOptions& options
     : parts_(parts),
       options_(options),
       experimental_(options.experimental),
+      read_memory_(options.read_bytes_max),
       by_slot_(std::make_unique<std::atomic<Transaction*>[]>(parts.slots.slots_max())),
       snapshots_(parts.clock, parts.slots),
       version_memory_(*this, parts.entries, options.version_bytes_max),

@@ -33,6 +33,7 @@
 #include "txn/version_memory.h"
 #include "versioning/bulk_epochs.h"
 #include "versioning/entry_memory.h"
+#include "versioning/read_memory.h"
 #include "versioning/snapshots.h"
 #include "wal/background_committer.h"
 #include "wal/log.h"
@@ -60,6 +61,8 @@ struct TransactionOptions {
   std::chrono::milliseconds asynchronous_interval{10};
   /// What versions and all that belongs to them may take.
   std::uint64_t version_bytes_max = std::uint64_t{16} << 20U;
+  /// What serializable transactions may remember of what they have read, together.
+  std::uint64_t read_bytes_max = std::uint64_t{4} << 20U;
   ExperimentalOptions experimental{};
 };
 
@@ -146,6 +149,9 @@ class Transactions {
     return publishing_.load() != 0 || newest_bulk_.load() > raw(snapshot);
   }
 
+  /// What serializable transactions remember.
+  [[nodiscard]] versioning::ReadMemory& read_memory() noexcept { return read_memory_; }
+
   // Versions
 
   /// Frees those that no snapshot needs, of all slots, until it is enough.
@@ -195,6 +201,7 @@ class Transactions {
   const Parts parts_;
   const TransactionOptions options_;
   const ExperimentalOptions experimental_;
+  versioning::ReadMemory read_memory_;
   std::unique_ptr<std::atomic<Transaction*>[]> by_slot_;
   std::mutex making_;
   std::vector<std::unique_ptr<Transaction>> owned_;  ///< protected by making_

@@ -19,7 +19,7 @@ NotSerializable::NotSerializable(TreeId tree, std::string key)
 void Validation::begin(bool registers) {
   if (registers) {
     if (reads_ == nullptr) {
-      reads_ = std::make_unique<versioning::ReadSet>();
+      reads_ = std::make_unique<versioning::ReadSet>(all_.read_memory());
     }
     reads_->begin();
   }

@@ -76,6 +76,14 @@ class Validation {
   }
   [[nodiscard]] bool is_needed() const noexcept { return registers_; }
 
+  /// The transaction has ended: what it has read is given back.
+  void end() noexcept {
+    if (registers_) [[unlikely]] {
+      reads_->end();
+    }
+    registers_ = false;
+  }
+
   /// V1 and V2, of a transaction with this snapshot: whether nothing is in the way.
   [[nodiscard]] bool check_until_now(Gsn snapshot) noexcept;
   /// V6: the same.

@@ -7,7 +7,7 @@
 // version of a removal notes where that was, and the owner of the slot purges that leaf when it
 // writes to that tree again.
 // Removals that were folded have graves of their own (late_graves.h).
-// What that misses, walks meet (VersionBuffer::note_dead()).
+// What that misses, walks meet (btree/dead_notes.h).
 // Hints: a ghost may have gone, be a record again, or never be noted. One removal in eight is, for
 // a leaf that is worth it has many, and each of a value that keeps pages of its own; beyond some
 // hundred notes none is.

@@ -163,15 +163,6 @@ void VersionBuffer::unlink(Version& version, Writer* into) noexcept {
   }
 }
 
-void VersionBuffer::note_dead(TreeId tree, ByteView key) noexcept {
-  try {
-    dead_key_.assign(key);
-    dead_tree_ = tree;
-  } catch (const std::bad_alloc&) {
-    dead_tree_ = kNoTree;
-  }
-}
-
 // The running transaction
 
 template <class Use>

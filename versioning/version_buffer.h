@@ -140,20 +140,14 @@ class VersionBuffer {
   /// Whether there may be any of these.
   [[nodiscard]] bool may_have_recent() const noexcept { return visited_for_ != next_number_; }
   /// The owner: a key of this tree where ghosts may lie that nobody needs any more, of those that
-  /// collect() came upon; before them, the one noted last.
+  /// collect() came upon.
   [[nodiscard]] std::optional<std::string> take_grave(TreeId tree) noexcept {
-    if (dead_tree_ == tree) [[unlikely]] {
-      dead_tree_ = kNoTree;
-      return std::move(dead_key_);
-    }
     if (!graves_.may_have(tree)) [[likely]] {
       return memory_.late_graves().take(tree, memory_.horizon());
     }
     const std::lock_guard latch(latch_);
     return graves_.take(tree);
   }
-  /// The owner: the key of a leaf of this tree without records, which was in the way of a walk.
-  void note_dead(TreeId tree, ByteView key) noexcept;
   /// Anybody who holds the latch of the committed version's chain: the latch of its buffer, only to
   /// be tried.
   [[nodiscard]] static TurnLatch& latch_of(Version& version) noexcept;
@@ -233,8 +227,6 @@ class VersionBuffer {
   std::size_t last_count_ = 0;     ///< of versions of the last transaction
   std::uint32_t next_number_ = 0;  ///< of a chunk
   std::uint32_t visited_for_ = 0;  ///< next_number_ when all recent ones had been visited
-  TreeId dead_tree_ = kNoTree;     ///< of note_dead(); of no tree: none
-  std::string dead_key_;
 
   TurnLatch latch_;
   Place first_;  ///< the oldest version; protected by latch_, as are chunks before new_first_'s

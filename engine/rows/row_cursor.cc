@@ -21,6 +21,8 @@ RowCursor::RowCursor(const TableAccess& access, std::optional<std::size_t> index
   const EncodedRange encoded(space(), range);
   lower_ = encoded.keys().lower;
   upper_ = encoded.keys().upper;
+  cursor_.bound_to({.lower = lower_, .upper = upper_});
+  cursor_.skip_by(access_.run());
   seek_first();
 }
 
@@ -64,20 +66,13 @@ void RowCursor::note_read(Way way) {
 
 /// To the nearest row at or beyond the position.
 void RowCursor::settle(Way way) {
-  while (is_in_range(way)) {
+  while (cursor_.valid()) {
     if (index_ ? read_row_of_entry() : read_row()) {
       return;
     }
     way == Way::forward ? cursor_.next() : cursor_.previous();
   }
   index_ ? access_.confirm_index(*index_) : access_.confirm_rows();
-}
-
-bool RowCursor::is_in_range(Way way) const noexcept {
-  if (!cursor_.valid()) {
-    return false;
-  }
-  return way == Way::forward ? !upper_ || cursor_.key() < *upper_ : cursor_.key() >= lower_;
 }
 
 /// False if the row is gone.
@@ -136,24 +131,28 @@ void RowCursor::seek_first() {
   seek_from(lower_);
 }
 
-/// To the last row below that key; nothing: to the last one.
-void RowCursor::seek_below(std::optional<ByteView> upper) {
+// Without an upper bound the range that is read has no end; where it begins is known when the last
+// row is found, or that there is none.
+void RowCursor::seek_last() {
   step(Way::backward, [&] {
-    if (!upper) {
-      cursor_.seek_last();
+    cursor_.seek_last();
+    if (upper_) {
+      note_from(*upper_, *upper_);
+    } else {
       note_from(cursor_.valid() ? cursor_.key() : ByteView(lower_), std::nullopt);
-      return;
-    }
-    note_from(*upper, *upper);
-    cursor_.seek_for_prev(*upper);
-    while (cursor_.valid() && cursor_.key() >= *upper) {
-      cursor_.previous();
     }
   });
 }
 
-void RowCursor::seek_last() {
-  seek_below(upper_);
+/// To the last row below that key, which lies in the range or is its upper bound.
+void RowCursor::seek_below(ByteView upper) {
+  step(Way::backward, [&] {
+    note_from(upper, upper);
+    cursor_.seek_for_prev(upper);
+    while (cursor_.valid() && cursor_.key() >= upper) {
+      cursor_.previous();
+    }
+  });
 }
 
 void RowCursor::seek(const Key& key) {
@@ -167,8 +166,11 @@ void RowCursor::seek_at_or_before(const Key& key) {
   row_.reset();
   KeyMemory memory;
   const std::optional<ByteView> above = space().above(key, memory);
-  const bool is_beyond = !above || (upper_ && *upper_ < *above);
-  seek_below(is_beyond ? std::optional<ByteView>(upper_) : above);
+  if (!above || (upper_ && *upper_ < *above)) {
+    seek_last();
+  } else {
+    seek_below(*above);
+  }
 }
 
 }  // namespace palimpsest::engine

@@ -1,9 +1,8 @@
 // A cursor over the rows of a table, or over an index: what the public Cursor promises.
 //
-// Records are copied in batches by the tree's cursor, which knows no bounds: every position is
-// compared with the range's. Of an index these are entries; the row of one is read when it is
-// reached, and an entry whose row is gone by then is passed over. A large row is read when it is
-// reached, too.
+// Records are copied in batches by the tree's cursor, within the range. Of an index these are
+// entries; the row of one is read when it is reached, and an entry whose row is gone by then is
+// passed over. A large row is read when it is reached, too.
 //
 // Latching: in a transaction, each step takes its owner latch; no latch is held between steps.
 // Failure: as TableReads; the cursor then stands on no row and can be positioned again.
@@ -67,11 +66,10 @@ class RowCursor {
   void settle(Way way);
   void note_from(ByteView lower, std::optional<ByteView> upper);
   void note_read(Way way);
-  [[nodiscard]] bool is_in_range(Way way) const noexcept;
   [[nodiscard]] bool read_row();
   [[nodiscard]] bool read_row_of_entry();
   void seek_from(ByteView lower);
-  void seek_below(std::optional<ByteView> upper);
+  void seek_below(ByteView upper);
 
   TableAccess access_;
   std::optional<std::size_t> index_;  ///< its number; nothing: the table's rows

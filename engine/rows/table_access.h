@@ -53,9 +53,11 @@ class TableAccess {
     return {format(), number, index(number)};
   }
 
-  /// Within read(): of the transaction that reads by its own view; else null.
+  /// Of the transaction by whose view it reads, to be used within read(); null for none, and for a
+  /// bulk that reads what it changes.
   [[nodiscard]] btree::DeadRun* run() const noexcept {
-    return in_ != nullptr && view_ == nullptr && bulk_ == nullptr ? &in_->dead_run() : nullptr;
+    txn::Transaction* const by = view_ != nullptr ? view_ : in_;
+    return by != nullptr && bulk_ == nullptr ? &by->dead_run() : nullptr;
   }
 
   /// Within read(): what the transaction has read, to be added to; null if nobody will ask.

@@ -9,6 +9,7 @@
 
 #include "palimpsest/error.h"
 
+#include "btree/dead_skip.h"
 #include "btree/key_bytes.h"
 #include "btree/key_places.h"
 #include "btree/leaf_walk.h"
@@ -28,8 +29,7 @@ class RowVisit {
         visit_(visit),
         direction_(direction == Direction::forward ? btree::Direction::forward
                                                    : btree::Direction::backward),
-        run_(access.run()),
-        dead_(seed_of(access.viewer())) {}
+        skip_(access.rows(), direction_, access.viewer(), access.run()) {}
 
   void run(const btree::KeyRange& range) {
     if (versioning::ReadSet* const reads = access_.reads()) [[unlikely]] {
@@ -37,41 +37,10 @@ class RowVisit {
     } else {
       walk(range);
     }
-    if (const auto dead = dead_.key()) [[unlikely]] {
-      if (txn::Transaction* const in = access_.transaction()) {
-        in->note_dead_leaf(access_.rows().id(), *dead);
-      }
-    }
+    skip_.end();
   }
 
  private:
-  /// By whose view rows are read in a walk that leaves of its run may be spared.
-  [[nodiscard]] const versioning::Viewer* sparing() const noexcept {
-    const bool is_plain = run_ != nullptr && direction_ == btree::Direction::forward;
-    return is_plain ? access_.viewer() : nullptr;
-  }
-  [[nodiscard]] btree::KeyRange spared(const btree::KeyRange& range) noexcept {
-    const versioning::Viewer* const viewer = sparing();
-    if (viewer == nullptr) {
-      return range;
-    }
-    const btree::BTree& rows = access_.rows();
-    const auto beyond = run_->beyond(rows.descent().pool(), rows.id(), range.lower, *viewer);
-    const bool fits = beyond && (!range.upper || *beyond < *range.upper);
-    return fits ? btree::KeyRange{*beyond, range.upper} : range;
-  }
-  /// Under the latch of a leaf in which nothing has stopped it.
-  void pass(const btree::LeafWalk& walk, ByteView lower) noexcept {
-    const btree::LeafView leaf = walk.leaf();
-    if (const versioning::Viewer* const viewer = sparing()) {
-      const btree::BTree& rows = access_.rows();
-      run_->take_in(rows.descent().pool(), rows.id(), lower, walk.frame(), leaf, *viewer);
-    }
-    if (btree::DeadLeaves::is_dead(leaf)) [[unlikely]] {
-      dead_.meet(walk.frame(), leaf, walk.has_left());
-    }
-  }
-
   /// Up to where the visitor has stopped it.
   void walk_and_note(const btree::KeyRange& range, versioning::ReadSet& reads) {
     const auto note = [&](ByteView lower, std::optional<ByteView> upper) {
@@ -86,7 +55,8 @@ class RowVisit {
     if (!stopped_) {
       note(range.lower, range.upper);
     } else if (direction_ == btree::Direction::forward) {
-      reads.extend_to(note(range.lower, range.lower), key_.view());
+      versioning::ReadSet::RangeId read = note(range.lower, range.lower);
+      reads.extend_to(read, key_.view());
     } else {
       note(key_.view(), range.upper);
     }
@@ -98,7 +68,7 @@ class RowVisit {
     for (;;) {
       stopped_at_large_ = false;
       btree::visit_seen(
-          access_.rows().descent(), spared(range), direction_, access_.viewer(),
+          access_.rows().descent(), skip_.begin(range), direction_, access_.viewer(),
           [this](const btree::LeafView& leaf, btree::SlotIndex first, btree::SlotIndex last) {
             return visit_leaf(leaf, first, last);
           },
@@ -107,7 +77,7 @@ class RowVisit {
             access_.confirm_view();
             return visit_record(leaf.prefix(), record);
           },
-          [&](const btree::LeafWalk& walk) { pass(walk, range.lower); });
+          [&](const btree::LeafWalk& walk) { skip_.pass(walk); });
       if (!stopped_at_large_) {
         if (!stopped_) {
           access_.confirm_rows();  // of a table that is gone, there was nothing to be shown
@@ -203,11 +173,6 @@ class RowVisit {
     return visit_(RowView(key_.view(), row, access_.format(), parts_));
   }
 
-  /// Snapshots are taken at other times.
-  [[nodiscard]] static std::uint64_t seed_of(const versioning::Viewer* viewer) noexcept {
-    return viewer == nullptr ? 0 : raw(viewer->snapshot);
-  }
-
   const TableAccess& access_;
   VisitRow visit_;
   const btree::Direction direction_;
@@ -217,8 +182,7 @@ class RowVisit {
   std::size_t ahead_most_ = 1;                      ///< who wants one row reads one
   std::size_t large_to_come_ = 0;                   ///< rows that were read ahead
   KeyParts parts_;
-  btree::DeadRun* const run_;  ///< of who reads by his own view
-  btree::DeadLeaves dead_;
+  btree::DeadSkip skip_;
   bool stopped_at_large_ = false;
   bool stopped_ = false;  ///< by the visitor
 };

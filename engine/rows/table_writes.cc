@@ -11,6 +11,7 @@
 
 #include "palimpsest/error.h"
 
+#include "btree/dead_clearing.h"
 #include "engine/rows/key_list.h"
 #include "engine/rows/table_access.h"
 #include "engine/rows/write_step.h"
@@ -60,12 +61,18 @@ void purge_grave(const btree::WriteContext& by, btree::BTree& tree) noexcept {
   }
 }
 
-void purge_graves(const btree::WriteContext& by, const TableDefinition& definition) noexcept {
+/// The same of leaves without records that walks have met.
+void clear_tree(const btree::WriteContext& by, btree::BTree& tree) noexcept {
   if (by.versions != nullptr) {
-    purge_grave(by, *definition.rows);
-    for (btree::BTree* const index : definition.indexes) {
-      purge_grave(by, *index);
-    }
+    purge_grave(by, tree);
+  }
+  btree::clear_dead_leaves(tree, by);
+}
+
+void clear_trees(const btree::WriteContext& by, const TableDefinition& definition) noexcept {
+  clear_tree(by, *definition.rows);
+  for (btree::BTree* const index : definition.indexes) {
+    clear_tree(by, *index);
   }
 }
 
@@ -92,7 +99,7 @@ Outcome TableWrites::statement(const Work& work) const {
       in_->note_no_rival();
       return conflict();  // rows in bulk, committed since: the first updater wins
     }
-    purge_graves(by, *definition);
+    clear_trees(by, *definition);
     return work(WriteStep(by, *definition, in_->last_leaf(definition->rows->id())));
   });
 }

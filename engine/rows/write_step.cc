@@ -401,19 +401,17 @@ Outcome WriteStep::erase_one_by_one(const btree::KeyRange& range, std::uint64_t&
   constexpr std::size_t kRowsAtATime = 1000;
   const versioning::Viewer* const viewer = by_->versions != nullptr ? &by_->viewer : by_->newest();
   btree::Cursor cursor(this->rows(), kRowsAtATime, viewer);
-  range.lower.empty() ? cursor.seek_first() : cursor.seek(range.lower);
-  const auto is_inside = [&] {
-    return cursor.valid() && (!range.upper || cursor.key() < *range.upper);
-  };
+  cursor.bound_to(range);
+  cursor.seek_first();
   std::uint64_t erased = 0;
-  for (std::size_t count = 0; count < kRowsAtATime && is_inside(); ++count, cursor.next()) {
+  for (std::size_t count = 0; count < kRowsAtATime && cursor.valid(); ++count, cursor.next()) {
     Outcome outcome = erase(cursor.key());
     if (!outcome && outcome.kind() != OutcomeKind::absent) {
       return outcome;
     }
     erased += outcome ? 1U : 0U;
   }
-  next = is_inside() ? cursor.key() : ByteView();
+  next = cursor.valid() ? cursor.key() : ByteView();
   rows += erased;
   return Outcome();
 }

@@ -45,8 +45,9 @@ enum class What : std::uint8_t {
   row_9,
   row_5_renamed,
   nothing,
+  new_last,  ///< behind all others, in each order
 };
-constexpr std::size_t kChanges = 10;
+constexpr std::size_t kChanges = 11;
 
 void change(What what, SerializableItems& items, Transaction& in) {
   const Table& table = *items.table;
@@ -63,6 +64,7 @@ void change(What what, SerializableItems& items, Transaction& in) {
     case What::new_6_gone: table.insert(in, {6, "n006", 60, "new"}).require(); break;
     case What::row_9: table.update(in, {9}, {{"note", "changed"}}).require(); break;
     case What::row_5_renamed: table.update(in, {5}, {{"name", "other"}}).require(); break;
+    case What::new_last: table.insert(in, {2000, "zzz", 200'000, "new"}).require(); break;
     case What::nothing: break;
   }
 }
@@ -99,66 +101,66 @@ void expect_kind(OutcomeKind kind, const Outcomes& outcome) {
 // Rows are 0, 1, ... 39 without 6; values are ten times the ids; names n000 ...
 std::vector<Case> gets_and_visits() {
   return {
-      {"Nothing", [](auto&, auto&) {}, ".........."},
-      {"Get", [](auto& items, auto& in) { EXPECT_TRUE(items.table->get(in, {5})); }, "xxxxx...x."},
+      {"Nothing", [](auto&, auto&) {}, "..........."},
+      {"Get", [](auto& items, auto& in) { EXPECT_TRUE(items.table->get(in, {5})); }, "xxxxx...x.."},
       {"GetOfNone", [](auto& items, auto& in) { EXPECT_FALSE(items.table->get(in, {6})); },
-       ".....x?..."},
+       ".....x?...."},
       {"GetMany",
        [](auto& items, auto& in) {
          const std::array<Value, 3> ids{7, 5, 6};
          const std::array keys{Key({&ids[0], 1}), Key({&ids[1], 1}), Key({&ids[2], 1})};
          items.table->read_many(in, keys, [](std::size_t, const RowView&) {});
        },
-       "xxxxxx?.x."},
+       "xxxxxx?.x.."},
       {"VisitMany",
        [](auto& items, auto& in) {
          const std::array<Value, 2> ids{9, 6};
          const std::array keys{Key({&ids[0], 1}), Key({&ids[1], 1})};
          items.table->visit_many(in, keys, [](std::size_t, const RowView&) {});
        },
-       ".....x?x.."},
+       ".....x?x..."},
       {"Visit",
        [](auto& items, auto& in) {
          items.table->visit(in, Range::between({4}, {7}), [](const RowView&) { return true; });
        },
-       "xxxxxx?.x."},
+       "xxxxxx?.x.."},
       {"VisitBackward",
        [](auto& items, auto& in) {
          items.table->visit(
              in, Range::between({4}, {7}), [](const RowView&) { return true; },
              Direction::backward);
        },
-       "xxxxxx?.x."},
+       "xxxxxx?.x.."},
       {"VisitStopped",
        [](auto& items, auto& in) {
          items.table->visit(in, Range::from({5}),
                             [](const RowView& row) { return row["id"].as_integer() != 7; });
        },
-       "xxxxxx?.x."},
+       "xxxxxx?.x.."},
       {"VisitStoppedBefore",
        [](auto& items, auto& in) {
          items.table->visit(in, Range::from({3}),
                             [](const RowView& row) { return row["id"].as_integer() != 4; });
        },
-       ".........."},
+       "..........."},
       {"VisitBackwardStopped",
        [](auto& items, auto& in) {
          items.table->visit(
              in, Range::up_to({8}), [](const RowView& row) { return row["id"].as_integer() != 7; },
              Direction::backward);
        },
-       ".........."},
+       "..........."},
       {"VisitThrows",
        [](auto& items, auto& in) {
          EXPECT_ANY_THROW(items.table->visit(
              in, Range::all(), [](const RowView&) -> bool { throw std::runtime_error("enough"); }));
        },
-       "xxxxxx?xx."},
+       "xxxxxx?xx.x"},
       {"VisitOfNothing",
        [](auto& items, auto& in) {
          items.table->visit(in, Range::between({6}, {6}), [](const RowView&) { return true; });
        },
-       ".....x?..."},
+       ".....x?...."},
   };
 }
 
@@ -166,32 +168,46 @@ std::vector<Case> cursors() {
   return {
       {"CursorOfOne",
        [](auto& items, auto& in) { stop_after(1, items.table->cursor(in, Range::from({5}))); },
-       "xxxxx...x."},
+       "xxxxx...x.."},
       {"CursorOverAHole",
        [](auto& items, auto& in) { stop_after(2, items.table->cursor(in, Range::from({5}))); },
-       "xxxxxx?.x."},
+       "xxxxxx?.x.."},
       {"CursorBeforeAHole",
        [](auto& items, auto& in) { stop_after(2, items.table->cursor(in, Range::from({3}))); },
-       ".........."},
+       "..........."},
       {"CursorToTheEnd",
        [](auto& items, auto& in) {
          stop_after(100, items.table->cursor(in, Range::between({7}, {9})));
        },
-       ".......x.."},
+       ".......x..."},
       {"CursorFromBehind",
        [](auto& items, auto& in) {
          Cursor cursor = items.table->cursor(in, Range::up_to({7}));
          cursor.seek_last();
          cursor.previous();
        },
-       "xxxxxx?.x."},
+       "xxxxxx?.x.."},
       {"CursorFromTheVeryEnd",
        [](auto& items, auto& in) {
          Cursor cursor = items.table->cursor(in, Range::from({30}));
          cursor.seek_last();
          cursor.seek({35});
        },
-       ".........."},
+       "..........x"},
+      {"CursorAtTheVeryEnd",
+       [](auto& items, auto& in) {
+         Cursor cursor = items.table->cursor(in, Range::from({1000}));
+         cursor.seek_last();
+         EXPECT_EQ(cursor.row()["id"], Value(1000));
+       },
+       "..........x"},
+      {"CursorPastTheEnd",
+       [](auto& items, auto& in) {
+         Cursor cursor = items.table->cursor(in, Range::from({1500}));
+         cursor.seek_last();
+         EXPECT_FALSE(cursor.valid());
+       },
+       "..........x"},
       {"CursorThatTurns",
        [](auto& items, auto& in) {
          Cursor cursor = items.table->cursor(in, Range::from({7}));
@@ -199,52 +215,60 @@ std::vector<Case> cursors() {
          cursor.next();
          cursor.previous();
        },
-       ".......x.."},
+       ".......x..."},
   };
 }
 
 std::vector<Case> indexes_and_writes() {
   return {
       {"ByName", [](auto& items, auto& in) { EXPECT_TRUE(items.by_name->get(in, {"n005"})); },
-       "xxxxx...x."},
+       "xxxxx...x.."},
       {"ByNameOfNone",
-       [](auto& items, auto& in) { EXPECT_FALSE(items.by_name->get(in, {"n006"})); }, ".....x?..."},
+       [](auto& items, auto& in) { EXPECT_FALSE(items.by_name->get(in, {"n006"})); },
+       ".....x?...."},
       {"ByNameOfOther",
        [](auto& items, auto& in) { EXPECT_FALSE(items.by_name->get(in, {"other"})); },
-       "........x."},
+       "........x.."},
       {"ByValue",
        [](auto& items, auto& in) {
          stop_after(100, items.by_value->cursor(in, Range::between({45}, {65})));
        },
-       "xxxxxx?.x."},
+       "xxxxxx?.x.."},
       {"ByValueOfNone",
        [](auto& items, auto& in) {
          stop_after(100, items.by_value->cursor(in, Range::between({51}, {59})));
        },
-       ".x........"},
+       ".x........."},
+      {"ByValueFromTheVeryEnd",
+       [](auto& items, auto& in) {
+         Cursor cursor = items.by_value->cursor(in, Range::from({99'000}));
+         cursor.seek_last();
+         EXPECT_EQ(cursor.row()["id"], Value(1000));
+       },
+       "..........x"},
       {"Exists",
        [](auto& items, auto& in) {
          expect_kind(OutcomeKind::exists, items.table->insert(in, {5, "x", 1, ""}));
        },
-       "xxxxx...x."},
+       "xxxxx...x.."},
       {"ExistsByName",
        [](auto& items, auto& in) {
          expect_kind(OutcomeKind::exists, items.table->insert(in, {6, "n005", 1, ""}));
        },
-       "...x?x?.x."},
+       "...x?x?.x.."},
       {"AbsentUpdate",
        [](auto& items, auto& in) {
          expect_kind(OutcomeKind::absent, items.table->update(in, {6}, {{"note", "x"}}));
        },
-       ".....x?..."},
+       ".....x?...."},
       {"AbsentErase",
        [](auto& items, auto& in) { expect_kind(OutcomeKind::absent, items.table->erase(in, {6})); },
-       ".....x?..."},
+       ".....x?...."},
       {"EraseRange",
        [](auto& items, auto& in) {
          EXPECT_EQ(items.table->erase_range(in, Range::between({6}, {8})).rows, 2U);
        },
-       ".....x?..."},
+       ".....x?...."},
   };
 }
 
