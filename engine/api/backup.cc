@@ -20,13 +20,21 @@ namespace palimpsest {
 
 namespace {
 
-/// A copy there would be lost with the database, and would be taken for a part of it.
+/// A copy there would be lost with the database, and would be taken for a part of it. The directory
+/// itself is refused as any that is not empty.
 void refuse_within(const std::string& path, const std::string& own) {
-  if (io::lies_within(path, own)) {
+  if (io::lies_within(path, own) && !io::lies_within(own, path)) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("\"{}\" lies in \"{}\", the database's own directory: a backup is made "
                             "in a directory of its own, outside of it",
                             path, own));
+  }
+}
+
+void refuse_own(const detail::DatabaseState& database, const std::string& path) {
+  refuse_within(path, database.pages->path());
+  if (database.log != nullptr) {
+    refuse_within(path, database.log->path());
   }
 }
 
@@ -37,13 +45,15 @@ BackupReport Database::backup(const std::filesystem::path& directory,
   const detail::DatabaseState& database = state();
   detail::Visiting::refuse_within(database);
   const std::string path = directory.string();
-  refuse_within(path, database.pages->path());
-  if (database.log != nullptr) {
-    refuse_within(path, database.log->path());
-  }
   const bool was_there = io::may_be_there(path);
+  if (!was_there) {
+    refuse_own(database, path);
+  }
   const auto into =
       io::open_device(path, {.create = true, .log = [](LogLevel, std::string_view) {}});
+  if (was_there) {  // what is no directory was refused as such
+    refuse_own(database, path);
+  }
   const auto remove_made = [&] {
     if (!was_there) {
       io::remove_empty_directory(path);

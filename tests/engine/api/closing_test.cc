@@ -175,13 +175,17 @@ TEST_F(ClosingTest, ABackupIntoTheDatabasesOwnDirectoriesIsRefused) {
   Database database = Database::open(path(), options(log_path()));
   insert_notes(database.create_table(notes()), 20);
   std::filesystem::create_directory_symlink(path(), directory_.path("link"));
+  std::filesystem::create_directory(path() + "/there");
   for (const std::string& own :
-       {path(), path() + "/backup", path() + "/./a/../backup", directory_.path("link/backup"),
-        log_path(), log_path() + "/backup", directory_.path("link")}) {
+       {path() + "/backup", path() + "/./a/../backup", directory_.path("link/backup"),
+        log_path() + "/backup", path() + "/there"}) {
     std::string message;
     EXPECT_EQ(error_of([&] { return database.backup(own); }, &message), ErrorCode::invalid_argument)
         << own;
     EXPECT_THAT(message, HasSubstr("the database's own directory"));
+  }
+  for (const std::string& own : {path(), log_path(), directory_.path("link")}) {
+    EXPECT_EQ(error_of([&] { return database.backup(own); }), ErrorCode::already_exists) << own;
   }
   EXPECT_FALSE(std::filesystem::exists(path() + "/backup"));
   EXPECT_FALSE(std::filesystem::exists(log_path() + "/backup"));
