@@ -32,8 +32,8 @@ struct Statistics {
   /// Bulks of tables with rows that somebody does not see alike, of 16,384 at most: they run, have
   /// committed beside an older snapshot, or were rolled back and are not undone everywhere yet.
   std::uint64_t bulks_unsettled = 0;
-  /// Those of them that a damaged page keeps from being undone; the first one of each table was
-  /// reported on standard error. Dropping the table ends that.
+  /// Those of them that a damaged page keeps from being undone; each is reported on standard error,
+  /// once. Dropping the table ends that.
   std::uint64_t bulks_held_by_damage = 0;
 };
 
