@@ -10,6 +10,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/coarse_clock.h"
 #include "base/spin_wait.h"
 #include "base/sync_point.h"
 #include "base/thread_number.h"
@@ -49,6 +50,7 @@ Transactions::Transactions(const Parts& parts, const TransactionOptions& options
       options_(options),
       experimental_(options.experimental),
       by_slot_(std::make_unique<std::atomic<Transaction*>[]>(parts.slots.slots_max())),
+      begun_(std::make_unique<Begun[]>(parts.slots.slots_max())),
       snapshots_(parts.clock, parts.slots),
       version_memory_(*this, parts.entries, options.version_bytes_max),
       service_slot_(claim_first(parts.slots, parts.clock)),
@@ -90,6 +92,8 @@ TransactionPtr Transactions::begin(Durability durability, Isolation isolation, S
   try {
     Transaction& transaction = at(slot);
     parts_.slots[slot].merge(parts_.clock.now());
+    begun_[raw(slot)].at.store(CoarseClock::now(), std::memory_order_relaxed);
+    begun_[raw(slot)].only_reads.store(use == SnapshotUse::reads, std::memory_order_relaxed);
     transaction.begin(durability, isolation, use);
     return {&transaction, EndTransaction{this}};
   } catch (...) {
@@ -170,6 +174,17 @@ bool Transactions::wait_for_writers(const Transaction& except,
     }
   }
   return true;
+}
+
+std::optional<Transactions::OldestReader> Transactions::oldest_reader() const noexcept {
+  const auto oldest = snapshots_.oldest();
+  if (!oldest) {
+    return std::nullopt;
+  }
+  const Begun& begun = begun_[raw(oldest->slot)];
+  return OldestReader{.slot = oldest->slot,
+                      .age = CoarseClock::now() - begun.at.load(std::memory_order_relaxed),
+                      .only_reads = begun.only_reads.load(std::memory_order_relaxed)};
 }
 
 std::size_t Transactions::cancel_older_than(Gsn gsn, std::size_t most) noexcept {
