@@ -11,12 +11,16 @@
 #include <tuple>
 #include <vector>
 
+#include "palimpsest/error.h"
+
 #include "base/sync_point.h"
 #include "engine/bulk/bulk.h"
 #include "engine/rows/row_cursor.h"
 #include "engine/rows/table_reads.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/crash_images.h"
+#include "tests/support/error_of.h"
+#include "tests/support/eventually.h"
 #include "tests/support/test_seconds.h"
 
 namespace palimpsest::engine::test {
@@ -24,6 +28,8 @@ namespace {
 
 using namespace palimpsest::types;
 using palimpsest::test::CrashImages;
+using palimpsest::test::error_of;
+using palimpsest::test::eventually;
 using palimpsest::test::SimDisk;
 using palimpsest::test::SimOptions;
 using txn::Durability;
@@ -226,6 +232,32 @@ TEST_F(ReplacedTreesTest, StayForACursorWithoutASnapshot) {
     EXPECT_EQ(waiting(), 2U);
     empty_all();
   }
+}
+
+TEST_F(ReplacedTreesTest, DoNotStayForASnapshotThatIsCancelled) {
+  open(std::uint64_t{1} << 20U);
+  constexpr int kMany = 4000;
+  load(kMany);
+  empty_all();
+  const auto reader = begin();
+  RowCursor cursor(TableAccess(reader.get(), *table()), Range::all(), 1);
+  rewrite();
+  EXPECT_EQ(waiting(), 0U);
+  const std::string name(500, 'x');
+  for (int turn = 0; database_->transactions().version_memory().cancelled() == 0; ++turn) {
+    ASSERT_LT(turn, kMany);
+    make_log_space();
+    const auto by = begin();
+    ASSERT_TRUE(TableWrites(*by, *table()).update({turn}, {{"name", std::string_view(name)}}));
+    by->commit();
+  }
+  EXPECT_FALSE(tables().give_back_replaced());
+  EXPECT_EQ(waiting(), 2U);
+  empty_all();
+  rewrite();
+  rewrite();  // in trees that the reader has seen
+  EXPECT_EQ(error_of([&] { cursor.next(); }), ErrorCode::snapshot_too_old);
+  EXPECT_EQ(error_of([&] { return rows_seen(reader.get()); }), ErrorCode::snapshot_too_old);
 }
 
 TEST_F(ReplacedTreesTest, GoWithADroppedTable) {
@@ -466,6 +498,26 @@ TEST_F(SmallDisk, HasRoomForATableThatIsFilledAgainAndAgain) {
     ASSERT_NO_THROW(load_wide(2000)) << round;
     ASSERT_NO_THROW(erase_wide()) << round;
   }
+}
+
+// It says who is in the way; when that has ended, there is room again.
+TEST_F(SmallDisk, NamesTheReaderThatKeepsItFull) {
+  constexpr int kThird = 3000;  // of the disk, and a little more
+  open_small(std::uint64_t{8} << 20U);
+  load_wide(kThird);
+  const auto reader = begin();
+  const auto refill = [&] {
+    erase_wide();
+    load_wide(kThird);
+  };
+  std::optional<ErrorCode> code;
+  for (int round = 0; round < 10 && !code; ++round) {
+    code = error_of(refill, "a transaction in slot");
+  }
+  EXPECT_EQ(code, ErrorCode::no_space);
+  EXPECT_EQ(rows_seen(reader.get()), kThird);
+  reader->rollback();
+  EXPECT_TRUE(eventually([&] { return !error_of(refill); }));
 }
 
 }  // namespace
