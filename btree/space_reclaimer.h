@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 namespace palimpsest::btree {
 
@@ -22,6 +23,10 @@ class SpaceReclaimer {
   /// any more, as many or some. False if there was nothing. Throws transaction_too_old, failed,
   /// bad_alloc.
   [[nodiscard]] virtual bool reclaim(const WriteContext& by, std::uint64_t pages) = 0;
+
+  /// What is kept for others, and might be given back when they have ended: a part of a sentence;
+  /// empty if there is nothing.
+  [[nodiscard]] virtual std::string held_back() const = 0;
 
   /// Records have been removed: there may be something, by and by.
   void note_removal() noexcept {

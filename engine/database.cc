@@ -173,7 +173,7 @@ Database::~Database() {
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): recovery will do it
     }
   }
-  tree_owners_.know(nullptr);  // threads that end later may still have an error to tell
+  tree_messages_.know(nullptr);  // threads that end later may still have an error to tell
 }
 
 // Files
@@ -399,7 +399,7 @@ void Database::make_parts() {
   node_kind_->register_in(kinds_);
   pool_.emplace(*file_, *writer_, *space_, kinds_,
                 buffer::BufferPoolOptions{.memory_bytes = pool_bytes()}, &tables_);
-  pool_->name_trees(&tree_owners_);
+  pool_->name_trees(&tree_messages_);
   epochs_.emplace(entries_);
   large_values_.emplace(*file_, *writer_, *space_, &*pool_, &*log_);
   catalog_.emplace(*pool_, *large_values_, *epochs_);
@@ -481,7 +481,7 @@ void Database::make_definitions() {
                          TableCatalog::Bulks{*epochs_, *bulk_ledger_, *bulk_sweep_}, sort_space(),
                          options_.definition_patience);
   need("the definitions of tables", [&] { table_catalog_->open(); });
-  tree_owners_.know(&*table_catalog_);
+  tree_messages_.know(&*table_catalog_);
   bulk_sweep_->open(*table_catalog_);
   dead_space_.open(*table_catalog_, *tree_store_, *transactions_);
   space_keeper_.emplace(compacted_parts());

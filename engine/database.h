@@ -49,7 +49,7 @@
 #include "engine/checkpointer.h"
 #include "engine/dead_space.h"
 #include "engine/definitions/table_catalog.h"
-#include "engine/definitions/tree_owners.h"
+#include "engine/definitions/tree_messages.h"
 #include "engine/definitions/tree_store.h"
 #include "engine/epochs/bulk_ledger.h"
 #include "engine/epochs/bulk_sweep.h"
@@ -243,7 +243,7 @@ class Database {
   std::optional<btree::NodeKind> node_kind_;
   versioning::EntryMemory entries_;
   versioning::TableAttachment tables_;
-  TreeOwners tree_owners_;
+  TreeMessages tree_messages_;
   buffer::PageKinds kinds_;
   std::optional<buffer::BufferPool> pool_;
   std::optional<versioning::BulkEpochs> epochs_;

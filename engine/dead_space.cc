@@ -52,11 +52,16 @@ bool DeadSpace::reclaim(const btree::WriteContext& by, std::uint64_t pages) {
   }
   const bool freed = transactions_->free_given_up();
   const bool purged = purge_tables(by, std::max(pages, kPagesMin));
-  const bool found = freed || purged || trees_->await_step();
+  tables_->give_back_replaced();
+  const bool found = freed || purged || trees_->await_steps([&] { by.require_not_cancelled(); });
   if (found) {
     found_.fetch_add(1);
   }
   return found;
+}
+
+std::string DeadSpace::held_back() const {
+  return tables_ == nullptr ? std::string() : tables_->held_back();
 }
 
 bool DeadSpace::purge_tables(const btree::WriteContext& by, std::uint64_t pages) {
@@ -89,7 +94,7 @@ bool DeadSpace::purge_tables(const btree::WriteContext& by, std::uint64_t pages)
 std::vector<btree::BTree*> DeadSpace::trees_from_last() const {
   std::vector<btree::BTree*> trees;
   for (const TablePtr& table : tables_->all()) {
-    if (const TableDefinition* const definition = table->visible_to(nullptr)) {
+    if (const DefinitionPtr definition = table->keep_visible_to(nullptr)) {
       trees.push_back(definition->rows);
       trees.insert(trees.end(), definition->indexes.begin(), definition->indexes.end());
     }

@@ -9,10 +9,11 @@
 // answer: after a long round through everything there is a pause as long, unless somebody removes
 // records. A removal is noted when it is made; whoever looks before it is dead, and finds too
 // little, may have that pause before him.
-// If there is nothing, but a tree of a dropped table is being emptied, he waits for some of that
-// (definitions/tree_store.h). Not found: what somebody may still see, records that aborted bulks
-// have left where they have deleted or replaced none (epochs/bulk_sweep.h undoes that), and what
-// lies in a tree behind a leaf that cannot be read.
+// Trees that were replaced, and that no reader needs any more, are given back then, too. If there
+// is nothing else, but trees of dropped tables and replaced ones are being emptied, he waits for
+// some of that (definitions/tree_store.h). Not found: what somebody may still see, records that
+// aborted bulks have left where they have deleted or replaced none (epochs/bulk_sweep.h undoes
+// that), and what lies in a tree behind a leaf that cannot be read.
 //
 // Argument that a tree may be gone through whose table is dropped meanwhile: trees stay open until
 // the database is closed, and a ghost that nobody needs may go from any tree, whoever's it is.
@@ -43,20 +44,20 @@ namespace palimpsest::engine {
 class DeadSpace final : public btree::SpaceReclaimer {
  public:
   /// Before transactions begin; all outlive them.
-  void open(const TableCatalog& tables, TreeStore& trees,
-            txn::Transactions& transactions) noexcept {
+  void open(TableCatalog& tables, TreeStore& trees, txn::Transactions& transactions) noexcept {
     tables_ = &tables;
     trees_ = &trees;
     transactions_ = &transactions;
   }
 
   [[nodiscard]] bool reclaim(const btree::WriteContext& by, std::uint64_t pages) override;
+  [[nodiscard]] std::string held_back() const override;
 
  private:
   [[nodiscard]] bool purge_tables(const btree::WriteContext& by, std::uint64_t pages);
   [[nodiscard]] std::vector<btree::BTree*> trees_from_last() const;
 
-  const TableCatalog* tables_ = nullptr;
+  TableCatalog* tables_ = nullptr;
   TreeStore* trees_ = nullptr;
   txn::Transactions* transactions_ = nullptr;
   std::atomic<std::uint64_t> found_{0};  ///< rounds that have found something

@@ -12,6 +12,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/coarse_clock.h"
 #include "base/spin_wait.h"
 #include "base/sync_point.h"
 #include "base/thread_number.h"
@@ -52,6 +53,7 @@ Transactions::Transactions(const Parts& parts, const TransactionOptions& options
       experimental_(options.experimental),
       read_memory_(options.read_bytes_max),
       by_slot_(std::make_unique<std::atomic<Transaction*>[]>(parts.slots.slots_max())),
+      begun_(std::make_unique<Begun[]>(parts.slots.slots_max())),
       snapshots_(parts.clock, parts.slots),
       version_memory_(*this, parts.entries, options.version_bytes_max),
       service_slot_(claim_first(parts.slots, parts.clock)),
@@ -93,6 +95,8 @@ TransactionPtr Transactions::begin(Durability durability, Isolation isolation, S
   try {
     Transaction& transaction = at(slot);
     parts_.slots[slot].merge(parts_.clock.now());
+    begun_[raw(slot)].at.store(CoarseClock::now(), std::memory_order_relaxed);
+    begun_[raw(slot)].only_reads.store(use == SnapshotUse::reads, std::memory_order_relaxed);
     transaction.begin(durability, isolation, use);
     return {&transaction, EndTransaction{this}};
   } catch (...) {
@@ -208,6 +212,17 @@ std::string Transactions::oldest_reader_text() const {
                    "the transaction, or cursor, with the oldest snapshot (slot {}, used "
                    "last by thread {})",
                    raw(reader->slot()), reader->thread().number());
+}
+
+std::optional<Transactions::OldestReader> Transactions::oldest_reader() const noexcept {
+  const auto oldest = snapshots_.oldest();
+  if (!oldest) {
+    return std::nullopt;
+  }
+  const Begun& begun = begun_[raw(oldest->slot)];
+  return OldestReader{.slot = oldest->slot,
+                      .age = CoarseClock::now() - begun.at.load(std::memory_order_relaxed),
+                      .only_reads = begun.only_reads.load(std::memory_order_relaxed)};
 }
 
 std::size_t Transactions::cancel_older_than(Gsn gsn, std::size_t most) noexcept {

@@ -13,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -105,6 +106,15 @@ class Transactions {
 
   /// All snapshots, of now and of later, are from this on, but for those that were cancelled.
   [[nodiscard]] Gsn horizon() const noexcept { return snapshots_.horizon(); }
+  /// All snapshots in use, as pruning looks at them. Throws std::bad_alloc.
+  void scan_snapshots(versioning::Snapshots::Scan& into) const { snapshots_.scan(into); }
+  /// Who has the oldest snapshot in use.
+  struct OldestReader {
+    SlotId slot;
+    std::chrono::milliseconds age;  ///< of its transaction
+    bool only_reads;                ///< it was begun to read, as cursors of their own are
+  };
+  [[nodiscard]] std::optional<OldestReader> oldest_reader() const noexcept;
   /// Whatever commits from now on is not durable before all that was appended until now, by others,
   /// and not committed: for who relies on having seen it on pages.
   void cover_all_appended() noexcept { parts_.clock.raise(parts_.slots.newest_gsn()); }
@@ -186,6 +196,12 @@ class Transactions {
   friend class Decision;
   friend struct EndTransaction;
 
+  /// What is said of a transaction to others.
+  struct Begun {
+    std::atomic<std::chrono::milliseconds> at{};  ///< of CoarseClock
+    std::atomic<bool> only_reads{false};
+  };
+
   /// Of each slot that has been used: use(Transaction&).
   template <class Use>
   void for_each(Use&& use) const;
@@ -203,6 +219,7 @@ class Transactions {
   const ExperimentalOptions experimental_;
   versioning::ReadMemory read_memory_;
   std::unique_ptr<std::atomic<Transaction*>[]> by_slot_;
+  std::unique_ptr<Begun[]> begun_;  ///< by slot: its newest transaction
   std::mutex making_;
   std::vector<std::unique_ptr<Transaction>> owned_;  ///< protected by making_
   versioning::Snapshots snapshots_;

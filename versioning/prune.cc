@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -96,6 +97,15 @@ bool Pruner::scan() noexcept {
     return true;
   } catch (const std::bad_alloc&) {
     return false;
+  }
+}
+
+void Pruner::begin_unseen() noexcept {
+  constexpr Gsn kNone{std::numeric_limits<std::uint64_t>::max()};
+  has_scan_ = false;
+  if (scan()) {
+    scan_.in_use.clear();
+    scan_.being_taken = scan_.oldest_writer = kNone;
   }
 }
 

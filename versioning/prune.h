@@ -63,6 +63,8 @@ class Pruner {
 
   /// Another transaction: the snapshots in use are looked at again, when they are needed.
   void begin() noexcept { has_scan_ = false; }
+  /// One that changes what no snapshot reads, nor will, whatever snapshots are in use.
+  void begin_unseen() noexcept;
 
   /// What the page says.
   enum class Newest : std::uint8_t {

@@ -13,10 +13,10 @@ CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transac
     : table_(std::move(table)) {
   Reading reading(*table_, in, Reads::cursor);
   bulk_ = reading.bulk_state();
-  const engine::TableAccess access = reading.access();
+  engine::TableAccess access = reading.access();
   view_ = reading.give_view();
-  rows_ = index.empty() ? std::make_unique<engine::RowCursor>(access, range, rows_hint)
-                        : std::make_unique<engine::RowCursor>(access, index, range);
+  rows_ = index.empty() ? std::make_unique<engine::RowCursor>(std::move(access), range, rows_hint)
+                        : std::make_unique<engine::RowCursor>(std::move(access), index, range);
 }
 
 // A bulk's state goes with its Transaction, which may be gone; not as long as it is active. The

@@ -127,24 +127,27 @@ void refuse_moved_away(std::string_view what) {
   throw Error(ErrorCode::invalid_argument, fmt::format("the {} was moved away", what));
 }
 
-const engine::TableDefinition& TableHandle::require_definition() const {
+engine::DefinitionPtr TableHandle::require_definition() const {
   require_open();
-  const engine::TableDefinition* const now = visible_definition();
+  engine::DefinitionPtr now = visible_definition();
   if (now == nullptr) {
     engine::refuse_missing_table(*table_);
   }
-  return *now;
+  return now;
 }
 
 std::optional<Table> find_table(DatabaseState& database, std::string_view name,
                                 const txn::Transaction* by) {
   engine::TablePtr table = database.engine->tables().find(name, by);
-  const engine::TableDefinition* const definition =
-      table == nullptr ? nullptr : table->visible_to(by);
+  if (table == nullptr) {
+    return std::nullopt;
+  }
+  engine::DefinitionPtr definition = table->keep_visible_to(by);
   if (definition == nullptr) {
     return std::nullopt;
   }
-  return Table(std::make_shared<const TableHandle>(database, std::move(table), *definition, by));
+  return Table(
+      std::make_shared<const TableHandle>(database, std::move(table), std::move(definition), by));
 }
 
 Table require_table(DatabaseState& database, std::string_view name, const txn::Transaction* by) {
@@ -390,13 +393,15 @@ void Database::prefetch(std::span<const Place> places) const {
   const detail::DatabaseState& state = this->state();
   detail::Visiting::refuse_within(state);
   engine::SoughtLeaves leaves;
+  std::vector<engine::DefinitionPtr> kept;
   for (const Place& place : places) {
     const detail::TableHandle& table = detail::require_handle(place.table_, "table or index");
     if (&table.database() != &state) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("table \"{}\" is another database's", table.table().name()));
     }
-    const engine::TableDefinition& definition = table.require_definition();
+    kept.push_back(table.require_definition());
+    const engine::TableDefinition& definition = *kept.back();
     if (place.index_.empty()) {
       leaves.add_row(definition, place.key_);
     } else {
@@ -417,6 +422,7 @@ std::optional<Table> Database::find_table(std::string_view name) const {
 std::vector<TableSchema> Database::tables() const {
   std::vector<TableSchema> schemas;
   for (const engine::TablePtr& table : state().engine->tables().all()) {
+    const CallEpochs::Call call = table->calls().enter();
     if (const engine::TableDefinition* const definition = table->seen_by(nullptr, nullptr)) {
       schemas.push_back(definition->format->schema());
     }

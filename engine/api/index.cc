@@ -20,8 +20,8 @@ constexpr std::string_view kIndex = "index";
 }  // namespace
 
 IndexSchema Index::schema() const {
-  const detail::TableFormat& format = require_handle(table_, kIndex).format();
-  return format.stored().indexes[format.require_index(name_)].schema;
+  const auto format = require_handle(table_, kIndex).format();
+  return format->stored().indexes[format->require_index(name_)].schema;
 }
 
 std::optional<Row> Index::get_in(const Transaction* in, const Key& key) const {

@@ -3,7 +3,9 @@
 namespace palimpsest::detail {
 
 Reading::Reading(const TableHandle& table, const Transaction* in, Reads reads)
-    : table_(&table), by_(table.reader(in)) {
+    : table_(&table),
+      by_(table.reader(in)),
+      is_long_(reads == Reads::range || reads == Reads::cursor) {
   if (txn::Transaction* const by = by_.get()) {
     const bool is_one_call = reads == Reads::one_row || reads == Reads::range;
     if (by->isolation() == txn::Isolation::read_committed && !is_one_call) {

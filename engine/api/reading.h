@@ -38,8 +38,14 @@ class Reading {
 
   /// Throws not_found for a table that is not there.
   [[nodiscard]] engine::TableAccess access() const {
+    using Hint = engine::TableAccess::Hint;
     txn::Transaction* const in = by_.get() != nullptr ? by_.get() : view_.get();
-    return {in, table_->table(), by_.get() != nullptr ? view_.get() : nullptr};
+    engine::TableAccess access(in, table_->table(), by_.get() != nullptr ? view_.get() : nullptr,
+                               &table_->first(), is_settled_enough_ ? Hint::settled : Hint::none);
+    if (is_long_) {
+      access.keep();
+    }
+    return access;
   }
   /// Of a bulk, or null.
   [[nodiscard]] TransactionState* bulk_state() const noexcept { return by_.bulk_state(); }
@@ -56,6 +62,7 @@ class Reading {
   InTransaction by_;
   txn::TransactionPtr view_;  ///< its own
   bool is_settled_enough_ = false;
+  bool is_long_ = false;
 };
 
 }  // namespace palimpsest::detail

@@ -30,13 +30,14 @@ class RowEncoder::State {
   [[nodiscard]] EncodedRow encode(const Values& row) {
     handle_->database().require_own_process();
     handle_->require_open();  // the definition's trees have gone with the engine
-    const auto& [key, bytes] = engine::record_of(definition_, row.span(), key_memory_, row_memory_);
-    return EncodedRow::of(key, bytes, definition_.format->layout);
+    const auto& [key, bytes] =
+        engine::record_of(*definition_, row.span(), key_memory_, row_memory_);
+    return EncodedRow::of(key, bytes, definition_->format->layout);
   }
 
  private:
-  std::shared_ptr<const detail::TableHandle> handle_;  ///< keeps the definition
-  const engine::TableDefinition& definition_;
+  std::shared_ptr<const detail::TableHandle> handle_;
+  engine::DefinitionPtr definition_;
   engine::KeyMemory key_memory_;
   std::string row_memory_;
 };
@@ -62,11 +63,11 @@ EncodedRow RowEncoder::operator()(const Values& row) {
 }
 
 std::optional<RowWriter> RowWriter::of(const Table& table) {
-  const engine::TableDefinition& definition = table.handle().require_definition();
-  const engine::TableFormat& format = *definition.format;
+  const engine::DefinitionPtr definition = table.handle().require_definition();
+  const engine::TableFormat& format = *definition->format;
   std::optional<RowWriter> writer = of(format.schema());
   const bool fits =
-      writer && writer->key_bytes() <= engine::KeySpace(format, *definition.rows).bytes_max();
+      writer && writer->key_bytes() <= engine::KeySpace(format, *definition->rows).bytes_max();
   return fits ? std::move(writer) : std::nullopt;
 }
 
@@ -202,7 +203,7 @@ RowSort::RowSort(const Table& table, const RowSortOptions& options) {
   handle.require_open();
   detail::require_writable(handle.database());
   state_ = std::make_unique<State>(handle.database(), options,
-                                   handle.require_definition().format->layout);
+                                   handle.require_definition()->format->layout);
 }
 RowSort::RowSort(RowSort&&) noexcept = default;
 RowSort& RowSort::operator=(RowSort&& other) noexcept {

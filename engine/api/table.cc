@@ -66,28 +66,30 @@ const detail::TableHandle& Table::handle() const {
 // What it is
 
 TableSchema Table::schema() const {
-  return handle().format().schema();
+  return handle().format()->schema();
 }
 
 std::vector<IndexSchema> Table::indexes() const {
   std::vector<IndexSchema> schemas;
-  for (const engine::StoredIndex& index : handle().format().stored().indexes) {
+  const auto format = handle().format();
+  for (const engine::StoredIndex& index : format->stored().indexes) {
     schemas.push_back(index.schema);
   }
   return schemas;
 }
 
 Index Table::index(std::string_view name) const {
-  static_cast<void>(handle().format().require_index(name));
+  static_cast<void>(handle().format()->require_index(name));
   return Index(handle_, std::string(name));
 }
 
 std::shared_ptr<const detail::TableFormat> Table::format() const {
-  return handle().definition().format;
+  return handle().format();
 }
 
 detail::FixedPlace Table::fixed_place(std::string_view name, ColumnType type) const {
-  const detail::TableFormat& format = handle().format();
+  const auto kept = handle().format();
+  const detail::TableFormat& format = *kept;
   const auto number = format.schema().find_column(name);
   const auto refuse = [&](std::string_view why) {
     throw Error(ErrorCode::invalid_argument,

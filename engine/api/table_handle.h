@@ -17,11 +17,11 @@ namespace palimpsest::detail {
 class TableHandle {
  public:
   /// `by`: the transaction that asked for it; null: nobody's.
-  TableHandle(DatabaseState& database, engine::TablePtr table,
-              const engine::TableDefinition& definition, const txn::Transaction* by) noexcept
+  TableHandle(DatabaseState& database, engine::TablePtr table, engine::DefinitionPtr definition,
+              const txn::Transaction* by) noexcept
       : database_(database),
         table_(std::move(table)),
-        first_(definition),
+        first_(std::move(definition)),
         by_(by),
         life_(by == nullptr ? 0 : by->life()),
         snapshot_(snapshot_of(by)) {}
@@ -31,13 +31,18 @@ class TableHandle {
   /// What its rows are read by: by the transaction that has asked for the handle, until it ends,
   /// else by who begins now. Of a table that was dropped, or does not count yet, what it was when
   /// the handle was made; of a database that was closed, what was committed then.
-  [[nodiscard]] const engine::TableDefinition& definition() const noexcept {
-    const engine::TableDefinition* const now = visible_definition();
-    return now != nullptr ? *now : first_;
+  [[nodiscard]] engine::DefinitionPtr definition() const noexcept {
+    engine::DefinitionPtr now = visible_definition();
+    return now != nullptr ? std::move(now) : first_;
   }
   /// The same; throws not_found if there is none, invalid_argument if the database was closed.
-  [[nodiscard]] const engine::TableDefinition& require_definition() const;
-  [[nodiscard]] const TableFormat& format() const noexcept { return *definition().format; }
+  [[nodiscard]] engine::DefinitionPtr require_definition() const;
+  [[nodiscard]] std::shared_ptr<const TableFormat> format() const noexcept {
+    return definition()->format;
+  }
+  /// What it was when the handle was made, and in most cases still is: the handle keeps that, so
+  /// that calls need not.
+  [[nodiscard]] const engine::TableDefinition& first() const noexcept { return *first_; }
 
   /// Throws invalid_argument if the database was closed.
   void require_open() const;
@@ -48,12 +53,15 @@ class TableHandle {
   [[nodiscard]] InTransaction writer(const Transaction* in) const;
 
  private:
-  [[nodiscard]] const engine::TableDefinition* visible_definition() const noexcept {
+  [[nodiscard]] engine::DefinitionPtr visible_definition() const noexcept {
     const bool is_in =
         by_ != nullptr && database_.engine != nullptr && by_->life() == life_ && by_->is_active();
     const versioning::Viewer viewer{.snapshot = snapshot_.value_or(Gsn{})};
-    return is_in ? table_->seen_by(by_, snapshot_ ? &viewer : nullptr)
-                 : table_->seen_by(nullptr, nullptr);
+    const CallEpochs::Call call = table_->calls().enter();
+    const engine::TableDefinition* const seen =
+        is_in ? table_->seen_by(by_, snapshot_ ? &viewer : nullptr)
+              : table_->seen_by(nullptr, nullptr);
+    return seen == nullptr ? nullptr : seen->shared_from_this();
   }
   /// Of a transaction that has one for all its calls.
   [[nodiscard]] static std::optional<Gsn> snapshot_of(const txn::Transaction* by) noexcept {
@@ -65,7 +73,7 @@ class TableHandle {
 
   DatabaseState& database_;
   engine::TablePtr table_;
-  const engine::TableDefinition& first_;  ///< kept by the table
+  const engine::DefinitionPtr first_;
   const txn::Transaction* by_;
   std::uint64_t life_;           ///< of by_, which may be another transaction by now
   std::optional<Gsn> snapshot_;  ///< of by_, if it has one for all its calls

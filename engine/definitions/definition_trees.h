@@ -20,20 +20,10 @@ namespace palimpsest::engine {
   return {kind, {.table = std::string(table), .index = std::string(index), .key = {}}};
 }
 
-/// The trees of a definition, without those that it has replaced.
+/// The trees of a definition.
 [[nodiscard]] inline std::vector<btree::BTree*> own_trees_of(const TableDefinition& definition) {
   std::vector<btree::BTree*> trees = definition.indexes;
   trees.push_back(definition.rows);
-  return trees;
-}
-
-/// The trees of a definition, and of those that it has replaced.
-[[nodiscard]] inline std::vector<btree::BTree*> trees_of(const TableDefinition* definition) {
-  std::vector<btree::BTree*> trees;
-  for (; definition != nullptr; definition = definition->replaced) {
-    const std::vector<btree::BTree*> own = own_trees_of(*definition);
-    trees.insert(trees.end(), own.begin(), own.end());
-  }
   return trees;
 }
 
@@ -43,7 +33,7 @@ namespace palimpsest::engine {
     return true;
   }
   const TableDefinition* const definition = table.visible_to(&by);
-  return definition == table.seen_by(&by, by.viewer()) &&
+  return table.is_newest_for(*definition, &by, by.viewer()) &&
          !btree::any_changed_since(definition->rows->descent(), *by.viewer());
 }
 

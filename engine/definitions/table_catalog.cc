@@ -72,11 +72,11 @@ void TableCatalog::open() {
       }
     }
   }
-  store_.open(definitions.used());
+  store_.open(definitions.used(), this);
 }
 
 void TableCatalog::add(const std::string& name, std::unique_ptr<const TableDefinition> definition) {
-  auto table = std::make_shared<TableState>(name);
+  auto table = std::make_shared<TableState>(name, calls_);
   table->change_to(std::move(definition));
   table->end_change(true);
   const std::lock_guard lock(mutex_);
@@ -161,7 +161,7 @@ TableCatalog::Claimed TableCatalog::claim_name(Transaction& by, const std::strin
   }
   // One that this transaction has made and dropped before stays among its changes.
   Changes& changes = changes_[&by];
-  auto made = std::make_shared<TableState>(name);
+  auto made = std::make_shared<TableState>(name, calls_);
   changes.tables.push_back(made);
   made->begin_change(by);
   entry.made = made;
@@ -176,6 +176,7 @@ void TableCatalog::release_name(const Transaction& by, const TablePtr& made) noe
   }
   std::erase(changes->second.tables, made);
   end_name(made, false);
+  left_.splice(left_.end(), made->take_left());
 }
 
 // A table that was made counts now, one that was dropped has no name any more; mutex_ held.
@@ -256,6 +257,7 @@ void TableCatalog::release_table(const Transaction& by, const TablePtr& table) n
   const std::lock_guard lock(mutex_);
   std::erase(changes_[&by].tables, table);
   table->end_change(false);
+  left_.splice(left_.end(), table->take_left());
 }
 
 // Trees
@@ -266,7 +268,7 @@ BTree& TableCatalog::take_tree(const Transaction& by) {
     std::vector<BTree*>& taken = changes_[&by].taken;
     taken.reserve(taken.size() + 1);
   }
-  BTree& tree = store_.take(by);
+  BTree& tree = take_from_store(by);
   const std::lock_guard lock(mutex_);
   changes_[&by].taken.push_back(&tree);
   return tree;
@@ -372,7 +374,7 @@ Outcome TableCatalog::drop_table(Transaction& by, std::string_view name) {
     by.tell_end_to(*this);
     const Claimed claimed = claim_table(by, name);
     if (claimed.outcome) {
-      const std::vector<BTree*> trees = trees_of(claimed.table->visible_to(&by));
+      const std::vector<BTree*> trees = own_trees_of(*claimed.table->visible_to(&by));
       prepare_drop(by, trees.size());
       const btree::WriteOutcome outcome = tables_tree(by).remove(context, name);
       if (outcome.conflict) {
@@ -490,6 +492,7 @@ void TableCatalog::ended(const Transaction& transaction, bool committed) noexcep
     for (const TablePtr& table : changes.tables) {
       end_name(table, committed);
     }
+    look_after(changes.tables);
   }
   if (changes.epoch.epoch != kNoEpoch) {
     bulks_.ledger.ended(changes.epoch.epoch, committed);
@@ -497,7 +500,11 @@ void TableCatalog::ended(const Transaction& transaction, bool committed) noexcep
   }
   const std::vector<BTree*>& trees = committed ? changes.dropped : changes.taken;
   store_.give_back(trees);
-  if (!trees.empty()) {
+  const bool were_replaced = give_back_replaced();
+  if (were_replaced) {
+    store_.expect_some();
+  }
+  if (!trees.empty() || were_replaced) {
     bulks_.sweep.wake();  // one that is held by them is so no longer
   }
 }

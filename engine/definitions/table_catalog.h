@@ -20,7 +20,9 @@
 // where they are, once nobody sees what was before the last bulk there: a leaf has one epoch.
 //
 // Trees come from the tree store and go back there: those of a dropped table or index when that has
-// committed, those taken for new ones if it has not.
+// committed, those taken for new ones if it has not, those that were replaced when nobody sees them
+// any more (table_state.h): that is looked for when definitions change, when a tree is taken, when
+// there is no space, and now and then by the tree store's thread.
 //
 // On disk: the tree kTablesTree (stored_definitions.h), made with the first table.
 // Latching: a transaction's owner latch, across the whole change; then mutex_, never across I/O.
@@ -31,6 +33,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,7 +64,7 @@ using TablePtr = std::shared_ptr<TableState>;
 using AlterSchema = FunctionRef<TableAlteration(const TableSchema& before)>;
 using FatePtr = std::shared_ptr<versioning::Fate>;
 
-class TableCatalog final : public txn::EndListener, public TreeOwners {
+class TableCatalog final : public txn::EndListener, public TreeOwners, public TreeSource {
  public:
   /// What bulks of tables with rows need.
   struct Bulks {
@@ -119,6 +122,11 @@ class TableCatalog final : public txn::EndListener, public TreeOwners {
   [[nodiscard]] bool is_owned(TreeId tree) const override { return store_.is_given_out(tree); }
   [[nodiscard]] std::string owner_of(TreeId tree) const override;
 
+  // TreeSource
+  bool give_back_replaced() noexcept override;
+  /// Whom replaced trees wait for, as a part of a sentence; empty if there are none.
+  [[nodiscard]] std::string held_back() const;
+
  private:
   /// What a name stands for.
   struct Entry {
@@ -127,7 +135,7 @@ class TableCatalog final : public txn::EndListener, public TreeOwners {
   };
   /// What a transaction has changed.
   struct Changes {
-    std::vector<TablePtr> tables;        ///< made, changed or dropped by it
+    std::list<TablePtr> tables;          ///< made, changed or dropped by it
     FatePtr fate;                        ///< a bulk's: kept until it is decided
     BulkLedger::Begun epoch;             ///< a bulk's of tables with rows
     std::vector<btree::BTree*> taken;    ///< given back unless it commits
@@ -160,7 +168,7 @@ class TableCatalog final : public txn::EndListener, public TreeOwners {
   /// Those that are none are null.
   void give_trees_back(const txn::Transaction& by, std::span<btree::BTree* const> trees) noexcept;
   void change_in_place(txn::Transaction& by, TableState& table);
-  void count_definitions(const txn::Transaction& by, const std::vector<TablePtr>& tables);
+  void count_definitions(const std::list<TablePtr>& tables);
   template <class InTheWay>
   [[nodiscard]] bool wait_for_readers(const txn::Transaction& by, const TableState& table,
                                       const InTheWay& is_in_the_way) const;
@@ -193,12 +201,17 @@ class TableCatalog final : public txn::EndListener, public TreeOwners {
     }
   }
   [[nodiscard]] btree::BTree& take_tree(const txn::Transaction& by);
+  [[nodiscard]] btree::BTree& take_from_store(const txn::Transaction& by);
   void give_tree_back(const txn::Transaction& by, btree::BTree& tree) noexcept;
   void prepare_drop(const txn::Transaction& by, std::size_t trees);
   void drop_trees(const txn::Transaction& by, std::span<btree::BTree* const> trees) noexcept;
   [[nodiscard]] btree::BTree& tables_tree(const txn::Transaction& by);
   void add(const std::string& name, std::unique_ptr<const TableDefinition> definition);
   void end_name(const TablePtr& table, bool committed) noexcept;
+  /// mutex_ held, as of the next.
+  void look_after(std::list<TablePtr>& tables) noexcept;
+  void let_go_past() noexcept;
+  [[nodiscard]] KeptDefinitions take_gone() noexcept;
 
   Catalog& trees_;
   txn::Transactions& transactions_;
@@ -206,10 +219,14 @@ class TableCatalog final : public txn::EndListener, public TreeOwners {
   const Bulks bulks_;
   const SortSpace sorting_;
   const std::chrono::milliseconds patience_;
+  const std::shared_ptr<CallEpochs> calls_ = std::make_shared<CallEpochs>();
   mutable std::mutex mutex_;
   // Protected by mutex_:
   std::map<std::string, Entry, std::less<>> names_;
   std::unordered_map<const txn::Transaction*, Changes> changes_;
+  std::list<TablePtr> with_past_;  ///< tables of which older snapshots may see what they were
+  KeptDefinitions left_;           ///< in the order in which they were left
+  versioning::Snapshots::Scan scan_;
 };
 
 }  // namespace palimpsest::engine

@@ -43,10 +43,12 @@ Outcome TableCatalog::alter_table(Transaction& by, std::string_view name, AlterS
   });
 }
 
-// What it was keeps its trees, for older snapshots; those that are this bulk's own nobody has seen.
+// What it was keeps its trees, for older snapshots; those that are this bulk's own nobody has seen,
+// and the bulk sees them no more.
 Outcome TableCatalog::rebuild(Transaction& by, TableState& table, AlterSchema to,
                               const ConvertRow* convert, const FatePtr& bulk) {
   const TableDefinition& before = *table.visible_to(&by);
+  const std::shared_ptr<TreesLife> life = before.life;
   AlteredTable altered = engine::altered(before.format->stored(), to(before.format->schema()));
   require_keys_fit(altered.stored);
   const bool is_own = before.fate == bulk;
@@ -56,7 +58,6 @@ Outcome TableCatalog::rebuild(Transaction& by, TableState& table, AlterSchema to
   const std::vector<BTree*> made = own_trees_of(*definition);
   try {
     definition->fate = bulk;
-    definition->replaced = is_own ? before.replaced : &before;
     rebuild_rows(transactions_, by, before, *definition, altered.sources, convert);
     for (std::size_t index = 0; index < definition->indexes.size(); ++index) {
       if (auto key = build_index(transactions_, by, *definition, index, nullptr, sorting_)) {
@@ -71,6 +72,9 @@ Outcome TableCatalog::rebuild(Transaction& by, TableState& table, AlterSchema to
   } catch (...) {
     give_trees_back(by, made);
     throw;
+  }
+  if (is_own) {
+    life->are_gone.store(true, std::memory_order_release);
   }
   drop_trees(by, outdated);
   return {};

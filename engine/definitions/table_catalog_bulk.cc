@@ -172,7 +172,6 @@ void TableCatalog::replace_trees(Transaction& by, TableState& table, const FateP
   const TableDefinition& before = *table.visible_to(&by);
   auto definition = in_new_trees(by, before.format->stored());
   definition->fate = bulk;
-  definition->replaced = &before;
   table.change_to(std::move(definition));
 }
 
@@ -203,17 +202,15 @@ void TableCatalog::give_trees_back(const Transaction& by, std::span<BTree* const
 }
 
 /// The transaction is held: it has not ended, and its changes are not undone.
-void TableCatalog::count_definitions(const Transaction& by, const std::vector<TablePtr>& tables) {
+void TableCatalog::count_definitions(const std::list<TablePtr>& tables) {
   const std::lock_guard lock(mutex_);
   for (const TablePtr& table : tables) {
-    if (table->bulk_view(&by) == nullptr) {  // else it counts when the bulk has ended
-      table->publish();
-    }
+    table->publish();
   }
 }
 
 Outcome TableCatalog::publish(Transaction& by) {
-  std::vector<TablePtr> tables;
+  std::list<TablePtr> tables;
   BulkEpoch epoch = kNoEpoch;
   {
     const std::lock_guard lock(mutex_);
@@ -243,7 +240,7 @@ Outcome TableCatalog::publish(Transaction& by) {
   });
   if (outcome) {
     PALIMPSEST_SYNC_POINT("engine.definitions.stored");
-    by.hold([&] { count_definitions(by, tables); });  // unless the engine has ended it meanwhile
+    by.hold([&] { count_definitions(tables); });  // unless the engine has ended it meanwhile
   }
   return outcome;
 }

@@ -1,15 +1,14 @@
-// One table as long as anybody knows it: its definition now, and who is about to change it.
+// One table as long as anybody knows it: its definition now, those that older snapshots see, and
+// who is about to change it.
 //
 // Handles share it. A definition (which indexes there are, which trees everything lies in) is
 // immutable; a change makes a new one, which counts for the transaction that made it at once and
-// for others once that has committed. Old ones are kept as long as the state: pointers to them stay
-// good for whoever is in the middle of a call.
+// for others once that has committed.
 //
 // Who may use what, with D the transaction that is changing the definition, if any:
 //   D itself           reads and writes by the new definition
-//   others, reading    by the one that counts; after reading, and before anybody sees what was
-//                      read, they ask whether it still has that tree: one that was dropped may be
-//                      another table's by then
+//   others, reading    by the one that counts for their snapshot; after reading, and before anybody
+//                      sees what was read, they ask whether its trees have gone (TreesLife)
 //   others, writing    not at all: a conflict
 // Rows in bulk: a definition may have other trees of rows than the one before it, filled by its
 // definer alone, and other columns. Such a definition has a fate, decided with its transaction's
@@ -24,109 +23,78 @@
 // that is not to see them, finds the old one by either. No answer changes while a snapshot lives.
 // Indexes that a bulk makes of a table that it changes where it lies are trees of its own as well,
 // in a definition without a fate of its own: it counts when the bulk has ended, as an ordinary
-// change does, and for snapshots from then on (index_since).
+// change does, and for snapshots from then on (IndexLife::since).
+//
+// The life of a definition, and of its trees (all steps but reading under the catalog's mutex):
+//
+//   changed   the definer's                                   change_to()
+//   current   counts for the newest snapshots                 publish(), end_change(true)
+//   past      a bulk's has replaced it: it counts for         publish()
+//             snapshots from its own date up to that one's
+//   left      no reader comes to it any more                  let_go_past(), end_change(), ...
+//   gone      no reader is at it any more; its trees go       TableCatalog::give_back_replaced()
+//             back to the tree store, its memory is freed
+//
+//   changed -> current -> past -> left -> gone      replaced by a bulk's or an alteration's rows
+//              current ---------> left -> gone      by one with the same trees, or the table
+//              dropped
+//   changed --------------------> left -> gone      rolled back, or changed again
+//   past ----> current                              the bulk that was published was rolled back
+//
+// Past to left (I-18): no snapshot in use lies in [its date, its successor's), and none will: the
+// scan read the clock before it looked at the snapshots, as for pruning (versioning/prune.h). So
+// each snapshot holds back one definition of a table, whatever was replaced after it.
+// Left to gone: calls that looked before have ended (base/call_epochs.h), and so have readers that
+// see the newest rows, without a snapshot, over several calls or a long one (TreesLife::readers).
+// Who has a snapshot, and learns that it was cancelled, may still be reading: it asks
+// Transaction::require_view(), or are_gone, before anybody sees what it has read.
+// A crash at any moment: the record of the table names the trees of the current one, from the
+// commit on; those of all others are named by none, and are emptied after the opening.
 // Invariants: (1) while a writer that is not D changes the table's trees, there is no D, or D
 // waits.
 //   A writer publishes that it changes something (Transactions::oldest()) before it reads definer_,
 //   both sequentially consistent; D sets definer_, then waits until everybody that has published
-//   has ended (Transactions::wait_for_writers()). Either the writer sees D, or D waits for it.
-//             (2) the trees of a definition that was replaced are written to no more, and are not
-//                 given back before the table is dropped, or the database closed.
+//   has ended (Transactions::wait_for_writers()). Either the writer sees D, or D waits for it. So
+//   the definition that a writer finds stays current until its transaction has ended: it needs no
+//   more to keep it in memory.
+//             (2) the trees of a definition that was replaced are written to no more before they
+//                 are gone.
 //
-// Thread-safety: reading from any thread. Changing by TableCatalog, under its mutex.
+// Thread-safety: reading from any thread, what is found within a Call of calls(), or by a writer,
+// or by D. Changing by TableCatalog, under its mutex.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <limits>
+#include <list>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
-#include "base/sync_point.h"
-#include "btree/btree.h"
-#include "engine/tables/table_format.h"
+#include "base/call_epochs.h"
+#include "engine/definitions/table_definition.h"
 #include "txn/transaction.h"
-#include "versioning/chain.h"
-#include "versioning/fate.h"
+#include "versioning/snapshots.h"
 
 namespace palimpsest::engine {
 
-/// A table's format and the trees that its rows and its indexes' entries lie in.
-struct TableDefinition {
-  std::shared_ptr<const TableFormat> format;
-  btree::BTree* rows = nullptr;
-  std::vector<btree::BTree*> indexes;  ///< in the order of the format's
-  /// By index: the clock when it began to count. Older snapshots see rows that have no entry in it.
-  std::vector<std::shared_ptr<std::atomic<Gsn>>> index_since;
-  /// Not null: its rows are those of this fate's transaction, and of later ones.
-  std::shared_ptr<versioning::Fate> fate;
-  /// What older snapshots see; null if the table was not there. Kept by the table.
-  const TableDefinition* replaced = nullptr;
-  /// Not none: this bulk, which changes the rows where they lie, has made the indexes from that
-  /// number on. Until it has committed nobody else finds these: it leaves no virtual versions
-  /// there.
-  BulkEpoch made_by = kNoEpoch;
-  std::size_t made_from = 0;
-
-  /// Whether an index is a tree of this bulk's own.
-  [[nodiscard]] bool is_made_by(BulkEpoch bulk, std::size_t number) const noexcept {
-    return bulk != kNoEpoch && bulk == made_by && number >= made_from;
-  }
-  /// The indexes that come now are this bulk's.
-  void begin_indexes_of(BulkEpoch bulk) noexcept {
-    if (made_by != bulk) {
-      made_by = bulk;
-      made_from = indexes.size();
-    }
-  }
-  void add_index(btree::BTree& tree) {
-    indexes.push_back(&tree);
-    index_since.push_back(std::make_shared<std::atomic<Gsn>>());
-  }
-  void remove_index(std::size_t number) {
-    const auto at = static_cast<std::ptrdiff_t>(number);
-    indexes.erase(indexes.begin() + at);
-    index_since.erase(index_since.begin() + at);
-  }
-
-  /// It, or one that it has replaced.
-  [[nodiscard]] bool has(const btree::BTree& tree) const noexcept {
-    return &tree == rows || std::find(indexes.begin(), indexes.end(), &tree) != indexes.end() ||
-           (replaced != nullptr && replaced->has(tree));
-  }
-  /// What a snapshot sees, null: the newest state. Null if the table was not there. Waits while
-  /// that is being decided, for a few instructions.
-  [[nodiscard]] const TableDefinition* as_of(const versioning::Viewer* viewer) const noexcept {
-    const TableDefinition* seen = this;
-    while (seen != nullptr && seen->fate != nullptr && !seen->is_seen_by(viewer)) [[unlikely]] {
-      seen = seen->replaced;
-    }
-    return seen;
-  }
-  /// Of one with a fate.
-  [[nodiscard]] bool is_seen_by(const versioning::Viewer* viewer) const noexcept {
-    constexpr Gsn kNewest{std::numeric_limits<std::uint64_t>::max()};
-    const Gsn snapshot = viewer == nullptr ? kNewest : viewer->snapshot;
-    for (;;) {
-      const versioning::Sight sight = fate->at(snapshot);
-      if (sight != versioning::Sight::undecided) {
-        return sight == versioning::Sight::visible;
-      }
-      PALIMPSEST_SYNC_POINT("engine.definition.undecided");
-      std::this_thread::yield();
-    }
-  }
+/// A definition that is kept, and what is to be done when nobody needs it.
+struct KeptDefinition {
+  DefinitionPtr definition;
+  bool gives_trees = false;  ///< its trees go back with it
+  std::uint64_t left = 0;    ///< CallEpochs::now() when it was left
 };
+using KeptDefinitions = std::list<KeptDefinition>;
 
 class TableState {
  public:
-  explicit TableState(std::string name) : name_(std::move(name)) {}
+  /// `calls`: those that look at definitions of the same catalog.
+  explicit TableState(std::string name,
+                      std::shared_ptr<CallEpochs> calls = std::make_shared<CallEpochs>())
+      : name_(std::move(name)), calls_(std::move(calls)) {}
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] CallEpochs& calls() const noexcept { return *calls_; }
 
   /// The definition that `by` sees; null by: who is in no transaction. Null: for him there is no
   /// such table, not yet or no longer.
@@ -137,29 +105,49 @@ class TableState {
     }
     return current_.load(std::memory_order_acquire);
   }
+  /// The same, kept in memory; from any call.
+  [[nodiscard]] DefinitionPtr keep_visible_to(const txn::Transaction* by) const noexcept {
+    const CallEpochs::Call call = calls_->enter();
+    const TableDefinition* const visible = visible_to(by);
+    return visible == nullptr ? nullptr : visible->shared_from_this();
+  }
   /// What a reader in `by` sees, null: nothing. What the definer itself is filling in bulk it sees
   /// at once; what others have filled, as everybody does.
   [[nodiscard]] const TableDefinition* seen_by(const txn::Transaction* by,
                                                const versioning::Viewer* viewer) const noexcept {
     const TableDefinition* const definition = visible_to(by);
-    if (definition == nullptr || definition->fate == nullptr) [[likely]] {
+    if (definition == nullptr || is_newest_for(*definition, by, viewer)) [[likely]] {
       return definition;
     }
-    const bool is_own = by != nullptr && definer_.load() == by && !definition->fate->is_committed();
-    return is_own ? definition : definition->as_of(viewer);
+    return past_of(by, viewer);
+  }
+  /// The same of one that is visible to `by`: whether it is what that sees.
+  [[nodiscard]] bool is_newest_for(const TableDefinition& visible, const txn::Transaction* by,
+                                   const versioning::Viewer* viewer) const noexcept {
+    if (visible.fate == nullptr) [[likely]] {
+      return true;
+    }
+    const bool is_own = by != nullptr && definer_.load() == by && !visible.fate->is_committed();
+    return is_own || visible.is_seen_by(viewer);
+  }
+  /// Calls visit(definition) for the one that counts, then for those that older snapshots may see,
+  /// until it returns false. Within a Call of calls().
+  template <class Visit>
+  void visit_definitions(const Visit& visit) const {
+    const TableDefinition* definition = current_.load(std::memory_order_acquire);
+    if (definition != nullptr && !visit(*definition)) {
+      return;
+    }
+    definition = past_.load(std::memory_order_acquire);
+    while (definition != nullptr && visit(*definition)) {
+      definition = definition->place.older_.load(std::memory_order_acquire);
+    }
   }
   /// Whether another transaction is changing the definition: `by` must not write then. Asked after
   /// `by` has published that it writes: within Transaction::write() or statement().
   [[nodiscard]] bool is_changed_by_another(const txn::Transaction& by) const noexcept {
     const txn::Transaction* const definer = definer_.load();
     return definer != nullptr && definer != &by;
-  }
-  /// After reading a tree that visible_to() named: whether what was read was the table's. Its trees
-  /// are not used for anything else before this says no.
-  [[nodiscard]] bool still_has(const btree::BTree& tree,
-                               const txn::Transaction* by) const noexcept {
-    const TableDefinition* const definition = visible_to(by);
-    return definition != nullptr && definition->has(tree);
   }
 
   /// Not null: `by` changes the table's rows in bulk, where they lie, and sees them so. For its own
@@ -189,62 +177,42 @@ class TableState {
     definer_.store(&by);
   }
   /// What it is for the transaction that changes it; null if dropped.
-  void change_to(std::unique_ptr<const TableDefinition> definition) {
-    const TableDefinition* const changed = definition.get();
-    if (definition != nullptr) {
-      kept_.push_back(std::move(definition));
-    }
-    changed_.store(changed, std::memory_order_release);
-  }
-  /// Before its transaction commits: a definition whose fate decides for whom it counts.
-  void publish() noexcept {
-    const TableDefinition* const changed = changed_.load(std::memory_order_relaxed);
-    if (changed != nullptr && changed->replaced != nullptr) {
-      const TableDefinition* const before = current_.exchange(changed, std::memory_order_acq_rel);
-      unpublished_ = unpublished_ == nullptr ? before : unpublished_;
-    }
-  }
+  void change_to(std::unique_ptr<const TableDefinition> definition);
+  /// Before its transaction commits: a definition whose fate decides for whom it counts. One that
+  /// has the same trees of rows counts when the transaction has ended.
+  void publish() noexcept;
   /// The change counts for all, or for nobody. `now`: the clock.
-  void end_change(bool committed, Gsn now = {}) noexcept {
-    if (committed) {
-      const TableDefinition* const changed = changed_.load(std::memory_order_relaxed);
-      if (const TableDefinition* const before = current_.load(std::memory_order_relaxed);
-          changed != nullptr && before != nullptr) {
-        begin_to_count(*changed, *before, now);
-      }
-      if (unpublished_ != nullptr && changed != nullptr && changed->rows != unpublished_->rows) {
-        last_bulk_ = kNoEpoch;  // it has not been in these rows' tree
-      }
-      current_.store(changed, std::memory_order_release);
-    } else if (unpublished_ != nullptr) {
-      current_.store(unpublished_, std::memory_order_release);
-    }
-    unpublished_ = nullptr;
-    bulk_view_.bulk = kNoEpoch;
-    definer_.store(nullptr);
-  }
+  void end_change(bool committed, Gsn now = {}) noexcept;
   [[nodiscard]] const txn::Transaction* definer() const noexcept { return definer_.load(); }
 
+  /// Whether there are definitions that older snapshots may see.
+  [[nodiscard]] bool has_past() const noexcept { return past_.load() != nullptr; }
+  /// The trees of these.
+  [[nodiscard]] std::size_t past_trees() const noexcept;
+  /// Those of them go that no snapshot sees, nor will.
+  void let_go_past(const versioning::Snapshots::Scan& scan) noexcept;
+  /// What was left since the last time; counted from now on.
+  [[nodiscard]] KeptDefinitions take_left() noexcept;
+
  private:
-  static void begin_to_count(const TableDefinition& changed, const TableDefinition& before,
-                             Gsn now) noexcept {
-    for (std::size_t number = 0; number < changed.indexes.size(); ++number) {
-      const auto& since = changed.index_since[number];
-      if (std::find(before.index_since.begin(), before.index_since.end(), since) ==
-          before.index_since.end()) {
-        since->store(now, std::memory_order_relaxed);  // published with the definition
-      }
-    }
-  }
+  [[nodiscard]] const TableDefinition* past_of(const txn::Transaction* by,
+                                               const versioning::Viewer* viewer) const noexcept;
+  void count(const TableDefinition* changed, const TableDefinition* before, Gsn now) noexcept;
+  void forget(const TableDefinition* changed, const TableDefinition* before) noexcept;
+  void drop(const TableDefinition* before) noexcept;
+  void leave(const TableDefinition& definition, bool gives_trees) noexcept;
 
   const std::string name_;
+  const std::shared_ptr<CallEpochs> calls_;
   std::atomic<const TableDefinition*> current_{nullptr};
   std::atomic<const TableDefinition*> changed_{nullptr};  ///< meaningful while there is a definer_
   std::atomic<const txn::Transaction*> definer_{nullptr};
-  const TableDefinition* unpublished_ = nullptr;  ///< what publish() has replaced
-  versioning::Viewer bulk_view_;                  ///< meaningful while there is a definer_
+  std::atomic<const TableDefinition*> past_{nullptr};  ///< the newest; older ones follow
+  const TableDefinition* unpublished_ = nullptr;       ///< what publish() has replaced
+  versioning::Viewer bulk_view_;                       ///< meaningful while there is a definer_
   BulkEpoch last_bulk_ = kNoEpoch;
-  std::vector<std::unique_ptr<const TableDefinition>> kept_;  ///< all that have been
+  KeptDefinitions kept_;  ///< changed, current, past
+  KeptDefinitions left_;  ///< and not taken yet
 };
 
 }  // namespace palimpsest::engine

@@ -31,6 +31,12 @@ constexpr auto kPauseAfterFailure = std::chrono::seconds(1);
 constexpr int kStepsInTurn = 64;
 /// Trees that may wait to be emptied while others are made.
 constexpr std::size_t kWaitingMax = 32;
+/// How long somebody waits who needs a tree that there is no room for, while trees are emptied.
+constexpr auto kRoomPatience = std::chrono::seconds(10);
+/// Steps that somebody waits for who needs space.
+constexpr std::uint64_t kStepsAwaited = 64;
+/// Before trees that readers hold back are asked for again.
+constexpr auto kAskPause = std::chrono::milliseconds(100);
 
 /// The number of a tree of this store; nothing for others.
 std::optional<std::uint64_t> number_of(std::string_view name) noexcept {
@@ -102,8 +108,9 @@ bool TreeStore::is_name(std::string_view name) noexcept {
   return number_of(name).has_value();
 }
 
-void TreeStore::open(const std::set<TreeId>& used) {
+void TreeStore::open(const std::set<TreeId>& used, TreeSource* source) {
   const std::lock_guard lock(mutex_);
+  source_ = source;
   for (const Catalog::Entry& entry : catalog_.entries()) {
     const auto number = number_of(entry.name);
     if (!number) {
@@ -129,6 +136,9 @@ void TreeStore::open(const std::set<TreeId>& used) {
 }
 
 BTree& TreeStore::take(const txn::Transaction& inside) {
+  if (source_ != nullptr) {
+    source_->give_back_replaced();
+  }
   if (BTree* const tree = take_vacant()) {
     return *tree;
   }
@@ -147,11 +157,11 @@ BTree& TreeStore::take(const txn::Transaction& inside) {
 }
 
 BTree* TreeStore::take_vacant() {
-  const std::size_t waiting_max = catalog_.has_room() ? kWaitingMax : 1;
+  const bool has_room = catalog_.has_room();
   std::unique_lock lock(mutex_);
-  const bool in_background = thread_.joinable();
-  if (vacant_.empty() && in_background && waiting_.size() >= waiting_max) {
-    emptied_.wait_for(lock, patience_, [this] { return !vacant_.empty() || stopping_; });
+  const std::size_t waiting_max = has_room ? kWaitingMax : 1;
+  if (vacant_.empty() && thread_.joinable() && waiting_.size() >= waiting_max) {
+    await_vacant(lock, has_room);
   }
   if (vacant_.empty()) {
     return nullptr;
@@ -161,12 +171,36 @@ BTree* TreeStore::take_vacant() {
   return tree;
 }
 
+// Another one may take it first.
+void TreeStore::await_vacant(std::unique_lock<std::mutex>& lock, bool has_room) {
+  const auto until = std::chrono::steady_clock::now() + kRoomPatience;
+  std::uint64_t before = 0;
+  do {
+    before = steps_;
+    const auto is_over = [this] { return !vacant_.empty() || stopping_; };
+    if (emptied_.wait_for(lock, patience_, is_over)) {
+      return;
+    }
+  } while (!has_room && steps_ != before && std::chrono::steady_clock::now() < until);
+}
+
 void TreeStore::give_back(std::span<BTree* const> trees) noexcept {
   {
     const std::lock_guard lock(mutex_);
     check(waiting_.size() + trees.size() <= waiting_.capacity(), "there is room for all trees");
     for (BTree* const tree : trees) {
       waiting_.push_back({.tree = tree});
+    }
+  }
+  wake_.notify_one();
+}
+
+void TreeStore::expect_some() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!expects_some_) {
+      expects_some_ = true;
+      ask_at_ = std::chrono::steady_clock::now() + kAskPause;
     }
   }
   wake_.notify_one();
@@ -206,6 +240,7 @@ void TreeStore::emptied(BTree& tree) {
     const std::lock_guard lock(mutex_);
     waiting_.erase(std::ranges::find(waiting_, &tree, &Waiting::tree));
     vacant_.push_back(&tree);
+    ++emptied_count_;
   }
   emptied_.notify_one();
 }
@@ -226,16 +261,25 @@ void TreeStore::note(BTree& tree, bool any) noexcept {
   std::rotate(at, at + 1, waiting_.end());
 }
 
-bool TreeStore::await_step() {
+bool TreeStore::await_steps(FunctionRef<void()> require_not_over) {
   std::unique_lock lock(mutex_);
-  const std::uint64_t before = steps_;
-  if (thread_.joinable() && !waiting_.empty()) {
-    stepped_.wait_for(lock, patience_, [&] { return steps_ != before || stopping_; });
-  }
-  return steps_ != before;
+  const std::uint64_t first = steps_;
+  const std::uint64_t emptied = emptied_count_;
+  std::uint64_t before = 0;
+  do {
+    require_not_over();
+    before = steps_;
+    if (thread_.joinable() && !waiting_.empty()) {
+      stepped_.wait_for(lock, patience_, [&] { return steps_ != before || stopping_; });
+    }
+  } while (steps_ != before && emptied_count_ == emptied && steps_ - first < kStepsAwaited);
+  return steps_ != first;
 }
 
 bool TreeStore::step() {
+  if (source_ != nullptr) {
+    source_->give_back_replaced();
+  }
   BTree* first = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -265,13 +309,25 @@ bool TreeStore::empty_some(BTree& tree) {
   return true;
 }
 
-// Held: by an old snapshot, which has seen the first record as it was.
+// What older snapshots might see of it they do not: the tree is no table's.
+txn::TransactionPtr TreeStore::begin_emptying() {
+  txn::TransactionPtr by = transactions_.begin(txn::Durability::asynchronous);
+  by->write([](const btree::WriteContext& context) {
+    if (context.pruner != nullptr) {
+      context.pruner->begin_unseen();
+    }
+    return true;
+  });
+  return by;
+}
+
+// Held: by a writer that has not ended, or whose versions are being collected.
 TreeStore::Removed TreeStore::remove_some(BTree& tree) {
   const std::vector<std::string> keys = first_keys(tree);
   if (keys.empty()) {
     return Removed::none;
   }
-  const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
+  const txn::TransactionPtr transaction = begin_emptying();
   std::size_t removed = 0;
   for (const std::string& key : keys) {
     const btree::WriteOutcome outcome = transaction->remove(tree, key);
@@ -292,7 +348,7 @@ TreeStore::Removed TreeStore::remove_some(BTree& tree) {
 /// How many ghosts have gone of the leaves that these keys lie in.
 std::size_t TreeStore::purge_leaves_of(BTree& tree, std::span<const std::string> keys) {
   std::size_t purged = 0;
-  const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
+  const txn::TransactionPtr transaction = begin_emptying();
   for (const std::string& key : keys) {
     purged += transaction->write([&](const btree::WriteContext& by) {
       return tree.purge_ghosts(by, key,
@@ -313,7 +369,7 @@ bool TreeStore::settle_some(BTree& tree) {
   bool any = false;
   std::vector<std::string> keys = leaves();
   for (int times = 0; times < kSettledAtATime && !keys.empty(); ++times) {
-    const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
+    const txn::TransactionPtr transaction = begin_emptying();
     for (const std::string& key : keys) {
       transaction->write([&](const btree::WriteContext& by) {
         static_cast<void>(tree.settle(by, key));
@@ -345,7 +401,7 @@ bool TreeStore::merge_some(BTree& tree) {
   if (keys.empty()) {
     return false;
   }
-  const txn::TransactionPtr transaction = transactions_.begin(txn::Durability::asynchronous);
+  const txn::TransactionPtr transaction = begin_emptying();
   for (const std::string& key : keys) {
     transaction->write(
         [&](const btree::WriteContext& by) { tree.structure().merge_leaf(by, key); });
@@ -364,20 +420,36 @@ void TreeStore::work() {
 BTree* TreeStore::next_due() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    if (waiting_.empty()) {
+    if (waiting_.empty() && !expects_some_) {
       wake_.wait(lock);
       continue;
     }
     const auto now = std::chrono::steady_clock::now();
+    if (expects_some_ && ask_at_ <= now) {
+      ask_source(lock);
+      continue;
+    }
     const auto first =
         std::ranges::find_if(waiting_, [&](const Waiting& one) { return one.due <= now; });
     if (first != waiting_.end()) {
       return first->tree;
     }
-    const auto next = std::ranges::min_element(waiting_, {}, &Waiting::due)->due;
+    auto next = expects_some_ ? ask_at_ : now + kPauseAfterFailure;
+    for (const Waiting& one : waiting_) {
+      next = std::min(next, one.due);
+    }
     wake_.wait_until(lock, next);
   }
   return nullptr;
+}
+
+void TreeStore::ask_source(std::unique_lock<std::mutex>& lock) {
+  expects_some_ = false;  // whoever leaves some meanwhile says so again
+  lock.unlock();
+  const bool are_left = source_->give_back_replaced();
+  lock.lock();
+  expects_some_ = expects_some_ || are_left;
+  ask_at_ = std::chrono::steady_clock::now() + kAskPause;
 }
 
 void TreeStore::try_step(BTree& tree) noexcept {

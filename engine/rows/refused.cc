@@ -33,7 +33,7 @@ Error named(const txn::NotSerializable& error, const TableCatalog& tables) try {
       "was read by the transaction, and changed by one that committed before it; it has been "
       "rolled back";
   for (const TablePtr& table : tables.all()) {
-    const TableDefinition* const definition = table->visible_to(nullptr);
+    const DefinitionPtr definition = table->keep_visible_to(nullptr);
     if (definition == nullptr) {
       continue;
     }

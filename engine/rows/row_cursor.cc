@@ -1,5 +1,7 @@
 #include "engine/rows/row_cursor.h"
 
+#include <utility>
+
 #include "engine/rows/row_messages.h"
 
 namespace palimpsest::engine {
@@ -9,15 +11,16 @@ constexpr std::size_t kEntriesHint = 8;
 
 }  // namespace
 
-RowCursor::RowCursor(const TableAccess& access, const Range& range, std::size_t rows_hint)
-    : RowCursor(access, std::nullopt, range, rows_hint) {}
+RowCursor::RowCursor(TableAccess access, const Range& range, std::size_t rows_hint)
+    : RowCursor(std::move(access), std::optional<std::size_t>(), range, rows_hint) {}
 
-RowCursor::RowCursor(const TableAccess& access, std::string_view index, const Range& range)
-    : RowCursor(access, access.require_index(index), range, kEntriesHint) {}
+RowCursor::RowCursor(TableAccess access, std::string_view index, const Range& range)
+    : RowCursor(std::move(access), access.require_index(index), range, kEntriesHint) {}
 
-RowCursor::RowCursor(const TableAccess& access, std::optional<std::size_t> index,
-                     const Range& range, std::size_t rows_hint)
-    : access_(access), index_(index), cursor_(tree(), rows_hint, access.viewer()) {
+RowCursor::RowCursor(TableAccess&& access, std::optional<std::size_t> index, const Range& range,
+                     std::size_t rows_hint)
+    : access_(std::move(access)), index_(index), cursor_(tree(), rows_hint, access_.viewer()) {
+  access_.keep();
   const EncodedRange encoded(space(), range);
   lower_ = encoded.keys().lower;
   upper_ = encoded.keys().upper;

@@ -26,9 +26,9 @@ namespace palimpsest::engine {
 class RowCursor {
  public:
   /// Of a table. Stands on the first row of the range.
-  RowCursor(const TableAccess& access, const Range& range, std::size_t rows_hint);
+  RowCursor(TableAccess access, const Range& range, std::size_t rows_hint);
   /// Of the index of that name.
-  RowCursor(const TableAccess& access, std::string_view index, const Range& range);
+  RowCursor(TableAccess access, std::string_view index, const Range& range);
   RowCursor(const RowCursor&) = delete;
   RowCursor& operator=(const RowCursor&) = delete;
 
@@ -52,7 +52,7 @@ class RowCursor {
  private:
   enum class Way : unsigned char { forward = 1, backward };
 
-  RowCursor(const TableAccess& access, std::optional<std::size_t> index, const Range& range,
+  RowCursor(TableAccess&& access, std::optional<std::size_t> index, const Range& range,
             std::size_t rows_hint);
 
   [[nodiscard]] KeySpace space() const noexcept {

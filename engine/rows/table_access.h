@@ -1,16 +1,26 @@
 // A table as one call, or one cursor, reads it: by the definition that counted when it began.
 //
 // Reads do not keep a table from being dropped, and its trees from being used for something else.
-// So whatever was read is confirmed before anybody sees it: as long as the table still has the tree
-// then, in the same role, what was read from it before was the table's (definitions/table_state.h).
+// So whatever was read is confirmed before anybody sees it: as long as the trees have not gone
+// then, what was read from them before was the table's (definitions/table_state.h).
+// Trees that were replaced, rather than dropped, wait for whoever may read them:
+//   who has a snapshot                       by that: the definition that it sees is kept
+//   others, until the access goes            by a Call, in which the definition was looked for
+//   the same, after keep(): long ones,       by TreesLife::readers
+//     several calls
+// A definition is kept in memory by the same Call, by the pointer that keep() takes, or by the
+// caller (`kept`), who is spared the Call if that is the definition in question.
 //
 // Latching: in a transaction, reading takes its owner latch for the length of read().
 // Failure: Error not_found, naming the table or the index that is not there, or no longer;
 //          invalid_argument from read() if the transaction has ended.
-// Thread-safety: immutable; a read() takes turns with the transaction's other calls.
+// Thread-safety: immutable, but for keep(); a read() takes turns with the transaction's other
+// calls.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -27,9 +37,23 @@ namespace palimpsest::engine {
 
 class TableAccess {
  public:
+  /// What keeps a definition in memory beside the access.
+  enum class Hint : std::uint8_t {
+    none = 1,
+    settled,  ///< and who reads asks rows_are_current() before anybody sees anything
+  };
   /// Null `in`: in no transaction. `view`: another one, by whose view it reads instead of its own.
-  /// All outlive it.
-  TableAccess(txn::Transaction* in, const TableState& table, txn::Transaction* view = nullptr);
+  /// All outlive it; so does `kept`, a definition of the table.
+  TableAccess(txn::Transaction* in, const TableState& table, txn::Transaction* view = nullptr,
+              const TableDefinition* kept = nullptr, Hint hint = Hint::none);
+  TableAccess(TableAccess&&) noexcept = default;
+  TableAccess& operator=(TableAccess&&) = delete;
+  TableAccess(const TableAccess&) = delete;
+  TableAccess& operator=(const TableAccess&) = delete;
+  ~TableAccess() = default;
+
+  /// It goes on for long, or over several calls.
+  void keep();
 
   [[nodiscard]] txn::Transaction* transaction() const noexcept { return in_; }
   /// Whose view reads have; null: the newest state.
@@ -102,9 +126,13 @@ class TableAccess {
   }
   /// After reading the rows, also under the latch of their leaf: they were the table's.
   void confirm_rows() const {
-    if (table_->visible_to(in_) != definition_ && !table_->still_has(rows(), in_)) [[unlikely]] {
+    if (table_->visible_to(in_) != definition_ && !still_has_rows()) [[unlikely]] {
       refuse_missing_table(*table_);
     }
+  }
+  /// The same; false also if they were replaced.
+  [[nodiscard]] bool rows_are_current() const noexcept {
+    return table_->visible_to(in_) == definition_;
   }
   /// The same of an index's entries.
   void confirm_index(std::size_t number) const {
@@ -114,8 +142,36 @@ class TableAccess {
   }
 
  private:
+  /// A reader without a snapshot, of trees that wait for it.
+  class TreeReader {
+   public:
+    TreeReader() = default;
+    explicit TreeReader(std::shared_ptr<TreesLife> life) noexcept : life_(std::move(life)) {
+      life_->readers.fetch_add(1);
+    }
+    TreeReader(TreeReader&&) noexcept = default;
+    TreeReader& operator=(TreeReader&& other) noexcept {
+      life_.swap(other.life_);
+      return *this;
+    }
+    TreeReader(const TreeReader&) = delete;
+    TreeReader& operator=(const TreeReader&) = delete;
+    ~TreeReader() {
+      if (life_ != nullptr) {
+        life_->readers.fetch_sub(1);
+      }
+    }
+
+   private:
+    std::shared_ptr<TreesLife> life_;
+  };
+
   [[noreturn]] static void refuse_ended();
-  [[nodiscard]] bool still_has_index(std::size_t number) const;
+  /// Whether its definition, found by its view, stays needed as long as that is not cancelled.
+  [[nodiscard]] bool has_snapshot() const noexcept;
+  void look(const TableDefinition* kept, Hint hint);
+  [[nodiscard]] bool still_has_rows() const noexcept;
+  [[nodiscard]] bool still_has_index(std::size_t number) const noexcept;
   [[noreturn]] void refuse_missing_index(std::string_view name) const;
 
   txn::Transaction* in_;
@@ -123,7 +179,10 @@ class TableAccess {
   txn::Transaction* view_;
   const versioning::Viewer* bulk_;  ///< of a bulk that changes the table; else null
   const TableState* table_;
-  const TableDefinition* definition_;
+  CallEpochs::Call call_;
+  DefinitionPtr kept_;
+  TreeReader reader_;
+  const TableDefinition* definition_ = nullptr;
 };
 
 }  // namespace palimpsest::engine

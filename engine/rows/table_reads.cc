@@ -246,14 +246,17 @@ bool TableReads::read(const Key& key, ReadRow use) const {
 std::optional<bool> TableReads::read_settled(const Key& key, ReadRow use) const {
   KeyMemory memory;
   const ByteView encoded = access_.key_space().whole(key, memory);
+  bool is_current = true;
   const auto found = access_.rows().lookup_settled(encoded, [&](ByteView bytes) {
-    access_.confirm_rows();
-    show(encoded, bytes, use);
+    is_current = access_.rows_are_current();
+    if (is_current) {
+      show(encoded, bytes, use);
+    }
   });
   if (found.has_value() && !*found) {
-    access_.confirm_rows();
+    is_current = access_.rows_are_current();
   }
-  return found;
+  return is_current ? found : std::nullopt;
 }
 
 // A group of rows is copied in one call of the transaction, and shown when nothing is held.

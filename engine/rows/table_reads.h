@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "palimpsest/table.h"
 
@@ -28,10 +29,10 @@ namespace palimpsest::engine {
 
 class TableReads {
  public:
-  explicit TableReads(const TableAccess& access) : access_(access) {}
+  explicit TableReads(TableAccess access) : access_(std::move(access)) {}
 
-  /// In no transaction: whether there is such a row, if its newest state is known to be committed;
-  /// nothing, and nothing was shown, otherwise.
+  /// In no transaction: whether there is such a row, if its newest state is known to be committed,
+  /// and the rows were not replaced meanwhile; nothing, and nothing was shown, otherwise.
   std::optional<bool> read_settled(const Key& key, ReadRow use) const;
   /// False if there is no such row.
   bool read(const Key& key, ReadRow use) const;

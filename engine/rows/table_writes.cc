@@ -94,8 +94,8 @@ Outcome TableWrites::statement(const Work& work) const {
     if (definition == nullptr) [[unlikely]] {
       refuse_missing_table(*table_);
     }
-    if (definition->fate != nullptr && by.versions != nullptr &&
-        definition != table_->seen_by(definer_, &by.viewer)) [[unlikely]] {
+    if (by.versions != nullptr && !table_->is_newest_for(*definition, definer_, &by.viewer))
+        [[unlikely]] {
       in_->note_no_rival();
       return conflict();  // rows in bulk, committed since: the first updater wins
     }

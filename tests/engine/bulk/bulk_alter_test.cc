@@ -146,8 +146,12 @@ TEST_F(BulkAlterTest, TreesThatNobodyHasSeenGoBackWithTheCommit) {
   EXPECT_TRUE(bulk.alter_table("people", kWithAge, nullptr));
   EXPECT_TRUE(bulk.alter_table("people", kWithAge, nullptr));
   bulk.publish();
+  const auto reader = database_->begin();
   by->commit();
-  EXPECT_EQ(database_->tree_store().waiting(), 2U) << "what was there before stays";
+  EXPECT_EQ(database_->tree_store().waiting(), 2U) << "what the reader sees stays";
+  reader->rollback();
+  EXPECT_FALSE(tables().give_back_replaced());
+  EXPECT_EQ(database_->tree_store().waiting(), 4U);
   EXPECT_EQ(columns_of(*database_), 3U);
   expect_sound(*database_);
 }

@@ -85,11 +85,6 @@ class TreeStoreTest : public ::testing::Test {
   }
   /// Sees versions, and leaves some.
   [[nodiscard]] txn::TransactionPtr begin() { return database_->begin(); }
-  void insert(btree::BTree& tree) {
-    const auto writer = begin();
-    ASSERT_FALSE(writer->insert(tree, "key", "value").conflict);
-    writer->commit();
-  }
   void make_and_drop_many() {
     for (int number = 0; number < kMany; ++number) {
       ASSERT_TRUE(make(number));
@@ -144,7 +139,7 @@ TEST_F(TreeStoreTest, ALargeTreeIsEmptiedFromItsFrontOn) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// An old snapshot holds all that waits, so that nothing can be emptied before it ends.
+// A writer that has not ended holds all that waits, so that nothing can be emptied before it ends.
 TEST_F(TreeStoreTest, WhoDropsAndMakesFasterThanTreesAreEmptiedWaitsForOne) {
   open(kLarge);
   constexpr auto kPatience = std::chrono::milliseconds(100);
@@ -156,16 +151,16 @@ TEST_F(TreeStoreTest, WhoDropsAndMakesFasterThanTreesAreEmptiedWaitsForOne) {
   for (int number = 0; number < kWaitingMax; ++number) {
     waiting.push_back(&store.take(*taker));
   }
-  const auto reader = begin();
+  const auto writer = begin();
   for (btree::BTree* const tree : waiting) {
-    insert(*tree);  // the reader needs to know that it was not there
+    ASSERT_FALSE(writer->insert(*tree, "key", "value").conflict);
   }
   store.give_back(waiting);
   store.start();
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT(waiting, ::testing::Not(::testing::Contains(&store.take(*taker))));
   EXPECT_GE(std::chrono::steady_clock::now() - start, kPatience);
-  reader->rollback();
+  writer->rollback();
   EXPECT_TRUE(eventually([&] { return store.waiting() == 0; }));
   EXPECT_THAT(waiting, ::testing::Contains(&store.take(*taker)));
   store.stop();
@@ -245,24 +240,49 @@ TEST_F(TreeStoreTest, ATreeThatIsDamagedIsNotTriedForEver) {
   EXPECT_EQ(store().waiting(), 0U);
 }
 
-TEST_F(TreeStoreTest, ATreeThatAnOldSnapshotHoldsDoesNotKeepOthersWaiting) {
+TEST_F(TreeStoreTest, ATreeThatAWriterHoldsDoesNotKeepOthersWaiting) {
   open(kLarge);
   TreeStore store(database_->catalog(), database_->transactions());
   store.open({});
   const auto taker = database_->transactions().begin();  // without a snapshot
   btree::BTree* const held = &store.take(*taker);
   btree::BTree* const other = &store.take(*taker);
-  const auto reader = begin();
-  insert(*held);
+  const auto writer = begin();
+  ASSERT_FALSE(writer->insert(*held, "key", "value").conflict);
   store.give_back(std::vector{held, other});
   EXPECT_FALSE(store.step()) << "held";
   EXPECT_TRUE(store.step()) << "the other one is vacant";
   EXPECT_EQ(store.waiting(), 1U);
   EXPECT_FALSE(store.step());
-  reader->rollback();
+  writer->rollback();
   while (store.step()) {
   }
   EXPECT_EQ(store.waiting(), 0U);
+}
+
+// It is no table's any more: what the snapshot might see of it, it does not.
+TEST_F(TreeStoreTest, AnOldSnapshotHoldsNothing) {
+  open(kLarge);
+  TreeStore store(database_->catalog(), database_->transactions());
+  store.open({});
+  const auto taker = database_->transactions().begin();  // without a snapshot
+  btree::BTree* const tree = &store.take(*taker);
+  const auto change = [&](const auto& work) {
+    const auto writer = begin();
+    EXPECT_FALSE(work(*writer).conflict);
+    writer->commit();
+  };
+  change([&](txn::Transaction& by) { return by.insert(*tree, "erased", "value"); });
+  change([&](txn::Transaction& by) { return by.insert(*tree, "changed", "value"); });
+  const auto reader = begin();
+  change([&](txn::Transaction& by) { return by.insert(*tree, "inserted", "value"); });
+  change([&](txn::Transaction& by) { return by.update(*tree, "changed", "other"); });
+  change([&](txn::Transaction& by) { return by.remove(*tree, "erased"); });
+  store.give_back(std::array{tree});
+  while (store.step()) {
+  }
+  EXPECT_EQ(store.waiting(), 0U);
+  EXPECT_EQ(&store.take(*taker), tree);
 }
 
 }  // namespace

@@ -13,9 +13,9 @@
 
 namespace palimpsest::engine {
 
-class TreeOwners final : public buffer::TreeNames {
+class TreeMessages final : public buffer::TreeNames {
  public:
-  TreeOwners() = default;
+  TreeMessages() = default;
 
   /// The tables there are from now on; null: none are known.
   void know(const TableCatalog* tables) noexcept;

@@ -1,4 +1,4 @@
-#include "engine/definitions/tree_owners.h"
+#include "engine/definitions/tree_messages.h"
 
 #include <fmt/format.h>
 
@@ -21,30 +21,40 @@ std::string of_index(const TableState& table, const TableDefinition& definition,
                      definition.format->stored().indexes[number].schema.name, table.name(), what);
 }
 
-/// Nothing if the tree is not this table's.
-std::optional<std::string> message_of(const TableState& table, TreeId tree, std::string_view what) {
-  const TableDefinition* definition = table.visible_to(nullptr);
-  for (; definition != nullptr; definition = definition->replaced) {
-    if (definition->rows->id() == tree) {
-      return of_table(table, what);
-    }
-    for (std::size_t number = 0; number < definition->indexes.size(); ++number) {
-      if (definition->indexes[number]->id() == tree) {
-        return of_index(table, *definition, number, what);
-      }
+/// Nothing if the tree is not this definition's.
+std::optional<std::string> message_of(const TableState& table, const TableDefinition& definition,
+                                      TreeId tree, std::string_view what) {
+  if (definition.rows->id() == tree) {
+    return of_table(table, what);
+  }
+  for (std::size_t number = 0; number < definition.indexes.size(); ++number) {
+    if (definition.indexes[number]->id() == tree) {
+      return of_index(table, definition, number, what);
     }
   }
   return std::nullopt;
 }
 
+/// Nothing if the tree is not this table's. The definitions stay in memory for as long as the call
+/// counts (base/call_epochs.h).
+std::optional<std::string> message_of(const TableState& table, TreeId tree, std::string_view what) {
+  const CallEpochs::Call call = table.calls().enter();
+  std::optional<std::string> message;
+  table.visit_definitions([&](const TableDefinition& definition) {
+    message = message_of(table, definition, tree, what);
+    return !message;
+  });
+  return message;
+}
+
 }  // namespace
 
-void TreeOwners::know(const TableCatalog* tables) noexcept {
+void TreeMessages::know(const TableCatalog* tables) noexcept {
   const std::lock_guard lock(mutex_);
   tables_ = tables;
 }
 
-std::string TreeOwners::message_of(TreeId tree, std::string_view what) const {
+std::string TreeMessages::message_of(TreeId tree, std::string_view what) const {
   const std::lock_guard lock(mutex_);
   if (tables_ != nullptr) {
     for (const TablePtr& table : tables_->all()) {
