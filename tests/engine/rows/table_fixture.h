@@ -61,6 +61,7 @@ class OneTable {
       made->add_index(*tree("index " + index.name));
       stored.indexes.push_back({.schema = index, .tree = made->indexes.back()->id()});
     }
+    share_lives(*made, stored);
     made->format = std::make_shared<const TableFormat>(std::move(stored));
     return made;
   }
@@ -132,6 +133,22 @@ class OneTable {
   }
 
  private:
+  /// What both definitions have goes on, as in the definitions that a catalog makes.
+  void share_lives(TableDefinition& made, const StoredTable& stored) {
+    const TableDefinition* const before = state_->visible_to(nullptr);
+    if (before == nullptr) {
+      return;
+    }
+    made.life = before->life;
+    const auto& earlier = before->format->stored().indexes;
+    for (std::size_t number = 0; number < stored.indexes.size(); ++number) {
+      for (std::size_t other = 0; other < earlier.size(); ++other) {
+        if (stored.indexes[number].schema == earlier[other].schema) {
+          made.index_lives[number] = before->index_lives[other];
+        }
+      }
+    }
+  }
   [[nodiscard]] btree::BTree* tree(const std::string& name) {
     btree::BTree* found = database_->find_tree(name);
     return found != nullptr ? found : database_->make_tree(name);
