@@ -199,13 +199,13 @@ const Transaction* Transactions::writer(versioning::WriterId id) const noexcept 
              : by_slot_[slot].load(std::memory_order_acquire);
 }
 
-const Transaction* Transactions::oldest_reader() const noexcept {
+const Transaction* Transactions::owner_of_oldest_snapshot() const noexcept {
   const auto oldest = snapshots_.oldest();
   return oldest ? by_slot_[raw(oldest->slot)].load(std::memory_order_acquire) : nullptr;
 }
 
 std::string Transactions::oldest_reader_text() const {
-  const Transaction* const reader = oldest_reader();
+  const Transaction* const reader = owner_of_oldest_snapshot();
   return reader == nullptr
              ? std::string("a transaction that has ended by now")
              : fmt::format(

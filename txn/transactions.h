@@ -99,8 +99,8 @@ class Transactions {
   }
   /// The transaction, of now, of the writer with this id; null if there is none.
   [[nodiscard]] const Transaction* writer(versioning::WriterId id) const noexcept;
-  /// Which has the oldest snapshot in use; null if there is none.
-  [[nodiscard]] const Transaction* oldest_reader() const noexcept;
+  /// The transaction that has the oldest snapshot in use; null if there is none.
+  [[nodiscard]] const Transaction* owner_of_oldest_snapshot() const noexcept;
   /// For people.
   [[nodiscard]] std::string oldest_reader_text() const;
 

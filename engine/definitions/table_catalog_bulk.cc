@@ -125,7 +125,7 @@ bool TableCatalog::wait_for_readers(const Transaction& by, const TableState& tab
       return true;
     }
     const auto waited = std::chrono::steady_clock::now() - began;
-    const Transaction* const oldest = transactions_.oldest_reader();
+    const Transaction* const oldest = transactions_.owner_of_oldest_snapshot();
     if (waited >= txn::OwnWait::kGrace && oldest != nullptr && oldest != &by &&
         oldest->thread().is_bound_to_this()) {
       txn::OwnWait::refuse(

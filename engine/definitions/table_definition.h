@@ -95,7 +95,7 @@ struct TableDefinition : std::enable_shared_from_this<TableDefinition> {
 
   /// Whether that index is one of it.
   [[nodiscard]] bool has(const IndexLife& index) const noexcept {
-    return std::ranges::find(index_lives, &index, [](const auto& life) { return life.get(); }) !=
+    return std::ranges::find(index_lives, &index, &std::shared_ptr<IndexLife>::get) !=
            index_lives.end();
   }
   /// Whether it counts for a snapshot; null: for the newest. Waits while that is being decided, for

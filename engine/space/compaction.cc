@@ -91,7 +91,7 @@ void Compaction::tell() {
 // Those of dropped tables: their pages would be moved first and given back then.
 void Compaction::empty_dropped_trees() {
   for (int fruitless = 0; parts_.store.waiting() != 0 && fruitless < kFruitlessWaitsMax;) {
-    fruitless = parts_.store.await_step() ? 0 : fruitless + 1;
+    fruitless = parts_.store.await_steps([] {}) ? 0 : fruitless + 1;
     tell();
   }
 }
