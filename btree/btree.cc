@@ -72,7 +72,7 @@ BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, Tre
   auto reservation = with_room(by, 1, [&] { return pool.reserve(1); });
   buffer::TreeRoot::Made made = buffer::TreeRoot::make(pool, reservation, PageType::tree_leaf, id);
   ExclusivePage root = std::move(made.page);
-  const PageId page = made.root.page();
+  const PageId page = root.frame().page_id.load(std::memory_order_relaxed);
   LeafNode(root.modify(), pool.page_size_bytes()).init(page, id, ByteView(), std::nullopt);
   if (by.log != nullptr) {
     auto space = pool.space().change();
@@ -373,9 +373,10 @@ void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> app
 
 // The tree is not used any more: its only page goes.
 void BTree::undo_creation(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> append) {
-  std::vector<std::byte> body(inverse_bytes(record, root_page(), 0));
-  write_inverse(record, root_page(), 0, body);
-  if (record.page != root_page()) {
+  const PageId page = root_page();
+  std::vector<std::byte> body(inverse_bytes(record, page, 0));
+  write_inverse(record, page, 0, body);
+  if (record.page != page) {
     refuse_undo_creation(id_);
   }
   buffer::TreeRoot::Latched root = descent_.root().latch();
@@ -387,7 +388,7 @@ void BTree::undo_creation(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBy
   {
     auto space = descent_.pool().space().change();
     const Gsn gsn = append(gsn_of(root.page.page()), body);
-    space.give({root_page(), 1}, gsn);
+    space.give({page, 1}, gsn);
     set_gsn_of_freed(root.page, gsn);
   }
   descent_.root().free(std::move(root));

@@ -132,7 +132,7 @@ TEST_F(RootPlacesTest, ARootThatIsUsedStays) {
     ASSERT_EQ(value_in(small), text_of(1));
   }
   EXPECT_GT(database_->file().pages_read() - read_before, 1000U);
-  EXPECT_LT(roots_read, 5U);
+  EXPECT_LT(roots_read, 60U) << "of nearly 3000";
 }
 
 TEST_F(RootPlacesTest, MoreTreesThanThereArePlacesForAreRefused) {

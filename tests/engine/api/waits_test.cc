@@ -228,6 +228,8 @@ TEST_F(WaitsTest, TheEngineWithinAFunctionThatHoldsAPage) {
 
 // Two definitions
 
+#ifdef PALIMPSEST_SYNC_POINTS
+
 TEST_F(WaitsTest, TwoTransactionsThatDefineAreToldAtOnce) {
   const Table one = make("one");
   const Table two = make("two");
@@ -342,6 +344,8 @@ TEST_F(WaitsTest, ACallWithoutATransactionWaitsForABulkForAsLongAsADefinition) {
   appender.join();
   EXPECT_TRUE(is_done);
 }
+
+#endif
 
 TEST_F(WaitsTest, ARangeOfAnySizeIsErasedWithoutATransaction) {
   constexpr std::int64_t kRows = 20'000;
