@@ -338,6 +338,17 @@ bool Transactions::cancel_oldest_snapshot() noexcept {
   return holds_some && snapshots_.cancel(oldest->slot, oldest->snapshot);
 }
 
+const versioning::VersionBuffer* Transactions::folding_waits_for() const noexcept {
+  const auto writer = snapshots_.oldest_writer();
+  const auto oldest = snapshots_.oldest();
+  if (!writer || !oldest || oldest->snapshot >= writer->snapshot ||
+      parts_.clock.now() <= writer->snapshot) {
+    return nullptr;
+  }
+  Transaction* const transaction = by_slot_[raw(writer->slot)].load(std::memory_order_acquire);
+  return transaction == nullptr ? nullptr : &transaction->versions();
+}
+
 void Transactions::free_due() noexcept {
   try {
     free_pending();

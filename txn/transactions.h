@@ -182,6 +182,9 @@ class Transactions {
   }
   /// False if that would free nothing.
   [[nodiscard]] bool cancel_oldest_snapshot() noexcept;
+  /// Whose end folding waits for, beside an older reader: the versions of the oldest transaction
+  /// that may write, if others have committed since. A hint; null if there is none.
+  [[nodiscard]] const versioning::VersionBuffer* folding_waits_for() const noexcept;
   [[nodiscard]] const versioning::Snapshots& snapshots() const noexcept { return snapshots_; }
   /// Of versions, in whole pieces.
   [[nodiscard]] std::uint64_t version_bytes() const noexcept;

@@ -21,6 +21,11 @@ constexpr auto kPatience = std::chrono::milliseconds(1);
 /// Before somebody is refused: snapshots that are being taken hold versions back and cannot be
 /// cancelled, and the oldest one may have ended just when it was to be.
 constexpr auto kPatienceWithSnapshots = std::chrono::milliseconds(20);
+/// Before a reader is cancelled: writers that are in the way of folding may end, although their
+/// threads share processors with others.
+constexpr auto kPatienceWithWriters = std::chrono::milliseconds(100);
+/// Such a share of all the oldest of them may take beyond the limit.
+constexpr std::uint64_t kOverdraft = 16;
 /// Mapping tables that are looked at in the background at a time when there are many.
 constexpr std::size_t kTablesAtATime = 2048;
 /// And by somebody who waits for room: all of them would take longer than others should wait.
@@ -59,7 +64,7 @@ void VersionMemory::require_room(const versioning::VersionBuffer& asking) {
   bool has_room = false;
   for (bool is_done = false; !is_done;) {
     const std::unique_lock lock(mutex_, kPatience);
-    has_room = lock.owns_lock() ? make_room() : !is_full();
+    has_room = lock.owns_lock() ? make_room(asking) : !is_full() || may_overdraw(asking);
     is_done = lock.owns_lock() || has_room;
   }
   PALIMPSEST_SYNC_POINT("txn.room.made");
@@ -71,13 +76,24 @@ void VersionMemory::require_room(const versioning::VersionBuffer& asking) {
   }
 }
 
-// A little more than what is needed now, and not all: others wait meanwhile.
-bool VersionMemory::make_room() {
+bool VersionMemory::may_overdraw(const versioning::VersionBuffer& asking) const noexcept {
+  return memory_.bytes_in_use() < bytes_max_ + bytes_max_ / kOverdraft &&
+         transactions_.folding_waits_for() == &asking;
+}
+
+// A little more than what is needed now, and not all: others wait meanwhile. If there was room at
+// any time, whoever has taken it since, it was enough.
+bool VersionMemory::make_room(const versioning::VersionBuffer& asking) {
   if (!is_full()) {
     return true;  // somebody else has made some
   }
   const std::uint64_t goal = bytes_max_ - bytes_max_ / 16;
-  const auto is_enough = [&] { return memory_.bytes_in_use() <= goal; };
+  bool had_room = false;
+  const auto is_enough = [&] {
+    const std::uint64_t in_use = memory_.bytes_in_use();
+    had_room = had_room || in_use < bytes_max_;
+    return in_use <= goal;
+  };
   const auto free_some = [&] {
     transactions_.collect_versions(is_enough);
     transactions_.trim_idle();
@@ -89,14 +105,18 @@ bool VersionMemory::make_room() {
     } while (!is_enough() && memory_.bytes_in_use() + bytes_max_ / kWorthOn < before);
   };
   free_some();
-  const auto until = std::chrono::steady_clock::now() + kPatienceWithSnapshots;
+  const auto begun = std::chrono::steady_clock::now();
   for (bool gives_up = false; !gives_up;) {
-    if (!is_full()) {
+    if (had_room || !is_full() || may_overdraw(asking)) {
       return true;
     }
-    if (transactions_.cancel_oldest_snapshot()) {
+    const auto waited = std::chrono::steady_clock::now() - begun;
+    const auto* const writer = transactions_.folding_waits_for();
+    if (writer != nullptr && writer != &asking && waited < kPatienceWithWriters) {
+      std::this_thread::sleep_for(kPatience);
+    } else if (transactions_.cancel_oldest_snapshot()) {
       cancelled_.fetch_add(1, std::memory_order_relaxed);
-    } else if (std::chrono::steady_clock::now() < until) {
+    } else if (waited < kPatienceWithSnapshots) {
       std::this_thread::sleep_for(kPatience);
     } else {
       gives_up = true;
@@ -104,7 +124,7 @@ bool VersionMemory::make_room() {
     free_some();
   }
   transactions_.prune_tables([&] { return !is_full(); });  // who asks will be refused
-  return !is_full();
+  return had_room || !is_full();
 }
 
 // With an old reader the horizon stands still, and going through all tables again frees little but

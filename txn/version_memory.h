@@ -9,8 +9,14 @@
 // transactions that have not ended take it all, and for one that takes half of it by itself, the
 // asking one gets version_budget_exceeded.
 // Who has made room goes on, also if others have taken it by then: what is over the limit is a
-// piece of memory a thread. Snapshots that are being taken hold versions back and cannot be
-// cancelled, and the oldest one may have ended when it is to be: that is tried again for a moment.
+// piece of memory a thread.
+// What is younger than the snapshot of a transaction that may write is not folded. Mostly that is
+// one that will end soon, but whose thread waits, here or for a processor. So before a reader is
+// cancelled that is older than it, it is waited for, and it gets a little more than there is, so
+// that it does not wait for what itself is in the way of. Who writes for longer costs the readers
+// that are older than it, once each, that wait and then the snapshot.
+// Snapshots that are being taken hold versions back and cannot be cancelled, and the oldest one may
+// have ended when it is to be: that is tried again for a moment.
 //
 // Latching: one mutex, taken only when there is not enough, under an owner latch; under it buffers'
 //           and chains' latches, page latches, which are tried, and orphans' shards.
@@ -54,7 +60,9 @@ class VersionMemory final : public versioning::VersionBudget {
 
  private:
   [[nodiscard]] bool is_full() const noexcept { return memory_.bytes_in_use() >= bytes_max_; }
-  [[nodiscard]] bool make_room();
+  [[nodiscard]] bool make_room(const versioning::VersionBuffer& asking);
+  /// Whether this one goes on beyond the limit.
+  [[nodiscard]] bool may_overdraw(const versioning::VersionBuffer& asking) const noexcept;
   [[nodiscard]] bool prune_for_horizon() noexcept;
 
   Transactions& transactions_;

@@ -115,15 +115,24 @@ void Snapshots::scan(Scan& into) const {
   std::ranges::sort(into.in_use);
 }
 
-std::optional<Snapshots::Oldest> Snapshots::oldest() const noexcept {
+template <class Counts>
+std::optional<Snapshots::Oldest> Snapshots::oldest_of(Counts&& counts) const noexcept {
   std::optional<Oldest> found;
   static_cast<void>(for_each([&](SlotId slot, std::uint64_t word) {
     const Gsn snapshot{word >> kMarkBits};
-    if ((word & kLowerBound) == 0 && (!found || snapshot < found->snapshot)) {
+    if ((word & kLowerBound) == 0 && counts(word) && (!found || snapshot < found->snapshot)) {
       found = Oldest{slot, snapshot};
     }
   }));
   return found;
+}
+
+std::optional<Snapshots::Oldest> Snapshots::oldest() const noexcept {
+  return oldest_of([](std::uint64_t) { return true; });
+}
+
+std::optional<Snapshots::Oldest> Snapshots::oldest_writer() const noexcept {
+  return oldest_of([](std::uint64_t word) { return (word & kReads) == 0; });
 }
 
 }  // namespace palimpsest::versioning

@@ -123,8 +123,13 @@ class Snapshots {
     Gsn snapshot;
   };
   [[nodiscard]] std::optional<Oldest> oldest() const noexcept;
+  /// The oldest of a transaction that may write.
+  [[nodiscard]] std::optional<Oldest> oldest_writer() const noexcept;
 
  private:
+  template <class Counts>
+  [[nodiscard]] std::optional<Oldest> oldest_of(Counts&& counts) const noexcept;
+
   static constexpr std::uint64_t kFree = std::numeric_limits<std::uint64_t>::max();
   static constexpr std::uint64_t kLowerBound = 1;
   static constexpr std::uint64_t kReads = 2;

@@ -319,6 +319,7 @@ void VersionBuffer::collect(Gsn horizon, FunctionRef<bool()> is_enough) noexcept
 }
 
 void VersionBuffer::collect_few(Gsn horizon, Writer* into) noexcept {
+  own_horizon_ = horizon;
   if (oldest() <= horizon) {
     static_cast<void>(collect_some(horizon, kAtATime + 2 * last_count_, into));
   }

@@ -26,6 +26,7 @@
 // Thread-safety: what says "anybody", from any thread; all else belongs to the slot's owner.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -140,10 +141,11 @@ class VersionBuffer {
   /// Whether there may be any of these.
   [[nodiscard]] bool may_have_recent() const noexcept { return visited_for_ != next_number_; }
   /// The owner: a key of this tree where ghosts may lie that nobody needs any more, of those that
-  /// collect() came upon.
+  /// collect() came upon, or folding, up to the newest horizon that the owner or all know of: where
+  /// nobody looks after memory for versions, only owners look for horizons.
   [[nodiscard]] std::optional<std::string> take_grave(TreeId tree) noexcept {
     if (!graves_.may_have(tree)) [[likely]] {
-      return memory_.late_graves().take(tree, memory_.horizon());
+      return memory_.late_graves().take(tree, std::max(memory_.horizon(), own_horizon_));
     }
     const std::lock_guard latch(latch_);
     return graves_.take(tree);
@@ -225,6 +227,7 @@ class VersionBuffer {
   std::size_t new_count_ = 0;
   std::size_t new_bytes_ = 0;
   std::size_t last_count_ = 0;     ///< of versions of the last transaction
+  Gsn own_horizon_{0};             ///< of the last collect_few()
   std::uint32_t next_number_ = 0;  ///< of a chunk
   std::uint32_t visited_for_ = 0;  ///< next_number_ when all recent ones had been visited
 

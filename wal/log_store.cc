@@ -44,11 +44,19 @@ std::uint32_t segments_max(const LogFileOptions& options, std::uint64_t segment_
       std::clamp<std::uint64_t>(count, LogStore::kSegmentsMin, kSegmentsMax));
 }
 
+/// What a log's smallest files have. Who only looks at a log need not know, and takes stock of all
+/// that may be its files.
+std::uint64_t first_segment_bytes(const LogFileOptions& options, std::uint64_t segment_bytes,
+                                  bool read_only) {
+  const std::uint64_t said = options.first_segment_bytes;
+  return std::min(said == 0 && read_only ? kSegmentBytesMin : said, segment_bytes);
+}
+
 std::unique_ptr<Segments> open_segments(io::Device& device, const LogControl& control,
                                         const LogFileOptions& options, bool read_only) {
   const Segments::Options described{
       .segment_bytes = control.state().segment_bytes,
-      .first_segment_bytes = std::min(options.first_segment_bytes, control.state().segment_bytes),
+      .first_segment_bytes = first_segment_bytes(options, control.state().segment_bytes, read_only),
       .segments_max = segments_max(options, control.state().segment_bytes),
       .alignment_bytes = control.alignment_bytes(),
       .uuid = control.state().uuid};

@@ -19,10 +19,17 @@ CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transac
                         : std::make_unique<engine::RowCursor>(std::move(access), index, range);
 }
 
+// By its own mark: in its own process one at an end may outlive the database.
+void CursorState::require_own_process() const {
+  if (!owner.is_of_this_process()) [[unlikely]] {
+    table_->database().require_own_process();
+  }
+}
+
 // A bulk's state goes with its Transaction, which may be gone; not as long as it is active. The
 // step says what has become of one that is not.
 engine::RowCursor& CursorState::active() {
-  table_->database().require_own_process();
+  require_own_process();
   Visiting::refuse_within(table_->database());
   if (bulk_ != nullptr && rows_->is_active()) {
     static_cast<void>(reading(*bulk_));
@@ -50,14 +57,21 @@ const RowView& Cursor::row() const noexcept {
   return state_->rows().row();
 }
 
-// At an end there is nothing to go on from, whether the transaction is active or not.
+// At an end there is nothing to go on from, whether the transaction is active or not; nor in one that
+// was moved from. In a child valid() is false wherever it stands.
 void Cursor::next() {
+  if (state_ != nullptr) {
+    state_->require_own_process();
+  }
   if (valid()) {
     state_->active().next();
   }
 }
 
 void Cursor::previous() {
+  if (state_ != nullptr) {
+    state_->require_own_process();
+  }
   if (valid()) {
     state_->active().previous();
   }

@@ -23,6 +23,8 @@ class CursorState {
   CursorState(std::shared_ptr<const TableHandle> table, const Transaction* in,
               std::string_view index, const Range& range, std::size_t rows_hint);
 
+  /// Throws invalid_argument in a child of the process that opened it.
+  void require_own_process() const;
   [[nodiscard]] const engine::RowCursor& rows() const noexcept { return *rows_; }
   /// For a step, which throws invalid_argument if the transaction it was opened in has ended.
   [[nodiscard]] engine::RowCursor& active();

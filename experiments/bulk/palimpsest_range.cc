@@ -68,8 +68,9 @@ class PalimpsestRange final : public RangeEngine {
     bulk.commit();
   }
 
+  // What transactions have erased is looked for in the background, twice a second.
   double reclaim() override {
-    constexpr std::chrono::milliseconds kQuiet{300};
+    constexpr std::chrono::milliseconds kQuiet{1200};
     constexpr std::chrono::seconds kLongest{120};
     constexpr std::chrono::milliseconds kLook{10};
     const Clock::time_point begin = Clock::now();

@@ -15,6 +15,8 @@ namespace {
 using namespace palimpsest::types;
 
 constexpr std::int64_t kOthersCount = 600;
+constexpr std::int64_t kEvictingCount = 300;  // in each of the tables that evict the items
+constexpr std::int64_t kOthersPerPage = 4;
 constexpr std::size_t kOtherNoteBytes = 800;                           // some of them fill a page
 constexpr std::uint64_t kMemoryBytesLeast = std::uint64_t{16} << 18U;  // some dozen pages
 
@@ -65,9 +67,9 @@ Table make_table(Database& database, const std::string& name) {
   return database.table(name);
 }
 
-void insert_others(Transaction& transaction, const Table& table) {
+void insert_others(Transaction& transaction, const Table& table, std::int64_t count) {
   const std::string note(kOtherNoteBytes, 'o');
-  for (std::int64_t id = ItemTable::kOthers; id < ItemTable::kOthers + kOthersCount; ++id) {
+  for (std::int64_t id = ItemTable::kOthers; id < ItemTable::kOthers + count; ++id) {
     const std::string name = fmt::format("z{}", id);
     table.insert(transaction, {id, name, id, note, 0}).require();
   }
@@ -142,15 +144,21 @@ ItemTable::ItemTable(const Setting& setting)
     : setting_(setting),
       database_(Database::open(directory_.path(), options_of(setting))),
       table_(make_table(database_, "item")),
-      others_(setting.pages == Pages::evicted ? make_table(database_, "other") : table_),
       by_name_(table_.index("by_name")),
       by_value_(table_.index("by_value")) {
+  if (setting_.pages == Pages::evicted) {
+    others_.push_back(make_table(database_, "other"));
+    others_.push_back(make_table(database_, "another"));
+    const Statistics statistics = database_.statistics();
+    EXPECT_GE(kEvictingCount / kOthersPerPage, 2 * statistics.pool_bytes / statistics.page_bytes)
+        << "each of them is twice what memory has room for";
+  }
   Transaction transaction = database_.begin();
   table_.insert(transaction, {1, "n1", 10, "", 0}).require();
   table_.insert(transaction, {2, "n2", 20, "", 0}).require();
-  insert_others(transaction, table_);
-  if (setting_.pages == Pages::evicted) {
-    insert_others(transaction, others_);
+  insert_others(transaction, table_, kOthersCount);
+  for (const Table& others : others_) {
+    insert_others(transaction, others, kEvictingCount);
   }
   transaction.commit();
 }
@@ -162,16 +170,20 @@ ItemTable::~ItemTable() {
   }
 }
 
-/// The roots of trees stay in memory; what the items lie in is below them. The others are
-/// changed, not read: clean pages go before dirty ones; in `none`, which leaves no versions. They
-/// are those of the other table: a bulk has its own to itself.
+/// The others are changed, not read: clean pages go before dirty ones; in `none`, which leaves no
+/// versions. They are those of other tables: a bulk has its own to itself. Of two in turn: a parent
+/// whose pages are walked offers enough of them to whoever looks for victims there, so that those
+/// of a parent that is looked at next may stay for as long. While the one is walked the other's
+/// root goes, and comes back somewhere else.
 void ItemTable::evict() {
   Transaction transaction = database_.begin({.isolation = Isolation::none});
-  const Column<std::int64_t> touched = others_.column<std::int64_t>("touched");
-  const auto touch = [&](RowEditor& row) { row.set(touched, row.get(touched) + 1); };
   for (int round = 0; round < 2; ++round) {
-    for (std::int64_t id = kOthers + 20; id < kOthers + kOthersCount; id += 4) {
-      others_.modify(transaction, {id}, touch).require();
+    for (const Table& others : others_) {
+      const Column<std::int64_t> touched = others.column<std::int64_t>("touched");
+      const auto touch = [&](RowEditor& row) { row.set(touched, row.get(touched) + 1); };
+      for (std::int64_t id = kOthers; id < kOthers + kEvictingCount; id += kOthersPerPage) {
+        others.modify(transaction, {id}, touch).require();
+      }
     }
   }
   transaction.commit();

@@ -7,7 +7,7 @@
 //   documented(kAbortedRead, happened);
 //
 // Every schedule runs at each level, with all pages in memory and with none (every step begins with
-// changes of so many rows of another table that no page of the items is left in memory; that pages
+// changes of so many rows of other tables that no page of the items is left in memory; that pages
 // are read again is counted), and with the parts of both items and both transactions exchanged.
 // Some run with one of the two transactions being a bulk, at the same level.
 // Whatever is read is read in every way there is, and all must agree.
@@ -64,7 +64,7 @@ struct Item {
 using Items = std::vector<Item>;
 
 /// The table: "by_name" is unique, "by_value" is not. At first it has (1, "n1", 10), (2, "n2", 20),
-/// and behind them rows that no schedule speaks of. Another one is like it, but for the first two.
+/// and behind them rows that no schedule speaks of. Others are like it, but for the first two.
 class ItemTable {
  public:
   static constexpr std::int64_t kOthers = 1000;  ///< first id, and first value, of those rows
@@ -107,7 +107,7 @@ class ItemTable {
   TemporaryDirectory directory_{memory_file_system()};
   Database database_;
   Table table_;
-  Table others_;
+  std::vector<Table> others_{};  ///< whose pages evict those of the items
   Index by_name_;
   Index by_value_;
 };

@@ -354,7 +354,11 @@ TEST_F(Serializable, WhoHasReadOnlyWhatHeChangedCommits) {
   Transaction in = items_.begin();
   EXPECT_EQ(value(in, 2), 2);
   set(in, 2, 5);
-  EXPECT_EQ(items_.table->update({2}, {{"value", 3}}).kind(), OutcomeKind::conflict);
+  {
+    // A call without a transaction would wait for this thread's own one, and be refused.
+    Transaction another = items_.begin(Isolation::snapshot);
+    EXPECT_EQ(items_.table->update(another, {2}, {{"value", 3}}).kind(), OutcomeKind::conflict);
+  }
   items_.table->update({3}, {{"value", 3}}).require();
   in.commit();
 }

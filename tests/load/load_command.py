@@ -442,7 +442,7 @@ class SmallDisk(Command):
 
     def script(self, text):
         alone = ["unshare", "--user", "--map-root-user", "--mount"]
-        mount = ["mount", "-t", "tmpfs", "-o", "size=110m", "none", self.database]
+        mount = ["mount", "-t", "tmpfs", "-o", "size=80m", "none", self.database]
         if shutil.which("unshare") is None or subprocess.run(
                 [*alone, *mount], capture_output=True, timeout=60, check=False).returncode != 0:
             self.skipTest("nothing can be mounted here")

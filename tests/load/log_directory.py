@@ -27,7 +27,7 @@ class LogDirectory(Command):
         self.assertEqual(sorted(os.listdir(self.folder)), ["1.csv"])
         self.make()
         pages, logs = self.names()
-        self.assertEqual(pages, ["pages"])
+        self.assertEqual(pages, ["log-directory", "pages"])
         self.assertIn("log-control", logs)
         self.load("t", self.file("2.csv", "3,c\n"), *self.there, "--resume")
         self.assertEqual(self.dump("t", "--header=off", *self.there), b"1,a\n2,b\n3,c\n")

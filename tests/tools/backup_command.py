@@ -234,7 +234,7 @@ class Refusals(Backup):
     def test_no_room(self):
         alone = ["unshare", "--user", "--map-root-user", "--mount"]
         os.mkdir(self.copy)
-        mount = f"mount -t tmpfs -o size=$0m none {self.copy}; "
+        mount = f"mount -t tmpfs -o size=$0k none {self.copy}; "
         if shutil.which("unshare") is None or subprocess.run(
                 [*alone, "sh", "-e", "-c", mount, "1"], capture_output=True, timeout=60,
                 check=False).returncode != 0:
@@ -242,10 +242,14 @@ class Refusals(Backup):
         backup = f"{TOOL} backup {self.database} {self.copy} || echo $?; ls {self.copy}"
         whole = "; the copy was whole before that, and is there"
         files = "1\nlog-0001\nlog-0002\nlog-control\npages\n"
-        for mebibytes, file, is_whole in ((1, "pages.copy", False), (5, "log-0001", False),
-                                          (10, "pages.copy", False),
-                                          (28, "log-0003", True)):  # the last by opening the copy
-            done = subprocess.run([*alone, "sh", "-e", "-c", mount + backup, str(mebibytes)],
+        pages = os.path.getsize(os.path.join(self.database, "pages")) >> 10
+        segment, control = 64, 12  # the log begins small
+        for kibibytes, file, is_whole in (
+                (1 << 10, "pages.copy", False), (pages // 2, "pages.copy", False),
+                (pages, "pages.copy", False), (pages + segment + segment // 2, "log-0002", False),
+                (pages + 2 * segment + control // 2, "log-control.new", False),
+                (pages + 2 * segment + control + segment // 2, "log-0003", True)):  # by opening it
+            done = subprocess.run([*alone, "sh", "-e", "-c", mount + backup, str(kibibytes)],
                                   capture_output=True, timeout=60, text=True, check=False)
             self.assertEqual(done.stdout, files if is_whole else "1\n", done.stderr)
             self.assertRegex(done.stderr, f'^palimpsest backup: no_space: .*"{self.copy}/{file}" failed: '

@@ -12,15 +12,10 @@ namespace {
 
 // docs/file-formats.md
 constexpr const char* kPageFileName = "pages";
-constexpr const char* kLogControlFileName = "log-control";
-
-bool is_there(const std::filesystem::path& path) {
-  std::error_code none;
-  return std::filesystem::exists(path, none);
-}
 
 bool has_pages(const DatabasePlace& place) {
-  return is_there(place.pages / kPageFileName);
+  std::error_code none;
+  return std::filesystem::exists(place.pages / kPageFileName, none);
 }
 
 /// What is said of pages without a log.
@@ -41,9 +36,7 @@ Database open_database(const DatabasePlace& place, Options options) {
   try {
     return Database::open(place.pages, options);
   } catch (const Error& error) {
-    const std::filesystem::path& log = place.log.empty() ? place.pages : place.log;
-    if (error.code() == ErrorCode::not_found && has_pages(place) &&
-        !is_there(log / kLogControlFileName)) {
+    if (error.code() == ErrorCode::log_not_found) {
       throw no_log(place);
     }
     throw;

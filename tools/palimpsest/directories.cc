@@ -9,17 +9,18 @@
 #include "base/io/open_device.h"
 #include "engine/database.h"
 #include "wal/log_control.h"
+#include "wal/segments.h"
 
 namespace palimpsest::tools {
 namespace {
 
 constexpr const char* kLogFolder = "log";
-/// Of the names of all its files.
-constexpr const char* kLogFilePrefix = "log-";
 
+/// What lies beside the pages of a database whose log lies elsewhere (engine/log_place.h) is none.
 bool has_log_files(io::Device& device) {
-  return std::ranges::any_of(
-      device.list(), [](const std::string& name) { return name.starts_with(kLogFilePrefix); });
+  return std::ranges::any_of(device.list(), [](const std::string& name) {
+    return name == wal::kControlFileName || wal::Segments::is_name(name);
+  });
 }
 
 [[noreturn]] void refuse_without_control(const io::Device& device) {

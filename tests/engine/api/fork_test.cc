@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "palimpsest/compaction.h"
 #include "palimpsest/database.h"
 #include "palimpsest/row_encoder.h"
 #include "palimpsest/row_sort.h"
@@ -123,12 +124,14 @@ void expect_database_refused(Everything& all, Expectations& in_child, const std:
   refused("tables", [&] { return database.tables(); });
   refused("prefetch", [&] { return database.prefetch({Place(*all.table, {1})}); });
   refused("create_table", [&] { return all.database.create_table(accounts()); });
+  refused("find_or_create_table", [&] { return all.database.find_or_create_table(accounts()); });
   refused("drop_table", [&] { return all.database.drop_table("account"); });
   refused("create_index", [&] {
     all.database.create_index("account", {.name = "by_owner", .columns = {"owner"}});
   });
   refused("drop_index", [&] { return all.database.drop_index("account", "by_balance"); });
   refused("backup", [&] { return database.backup(other); });
+  refused("compact", [&] { return all.database.compact(); });
   refused("statistics", [&] { return database.statistics(); });
   refused("options", [&] { return database.options(); });
   refused("close", [&] { return all.database.close(); });
@@ -150,6 +153,9 @@ void expect_reads_refused(const Everything& all, Expectations& in_child) {
   refused("read_many", [&] { return table.read_many(keys, [](std::size_t, const RowView&) {}); });
   refused("visit_many", [&] { return table.visit_many(keys, [](std::size_t, const RowView&) {}); });
   refused("visit", [&] { table.visit(Range::all(), [](const RowView&) { return true; }); });
+  refused("count", [&] { return table.count(); });
+  refused("count in a transaction", [&] { return table.count(*all.transaction); });
+  refused("approximate_size", [&] { return table.approximate_size(); });
   refused("cursor", [&] { return table.cursor(); });
   refused("schema of an index", [&] { return all.index->schema(); });
   refused("get by an index", [&] { return all.index->get({1}); });
@@ -216,6 +222,7 @@ void expect_rows_refused(Everything& all, Expectations& in_child) {
     refused("seek_first", [&] { return cursor->seek_first(); });
     refused("seek_last", [&] { return cursor->seek_last(); });
     refused("seek", [&] { return cursor->seek({1}); });
+    refused("seek_at_or_before", [&] { return cursor->seek_at_or_before({1}); });
   }
   refused("RowEncoder()", [&] { return RowEncoder(*all.table); });
   refused("encoding", [&] { return (*all.encoder)({1, 1, "x"}); });

@@ -185,7 +185,8 @@ TEST_F(TableOfTest, TransactionsUndoWhatStructsHaveWritten) {
   accounts_.insert(transaction, bob).require();
   accounts_.update(transaction, {.id = 7, .country = {'D', 'E'}, .owner = "Eve"}).require();
   EXPECT_EQ(accounts_.get(transaction, {"DE", 7})->owner, "Eve");
-  EXPECT_TRUE(accounts_.upsert(bob).is_conflict()) << "the transaction has it";
+  EXPECT_EQ(error_of([&] { return accounts_.upsert(bob); }), ErrorCode::invalid_argument)
+      << "this thread's transaction has it, and cannot end meanwhile";
   accounts_.upsert(transaction, ada()).require();
   accounts_.erase(transaction, {"DE", 7}).require();
   transaction.rollback();

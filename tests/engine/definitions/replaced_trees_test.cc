@@ -48,12 +48,13 @@ class ReplacedTreesTest : public ::testing::Test {
     EXPECT_TRUE(sound(*database_));
   }
 
-  void open(std::uint64_t version_bytes_max = 0) {
+  void open(std::uint64_t version_bytes_max = 0,
+            std::uint64_t memory_bytes = std::uint64_t{16} << 20U) {
     database_.reset();
     device_ = disk_.device();
     DatabaseOptions options = small_options();
     options.definition_patience = std::chrono::milliseconds(20);
-    options.memory_bytes = std::uint64_t{16} << 20U;  // roots of trees stay in memory
+    options.memory_bytes = memory_bytes;
     options.log_bytes_max = 64 * wal::kSegmentBytesMin;
     options.version_bytes_max = version_bytes_max;
     database_ = Database::open(*device_, *device_, options);
@@ -340,6 +341,59 @@ TEST_F(ReplacedTreesTest, ACrashBeforeTheyAreVacantLosesNoneOfThem) {
   }
 }
 
+// Memory has room for so many trees, and all of them are a table's or held back: it says who is in
+// the way.
+TEST_F(ReplacedTreesTest, WhoTakesTheRoomForTreesIsNamed) {
+  disk_ = SimDisk();
+  open(0, 0);  // the least there may be
+  load(10);
+  empty_all();
+  const auto other = [](int number) { return fmt::format("other {}", number); };
+  const auto make = [&](int number) {
+    make_log_space();
+    const auto by = begin(Isolation::read_committed);
+    ASSERT_TRUE(tables().create_table(
+        *by, {.name = other(number), .columns = {{"id", int32()}}, .key = {"id"}}));
+    by->commit();
+  };
+  int made = 0;
+  const auto make_some = [&] {
+    for (; made < 100'000; ++made) {
+      make(made);
+    }
+  };
+  std::string message;
+  EXPECT_EQ(error_of(make_some, &message), ErrorCode::out_of_memory);
+  EXPECT_EQ(message.find("are kept for readers"), std::string::npos) << message;
+  constexpr int kRewrites = 3;  // of two trees each
+  for (int number = 0; number < 2 * kRewrites; ++number) {
+    const auto dropper = begin(Isolation::read_committed);
+    ASSERT_TRUE(tables().drop_table(*dropper, other(number)));
+    dropper->commit();
+  }
+  empty_all();
+  std::vector<txn::TransactionPtr> readers;
+  std::optional<ErrorCode> code;
+  for (int times = 0; times < 2 * kRewrites && !code; ++times) {
+    readers.push_back(begin());
+    code = error_of([&] { rewrite(); }, &message);
+  }
+  EXPECT_EQ(code, ErrorCode::out_of_memory);
+  EXPECT_GE(readers.size(), std::size_t{kRewrites});
+  EXPECT_NE(
+      message.find(" trees that bulks and alterations have replaced are kept for readers that "
+                   "are still open, of which the oldest, a transaction in slot "),
+      std::string::npos)
+      << message;
+  for (const txn::TransactionPtr& reader : readers) {
+    EXPECT_EQ(rows_seen(reader.get()), 10);
+  }
+  readers.clear();
+  EXPECT_FALSE(tables().give_back_replaced());
+  empty_all();
+  EXPECT_NO_THROW(rewrite());
+}
+
 #ifdef PALIMPSEST_SYNC_POINTS
 
 /// A reader that stands at a point of its call while the table is replaced, twice.
@@ -456,13 +510,13 @@ class SmallDisk : public ReplacedTreesTest {
     expect_sound();
     database_.reset();
   }
-  void open_small(std::uint64_t bytes) {
+  void open_small(std::uint64_t bytes, std::uint64_t version_bytes = std::uint64_t{1} << 20U) {
     database_.reset();
     small_ = SimDisk(SimOptions{.capacity_bytes = bytes, .reorder_completions = false});
     device_ = small_.device();
     DatabaseOptions options = small_options();
-    options.memory_bytes = std::uint64_t{4} << 20U;
-    options.version_bytes_max = std::uint64_t{1} << 20U;
+    options.memory_bytes = 4 * version_bytes;
+    options.version_bytes_max = version_bytes;
     options.log_bytes_max = 256 * wal::kSegmentBytesMin;
     options.background_threads = true;
     database_ = Database::open(*device_, *log_device_, options);
@@ -500,10 +554,11 @@ TEST_F(SmallDisk, HasRoomForATableThatIsFilledAgainAndAgain) {
   }
 }
 
-// It says who is in the way; when that has ended, there is room again.
+// It says who is in the way; when that has ended, there is room again. Versions have room for more
+// than the reader holds back of them: else it would be the reader that is given up.
 TEST_F(SmallDisk, NamesTheReaderThatKeepsItFull) {
   constexpr int kThird = 3000;  // of the disk, and a little more
-  open_small(std::uint64_t{8} << 20U);
+  open_small(std::uint64_t{8} << 20U, std::uint64_t{4} << 20U);
   load_wide(kThird);
   const auto reader = begin();
   const auto refill = [&] {
