@@ -57,8 +57,8 @@ const RowView& Cursor::row() const noexcept {
   return state_->rows().row();
 }
 
-// At an end there is nothing to go on from, whether the transaction is active or not; nor in one that
-// was moved from. In a child valid() is false wherever it stands.
+// At an end there is nothing to go on from, whether the transaction is active or not; nor in a
+// cursor that was moved from. In a child valid() is false wherever it stands.
 void Cursor::next() {
   if (state_ != nullptr) {
     state_->require_own_process();
