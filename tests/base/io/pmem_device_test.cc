@@ -68,7 +68,8 @@ TEST_F(PmemDeviceTest, SyncsAskTheSystemOnlyForSizes) {
     GTEST_SKIP() << "no persistent memory; PMEM_IS_PMEM_FORCE=1 makes a tmpfs count";
   }
   EXPECT_EQ(test::run_in_child([&] {
-              const auto file = device_.open("a", OpenMode::create_new, true);
+              PmemDevice device(directory_.path(), false);  // a child has one of its own
+              const auto file = device.open("a", OpenMode::create_new, true);
               file->allocate(0, 16 * kBlock);
               file->sync();
               if (!test::forbid_syncs(EIO)) {
@@ -79,7 +80,7 @@ TEST_F(PmemDeviceTest, SyncsAskTheSystemOnlyForSizes) {
                 file->write(at, memory.bytes());
                 file->sync();
               }
-              if (device_.statistics().syncs != 9) {
+              if (device.statistics().syncs != 9) {
                 return 1;
               }
               file->write(16 * kBlock, memory.bytes());  // longer than before

@@ -150,13 +150,12 @@ TEST_F(ApiDatabaseTest, WritesOfTheirOwnWaitForOthers) {
   const Table table = database_.table("account");
   Transaction other = database_.begin();
   table.update(other, {1}, {{"balance", 11}}).require();
-  std::thread ends([&] {  // once the write has met it, and taken itself back
-    EXPECT_TRUE(test::eventually([&] { return database_.statistics().transactions_active == 2; }));
-    EXPECT_TRUE(test::eventually([&] { return database_.statistics().transactions_active == 1; }));
-    other.commit();
-  });
-  EXPECT_TRUE(table.update({1}, {{"balance", 12}}));
-  ends.join();
+  std::thread writes([&] { EXPECT_TRUE(table.update({1}, {{"balance", 12}})); });
+  // Once the write has met it, and taken itself back.
+  EXPECT_TRUE(test::eventually([&] { return database_.statistics().transactions_active == 2; }));
+  EXPECT_TRUE(test::eventually([&] { return database_.statistics().transactions_active == 1; }));
+  other.commit();
+  writes.join();
   EXPECT_EQ(balance(1), 12);
 }
 
