@@ -368,7 +368,10 @@ TEST_F(WaitsTest, ARangeOfAnySizeIsErasedWithoutATransaction) {
     EXPECT_EQ(table.erase_range(Range::from({10})).require(),
               static_cast<std::uint64_t>(kRows - 10));
     std::size_t rows = 0;
-    table.visit(Range::all(), [&](const RowView&) { return ++rows, true; });
+    table.visit(Range::all(), [&](const RowView&) {
+      ++rows;
+      return true;
+    });
     EXPECT_EQ(rows, 10U);
   }
 }
