@@ -307,7 +307,7 @@ TEST_F(ApiGuide, RowsAreErasedInSteps) {
   }
   erase_below(database_, events, 2400);
   std::size_t rows = 0;
-  events.visit(Range::all(), [&](const RowView&) { return ++rows, true; });
+  events.visit(Range::all(), [&](const RowView&) { return static_cast<void>(++rows), true; });
   EXPECT_EQ(rows, 100U);
 }
 

@@ -95,7 +95,8 @@ void insert_notes(const Table& table, std::int64_t rows) {
 
 std::int64_t count_notes(const Database& database) {
   std::int64_t rows = 0;
-  database.table("note").visit(Range::all(), [&](const RowView&) { return ++rows, true; });
+  database.table("note").visit(Range::all(),
+                               [&](const RowView&) { return static_cast<void>(++rows), true; });
   return rows;
 }
 

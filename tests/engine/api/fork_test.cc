@@ -170,7 +170,8 @@ void expect_writes_refused(Everything& all, Expectations& in_child) {
     in_child.expect_refused(what, call);
   };
   const std::vector<Key> keys{{1}, {2}};
-  const Values row{5'000, 1, "of a child"};
+  const std::array<Value, 3> columns{5'000, 1, "of a child"};
+  const Values row(columns);
   const EncodedRow encoded = EncodedRow::of("k", "v");
   refused("insert", [&] { return table.insert(row); });
   refused("insert in a transaction", [&] { return table.insert(in, row); });
@@ -290,7 +291,8 @@ TEST_F(ForkTest, EveryCallInAChildIsRefusedAndDestructorsDoNothing) {
 
   Database database = Database::open(path(), options());
   int rows = 0;
-  database.table("account").visit(Range::all(), [&](const RowView&) { return ++rows, true; });
+  database.table("account").visit(Range::all(),
+                                  [&](const RowView&) { return static_cast<void>(++rows), true; });
   EXPECT_EQ(rows, 100 + 1 + 100);
 }
 
@@ -363,7 +365,7 @@ TEST_F(ForkTest, WhatAChildTriesLeavesTheParentsLogAsItIs) {
   std::int64_t rows = 0;
   database.table("account").visit(Range::all(), [&](const RowView& row) {
     EXPECT_EQ(row["id"].as_integer(), rows);
-    return ++rows, true;
+    return static_cast<void>(++rows), true;
   });
   EXPECT_EQ(rows, reported->rows);
 }
@@ -480,8 +482,9 @@ TEST_F(ForkTest, ThreadsInTheMiddleOfCallsGoOnWhateverChildrenDo) {
     const std::int64_t first = static_cast<std::int64_t>(thread + 1) * kRowsOfAThread;
     std::int64_t rows = 0;
     database.table("account").visit(
-        Range::between({first}, {first + kRowsOfAThread}),
-        [&](const RowView& row) { return rows += row["balance"].as_integer() == rows, true; });
+        Range::between({first}, {first + kRowsOfAThread}), [&](const RowView& row) {
+          return static_cast<void>(rows += row["balance"].as_integer() == rows), true;
+        });
     EXPECT_EQ(rows, inserted[thread].load());
   }
 }
