@@ -48,6 +48,10 @@
 // see the newest rows, without a snapshot, over several calls or a long one (TreesLife::readers).
 // Who has a snapshot, and learns that it was cancelled, may still be reading: it asks
 // Transaction::require_view(), or are_gone, before anybody sees what it has read.
+// Calls find a definition by acquire loads, and it is taken out by a release store, where
+// call_epochs.h says sequentially consistent: that and the advances of the epoch follow each other
+// under the catalog's mutex, so by the second advance, which looks at the calls again, the store is
+// visible to all of them.
 // A crash at any moment: the record of the table names the trees of the current one, from the
 // commit on; those of all others are named by none, and are emptied after the opening.
 // Invariants: (1) while a writer that is not D changes the table's trees, there is no D, or D
