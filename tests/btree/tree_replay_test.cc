@@ -118,10 +118,11 @@ class ReplayedTree {
         device_(disk_.device()),
         database_(TreeDatabase::create(
             *device_, {.page_size_bytes = page_size, .frames = kPoolBytes / page_size})),
+        root_(tree().root_page()),
         replica_(page_size),
         split_done_("btree.split.done", [this] { structure_changed(); }),
         merge_done_("btree.merge.done", [this] { structure_changed(); }) {
-    replica_.apply(encoded(LoggedFormatRoot{kTree, tree().root_page()}));
+    replica_.apply(encoded(LoggedFormatRoot{kTree, root_}));
     expect_same();
   }
 
@@ -301,7 +302,7 @@ class ReplayedTree {
     SplitPlan plan;
     plan.separator.assign(live(made[1]).lower_fence());
     replica_.apply(
-        encoded(LoggedRootSplit{plan, live(made[0]), live(made[1]), tree().root_page(), names()}));
+        encoded(LoggedRootSplit{plan, live(made[0]), live(made[1]), root_, names()}));
   }
 
   void merge(const Pages& now, PageId right) {
@@ -322,7 +323,7 @@ class ReplayedTree {
     if (!replica_.leaf(gone[0]).lower_fence().empty()) {
       std::swap(gone[0], gone[1]);
     }
-    replica_.apply(encoded(LoggedRootMerge{gone[0], gone[1], live(tree().root_page()), names()}));
+    replica_.apply(encoded(LoggedRootMerge{gone[0], gone[1], live(root_), names()}));
   }
 
  public:
@@ -338,6 +339,7 @@ class ReplayedTree {
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
   std::unique_ptr<TreeDatabase> database_;
+  PageId root_;  ///< kept here: asking the tree waits for the root's latch, which a step holds
   Replica replica_;
   Payload pending_;  ///< of the change under way, not applied to the replica yet
   SyncHook split_done_;
