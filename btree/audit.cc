@@ -10,9 +10,9 @@
 
 #include "base/aligned_memory.h"
 #include "btree/leaf_entries.h"
-#include "btree/node_print.h"
-#include "btree/node_validate.h"
-#include "btree/virtual_version.h"
+#include "btree/node/node_print.h"
+#include "btree/node/node_validate.h"
+#include "btree/node/virtual_version.h"
 #include "buffer/swip.h"
 
 namespace palimpsest::btree {

@@ -8,10 +8,10 @@
 #include "palimpsest/error.h"
 
 #include "btree/leaf_entries.h"
-#include "btree/node_print.h"
+#include "btree/log/tree_undo.h"
+#include "btree/node/node_print.h"
 #include "btree/prefetch_leaves.h"
 #include "btree/seen_record.h"
-#include "btree/tree_undo.h"
 #include "btree/with_room.h"
 
 namespace palimpsest::btree {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "btree/btree.h"
-#include "btree/key_bytes.h"
 #include "btree/leaf_entries.h"
 #include "btree/leaf_walk.h"
+#include "btree/node/key_bytes.h"
 
 namespace palimpsest::btree {
 

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "btree/dead_leaves.h"
-#include "btree/key_bytes.h"
 #include "btree/leaf_walk.h"
+#include "btree/node/key_bytes.h"
 
 namespace palimpsest::btree {
 namespace {

@@ -21,7 +21,7 @@
 #include <string>
 
 #include "btree/leaf_entries.h"
-#include "btree/leaf_node.h"
+#include "btree/node/leaf_node.h"
 
 namespace palimpsest::btree {
 

@@ -28,8 +28,8 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "btree/dead_leaves.h"
-#include "btree/leaf_node.h"
 #include "btree/leaf_walk.h"
+#include "btree/node/leaf_node.h"
 #include "buffer/buffer_pool.h"
 #include "versioning/chain.h"
 

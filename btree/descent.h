@@ -15,7 +15,7 @@
 
 #include "base/attempt.h"
 #include "base/prefetch.h"
-#include "btree/inner_node.h"
+#include "btree/node/inner_node.h"
 #include "btree/shortcuts.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/known_frame.h"

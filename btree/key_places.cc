@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "base/prefetch.h"
-#include "btree/key_bytes.h"
 #include "btree/leaf_entries.h"
-#include "btree/leaf_node.h"
+#include "btree/node/key_bytes.h"
+#include "btree/node/leaf_node.h"
 #include "btree/prefetch_leaves.h"
 #include "buffer/known_frame.h"
 

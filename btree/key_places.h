@@ -30,7 +30,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "btree/descent.h"
-#include "btree/node_view.h"
+#include "btree/node/node_view.h"
 
 namespace palimpsest::btree {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "btree/span_marks.h"
+#include "btree/node/span_marks.h"
 
 namespace palimpsest::btree {
 

@@ -29,8 +29,8 @@
 #include <cstdint>
 
 #include "base/bytes.h"
-#include "btree/leaf_node.h"
-#include "btree/node_split.h"
+#include "btree/node/leaf_node.h"
+#include "btree/node/node_split.h"
 #include "buffer/page_guard.h"
 #include "versioning/mapping_table.h"
 #include "versioning/prune.h"

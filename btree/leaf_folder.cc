@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/sync_point.h"
-#include "btree/span_marks.h"
+#include "btree/node/span_marks.h"
 
 namespace palimpsest::btree {
 

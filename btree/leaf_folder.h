@@ -13,7 +13,7 @@
 
 #include <span>
 
-#include "btree/leaf_node.h"
+#include "btree/node/leaf_node.h"
 #include "versioning/mapping_table.h"
 #include "versioning/page_folder.h"
 #include "versioning/prune.h"

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "btree/descent.h"
-#include "btree/key_bytes.h"
-#include "btree/leaf_node.h"
+#include "btree/node/key_bytes.h"
+#include "btree/node/leaf_node.h"
 
 namespace palimpsest::btree {
 

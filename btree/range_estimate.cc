@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "btree/inner_node.h"
-#include "btree/key_bytes.h"
-#include "btree/large_value_format.h"
-#include "btree/leaf_node.h"
+#include "btree/large/large_value_format.h"
+#include "btree/node/inner_node.h"
+#include "btree/node/key_bytes.h"
+#include "btree/node/leaf_node.h"
 
 namespace palimpsest::btree {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/check.h"
 #include "base/prefetch.h"
-#include "btree/settle.h"
-#include "btree/tree_redo.h"
-#include "btree/tree_undo.h"
+#include "btree/log/tree_redo.h"
+#include "btree/log/tree_undo.h"
+#include "btree/node/settle.h"
 
 namespace palimpsest::btree {
 

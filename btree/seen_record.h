@@ -10,10 +10,10 @@
 
 #include "base/bytes.h"
 #include "btree/leaf_entries.h"
-#include "btree/leaf_node.h"
 #include "btree/leaf_walk.h"
-#include "btree/record_image.h"
-#include "btree/span_marks.h"
+#include "btree/node/leaf_node.h"
+#include "btree/node/record_image.h"
+#include "btree/node/span_marks.h"
 #include "btree/tree_results.h"
 #include "buffer/frame.h"
 #include "versioning/chain.h"

@@ -6,8 +6,8 @@
 
 #include "base/sync_point.h"
 #include "btree/leaf_entries.h"
+#include "btree/node/settle.h"
 #include "btree/record_change.h"
-#include "btree/settle.h"
 
 namespace palimpsest::btree {
 

@@ -27,7 +27,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "btree/descent.h"
-#include "btree/leaf_node.h"
+#include "btree/node/leaf_node.h"
 #include "btree/write_context.h"
 #include "buffer/page_guard.h"
 

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <new>
 
-#include "btree/key_bytes.h"
+#include "btree/node/key_bytes.h"
 
 #ifdef __SSSE3__
 #include <tmmintrin.h>

@@ -8,9 +8,9 @@
 #include "palimpsest/error.h"
 
 #include "base/sync_point.h"
-#include "btree/inner_node.h"
-#include "btree/span_marks.h"
-#include "btree/tree_record_encode.h"
+#include "btree/log/tree_record_encode.h"
+#include "btree/node/inner_node.h"
+#include "btree/node/span_marks.h"
 #include "buffer/page_header.h"
 #include "buffer/swip.h"
 

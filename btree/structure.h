@@ -35,11 +35,11 @@
 #include <vector>
 
 #include "btree/descent.h"
-#include "btree/fresh_leaf.h"
 #include "btree/leaf_entries.h"
-#include "btree/leaf_node.h"
-#include "btree/node_image.h"
-#include "btree/node_split.h"
+#include "btree/node/fresh_leaf.h"
+#include "btree/node/leaf_node.h"
+#include "btree/node/node_image.h"
+#include "btree/node/node_split.h"
 #include "btree/page_moves.h"
 #include "btree/write_context.h"
 

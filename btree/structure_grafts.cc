@@ -3,9 +3,9 @@
 
 #include "base/check.h"
 #include "base/sync_point.h"
-#include "btree/inner_node.h"
+#include "btree/log/tree_record_encode.h"
+#include "btree/node/inner_node.h"
 #include "btree/structure.h"
-#include "btree/tree_record_encode.h"
 #include "buffer/swip.h"
 
 namespace palimpsest::btree {

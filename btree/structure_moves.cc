@@ -37,10 +37,10 @@
 #include <vector>
 
 #include "base/sync_point.h"
-#include "btree/inner_node.h"
-#include "btree/moved_page.h"
+#include "btree/log/moved_page.h"
+#include "btree/log/tree_record_encode.h"
+#include "btree/node/inner_node.h"
 #include "btree/structure.h"
-#include "btree/tree_record_encode.h"
 #include "buffer/page_header.h"
 #include "buffer/swip.h"
 

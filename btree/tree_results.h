@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "btree/large_value_format.h"
-#include "btree/leaf_node.h"
+#include "btree/large/large_value_format.h"
+#include "btree/node/leaf_node.h"
 #include "versioning/chain.h"
 #include "versioning/entry.h"
 

@@ -2,8 +2,8 @@
 
 #include "palimpsest/error.h"
 
-#include "btree/inner_node.h"
-#include "btree/key_bytes.h"
+#include "btree/node/inner_node.h"
+#include "btree/node/key_bytes.h"
 
 namespace palimpsest::btree {
 namespace {

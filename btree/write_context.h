@@ -16,9 +16,9 @@
 
 #include "base/check.h"
 #include "base/ids.h"
-#include "btree/large_value_format.h"
+#include "btree/large/large_value_format.h"
+#include "btree/log/tree_record_format.h"
 #include "btree/space_reclaimer.h"
-#include "btree/tree_record_format.h"
 #include "buffer/page_guard.h"
 #include "buffer/page_header.h"
 #include "versioning/chain.h"

@@ -44,6 +44,9 @@
 
 namespace palimpsest::buffer {
 
+/// The name of a database's page file in its directory.
+inline constexpr std::string_view kPageFileName = "pages";
+
 /// What is fixed when a page file is created.
 struct PageFileOptions {
   /// A power of two, kPageSizeMin to kPageSizeMax (docs/decisions/002-page-size.md).

@@ -2,8 +2,8 @@
 // values, and of what a bulk built for nothing, become free by.
 //
 // Pages that a change of a tree takes or gives back are named by that change's own record
-// (btree/tree_record_format.h); this one is for pages given back later than the change that made
-// them useless, because somebody could still have read them.
+// (btree/log/tree_record_format.h); this one is for pages given back later than the change that
+// made them useless, because somebody could still have read them.
 // In the log (little-endian; offsets in bytes), the body of a record of BodyKind::space:
 //   0  1  kind      1: the pages are free
 //   1  1  zero

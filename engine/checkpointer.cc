@@ -13,7 +13,7 @@
 #include "base/futex.h"
 #include "base/start_thread.h"
 #include "base/sync_point.h"
-#include "engine/checkpoint_note.h"
+#include "engine/recovery/checkpoint_note.h"
 
 namespace palimpsest::engine {
 namespace {

@@ -11,7 +11,7 @@
 namespace palimpsest::engine {
 
 ClosedDatabase::ClosedDatabase(io::Device& pages)
-    : file_(buffer::PageFile::open(pages, kPageFileName, {.read_only = true})) {
+    : file_(buffer::PageFile::open(pages, buffer::kPageFileName, {.read_only = true})) {
   if (file_->catalog_root() == kNoPage) {
     throw Error(
         ErrorCode::not_closed_cleanly,

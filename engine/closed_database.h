@@ -13,14 +13,14 @@
 #include <optional>
 
 #include "base/io/device.h"
-#include "btree/large_value_store.h"
-#include "btree/node_kind.h"
+#include "btree/large/large_value_store.h"
+#include "btree/node/node_kind.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/page_file.h"
 #include "buffer/page_kinds.h"
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
-#include "engine/catalog.h"
+#include "txn/tree_catalog.h"
 #include "versioning/bulk_epochs.h"
 #include "versioning/entry_memory.h"
 #include "versioning/table_attachment.h"

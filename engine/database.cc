@@ -13,13 +13,13 @@
 #include "base/round_up.h"
 #include "base/sync_point.h"
 #include "buffer/space_record.h"
+#include "bulk/sort/sort_file.h"
 #include "engine/backup/backup.h"
-#include "engine/checkpoint_note.h"
 #include "engine/log_place.h"
 #include "engine/recovery/analysis.h"
+#include "engine/recovery/checkpoint_note.h"
 #include "engine/recovery/redo.h"
 #include "engine/recovery/undo_losers.h"
-#include "engine/sort/sort_file.h"
 #include "engine/space/compaction.h"
 #include "engine/version_share.h"
 #include "wal/log_reader.h"
@@ -179,7 +179,7 @@ Database::~Database() {
 // Files
 
 void Database::open_files() {
-  if (!page_device_.exists(kPageFileName)) {
+  if (!page_device_.exists(buffer::kPageFileName)) {
     if (page_device_.exists(kCopyName)) {
       throw Error(ErrorCode::not_a_database,
                   fmt::format("{}: a backup that was interrupted; what is there can be removed",
@@ -187,7 +187,7 @@ void Database::open_files() {
     }
     if (log_device_.exists(wal::kControlFileName)) {
       throw Error(ErrorCode::corruption, fmt::format("{}: there is a log, but no page file \"{}\"",
-                                                     page_device_.path(), kPageFileName));
+                                                     page_device_.path(), buffer::kPageFileName));
     }
     make_files();
     return;
@@ -195,7 +195,7 @@ void Database::open_files() {
   if (options_.must_be_new) {
     require_new();
   }
-  file_ = buffer::PageFile::open(page_device_, kPageFileName, {.allow_unclean = true});
+  file_ = buffer::PageFile::open(page_device_, buffer::kPageFileName, {.allow_unclean = true});
   if (file_->catalog_root() == kNoPage) {
     remove_unfinished();
     make_files();
@@ -209,7 +209,7 @@ void Database::open_files() {
 
 // Only looks: one that was closed cleanly stays so.
 void Database::require_new() const {
-  const auto file = buffer::PageFile::open(page_device_, kPageFileName,
+  const auto file = buffer::PageFile::open(page_device_, buffer::kPageFileName,
                                            {.read_only = true, .allow_unclean = true});
   if (file->catalog_root() != kNoPage) {
     throw Error(ErrorCode::already_exists,
@@ -233,9 +233,9 @@ void Database::make_files() {
     page_device_.remove(kNewPageFileName);  // its making was interrupted
   }
   buffer::PageFile::create(page_device_, kNewPageFileName, options_.pages).reset();
-  page_device_.rename(kNewPageFileName, kPageFileName);
+  page_device_.rename(kNewPageFileName, buffer::kPageFileName);
   page_device_.sync_directory();
-  file_ = buffer::PageFile::open(page_device_, kPageFileName, {.allow_unclean = true});
+  file_ = buffer::PageFile::open(page_device_, buffer::kPageFileName, {.allow_unclean = true});
   store_ = wal::LogStore::create(log_device_, file_->header().uuid, log_file_options());
   remember_log_place(page_device_, log_device_);
 }
@@ -249,7 +249,7 @@ void Database::remove_unfinished() {
   }
   file_.reset();
   wal::LogStore::remove(log_device_);
-  page_device_.remove(kPageFileName);
+  page_device_.remove(buffer::kPageFileName);
   page_device_.sync_directory();
 }
 

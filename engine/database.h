@@ -2,7 +2,7 @@
 // all the other folders are for.
 //
 // Files: the page file (page_file.h) and the log's (log_store.h), in one directory or two; those of
-//   sorts (sort/sort_file.h) beside the pages, removed when it is opened if somebody has left any.
+//   sorts (bulk/sort/sort_file.h) beside the pages, removed when it is opened if somebody has left any.
 // Opening: torn pages are restored; the log's end is found; unless everything was closed cleanly,
 //   the log is analysed and replayed (recovery/); a new incarnation of the log begins; what losers
 //   left is undone through it; pages that winners gave up are freed; a checkpoint ends it. A crash
@@ -37,25 +37,25 @@
 #include "base/io/device.h"
 #include "base/log_sink.h"
 #include "base/worker_slots.h"
-#include "btree/large_value_store.h"
+#include "btree/large/large_value_store.h"
 #include "btree/leaf_folder.h"
-#include "btree/node_kind.h"
+#include "btree/node/node_kind.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/page_file.h"
 #include "buffer/page_kinds.h"
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
-#include "engine/catalog.h"
+#include "bulk/bulk_ledger.h"
+#include "bulk/bulk_sweep.h"
+#include "engine/catalog/table_catalog.h"
+#include "engine/catalog/tree_messages.h"
+#include "engine/catalog/tree_store.h"
 #include "engine/checkpointer.h"
 #include "engine/dead_space.h"
-#include "engine/definitions/table_catalog.h"
-#include "engine/definitions/tree_messages.h"
-#include "engine/definitions/tree_store.h"
-#include "engine/epochs/bulk_ledger.h"
-#include "engine/epochs/bulk_sweep.h"
 #include "engine/recovery/progress.h"
 #include "engine/space/space_keeper.h"
 #include "txn/transactions.h"
+#include "txn/tree_catalog.h"
 #include "versioning/bulk_epochs.h"
 #include "versioning/entry_memory.h"
 #include "versioning/table_attachment.h"
@@ -64,8 +64,6 @@
 #include "wal/log_store.h"
 
 namespace palimpsest::engine {
-
-inline constexpr std::string_view kPageFileName = "pages";
 
 struct DatabaseOptions {
   /// For everything: the pool gets what the log's and the writer's buffers leave.

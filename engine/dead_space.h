@@ -11,8 +11,8 @@
 // little, may have that pause before him.
 // Trees that were replaced, and that no reader needs any more, are given back then, too. If there
 // is nothing else, but trees of dropped tables and replaced ones are being emptied, he waits for
-// some of that (definitions/tree_store.h). Not found: what somebody may still see, records that
-// aborted bulks have left where they have deleted or replaced none (epochs/bulk_sweep.h undoes
+// some of that (catalog/tree_store.h). Not found: what somebody may still see, records that
+// aborted bulks have left where they have deleted or replaced none (bulk/bulk_sweep.h undoes
 // that), and what lies in a tree behind a leaf that cannot be read.
 //
 // Argument that a tree may be gone through whose table is dropped meanwhile: trees stay open until
@@ -35,8 +35,8 @@
 
 #include "base/ids.h"
 #include "btree/space_reclaimer.h"
-#include "engine/definitions/table_catalog.h"
-#include "engine/definitions/tree_store.h"
+#include "engine/catalog/table_catalog.h"
+#include "engine/catalog/tree_store.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::engine {

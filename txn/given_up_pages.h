@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "btree/large_value_format.h"
+#include "btree/large/large_value_format.h"
 #include "buffer/space_map.h"
 #include "wal/transaction_log.h"
 

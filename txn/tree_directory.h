@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "btree/btree.h"
-#include "btree/tree_record.h"
+#include "btree/log/tree_record.h"
 
 namespace palimpsest::txn {
 

@@ -4,9 +4,9 @@
 //                   \-> aborted      -> settled: nothing of it is left on any page
 //
 // A leaf names a bulk by its epoch, and its records say what that has changed
-// (btree/virtual_version.h). The epoch of a bulk that is settled is not in here: so an epoch that
-// is not in here means what the records say now. A bulk commits like any transaction, with a date
-// that its fate is given (fate.h): a reader's snapshot is one number for both.
+// (btree/node/virtual_version.h). The epoch of a bulk that is settled is not in here: so an epoch
+// that is not in here means what the records say now. A bulk commits like any transaction, with a
+// date that its fate is given (fate.h): a reader's snapshot is one number for both.
 //
 // Who looks at a leaf reads epoch and flags, and asks here, under one latch or one validated
 // optimistic read. Argument that he is told the truth, for an epoch e that he has read there:

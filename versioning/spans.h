@@ -5,7 +5,8 @@
 // dates of several such versions, no reader can tell them apart: each sees all of these changes or
 // none. So they are *folded* into a span of dates [from, to]. A leaf has at most two:
 //
-//   span     its records, by the mark in their slot (btree/node_layout.h)    a reader below `from`
+//   span     its records, by the mark in their slot (btree/node/node_layout.h)    a reader below
+//   `from`
 //   made     kMadeInSpan: inserted at a date of the span                     sees no record
 //   buried   kBuriedInSpan: erased at a date of the span, a ghost since      sees the ghost's value
 //

@@ -47,7 +47,7 @@ enum class RecordRole : std::uint8_t {
 /// What a record's body is.
 enum class BodyKind : std::uint8_t {
   none = 0,
-  tree,   ///< a change of tree pages (btree/tree_record_format.h)
+  tree,   ///< a change of tree pages (btree/log/tree_record_format.h)
   space,  ///< pages taken or given back (buffer/space_record.h)
 };
 

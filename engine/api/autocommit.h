@@ -17,7 +17,7 @@
 
 #include "base/sync_point.h"
 #include "engine/api/database_state.h"
-#include "engine/rows/refused.h"
+#include "engine/catalog/refused_commit.h"
 #include "txn/rival.h"
 
 namespace palimpsest::detail {

@@ -11,7 +11,7 @@
 #include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
-#include "engine/rows/row_cursor.h"
+#include "engine/table/row_cursor.h"
 
 namespace palimpsest::detail {
 

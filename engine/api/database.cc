@@ -21,8 +21,8 @@
 #include "engine/api/transaction_state.h"
 #include "engine/api/visiting.h"
 #include "engine/log_place.h"
-#include "engine/rows/sought_leaves.h"
-#include "engine/rows/table_access.h"
+#include "engine/table/sought_leaves.h"
+#include "engine/table/table_access.h"
 
 namespace palimpsest {
 namespace detail {
@@ -179,7 +179,7 @@ std::unique_ptr<io::Device> open_log(const detail::DatabaseState& state, const s
     return state.is_read_only() ? laid_over(state, io::open_device(path, options))
                                 : io::open_log_device(path, options);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found || !state.pages->exists(engine::kPageFileName)) {
+    if (error.code() != ErrorCode::not_found || !state.pages->exists(buffer::kPageFileName)) {
       throw;
     }
     engine::refuse_missing_log(*state.pages, path);

@@ -6,7 +6,7 @@
 #include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
-#include "engine/rows/table_reads.h"
+#include "engine/table/table_reads.h"
 
 namespace palimpsest {
 

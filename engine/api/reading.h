@@ -17,7 +17,7 @@
 
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
-#include "engine/rows/table_access.h"
+#include "engine/table/table_access.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::detail {

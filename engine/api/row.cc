@@ -7,8 +7,8 @@
 
 #include "palimpsest/error.h"
 
-#include "engine/tables/table_format.h"
-#include "engine/tables/value_text.h"
+#include "engine/format/table_format.h"
+#include "engine/format/value_text.h"
 
 namespace palimpsest {
 

@@ -12,9 +12,9 @@
 #include "palimpsest/row_encoder.h"
 #include "palimpsest/row_writer.h"
 
+#include "bulk/sort/external_sort.h"
 #include "engine/api/table_handle.h"
-#include "engine/rows/write_step.h"
-#include "engine/sort/external_sort.h"
+#include "engine/table/write_step.h"
 
 namespace palimpsest {
 

@@ -9,9 +9,9 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
-#include "engine/tables/column_value.h"
-#include "engine/tables/table_format.h"
-#include "engine/tables/value_text.h"
+#include "engine/format/column_value.h"
+#include "engine/format/table_format.h"
+#include "engine/format/value_text.h"
 
 namespace palimpsest::detail {
 namespace {

@@ -8,13 +8,13 @@
 
 #include "btree/range_estimate.h"
 #include "engine/api/autocommit.h"
+#include "engine/api/bulk_rows.h"
 #include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
 #include "engine/api/visiting.h"
-#include "engine/bulk/bulk.h"
-#include "engine/rows/table_reads.h"
-#include "engine/rows/table_writes.h"
+#include "engine/table/table_reads.h"
+#include "engine/table/table_writes.h"
 
 namespace palimpsest {
 namespace {

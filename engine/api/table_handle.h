@@ -10,7 +10,7 @@
 
 #include "engine/api/database_state.h"
 #include "engine/api/transaction_state.h"
-#include "engine/definitions/table_catalog.h"
+#include "engine/catalog/table_catalog.h"
 
 namespace palimpsest::detail {
 

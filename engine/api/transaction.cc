@@ -13,7 +13,7 @@
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
 #include "engine/api/visiting.h"
-#include "engine/rows/refused.h"
+#include "engine/catalog/refused_commit.h"
 
 namespace palimpsest {
 namespace detail {

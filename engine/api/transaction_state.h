@@ -6,8 +6,8 @@
 
 #include "base/process_mark.h"
 #include "base/turn_latch.h"
+#include "engine/api/bulk_rows.h"
 #include "engine/api/database_state.h"
-#include "engine/bulk/bulk.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::detail {

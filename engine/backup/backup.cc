@@ -17,7 +17,6 @@
 #include "engine/backup/backup_pace.h"
 #include "engine/backup/log_copy.h"
 #include "engine/backup/page_copy.h"
-#include "engine/database.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -221,7 +220,7 @@ void Backup::finish() {
   pin_.reset();
   file_->become_copy_of(source_.file);
   log_.finish(state);
-  device_.rename(kCopyName, kPageFileName);
+  device_.rename(kCopyName, buffer::kPageFileName);
   device_.sync_directory();
 }
 
@@ -240,8 +239,8 @@ void Backup::keep_up() {
 }
 
 bool is_of_copy(std::string_view name) noexcept {
-  return name == kCopyName || name == kPageFileName || name.starts_with(wal::kControlFileName) ||
-         wal::Segments::is_name(name);
+  return name == kCopyName || name == buffer::kPageFileName ||
+         name.starts_with(wal::kControlFileName) || wal::Segments::is_name(name);
 }
 
 /// What a backup has made that failed; the first error tells more than any of these.

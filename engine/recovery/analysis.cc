@@ -11,7 +11,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
-#include "btree/tree_record.h"
+#include "btree/log/tree_record.h"
 #include "wal/transaction_record.h"
 
 namespace palimpsest::engine {

@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "base/start_thread.h"
-#include "btree/tree_record.h"
+#include "btree/log/tree_record.h"
 #include "buffer/file_limits.h"
 #include "engine/recovery/redo_worker.h"
 #include "engine/recovery/replay_window.h"

@@ -8,7 +8,7 @@
 #include "palimpsest/error.h"
 
 #include "base/prefetch.h"
-#include "btree/tree_redo.h"
+#include "btree/log/tree_redo.h"
 #include "buffer/page_header.h"
 
 namespace palimpsest::engine {

@@ -22,7 +22,7 @@
 #include "base/aligned_memory.h"
 #include "base/bytes.h"
 #include "base/ids.h"
-#include "btree/node_validate.h"
+#include "btree/node/node_validate.h"
 #include "buffer/page_file.h"
 #include "buffer/page_writer.h"
 

@@ -38,9 +38,9 @@
 #include "btree/page_moves.h"
 #include "buffer/page_file.h"
 #include "buffer/space_map.h"
-#include "engine/catalog.h"
-#include "engine/definitions/tree_store.h"
+#include "engine/catalog/tree_store.h"
 #include "txn/transactions.h"
+#include "txn/tree_catalog.h"
 #include "wal/log.h"
 
 namespace palimpsest::engine {

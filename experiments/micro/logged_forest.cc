@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "btree/tree_record_encode.h"
+#include "btree/log/tree_record_encode.h"
 #include "buffer/page_header.h"
 
 namespace palimpsest::experiments {

@@ -17,9 +17,9 @@
 #include "base/aligned_memory.h"
 #include "base/bytes.h"
 #include "base/ids.h"
-#include "btree/inner_node.h"
-#include "btree/leaf_node.h"
-#include "btree/node_split.h"
+#include "btree/node/inner_node.h"
+#include "btree/node/leaf_node.h"
+#include "btree/node/node_split.h"
 
 namespace palimpsest::experiments {
 

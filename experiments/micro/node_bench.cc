@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "btree/inner_node.h"
-#include "btree/leaf_node.h"
+#include "btree/node/inner_node.h"
+#include "btree/node/leaf_node.h"
 
 namespace {
 

@@ -24,7 +24,7 @@
 #include "base/io/open_device.h"
 #include "base/random.h"
 #include "base/worker_slots.h"
-#include "btree/tree_record_format.h"
+#include "btree/log/tree_record_format.h"
 #include "buffer/page_file.h"
 #include "buffer/page_writer.h"
 #include "engine/recovery/analysis.h"

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/aligned_memory.h"
-#include "btree/inner_node.h"
+#include "btree/node/inner_node.h"
 #include "buffer/page_guard.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/sim_disk.h"

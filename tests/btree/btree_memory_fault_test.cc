@@ -17,7 +17,7 @@
 #include "base/sync_point.h"
 #include "btree/btree.h"
 #include "btree/cursor.h"
-#include "btree/page_supply.h"
+#include "bulk/page_supply.h"
 #include "tests/btree/allocation_faults.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"

@@ -13,7 +13,7 @@
 #include "btree/btree.h"
 #include "btree/cursor.h"
 #include "btree/leaf_walk.h"
-#include "btree/node_split.h"
+#include "btree/node/node_split.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"

@@ -13,7 +13,7 @@
 
 #include "palimpsest/error.h"
 
-#include "btree/node_layout.h"
+#include "btree/node/node_layout.h"
 #include "buffer/page_header.h"
 #include "tests/buffer/interleaving_support.h"
 #include "tests/support/error_of.h"

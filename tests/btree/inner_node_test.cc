@@ -1,4 +1,4 @@
-#include "btree/inner_node.h"
+#include "btree/node/inner_node.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "btree/node_split.h"
+#include "btree/node/node_split.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"

@@ -11,7 +11,7 @@
 #include "palimpsest/error.h"
 
 #include "base/sync_point.h"
-#include "btree/large_value_store.h"
+#include "btree/large/large_value_store.h"
 #include "tests/btree/large_value_test_support.h"
 #include "tests/support/error_of.h"
 #include "tests/support/sim_disk.h"

@@ -1,4 +1,4 @@
-#include "btree/large_value_format.h"
+#include "btree/large/large_value_format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

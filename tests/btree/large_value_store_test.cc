@@ -1,4 +1,4 @@
-#include "btree/large_value_store.h"
+#include "btree/large/large_value_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/io/posix_device.h"
-#include "btree/large_value_store.h"
+#include "btree/large/large_value_store.h"
 #include "tests/btree/large_value_test_support.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"

@@ -12,7 +12,7 @@
 
 #include "base/io/device.h"
 #include "base/random.h"
-#include "btree/large_value_store.h"
+#include "btree/large/large_value_store.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/page_file.h"
 #include "buffer/page_kinds.h"

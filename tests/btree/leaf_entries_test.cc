@@ -16,9 +16,9 @@
 #include "palimpsest/error.h"
 
 #include "base/random.h"
-#include "btree/append.h"
 #include "btree/audit.h"
 #include "btree/btree.h"
+#include "bulk/append.h"
 #include "tests/btree/allocation_faults.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "btree/key_bytes.h"
+#include "btree/node/key_bytes.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/last_page.h"
 #include "tests/support/seed.h"

@@ -11,10 +11,10 @@
 #include <string>
 
 #include "base/random.h"
-#include "btree/inner_node.h"
-#include "btree/leaf_node.h"
-#include "btree/node_print.h"
-#include "btree/node_validate.h"
+#include "btree/node/inner_node.h"
+#include "btree/node/leaf_node.h"
+#include "btree/node/node_print.h"
+#include "btree/node/node_validate.h"
 
 namespace palimpsest::btree::test {
 

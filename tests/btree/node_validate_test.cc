@@ -1,4 +1,4 @@
-#include "btree/node_validate.h"
+#include "btree/node/node_validate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "base/file_format.h"
 #include "base/random.h"
-#include "btree/node_split.h"
+#include "btree/node/node_split.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"

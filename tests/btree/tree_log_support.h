@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "btree/tree_record.h"
-#include "btree/tree_record_encode.h"
-#include "btree/tree_record_print.h"
-#include "btree/tree_redo.h"
-#include "btree/tree_undo.h"
+#include "btree/log/tree_record.h"
+#include "btree/log/tree_record_encode.h"
+#include "btree/log/tree_record_print.h"
+#include "btree/log/tree_redo.h"
+#include "btree/log/tree_undo.h"
 #include "tests/btree/node_test_support.h"
 #include "wal/transaction_record.h"
 

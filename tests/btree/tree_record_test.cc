@@ -1,5 +1,5 @@
 // Log records of a tree as bytes: what they take, what they say, what is refused.
-#include "btree/tree_record.h"
+#include "btree/log/tree_record.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "btree/node_split.h"
-#include "btree/tree_record_encode.h"
+#include "btree/log/tree_record_encode.h"
+#include "btree/node/node_split.h"
 #include "tests/btree/tree_log_support.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "btree/node_split.h"
-#include "btree/tree_record_encode.h"
-#include "btree/tree_redo.h"
+#include "btree/log/tree_record_encode.h"
+#include "btree/log/tree_redo.h"
+#include "btree/node/node_split.h"
 #include "tests/btree/tree_log_support.h"
 #include "tests/support/error_of.h"
 

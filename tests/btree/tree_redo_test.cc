@@ -1,6 +1,6 @@
 // Redo and undo on single pages and small families of pages, in every page size: what was logged
 // gives the same bytes on an older copy, and what was not logged there is refused.
-#include "btree/tree_redo.h"
+#include "btree/log/tree_redo.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "btree/node_split.h"
-#include "btree/tree_record_encode.h"
+#include "btree/log/tree_record_encode.h"
+#include "btree/node/node_split.h"
 #include "tests/btree/tree_log_support.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"

@@ -16,8 +16,8 @@
 #include "base/random.h"
 #include "base/sync_point.h"
 #include "btree/btree.h"
-#include "btree/node_edit.h"
-#include "btree/tree_record_encode.h"
+#include "btree/log/tree_record_encode.h"
+#include "btree/node/node_edit.h"
 #include "buffer/swip.h"
 #include "tests/btree/tree_log_support.h"
 #include "tests/support/seed.h"
@@ -301,8 +301,7 @@ class ReplayedTree {
     }
     SplitPlan plan;
     plan.separator.assign(live(made[1]).lower_fence());
-    replica_.apply(
-        encoded(LoggedRootSplit{plan, live(made[0]), live(made[1]), root_, names()}));
+    replica_.apply(encoded(LoggedRootSplit{plan, live(made[0]), live(made[1]), root_, names()}));
   }
 
   void merge(const Pages& now, PageId right) {

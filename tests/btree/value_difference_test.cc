@@ -1,6 +1,6 @@
 // Runs of bytes in which two values differ: the same as found byte by byte, and enough to make one
 // of the other.
-#include "btree/value_difference.h"
+#include "btree/node/value_difference.h"
 
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 #include "btree/audit.h"
 #include "btree/btree.h"
 #include "btree/leaf_entries.h"
-#include "btree/node_validate.h"
+#include "btree/node/node_validate.h"
 #include "buffer/page_header.h"
 #include "buffer/swip.h"
 #include "tests/btree/node_test_support.h"

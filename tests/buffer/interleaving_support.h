@@ -8,7 +8,7 @@
 #include <string>
 
 #include "btree/btree.h"
-#include "btree/inner_node.h"
+#include "btree/node/inner_node.h"
 #include "buffer/page_guard.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/tree_fixture.h"

@@ -28,7 +28,7 @@ constexpr int kWorkloads = 3;  ///< seeds from kWorkload.seed on
 std::string open_and_judge(const SimDisk& disk, const PageJournal& journal) {
   try {
     const std::unique_ptr<io::Device> device = disk.device();
-    return judge(*PageFile::open(*device, kPageFileName, {.allow_unclean = true}), journal);
+    return judge(*PageFile::open(*device, buffer::kPageFileName, {.allow_unclean = true}), journal);
   } catch (const Error& error) {
     return error.what();
   }
@@ -169,7 +169,7 @@ TEST(PageFault, AGrowthIsDurableThoughItsSyncFailed) {
     std::uint64_t pages = 0;
     {
       const auto device = disk.device();
-      const auto file = PageFile::create(*device, kPageFileName, {});
+      const auto file = PageFile::create(*device, buffer::kPageFileName, {});
       pages = file->page_count() + 100;
       file->grow(pages);
       disk.inject({.kinds = static_cast<unsigned>(SimKind::sync)});
@@ -177,12 +177,12 @@ TEST(PageFault, AGrowthIsDurableThoughItsSyncFailed) {
     }
     {
       const auto device = disk.device();
-      const auto file = PageFile::open(*device, kPageFileName, {.allow_unclean = true});
+      const auto file = PageFile::open(*device, buffer::kPageFileName, {.allow_unclean = true});
       ASSERT_EQ(file->page_count(), pages);
       file->close_cleanly();
     }
     const auto device = disk.crash(1, CrashKeeps::nothing).device();
-    EXPECT_EQ(error_of([&] { static_cast<void>(PageFile::open(*device, kPageFileName)); }),
+    EXPECT_EQ(error_of([&] { static_cast<void>(PageFile::open(*device, buffer::kPageFileName)); }),
               std::nullopt);
   }
 }
@@ -193,12 +193,14 @@ TEST(PageFault, AFailedCreationLeavesNoFile) {
     SimDisk disk;
     const std::unique_ptr<io::Device> device = disk.device();
     disk.inject({.error = ENOSPC, .nth = nth});
-    const auto create = [&] { static_cast<void>(PageFile::create(*device, kPageFileName, {})); };
+    const auto create = [&] {
+      static_cast<void>(PageFile::create(*device, buffer::kPageFileName, {}));
+    };
     if (!error_of(create)) {
       EXPECT_GT(nth, 4U);
       return;
     }
-    EXPECT_FALSE(device->exists(kPageFileName));
+    EXPECT_FALSE(device->exists(buffer::kPageFileName));
     EXPECT_EQ(error_of(create), std::nullopt);
   }
 }
@@ -231,8 +233,9 @@ TEST(PageFault, AFailedOpeningCanBeRepeated) {
 TEST(PageFault, AFullDeviceLeavesTheFileUsable) {
   SimDisk disk({.capacity_bytes = 3U << 20U});
   const std::unique_ptr<io::Device> device = disk.device();
-  const std::unique_ptr<PageFile> file = PageFile::create(
-      *device, kPageFileName, {.page_size_bytes = 4096, .ring_batches = 2, .batch_pages = 64});
+  const std::unique_ptr<PageFile> file =
+      PageFile::create(*device, buffer::kPageFileName,
+                       {.page_size_bytes = 4096, .ring_batches = 2, .batch_pages = 64});
   PageWriter writer(*file);
   SpaceMap map(*file);
   std::vector<PageId> pages;

@@ -53,7 +53,7 @@ class PageFileTest : public testing::Test {
   PageFileTest() : device_(disk_.device()) {}
 
   std::unique_ptr<PageFile> open(const buffer::OpenOptions& options = {}) {
-    return PageFile::open(*device_, kPageFileName, options);
+    return PageFile::open(*device_, buffer::kPageFileName, options);
   }
   std::string refused(ErrorCode code, const buffer::OpenOptions& options = {}) {
     return refusal(code, [&] { static_cast<void>(open(options)); });
@@ -61,7 +61,7 @@ class PageFileTest : public testing::Test {
 
   /// Creates a clean file with two written pages.
   void create() {
-    const auto file = PageFile::create(*device_, kPageFileName, kSmall);
+    const auto file = PageFile::create(*device_, buffer::kPageFileName, kSmall);
     SpaceMap map(*file);
     PageWriter writer(*file);
     for (const std::uint64_t version : {1U, 2U}) {
@@ -83,19 +83,19 @@ class PageFileTest : public testing::Test {
 
   /// Changes the newest header on disk and gives it a right checksum; destroys the older copies.
   void forge(const std::function<void(FileHeader&)>& change) {
-    const std::vector<std::byte> bytes = disk_.contents(kPageFileName);
+    const std::vector<std::byte> bytes = disk_.contents(buffer::kPageFileName);
     FileHeader header =
         buffer::find_file_header(ConstBytes(bytes).first(buffer::kHeaderCopies * kBlock), "")
             .header;
     change(header);
     std::vector<std::byte> blocks(buffer::kHeaderCopies * kBlock);
     buffer::encode_file_header(header, MutableBytes(blocks).first(kBlock));
-    disk_.overwrite(kPageFileName, 0, blocks);
+    disk_.overwrite(buffer::kPageFileName, 0, blocks);
   }
 
   void flip(std::uint64_t offset_bytes) {
-    std::byte byte = disk_.contents(kPageFileName)[offset_bytes] ^ std::byte{0x10};
-    disk_.overwrite(kPageFileName, offset_bytes, {&byte, 1});
+    std::byte byte = disk_.contents(buffer::kPageFileName)[offset_bytes] ^ std::byte{0x10};
+    disk_.overwrite(buffer::kPageFileName, offset_bytes, {&byte, 1});
   }
 
   void replace(ConstBytes bytes) {
@@ -104,7 +104,7 @@ class PageFileTest : public testing::Test {
       file->allocate(0, bytes.size());
       disk_.overwrite("other", 0, bytes);
     }
-    device_->rename("other", kPageFileName);
+    device_->rename("other", buffer::kPageFileName);
   }
 
   SimDisk disk_;
@@ -134,30 +134,32 @@ TEST_F(PageFileTest, RefusesWhatIsAbsentPresentOrLocked) {
   refused(ErrorCode::not_found);
   create();
   refusal(ErrorCode::already_exists,
-          [&] { static_cast<void>(PageFile::create(*device_, kPageFileName, kSmall)); });
+          [&] { static_cast<void>(PageFile::create(*device_, buffer::kPageFileName, kSmall)); });
   const auto file = open();
   EXPECT_THAT(refused(ErrorCode::locked), HasSubstr("pages"));
 }
 
 TEST_F(PageFileTest, RefusesOptionsBeyondTheirLimits) {
   const auto refused_text = [&](PageFileOptions options) {
-    return refusal(ErrorCode::invalid_argument,
-                   [&] { static_cast<void>(PageFile::create(*device_, kPageFileName, options)); });
+    return refusal(ErrorCode::invalid_argument, [&] {
+      static_cast<void>(PageFile::create(*device_, buffer::kPageFileName, options));
+    });
   };
   EXPECT_EQ(refused_text({.page_size_bytes = 2048}), "page size 2048 is outside 4096 to 65536");
   EXPECT_EQ(refused_text({.page_size_bytes = 5000}), "page size 5000 is not a power of two");
   EXPECT_EQ(refused_text({.ring_batches = 1}), "ring batches 1 is outside 2 to 64");
   EXPECT_EQ(refused_text({.batch_pages = 63}), "batch pages 63 is outside 64 to 1024");
-  EXPECT_FALSE(device_->exists(kPageFileName));
+  EXPECT_FALSE(device_->exists(buffer::kPageFileName));
 }
 
 TEST_F(PageFileTest, RefusesDevicesOfLargeBlocks) {
   const SimDisk large({.alignment_bytes = 2 * kBlock});
   const auto device = large.device();
-  EXPECT_THAT(refusal(ErrorCode::invalid_argument,
-                      [&] { static_cast<void>(PageFile::create(*device, kPageFileName, kSmall)); }),
-              HasSubstr("8192"));
-  EXPECT_FALSE(device->exists(kPageFileName));
+  EXPECT_THAT(
+      refusal(ErrorCode::invalid_argument,
+              [&] { static_cast<void>(PageFile::create(*device, buffer::kPageFileName, kSmall)); }),
+      HasSubstr("8192"));
+  EXPECT_FALSE(device->exists(buffer::kPageFileName));
 }
 
 TEST_F(PageFileTest, RefusesForeignAndEmptyFiles) {
@@ -190,7 +192,7 @@ TEST_F(PageFileTest, RefusesOtherVersionsFeaturesAndPageSizes) {
 
 TEST_F(PageFileTest, RefusesTruncatedFiles) {
   create();
-  std::vector<std::byte> bytes = disk_.contents(kPageFileName);
+  std::vector<std::byte> bytes = disk_.contents(buffer::kPageFileName);
   const std::string pages = std::to_string(bytes.size() / 4096);
   bytes.resize(bytes.size() - 4096);
   replace(bytes);
@@ -238,7 +240,7 @@ TEST_F(PageFileTest, AnyCopyMayBeDamagedAfterAChange) {
 }
 
 TEST_F(PageFileTest, ANewRootIsInEveryCopy) {
-  const auto made = PageFile::create(*device_, kPageFileName, kSmall);
+  const auto made = PageFile::create(*device_, buffer::kPageFileName, kSmall);
   SpaceMap map(*made);
   const PageId root = map.allocate(0);
   made->set_catalog_root(root);
@@ -254,7 +256,7 @@ TEST_F(PageFileTest, ANewRootIsInEveryCopy) {
 // In pages that the file has just grown by: whatever a crash keeps, the header names it only if
 // they are there.
 TEST_F(PageFileTest, ANewRootLastsBeforeItIsNamed) {
-  const auto made = PageFile::create(*device_, kPageFileName, kSmall);
+  const auto made = PageFile::create(*device_, buffer::kPageFileName, kSmall);
   SpaceMap map(*made);
   const std::uint64_t before = made->page_count();
   PageId root = map.allocate(0);
@@ -272,7 +274,7 @@ TEST_F(PageFileTest, ANewRootLastsBeforeItIsNamed) {
   std::size_t named = 0;
   for (const SimDisk& disk : crashed) {
     const auto device = disk.device();
-    const auto file = PageFile::open(*device, kPageFileName, {.allow_unclean = true});
+    const auto file = PageFile::open(*device, buffer::kPageFileName, {.allow_unclean = true});
     if (file->catalog_root() != kNoPage) {
       ASSERT_EQ(file->catalog_root(), root);
       ASSERT_TRUE(file->contains(root));
@@ -286,10 +288,11 @@ TEST_F(PageFileTest, ANewRootLastsBeforeItIsNamed) {
 TEST_F(PageFileTest, RefusesHostileHeaders) {
   create();
   const auto hostile = [&](const char* text, const std::function<void(FileHeader&)>& change) {
-    const std::vector<std::byte> before = disk_.contents(kPageFileName);
+    const std::vector<std::byte> before = disk_.contents(buffer::kPageFileName);
     forge(change);
     EXPECT_THAT(refused(ErrorCode::corruption), HasSubstr(text));
-    disk_.overwrite(kPageFileName, 0, ConstBytes(before).first(buffer::kHeaderCopies * kBlock));
+    disk_.overwrite(buffer::kPageFileName, 0,
+                    ConstBytes(before).first(buffer::kHeaderCopies * kBlock));
   };
   hostile("page size 0 is not", [](FileHeader& h) { h.page_size_bytes = 0; });
   hostile("page size 131072 is not", [](FileHeader& h) { h.page_size_bytes = 131072; });
@@ -311,7 +314,7 @@ TEST_F(PageFileTest, AnyFlippedBitIsAnErrorOrHarmless) {
   create();
   const std::uint64_t random_seed = seed();
   Random random(random_seed);
-  const std::vector<std::byte> original = disk_.contents(kPageFileName);
+  const std::vector<std::byte> original = disk_.contents(buffer::kPageFileName);
   const AlignedMemory memory(4096, 4096);
   std::uint64_t refused_count = 0;
   for (int i = 0; i < 300; ++i) {
@@ -330,7 +333,7 @@ TEST_F(PageFileTest, AnyFlippedBitIsAnErrorOrHarmless) {
       ++refused_count;
       EXPECT_EQ(error.code(), ErrorCode::corruption) << error.what();
     }
-    disk_.overwrite(kPageFileName, at, {&original[at], 1});
+    disk_.overwrite(buffer::kPageFileName, at, {&original[at], 1});
   }
   EXPECT_GE(refused_count, 150U);
 }
@@ -417,8 +420,8 @@ TEST_F(Neighbours, FailAlone) {
 
 TEST_F(PageFileTest, MisdirectedPageIsNoticed) {
   create();
-  const std::vector<std::byte> bytes = disk_.contents(kPageFileName);
-  disk_.overwrite(kPageFileName, raw(pages_[1]) * 4096,
+  const std::vector<std::byte> bytes = disk_.contents(buffer::kPageFileName);
+  disk_.overwrite(buffer::kPageFileName, raw(pages_[1]) * 4096,
                   ConstBytes(bytes).subspan(raw(pages_[0]) * 4096, 4096));
   const auto file = open();
   const AlignedMemory memory(4096, 4096);
@@ -451,7 +454,7 @@ TEST_F(PageFileTest, HostileBatchNumbersInTheRing) {
     write(*file, writer, page, 7);
   }
   const std::vector<std::byte> torn(2048, std::byte{0x5a});
-  disk_.overwrite(kPageFileName, place, torn);
+  disk_.overwrite(buffer::kPageFileName, place, torn);
   const SimDisk unclean = disk_.snapshot();
   const AlignedMemory image(4096, 4096);
   for (const std::uint64_t number :
@@ -461,9 +464,9 @@ TEST_F(PageFileTest, HostileBatchNumbersInTheRing) {
     fill_image(image.bytes(), page, 99);
     buffer::seal_page(image.bytes(), number);
     const std::uint64_t last_of_ring = buffer::kHeaderAreaBytes + std::uint64_t{2 * 64 - 1} * 4096;
-    disk.overwrite(kPageFileName, last_of_ring, image.bytes());
+    disk.overwrite(buffer::kPageFileName, last_of_ring, image.bytes());
     const std::unique_ptr<io::Device> device = disk.device();
-    const auto file = PageFile::open(*device, kPageFileName, {.allow_unclean = true});
+    const auto file = PageFile::open(*device, buffer::kPageFileName, {.allow_unclean = true});
     EXPECT_EQ(file->restored().pages_restored, 1U);
     file->read_page(page, image.bytes());
     EXPECT_EQ(version_of(image.bytes(), page), 7U);
@@ -480,7 +483,7 @@ TEST_F(PageFileTest, OpeningAloneLeavesTheFileClean) {
 
 TEST_F(PageFileTest, ReadOnlyFilesAreNotWritten) {
   create();
-  const std::vector<std::byte> before = disk_.contents(kPageFileName);
+  const std::vector<std::byte> before = disk_.contents(buffer::kPageFileName);
   {
     const auto file = open({.read_only = true});
     PageWriter writer(*file);
@@ -495,24 +498,24 @@ TEST_F(PageFileTest, ReadOnlyFilesAreNotWritten) {
     const AlignedMemory memory(4096, 4096);
     file->read_page(pages_[0], memory.bytes());
   }
-  EXPECT_EQ(disk_.contents(kPageFileName), before);
+  EXPECT_EQ(disk_.contents(buffer::kPageFileName), before);
 }
 
 TEST_F(PageFileTest, HostileSpaceMapsAreRefused) {
   create();
   const std::uint64_t at = 144 * std::uint64_t{4096};
   const auto hostile = [&](const char* text, const std::function<void(MutableBytes)>& change) {
-    std::vector<std::byte> bytes = disk_.contents(kPageFileName);
+    std::vector<std::byte> bytes = disk_.contents(buffer::kPageFileName);
     const std::vector<std::byte> before(bytes.begin() + static_cast<std::ptrdiff_t>(at),
                                         bytes.begin() + static_cast<std::ptrdiff_t>(at + 4096));
     std::vector<std::byte> page = before;
     change(page);
     buffer::seal_page(page, 1);
-    disk_.overwrite(kPageFileName, at, page);
+    disk_.overwrite(buffer::kPageFileName, at, page);
     const auto file = open();
     EXPECT_THAT(refusal(ErrorCode::corruption, [&] { const SpaceMap map(*file); }),
                 HasSubstr(text));
-    disk_.overwrite(kPageFileName, at, before);
+    disk_.overwrite(buffer::kPageFileName, at, before);
   };
   hostile("space map page 144: its type is tree_leaf",
           [](MutableBytes page) { page[46] = std::byte{1}; });

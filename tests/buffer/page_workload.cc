@@ -61,7 +61,7 @@ void PageWorkload::start(std::unique_ptr<PageFile> file) {
 }
 
 void PageWorkload::create() {
-  start(PageFile::create(*device_, kPageFileName,
+  start(PageFile::create(*device_, buffer::kPageFileName,
                          {.page_size_bytes = kPageSize,
                           .ring_batches = options_.ring_batches,
                           .batch_pages = buffer::kBatchPagesMin,
@@ -206,7 +206,7 @@ void PageWorkload::close() {
 
 void PageWorkload::reopen() {
   close();
-  start(PageFile::open(*device_, kPageFileName));
+  start(PageFile::open(*device_, buffer::kPageFileName));
 }
 
 /// All that was in place is durable.

@@ -28,7 +28,7 @@
 
 namespace palimpsest::test {
 
-inline constexpr const char* kPageFileName = "pages";
+inline constexpr const char* buffer::kPageFileName = "pages";
 
 /// Makes an image (not sealed) whose every byte follows from page and version.
 void fill_image(MutableBytes image, PageId id, std::uint64_t version);

@@ -13,8 +13,8 @@
 #include "palimpsest/error.h"
 
 #include "base/aligned_memory.h"
-#include "buffer/fresh_writer.h"
 #include "buffer/space_map.h"
+#include "bulk/fresh_writer.h"
 #include "tests/buffer/page_workload.h"
 #include "tests/support/error_of.h"
 #include "tests/support/sim_disk.h"
@@ -39,7 +39,7 @@ class PageWriterTest : public testing::Test {
  protected:
   explicit PageWriterTest(const SimOptions& options = {})
       : disk_(options), device_(disk_.device()) {
-    file_ = PageFile::create(*device_, kPageFileName,
+    file_ = PageFile::create(*device_, buffer::kPageFileName,
                              {.page_size_bytes = kPageSize, .ring_batches = 2, .batch_pages = 64});
     writer_ = std::make_unique<PageWriter>(*file_);
     map_ = std::make_unique<SpaceMap>(*file_);

@@ -76,7 +76,7 @@ std::string use_and_close(const SimDisk& disk, std::unique_ptr<PageFile> file,
   const std::unique_ptr<io::Device> device = disk.device();
   // The map is not the workload's any more; its pages are.
   journal.map_hardened = 0;
-  return judge(*PageFile::open(*device, kPageFileName), journal);
+  return judge(*PageFile::open(*device, buffer::kPageFileName), journal);
 }
 
 /// Opens a crashed disk, crashing again at each operation of the restore, and judges what is there.
@@ -89,7 +89,7 @@ std::string open_and_judge(SimDisk& disk, const PageJournal& journal, std::uint6
   try {
     const std::unique_ptr<io::Device> device = disk.device();
     std::unique_ptr<PageFile> file =
-        PageFile::open(*device, kPageFileName, {.allow_unclean = true});
+        PageFile::open(*device, buffer::kPageFileName, {.allow_unclean = true});
     disk.set_hook({});
     totals.pages_restored += file->restored().pages_restored;
     if (std::string fault = judge(*file, journal); !fault.empty()) {

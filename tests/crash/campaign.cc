@@ -258,7 +258,7 @@ std::string Campaign::go_deeper(const Profile& profile, std::uint64_t seed, cons
 }
 
 std::string Campaign::judge_pages(const SimDisk& disk, engine::Database& database) const {
-  const std::vector<std::byte> file = disk.contents(engine::kPageFileName);
+  const std::vector<std::byte> file = disk.contents(buffer::kPageFileName);
   const std::size_t page_size = database.file().page_size_bytes();
   const Gsn now = database.begin()->commit();  // of one that did nothing: the clock's reading
   const AlignedMemory page(page_size, 64);

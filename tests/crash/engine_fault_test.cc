@@ -309,7 +309,7 @@ TEST(EngineFaultLogTest, NobodyWaitsForCheckpointsThatCannotWrite) {
     session.transact({{key_of(0), "before"}});
     disk.inject({.error = error,
                  .kinds = unsigned(SimKind::write),
-                 .file = std::string(kPageFileName),
+                 .file = std::string(buffer::kPageFileName),
                  .for_good = true});
     ::alarm(kStuckSeconds);
     SimRandom random(1);

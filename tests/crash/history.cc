@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "engine/definitions/stored_definitions.h"
+#include "engine/catalog/stored_definitions.h"
 #include "tests/crash/table_workload.h"
 
 namespace palimpsest::crash {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/aligned_memory.h"
-#include "btree/node_validate.h"
+#include "btree/node/node_validate.h"
 #include "buffer/file_header.h"
 #include "buffer/page_header.h"
 #include "buffer/swip.h"
@@ -20,7 +20,7 @@ using buffer::PageType;
 ImageChecker::ImageChecker(test::SimDisk& disk, std::uint32_t page_size_bytes)
     : disk_(disk), page_size_bytes_(page_size_bytes) {
   disk_.set_write_checker([this](std::string_view file, std::uint64_t offset, ConstBytes bytes) {
-    if (file == engine::kPageFileName) {
+    if (file == buffer::kPageFileName) {
       look_at(offset, bytes);
     }
   });

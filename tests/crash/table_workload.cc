@@ -9,8 +9,8 @@
 
 #include "palimpsest/error.h"
 
-#include "engine/rows/table_reads.h"
-#include "engine/rows/write_step.h"
+#include "engine/table/table_reads.h"
+#include "engine/table/write_step.h"
 
 namespace palimpsest::crash {
 namespace {

@@ -18,8 +18,8 @@
 #include "palimpsest/function_ref.h"
 
 #include "base/random.h"
-#include "engine/bulk/bulk.h"
-#include "engine/rows/table_writes.h"
+#include "engine/api/bulk_rows.h"
+#include "engine/table/table_writes.h"
 #include "tests/crash/history.h"
 
 namespace palimpsest::crash {

@@ -11,9 +11,9 @@
 #include "base/io/device.h"
 #include "btree/audit.h"
 #include "btree/cursor.h"
+#include "engine/catalog/definitions_audit.h"
 #include "engine/database.h"
-#include "engine/definitions/definitions_audit.h"
-#include "engine/rows/table_audit.h"
+#include "engine/table/table_audit.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/wait_for_writes.h"
 

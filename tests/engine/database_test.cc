@@ -365,7 +365,7 @@ TEST_F(DatabaseTest, AnUnfinishedDatabaseLeavesAnothersLogAlone) {
   database_.reset();
   SimDisk other;
   const std::unique_ptr<io::Device> device = other.device();
-  buffer::PageFile::create(*device, kPageFileName, small_options().pages).reset();
+  buffer::PageFile::create(*device, buffer::kPageFileName, small_options().pages).reset();
   EXPECT_EQ(error_of([&] { return Database::open(*device, *device_, small_options()); },
                      "that of another database"),
             ErrorCode::corruption);
@@ -377,8 +377,9 @@ TEST_F(DatabaseTest, AnUnfinishedDatabaseLeavesAnothersLogAlone) {
 TEST_F(DatabaseTest, AnUnfinishedDatabaseKnowsItsLogUntilAllOfItHasGone) {
   SimDisk disk;
   const std::unique_ptr<io::Device> device = disk.device();
-  const Uuid uuid =
-      buffer::PageFile::create(*device, kPageFileName, small_options().pages)->header().uuid;
+  const Uuid uuid = buffer::PageFile::create(*device, buffer::kPageFileName, small_options().pages)
+                        ->header()
+                        .uuid;
   static_cast<void>(wal::LogStore::create(
       *device, uuid, {.segment_bytes = wal::kSegmentBytesMin, .segments_max = 5}));
   std::uint32_t removed = 0;

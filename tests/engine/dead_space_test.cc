@@ -17,8 +17,8 @@
 #include "base/random.h"
 #include "base/sync_point.h"
 #include "buffer/page_header.h"
-#include "engine/bulk/bulk.h"
-#include "engine/rows/table_writes.h"
+#include "engine/api/bulk_rows.h"
+#include "engine/table/table_writes.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
@@ -162,7 +162,7 @@ class DeadSpaceTest : public ::testing::Test {
   /// One of the leaves of small rows, of a database that is not open.
   void damage_leaf_of_small_rows() {
     database_.reset();
-    const std::vector<std::byte> file = disk_.contents(kPageFileName);
+    const std::vector<std::byte> file = disk_.contents(buffer::kPageFileName);
     std::vector<std::uint64_t> leaves;
     for (std::size_t at = 0; at + kPageBytes <= file.size(); at += kPageBytes) {
       const ConstBytes page = ConstBytes(file).subspan(at, kPageBytes);
@@ -173,7 +173,7 @@ class DeadSpaceTest : public ::testing::Test {
     }
     ASSERT_GT(leaves.size(), 2U);
     const std::byte other{0x55};
-    disk_.overwrite(kPageFileName, leaves[leaves.size() / 2] + kPageBytes / 2, {&other, 1});
+    disk_.overwrite(buffer::kPageFileName, leaves[leaves.size() / 2] + kPageBytes / 2, {&other, 1});
     is_damaged_ = true;
   }
 
@@ -299,7 +299,7 @@ TEST_F(DeadSpaceTest, IsNotThereWhereNothingCanBeRead) {
   database_->close();
   open();
   disk_.inject({.kinds = static_cast<unsigned>(SimKind::read),
-                .file = std::string(kPageFileName),
+                .file = std::string(buffer::kPageFileName),
                 .nth = 20,
                 .for_good = true});
   EXPECT_EQ(error_of_put(kTooMany), ErrorCode::no_space);

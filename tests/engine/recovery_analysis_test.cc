@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "btree/tree_record_encode.h"
+#include "btree/log/tree_record_encode.h"
 #include "tests/btree/tree_log_support.h"
 #include "tests/engine/recovery_fixture.h"
 #include "tests/support/error_of.h"

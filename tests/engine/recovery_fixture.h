@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
-#include "btree/large_value_format.h"
+#include "btree/large/large_value_format.h"
 #include "engine/recovery/analysis.h"
 #include "engine/recovery/redo.h"
 #include "experiments/micro/logged_forest.h"

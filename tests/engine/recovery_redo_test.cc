@@ -14,7 +14,7 @@
 #include "palimpsest/error.h"
 
 #include "base/random.h"
-#include "btree/tree_record_encode.h"
+#include "btree/log/tree_record_encode.h"
 #include "tests/btree/tree_log_support.h"
 #include "tests/engine/recovery_fixture.h"
 #include "tests/support/error_of.h"

@@ -12,7 +12,7 @@
 #include "palimpsest/function_ref.h"
 
 #include "base/sync_point.h"
-#include "engine/sort/external_sort.h"
+#include "bulk/sort/external_sort.h"
 #include "tests/engine/database_fixture.h"
 #include "tests/support/child_process.h"
 #include "tests/support/sim_disk.h"

@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <string>
 
-#include "btree/inner_node.h"
-#include "btree/leaf_node.h"
-#include "btree/node_print.h"
-#include "btree/node_split.h"
-#include "btree/node_validate.h"
+#include "btree/node/inner_node.h"
+#include "btree/node/leaf_node.h"
+#include "btree/node/node_print.h"
+#include "btree/node/node_split.h"
+#include "btree/node/node_validate.h"
 #include "tests/fuzz/fuzz_page.h"
 
 namespace palimpsest::btree::fuzz {

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <string>
 
-#include "btree/inner_node.h"
-#include "btree/leaf_node.h"
-#include "btree/node_edit.h"
+#include "btree/node/inner_node.h"
+#include "btree/node/leaf_node.h"
+#include "btree/node/node_edit.h"
 #include "tests/fuzz/fuzz_page.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/node_exercise.h"

@@ -16,11 +16,11 @@
 #include "palimpsest/error.h"
 
 #include "base/random.h"
-#include "engine/tables/index_codec.h"
-#include "engine/tables/key_codec.h"
-#include "engine/tables/row_layout.h"
-#include "engine/tables/schema_format.h"
-#include "tests/engine/tables/random_table.h"
+#include "engine/format/index_codec.h"
+#include "engine/format/key_codec.h"
+#include "engine/format/row_layout.h"
+#include "engine/format/schema_format.h"
+#include "tests/engine/format/random_table.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace palimpsest::engine::fuzz {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "engine/tables/key_codec.h"
-#include "engine/tables/row_layout.h"
+#include "engine/format/key_codec.h"
+#include "engine/format/row_layout.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
 #include "tools/load/row_parser.h"

@@ -33,6 +33,8 @@ PLANTED = [
     ("include_order", "buffer/up.cc", '#include "btree/tree.h"\n', "buffer/ stands below btree/"),
     ("include_order", "base/up.h", '#include "base/io/file.h"\n', "base/ stands below base/io/"),
     ("include_order", "include/palimpsest/leak.h", '#include "base/bytes.h"\n', "include/ stands below"),
+    ("include_order", "btree/node/up.h", '#pragma once\n#include "btree/tree.h"\n',
+     "btree/node/ stands below btree/"),
     ("include_order", "experiments/ycsb/main.cc", '#include "btree/tree.h"\n', "public API only"),
     ("include_order", "btree/flags.cc", "#include <gflags/gflags.h>\n", "belongs in experiments only"),
     ("include_order", "btree/print.h", "#include <fmt/format.h>\n", "appears in a header"),

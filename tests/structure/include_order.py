@@ -48,7 +48,10 @@ def may_include(path, spelled, named):
         return "code outside tests/ includes tests/"
     if source in tree.USERS:
         allowed = {"include", source, *named.get(os.path.dirname(path), [])}
-        return None if target in allowed else f"{source}/ includes the public API only"
+        if any(target == folder or (folder != "base" and tree.is_within(target, folder))
+               for folder in allowed):
+            return None
+        return f"{source}/ includes the public API only"
     if target not in tree.LAYERS:
         return f"a layer includes {target}/"
     if tree.LAYERS.index(target) > tree.LAYERS.index(source):

@@ -4,16 +4,25 @@ import os
 import sys
 
 # From the ground up: a folder may include itself and what stands before it (docs/architecture.md).
-LAYERS = ["include", "base", "base/io", "wal", "buffer", "versioning", "btree", "txn", "engine"]
+# A folder within another is a layer of its own.
+LAYERS = ["include", "base", "base/io", "wal", "buffer", "versioning",
+          "btree/node", "btree/large", "btree/log", "btree", "txn", "bulk/sort", "bulk",
+          "engine/format", "engine/table", "engine/catalog", "engine/recovery", "engine/backup",
+          "engine/space", "engine", "engine/api"]
 # Above all layers; they use the public API, with the exceptions named in include_exceptions.txt.
 USERS = ["tools", "experiments", "examples"]
 
 
 def folder_of(path):
     """The layer, or the top folder, that a repository-relative path belongs to."""
-    if path.startswith("base/io/"):
-        return "base/io"
-    return path.split("/", 1)[0]
+    parts = path.split("/")
+    inner = "/".join(parts[:2])
+    return inner if len(parts) > 2 and inner in LAYERS else parts[0]
+
+
+def is_within(layer, folder):
+    """Whether a layer is the folder, or one of the folders in it."""
+    return layer == folder or layer.startswith(folder + "/")
 
 
 def sources(root, suffixes=(".h", ".cc"), tops=None):

@@ -14,8 +14,8 @@
 
 #include "base/io/device.h"
 #include "btree/btree.h"
-#include "btree/large_value_store.h"
-#include "btree/node_kind.h"
+#include "btree/large/large_value_store.h"
+#include "btree/node/node_kind.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/page_file.h"
 #include "buffer/page_kinds.h"

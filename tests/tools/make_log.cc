@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/io/open_device.h"
 #include "base/worker_slots.h"
-#include "btree/tree_record_encode.h"
+#include "btree/log/tree_record_encode.h"
 #include "buffer/file_header.h"
 #include "wal/log.h"
 #include "wal/log_store.h"

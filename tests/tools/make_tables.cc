@@ -21,11 +21,11 @@
 #include "palimpsest/error.h"
 
 #include "base/io/open_device.h"
-#include "engine/bulk/bulk.h"
+#include "engine/api/bulk_rows.h"
+#include "engine/catalog/stored_definitions.h"
 #include "engine/database.h"
-#include "engine/definitions/stored_definitions.h"
-#include "engine/rows/table_writes.h"
-#include "engine/tables/schema_format.h"
+#include "engine/format/schema_format.h"
+#include "engine/table/table_writes.h"
 
 namespace palimpsest {
 namespace {

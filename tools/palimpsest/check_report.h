@@ -14,8 +14,8 @@
 
 #include "btree/audit.h"
 #include "buffer/page_file.h"
-#include "engine/definitions/definitions_audit.h"
-#include "engine/rows/table_audit.h"
+#include "engine/catalog/definitions_audit.h"
+#include "engine/table/table_audit.h"
 #include "wal/segments.h"
 
 namespace palimpsest::tools {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/definitions/definitions_audit.h"
-#include "engine/definitions/stored_definitions.h"
-#include "engine/rows/table_audit.h"
+#include "engine/catalog/definitions_audit.h"
+#include "engine/catalog/stored_definitions.h"
+#include "engine/table/table_audit.h"
 
 namespace palimpsest::tools {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "btree/btree.h"
-#include "engine/catalog.h"
 #include "tools/palimpsest/check_report.h"
+#include "txn/tree_catalog.h"
 
 namespace palimpsest::tools {
 

@@ -25,9 +25,9 @@ void throw_no_database(const io::Device& device, ErrorCode code, std::string_vie
 }
 
 void require_page_file(io::Device& device) {
-  if (!device.exists(engine::kPageFileName)) {
+  if (!device.exists(buffer::kPageFileName)) {
     throw_no_database(device, ErrorCode::not_found,
-                      fmt::format("there is no file \"{}\"", engine::kPageFileName));
+                      fmt::format("there is no file \"{}\"", buffer::kPageFileName));
   }
 }
 

@@ -20,7 +20,7 @@ namespace {
 /// said: then it is not.
 bool has_to_be_recovered(const DatabaseView& view) {
   try {
-    const auto file = buffer::PageFile::open(*view.pages, engine::kPageFileName,
+    const auto file = buffer::PageFile::open(*view.pages, buffer::kPageFileName,
                                              {.read_only = true, .allow_unclean = true});
     const wal::LogStore log = wal::LogStore::open(*view.log, {}, true);
     const bool is_whole =
@@ -66,8 +66,8 @@ DatabaseView view_of(const ClosedOptions& options) {
   const auto memory = std::make_shared<io::OverlayMemory>(options.memory_mib << 20U);
   DatabaseView view;
   view.pages = std::make_unique<io::OverlayDevice>(open_quietly(options.directory), memory);
-  if (view.pages->exists(engine::kPageFileName)) {
-    view.lock = view.pages->open(engine::kPageFileName, io::OpenMode::read_only, true);
+  if (view.pages->exists(buffer::kPageFileName)) {
+    view.lock = view.pages->open(buffer::kPageFileName, io::OpenMode::read_only, true);
   }
   if (!has_log(options.directory, options.log_directory)) {
     return view;

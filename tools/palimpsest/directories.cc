@@ -49,7 +49,7 @@ std::unique_ptr<io::Device> open_log_directory(const std::string& path, const st
       return folder;
     }
   }
-  if (!device->exists(engine::kPageFileName)) {
+  if (!device->exists(buffer::kPageFileName)) {
     refuse_without_control(*device);
   }
   throw Error(

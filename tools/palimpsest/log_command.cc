@@ -45,7 +45,7 @@ struct LogOptions {
 std::uint32_t page_bytes_of(const std::string& directory) {
   try {
     const auto file =
-        open_quietly(directory)->open(engine::kPageFileName, io::OpenMode::read_only, false);
+        open_quietly(directory)->open(buffer::kPageFileName, io::OpenMode::read_only, false);
     const AlignedMemory blocks(buffer::kHeaderCopies * buffer::kHeaderBlockBytes,
                                buffer::kHeaderBlockBytes);
     file->read(0, blocks.bytes());

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "btree/tree_record_print.h"
+#include "btree/log/tree_record_print.h"
 #include "wal/transaction_record.h"
 
 namespace palimpsest::tools {

@@ -17,8 +17,8 @@
 
 #include "btree/audit.h"
 #include "btree/cursor.h"
-#include "engine/definitions/definitions_audit.h"
-#include "engine/epochs/bulk_ledger.h"
+#include "bulk/bulk_ledger.h"
+#include "engine/catalog/definitions_audit.h"
 #include "tools/load/fault.h"
 #include "tools/palimpsest/closed_command.h"
 #include "tools/palimpsest/room_report.h"

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "btree/node_print.h"
-#include "engine/definitions/definitions_audit.h"
+#include "btree/node/node_print.h"
+#include "engine/catalog/definitions_audit.h"
 #include "tools/load/fault.h"
 #include "tools/load/schema_text.h"
 #include "tools/palimpsest/closed_command.h"

@@ -14,8 +14,8 @@
 #include "palimpsest/database.h"
 
 #include "base/io/open_device.h"
+#include "engine/catalog/definitions_audit.h"
 #include "engine/closed_database.h"
-#include "engine/definitions/definitions_audit.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
 

@@ -44,7 +44,7 @@ class OpeningTest : public ::testing::Test {
   /// What a crash leaves before the database is made.
   void leave_unfinished() const {
     const auto device = io::open_device(path(), {.create = true});
-    buffer::PageFile::create(*device, engine::kPageFileName, {}).reset();
+    buffer::PageFile::create(*device, buffer::kPageFileName, {}).reset();
   }
   [[nodiscard]] static EffectiveOption shown(const Database& database, std::string_view name) {
     return *std::ranges::find(database.options(), name, &EffectiveOption::name);
@@ -89,7 +89,7 @@ TEST_F(OpeningTest, OneThatIsThereIsNotNewAndStaysAsItIs) {
             ErrorCode::already_exists);
   const auto device = io::open_device(path(), {});
   EXPECT_NO_THROW(static_cast<void>(
-      buffer::PageFile::open(*device, engine::kPageFileName, {.read_only = true})))
+      buffer::PageFile::open(*device, buffer::kPageFileName, {.read_only = true})))
       << "closed cleanly";
 }
 

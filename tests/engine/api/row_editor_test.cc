@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "tests/engine/api/stored_row.h"
-#include "tests/engine/tables/random_table.h"
+#include "tests/engine/format/random_table.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
 

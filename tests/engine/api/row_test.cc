@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "engine/tables/column_value.h"
+#include "engine/format/column_value.h"
 #include "tests/engine/api/stored_row.h"
-#include "tests/engine/tables/random_table.h"
+#include "tests/engine/format/random_table.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"

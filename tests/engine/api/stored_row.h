@@ -12,7 +12,7 @@
 #include "palimpsest/schema.h"
 #include "palimpsest/value.h"
 
-#include "engine/tables/table_format.h"
+#include "engine/format/table_format.h"
 
 namespace palimpsest::test {
 

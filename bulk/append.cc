@@ -1,0 +1,134 @@
+#include "bulk/append.h"
+
+#include <cstdint>
+#include <optional>
+
+#include "base/prefetch.h"
+#include "base/sync_point.h"
+#include "btree/node/key_bytes.h"
+#include "btree/structure.h"
+#include "btree/with_room.h"
+
+namespace palimpsest::btree {
+namespace {
+
+/// How far ahead of the record that is added others are asked for: records that were collected
+/// have left the processor's nearer memory.
+constexpr std::size_t kPrefetchDistance = 16;
+
+/// The first records that lie in leaves, up to one that a leaf can end with, and their bytes.
+struct Lying {
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;
+};
+
+Lying lying_of(std::span<const NewRecord> records, std::uint32_t page_size) noexcept {
+  Lying found;
+  for (const auto& [key, value] : records) {
+    if (key.size() + value.size() > record_bytes_max(page_size)) {
+      break;
+    }
+    ++found.count;
+    found.bytes += sizeof(LeafSlot) + key.size() + value.size();
+  }
+  while (found.count > 0 && !LeafRun::can_end_with(records[found.count - 1].key, page_size)) {
+    --found.count;
+  }
+  return found;
+}
+
+/// As operator<, for keys that begin alike.
+bool is_below(ByteView a, ByteView b) noexcept {
+  const std::size_t common = common_prefix_length(a, b);
+  return common < b.size() && (common == a.size() || static_cast<unsigned char>(a[common]) <
+                                                         static_cast<unsigned char>(b[common]));
+}
+
+void prefetch_record(const NewRecord& record) noexcept {
+  const auto* const begin = reinterpret_cast<const std::byte*>(record.key.data());
+  prefetch(begin, begin + record.key.size() + record.value.size());
+}
+
+/// Adds the first records, as long as they ascend: how many.
+std::size_t add_ascending(LeafRun& run, std::span<const NewRecord> records) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (i + kPrefetchDistance < records.size()) {
+      prefetch_record(records[i + kPrefetchDistance]);
+    }
+    if (i > 0 && !is_below(records[i - 1].key, records[i].key)) {
+      return i;
+    }
+    run.add(records[i].key, records[i].value);
+  }
+  return records.size();
+}
+
+Structure structure_of(const BTree& tree) noexcept {
+  return {tree.descent(), tree.id()};
+}
+
+/// Of the first records. Keys are compared when they are copied. Where they do not ascend, a run of
+/// those before is made again: it may have to end earlier.
+std::unique_ptr<LeafRun> make_run(const BTree& tree, const WriteContext& by, ByteView lower,
+                                  std::span<const NewRecord> records, LeafRunWriter& writer) {
+  for (;;) {
+    const Lying lying = lying_of(records, tree.descent().page_size());
+    if (lying.count == 0) {
+      return nullptr;
+    }
+    auto run = std::make_unique<LeafRun>(
+        tree.descent().pool(),
+        LeafRun::Of{.tree = tree.id(), .lower = lower, .epoch = by.viewer.bulk}, lying.bytes,
+        writer);
+    const std::size_t added = add_ascending(*run, records.first(lying.count));
+    if (added == lying.count) {
+      run->finish();
+      return run;
+    }
+    records = records.first(added);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<LeafRun> begin_append(const BTree& tree, const WriteContext& by,
+                                      std::span<const NewRecord> records, LeafRunWriter& writer) {
+  for (const NewRecord& record : records) {
+    tree.check_key(record.key);
+  }
+  PALIMPSEST_SYNC_POINT("btree.append.begun");
+  if (lying_of(records, tree.descent().page_size()).count == 0) {
+    return nullptr;
+  }
+  // The end, too: who looks for room may merge it away.
+  return with_room(by, 1, [&]() -> std::unique_ptr<LeafRun> {
+    const std::optional<KeyBuffer> lower = structure_of(tree).open_end(by, records.front().key);
+    return lower ? make_run(tree, by, lower->view(), records, writer) : nullptr;
+  });
+}
+
+void end_append(const BTree& tree, const WriteContext& by, LeafRun& run, std::size_t& done) {
+  run.await_durable();
+  PALIMPSEST_SYNC_POINT("btree.append.written");
+  std::size_t hung = 0;
+  const auto keep = [&] {
+    done += run.records_of(hung);
+    run.keep(hung);
+  };
+  try {
+    with_room(by, 1, [&] { structure_of(tree).graft(by, run.leaves(), hung); });
+  } catch (...) {
+    keep();
+    throw;
+  }
+  keep();
+}
+
+void append(const BTree& tree, const WriteContext& by, std::span<const NewRecord> records,
+            LeafRunWriter& writer, std::size_t& done) {
+  if (const std::unique_ptr<LeafRun> run = begin_append(tree, by, records, writer)) {
+    end_append(tree, by, *run, done);
+  }
+}
+
+}  // namespace palimpsest::btree

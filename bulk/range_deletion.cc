@@ -1,0 +1,160 @@
+#include "bulk/range_deletion.h"
+
+#include <vector>
+
+#include "base/check.h"
+#include "base/sync_point.h"
+#include "btree/leaf_entries.h"
+#include "btree/log/tree_record_encode.h"
+#include "btree/node/burial.h"
+#include "btree/settler.h"
+
+namespace palimpsest::btree {
+
+using buffer::ExclusivePage;
+using versioning::kNoWriter;
+
+namespace {
+
+/// As many as one call visits: they are in memory together before.
+constexpr std::size_t kLeavesAtATime = 64;
+
+void read_ahead(const Descent& descent, const KeyRange& range) {
+  LeafWalk walk(descent, range, Direction::forward);
+  for (std::size_t count = 0; count < kLeavesAtATime && walk.next(); ++count) {
+  }
+}
+
+/// Prepared, and with no virtual version of others in the way that could be settled.
+ExclusivePage leaf_to_write(const Descent& descent, const WriteContext& by, ByteView key) {
+  const Settler settler(descent);
+  for (;;) {
+    by.prepare_structure_change(descent.page_size());
+    ExclusivePage leaf = descent.leaf<ExclusivePage>(Target{key});
+    if (!settler.is_in_the_way(by, leaf, key)) {
+      return leaf;
+    }
+    settler.settle_for(by, std::move(leaf), key);
+  }
+}
+
+/// One visit of a leaf.
+class LeafDeletion {
+ public:
+  LeafDeletion(const WriteContext& by, ExclusivePage leaf, std::uint32_t page_size) noexcept
+      : by_(by),
+        leaf_(std::move(leaf)),
+        view_(leaf_.page(), page_size),
+        entries_(leaf_, page_size),
+        page_size_(page_size) {}
+
+  [[nodiscard]] std::optional<RangeStop> run(const KeyRange& range, std::uint64_t& deleted) {
+    const bool ends_here = range.upper && view_.covers(*range.upper);
+    const SlotIndex end = ends_here ? view_.find(*range.upper).slot : view_.count();
+    const SlotIndex stop = find_runs(view_.find(range.lower).slot, end);
+    std::optional<RangeStop> next = stop_at(stop, end, range);
+    if (runs_.empty()) {
+      entries_.release_unwritten();
+      return next;
+    }
+    bury();
+    deleted += found_;
+    return next;
+  }
+
+ private:
+  /// The first slot that has to be looked at by itself, or `end`.
+  [[nodiscard]] SlotIndex find_runs(SlotIndex first, SlotIndex end) {
+    for (SlotIndex slot = first; slot < end; ++slot) {
+      if (view_.is_ghost(slot)) {
+        continue;
+      }
+      if (view_.bulk_epoch() != by_.viewer.bulk || !can_be_buried(view_, slot) || has_rival(slot)) {
+        return slot;
+      }
+      const bool follows = !runs_.empty() && runs_.back().first + runs_.back().count == slot;
+      if (follows) {
+        ++runs_.back().count;
+      } else {
+        runs_.push_back({.first = static_cast<std::uint16_t>(slot), .count = 1});
+      }
+      ++found_;
+    }
+    return end;
+  }
+
+  /// Somebody whose changes could not be undone.
+  [[nodiscard]] bool has_rival(SlotIndex slot) const {
+    if ((view_.flags(slot) & kHasEntry) == 0) [[likely]] {
+      return false;
+    }
+    KeyBuffer key;
+    view_.copy_key(slot, key);
+    const versioning::Entry* const entry = entries_.find({.slot = slot, .found = true}, key.view());
+    return LeafEntries::rival(entry, by_.writer->id()) != kNoWriter;
+  }
+
+  [[nodiscard]] std::optional<RangeStop> stop_at(SlotIndex stop, SlotIndex end,
+                                                 const KeyRange& range) const {
+    if (stop < end) {
+      KeyBuffer key;
+      view_.copy_key(stop, key);
+      return RangeStop{.key = std::string(key.view()), .needs_removal = true};
+    }
+    if (view_.upper_is_infinite() || (range.upper && *range.upper <= view_.upper_fence())) {
+      return std::nullopt;
+    }
+    return RangeStop{.key = std::string(view_.upper_fence())};
+  }
+
+  // Nothing fails here.
+  void bury() noexcept {
+    by_.note_removal();
+    std::byte* const page = leaf_.modify();
+    if (by_.log != nullptr) {
+      const Gsn gsn =
+          log_system_change(by_, gsn_of(page), LoggedBurial{.leaf = view_, .runs = runs_});
+      by_.log->cover(gsn);
+      set_gsn(leaf_, gsn);
+    }
+    for (const SlotRun& run : runs_) {
+      for (SlotIndex slot = run.first; slot < SlotIndex{run.first} + run.count; ++slot) {
+        bury_record({page, page_size_}, slot);
+      }
+    }
+    PALIMPSEST_SYNC_POINT("btree.range.buried");
+    entries_.finish();
+  }
+
+  const WriteContext& by_;
+  ExclusivePage leaf_;
+  LeafView view_;
+  LeafEntries entries_;
+  std::uint32_t page_size_;
+  std::vector<SlotRun> runs_;
+  std::uint64_t found_ = 0;
+};
+
+}  // namespace
+
+std::optional<RangeStop> delete_in_some_leaves(const BTree& tree, const WriteContext& by,
+                                               const KeyRange& range, std::uint64_t& deleted) {
+  check(by.is_bulk(), "who deletes a leaf at a time leaves virtual versions");
+  if (range.upper && *range.upper <= range.lower) {
+    return std::nullopt;
+  }
+  const Descent& descent = tree.descent();
+  read_ahead(descent, range);
+  RangeStop at{.key = range.lower.empty() ? std::string(1, '\0') : std::string(range.lower)};
+  for (std::size_t leaves = 0; leaves < kLeavesAtATime; ++leaves) {
+    auto next = LeafDeletion(by, leaf_to_write(descent, by, at.key), descent.page_size())
+                    .run({.lower = at.key, .upper = range.upper}, deleted);
+    if (!next || next->needs_removal) {
+      return next;
+    }
+    at = *std::move(next);
+  }
+  return at;
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,47 @@
+// Writes one run of records, block by block: one is filled while the other is on its way.
+//
+// Thread-safety: belongs to one thread. Failure: add() and finish() throw Error io_error, no_space.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "bulk/sort/run_blocks.h"
+#include "bulk/sort/transfer_queue.h"
+
+namespace palimpsest::engine {
+
+class RunWriter {
+ public:
+  /// `run`: where, and how much payload will be added. `memory`: two blocks, aligned. All outlive
+  /// it.
+  RunWriter(TransferQueue& queue, const RunBlocks& blocks, const Run& run,
+            MutableBytes memory) noexcept
+      : queue_(queue), blocks_(blocks), run_(run), memory_(memory) {}
+  RunWriter(const RunWriter&) = delete;
+  RunWriter& operator=(const RunWriter&) = delete;
+  ~RunWriter();
+
+  void add(ByteView key, ByteView value);
+  /// All payload has been added, and is written.
+  void finish();
+
+ private:
+  [[nodiscard]] MutableBytes block() const noexcept {
+    return memory_.subspan((number_ % 2) * blocks_.block_bytes(), blocks_.block_bytes());
+  }
+  void put(const void* bytes, std::size_t size);
+  void write();
+
+  TransferQueue& queue_;
+  const RunBlocks blocks_;
+  const Run run_;
+  const MutableBytes memory_;
+  std::array<TransferQueue::Entry, 2> entries_;
+  std::uint64_t number_ = 0;  ///< of the block that is being filled
+  std::size_t filled_ = 0;    ///< payload of it
+};
+
+}  // namespace palimpsest::engine

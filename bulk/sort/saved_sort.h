@@ -1,0 +1,28 @@
+// Which runs a sort has finished, so that another one can begin with them: what
+// ExternalSort::save() returns, and its text.
+//
+// Text: "palimpsest runs 1", then the numbers in their order below, four for each run.
+// Thread-safety: plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bulk/sort/run_blocks.h"
+
+namespace palimpsest::engine {
+
+struct SavedSort {
+  std::uint64_t block_bytes = 0;   ///< of the blocks of all runs
+  std::uint64_t record_bytes = 0;  ///< of the longest record, key and value
+  std::uint64_t file_bytes = 0;    ///< that the runs lie in
+  std::vector<Run> runs{};         ///< by number, from 1 on
+
+  [[nodiscard]] std::string text() const;
+  /// Throws Error corruption for a text that is none, or says what cannot be.
+  [[nodiscard]] static SavedSort parse(std::string_view text);
+};
+
+}  // namespace palimpsest::engine

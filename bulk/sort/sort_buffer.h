@@ -1,0 +1,98 @@
+// Records in memory, in the order in which they came, and then sorted.
+//
+// Records lie one behind the other from the front; from the back grows one Entry for each: the head
+// of its key beside its place. Sorting moves entries only, and looks at keys whose heads are equal.
+//
+//   | lengths, key, value | lengths, key, value | ...        ... | entry 1 | entry 0 |
+//
+// Thread-safety: belongs to one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+#include "bulk/sort/record_source.h"
+
+namespace palimpsest::engine {
+
+/// What stands before a record in memory and in blocks, as the machine has numbers: nobody else
+/// reads it.
+struct RecordLengths {
+  std::uint32_t key_bytes = 0;
+  std::uint32_t value_bytes = 0;
+};
+static_assert(sizeof(RecordLengths) == 8);
+
+/// What a record takes in a run of blocks.
+[[nodiscard]] inline std::uint64_t stored_bytes(ByteView key, ByteView value) noexcept {
+  return sizeof(RecordLengths) + key.size() + value.size();
+}
+
+class SortBuffer {
+ public:
+  struct Record {
+    ByteView key;
+    ByteView value;
+  };
+  /// What a record takes beside key and value.
+  static constexpr std::size_t kOverheadBytes = sizeof(RecordLengths) + 2 * sizeof(std::uint64_t);
+
+  /// In this memory, which is aligned for numbers.
+  explicit SortBuffer(MutableBytes memory) noexcept
+      : memory_(memory.first(memory.size() / sizeof(Entry) * sizeof(Entry))) {}
+
+  /// False, and nothing was added, if there is no room.
+  [[nodiscard]] bool add(ByteView key, ByteView value) noexcept;
+  /// By key, equal ones as they came.
+  void sort() noexcept;
+  void clear() noexcept {
+    records_ = 0;
+    used_ = 0;
+  }
+
+  [[nodiscard]] std::size_t records() const noexcept { return records_; }
+  /// Of all records, with their lengths.
+  [[nodiscard]] std::uint64_t stored_bytes() const noexcept { return used_; }
+  /// In order; sort() has come after the last add().
+  [[nodiscard]] Record record(std::size_t number) const noexcept {
+    return at(entries()[number].offset);
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t head;
+    std::uint64_t offset;
+  };
+
+  [[nodiscard]] Entry* entries() const noexcept {
+    return reinterpret_cast<Entry*>(memory_.data() + memory_.size()) - records_;
+  }
+  [[nodiscard]] Record at(std::uint64_t offset) const noexcept;
+
+  MutableBytes memory_;
+  std::size_t records_ = 0;
+  std::size_t used_ = 0;  ///< from the front
+};
+
+/// The records of a buffer that has been sorted, and outlives this.
+class BufferSource final : public RecordSource {
+ public:
+  explicit BufferSource(const SortBuffer& buffer) noexcept : buffer_(buffer) {}
+
+  [[nodiscard]] bool next() override {
+    if (next_ == buffer_.records()) {
+      return false;
+    }
+    const SortBuffer::Record record = buffer_.record(next_++);
+    show(record.key, record.value);
+    return true;
+  }
+
+ private:
+  const SortBuffer& buffer_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace palimpsest::engine

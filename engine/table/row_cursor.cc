@@ -1,0 +1,179 @@
+#include "engine/table/row_cursor.h"
+
+#include <utility>
+
+#include "engine/table/row_messages.h"
+
+namespace palimpsest::engine {
+namespace {
+
+constexpr std::size_t kEntriesHint = 8;
+
+}  // namespace
+
+RowCursor::RowCursor(TableAccess access, const Range& range, std::size_t rows_hint)
+    : RowCursor(std::move(access), std::optional<std::size_t>(), range, rows_hint) {}
+
+RowCursor::RowCursor(TableAccess access, std::string_view index, const Range& range)
+    : RowCursor(std::move(access), access.require_index(index), range, kEntriesHint) {}
+
+RowCursor::RowCursor(TableAccess&& access, std::optional<std::size_t> index, const Range& range,
+                     std::size_t rows_hint)
+    : access_(std::move(access)), index_(index), cursor_(tree(), rows_hint, access_.viewer()) {
+  access_.keep();
+  const EncodedRange encoded(space(), range);
+  lower_ = encoded.keys().lower;
+  upper_ = encoded.keys().upper;
+  cursor_.bound_to({.lower = lower_, .upper = upper_});
+  cursor_.skip_by(access_.run());
+  seek_first();
+}
+
+// What is copied is confirmed after it was copied, at every step: before it is seen.
+template <class Move>
+void RowCursor::step(Way way, const Move& move) {
+  row_.reset();
+  try {
+    access_.read([&] {
+      move();
+      settle(way);
+      note_read(way);
+    });
+  } catch (...) {
+    row_.reset();
+    throw;
+  }
+}
+
+/// It was positioned: what it reads begins, or ends, there.
+void RowCursor::note_from(ByteView lower, std::optional<ByteView> upper) {
+  if (versioning::ReadSet* const reads = access_.reads()) [[unlikely]] {
+    noted_ = reads->add_range(tree().id(), lower, upper);
+  }
+}
+
+/// All between the position and where it was before.
+void RowCursor::note_read(Way way) {
+  versioning::ReadSet* const reads = access_.reads();
+  if (reads == nullptr) [[likely]] {
+    return;
+  }
+  if (row_) {
+    reads->extend_to(noted_, cursor_.key());
+  } else if (way == Way::forward) {
+    reads->extend_up_to(noted_, upper_);
+  } else {
+    reads->extend_down_to(noted_, lower_);
+  }
+}
+
+/// To the nearest row at or beyond the position.
+void RowCursor::settle(Way way) {
+  while (cursor_.valid()) {
+    if (index_ ? read_row_of_entry() : read_row()) {
+      return;
+    }
+    way == Way::forward ? cursor_.next() : cursor_.previous();
+  }
+  index_ ? access_.confirm_index(*index_) : access_.confirm_rows();
+}
+
+/// False if the row is gone.
+bool RowCursor::read_row() {
+  ByteView bytes = cursor_.value();
+  if (cursor_.value_is_large()) {
+    if (!cursor_.read_value(read_)) {
+      return false;
+    }
+    bytes = read_;
+  }
+  access_.confirm_rows();
+  require_fitting(access_.format(), cursor_.key(), bytes);
+  parts_.forget();
+  row_.emplace(cursor_.key(), bytes, access_.format(), parts_);
+  return true;
+}
+
+/// The same of the row that an entry stands for.
+bool RowCursor::read_row_of_entry() {
+  access_.confirm_index(*index_);
+  const IndexCodec& codec = access_.format().indexes()[*index_].codec;
+  const auto key = codec.primary_key({.key = cursor_.key(), .value = cursor_.value()});
+  if (!key || key->empty() || key->size() > access_.key_space().bytes_max()) {
+    refuse_damaged_index(access_.format(), *index_, "an entry names no primary key");
+  }
+  access_.note_read(access_.rows(), *key);
+  const bool found = access_.rows().lookup(*key, read_, nullptr, access_.viewer());
+  access_.confirm_rows();
+  if (found) {
+    require_fitting(access_.format(), *key, read_);
+    parts_.forget();
+    row_.emplace(*key, read_, access_.format(), parts_);
+  }
+  return found;
+}
+
+void RowCursor::next() {
+  check(valid(), "a cursor that goes on stands on a row");
+  step(Way::forward, [&] { cursor_.next(); });
+}
+
+void RowCursor::previous() {
+  check(valid(), "a cursor that goes back stands on a row");
+  step(Way::backward, [&] { cursor_.previous(); });
+}
+
+void RowCursor::seek_from(ByteView lower) {
+  step(Way::forward, [&] {
+    cursor_.seek(lower);
+    note_from(lower, lower);
+  });
+}
+
+void RowCursor::seek_first() {
+  seek_from(lower_);
+}
+
+// Without an upper bound the range that is read has no end; where it begins is known when the last
+// row is found, or that there is none.
+void RowCursor::seek_last() {
+  step(Way::backward, [&] {
+    cursor_.seek_last();
+    if (upper_) {
+      note_from(*upper_, *upper_);
+    } else {
+      note_from(cursor_.valid() ? cursor_.key() : ByteView(lower_), std::nullopt);
+    }
+  });
+}
+
+/// To the last row below that key, which lies in the range or is its upper bound.
+void RowCursor::seek_below(ByteView upper) {
+  step(Way::backward, [&] {
+    note_from(upper, upper);
+    cursor_.seek_for_prev(upper);
+    while (cursor_.valid() && cursor_.key() >= upper) {
+      cursor_.previous();
+    }
+  });
+}
+
+void RowCursor::seek(const Key& key) {
+  row_.reset();
+  KeyMemory memory;
+  const ByteView wanted = space().first_columns(key, memory);
+  seek_from(wanted < lower_ ? ByteView(lower_) : wanted);
+}
+
+void RowCursor::seek_at_or_before(const Key& key) {
+  row_.reset();
+  KeyMemory memory;
+  const std::optional<ByteView> above = space().above(key, memory);
+  if (!above || (upper_ && *upper_ < *above)) {
+    seek_last();
+  } else {
+    seek_below(*above);
+  }
+}
+
+}  // namespace palimpsest::engine

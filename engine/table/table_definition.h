@@ -1,0 +1,123 @@
+// What a table is at one time: its format, the trees that its rows and its indexes' entries lie in,
+// and for whom that counts.
+//
+// A definition is immutable but for what becomes of it and of its trees (TreesLife, IndexLife),
+// which all definitions share that have the same trees.
+// Thread-safety: all functions, from any thread; memory: table_state.h.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/sync_point.h"
+#include "btree/btree.h"
+#include "engine/format/table_format.h"
+#include "versioning/chain.h"
+#include "versioning/fate.h"
+
+namespace palimpsest::engine {
+
+/// What becomes of the trees of a definition.
+struct TreesLife {
+  /// Readers without a snapshot, of several calls or of a long one: the trees wait for them.
+  std::atomic<std::uint32_t> readers{0};
+  /// The trees are being given back, to be emptied and used for something else. Set before that:
+  /// what was read before this is found to be false was the table's.
+  std::atomic<bool> are_gone{false};
+};
+
+/// The same of the tree of an index.
+struct IndexLife {
+  /// The clock when it began to count. Older snapshots see rows that have no entry in it.
+  std::atomic<Gsn> since{};
+  std::atomic<bool> is_gone{false};
+};
+
+struct TableDefinition;
+
+/// The place of a definition among those that its table has had.
+class DefinitionPlace {
+ public:
+  DefinitionPlace() = default;
+  /// A copy has none yet.
+  DefinitionPlace(const DefinitionPlace& /*other*/) noexcept {}
+  DefinitionPlace& operator=(const DefinitionPlace&) = delete;
+  ~DefinitionPlace() = default;
+
+ private:
+  friend class TableState;
+  friend struct TableDefinition;
+  /// The one that it has replaced, of those that a snapshot may still see.
+  mutable std::atomic<const TableDefinition*> older_{nullptr};
+};
+
+struct TableDefinition : std::enable_shared_from_this<TableDefinition> {
+  std::shared_ptr<const TableFormat> format;
+  btree::BTree* rows = nullptr;
+  std::vector<btree::BTree*> indexes;  ///< in the order of the format's
+  std::vector<std::shared_ptr<IndexLife>> index_lives;
+  std::shared_ptr<TreesLife> life = std::make_shared<TreesLife>();
+  /// Not null: its rows are those of this fate's transaction, and of later ones.
+  std::shared_ptr<versioning::Fate> fate;
+  /// Not none: this bulk, which changes the rows where they lie, has made the indexes from that
+  /// number on. Until it has committed nobody else finds these: it leaves no virtual versions
+  /// there.
+  BulkEpoch made_by = kNoEpoch;
+  std::size_t made_from = 0;
+  DefinitionPlace place;
+
+  /// Whether an index is a tree of this bulk's own.
+  [[nodiscard]] bool is_made_by(BulkEpoch bulk, std::size_t number) const noexcept {
+    return bulk != kNoEpoch && bulk == made_by && number >= made_from;
+  }
+  /// The indexes that come now are this bulk's.
+  void begin_indexes_of(BulkEpoch bulk) noexcept {
+    if (made_by != bulk) {
+      made_by = bulk;
+      made_from = indexes.size();
+    }
+  }
+  void add_index(btree::BTree& tree) {
+    indexes.push_back(&tree);
+    index_lives.push_back(std::make_shared<IndexLife>());
+  }
+  void remove_index(std::size_t number) {
+    const auto at = static_cast<std::ptrdiff_t>(number);
+    indexes.erase(indexes.begin() + at);
+    index_lives.erase(index_lives.begin() + at);
+  }
+
+  /// Whether that index is one of it.
+  [[nodiscard]] bool has(const IndexLife& index) const noexcept {
+    return std::ranges::find(index_lives, &index, &std::shared_ptr<IndexLife>::get) !=
+           index_lives.end();
+  }
+  /// Whether it counts for a snapshot; null: for the newest. Waits while that is being decided, for
+  /// a few instructions.
+  [[nodiscard]] bool is_seen_by(const versioning::Viewer* viewer) const noexcept {
+    if (fate == nullptr) [[likely]] {
+      return true;
+    }
+    constexpr Gsn kNewest{std::numeric_limits<std::uint64_t>::max()};
+    const Gsn snapshot = viewer == nullptr ? kNewest : viewer->snapshot;
+    for (;;) {
+      const versioning::Sight sight = fate->at(snapshot);
+      if (sight != versioning::Sight::undecided) [[likely]] {
+        return sight == versioning::Sight::visible;
+      }
+      PALIMPSEST_SYNC_POINT("engine.definition.undecided");
+      std::this_thread::yield();
+    }
+  }
+};
+
+/// Keeps a definition in memory, not its trees.
+using DefinitionPtr = std::shared_ptr<const TableDefinition>;
+
+}  // namespace palimpsest::engine
