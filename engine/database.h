@@ -2,7 +2,8 @@
 // all the other folders are for.
 //
 // Files: the page file (page_file.h) and the log's (log_store.h), in one directory or two; those of
-//   sorts (bulk/sort/sort_file.h) beside the pages, removed when it is opened if somebody has left any.
+//   sorts (bulk/sort/sort_file.h) beside the pages, removed when it is opened if somebody has left
+//   any.
 // Opening: torn pages are restored; the log's end is found; unless everything was closed cleanly,
 //   the log is analysed and replayed (recovery/); a new incarnation of the log begins; what losers
 //   left is undone through it; pages that winners gave up are freed; a checkpoint ends it. A crash

@@ -1,8 +1,8 @@
 // Fills a new index with entries for the rows that are there.
 //
-// The entries are sorted (bulk/sort/external_sort.h) and appended (tree_fill.h): memory is as SortSpace
-// says, with some mebibytes for what is appended. Two rows with one key in a unique index stand
-// next to each other then, and are found.
+// The entries are sorted (bulk/sort/external_sort.h) and appended (tree_fill.h): memory is as
+// SortSpace says, with some mebibytes for what is appended. Two rows with one key in a unique index
+// stand next to each other then, and are found.
 //
 // Latching: none; the caller is the table's definer, and nobody else writes to it.
 // Failure: invalid_argument for a row whose key in the index is longer than keys may be, before
