@@ -2,7 +2,7 @@
 """Measures bulk transactions, beside ordinary ones and other engines' means: `make bench-bulk`.
 
 Runs everything interleaved and in rounds, prints the tables, and removes the data. Results stay in one
-directory per comparison, one JSON file a process. docs/benchmarks.md explains.
+directory per comparison, one JSON file a process. docs/benchmarks/method.md explains.
 """
 import argparse
 import dataclasses

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares Palimpsest with LMDB, RocksDB and WiredTiger: `make bench-kv`; docs/benchmarks.md explains.
+"""Compares Palimpsest with LMDB, RocksDB and WiredTiger: `make bench-kv`; docs/benchmarks/method.md explains.
 
 Loads each engine once per scenario, runs the workloads interleaved and repeated, prints one table
 per scenario, and removes the data. Results stay in one directory per comparison, one JSON file a run.

@@ -2,7 +2,7 @@
 """Compares commits of Palimpsest, RocksDB, WiredTiger, LMDB, SQLite: `make bench-log`.
 
 Runs everything interleaved and in rounds, prints the tables, and removes the data. Results stay in one
-directory per comparison, one JSON file a run. docs/benchmarks.md explains.
+directory per comparison, one JSON file a run. docs/benchmarks/method.md explains.
 """
 import argparse
 import datetime

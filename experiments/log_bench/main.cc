@@ -83,5 +83,5 @@ void run() {
 int main(int argc, char** argv) {
   using namespace palimpsest::experiments;
   return bench_main(argc, argv, "log_bench",
-                    "measure commits of small transactions; see docs/benchmarks.md", run);
+                    "measure commits of small transactions; see docs/benchmarks/running.md", run);
 }

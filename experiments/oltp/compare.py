@@ -5,7 +5,7 @@
 Loads each engine once for each size, runs all of them in turns on copies of that, prints tables and
 whether they show what they should, and removes the data. Results stay in one directory per comparison,
 a JSON file and a series a run; --resume goes on with one that was interrupted. Exits with 1 if a run
-failed; a goal that was missed is told and fails nothing. docs/benchmarks.md explains.
+failed; a goal that was missed is told and fails nothing. docs/benchmarks/method.md explains.
 """
 import argparse
 import contextlib
