@@ -49,7 +49,7 @@ inline constexpr std::string_view kPageFileName = "pages";
 
 /// What is fixed when a page file is created.
 struct PageFileOptions {
-  /// A power of two, kPageSizeMin to kPageSizeMax (docs/decisions/002-use-pages-4-kib-by-default.md).
+  /// A power of two, kPageSizeMin to kPageSizeMax (docs/decisions/002-page-size.md).
   std::uint32_t page_size_bytes = 4096;
   std::uint32_t ring_batches = 2;   ///< kRingBatchesMin to kRingBatchesMax
   std::uint32_t batch_pages = 128;  ///< kBatchPagesMin to kBatchPagesMax

@@ -5,7 +5,7 @@
 // compare and can never be dereferenced out of the pool. The second-chance mark ("cool") is not in
 // the swip but in the frame header, on the cache line a reader touches anyway: marking needs no
 // access to the parent (LeanStore keeps it in the swip). See
-// docs/decisions/003-hold-frame-indexes-in-swips-keep-cool-mark-in-frame.md.
+// docs/decisions/003-swips-and-frames.md.
 //
 // In memory only bit 63 tells the two apart; on disk a swip is always a page id, bit 63 clear. A
 // swip is changed only under the exclusive latch of the page that holds it, and read through

@@ -1,5 +1,5 @@
 # The library as others use it: one archive with the objects of all folders, the public headers, and
-# what find_package(Palimpsest) and pkg-config ask for (docs/decisions/009-install-library-as-one-static-archive.md). Included
+# what find_package(Palimpsest) and pkg-config ask for (docs/decisions/009-one-archive.md). Included
 # when the folders' libraries are there, and nothing else is yet.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares page sizes: the figures of docs/decisions/002-use-pages-4-kib-by-default.md. About 5 minutes, 7 GiB of disk.
+"""Compares page sizes: the figures of docs/decisions/002-page-size.md. About 5 minutes, 7 GiB of disk.
 
 Loads one database per page size and scenario, runs the workloads interleaved, prints the medians with
 half the range as ±, and removes the data.

@@ -9,7 +9,8 @@
 
 namespace palimpsest::experiments {
 
-/// Raised whenever a field changes its meaning or goes away; docs/benchmarks/running.md lists the fields.
+/// Raised whenever a field changes its meaning or goes away; docs/benchmarks/running.md lists the
+/// fields.
 inline constexpr int kResultSchemaVersion = 1;
 
 [[nodiscard]] nlohmann::json to_json(const Options& options, const RunResult& result,

@@ -9,7 +9,8 @@
 
 namespace palimpsest::experiments {
 
-/// Raised whenever a field changes its meaning or goes away; docs/benchmarks/running.md lists the fields.
+/// Raised whenever a field changes its meaning or goes away; docs/benchmarks/running.md lists the
+/// fields.
 inline constexpr int kCommitSchemaVersion = 1;
 
 [[nodiscard]] nlohmann::json to_json(const CommitOptions& options, const CommitRunResult& result,
