@@ -92,6 +92,6 @@ void run() {
 
 int main(int argc, char** argv) {
   using namespace palimpsest::experiments;
-  return bench_main(argc, argv, "kv_bench", "measure a key-value engine; see docs/benchmarks/running.md",
-                    run);
+  return bench_main(argc, argv, "kv_bench",
+                    "measure a key-value engine; see docs/benchmarks/running.md", run);
 }
