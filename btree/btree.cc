@@ -11,7 +11,7 @@
 #include "btree/log/tree_undo.h"
 #include "btree/node/node_print.h"
 #include "btree/prefetch_leaves.h"
-#include "btree/seen_record.h"
+#include "btree/visible_record.h"
 #include "btree/with_room.h"
 
 namespace palimpsest::btree {
@@ -56,10 +56,10 @@ std::uint32_t purge_every(const ExclusivePage& leaf, std::uint32_t page_size) no
 BTree::BTree(const Descent& descent, std::unique_ptr<Shortcuts> shortcuts,
              LargeValueStore& large_values, TreeId id)
     : shortcuts_(std::move(shortcuts)),
-      dead_notes_(std::make_unique<DeadNotes>()),
+      ghost_leaf_notes_(std::make_unique<GhostLeafNotes>()),
       descent_(descent),
       structure_(descent_, id),
-      settler_(descent_),
+      resolver_(descent_),
       large_values_(&large_values),
       id_(id) {}
 
@@ -116,10 +116,10 @@ ExclusivePage BTree::leaf_to_write(const WriteContext& by, ByteView key, LastLea
   for (;;) {
     by.prepare(key, page_size());
     ExclusivePage leaf = exclusive_leaf(key, last);
-    if (!settler_.is_in_the_way(by, leaf, key)) [[likely]] {
+    if (!resolver_.is_in_the_way(by, leaf, key)) [[likely]] {
       return leaf;
     }
-    settler_.settle_for(by, std::move(leaf), key);
+    resolver_.resolve_for(by, std::move(leaf), key);
   }
 }
 
@@ -169,7 +169,7 @@ Written BTree::write(const WriteContext& by, ByteView key, ByteView value, Write
     Written written =
         write_stored(by, key, {.value = encoded.view(), .flags = kLargeValue}, mode, last);
     const bool refused = written.existed ? mode == WriteMode::insert : mode == WriteMode::update;
-    if (refused || written.rival != kNoWriter) {
+    if (refused || written.conflicting_writer != kNoWriter) {
       large_values_->free(large);  // no record names it
     }
     return written;
@@ -184,13 +184,13 @@ Written BTree::write_stored(const WriteContext& by, ByteView key, const RecordSt
   for (;;) {
     ExclusivePage leaf = leaf_to_write(by, key, last);
     RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
-    Written written{.existed = change.exists(), .rival = change.rival()};
+    Written written{.existed = change.exists(), .conflicting_writer = change.conflicting_writer()};
     const bool refused = written.existed ? mode == WriteMode::insert : mode == WriteMode::update;
-    if (refused || written.rival != kNoWriter) {
+    if (refused || written.conflicting_writer != kNoWriter) {
       change.release_unwritten();
       return written;
     }
-    if (change.store(stored) || (change.settle() && change.store(stored))) {
+    if (change.store(stored) || (change.release_ended() && change.store(stored))) {
       written.freed = change.freed();
       let_go(by, std::move(leaf), key, change.slot(), last);
       return written;
@@ -257,13 +257,13 @@ Written BTree::remove_for(const WriteContext& by, ByteView key, LastLeaf* last) 
   check_key(key);
   ExclusivePage leaf = leaf_to_write(by, key, last);
   RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
-  Written written{.existed = change.exists(), .rival = change.rival()};
-  if (!written.existed || written.rival != kNoWriter) {
+  Written written{.existed = change.exists(), .conflicting_writer = change.conflicting_writer()};
+  if (!written.existed || written.conflicting_writer != kNoWriter) {
     change.release_unwritten();
     return written;
   }
   if (by.can_be_undone()) {
-    bury(by, leaf, change, key, last);
+    make_ghost(by, leaf, change, key, last);
     return written;
   }
   take_out(leaf, change, key, last);
@@ -273,20 +273,20 @@ Written BTree::remove_for(const WriteContext& by, ByteView key, LastLeaf* last) 
 }
 
 // Ghosts of transactions that have ended go now and then, or leaves would fill up with them.
-void BTree::bury(const WriteContext& by, ExclusivePage& leaf, RecordChange& change, ByteView key,
-                 LastLeaf* last) {
-  change.bury();
+void BTree::make_ghost(const WriteContext& by, ExclusivePage& leaf, RecordChange& change,
+                       ByteView key, LastLeaf* last) {
+  change.make_ghost();
   const LeafView view(leaf.page(), page_size());
   const std::uint32_t ghosts = view.ghost_count();
   const bool is_large = (view.flags(change.slot()) & kLargeValue) != 0;
   const std::uint32_t every = purge_every(leaf, page_size());
-  const std::uint64_t dead_bytes =
+  const std::uint64_t ghost_bytes =
       is_large ? std::uint64_t{page_size()} *
                      large_values_->decode(view.value(change.slot())).block_count()
                : std::uint64_t{page_size()} * every / std::max<SlotIndex>(view.count(), 1);
   let_go(by, std::move(leaf), key, change.slot(), last);
   if (is_large || ghosts % every == 0) {  // a large value keeps many pages
-    dead_->add(dead_bytes);
+    dead_->add(ghost_bytes);
     try {
       try_purge_ghosts(by, key);
     } catch (const std::exception&) {
@@ -311,8 +311,9 @@ void BTree::take_out(ExclusivePage& leaf, RecordChange& change, ByteView key, La
 
 WriteOutcome BTree::outcome_of(const Written& written, ByteView key) {
   finish(written);
-  if (written.rival != kNoWriter) {
-    return {.existed = false, .conflict = Conflict{.key = std::string(key), .with = written.rival}};
+  if (written.conflicting_writer != kNoWriter) {
+    return {.existed = false,
+            .conflict = Conflict{.key = std::string(key), .with = written.conflicting_writer}};
   }
   return {.existed = written.existed, .conflict = std::nullopt};
 }
@@ -337,8 +338,9 @@ WriteOutcome BTree::claim(const WriteContext& by, ByteView key, LastLeaf* last) 
   check_key(key);
   ExclusivePage leaf = leaf_to_write(by, key, last);
   RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
-  const Written written{.existed = change.exists(), .freed = {}, .rival = change.rival()};
-  if (!written.existed || written.rival != kNoWriter) {
+  const Written written{
+      .existed = change.exists(), .freed = {}, .conflicting_writer = change.conflicting_writer()};
+  if (!written.existed || written.conflicting_writer != kNoWriter) {
     change.release_unwritten();
   } else {
     change.claim();

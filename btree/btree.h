@@ -5,7 +5,8 @@
 // the leaf holds their descriptor (large_value_store.h). Leaves have fences and no sibling
 // pointers.
 // Parts: node_*.h, leaf_node.h, inner_node.h (one page), descent.h, structure.h (splits, merges),
-// leaf_walk.h, cursor.h and seen_record.h (scans), leaf_run.h (sorted loads), audit.h (checking).
+// leaf_walk.h, cursor.h and visible_record.h (scans), leaf_builder.h (sorted loads), audit.h
+// (checking).
 //
 // Writers: a change on behalf of somebody (write_context.h) claims its record until that writer has
 //          ended: for others a conflict, a value. It is logged under the leaf's latch, and can be
@@ -31,19 +32,19 @@
 #include "palimpsest/function_ref.h"
 
 #include "base/bytes.h"
-#include "btree/dead_bytes.h"
-#include "btree/dead_notes.h"
 #include "btree/descent.h"
+#include "btree/ghost_bytes.h"
+#include "btree/ghost_leaf_notes.h"
 #include "btree/key_places.h"
 #include "btree/large/large_value_store.h"
 #include "btree/last_leaf.h"
 #include "btree/node/leaf_node.h"
 #include "btree/node/value_buffer.h"
 #include "btree/record_change.h"
-#include "btree/settler.h"
 #include "btree/structure.h"
 #include "btree/tree_results.h"
 #include "btree/value_edit.h"
+#include "btree/virtual_version_resolver.h"
 #include "btree/write_outcome.h"
 #include "buffer/buffer_pool.h"
 
@@ -64,21 +65,21 @@ class BTree {
   [[nodiscard]] TreeId id() const noexcept { return id_; }
   [[nodiscard]] const Descent& descent() const noexcept { return descent_; }
   [[nodiscard]] LargeValueStore& large_values() const noexcept { return *large_values_; }
-  [[nodiscard]] DeadNotes& dead_notes() const noexcept { return *dead_notes_; }
+  [[nodiscard]] GhostLeafNotes& ghost_leaf_notes() const noexcept { return *ghost_leaf_notes_; }
 
-  // `last`: the caller's memory of the leaf it used last, or null. `viewer`: whose view a reader
+  // `last`: the caller's memory of the leaf it used last, or null. `read view`: whose view a reader
   // has; null: the newest state, committed or not.
   /// Copies the value; false if the key is absent (`value` is then as it was).
   [[nodiscard]] bool lookup(ByteView key, std::string& value, LastLeaf* last = nullptr,
-                            const versioning::Viewer* viewer = nullptr) const;
+                            const versioning::ReadView* read_view = nullptr) const;
 
   /// Calls sink(ByteView) with the value, valid during the call; no latch is held. Spares the copy
   /// into a string. False if the key is absent.
   template <class Sink>
   [[nodiscard]] bool lookup_with(ByteView key, Sink&& sink, LastLeaf* last = nullptr,
-                                 const versioning::Viewer* viewer = nullptr) const {
+                                 const versioning::ReadView* read_view = nullptr) const {
     ValueBuffer value;
-    const Found found = find(key, value, last, viewer);
+    const Found found = find(key, value, last, read_view);
     if (!found.exists) {
       return false;
     }
@@ -87,7 +88,7 @@ class BTree {
       return true;
     }
     std::string large;
-    const bool is_there = read_large(key, value.view(), large, viewer);
+    const bool is_there = read_large(key, value.view(), large, read_view);
     is_there ? sink(ByteView(large)) : void();
     return is_there;
   }
@@ -95,18 +96,18 @@ class BTree {
   /// The same for several keys, whose searches overlap (key_places.h): sink(number, value) for each
   /// that is there, in their order.
   void lookup_many(std::span<const ByteView> keys, FunctionRef<void(std::size_t, ByteView)> sink,
-                   const versioning::Viewer* viewer = nullptr) const;
-  /// The same without copying: a value that is the viewer's as it lies in its leaf is shown there,
-  /// with the leaf latched; `show` must neither block nor use the engine.
+                   const versioning::ReadView* read_view = nullptr) const;
+  /// The same without copying: a value that is the read view's as it lies in its leaf is shown
+  /// there, with the leaf latched; `show` must neither block nor use the engine.
   void visit_many(std::span<const ByteView> keys, FunctionRef<void(std::size_t, ByteView)> show,
-                  const versioning::Viewer* viewer = nullptr) const;
+                  const versioning::ReadView* read_view = nullptr) const;
 
   /// The same of the newest state, if that is known to be committed: nobody has changed the record
   /// for long, and its value is not large. Otherwise nothing, and nothing was called.
   template <class Sink>
-  [[nodiscard]] std::optional<bool> lookup_settled(ByteView key, Sink&& sink) const {
+  [[nodiscard]] std::optional<bool> lookup_stable(ByteView key, Sink&& sink) const {
     ValueBuffer value;
-    const Found found = find(key, value, nullptr, Look::at_settled());
+    const Found found = find(key, value, nullptr, Look::at_stable());
     if (found.has_versions || (found.flags & kLargeValue) != 0) {
       return std::nullopt;
     }
@@ -140,13 +141,13 @@ class BTree {
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
   /// The same for who comes often: tries some, further and further from the key, before all others.
   std::size_t try_purge_ghosts(const WriteContext& by, ByteView key);
-  /// The same for all leaves from `walk.next` on, settled first, until `walk` has what it wants, or
+  /// The same for all leaves from `walk.next` on, stable first, until `walk` has what it wants, or
   /// the tree ends: false. It counts also if this throws: transaction_too_old, too.
   bool purge_ghosts(const WriteContext& by, GhostWalk& walk);
   /// Settles the virtual versions of the key's leaf, if all can be. False: no log space for that.
-  bool settle(const WriteContext& by, ByteView key) { return settler_.settle_all(by, key); }
+  bool resolve(const WriteContext& by, ByteView key) { return resolver_.resolve_all(by, key); }
   /// How much of what was removed is still there.
-  [[nodiscard]] DeadBytes& dead() const noexcept { return *dead_; }
+  [[nodiscard]] GhostBytes& dead() const noexcept { return *dead_; }
   /// For merges and moves.
   [[nodiscard]] const Structure& structure() const noexcept { return structure_; }
 
@@ -209,9 +210,9 @@ class BTree {
   [[nodiscard]] Found find_at(const KeyPlace& place, ByteView key, ValueBuffer& value,
                               const Look& look) const;
   void lookup_first(const KeysFound& keys, bool& has_looked_ahead, FunctionRef<void(ByteView)> sink,
-                    const versioning::Viewer* viewer) const;
-  void prefetch_large(const KeysFound& keys, const versioning::Viewer* viewer) const;
-  /// Shows what lies there, if the viewer sees it so. False: that cannot be said at once.
+                    const versioning::ReadView* read_view) const;
+  void prefetch_large(const KeysFound& keys, const versioning::ReadView* read_view) const;
+  /// Shows what lies there, if the read view sees it so. False: that cannot be said at once.
   [[nodiscard]] bool visit_at(const KeyPlace& place, ByteView key, FunctionRef<void(ByteView)> show,
                               const Look& look) const;
   template <class Search>
@@ -220,11 +221,11 @@ class BTree {
                                        const Look& look) const;
   [[nodiscard]] bool remember(const buffer::OptimisticPage& leaf, LastLeaf& last) const;
   [[nodiscard]] bool read_large(ByteView key, ByteView descriptor, std::string& value,
-                                const versioning::Viewer* viewer) const;
+                                const versioning::ReadView* read_view) const;
   void read_extents(FunctionRef<void()> read) const;
   [[nodiscard]] Attempt<buffer::OptimisticPage> remembered(const LastLeaf& last) const;
   [[nodiscard]] buffer::ExclusivePage exclusive_leaf(ByteView key, LastLeaf* last) const;
-  /// Prepared, and with no virtual version in the way that could be settled.
+  /// Prepared, and with no virtual version in the way that could be stable.
   [[nodiscard]] buffer::ExclusivePage leaf_to_write(const WriteContext& by, ByteView key,
                                                     LastLeaf* last);
   [[nodiscard]] Written edit_in_bulk(const WriteContext& by, ByteView key, Edit change,
@@ -241,8 +242,8 @@ class BTree {
   [[nodiscard]] std::size_t insert_in_one_leaf(const WriteContext& by,
                                                std::span<const NewRecord> records, LastLeaf* last);
   [[nodiscard]] Written remove_for(const WriteContext& by, ByteView key, LastLeaf* last);
-  void bury(const WriteContext& by, buffer::ExclusivePage& leaf, RecordChange& change, ByteView key,
-            LastLeaf* last);
+  void make_ghost(const WriteContext& by, buffer::ExclusivePage& leaf, RecordChange& change,
+                  ByteView key, LastLeaf* last);
   void take_out(buffer::ExclusivePage& leaf, RecordChange& change, ByteView key, LastLeaf* last);
   [[nodiscard]] Written edit_for(const WriteContext& by, ByteView key, Edit change, LastLeaf* last);
   [[nodiscard]] std::size_t edit_in_one_leaf(const WriteContext& by, std::span<const ByteView> keys,
@@ -260,11 +261,11 @@ class BTree {
                      FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
   std::unique_ptr<Shortcuts> shortcuts_;  ///< where they are is known to all descents
-  std::unique_ptr<DeadBytes> dead_ = std::make_unique<DeadBytes>();
-  std::unique_ptr<DeadNotes> dead_notes_;
+  std::unique_ptr<GhostBytes> dead_ = std::make_unique<GhostBytes>();
+  std::unique_ptr<GhostLeafNotes> ghost_leaf_notes_;
   Descent descent_;
   Structure structure_;
-  Settler settler_;
+  VirtualVersionResolver resolver_;
   LargeValueStore* large_values_;
   TreeId id_;
 };

@@ -117,7 +117,7 @@ std::size_t BTree::try_purge_ghosts(const WriteContext& by, ByteView key) {
 // No leaf is missed for the merges meanwhile: the walk goes on from the fence of the one it left.
 bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
   WriteContext nobodys = by;
-  nobodys.viewer.bulk = kNoEpoch;  // leaves of other tables do not become those of a bulk
+  nobodys.read_view.bulk = kNoEpoch;  // leaves of other tables do not become those of a bulk
   KeyBuffer key;
   LeafWalk leaves(descent_, {.lower = walk.next, .upper = std::nullopt}, Direction::forward);
   std::uint32_t looked_at = 0;
@@ -133,7 +133,7 @@ bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
       leaf.copy_key(0, key);
       leaves.release();
       walk.next.assign(key.view());
-      if (is_of_bulk && settler_.settle_all(nobodys, key.view()) && has_shadows) {
+      if (is_of_bulk && resolver_.resolve_all(nobodys, key.view()) && has_shadows) {
         walk.pages += has_shadow(descent_, key.view()) ? 0U : 1U;
       }
       const auto find = [&](LeafEntries& entries, std::vector<SlotIndex>& slots) {

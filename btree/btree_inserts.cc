@@ -70,9 +70,9 @@ std::size_t BTree::insert_in_one_leaf(const WriteContext& by, std::span<const Ne
   }
   by.prepare_inserts(batch.count, batch.key_bytes, batch.record_bytes);
   ExclusivePage leaf = exclusive_leaf(records.front().key, last);
-  if (settler_.is_in_the_way(by, leaf, records.front().key)) [[unlikely]] {
+  if (resolver_.is_in_the_way(by, leaf, records.front().key)) [[unlikely]] {
     LeafEntries(leaf, page_size()).release_unwritten();
-    return 0;  // the first of them comes alone, and settles it
+    return 0;  // the first of them comes alone, and resolves it
   }
   std::size_t done = 0;
   SlotIndex slot = 0;
@@ -81,7 +81,8 @@ std::size_t BTree::insert_in_one_leaf(const WriteContext& by, std::span<const Ne
       break;
     }
     RecordChange change(by, leaf, descent_.pool().space(), key, page_size());
-    if (change.has_slot() || change.rival() != kNoWriter || !change.store({.value = value})) {
+    if (change.has_slot() || change.conflicting_writer() != kNoWriter ||
+        !change.store({.value = value})) {
       break;
     }
     slot = change.slot();

@@ -18,7 +18,7 @@ using versioning::kNoWriter;
 namespace {
 
 bool may_modify(const Written& record) noexcept {
-  return record.existed && record.rival == kNoWriter;
+  return record.existed && record.conflicting_writer == kNoWriter;
 }
 
 [[noreturn]] void refuse_in_place(ByteView key) {
@@ -37,7 +37,8 @@ Written BTree::edit_for(const WriteContext& by, ByteView key, Edit change, LastL
   }
   ExclusivePage leaf = leaf_to_write(by, key, last);
   RecordChange record(by, leaf, descent_.pool().space(), key, page_size());
-  const Written written{.existed = record.exists(), .rival = record.rival()};
+  const Written written{.existed = record.exists(),
+                        .conflicting_writer = record.conflicting_writer()};
   if (!may_modify(written)) {
     record.release_unwritten();
   } else if (record.is_large()) {
@@ -50,7 +51,7 @@ Written BTree::edit_for(const WriteContext& by, ByteView key, Edit change, LastL
   return written;
 }
 
-/// In its leaf: the record that is there, has no rival, and is not large.
+/// In its leaf: the record that is there, has no conflicting writer, and is not large.
 void BTree::edit_in(const WriteContext& by, RecordChange& record, Edit change) {
   record.claim();
   ValueBuffer memory;
@@ -114,7 +115,7 @@ std::size_t BTree::edit_in_one_leaf(const WriteContext& by, std::span<const Byte
     RecordChange record(
         by, leaf, descent_.pool().space(), key, page_size(),
         is_as_found ? places[done].at : LeafView(leaf.page(), page_size()).find(key));
-    refused = {.existed = record.exists(), .rival = record.rival()};
+    refused = {.existed = record.exists(), .conflicting_writer = record.conflicting_writer()};
     is_large = may_modify(refused) && record.is_large();
     if (!may_modify(refused) || is_large) {
       break;
@@ -142,7 +143,7 @@ ExclusivePage BTree::leaf_at(const WriteContext& by, const KeyPlace& place, Byte
     auto known = descent_.pool().remembered(place.frame, place.version);
     if (known) [[likely]] {
       auto leaf = (*std::move(known)).to_exclusive();
-      if (leaf && !settler_.is_in_the_way(by, *leaf, key)) [[likely]] {
+      if (leaf && !resolver_.is_in_the_way(by, *leaf, key)) [[likely]] {
         is_as_found = true;
         return *std::move(leaf);
       }

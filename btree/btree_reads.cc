@@ -10,7 +10,7 @@
 #include "btree/btree.h"
 #include "btree/key_places.h"
 #include "btree/prefetch_leaves.h"
-#include "btree/seen_record.h"
+#include "btree/visible_record.h"
 
 namespace palimpsest::btree {
 
@@ -21,13 +21,13 @@ namespace {
 /// [optimistic] Of a record with such flags: whether there may be versions that matter here. A mark
 /// outlives its entry; while the leaf is as it was, nothing hangs off it for which nothing hangs
 /// off it now: a record is changed after its table has come, and that goes when nobody needs what
-/// was before. What is settled for the viewer is so while the leaf is as it was, too.
+/// was before. What is stable for the read view is so while the leaf is as it was, too.
 bool may_have_versions(const buffer::Frame& frame, std::uint16_t flags, const Look& look) noexcept {
   if ((flags & kVirtual) != 0) [[unlikely]] {
     return true;
   }
   return frame.attached.load(std::memory_order_relaxed) != nullptr &&
-         (look.viewer == nullptr || !is_settled(frame, *look.viewer));
+         (look.read_view == nullptr || !is_stable(frame, *look.read_view));
 }
 
 /// Finds the slot of a key in the leaf that covers it.
@@ -56,9 +56,10 @@ void for_each_place(const Descent& descent, std::span<const ByteView> keys, Purp
 
 // The first large value that is met brings in those of the others, too.
 void BTree::lookup_first(const KeysFound& keys, bool& has_looked_ahead,
-                         FunctionRef<void(ByteView)> sink, const versioning::Viewer* viewer) const {
+                         FunctionRef<void(ByteView)> sink,
+                         const versioning::ReadView* read_view) const {
   ValueBuffer value;
-  const Found found = find_at(keys.places.front(), keys.keys.front(), value, viewer);
+  const Found found = find_at(keys.places.front(), keys.keys.front(), value, read_view);
   if (!found.exists) {
     return;
   }
@@ -67,18 +68,18 @@ void BTree::lookup_first(const KeysFound& keys, bool& has_looked_ahead,
     return;
   }
   if (!std::exchange(has_looked_ahead, true) && keys.places.size() > 1) {
-    prefetch_large(keys, viewer);
+    prefetch_large(keys, read_view);
   }
-  if (std::string large; read_large(keys.keys.front(), value.view(), large, viewer)) {
+  if (std::string large; read_large(keys.keys.front(), value.view(), large, read_view)) {
     sink(large);
   }
 }
 
-void BTree::prefetch_large(const KeysFound& keys, const versioning::Viewer* viewer) const {
+void BTree::prefetch_large(const KeysFound& keys, const versioning::ReadView* read_view) const {
   std::vector<LargeValueDescriptor> values;
   ValueBuffer value;
   for (std::size_t i = 0; i < keys.places.size(); ++i) {
-    const Found found = find_at(keys.places[i], keys.keys[i], value, viewer);
+    const Found found = find_at(keys.places[i], keys.keys[i], value, read_view);
     if (found.exists && (found.flags & kLargeValue) != 0) {
       values.push_back(large_values_->decode(value.view()));
     }
@@ -88,12 +89,12 @@ void BTree::prefetch_large(const KeysFound& keys, const versioning::Viewer* view
 
 void BTree::lookup_many(std::span<const ByteView> keys,
                         FunctionRef<void(std::size_t, ByteView)> sink,
-                        const versioning::Viewer* viewer) const {
+                        const versioning::ReadView* read_view) const {
   std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
   bool has_looked_ahead = false;
   for_each_place(descent_, keys, Purpose::read, [&](std::size_t number, const KeysFound& found) {
     has_looked_ahead = has_looked_ahead && number % kKeysTogether != 0;
-    lookup_first(found, has_looked_ahead, [&](ByteView value) { sink(number, value); }, viewer);
+    lookup_first(found, has_looked_ahead, [&](ByteView value) { sink(number, value); }, read_view);
   });
 }
 
@@ -118,9 +119,9 @@ bool BTree::visit_at(const KeyPlace& place, [[maybe_unused]] ByteView key,
   if (may_differ || (flags & kLargeValue) != 0) [[unlikely]] {
     return false;
   }
-  PALIMPSEST_DEBUG_CHECK(look.viewer == nullptr || (flags & kHasEntry) == 0 ||
-                             !has_changed_since(page.frame(), key, *look.viewer),
-                         "who has a snapshot sees what is settled for it");
+  PALIMPSEST_DEBUG_CHECK(look.read_view == nullptr || (flags & kHasEntry) == 0 ||
+                             !has_changed_since(page.frame(), key, *look.read_view),
+                         "who has a snapshot sees what is stable for it");
   if ((flags & kGhost) == 0) [[likely]] {
     show(leaf.value(place.at.slot));
   }
@@ -129,14 +130,14 @@ bool BTree::visit_at(const KeyPlace& place, [[maybe_unused]] ByteView key,
 
 void BTree::visit_many(std::span<const ByteView> keys,
                        FunctionRef<void(std::size_t, ByteView)> show,
-                       const versioning::Viewer* viewer) const {
+                       const versioning::ReadView* read_view) const {
   std::ranges::for_each(keys, [&](ByteView key) { check_key(key); });
   bool has_looked_ahead = false;
   for_each_place(descent_, keys, Purpose::visit, [&](std::size_t number, const KeysFound& found) {
     const auto show_one = [&](ByteView value) { show(number, value); };
     has_looked_ahead = has_looked_ahead && number % kKeysTogether != 0;
-    if (!visit_at(found.places.front(), keys[number], show_one, viewer)) [[unlikely]] {
-      lookup_first(found, has_looked_ahead, show_one, viewer);
+    if (!visit_at(found.places.front(), keys[number], show_one, read_view)) [[unlikely]] {
+      lookup_first(found, has_looked_ahead, show_one, read_view);
     }
   });
 }
@@ -213,7 +214,7 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, const Search& s
       if ((flags & kVirtual) == 0) [[likely]] {
         return Found{.has_versions = true};
       }
-      const auto seen = seen_virtual(descent_, view, slot, look, value);
+      const auto seen = visible_virtual(descent_, view, slot, look, value);
       is_undecided = !seen;
       return seen ? *seen : Found{};
     }
@@ -226,7 +227,7 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, const Search& s
   if (is_undecided) [[unlikely]] {
     return restart;
   }
-  if (!found || !found->has_versions || look.viewer == nullptr) {
+  if (!found || !found->has_versions || look.read_view == nullptr) {
     return found;
   }
   PALIMPSEST_SYNC_POINT("btree.read.latching");
@@ -236,8 +237,8 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, const Search& s
   }
   const RecordImage seen = seen_record(
       descent_, LeafView(latched->page(), page_size()), slot,
-      past_of(latched->frame(), LeafView(latched->page(), page_size()), slot, key, *look.viewer),
-      look.viewer, value);
+      past_of(latched->frame(), LeafView(latched->page(), page_size()), slot, key, *look.read_view),
+      look.read_view, value);
   return Found{.exists = seen.exists(), .flags = seen.flags()};
 }
 
@@ -259,13 +260,13 @@ bool BTree::remember(const OptimisticPage& leaf, LastLeaf& last) const {
 }
 
 bool BTree::lookup(ByteView key, std::string& value, LastLeaf* last,
-                   const versioning::Viewer* viewer) const {
-  return lookup_with(key, [&](ByteView found) { value.assign(found); }, last, viewer);
+                   const versioning::ReadView* read_view) const {
+  return lookup_with(key, [&](ByteView found) { value.assign(found); }, last, read_view);
 }
 
 // The value may be replaced meanwhile: then the key is looked up again.
 bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
-                       const versioning::Viewer* viewer) const {
+                       const versioning::ReadView* read_view) const {
   LargeValueDescriptor large = large_values_->decode(descriptor);
   const auto is_complete = [&] {
     ReadOutcome outcome{};
@@ -274,9 +275,9 @@ bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
   };
   while (!is_complete()) {
     ValueBuffer now;
-    const Found found = find(key, now, nullptr, viewer);
+    const Found found = find(key, now, nullptr, read_view);
     if (!found.exists || (found.flags & kLargeValue) == 0) {
-      return lookup(key, value, nullptr, viewer);  // a small value by now, or none
+      return lookup(key, value, nullptr, read_view);  // a small value by now, or none
     }
     const LargeValueDescriptor current = large_values_->decode(now.view());
     if (current == large) {

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "btree/dead_skip.h"
+#include "btree/ghost_skip.h"
 #include "btree/leaf_entries.h"
-#include "btree/seen_record.h"
+#include "btree/visible_record.h"
 
 namespace palimpsest::btree {
 
-Cursor::Cursor(const BTree& tree, std::size_t records_hint, const versioning::Viewer* viewer)
-    : tree_(&tree), viewer_(viewer), batch_records_(std::max<std::size_t>(records_hint, 1)) {}
+Cursor::Cursor(const BTree& tree, std::size_t records_hint, const versioning::ReadView* read_view)
+    : tree_(&tree), read_view_(read_view), batch_records_(std::max<std::size_t>(records_hint, 1)) {}
 
 void Cursor::seek_first() {
   fill_forward(bounds_.lower, Bound::inclusive, run_);
@@ -62,14 +62,14 @@ bool Cursor::read_value(std::string& into) const {
     into.assign(value());
     return true;
   }
-  return tree_->lookup(key(), into, nullptr, viewer_);
+  return tree_->lookup(key(), into, nullptr, read_view_);
 }
 
 // An exclusive `from` does not lie in this cursor's own bytes. What is copied when something fails
 // is not what the cursor stands at.
-void Cursor::fill_forward(ByteView from, Bound bound, DeadRun* run) {
+void Cursor::fill_forward(ByteView from, Bound bound, GhostRun* run) {
   position_ = kNowhere;
-  DeadSkip skip(*tree_, Direction::forward, viewer_, run);
+  GhostSkip skip(*tree_, Direction::forward, read_view_, run);
   LeafWalk walk(tree_->descent(), skip.begin({from, bounds_.upper}), Direction::forward);
   bytes_.clear();
   records_.clear();
@@ -102,9 +102,9 @@ void Cursor::prefetch_large() const {
   }
 }
 
-void Cursor::fill_backward(std::optional<ByteView> upper, DeadRun* run) {
+void Cursor::fill_backward(std::optional<ByteView> upper, GhostRun* run) {
   position_ = kNowhere;
-  DeadSkip skip(*tree_, Direction::backward, viewer_, run);
+  GhostSkip skip(*tree_, Direction::backward, read_view_, run);
   LeafWalk walk(tree_->descent(), skip.begin({bounds_.lower, upper}), Direction::backward);
   bytes_.clear();
   records_.clear();
@@ -130,8 +130,8 @@ void Cursor::copy_batch(const LeafWalk& walk, SlotIndex first, Direction directi
   const LeafView leaf = walk.leaf();
   const SlotIndex last = walk.last();
   SlotIndex wanted = limit(last - first);
-  if (!sees_as_it_lies(tree_->descent(), walk.frame(), leaf, viewer_)) {
-    copy_seen(walk, first, wanted, backward);
+  if (!sees_as_it_lies(tree_->descent(), walk.frame(), leaf, read_view_)) {
+    copy_visible(walk, first, wanted, backward);
     return;
   }
   SlotIndex begin = backward ? last : first;
@@ -149,13 +149,13 @@ void Cursor::copy_batch(const LeafWalk& walk, SlotIndex first, Direction directi
   });
 }
 
-void Cursor::copy_seen(const LeafWalk& walk, SlotIndex first, SlotIndex wanted, bool backward) {
+void Cursor::copy_visible(const LeafWalk& walk, SlotIndex first, SlotIndex wanted, bool backward) {
   const LeafView leaf = walk.leaf();
-  for_each_seen(tree_->descent(), walk.frame(), leaf, first, walk.last(), backward, viewer_,
-                [&](SlotIndex, const LeafRecord& record) {
-                  copy(leaf, record);
-                  return --wanted > 0;
-                });
+  for_each_visible(tree_->descent(), walk.frame(), leaf, first, walk.last(), backward, read_view_,
+                   [&](SlotIndex, const LeafRecord& record) {
+                     copy(leaf, record);
+                     return --wanted > 0;
+                   });
   if (backward) {
     std::ranges::reverse(records_);
   }

@@ -4,7 +4,7 @@
 // The cursor copies records out of a leaf under its shared latch, as many as hinted at first and
 // twice as many each time it goes on, up to a leaf; then it brings in what these have of large
 // values, together. It continues from the last key, wherever that
-// lies by then. It shows what its viewer sees; without one, each record as it was when it was
+// lies by then. It shows what its read view sees; without one, each record as it was when it was
 // copied. It never walks beyond its bounds, so that what lies there costs it nothing.
 // Thread-safety: a cursor belongs to one thread; the tree may be changed by any. Failure: throws
 // what the tree throws; the cursor is then invalid and can be positioned again.
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "btree/btree.h"
-#include "btree/dead_run.h"
+#include "btree/ghost_run.h"
 #include "btree/leaf_walk.h"
 
 namespace palimpsest::btree {
@@ -26,15 +26,15 @@ namespace palimpsest::btree {
 class Cursor {
  public:
   /// `tree` outlives the cursor. `records_hint`: how many records the caller expects to read.
-  /// `viewer`: whose view it shows, or null; outlives the cursor.
+  /// `read view`: whose view it shows, or null; outlives the cursor.
   explicit Cursor(const BTree& tree, std::size_t records_hint = 8,
-                  const versioning::Viewer* viewer = nullptr);
+                  const versioning::ReadView* read_view = nullptr);
 
   /// Before it is positioned: it shows the records of this range only, whose bounds outlive it.
   void bound_to(const KeyRange& bounds) noexcept { bounds_ = bounds; }
-  /// Where it begins it passes over what its reader remembers (dead_skip.h); null: nothing. `run`
+  /// Where it begins it passes over what its reader remembers (ghost_skip.h); null: nothing. `run`
   /// outlives it, and is its alone while it is positioned.
-  void skip_by(DeadRun* run) noexcept { run_ = run; }
+  void skip_by(GhostRun* run) noexcept { run_ = run; }
 
   /// To the first record, the last one, the first with a key >= `key`, the last with a key <=
   /// `key`: of those in its bounds.
@@ -84,22 +84,22 @@ class Cursor {
   enum class Bound : std::uint8_t { inclusive = 1, exclusive };
 
   /// `run`: what is remembered of leaves in the way, or null.
-  void fill_forward(ByteView from, Bound bound, DeadRun* run);
-  void fill_backward(std::optional<ByteView> upper, DeadRun* run);
+  void fill_forward(ByteView from, Bound bound, GhostRun* run);
+  void fill_backward(std::optional<ByteView> upper, GhostRun* run);
   /// Copies the next batch of the records [first, last): the first of them, or the last.
   void copy_batch(const LeafWalk& walk, SlotIndex first, Direction direction);
   /// The cursor goes on: the large values of the batch will be read.
   void prefetch_large() const;
-  void copy_seen(const LeafWalk& walk, SlotIndex first, SlotIndex wanted, bool backward);
+  void copy_visible(const LeafWalk& walk, SlotIndex first, SlotIndex wanted, bool backward);
   void copy(const LeafView& leaf, SlotIndex first, SlotIndex last);
   void copy(const LeafView& leaf, const LeafRecord& record);
   [[nodiscard]] Piece append(ByteView first, ByteView second);
   [[nodiscard]] SlotIndex limit(SlotIndex available) noexcept;
 
   const BTree* tree_;
-  const versioning::Viewer* viewer_;
+  const versioning::ReadView* read_view_;
   KeyRange bounds_{ByteView(), std::nullopt};
-  DeadRun* run_ = nullptr;
+  GhostRun* run_ = nullptr;
   std::size_t batch_records_;
   std::string bytes_;            ///< keys and values of the records copied
   std::vector<Record> records_;  ///< ascending by key

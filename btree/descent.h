@@ -139,17 +139,17 @@ class Descent {
   [[nodiscard]] buffer::BufferPool& pool() const noexcept { return *pool_; }
   /// Null: all bulks are settled.
   [[nodiscard]] versioning::BulkEpochs* epochs() const noexcept { return epochs_; }
-  /// Whether the bulk of a leaf's epoch has committed, too late for this viewer.
+  /// Whether the bulk of a leaf's epoch has committed, too late for this read view.
   [[nodiscard]] bool has_committed_since(BulkEpoch epoch,
-                                         const versioning::Viewer& viewer) const noexcept {
+                                         const versioning::ReadView& read_view) const noexcept {
     return epochs_ != nullptr && epoch != kNoEpoch &&
            epochs_->state(epoch) == versioning::BulkEpochs::State::committed &&
-           epochs_->at(epoch, &viewer) == versioning::Sight::invisible;
+           epochs_->at(epoch, &read_view) == versioning::Visibility::invisible;
   }
-  /// Of the virtual versions of a leaf with this epoch; `viewer` null: the newest state.
-  [[nodiscard]] versioning::Sight sight_of(BulkEpoch epoch,
-                                           const versioning::Viewer* viewer) const noexcept {
-    return epochs_ == nullptr ? versioning::Sight::visible : epochs_->at(epoch, viewer);
+  /// Of the virtual versions of a leaf with this epoch; `read view` null: the newest state.
+  [[nodiscard]] versioning::Visibility visibility_of(
+      BulkEpoch epoch, const versioning::ReadView* read_view) const noexcept {
+    return epochs_ == nullptr ? versioning::Visibility::visible : epochs_->at(epoch, read_view);
   }
   [[nodiscard]] const buffer::TreeRoot& root() const noexcept { return root_; }
   [[nodiscard]] std::uint32_t page_size() const noexcept { return pool_->page_size_bytes(); }

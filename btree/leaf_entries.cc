@@ -150,7 +150,7 @@ bool LeafEntries::give_up_if_idle(SlotIndex slot, versioning::Pruner* pruner) no
     pruner->prune(*entry, versioning::Pruner::Newest::nothing);
   }
   fold_into_mark(slot, entry, pruner);
-  if ((entry != nullptr && !entry->is_empty()) || is_buried_in_span(slot, pruner)) {
+  if ((entry != nullptr && !entry->is_empty()) || is_removed_in_span(slot, pruner)) {
     return false;
   }
   give_up_reserved(entry);
@@ -170,9 +170,9 @@ bool LeafEntries::is_hidden(SlotIndex slot, Gsn snapshot) const noexcept {
   return span_hiding(table_, LeafView(leaf_.page(), page_size_).flags(slot), snapshot).has_value();
 }
 
-bool LeafEntries::is_buried_in_span(SlotIndex slot, versioning::Pruner* pruner) noexcept {
+bool LeafEntries::is_removed_in_span(SlotIndex slot, versioning::Pruner* pruner) noexcept {
   const std::uint16_t flags = LeafView(leaf_.page(), page_size_).flags(slot);
-  if (span_of(table_, flags) != SpanKind::buried) [[likely]] {
+  if (span_of(table_, flags) != SpanKind::removed) [[likely]] {
     return false;
   }
   table_->forget_spans(pruner == nullptr ? table_->memory().horizon() : pruner->seen_by_all());
@@ -188,7 +188,7 @@ void LeafEntries::prune(versioning::Writer* writer) noexcept {
   });
 }
 
-bool LeafEntries::settle() noexcept {
+bool LeafEntries::release_ended() noexcept {
   if (table_ == nullptr) {
     return false;
   }
@@ -264,7 +264,7 @@ bool can_merge_tables(const ExclusivePage& left, const ExclusivePage& right,
   if (one == nullptr || other == nullptr || one->spans() == nullptr || other->spans() == nullptr) {
     return true;
   }
-  return std::ranges::all_of(std::array{SpanKind::made, SpanKind::buried}, [&](SpanKind kind) {
+  return std::ranges::all_of(std::array{SpanKind::made, SpanKind::removed}, [&](SpanKind kind) {
     const versioning::Span& of_one = one->spans()->of(kind);
     const versioning::Span& of_other = other->spans()->of(kind);
     return of_one.is_empty() || of_other.is_empty() ||
@@ -312,7 +312,7 @@ void move_table(const ExclusivePage& from, const ExclusivePage& to) noexcept {
 bool drop_idle_table(ExclusivePage& leaf, std::uint32_t page_size) noexcept {
   forget_unmarked_spans(leaf, page_size);
   LeafEntries entries(leaf, page_size);
-  static_cast<void>(entries.settle());
+  static_cast<void>(entries.release_ended());
   entries.finish();
   return table_of(leaf.frame()) == nullptr;
 }

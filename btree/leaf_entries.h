@@ -79,8 +79,8 @@ class LeafEntries {
 
   /// The writer, other than `me`, that has changed this record and has not ended; kNoWriter if
   /// there is none.
-  [[nodiscard]] static versioning::WriterId rival(const versioning::Entry* entry,
-                                                  versioning::WriterId me) noexcept {
+  [[nodiscard]] static versioning::WriterId conflicting_writer(const versioning::Entry* entry,
+                                                               versioning::WriterId me) noexcept {
     const versioning::WriterId holder = entry == nullptr ? versioning::kNoWriter : entry->writer();
     return holder == me ? versioning::kNoWriter : holder;
   }
@@ -118,7 +118,7 @@ class LeafEntries {
   /// Whether a span hides from this snapshot what has become of the record.
   [[nodiscard]] bool is_hidden(SlotIndex slot, Gsn snapshot) const noexcept;
   /// Whether a span says that somebody may see the ghost's value. `pruner` may be null.
-  [[nodiscard]] bool is_buried_in_span(SlotIndex slot, versioning::Pruner* pruner) noexcept;
+  [[nodiscard]] bool is_removed_in_span(SlotIndex slot, versioning::Pruner* pruner) noexcept;
 
   /// Ghosts were to be purged; whether none could.
   void count_purge(bool in_vain) noexcept {
@@ -128,7 +128,7 @@ class LeafEntries {
   }
 
   /// Frees the entries whose writers have ended, now. Whether that freed space.
-  [[nodiscard]] bool settle() noexcept;
+  [[nodiscard]] bool release_ended() noexcept;
   /// To be called at the end of every operation: prunes if it is time to, and drops an empty table.
   /// The writer, if there is one, gets an entry to use again.
   void finish(versioning::Writer* writer = nullptr) noexcept;

@@ -47,14 +47,14 @@ class Folding {
     }
     const auto mark = span_of(&table_, leaf_.flags(at.slot));
     const bool had_made = spans_.has(SpanKind::made);
-    const bool had_buried = spans_.has(SpanKind::buried);
+    const bool had_removed = spans_.has(SpanKind::removed);
     const auto gets = pruner_.fold(entry, mark, spans_);
     if (!gets) {
       return;
     }
-    if (*gets == SpanKind::made ? !had_made : !had_buried) {
+    if (*gets == SpanKind::made ? !had_made : !had_removed) {
       remove_marks(leaf_, *gets);  // those are stale
-      note_grave(entry, *gets);
+      note_ghost_hint(entry, *gets);
     }
     PALIMPSEST_SYNC_POINT("btree.fold.folded");
     const auto others = static_cast<std::uint16_t>(leaf_.flags(at.slot) & ~kMarks);
@@ -62,9 +62,9 @@ class Folding {
     has_marked_ = true;
   }
 
-  void note_grave(const Entry& entry, SpanKind kind) noexcept {
-    if (kind == SpanKind::buried) {
-      table_.memory().late_graves().note(entry.tree(), entry.key(), spans_.of(kind).to);
+  void note_ghost_hint(const Entry& entry, SpanKind kind) noexcept {
+    if (kind == SpanKind::removed) {
+      table_.memory().folded_ghost_hints().note(entry.tree(), entry.key(), spans_.of(kind).to);
     }
   }
 

@@ -12,7 +12,7 @@
 #include "base/prefetch.h"
 #include "btree/log/tree_redo.h"
 #include "btree/log/tree_undo.h"
-#include "btree/node/settle.h"
+#include "btree/node/resolve_records.h"
 
 namespace palimpsest::btree {
 
@@ -78,43 +78,45 @@ std::optional<LargeValueDescriptor> RecordChange::large_only_in(const RecordStat
                     : std::nullopt;
 }
 
-WriterId RecordChange::rival() noexcept {
-  const WriterId rival = find_rival();
-  if (rival != kNoWriter) [[unlikely]] {
-    by_.writer->note_rival(rival);
+WriterId RecordChange::conflicting_writer() noexcept {
+  const WriterId conflicting_writer = find_conflicting_writer();
+  if (conflicting_writer != kNoWriter) [[unlikely]] {
+    by_.writer->note_conflicting_writer(conflicting_writer);
   }
-  return rival;
+  return conflicting_writer;
 }
 
-WriterId RecordChange::find_rival() noexcept {
+WriterId RecordChange::find_conflicting_writer() noexcept {
   if (by_.writer == nullptr) {
     return kNoWriter;
   }
   if (const bool is_virtual = has_slot() && has_virtual_version(view(), at_.slot);
       is_virtual || by_.is_bulk()) [[unlikely]] {
-    return rival_bulk(is_virtual);
+    return conflicting_bulk(is_virtual);
   }
-  const WriterId rival = LeafEntries::rival(entry(), by_.writer->id());
-  return rival == kNoWriter && came_late() ? versioning::kCommittedSince : rival;
+  const WriterId conflicting_writer = LeafEntries::conflicting_writer(entry(), by_.writer->id());
+  return conflicting_writer == kNoWriter && is_newer_than_snapshot() ? versioning::kCommittedSince
+                                                                     : conflicting_writer;
 }
 
 // Virtual versions that are left are those of a bulk that this one does not see, or cannot keep in
-// versions of its own (Settler). A bulk has the table to itself.
-WriterId RecordChange::rival_bulk(bool is_virtual) noexcept {
-  const bool is_own = by_.is_bulk() && view().bulk_epoch() == by_.viewer.bulk;
+// versions of its own (VirtualVersionResolver). A bulk has the table to itself.
+WriterId RecordChange::conflicting_bulk(bool is_virtual) noexcept {
+  const bool is_own = by_.is_bulk() && view().bulk_epoch() == by_.read_view.bulk;
   if (is_own || (!is_virtual && !by_.is_bulk())) {
-    return entry() == nullptr ? kNoWriter : LeafEntries::rival(entry(), by_.writer->id());
+    return entry() == nullptr ? kNoWriter
+                              : LeafEntries::conflicting_writer(entry(), by_.writer->id());
   }
   return versioning::kCommittedSince;
 }
 
 // Whose changes leave no versions must not change what versions, or a mark, refer to.
-bool RecordChange::came_late() noexcept {
+bool RecordChange::is_newer_than_snapshot() noexcept {
   if (by_.versions != nullptr) {
-    return (entry() != nullptr && versioning::has_changed_since(*entry(), by_.viewer)) ||
-           (at_.found && entries_.is_hidden(at_.slot, by_.viewer.snapshot));
+    return (entry() != nullptr && versioning::has_changed_since(*entry(), by_.read_view)) ||
+           (at_.found && entries_.is_hidden(at_.slot, by_.read_view.snapshot));
   }
-  if (at_.found && entries_.is_buried_in_span(at_.slot, by_.pruner)) {
+  if (at_.found && entries_.is_removed_in_span(at_.slot, by_.pruner)) {
     return true;
   }
   if (entry() == nullptr) [[likely]] {
@@ -133,7 +135,7 @@ bool RecordChange::came_late() noexcept {
 // It has made none that it had not claimed before.
 bool RecordChange::keeps_versions() noexcept {
   return by_.versions != nullptr &&
-         (claims_first_ || !versioning::is_new_of(*entry(), by_.viewer.mine));
+         (claims_first_ || !versioning::is_new_of(*entry(), by_.read_view.mine));
 }
 
 // With an old reader the chain of a record that changes all the time would grow.
@@ -211,7 +213,7 @@ void RecordChange::claim_for_undo() {
 bool RecordChange::store(const RecordState& value) {
   if (by_.is_bulk()) [[unlikely]] {
     const bool is_needed = (entry() != nullptr && entry()->has_versions()) ||
-                           (at_.found && entries_.is_buried_in_span(at_.slot, by_.pruner));
+                           (at_.found && entries_.is_removed_in_span(at_.slot, by_.pruner));
     ValueBuffer memory;
     const RecordState stored =
         stored_by_bulk(at_.found ? std::optional(state()) : std::nullopt, is_needed, value, memory);
@@ -262,10 +264,10 @@ bool RecordChange::replace(const RecordState& value) {
 
 static_assert(versioning::kValueHasPages == kLargeValue, "versions know whose pages they keep");
 
-void RecordChange::bury() {
+void RecordChange::make_ghost() {
   by_.note_removal();
   if (by_.is_bulk()) [[unlikely]] {
-    bury_in_bulk();
+    erase_in_bulk();
     return;
   }
   claim_ghost();
@@ -276,7 +278,7 @@ void RecordChange::bury() {
 }
 
 // A record that was changed before becomes what it was before, which takes less room.
-void RecordChange::bury_in_bulk() {
+void RecordChange::erase_in_bulk() {
   const RecordState deleted = deleted_by_bulk(state());
   if (deleted.value.size() == state().value.size()) {
     claim_ghost();
@@ -299,7 +301,7 @@ void RecordChange::mark(std::uint16_t flags) noexcept {
 
 // What was before the bulk is a version like others from now on: older than whatever this one does,
 // and younger than all that the record had.
-void RecordChange::keep_late(versioning::BulkEpochs::Late& versions) {
+void RecordChange::keep_before_image(versioning::BulkEpochs::Late& versions) {
   claim();
   entries_.left_version(by_.start);
   const std::optional<RecordState> before = before_of(state());

@@ -1,8 +1,9 @@
-// A change of one record in its latched leaf: asks for rivals, claims, logs, and does it.
+// A change of one record in its latched leaf: asks for conflicting writers, claims, logs, and does
+// it.
 //
 // What all writing operations of a tree have in common once they hold the leaf. The order within
-// one latched step: look (rival, room), claim, mark the page dirty, append the log record and stamp
-// the page with its GSN, change the page. Nothing fails after the claim.
+// one latched step: look (conflicting writer, room), claim, mark the page dirty, append the log
+// record and stamp the page with its GSN, change the page. Nothing fails after the claim.
 // Latching: the leaf is latched exclusively while this exists. Innermost: the space map's latch,
 //           for the append of a record that names a large value's pages.
 // Failure: std::bad_alloc from claiming, before anything has changed; corruption for a descriptor
@@ -36,10 +37,10 @@ class RecordChange {
   RecordChange(const WriteContext& by, buffer::ExclusivePage& leaf, buffer::SpaceMap& space,
                ByteView key, std::uint32_t page_size, const SearchResult& at) noexcept;
 
-  /// LeafEntries::settle(), finish() and release_unwritten().
-  [[nodiscard]] bool settle() noexcept {
+  /// LeafEntries::release_ended(), finish() and release_unwritten().
+  [[nodiscard]] bool release_ended() noexcept {
     entry_.reset();  // it may go
-    return entries_.settle();
+    return entries_.release_ended();
   }
   void finish() noexcept {
     entry_.reset();
@@ -59,16 +60,16 @@ class RecordChange {
     return (view().flags(at_.slot) & kLargeValue) != 0;
   }
   /// Another writer that has changed it and has not ended, or has committed since.
-  [[nodiscard]] versioning::WriterId rival() noexcept;
+  [[nodiscard]] versioning::WriterId conflicting_writer() noexcept;
 
   /// Inserts, or replaces what is there, record or ghost. False, and nothing changed, if it does
   /// not fit.
   [[nodiscard]] bool store(const RecordState& value);
   /// Makes the record a ghost.
-  void bury();
+  void make_ghost();
   /// Claims the record, and keeps what it was before a bulk that has committed, before that is
   /// settled.
-  void keep_late(versioning::BulkEpochs::Late& versions);
+  void keep_before_image(versioning::BulkEpochs::Late& versions);
   /// Removes the record: nobody can want it back.
   void take_out();
   /// Claims the record, whose value is then changed in place.
@@ -89,8 +90,8 @@ class RecordChange {
   [[nodiscard]] Freed undo(const TreeRecord& record,
                            FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
-  /// The large value that was replaced or removed, unless its fate is the transaction's: nobody can
-  /// find it any more.
+  /// The large value that was replaced or removed, unless its commit status is the transaction's:
+  /// nobody can find it any more.
   [[nodiscard]] const std::optional<LargeValueDescriptor>& freed() const noexcept { return freed_; }
 
  private:
@@ -106,17 +107,17 @@ class RecordChange {
   }
   [[nodiscard]] RecordPlace place() const noexcept;
   [[nodiscard]] RecordState state() const noexcept;
-  [[nodiscard]] versioning::WriterId find_rival() noexcept;
-  [[nodiscard]] versioning::WriterId rival_bulk(bool is_virtual) noexcept;
+  [[nodiscard]] versioning::WriterId find_conflicting_writer() noexcept;
+  [[nodiscard]] versioning::WriterId conflicting_bulk(bool is_virtual) noexcept;
   [[nodiscard]] std::optional<LargeValueDescriptor> large_only_in(const RecordState& one,
                                                                   const RecordState& other) const;
-  void bury_in_bulk();
+  void erase_in_bulk();
   void mark(std::uint16_t flags) noexcept;
   [[nodiscard]] bool insert(const RecordState& value);
   [[nodiscard]] bool replace(const RecordState& value);
   template <class Change>
   void log(const Change& change, const std::optional<LargeValueDescriptor>& taken) noexcept;
-  [[nodiscard]] bool came_late() noexcept;
+  [[nodiscard]] bool is_newer_than_snapshot() noexcept;
   [[nodiscard]] bool keeps_versions() noexcept;
   template <class Fill>
   void keep(versioning::VersionKind kind, std::uint16_t flags_before, std::size_t payload_bytes,

@@ -69,7 +69,7 @@ class Structure {
   /// have no room for its end.
   [[nodiscard]] std::optional<KeyBuffer> open_end(const WriteContext& by, ByteView key) const;
 
-  /// Hangs leaves (leaf_run.h), which are durable, before the last leaf of the tree, where the
+  /// Hangs leaves (leaf_builder.h), which are durable, before the last leaf of the tree, where the
   /// first of them begins: one after the other, as many at once as one record says. `hung` counts
   /// them, also if this throws; it is not all of them if the end of the tree is another one by now.
   void graft(const WriteContext& by, std::span<const FreshLeaf> leaves, std::size_t& hung) const;

@@ -21,17 +21,17 @@ struct Found {
 /// By whose view a record is looked for.
 struct Look {
   /// Null: the newest state.
-  Look(const versioning::Viewer* by) noexcept  // NOLINT(google-explicit-constructor)
-      : viewer(by), minds_versions(by != nullptr), minded_flags(flags_of(minds_versions)) {}
+  Look(const versioning::ReadView* by) noexcept  // NOLINT(google-explicit-constructor)
+      : read_view(by), minds_versions(by != nullptr), minded_flags(flags_of(minds_versions)) {}
   /// The newest state of a record that has no versions: Found::has_versions otherwise.
-  [[nodiscard]] static Look at_settled() noexcept {
+  [[nodiscard]] static Look at_stable() noexcept {
     Look look(nullptr);
     look.minds_versions = true;
     look.minded_flags = flags_of(true);
     return look;
   }
 
-  const versioning::Viewer* viewer;
+  const versioning::ReadView* read_view;
   bool minds_versions;
   std::uint16_t minded_flags;  ///< of records that have to be looked at
 
@@ -46,7 +46,7 @@ enum class WriteMode : std::uint8_t { insert = 1, upsert, update };
 struct Written {
   bool existed = false;
   std::optional<LargeValueDescriptor> freed{};  ///< nobody can find it any more
-  versioning::WriterId rival = versioning::kNoWriter;
+  versioning::WriterId conflicting_writer = versioning::kNoWriter;
 };
 
 /// What has gone of a leaf.

@@ -32,7 +32,7 @@
 namespace palimpsest::btree {
 
 /// Large values that a transaction has to do with beyond its changes.
-struct LargeValueFate {
+struct LargeValueOutcome {
   /// Replaced or removed: their pages are free once it has committed.
   std::vector<LargeValueDescriptor> given_up;
   /// Some were written: their pages must be durable before its commit record.
@@ -46,27 +46,27 @@ struct WriteContext {
       : writer(&claims) {}
   /// A transaction's; `claims` may be null.
   WriteContext(versioning::Writer* claims, wal::TransactionLog& records,
-               LargeValueFate& values) noexcept
+               LargeValueOutcome& values) noexcept
       : writer(claims), log(&records), large_values(&values) {}
 
   versioning::Writer* writer = nullptr;
   /// Nobody else writes to what this one changes: records are claimed only to keep what undoing
   /// will need, the room of values that get shorter, and ghosts. For bulks.
   bool is_alone = false;
-  /// Not null: changes leave versions, and who changes what `viewer` does not see is in conflict
+  /// Not null: changes leave versions, and who changes what `read view` does not see is in conflict
   /// (first updater wins). There is a writer then.
   versioning::VersionBuffer* versions = nullptr;
   /// That is left with them: the transaction's start (versioning/snapshots.h). The largest:
-  /// unknown, and nobody takes it for settled.
+  /// unknown, and nobody takes it for resolved.
   Gsn start = versioning::kUnknownStart;
   /// Whose view, if there are versions, or if it is a bulk: that leaves virtual versions
   /// (virtual_version.h), and changes what others have versions of.
-  versioning::Viewer viewer{};
+  versioning::ReadView read_view{};
   versioning::ReadSet* reads = nullptr;  ///< not null: what is found out is to be added to it
   versioning::Pruner* pruner = nullptr;  ///< not null if there are versions
   SpaceReclaimer* reclaimer = nullptr;   ///< null: without room there is none
   wal::TransactionLog* log = nullptr;
-  LargeValueFate* large_values = nullptr;  ///< not null if there is a log
+  LargeValueOutcome* large_values = nullptr;  ///< not null if there is a log
 
   /// What is found out of a record that is not claimed: a serializable transaction has read it.
   void note_read(TreeId tree, ByteView key) const noexcept {
@@ -137,8 +137,8 @@ struct WriteContext {
       log->reserve({.change_bytes = 0, .system_bytes = max_record_bytes(page_size)});
     }
   }
-  /// The same for settling a leaf, with a change of one of its records.
-  void prepare_settling(ByteView key, std::uint32_t page_size) const {
+  /// The same for resolution a leaf, with a change of one of its records.
+  void prepare_resolution(ByteView key, std::uint32_t page_size) const {
     prepare(key, page_size);
     if (log != nullptr) {
       log->reserve({.change_bytes = change_bytes_max(page_size),
@@ -168,10 +168,10 @@ struct WriteContext {
     }
   }
 
-  [[nodiscard]] bool is_bulk() const noexcept { return viewer.bulk != kNoEpoch; }
+  [[nodiscard]] bool is_bulk() const noexcept { return read_view.bulk != kNoEpoch; }
   /// Whose view has the newest state with all that this one may change; null: there is no other.
-  [[nodiscard]] const versioning::Viewer* newest() const noexcept {
-    return is_bulk() ? &viewer : nullptr;
+  [[nodiscard]] const versioning::ReadView* newest() const noexcept {
+    return is_bulk() ? &read_view : nullptr;
   }
   [[nodiscard]] std::size_t change_bytes_max(std::uint32_t page_size) const noexcept {
     return is_bulk() ? max_bulk_change_bytes(page_size) : max_record_change_bytes(page_size);

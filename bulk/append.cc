@@ -31,7 +31,7 @@ Lying lying_of(std::span<const NewRecord> records, std::uint32_t page_size) noex
     ++found.count;
     found.bytes += sizeof(LeafSlot) + key.size() + value.size();
   }
-  while (found.count > 0 && !LeafRun::can_end_with(records[found.count - 1].key, page_size)) {
+  while (found.count > 0 && !LeafBuilder::can_end_with(records[found.count - 1].key, page_size)) {
     --found.count;
   }
   return found;
@@ -50,7 +50,7 @@ void prefetch_record(const NewRecord& record) noexcept {
 }
 
 /// Adds the first records, as long as they ascend: how many.
-std::size_t add_ascending(LeafRun& run, std::span<const NewRecord> records) {
+std::size_t add_ascending(LeafBuilder& run, std::span<const NewRecord> records) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (i + kPrefetchDistance < records.size()) {
       prefetch_record(records[i + kPrefetchDistance]);
@@ -69,16 +69,16 @@ Structure structure_of(const BTree& tree) noexcept {
 
 /// Of the first records. Keys are compared when they are copied. Where they do not ascend, a run of
 /// those before is made again: it may have to end earlier.
-std::unique_ptr<LeafRun> make_run(const BTree& tree, const WriteContext& by, ByteView lower,
-                                  std::span<const NewRecord> records, LeafRunWriter& writer) {
+std::unique_ptr<LeafBuilder> make_run(const BTree& tree, const WriteContext& by, ByteView lower,
+                                      std::span<const NewRecord> records, LeafWriter& writer) {
   for (;;) {
     const Lying lying = lying_of(records, tree.descent().page_size());
     if (lying.count == 0) {
       return nullptr;
     }
-    auto run = std::make_unique<LeafRun>(
+    auto run = std::make_unique<LeafBuilder>(
         tree.descent().pool(),
-        LeafRun::Of{.tree = tree.id(), .lower = lower, .epoch = by.viewer.bulk}, lying.bytes,
+        LeafBuilder::Of{.tree = tree.id(), .lower = lower, .epoch = by.read_view.bulk}, lying.bytes,
         writer);
     const std::size_t added = add_ascending(*run, records.first(lying.count));
     if (added == lying.count) {
@@ -91,8 +91,8 @@ std::unique_ptr<LeafRun> make_run(const BTree& tree, const WriteContext& by, Byt
 
 }  // namespace
 
-std::unique_ptr<LeafRun> begin_append(const BTree& tree, const WriteContext& by,
-                                      std::span<const NewRecord> records, LeafRunWriter& writer) {
+std::unique_ptr<LeafBuilder> begin_append(const BTree& tree, const WriteContext& by,
+                                          std::span<const NewRecord> records, LeafWriter& writer) {
   for (const NewRecord& record : records) {
     tree.check_key(record.key);
   }
@@ -101,13 +101,13 @@ std::unique_ptr<LeafRun> begin_append(const BTree& tree, const WriteContext& by,
     return nullptr;
   }
   // The end, too: who looks for room may merge it away.
-  return with_room(by, 1, [&]() -> std::unique_ptr<LeafRun> {
+  return with_room(by, 1, [&]() -> std::unique_ptr<LeafBuilder> {
     const std::optional<KeyBuffer> lower = structure_of(tree).open_end(by, records.front().key);
     return lower ? make_run(tree, by, lower->view(), records, writer) : nullptr;
   });
 }
 
-void end_append(const BTree& tree, const WriteContext& by, LeafRun& run, std::size_t& done) {
+void end_append(const BTree& tree, const WriteContext& by, LeafBuilder& run, std::size_t& done) {
   run.await_durable();
   PALIMPSEST_SYNC_POINT("btree.append.written");
   std::size_t hung = 0;
@@ -125,8 +125,8 @@ void end_append(const BTree& tree, const WriteContext& by, LeafRun& run, std::si
 }
 
 void append(const BTree& tree, const WriteContext& by, std::span<const NewRecord> records,
-            LeafRunWriter& writer, std::size_t& done) {
-  if (const std::unique_ptr<LeafRun> run = begin_append(tree, by, records, writer)) {
+            LeafWriter& writer, std::size_t& done) {
+  if (const std::unique_ptr<LeafBuilder> run = begin_append(tree, by, records, writer)) {
     end_append(tree, by, *run, done);
   }
 }

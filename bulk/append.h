@@ -1,4 +1,4 @@
-// Many records appended to a tree at once, as leaves of their own (leaf_run.h): as long as they
+// Many records appended to a tree at once, as leaves of their own (leaf_builder.h): as long as they
 // ascend, beyond all that are there, and lie in leaves.
 //
 //   auto run = begin_append(tree, by, records, writer);  // its leaves are being written
@@ -21,22 +21,22 @@
 #include "btree/btree.h"
 #include "btree/write_context.h"
 #include "btree/write_outcome.h"
-#include "bulk/leaf_run.h"
-#include "bulk/leaf_run_writer.h"
+#include "bulk/leaf_builder.h"
+#include "bulk/leaf_writer.h"
 
 namespace palimpsest::btree {
 
 /// Begins to append the first records that can be: how many, says the run. Null: none. `records`
 /// are not needed any more when it returns.
-[[nodiscard]] std::unique_ptr<LeafRun> begin_append(const BTree& tree, const WriteContext& by,
-                                                    std::span<const NewRecord> records,
-                                                    LeafRunWriter& writer);
+[[nodiscard]] std::unique_ptr<LeafBuilder> begin_append(const BTree& tree, const WriteContext& by,
+                                                        std::span<const NewRecord> records,
+                                                        LeafWriter& writer);
 /// Waits until the leaves are durable, then links them into the tree, stopping at the first that no
 /// longer fits because the tree's end has changed. `done` counts the records linked, also if this
 /// throws. The run is over.
-void end_append(const BTree& tree, const WriteContext& by, LeafRun& run, std::size_t& done);
+void end_append(const BTree& tree, const WriteContext& by, LeafBuilder& run, std::size_t& done);
 /// Both.
 void append(const BTree& tree, const WriteContext& by, std::span<const NewRecord> records,
-            LeafRunWriter& writer, std::size_t& done);
+            LeafWriter& writer, std::size_t& done);
 
 }  // namespace palimpsest::btree

@@ -70,7 +70,7 @@ static_assert(std::endian::native == std::endian::little);
 
 }  // namespace
 
-StoredBulks read_bulks(Catalog& trees) {
+StoredBulks read_bulks(TreeCatalog& trees) {
   StoredBulks bulks;
   const BTree* const tree = trees.find(kBulksTree);
   if (tree == nullptr) {
@@ -123,20 +123,20 @@ BulkLedger::Begun BulkLedger::begin(const txn::Transaction& inside, std::span<BT
   for (const BTree* const changed : trees) {
     ids.push_back(changed->id());
   }
-  versioning::Fate& fate = epochs_.begin(epoch);
+  versioning::CommitStatus& commit_status = epochs_.begin(epoch);
   next_ = raw(epoch) + 1;
   try {
     enter(epoch, ids, State::running);
     store(inside, epoch, ids, true);
   } catch (...) {
-    fate.abort();
+    commit_status.abort();
     epochs_.forget(epoch);  // no page has it
     const std::lock_guard lock(mutex_);
     entries_.erase(epoch);
     throw;
   }
   PALIMPSEST_SYNC_POINT("engine.bulk.begun");
-  return {.epoch = epoch, .fate = &fate};
+  return {.epoch = epoch, .commit_status = &commit_status};
 }
 
 void BulkLedger::add(const txn::Transaction& inside, BulkEpoch epoch,
@@ -201,9 +201,9 @@ std::optional<BulkLedger::Left> BulkLedger::first_left(
     FunctionRef<bool(BulkEpoch)> is_wanted) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [epoch, entry] : entries_) {
-    const bool is_settled = entry.state == State::committed &&
-                            epochs_.state(epoch) == versioning::BulkEpochs::State::settled;
-    if ((is_settled || entry.state == State::aborted) && is_wanted(epoch)) {
+    const bool is_retired = entry.state == State::committed &&
+                            epochs_.state(epoch) == versioning::BulkEpochs::State::retired;
+    if ((is_retired || entry.state == State::aborted) && is_wanted(epoch)) {
       return left_of(epoch, entry);
     }
   }
@@ -216,7 +216,7 @@ std::size_t BulkLedger::aborted() const {
       entries_, [](const auto& one) { return one.second.state == State::aborted; }));
 }
 
-bool BulkLedger::has_unsettled() const {
+bool BulkLedger::has_unretired() const {
   const std::lock_guard lock(mutex_);
   return std::ranges::any_of(entries_,
                              [](const auto& one) { return one.second.state == State::committed; });
@@ -227,7 +227,7 @@ bool BulkLedger::is_empty() const {
   return entries_.empty();
 }
 
-// Who has settled the last of its leaves need not have committed: his record may lie beyond the
+// Who has retired the last of its leaves need not have committed: his record may lie beyond the
 // clock, and must be durable before this commit is.
 void BulkLedger::forget(const Left& left) {
   if (left.is_aborted) {

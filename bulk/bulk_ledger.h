@@ -55,12 +55,12 @@ struct StoredBulks {
   std::uint64_t next = 1;                            ///< an epoch that was never used
 };
 /// Of a database that nobody is changing. Throws corruption.
-[[nodiscard]] StoredBulks read_bulks(Catalog& trees);
+[[nodiscard]] StoredBulks read_bulks(TreeCatalog& trees);
 
 class BulkLedger {
  public:
   /// All outlive it.
-  BulkLedger(Catalog& trees, txn::Transactions& transactions, versioning::BulkEpochs& epochs,
+  BulkLedger(TreeCatalog& trees, txn::Transactions& transactions, versioning::BulkEpochs& epochs,
              versioning::EntryMemory& memory) noexcept
       : trees_(trees),
         transactions_(transactions),
@@ -74,7 +74,8 @@ class BulkLedger {
 
   struct Begun {
     BulkEpoch epoch = kNoEpoch;
-    versioning::Fate* fate = nullptr;  ///< of what it changes, decided with its transaction
+    versioning::CommitStatus* commit_status =
+        nullptr;  ///< of what it changes, decided with its transaction
   };
   /// Whether begin() has room for another.
   [[nodiscard]] bool has_room() const;
@@ -84,7 +85,7 @@ class BulkLedger {
   void add(const txn::Transaction& inside, BulkEpoch epoch, std::span<btree::BTree* const> trees);
   /// Within its transaction, before that commits. False: a conflict.
   [[nodiscard]] bool commit_within(const btree::WriteContext& by, BulkEpoch epoch);
-  /// Its transaction has ended, and its fate says how.
+  /// Its transaction has ended, and its commit status says how.
   void ended(BulkEpoch epoch, bool committed) noexcept;
 
   // What is left of it
@@ -100,7 +101,7 @@ class BulkLedger {
   /// How many were aborted, and are not forgotten yet.
   [[nodiscard]] std::size_t aborted() const;
   /// Whether one has committed that somebody does not see yet: it will be left by itself.
-  [[nodiscard]] bool has_unsettled() const;
+  [[nodiscard]] bool has_unretired() const;
   /// Whether there is none, and none that runs or waits for readers: nothing will be left by
   /// itself.
   [[nodiscard]] bool is_empty() const;
@@ -125,7 +126,7 @@ class BulkLedger {
   void store(const txn::Transaction& inside, BulkEpoch epoch, const std::vector<TreeId>& trees,
              bool is_new);
 
-  Catalog& trees_;
+  TreeCatalog& trees_;
   txn::Transactions& transactions_;
   versioning::BulkEpochs& epochs_;
   mutable std::mutex beginning_;

@@ -18,9 +18,9 @@ namespace {
 
 using btree::BTree;
 
-/// Leaves that one step looks at, and settles in one transaction.
+/// Leaves that one step looks at, and resolves in one transaction.
 constexpr std::size_t kLeavesLookedAt = 1024;
-constexpr std::size_t kLeavesSettled = 64;
+constexpr std::size_t kLeavesResolved = 64;
 /// Before what could not be done, for want of log space or a slot, is tried again, and before bulks
 /// that somebody does not see yet are looked at again.
 constexpr auto kPause = std::chrono::milliseconds(100);
@@ -29,7 +29,7 @@ constexpr auto kPauseMax = std::chrono::minutes(5);
 
 /// Leaves of a tree from a key on.
 struct Leaves {
-  std::vector<std::string> keys{};  ///< one in each that is to be settled
+  std::vector<std::string> keys{};  ///< one in each that is to be resolved
   std::optional<std::string> next;  ///< where it goes on; nothing: that was all
 };
 
@@ -41,7 +41,7 @@ void find_leaves(const BTree& tree, const BulkLedger::Left& left, Leaves& leaves
   for (std::size_t looked_at = 0; walk.next(); ++looked_at) {
     const btree::LeafView leaf = walk.leaf();
     const ByteView fence = leaf.lower_fence();
-    if (looked_at == kLeavesLookedAt || leaves.keys.size() == kLeavesSettled) {
+    if (looked_at == kLeavesLookedAt || leaves.keys.size() == kLeavesResolved) {
       return;
     }
     const bool has_space = leaf.ghost_count() != 0 || leaf.shadow_count() != 0;
@@ -114,7 +114,7 @@ void BulkSweep::require_undone(TreeId tree) const {
 
 // The bulks in turn: each is asked once, so that one that is held lets the others go on.
 bool BulkSweep::step() {
-  epochs_.settle(transactions_.horizon());
+  epochs_.retire(transactions_.horizon());
   end_holds_by_trees_given_back();
   BulkEpoch last = kNoEpoch;
   for (;;) {
@@ -184,7 +184,7 @@ void BulkSweep::sweep_some(const BulkLedger::Left& left, Course& course) {
     damage = error;
   }
   if (!leaves.keys.empty()) {
-    if (settle(*tree, leaves.keys, course) || course.due != SteadyClock::time_point()) {
+    if (resolve(*tree, leaves.keys, course) || course.due != SteadyClock::time_point()) {
       return;  // and looks from there again
     }
   } else if (damage) {
@@ -196,19 +196,19 @@ void BulkSweep::sweep_some(const BulkLedger::Left& left, Course& course) {
   course.from = leaves.next.value_or(std::string());
 }
 
-/// Whether each leaf was settled. Those that are damaged, or that others keep so, are passed; for
+/// Whether each leaf was resolved. Those that are damaged, or that others keep so, are passed; for
 /// lack of log space the course is held.
-bool BulkSweep::settle(BTree& tree, const std::vector<std::string>& keys, Course& course) {
+bool BulkSweep::resolve(BTree& tree, const std::vector<std::string>& keys, Course& course) {
   const txn::TransactionPtr by = transactions_.begin(txn::Durability::asynchronous);
   bool has_space = true;
   bool all = true;
   for (const std::string& key : keys) {
     try {
       has_space = by->write([&](const btree::WriteContext& context) {
-        const bool is_settled = tree.settle(context, key);
+        const bool is_retired = tree.resolve(context, key);
         tree.purge_ghosts(context, key,
                           [](const btree::LeafView&, btree::SlotIndex) { return true; });
-        return is_settled;
+        return is_retired;
       }) && has_space;
     } catch (const Error& error) {
       if (!is_damage(error)) {
@@ -304,7 +304,7 @@ void BulkSweep::work() {
 
 /// Until something of what is held is due; not long if somebody does not see a bulk yet.
 std::chrono::milliseconds BulkSweep::pause_until_due() const {
-  if (ledger_.has_unsettled() || courses_.empty()) {
+  if (ledger_.has_unretired() || courses_.empty()) {
     return kPause;
   }
   const auto now = SteadyClock::now();

@@ -1,16 +1,16 @@
 // Undoes what aborted bulks have left, and gives back the space of what others have deleted and
 // replaced, in the background.
 //
-// Writers settle the leaves that they come upon (btree/settler.h). The sweep visits all leaves of
-// the trees that a bulk has changed, a few at a time, settles those that have its epoch, and purges
-// them. When no page names an aborted bulk, the ledger lets go of it; a crash in between begins it
-// again. Of one that has committed, and that everybody sees, it leaves alone the leaves in which it
-// has created records only: there is no space to be given back.
+// Writers resolve the leaves that they come upon (btree/virtual_version_resolver.h). The sweep
+// visits all leaves of the trees that a bulk has changed, a few at a time, resolves those that have
+// its epoch, and purges them. When no page names an aborted bulk, the ledger lets go of it; a crash
+// in between begins it again. Of one that has committed, and that everybody sees, it leaves alone
+// the leaves in which it has created records only: there is no space to be given back.
 //
 // Argument that it misses no leaf of an aborted bulk: it goes on from a key only after a walk from
 // there on has met no leaf of the epoch, and nobody brings records of the epoch to a key that was
 // passed: splits and merges leave each record where its key belongs. What it has passed because it
-// could not be read, or not be settled, it remembers: the bulk is not forgotten then.
+// could not be read, or not be resolved, it remembers: the bulk is not forgotten then.
 //
 // What stays where it is: each bulk has a course of its own, and a page that cannot be read holds
 // up neither the rest of its tree nor other bulks.
@@ -64,7 +64,7 @@ struct BulkSweepOptions {
 class BulkSweep {
  public:
   /// All outlive it.
-  BulkSweep(Catalog& trees, txn::Transactions& transactions, versioning::BulkEpochs& epochs,
+  BulkSweep(TreeCatalog& trees, txn::Transactions& transactions, versioning::BulkEpochs& epochs,
             BulkLedger& ledger, BulkSweepOptions options)
       : trees_(trees),
         transactions_(transactions),
@@ -121,14 +121,14 @@ class BulkSweep {
   }
   bool sweep(const BulkLedger::Left& left, Course& course);
   void sweep_some(const BulkLedger::Left& left, Course& course);
-  [[nodiscard]] bool settle(btree::BTree& tree, const std::vector<std::string>& keys,
-                            Course& course);
+  [[nodiscard]] bool resolve(btree::BTree& tree, const std::vector<std::string>& keys,
+                             Course& course);
   void pass(TreeId tree, const Error& error, Course& course);
   void end(const BulkLedger::Left& left, Course& course);
   void hold(const BulkLedger::Left& left, Course& course);
   void tell(const BulkLedger::Left& left) const;
 
-  Catalog& trees_;
+  TreeCatalog& trees_;
   txn::Transactions& transactions_;
   versioning::BulkEpochs& epochs_;
   BulkLedger& ledger_;

@@ -6,8 +6,8 @@
 #include "base/sync_point.h"
 #include "btree/leaf_entries.h"
 #include "btree/log/tree_record_encode.h"
-#include "btree/node/burial.h"
-#include "btree/settler.h"
+#include "btree/node/bulk_erase.h"
+#include "btree/virtual_version_resolver.h"
 
 namespace palimpsest::btree {
 
@@ -25,16 +25,16 @@ void read_ahead(const Descent& descent, const KeyRange& range) {
   }
 }
 
-/// Prepared, and with no virtual version of others in the way that could be settled.
+/// Prepared, and with no virtual version of others in the way that could be resolved.
 ExclusivePage leaf_to_write(const Descent& descent, const WriteContext& by, ByteView key) {
-  const Settler settler(descent);
+  const VirtualVersionResolver resolver(descent);
   for (;;) {
     by.prepare_structure_change(descent.page_size());
     ExclusivePage leaf = descent.leaf<ExclusivePage>(Target{key});
-    if (!settler.is_in_the_way(by, leaf, key)) {
+    if (!resolver.is_in_the_way(by, leaf, key)) {
       return leaf;
     }
-    settler.settle_for(by, std::move(leaf), key);
+    resolver.resolve_for(by, std::move(leaf), key);
   }
 }
 
@@ -57,7 +57,7 @@ class LeafDeletion {
       entries_.release_unwritten();
       return next;
     }
-    bury();
+    erase_gathered();
     deleted += found_;
     return next;
   }
@@ -69,7 +69,8 @@ class LeafDeletion {
       if (view_.is_ghost(slot)) {
         continue;
       }
-      if (view_.bulk_epoch() != by_.viewer.bulk || !can_be_buried(view_, slot) || has_rival(slot)) {
+      if (view_.bulk_epoch() != by_.read_view.bulk || !can_be_bulk_erased(view_, slot) ||
+          has_conflicting_writer(slot)) {
         return slot;
       }
       const bool follows = !runs_.empty() && runs_.back().first + runs_.back().count == slot;
@@ -84,14 +85,14 @@ class LeafDeletion {
   }
 
   /// Somebody whose changes could not be undone.
-  [[nodiscard]] bool has_rival(SlotIndex slot) const {
+  [[nodiscard]] bool has_conflicting_writer(SlotIndex slot) const {
     if ((view_.flags(slot) & kHasEntry) == 0) [[likely]] {
       return false;
     }
     KeyBuffer key;
     view_.copy_key(slot, key);
     const versioning::Entry* const entry = entries_.find({.slot = slot, .found = true}, key.view());
-    return LeafEntries::rival(entry, by_.writer->id()) != kNoWriter;
+    return LeafEntries::conflicting_writer(entry, by_.writer->id()) != kNoWriter;
   }
 
   [[nodiscard]] std::optional<RangeStop> stop_at(SlotIndex stop, SlotIndex end,
@@ -108,18 +109,18 @@ class LeafDeletion {
   }
 
   // Nothing fails here.
-  void bury() noexcept {
+  void erase_gathered() noexcept {
     by_.note_removal();
     std::byte* const page = leaf_.modify();
     if (by_.log != nullptr) {
       const Gsn gsn =
-          log_system_change(by_, gsn_of(page), LoggedBurial{.leaf = view_, .runs = runs_});
+          log_system_change(by_, gsn_of(page), LoggedBulkErase{.leaf = view_, .runs = runs_});
       by_.log->cover(gsn);
       set_gsn(leaf_, gsn);
     }
     for (const SlotRun& run : runs_) {
       for (SlotIndex slot = run.first; slot < SlotIndex{run.first} + run.count; ++slot) {
-        bury_record({page, page_size_}, slot);
+        bulk_erase_record({page, page_size_}, slot);
       }
     }
     PALIMPSEST_SYNC_POINT("btree.range.buried");

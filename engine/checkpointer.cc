@@ -87,7 +87,7 @@ void Checkpointer::begin_cycle(bool writes_all) {
   frames_ = pool_.unwritten_frames(
       {.before = reach_, .turn = age.number() % kCyclesOfPage, .turns = kCyclesOfPage});
   next_frame_ = 0;
-  in_the_way_ = log_.is_waited_for() ? transactions_.oldest() : txn::GivenUpPages::kNone;
+  in_the_way_ = log_.is_waited_for() ? transactions_.oldest() : txn::DeferredFrees::kNone;
   in_cycle_ = true;
 }
 
@@ -140,7 +140,7 @@ void Checkpointer::finish_cycle() {
 // If it has been in the way for a whole cycle. One of several that are as old may be enough.
 void Checkpointer::cancel_oldest() {
   const Gsn oldest = transactions_.oldest();
-  if (in_the_way_ != txn::GivenUpPages::kNone && oldest <= in_the_way_) {
+  if (in_the_way_ != txn::DeferredFrees::kNone && oldest <= in_the_way_) {
     cancelled_.fetch_add(
         transactions_.cancel_older_than(oldest, 1) + transactions_.cancel_snapshots_for(oldest),
         std::memory_order_relaxed);
@@ -267,7 +267,7 @@ void Checkpointer::run_clean() {
   const std::lock_guard lock(cycle_mutex_);
   log_.wait_durable(newest_gsn());
   transactions_.free_pending();
-  check(transactions_.oldest() == txn::GivenUpPages::kNone, "nothing is pending in the end");
+  check(transactions_.oldest() == txn::DeferredFrees::kNone, "nothing is pending in the end");
   log_.wait_durable(newest_gsn());
   pool_.flush();
   pool_.space().flush(pool_.writer());

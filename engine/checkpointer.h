@@ -148,7 +148,7 @@ class Checkpointer {
   std::vector<FrameIndex> frames_;  ///< of the cycle
   std::size_t next_frame_ = 0;
   /// The oldest transaction when the cycle began, if somebody waited for log space then.
-  Gsn in_the_way_ = txn::GivenUpPages::kNone;
+  Gsn in_the_way_ = txn::DeferredFrees::kNone;
 
   std::atomic<std::uint64_t> cycles_{0};
   std::atomic<std::uint64_t> pages_{0};

@@ -4,8 +4,8 @@
 
 namespace palimpsest::txn {
 
-Rival Contacts::rival() const noexcept {
-  const Transaction* const other = all_.writer(writer_.rival());
+ConflictingWriter Contacts::conflicting_writer() const noexcept {
+  const Transaction* const other = all_.writer(writer_.conflicting_writer());
   if (other == nullptr) {
     return {};
   }
@@ -17,7 +17,7 @@ Rival Contacts::rival() const noexcept {
 
 void Contacts::note_definer(const Transaction& definer) noexcept {
   definer_ = {.transaction = &definer, .life = definer.life(), .is_definer = true};
-  writer_.note_rival(static_cast<const Contacts&>(definer).writer_.id());
+  writer_.note_conflicting_writer(static_cast<const Contacts&>(definer).writer_.id());
 }
 
 }  // namespace palimpsest::txn

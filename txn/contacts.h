@@ -5,7 +5,7 @@
 // Thread-safety: thread(), from any thread; all others belong to the transaction's owner.
 #pragma once
 
-#include "txn/rival.h"
+#include "txn/conflicting_writer.h"
 #include "txn/transaction_thread.h"
 #include "versioning/writer.h"
 
@@ -26,17 +26,19 @@ class Contacts {
   [[nodiscard]] const TransactionThread& thread() const noexcept { return thread_; }
 
   /// What the last conflict was with, if that has not ended.
-  [[nodiscard]] Rival rival() const noexcept;
+  [[nodiscard]] ConflictingWriter conflicting_writer() const noexcept;
   /// It is in conflict with this one, which changes a table's definition.
   void note_definer(const Transaction& definer) noexcept;
   /// It is in conflict with what was committed already.
-  void note_no_rival() noexcept { writer_.note_rival(versioning::kNoWriter); }
+  void note_no_conflicting_writer() noexcept {
+    writer_.note_conflicting_writer(versioning::kNoWriter);
+  }
 
  protected:
   ~Contacts() = default;
   /// The slot's next transaction.
   void begin_contacts() noexcept {
-    note_no_rival();
+    note_no_conflicting_writer();
     definer_ = {};
     thread_.begin();
   }
@@ -44,7 +46,7 @@ class Contacts {
  private:
   const Transactions& all_;
   versioning::Writer& writer_;
-  Rival definer_;  ///< the last one that it was in conflict with
+  ConflictingWriter definer_;  ///< the last one that it was in conflict with
   TransactionThread thread_;
 };
 

@@ -27,7 +27,7 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
       context_(owner.experimental_.write_conflicts ? &writer_ : nullptr, log_, large_values_),
       view_(owner.snapshots_, owner.parts_.slots, slot),
       validation_(owner, slot),
-      decision_(owner, versions_.fate()) {
+      decision_(owner, versions_.commit_status()) {
   context_.pruner = &pruner_;
   context_.reclaimer = owner.parts_.reclaimer;
 }
@@ -38,13 +38,14 @@ void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse 
   validation_.begin(isolation == Isolation::serializable && use == SnapshotUse::reads_and_writes);
   context_.reads = validation_.reads();
   // What a transaction that could not be undone has left is nobody's own.
-  const versioning::Fate* const mine = has_leftovers_ ? nullptr : &versions_.fate();
+  const versioning::CommitStatus* const mine =
+      has_leftovers_ ? nullptr : &versions_.commit_status();
   view_.begin(isolation, use, mine);
-  const versioning::Viewer* const viewer = view_.viewer();
-  const bool keeps = viewer != nullptr && mine != nullptr && context_.writer != nullptr &&
+  const versioning::ReadView* const read_view = view_.read_view();
+  const bool keeps = read_view != nullptr && mine != nullptr && context_.writer != nullptr &&
                      owner_.experimental_.versions;
   context_.versions = keeps ? &versions_ : nullptr;
-  context_.viewer = keeps ? *viewer : versioning::Viewer();
+  context_.read_view = keeps ? *read_view : versioning::ReadView();
   context_.is_alone = false;
   context_.start = versioning::kUnknownStart;
   pruner_.begin();
@@ -111,10 +112,10 @@ void Transaction::begin_write() {
   }
 }
 
-void Transaction::write_alone(const versioning::Viewer* bulk) noexcept {
+void Transaction::write_alone(const versioning::ReadView* bulk) noexcept {
   context_.is_alone = true;
   if (bulk != nullptr) {
-    context_.viewer = *bulk;
+    context_.read_view = *bulk;
   }
 }
 
@@ -162,14 +163,14 @@ Gsn Transaction::commit_changes() {
   const std::optional<Gsn> appended = append_commit();
   if (!appended) {
     if (gives_up) {
-      owner.given_up_pages_.forget_prepared(large_values_.given_up);
+      owner.deferred_frees_.forget_prepared(large_values_.given_up);
     }
     refuse_commit();
   }
   PALIMPSEST_SYNC_POINT("txn.commit.decided");
   const Gsn timestamp = *appended;
   if (gives_up) {  // before oldest_ is taken back: one of the two always holds replay's start
-    owner.given_up_pages_.add(timestamp, oldest_.load(), large_values_.given_up);
+    owner.deferred_frees_.add(timestamp, oldest_.load(), large_values_.given_up);
   }
   const Durability durability = durability_;
   finish(State::ended, true);
@@ -227,7 +228,7 @@ void Transaction::refuse_commit() {
   const bool is_void = view_.is_cancelled();
   undo_all();
   if (!versions_.has_new()) {
-    versions_.abort();  // the fate is the slot's next transaction's
+    versions_.abort();  // the commit status is the slot's next transaction's
   }
   finish(State::ended);
   if (is_void) {
@@ -238,7 +239,7 @@ void Transaction::refuse_commit() {
 
 void Transaction::prepare_frees() {
   try {
-    owner_.given_up_pages_.prepare(log_, large_values_.given_up);
+    owner_.deferred_frees_.prepare(log_, large_values_.given_up);
   } catch (const Error& error) {
     roll_back_if_too_old(error);
     throw;
@@ -250,7 +251,7 @@ void Transaction::reserve_end(bool prepared) {
     log_.reserve_end();
   } catch (...) {
     if (prepared) {
-      owner_.given_up_pages_.forget_prepared(large_values_.given_up);
+      owner_.deferred_frees_.forget_prepared(large_values_.given_up);
     }
     throw;
   }
@@ -284,7 +285,7 @@ void Transaction::rollback() {
 // written to. The records stay claimed.
 void Transaction::undo_all() {
   if (versions_.has_new()) {
-    versions_.fate().abort();
+    versions_.commit_status().abort();
   }
   if (!log_.has_changes()) {
     log_.abandon();
@@ -374,7 +375,7 @@ void Transaction::end_failed() noexcept {
 void Transaction::finish(State state, bool committed) noexcept {
   if (!has_leftovers_) [[likely]] {
     if (versions_.has_new()) {  // not of a commit
-      versions_.fate().abort();
+      versions_.commit_status().abort();
       versions_.abort();
     }
     writer_.end();

@@ -33,17 +33,17 @@
 #include "base/ids.h"
 #include "base/turn_latch.h"
 #include "btree/btree.h"
-#include "btree/dead_run.h"
+#include "btree/ghost_run.h"
 #include "btree/leaf_memory.h"
 #include "btree/write_context.h"
+#include "txn/commit_decision.h"
 #include "txn/contacts.h"
-#include "txn/decision.h"
 #include "txn/isolation.h"
 #include "txn/savepoint.h"
 #include "txn/transaction_ptr.h"
+#include "txn/transaction_snapshot.h"
 #include "txn/tree_calls.h"
 #include "txn/validation.h"
-#include "txn/view.h"
 #include "versioning/prune.h"
 #include "versioning/version_buffer.h"
 #include "versioning/writer.h"
@@ -96,14 +96,14 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
       throw;
     }
   }
-  /// A read: call() looks at trees by viewer(), from any thread; others wait meanwhile. What it
+  /// A read: call() looks at trees by read view(), from any thread; others wait meanwhile. What it
   /// returns is void if this throws snapshot_too_old.
   template <class Call>
   auto read(Call&& call) {
     const auto turn = take_turn();
     require_active();
     has_read_ = true;
-    const View::Call of_call(view_);
+    const TransactionSnapshot::Call of_call(view_);
     try {
       return confirmed(call);
     } catch (const Error&) {
@@ -111,7 +111,7 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
       throw;
     }
   }
-  /// A call that has others work for it, and looks at nothing by viewer().
+  /// A call that has others work for it, and looks at nothing by read view().
   template <class Call>
   auto hold(Call&& call) {
     const auto turn = take_turn();
@@ -129,17 +129,19 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
     log_.work_for(&other.log_);
   }
   /// Before its first call: it writes where nobody else does meanwhile; not null: as this bulk.
-  void write_alone(const versioning::Viewer* bulk) noexcept;
+  void write_alone(const versioning::ReadView* bulk) noexcept;
   /// Within a call that has others work for it: it has changed nothing, and holds no log back.
   void let_log_go() noexcept;
   /// Within write() or statement(): the leaf of this tree that the slot used last, or null.
   [[nodiscard]] btree::LastLeaf* last_leaf(TreeId tree) noexcept { return leaves_.of(tree); }
   /// Within read(): what the slot remembers of leaves that its own walks came through in vain.
-  [[nodiscard]] btree::DeadRun& dead_run() noexcept { return dead_run_; }
+  [[nodiscard]] btree::GhostRun& ghost_run() noexcept { return ghost_run_; }
   /// Within a call: tells this listener, and no other, when it ends.
   void tell_end_to(EndListener& listener) noexcept { decision_.tell(listener); }
   /// Within a call: this one, which lives until it is told to have ended, is decided with its own.
-  void decide_too(versioning::Fate& fate) noexcept { decision_.add(fate); }
+  void decide_too(versioning::CommitStatus& commit_status) noexcept {
+    decision_.add(commit_status);
+  }
 
   /// Ends it; returns its commit record's GSN (for one that changed nothing, a reading of the clock
   /// that covers what it read). Throws not_serializable: it was rolled back; before it has
@@ -152,7 +154,7 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
 
   [[nodiscard]] Isolation isolation() const noexcept { return view_.isolation(); }
   /// Within a call of read(): whose view that has; null: the newest state.
-  [[nodiscard]] const versioning::Viewer* viewer() const noexcept { return view_.viewer(); }
+  [[nodiscard]] const versioning::ReadView* read_view() const noexcept { return view_.read_view(); }
   /// Within a call, null unless it is serializable and may write: what it has read, to be added to.
   [[nodiscard]] versioning::ReadSet* reads() const noexcept { return validation_.reads(); }
   /// Another transaction, ended before this one, for a reader that keeps seeing what had been
@@ -231,13 +233,13 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
   versioning::VersionBuffer versions_;
   versioning::Pruner pruner_;
   wal::TransactionLog log_;
-  btree::LargeValueFate large_values_;
+  btree::LargeValueOutcome large_values_;
   btree::WriteContext context_;
-  View view_;
+  TransactionSnapshot view_;
   Validation validation_;
-  Decision decision_;
+  CommitDecision decision_;
   btree::LeafMemory leaves_;
-  btree::DeadRun dead_run_;
+  btree::GhostRun ghost_run_;
   Durability durability_ = Durability::synchronous;
   bool has_read_ = false;
   bool has_leftovers_ = false;  ///< of one that could not be undone: claims, versions

@@ -58,7 +58,7 @@ Transactions::Transactions(const Parts& parts, const TransactionOptions& options
       version_memory_(*this, parts.entries, options.version_bytes_max),
       service_slot_(claim_first(parts.slots, parts.clock)),
       service_log_(parts.log, parts.clock, service_slot_),
-      given_up_pages_(service_log_, parts.space),
+      deferred_frees_(service_log_, parts.space),
       committer_(parts.log, options.asynchronous_interval) {}
 
 Transactions::~Transactions() {
@@ -148,14 +148,14 @@ void Transactions::give_back(Transaction& transaction) noexcept {
 }
 
 Gsn Transactions::oldest() const {
-  Gsn oldest = GivenUpPages::kNone;
+  Gsn oldest = DeferredFrees::kNone;
   for (std::uint32_t slot = 0; slot < parts_.slots.count(); ++slot) {
     if (const Transaction* transaction = by_slot_[slot].load(std::memory_order_acquire)) {
       oldest = std::min(oldest, transaction->oldest());
     }
   }
   // Last: a commit enters what it gives up here before it goes from its slot.
-  return std::min(oldest, given_up_pages_.oldest());
+  return std::min(oldest, deferred_frees_.oldest());
 }
 
 // Those that say so later find the definer, and keep out of the way: nobody waits for them.
@@ -239,7 +239,7 @@ std::size_t Transactions::cancel_older_than(Gsn gsn, std::size_t most) noexcept 
 
 std::size_t Transactions::cancel_snapshots_for(Gsn gsn) noexcept {
   std::size_t cancelled = 0;
-  const Gsn newest = given_up_pages_.newest_commit(gsn);
+  const Gsn newest = deferred_frees_.newest_commit(gsn);
   while (const auto oldest = snapshots_.oldest()) {
     if (oldest->snapshot >= newest || !snapshots_.cancel(oldest->slot, oldest->snapshot)) {
       break;
@@ -259,7 +259,7 @@ bool Transactions::visit_dated(SlotId except, Gsn after, Gsn upto,
       continue;
     }
     versioning::VersionBuffer& versions = transaction->versions();
-    for (SpinWait wait; versions.fate().is_deciding(upto); wait.once()) {
+    for (SpinWait wait; versions.commit_status().is_deciding(upto); wait.once()) {
       PALIMPSEST_SYNC_POINT("txn.validation.waiting");
     }
     if (!versions.visit_dated(after, upto, visit)) {
@@ -291,7 +291,7 @@ void Transactions::collect_versions(FunctionRef<bool()> is_enough) noexcept {
   const Gsn horizon = snapshots_.horizon();
   parts_.entries.raise_horizon(horizon);
   for_each([&](Transaction& transaction) { transaction.versions().collect(horizon, is_enough); });
-  parts_.epochs.settle(horizon);
+  parts_.epochs.retire(horizon);
 }
 
 bool Transactions::collect_versions_aside(Gsn horizon) noexcept {
@@ -303,7 +303,7 @@ bool Transactions::collect_versions_aside(Gsn horizon) noexcept {
       all = transaction.versions().collect_aside(horizon) && all;
     });
   }
-  parts_.epochs.settle(horizon);
+  parts_.epochs.retire(horizon);
   return all;
 }
 
@@ -356,11 +356,11 @@ void Transactions::free_due() noexcept {
   }
 }
 
-bool Transactions::free_given_up() {
-  if (given_up_pages_.empty()) {
+bool Transactions::free_deferred() {
+  if (deferred_frees_.empty()) {
     return false;
   }
-  parts_.log.wait_durable(given_up_pages_.newest_commit());
+  parts_.log.wait_durable(deferred_frees_.newest_commit());
   return free_pending();
 }
 

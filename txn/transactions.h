@@ -27,8 +27,8 @@
 #include "buffer/buffer_pool.h"
 #include "buffer/page_writer.h"
 #include "buffer/space_map.h"
+#include "txn/deferred_frees.h"
 #include "txn/definer_waits.h"
-#include "txn/given_up_pages.h"
 #include "txn/transaction.h"
 #include "txn/tree_directory.h"
 #include "txn/version_memory.h"
@@ -137,12 +137,12 @@ class Transactions {
   /// Frees what durable commits gave up. Errors are left to whoever needs space.
   void free_due() noexcept;
   /// The same; throws failed. Whether there was any.
-  bool free_pending() { return given_up_pages_.run_due(snapshots_.horizon()); }
+  bool free_pending() { return deferred_frees_.run_due(snapshots_.horizon()); }
   /// The same of all commits that have returned: waits until they are durable.
-  bool free_given_up();
-  /// What everybody sees of bulks can be settled from now on (versioning/bulk_epochs.h).
-  void settle_bulks() noexcept { parts_.epochs.settle(snapshots_.horizon()); }
-  [[nodiscard]] GivenUpPages& given_up_pages() noexcept { return given_up_pages_; }
+  bool free_deferred();
+  /// What everybody sees of bulks can be retired from now on (versioning/bulk_epochs.h).
+  void retire_bulks() noexcept { parts_.epochs.retire(snapshots_.horizon()); }
+  [[nodiscard]] DeferredFrees& deferred_frees() noexcept { return deferred_frees_; }
 
   // For validation
 
@@ -196,7 +196,7 @@ class Transactions {
 
  private:
   friend class Transaction;
-  friend class Decision;
+  friend class CommitDecision;
   friend struct EndTransaction;
 
   /// What is said of a transaction to others.
@@ -212,7 +212,7 @@ class Transactions {
   [[nodiscard]] Transaction& at(SlotId slot);
   void give_back(Transaction& transaction) noexcept;
   void note_bulk(Gsn date) noexcept;
-  /// Of such a transaction: before its fate says that it has committed.
+  /// Of such a transaction: before its commit status says that it has committed.
   void begin_publishing(Gsn date) noexcept;
   /// Everybody finds what it has changed; whoever began before that may have found half of it.
   void end_publishing() noexcept;
@@ -231,8 +231,8 @@ class Transactions {
   std::atomic<std::uint64_t> newest_bulk_{0};  ///< a GSN
   std::atomic<std::uint32_t> publishing_{0};
   const SlotId service_slot_;
-  wal::TransactionLog service_log_;  ///< of given_up_pages_
-  GivenUpPages given_up_pages_;
+  wal::TransactionLog service_log_;  ///< of deferred_frees_
+  DeferredFrees deferred_frees_;
   std::atomic<std::uint32_t> waiting_{0};
   std::mutex waiting_mutex_;
   std::condition_variable slot_freed_;

@@ -10,7 +10,7 @@
 
 namespace palimpsest::txn {
 
-/// Of has read(call), viewer(), reads() and write(call).
+/// Of has read(call), read view(), reads() and write(call).
 template <class Of>
 class TreeCalls {
  public:
@@ -20,7 +20,7 @@ class TreeCalls {
       if (versioning::ReadSet* const reads = self().reads()) {
         reads->add_key(tree.id(), key);
       }
-      return tree.lookup(key, value, last, self().viewer());
+      return tree.lookup(key, value, last, self().read_view());
     });
   }
   [[nodiscard]] btree::WriteOutcome insert(btree::BTree& tree, ByteView key, ByteView value,

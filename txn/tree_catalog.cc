@@ -31,7 +31,7 @@ ByteView view_of(const StoredTree& stored) noexcept {
 
 }  // namespace
 
-PageId Catalog::create(txn::Transactions& transactions) {
+PageId TreeCatalog::create(txn::Transactions& transactions) {
   const auto transaction = transactions.begin();
   auto tree = transaction->write([&](const btree::WriteContext& by) {
     return std::make_unique<BTree>(BTree::create(pool_, large_values_, kCatalogTree, by, &epochs_));
@@ -46,7 +46,7 @@ PageId Catalog::create(txn::Transactions& transactions) {
 }
 
 // Trees that are open stay open.
-void Catalog::open(PageId root) {
+void TreeCatalog::open(PageId root) {
   const std::lock_guard lock(mutex_);
   Known& known = trees_[kCatalogTree];
   known.root = root;
@@ -63,7 +63,7 @@ void Catalog::open(PageId root) {
 }
 
 // mutex_ held.
-void Catalog::add(ByteView name, ByteView value) {
+void TreeCatalog::add(ByteView name, ByteView value) {
   StoredTree stored;
   if (value.size() == sizeof stored) {
     std::memcpy(&stored, value.data(), sizeof stored);
@@ -84,7 +84,7 @@ void Catalog::add(ByteView name, ByteView value) {
 }
 
 // mutex_ held: a root has one place.
-BTree& Catalog::open_known(TreeId id, Known& known) {
+BTree& TreeCatalog::open_known(TreeId id, Known& known) {
   if (known.tree == nullptr) {
     known.tree =
         std::make_unique<BTree>(BTree::open(pool_, large_values_, id, known.root, &epochs_));
@@ -92,12 +92,12 @@ BTree& Catalog::open_known(TreeId id, Known& known) {
   return *known.tree;
 }
 
-bool Catalog::has_room() const {
+bool TreeCatalog::has_room() const {
   const std::lock_guard lock(mutex_);
   return trees_.size() < pool_.roots().most() / 2;
 }
 
-void Catalog::require_room() const {
+void TreeCatalog::require_room() const {
   if (!has_room()) {
     throw Error(ErrorCode::out_of_memory,
                 fmt::format("the memory configured has no room for more than {} tables and "
@@ -107,7 +107,7 @@ void Catalog::require_room() const {
 }
 
 // mutex_ held.
-void Catalog::require_places() const {
+void TreeCatalog::require_places() const {
   const std::uint64_t most = pool_.roots().most();
   if (trees_.size() > most) {
     throw Error(ErrorCode::out_of_memory,
@@ -117,13 +117,13 @@ void Catalog::require_places() const {
   }
 }
 
-TreeId Catalog::next_id() const {
+TreeId TreeCatalog::next_id() const {
   const std::lock_guard lock(mutex_);
   return TreeId{raw(trees_.rbegin()->first) + 1};
 }
 
-BTree* Catalog::make(txn::Transactions& transactions, std::string_view name,
-                     const txn::Transaction* inside) {
+BTree* TreeCatalog::make(txn::Transactions& transactions, std::string_view name,
+                         const txn::Transaction* inside) {
   if (name.empty() || name.size() > kTreeNameBytesMax) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a tree's name of {} bytes: names have 1 to {} bytes", name.size(),
@@ -165,14 +165,14 @@ BTree* Catalog::make(txn::Transactions& transactions, std::string_view name,
   return tree;
 }
 
-BTree* Catalog::find(std::string_view name) {
+BTree* TreeCatalog::find(std::string_view name) {
   const std::lock_guard lock(mutex_);
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : &open_known(found->second, trees_[found->second]);
 }
 
 // While this has making_, no tree is made, nor the making of one undone that has a name.
-void Catalog::move_root(txn::Transactions& transactions, TreeId id, btree::PageMoves& walk) {
+void TreeCatalog::move_root(txn::Transactions& transactions, TreeId id, btree::PageMoves& walk) {
   const std::lock_guard making(making_);
   std::string name;
   BTree* catalog = nullptr;
@@ -197,18 +197,18 @@ void Catalog::move_root(txn::Transactions& transactions, TreeId id, btree::PageM
   by->commit();
 }
 
-BTree* Catalog::find(TreeId id) {
+BTree* TreeCatalog::find(TreeId id) {
   const std::lock_guard lock(mutex_);
   const auto known = trees_.find(id);
   return known == trees_.end() ? nullptr : &open_known(id, known->second);
 }
 
-BTree& Catalog::tree(TreeId id) {
+BTree& TreeCatalog::tree(TreeId id) {
   const std::lock_guard lock(mutex_);
   return open_known(id, trees_.at(id));
 }
 
-std::vector<std::string> Catalog::names() const {
+std::vector<std::string> TreeCatalog::names() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   names.reserve(by_name_.size());
@@ -218,7 +218,7 @@ std::vector<std::string> Catalog::names() const {
   return names;
 }
 
-std::vector<Catalog::Entry> Catalog::entries() const {
+std::vector<TreeCatalog::Entry> TreeCatalog::entries() const {
   const std::lock_guard lock(mutex_);
   std::vector<Entry> entries;
   entries.reserve(trees_.size());
@@ -228,7 +228,7 @@ std::vector<Catalog::Entry> Catalog::entries() const {
   return entries;
 }
 
-std::vector<TreeId> Catalog::with_dead(std::uint64_t bytes_min) const {
+std::vector<TreeId> TreeCatalog::with_dead(std::uint64_t bytes_min) const {
   const std::lock_guard lock(mutex_);
   std::vector<TreeId> ids;
   for (const auto& [id, known] : trees_) {
@@ -239,7 +239,7 @@ std::vector<TreeId> Catalog::with_dead(std::uint64_t bytes_min) const {
   return ids;
 }
 
-BTree& Catalog::tree_of(const btree::TreeRecord& change) {
+BTree& TreeCatalog::tree_of(const btree::TreeRecord& change) {
   const std::lock_guard lock(mutex_);
   const auto known = trees_.find(change.tree);
   if (known != trees_.end()) {
@@ -255,7 +255,7 @@ BTree& Catalog::tree_of(const btree::TreeRecord& change) {
   return open_known(change.tree, made);
 }
 
-void Catalog::creation_undone(TreeId tree) {
+void TreeCatalog::creation_undone(TreeId tree) {
   const std::lock_guard lock(mutex_);
   const auto known = trees_.find(tree);
   if (known != trees_.end()) {

@@ -38,11 +38,11 @@ inline constexpr TreeId kCatalogTree{1};
 /// Longest name of a tree in bytes; fits pages of every size.
 inline constexpr std::size_t kTreeNameBytesMax = 255;
 
-class Catalog final : public txn::TreeDirectory {
+class TreeCatalog final : public txn::TreeDirectory {
  public:
   /// All outlive it.
-  Catalog(buffer::BufferPool& pool, btree::LargeValueStore& large_values,
-          versioning::BulkEpochs& epochs) noexcept
+  TreeCatalog(buffer::BufferPool& pool, btree::LargeValueStore& large_values,
+              versioning::BulkEpochs& epochs) noexcept
       : pool_(pool), large_values_(large_values), epochs_(epochs) {}
 
   /// Makes an empty catalog, in a transaction; returns its root page. Alone.

@@ -26,7 +26,7 @@
 // Argument that no two miss each other: if both are serializable, the one with the larger date
 // finds the other in V6, and waits for its decision. Each waits for smaller dates only, and nobody
 // who is announced waits before he is dated: no cycle. Those who wait for this one meanwhile, to
-// see what it has changed, hold the latch of a leaf at most (btree/seen_record.cc): whoever is
+// see what it has changed, hold the latch of a leaf at most (btree/visible_record.cc): whoever is
 // dated takes none, nor does he wait for one who wants it, for who has a buffer's latch only tries
 // those of leaves (versioning/unchanged_page.h), and those of chains are given back before anybody
 // waits.

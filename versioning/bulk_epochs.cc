@@ -33,29 +33,30 @@ BulkEpochs::~BulkEpochs() {
   }
 }
 
-Sight BulkEpochs::at(BulkEpoch epoch, const Viewer* viewer) const noexcept {
-  if (epoch == kNoEpoch || (viewer != nullptr && viewer->bulk == epoch)) {
-    return Sight::visible;
+Visibility BulkEpochs::at(BulkEpoch epoch, const ReadView* read_view) const noexcept {
+  if (epoch == kNoEpoch || (read_view != nullptr && read_view->bulk == epoch)) {
+    return Visibility::visible;
   }
   const Place* const place = place_of(epoch);
   if (place == nullptr || place->epoch.load(std::memory_order_acquire) != epoch) {
-    return Sight::visible;
+    return Visibility::visible;
   }
   PALIMPSEST_SYNC_POINT("versioning.bulk.found");
-  const Sight sight = place->fate.at(viewer == nullptr ? kNewest : viewer->snapshot);
+  const Visibility visibility =
+      place->commit_status.at(read_view == nullptr ? kNewest : read_view->snapshot);
   // Acquired: whoever took the epoch out for a cancelled snapshot had cancelled it before.
-  return place->epoch.load(std::memory_order_acquire) == epoch ? sight : Sight::visible;
+  return place->epoch.load(std::memory_order_acquire) == epoch ? visibility : Visibility::visible;
 }
 
 BulkEpochs::State BulkEpochs::state(BulkEpoch epoch) const noexcept {
   const Place* const place = epoch == kNoEpoch ? nullptr : place_of(epoch);
   if (place == nullptr || place->epoch.load(std::memory_order_acquire) != epoch) {
-    return State::settled;
+    return State::retired;
   }
-  const State state = place->fate.is_committed() ? State::committed
-                      : place->fate.is_aborted() ? State::aborted
-                                                 : State::running;
-  return place->epoch.load(std::memory_order_relaxed) == epoch ? state : State::settled;
+  const State state = place->commit_status.is_committed() ? State::committed
+                      : place->commit_status.is_aborted() ? State::aborted
+                                                          : State::running;
+  return place->epoch.load(std::memory_order_relaxed) == epoch ? state : State::retired;
 }
 
 // Segments that are missing, or full, are passed at once; then the first missing one is taken.
@@ -91,20 +92,20 @@ BulkEpochs::Place& BulkEpochs::make_place(BulkEpoch epoch) {
   return *place_of(epoch);
 }
 
-Fate& BulkEpochs::begin(BulkEpoch epoch) {
+CommitStatus& BulkEpochs::begin(BulkEpoch epoch) {
   const std::lock_guard lock(mutex_);
   Place& place = make_place(epoch);
   if (const BulkEpoch there = place.epoch.load(std::memory_order_relaxed); there != kNoEpoch) {
     throw Error(ErrorCode::too_many_bulks,
-                fmt::format("bulk {} is not settled yet, and bulk {} would have its place among "
+                fmt::format("bulk {} is not retired yet, and bulk {} would have its place among "
                             "{}: too many bulks at a time",
                             raw(there), raw(epoch), kPlacesMax));
   }
-  place.fate.begin();  // a release behind the epoch that was taken out
+  place.commit_status.begin();  // a release behind the epoch that was taken out
   place.epoch.store(epoch, std::memory_order_release);
   ++taken_[segment_of(epoch)];
   entered_.fetch_add(1, std::memory_order_relaxed);
-  return place.fate;
+  return place.commit_status;
 }
 
 void BulkEpochs::take_out(Place& place) noexcept {
@@ -121,7 +122,7 @@ void BulkEpochs::forget(BulkEpoch epoch) noexcept {
   }
 }
 
-void BulkEpochs::settle(Gsn horizon) noexcept {
+void BulkEpochs::retire(Gsn horizon) noexcept {
   if (is_empty()) [[likely]] {
     return;
   }
@@ -132,8 +133,9 @@ void BulkEpochs::settle(Gsn horizon) noexcept {
     }
     for (Place& place : *segments_[number].load(std::memory_order_relaxed)) {
       const BulkEpoch epoch = place.epoch.load(std::memory_order_relaxed);
-      if (epoch != kNoEpoch && place.fate.is_committed() &&
-          place.fate.at(horizon) == Sight::visible && give_back_late(epoch, horizon)) {
+      if (epoch != kNoEpoch && place.commit_status.is_committed() &&
+          place.commit_status.at(horizon) == Visibility::visible &&
+          give_back_late(epoch, horizon)) {
         take_out(place);
       }
     }
@@ -159,7 +161,7 @@ bool BulkEpochs::give_back_late(BulkEpoch epoch, Gsn horizon) noexcept {
   return true;
 }
 
-// The bulk may be settled between the list and the turn: what was entered has left the list then.
+// The bulk may be retired between the list and the turn: what was entered has left the list then.
 std::optional<BulkEpochs::Late> BulkEpochs::late_versions(BulkEpoch epoch) {
   std::shared_ptr<Late::Versions> late;
   {
@@ -180,7 +182,7 @@ std::optional<BulkEpochs::Late> BulkEpochs::late_versions(BulkEpoch epoch) {
   if (late->versions == nullptr) {
     late->versions = std::make_unique<VersionBuffer>(memory_);
   }
-  const Gsn date = place_of(epoch)->fate.timestamp();
+  const Gsn date = place_of(epoch)->commit_status.timestamp();
   return Late(std::move(late), date, std::move(turn));
 }
 

@@ -1,12 +1,13 @@
 // The bulks whose changes not everybody sees alike: what a leaf's epoch means to a reader (I-9).
 //
-//   begin -> running -> committed(t) -> settled: everybody sees it
-//                   \-> aborted      -> settled: nothing of it is left on any page
+//   begin -> running -> committed(t) -> retired: everybody sees it
+//                   \-> aborted      -> retired: nothing of it is left on any page
 //
 // A leaf names a bulk by its epoch, and its records say what that has changed
-// (btree/node/virtual_version.h). The epoch of a bulk that is settled is not in here: so an epoch
+// (btree/node/virtual_version.h). The epoch of a bulk that is retired is not in here: so an epoch
 // that is not in here means what the records say now. A bulk commits like any transaction, with a
-// date that its fate is given (fate.h): a reader's snapshot is one number for both.
+// date that its commit status is given (commit_status.h): a reader's snapshot is one number for
+// both.
 //
 // Who looks at a leaf reads epoch and flags, and asks here, under one latch or one validated
 // optimistic read. Argument that he is told the truth, for an epoch e that he has read there:
@@ -17,7 +18,7 @@
 //    his optimistic read fails.
 //  - e is entered before any leaf has it.
 // Epochs are never used again, and places are: a reader looks at the epoch of the place again after
-// it has read the fate. If it has changed, e was taken out meanwhile.
+// it has read the commit status. If it has changed, e was taken out meanwhile.
 //
 // Places lie in segments. An epoch's place follows from its number alone, so a lookup is two loads
 // however many bulks there are. A segment is made when all places of the others are taken, and
@@ -47,14 +48,14 @@
 
 #include "base/ids.h"
 #include "versioning/chain.h"
-#include "versioning/fate.h"
+#include "versioning/commit_status.h"
 #include "versioning/version_buffer.h"
 
 namespace palimpsest::versioning {
 
 class BulkEpochs {
  public:
-  enum class State : std::uint8_t { settled = 0, running, committed, aborted };
+  enum class State : std::uint8_t { retired = 0, running, committed, aborted };
 
   /// `memory`: of versions. Outlives it.
   explicit BulkEpochs(EntryMemory& memory) noexcept : memory_(memory) {}
@@ -62,29 +63,30 @@ class BulkEpochs {
   BulkEpochs& operator=(const BulkEpochs&) = delete;
   ~BulkEpochs();
 
-  /// Of the changes of an epoch that was read from a leaf. `viewer`: null: the newest state that is
-  /// committed. undecided: to be asked again, in a moment, with no latch held.
-  [[nodiscard]] Sight at(BulkEpoch epoch, const Viewer* viewer) const noexcept;
+  /// Of the changes of an epoch that was read from a leaf. `read view`: null: the newest state that
+  /// is committed. undecided: to be asked again, in a moment, with no latch held.
+  [[nodiscard]] Visibility at(BulkEpoch epoch, const ReadView* read_view) const noexcept;
   /// Of a bulk that nobody commits or aborts meanwhile, or as a hint.
   [[nodiscard]] State state(BulkEpoch epoch) const noexcept;
 
-  /// So many bulks at a time that are not settled.
+  /// So many bulks at a time that are not retired.
   static constexpr std::size_t kPlacesMax = 16'384;
   /// The first epoch from `from` on that begin() has a place for; nothing if all are taken. As long
   /// as no other is entered.
   [[nodiscard]] std::optional<BulkEpoch> next_free(BulkEpoch from) const noexcept;
-  /// A bulk runs. `epoch` was never used before. Its fate, which is decided with its commit.
-  [[nodiscard]] Fate& begin(BulkEpoch epoch);
+  /// A bulk runs. `epoch` was never used before. Its commit status, which is decided with its
+  /// commit.
+  [[nodiscard]] CommitStatus& begin(BulkEpoch epoch);
   /// A bulk of before the database was opened.
   void enter_aborted(BulkEpoch epoch) { begin(epoch).abort(); }
   /// Nothing of an aborted bulk is left on any page.
   void forget(BulkEpoch epoch) noexcept;
   /// Takes out those that all snapshots from `horizon` on see, but for one of which somebody is
   /// making a version late.
-  void settle(Gsn horizon) noexcept;
+  void retire(Gsn horizon) noexcept;
   /// Whether there is any.
   [[nodiscard]] bool is_empty() const noexcept { return count() == 0; }
-  /// How many are not settled.
+  /// How many are not retired.
   [[nodiscard]] std::size_t count() const noexcept {
     return entered_.load(std::memory_order_relaxed);
   }
@@ -117,13 +119,13 @@ class BulkEpochs {
     Gsn date_;
     std::unique_lock<std::mutex> turn_;  ///< last: given back before what it lies in
   };
-  /// Nothing if the bulk is not committed, or is settled. No latch is held.
+  /// Nothing if the bulk is not committed, or is retired. No latch is held.
   [[nodiscard]] std::optional<Late> late_versions(BulkEpoch epoch);
 
  private:
   struct Place {
     std::atomic<BulkEpoch> epoch{kNoEpoch};
-    Fate fate;
+    CommitStatus commit_status;
   };
   static constexpr std::size_t kSegmentPlaces = 256;
   static constexpr std::size_t kSegments = kPlacesMax / kSegmentPlaces;

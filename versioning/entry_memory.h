@@ -21,7 +21,7 @@
 
 #include "base/ids.h"
 #include "base/slab_memory.h"
-#include "versioning/late_graves.h"
+#include "versioning/folded_ghost_hints.h"
 
 namespace palimpsest::versioning {
 
@@ -72,7 +72,7 @@ class EntryMemory {
     return newest_folded_.load(std::memory_order_relaxed);
   }
 
-  [[nodiscard]] LateGraves& late_graves() noexcept { return late_graves_; }
+  [[nodiscard]] FoldedGhostHints& folded_ghost_hints() noexcept { return folded_ghost_hints_; }
 
   /// Bytes asked for and not given back; what lies between them is not counted.
   [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return memory_.bytes_in_use(); }
@@ -102,7 +102,7 @@ class EntryMemory {
   std::array<EmptyCounter, kCounters> counters_{};
   std::atomic<Gsn> horizon_{Gsn{0}};
   std::atomic<Gsn> newest_folded_{Gsn{0}};
-  LateGraves late_graves_;
+  FoldedGhostHints folded_ghost_hints_;
 };
 
 }  // namespace palimpsest::versioning

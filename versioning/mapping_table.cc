@@ -301,7 +301,7 @@ void MappingTable::split_off(ByteView separator, MappingTable& right) noexcept {
 
 // There is room for them.
 void MappingTable::take_in(const Spans& spans) noexcept {
-  for (const SpanKind kind : {SpanKind::made, SpanKind::buried}) {
+  for (const SpanKind kind : {SpanKind::made, SpanKind::removed}) {
     spans_->extend(kind, spans.of(kind));
   }
   quiet_since_.store(kUnknown, std::memory_order_relaxed);

@@ -223,13 +223,13 @@ bool Pruner::may_fold(const Version& version, const Span& into) const noexcept {
 namespace {
 
 /// The mark that the record would have in place of the version, if there is one that says as much.
-/// What keeps pages stays, for whoever collects it has those given back (graves.h).
+/// What keeps pages stays, for whoever collects it has those given back (ghost_hints.h).
 std::optional<SpanKind> mark_for(const Version& version) noexcept {
   if (version.kind() == VersionKind::inserted) {
     return SpanKind::made;
   }
   const bool buries = version.kind() == VersionKind::flags && version.flags_before() == 0;
-  return buries ? std::optional(SpanKind::buried) : std::nullopt;
+  return buries ? std::optional(SpanKind::removed) : std::nullopt;
 }
 
 }  // namespace
@@ -245,7 +245,7 @@ std::optional<SpanKind> Pruner::fold(Entry& entry, std::optional<SpanKind> mark,
     return gets;
   }
   prune_between(entry);
-  while (entry.newest() != nullptr && mark != SpanKind::buried) {
+  while (entry.newest() != nullptr && mark != SpanKind::removed) {
     Version* younger = nullptr;
     Version* oldest = entry.newest();
     while (oldest->older() != nullptr) {
@@ -269,7 +269,7 @@ std::optional<SpanKind> Pruner::fold(Entry& entry, std::optional<SpanKind> mark,
 }
 
 /// Whether the version has left its chain. Its buffer is latched. One that says that a record was
-/// removed stays: who collects it has the record's leaf cleared away (graves.h).
+/// removed stays: who collects it has the record's leaf cleared away (ghost_hints.h).
 bool Pruner::try_merge_down(Version& version) noexcept {
   if (!scan()) {
     return false;

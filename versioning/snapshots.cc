@@ -84,7 +84,7 @@ Gsn Snapshots::look(SlotId slot) noexcept {
     started = std::min(started, place.started.load());
   });
   Place& mine = places_[raw(slot)];
-  mine.settled = std::min(clock, Gsn{started});
+  mine.stable = std::min(clock, Gsn{started});
   mine.takes = 0;
   return std::min(clock, Gsn{least});
 }

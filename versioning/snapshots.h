@@ -24,26 +24,26 @@
 // reader took after it.
 //
 // A second word says whether the slot's transaction has versions that are not decided: none, or its
-// *start* or something below it. Whoever began before others had, and has ended, is *settled* for
+// *start* or something below it. Whoever began before others had, and has ended, is *stable* for
 // snapshots that were taken then (I-12):
 //
 //   change   (W1) started = clock   (W2) b = clock: the start; left with each version
 //            (W3) started = none, once all versions are committed and dated, or undone and unlinked
 //   look     (L1) c = clock   (L2) n = slots in use   (L3) of each of the n: its started
-//            settled = min(c, the starteds); only then a snapshot is taken (T1 to T3) that uses it
+//            stable = min(c, the starteds); only then a snapshot is taken (T1 to T3) that uses it
 //
-// Invariant: a transaction of start b < settled has ended (W3) before the snapshot's T2, and the
+// Invariant: a transaction of start b < stable has ended (W3) before the snapshot's T2, and the
 // snapshot sees all that it has committed.
 // Argument, for b of W2. W1, W2, L1 to L3 and T2 are sequentially consistent.
-//  - L3 finds what W1 has stored: that is at most b, so settled <= b.
-//  - L3 finds the slot as it was before W1: then L1 < L3 < W1 < W2, and settled <= c <= b. (One
+//  - L3 finds what W1 has stored: that is at most b, so stable <= b.
+//  - L3 finds the slot as it was before W1: then L1 < L3 < W1 < W2, and stable <= c <= b. (One
 //    reading, taken before W1 and left with the versions, would not do: L1 could lie between.)
 //  - The slot is not among the n: it was counted (N1) after L2, before W1: as above.
 //  - Else L3 finds what W3 has stored, or later lives: W3 happens before T2. The timestamp was
 //    drawn before W3, so the clock was not below it at T2: the snapshot sees the commit. What was
 //    rolled back was undone, and unlinked, before.
 // A transaction that could not be undone never comes to W3.
-// A snapshot may use a settled that was found long before: it is too small then. So the slot's
+// A snapshot may use a stable that was found long before: it is too small then. So the slot's
 // owner looks when he asks for a horizon anyway, or every so many snapshots.
 //
 // Latching: none; nothing blocks. Thread-safety: what says "owner" by the slot's owner; all others
@@ -85,7 +85,7 @@ class Snapshots {
     places_[raw(slot)].word.store(kFree, std::memory_order_release);
   }
   /// Owner: of whose versions the snapshot taken last sees the newest: all with starts below this.
-  [[nodiscard]] Gsn settled(SlotId slot) const noexcept { return places_[raw(slot)].settled; }
+  [[nodiscard]] Gsn stable(SlotId slot) const noexcept { return places_[raw(slot)].stable; }
 
   /// Owner, once, before its transaction leaves its first version: its start (W1, W2).
   [[nodiscard]] Gsn begin_changes(SlotId slot) noexcept;
@@ -104,7 +104,7 @@ class Snapshots {
   /// Nobody reads what only snapshots below this could tell from what follows. `except`: a slot
   /// that is left out of it; its own commit is decided.
   [[nodiscard]] Gsn horizon(SlotId except = kNoSlot) const noexcept;
-  /// Owner: the same; and finds out what is settled for the slot's next snapshots.
+  /// Owner: the same; and finds out what is stable for the slot's next snapshots.
   Gsn look(SlotId slot) noexcept;
 
   /// Where pruning may not cut.
@@ -141,7 +141,7 @@ class Snapshots {
     std::atomic<std::uint64_t> cancelled{0};  ///< the snapshot that was cancelled last
     std::atomic<std::uint64_t> started{kFree};
     // The owner's:
-    Gsn settled{0};
+    Gsn stable{0};
     std::uint32_t takes = std::numeric_limits<std::uint32_t>::max();  ///< since the last look
   };
 

@@ -8,7 +8,8 @@
 //   span     its records, by the mark in their slot (btree/node/node_layout.h)    a reader below
 //   `from`
 //   made     kMadeInSpan: inserted at a date of the span                     sees no record
-//   buried   kBuriedInSpan: erased at a date of the span, a ghost since      sees the ghost's value
+//   buried   kRemovedInSpan: erased at a date of the span, a ghost since      sees the ghost's
+//   value
 //
 // A mark stands for the *oldest* version of its record: the chain, if there is one, is younger. A
 // reader that has taken back the whole chain, or has found none, applies the mark.
@@ -41,7 +42,7 @@
 
 namespace palimpsest::versioning {
 
-enum class SpanKind : std::uint8_t { made = 0, buried = 1 };
+enum class SpanKind : std::uint8_t { made = 0, removed = 1 };
 
 struct Span {
   Gsn from{std::numeric_limits<std::uint64_t>::max()};
@@ -66,7 +67,7 @@ class Spans {
     return spans_[static_cast<std::size_t>(kind)];
   }
   [[nodiscard]] bool has(SpanKind kind) const noexcept { return !of(kind).is_empty(); }
-  [[nodiscard]] bool any() const noexcept { return has(SpanKind::made) || has(SpanKind::buried); }
+  [[nodiscard]] bool any() const noexcept { return has(SpanKind::made) || has(SpanKind::removed); }
   /// The newest date of either; 0 if there is none.
   [[nodiscard]] Gsn newest() const noexcept { return std::max(spans_[0].to, spans_[1].to); }
 

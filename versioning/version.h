@@ -16,8 +16,8 @@
 //
 // Who may read (r) and write (w) what:
 //   older, kind, payload                    under the latch of the chain (Entry::chain_latch())
-//   fate, timestamp                         r under that latch; w by the transaction, once, under
-//                                           the latch of its buffer: at() may meet that
+//   commit status, timestamp                         r under that latch; w by the transaction,
+//                                           once, under the latch of its buffer: at() may meet that
 //   is_dropped, had_older                   under the latch of its buffer (version_buffer.h); the
 //                                           owner of one that is not committed needs none
 //   all others                              never written after the version was linked
@@ -32,7 +32,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/sync_point.h"
-#include "versioning/fate.h"
+#include "versioning/commit_status.h"
 
 namespace palimpsest::versioning {
 
@@ -88,10 +88,10 @@ struct Elsewhere {
 class Version {
  public:
   /// `place`: where it begins in its chunk, bytes.
-  Version(Entry& entry, const Fate& fate, VersionKind kind, std::uint16_t flags_before,
-          std::size_t payload_bytes, std::size_t place) noexcept
+  Version(Entry& entry, const CommitStatus& commit_status, VersionKind kind,
+          std::uint16_t flags_before, std::size_t payload_bytes, std::size_t place) noexcept
       : entry_(&entry),
-        fate_(&fate),
+        commit_status_(&commit_status),
         payload_bytes_(static_cast<std::uint16_t>(payload_bytes)),
         flags_before_(flags_before),
         place_words_(static_cast<std::uint16_t>(place / alignof(Version))),
@@ -151,33 +151,33 @@ class Version {
   }
 
   /// Whether its transaction is this one.
-  [[nodiscard]] bool is_of(const Fate* fate) const noexcept {
-    const Fate* const of = fate_.load(std::memory_order_acquire);
-    return of != nullptr && of == fate;
+  [[nodiscard]] bool is_of(const CommitStatus* commit_status) const noexcept {
+    const CommitStatus* const of = commit_status_.load(std::memory_order_acquire);
+    return of != nullptr && of == commit_status;
   }
   /// For its transaction, which needs no latch for this: from now on it carries its date itself.
   void date(Gsn timestamp) noexcept {
     timestamp_ = timestamp;
-    fate_.store(nullptr, std::memory_order_release);
+    commit_status_.store(nullptr, std::memory_order_release);
   }
   [[nodiscard]] bool is_dated() const noexcept {
-    return fate_.load(std::memory_order_acquire) == nullptr;
+    return commit_status_.load(std::memory_order_acquire) == nullptr;
   }
   /// Of one that is dated.
   [[nodiscard]] Gsn timestamp() const noexcept { return timestamp_; }
   /// Whether a reader of this snapshot, and of the transaction `mine` or none, sees the change.
-  [[nodiscard]] Sight at(Gsn snapshot, const Fate* mine) const noexcept {
-    if (const Fate* const fate = fate_.load(std::memory_order_acquire)) {
-      if (fate == mine) {
-        return Sight::visible;
+  [[nodiscard]] Visibility at(Gsn snapshot, const CommitStatus* mine) const noexcept {
+    if (const CommitStatus* const commit_status = commit_status_.load(std::memory_order_acquire)) {
+      if (commit_status == mine) {
+        return Visibility::visible;
       }
       PALIMPSEST_SYNC_POINT("versioning.at.undated");
-      const Sight sight = fate->at(snapshot);
-      if (fate_.load(std::memory_order_relaxed) == fate) {
-        return sight;  // else it was dated meanwhile, and the fate may be somebody else's
+      const Visibility visibility = commit_status->at(snapshot);
+      if (commit_status_.load(std::memory_order_relaxed) == commit_status) {
+        return visibility;  // else it was dated meanwhile, and the commit status may be somebody else's
       }
     }
-    return is_dated() && timestamp() <= snapshot ? Sight::visible : Sight::invisible;
+    return is_dated() && timestamp() <= snapshot ? Visibility::visible : Visibility::invisible;
   }
 
   /// Takes the change back in a reader's image.
@@ -202,9 +202,9 @@ class Version {
 
   Version* older_ = nullptr;
   Entry* entry_;
-  std::atomic<const Fate*> fate_;  ///< null: dated
-  Gsn timestamp_{};                ///< once it is dated
-  std::uint16_t payload_bytes_;    ///< of its place
+  std::atomic<const CommitStatus*> commit_status_;  ///< null: dated
+  Gsn timestamp_{};                                 ///< once it is dated
+  std::uint16_t payload_bytes_;                     ///< of its place
   std::uint16_t flags_before_;
   std::uint16_t place_words_;
   std::uint8_t kind_;

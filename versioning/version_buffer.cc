@@ -81,7 +81,7 @@ Version& VersionBuffer::append(Entry& entry, VersionKind kind, std::uint16_t fla
   ++last_->made;
   ++new_count_;
   new_bytes_ += bytes;
-  return *new (at) Version(entry, fate_, kind, flags_before, payload_bytes, place);
+  return *new (at) Version(entry, commit_status_, kind, flags_before, payload_bytes, place);
 }
 
 void VersionBuffer::free_chunk(Chunk* chunk) noexcept {
@@ -124,7 +124,7 @@ bool VersionBuffer::link(Version& version) noexcept {
     version.note_older();
   }
   entry.set_newest(&version);
-  if (version.older() == nullptr || !version.older()->is_of(&fate_)) {
+  if (version.older() == nullptr || !version.older()->is_of(&commit_status_)) {
     new_bytes_ += entry.size_bytes();
   }
   return version.older() != nullptr && version.older()->older() != nullptr;
@@ -151,7 +151,7 @@ void VersionBuffer::unlink(Version& version, Writer* into) noexcept {
   take_out(entry, version);
   free_elsewhere(memory_, version);
   if (version.kind() == VersionKind::flags) {
-    graves_.note(entry, (version.flags_before() & kValueHasPages) != 0);
+    hints_.note(entry, (version.flags_before() & kValueHasPages) != 0);
   }
   PALIMPSEST_SYNC_POINT("versioning.unlink.taken");
   EmptyCounter* const emptied = entry.newest() == nullptr ? &entry.counter() : nullptr;
@@ -229,7 +229,7 @@ void VersionBuffer::take_back(Place from, std::size_t count) noexcept {
     --chunk_of(version)->made;
     Entry& entry = version.entry();
     const std::lock_guard latch(entry.chain_latch());
-    while (entry.newest() != nullptr && entry.newest()->is_of(&fate_) &&
+    while (entry.newest() != nullptr && entry.newest()->is_of(&commit_status_) &&
            is_new_since(from, *entry.newest())) {
       entry.set_newest(entry.newest()->older());
     }
@@ -250,7 +250,7 @@ void VersionBuffer::rewind(Place to) noexcept {
 void VersionBuffer::end_transaction() noexcept {
   last_count_ = std::exchange(new_count_, 0);
   new_bytes_ = 0;
-  fate_.begin();
+  commit_status_.begin();
 }
 
 // Those of committed transactions
@@ -437,7 +437,7 @@ VersionBuffer::Place VersionBuffer::first_above(Gsn date) noexcept {
 bool VersionBuffer::visit_dated(Gsn after, Gsn upto,
                                 FunctionRef<bool(const Version&)> visit) noexcept {
   if (newest_.load(std::memory_order_relaxed) <= after) {
-    return true;  // who asks has seen the next transaction's fate, or a later one's
+    return true;  // who asks has seen the next transaction's commit status, or a later one's
   }
   const std::lock_guard latch(latch_);
   if (has_no_old()) {

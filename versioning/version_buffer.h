@@ -41,10 +41,10 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/turn_latch.h"
+#include "versioning/commit_status.h"
 #include "versioning/entry.h"
 #include "versioning/entry_memory.h"
-#include "versioning/fate.h"
-#include "versioning/graves.h"
+#include "versioning/ghost_hints.h"
 #include "versioning/version.h"
 #include "versioning/version_chunk.h"
 
@@ -80,8 +80,8 @@ class VersionBuffer {
   // A transaction
 
   /// The running transaction's, or the next one's.
-  [[nodiscard]] Fate& fate() noexcept { return fate_; }
-  [[nodiscard]] const Fate& fate() const noexcept { return fate_; }
+  [[nodiscard]] CommitStatus& commit_status() noexcept { return commit_status_; }
+  [[nodiscard]] const CommitStatus& commit_status() const noexcept { return commit_status_; }
   /// Whether the running transaction has made any.
   [[nodiscard]] bool has_new() const noexcept { return new_count_ != 0; }
   /// Of them, and of the entries that they are the first of.
@@ -105,10 +105,10 @@ class VersionBuffer {
     return link(version);
   }
 
-  /// The transaction has committed, its fate says so: its versions carry their date, and the fate
-  /// is the next one's.
+  /// The transaction has committed, its commit status says so: its versions carry their date, and
+  /// the commit status is the next one's.
   void commit(Gsn timestamp) noexcept;
-  /// It has aborted, its fate says so, and its changes are undone: its versions go.
+  /// It has aborted, its commit status says so, and its changes are undone: its versions go.
   void abort() noexcept;
   /// What it has made so far.
   [[nodiscard]] VersionMark mark() const noexcept {
@@ -126,8 +126,9 @@ class VersionBuffer {
   /// Anybody: frees those that no snapshot from `horizon` on can tell from what follows, until it
   /// is enough.
   void collect(Gsn horizon, FunctionRef<bool()> is_enough = [] { return false; }) noexcept;
-  /// Anybody, once the fate is not deciding up to `upto`: visit(version), latched, for those with
-  /// dates in (after, upto] that were not dropped, until it returns false; whether it never did.
+  /// Anybody, once the commit status is not deciding up to `upto`: visit(version), latched, for
+  /// those with dates in (after, upto] that were not dropped, until it returns false; whether it
+  /// never did.
   bool visit_dated(Gsn after, Gsn upto, FunctionRef<bool(const Version&)> visit) noexcept;
   /// In the background: the same, while nobody else wants the buffer. Whether all have gone.
   [[nodiscard]] bool collect_aside(Gsn horizon) noexcept;
@@ -143,12 +144,12 @@ class VersionBuffer {
   /// The owner: a key of this tree where ghosts may lie that nobody needs any more, of those that
   /// collect() came upon, or folding, up to the newest horizon that the owner or all know of: where
   /// nobody looks after memory for versions, only owners look for horizons.
-  [[nodiscard]] std::optional<std::string> take_grave(TreeId tree) noexcept {
-    if (!graves_.may_have(tree)) [[likely]] {
-      return memory_.late_graves().take(tree, std::max(memory_.horizon(), own_horizon_));
+  [[nodiscard]] std::optional<std::string> take_ghost_hint(TreeId tree) noexcept {
+    if (!hints_.may_have(tree)) [[likely]] {
+      return memory_.folded_ghost_hints().take(tree, std::max(memory_.horizon(), own_horizon_));
     }
     const std::lock_guard latch(latch_);
-    return graves_.take(tree);
+    return hints_.take(tree);
   }
   /// Anybody who holds the latch of the committed version's chain: the latch of its buffer, only to
   /// be tried.
@@ -219,7 +220,7 @@ class VersionBuffer {
 
   EntryMemory& memory_;
   VersionBudget* budget_;
-  Fate fate_;
+  CommitStatus commit_status_;
 
   // The owner's; new_first_ changes under latch_, and is where the committed ones end:
   Place new_first_;  ///< the first of the running transaction
@@ -236,7 +237,7 @@ class VersionBuffer {
   /// Where visit_recent() goes on, between first_'s and new_first_'s; protected by latch_.
   Chunk* recent_ = nullptr;
   Chunk* spare_ = nullptr;           ///< protected by latch_
-  Graves graves_;                    ///< protected by latch_, but for may_have()
+  GhostHints hints_;                 ///< protected by latch_, but for may_have()
   std::atomic<Gsn> oldest_{kNone};   ///< changed under latch_
   std::atomic<Gsn> newest_{Gsn{0}};  ///< date of the last commit; changed under latch_
   std::atomic<std::size_t> size_bytes_{0};

@@ -1,9 +1,9 @@
 // A writer's side of its entries: which records it has changed, until it ends.
 //
-// Whoever makes changes that may be undone (a transaction) has one Writer and ends it once its fate
-// is decided; of a part of them (a statement) when these are undone. Changes of records are claimed
-// through it by the B+-tree, under the leaf's latch; prepare() is called before that, so that
-// claiming allocates nothing but a table, or its growth.
+// Whoever makes changes that may be undone (a transaction) has one Writer and ends it once its
+// commit status is decided; of a part of them (a statement) when these are undone. Changes of
+// records are claimed through it by the B+-tree, under the leaf's latch; prepare() is called before
+// that, so that claiming allocates nothing but a table, or its growth.
 // Ending waits for no latch: one store an entry. An entry without versions leaves its table then,
 // if its page is at hand (unchanged_page.h).
 //
@@ -37,8 +37,10 @@ class Writer {
   [[nodiscard]] EntryMemory& memory() const noexcept { return memory_; }
   /// The writer that had the record which this one could not claim last; kNoWriter: none had it.
   /// One that others have committed too late has no writer any more.
-  [[nodiscard]] WriterId rival() const noexcept { return rival_; }
-  void note_rival(WriterId rival) noexcept { rival_ = rival; }
+  [[nodiscard]] WriterId conflicting_writer() const noexcept { return conflicting_writer_; }
+  void note_conflicting_writer(WriterId conflicting_writer) noexcept {
+    conflicting_writer_ = conflicting_writer;
+  }
   /// Records it has changed.
   [[nodiscard]] std::size_t claims() const noexcept { return claims_.size(); }
 
@@ -131,7 +133,7 @@ class Writer {
 
   EntryMemory& memory_;
   WriterId id_;
-  WriterId rival_ = kNoWriter;
+  WriterId conflicting_writer_ = kNoWriter;
   EntryPtr prepared_;
   std::vector<EntryPtr> spares_;  ///< has room for kSparesMax
   std::vector<Entry*> claims_;

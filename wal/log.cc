@@ -495,7 +495,7 @@ void Log::mark_segment(Gsn newest) noexcept {
 
 LogStart Log::current_start() {
   const Turn turn(*this, std::unique_lock(turn_));
-  run_or_fail([&] { stream_.settle(); });
+  run_or_fail([&] { stream_.require_segment(); });
   return stream_.next();
 }
 

@@ -96,7 +96,7 @@ void StreamWriter::sync() {
   ++syncs_;
 }
 
-void StreamWriter::settle() {
+void StreamWriter::require_segment() {
   if (!segments_.has(segments_.number_of(position_))) {
     move_to_next_segment();
     sync();

@@ -45,7 +45,7 @@ class StreamWriter {
   void sync();
 
   /// Sees to it that the segment of next() exists on disk.
-  void settle();
+  void require_segment();
   /// Where the next batch goes, and by what it will be known.
   [[nodiscard]] LogStart next() const noexcept {
     return {.position = position_,

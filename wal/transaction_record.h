@@ -1,5 +1,5 @@
-// Which transaction a log record belongs to, and what it means for its fate: what stands between
-// the record's header (log_format.h) and the opaque body behind.
+// Which transaction a log record belongs to, and what it means for its commit status: what stands
+// between the record's header (log_format.h) and the opaque body behind.
 //
 // A slot's log holds one transaction after the other. A transaction is named by the incarnation,
 // the slot and the LSN of its first change; its changes are linked backwards, so that rollback and

@@ -88,7 +88,7 @@ void File::run_chunk(std::span<Transfer> chunk) noexcept {
     std::size_t left = 0;
     unsigned deferred_stalls = 0;
     for (std::size_t i = 0; i < pending; ++i) {
-      if (!settle(attempts[i])) {
+      if (!is_finished(attempts[i])) {
         if (is_deferred(attempts[i].result)) {
           deferred_stalls = std::max(deferred_stalls, attempts[i].stalls);
         }
@@ -128,7 +128,7 @@ bool File::admit(Transfer& transfer) const noexcept {
 
 /// Looks at the result of an attempt: true if the transfer has ended, its error set; otherwise the
 /// attempt is made ready to be repeated.
-bool File::settle(Attempted& attempted) const noexcept {
+bool File::is_finished(Attempted& attempted) const noexcept {
   Transfer& transfer = *attempted.transfer;
   const bool is_read = transfer.kind == Transfer::Kind::read;
   if (attempted.result > 0) {

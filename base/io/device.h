@@ -139,7 +139,7 @@ class File {
  private:
   void run_chunk(std::span<Transfer> chunk) noexcept;
   [[nodiscard]] bool admit(Transfer& transfer) const noexcept;
-  [[nodiscard]] bool settle(Attempted& attempted) const noexcept;
+  [[nodiscard]] bool is_finished(Attempted& attempted) const noexcept;
   void count(std::span<const Transfer> chunk) noexcept;
 
   std::string name_;

@@ -96,8 +96,8 @@ LargeValueStore::LargeValueStore(buffer::PageFile& file, buffer::PageWriter& wri
       log_(log),
       unwritten_(pool == nullptr || log == nullptr
                      ? nullptr
-                     : std::make_unique<UnwrittenValues>(writer, file.page_size_bytes(),
-                                                         unwritten_bytes_max())) {}
+                     : std::make_unique<DeferredValues>(writer, file.page_size_bytes(),
+                                                        unwritten_bytes_max())) {}
 
 std::size_t LargeValueStore::unwritten_bytes_max() const noexcept {
   const std::uint64_t pool_bytes = std::uint64_t{pool_->frame_count()} * file_.page_size_bytes();
@@ -135,7 +135,7 @@ LargeValueDescriptor LargeValueStore::write_for_commit(ByteView value) {
   return writer.finish_for_commit();
 }
 
-void LargeValueStore::write_unwritten() {
+void LargeValueStore::write_deferred() {
   if (unwritten_ != nullptr) {
     unwritten_->write_all();
   }

@@ -24,7 +24,7 @@
 // was met is corruption: verify() names it.
 //
 // Invariants: (1) a page of an extent is written before the descriptor exists, or waits where
-//                 readers find it (unwritten_values.h); and is never written again.
+//                 readers find it (deferred_values.h); and is never written again.
 //             (2) the pages of a value are freed only after no tree holds its descriptor: readers
 //                 that look up from then on cannot find it.
 //             (3) every page allocated for a value belongs to a writer that is not finished, or to
@@ -50,9 +50,9 @@
 
 #include "base/aligned_memory.h"
 #include "base/bytes.h"
+#include "btree/large/deferred_values.h"
 #include "btree/large/extent_reader.h"
 #include "btree/large/large_value_format.h"
-#include "btree/large/unwritten_values.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/page_file.h"
 #include "buffer/page_writer.h"
@@ -72,7 +72,7 @@ class LargeValueStore {
 
   /// All belong to one database and must outlive the store and its writers. One store per file: it
   /// counts the stamps. Without a pool no block is kept in memory. With a log, whose rounds call
-  /// write_unwritten() before they sync the file for Log::need_pages(), values wait for them.
+  /// write_deferred() before they sync the file for Log::need_pages(), values wait for them.
   LargeValueStore(buffer::PageFile& file, buffer::PageWriter& writer, buffer::SpaceMap& space,
                   buffer::BufferPool* pool = nullptr, wal::Log* log = nullptr);
   LargeValueStore(const LargeValueStore&) = delete;
@@ -85,10 +85,10 @@ class LargeValueStore {
   /// Writes a value that is in memory.
   [[nodiscard]] LargeValueDescriptor write(ByteView value);
   /// The same for a transaction with a log, which may do it later, before any record that it is
-  /// asked to write after this call (unwritten_values.h).
+  /// asked to write after this call (deferred_values.h).
   [[nodiscard]] LargeValueDescriptor write_for_commit(ByteView value);
   /// Writes what waits. Throws io_error, no_space, failed; it waits on then.
-  void write_unwritten();
+  void write_deferred();
 
   /// Reads a descriptor from a leaf's record; throws as LargeValueDescriptor::decode().
   [[nodiscard]] LargeValueDescriptor decode(ByteView bytes) const;
@@ -130,9 +130,9 @@ class LargeValueStore {
   buffer::SpaceMap& space_;
   buffer::BufferPool* const pool_;  ///< or null
   const std::uint64_t open_count_;
-  std::atomic<std::uint64_t> last_number_{0};         ///< of the stamps handed out
-  wal::Log* const log_;                               ///< or null
-  const std::unique_ptr<UnwrittenValues> unwritten_;  ///< null without pool or log
+  std::atomic<std::uint64_t> last_number_{0};        ///< of the stamps handed out
+  wal::Log* const log_;                              ///< or null
+  const std::unique_ptr<DeferredValues> unwritten_;  ///< null without pool or log
 };
 
 /// A value on its way to disk. Destroyed before finish(), or after an error, it leaves nothing

@@ -28,7 +28,7 @@ void forget(TreeRecord& record) noexcept {
   record.tree = kNoTree;
   record.page = kNoPage;
   record.epoch = kNoEpoch;
-  record.settling = Settling::kept;
+  record.resolution = Resolution::kept;
   record.right = kNoPage;
   record.above = kNoPage;
   record.naming_tree = kNoTree;
@@ -72,8 +72,8 @@ class Parser {
       case TreeRecordKind::format_root:
       case TreeRecordKind::free_root:
       case TreeRecordKind::purge:
-      case TreeRecordKind::settle:
-      case TreeRecordKind::bury: return leaf_change();
+      case TreeRecordKind::resolve:
+      case TreeRecordKind::bulk_erase: return leaf_change();
       case TreeRecordKind::graft: return graft();
       case TreeRecordKind::split:
       case TreeRecordKind::split_root:
@@ -290,19 +290,20 @@ Fault Parser::leaf_change() {
   if (Fault fault = identity(header.tree_id, header.page_id)) {
     return fault;
   }
-  const bool settles = record_.kind == TreeRecordKind::settle;
-  if (bits_in(header.kind) != 0 || header.settling > (settles ? 1 : 0)) {
-    return fmt::format("unknown bits {:#x}, or settling {}", bits_in(header.kind), header.settling);
+  const bool resolves = record_.kind == TreeRecordKind::resolve;
+  if (bits_in(header.kind) != 0 || header.resolution > (resolves ? 1 : 0)) {
+    return fmt::format("unknown bits {:#x}, or resolution {}", bits_in(header.kind),
+                       header.resolution);
   }
-  if (settles) {
-    record_.settling = Settling{header.settling};
+  if (resolves) {
+    record_.resolution = Resolution{header.resolution};
     return take(record_.epoch) ? entries(header.count) : cut_off();
   }
   if (record_.kind == TreeRecordKind::purge) {
     return header.count == 0 ? Fault("nothing is purged") : entries(header.count);
   }
-  if (record_.kind == TreeRecordKind::bury) {
-    return header.count == 0 ? Fault("nothing is buried") : runs(header.count);
+  if (record_.kind == TreeRecordKind::bulk_erase) {
+    return header.count == 0 ? Fault("nothing is erased") : runs(header.count);
   }
   return header.count == 0 && rest_.empty() ? std::nullopt : Fault("bytes that nobody reads");
 }

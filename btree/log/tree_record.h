@@ -39,8 +39,8 @@ struct TreeRecord {
   bool new_goes_left = false;
   TreeId tree = kNoTree;
   PageId page = kNoPage;       ///< the leaf, but of a structure change: left; of a graft: last
-  BulkEpoch epoch = kNoEpoch;  ///< settle and structure changes: the leaves' from then on
-  Settling settling = Settling::kept;
+  BulkEpoch epoch = kNoEpoch;  ///< resolve and structure changes: the leaves' from then on
+  Resolution resolution = Resolution::kept;
   PageId right = kNoPage;  ///< structure changes only, as all of this paragraph
   PageId above = kNoPage;
   TreeId naming_tree = kNoTree;  ///< a move of a root: the tree of `above`
@@ -58,7 +58,7 @@ struct TreeRecord {
   std::uint32_t suffix_len = 0;  ///< replace
   ByteView before;  ///< erase: a descriptor or nothing; replace: what lies between the two above
   ByteView after;   ///< insert: the value; replace
-  ByteView list;    ///< patch, bury: the runs; purge, settle: the entries; graft: the leaves
+  ByteView list;    ///< patch, bury: the runs; purge, resolve: the entries; graft: the leaves
 
   [[nodiscard]] bool moves_root() const noexcept { return naming_tree != kNoTree; }
   [[nodiscard]] bool is_record_change() const noexcept { return kind <= TreeRecordKind::mark; }

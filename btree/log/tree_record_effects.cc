@@ -19,9 +19,9 @@ std::string_view name_of(TreeRecordKind kind) noexcept {
     case TreeRecordKind::merge_root: return "merge_root";
     case TreeRecordKind::purge: return "purge";
     case TreeRecordKind::free_root: return "free_root";
-    case TreeRecordKind::settle: return "settle";
+    case TreeRecordKind::resolve: return "resolve";
     case TreeRecordKind::graft: return "graft";
-    case TreeRecordKind::bury: return "bury";
+    case TreeRecordKind::bulk_erase: return "bulk_erase";
     case TreeRecordKind::move: return "move";
   }
   return "unknown";
@@ -35,8 +35,8 @@ std::optional<RecordSummary> summarize_other(ConstBytes payload) noexcept {
   std::memcpy(&header, payload.data(), sizeof header);
   const TreeRecordKind kind = kind_in(header.kind);
   const bool formats = kind == TreeRecordKind::format_root;
-  const bool changes_one = kind == TreeRecordKind::purge || kind == TreeRecordKind::settle ||
-                           kind == TreeRecordKind::bury;
+  const bool changes_one = kind == TreeRecordKind::purge || kind == TreeRecordKind::resolve ||
+                           kind == TreeRecordKind::bulk_erase;
   return RecordSummary{.is_record_change = false,
                        .is_undoable = formats,
                        .is_compensation = kind == TreeRecordKind::free_root,
@@ -88,7 +88,7 @@ void visit_extents(const TreeRecord& record, std::uint32_t page_size,
   const auto named = [&](ByteView descriptor, ExtentEffect effect) {
     visit(LargeValueDescriptor::decode(descriptor, page_size), effect);
   };
-  if (record.kind == TreeRecordKind::purge || record.kind == TreeRecordKind::settle) {
+  if (record.kind == TreeRecordKind::purge || record.kind == TreeRecordKind::resolve) {
     for_each_purged(record.list, [&](SlotIndex, ByteView descriptor) {
       if (!descriptor.empty()) {
         named(descriptor, ExtentEffect::free);

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "btree/log/tree_record_writer.h"
-#include "btree/node/settle.h"
+#include "btree/node/resolve_records.h"
 #include "btree/node/value_difference.h"
 
 namespace palimpsest::btree {
@@ -226,7 +226,7 @@ void LoggedPurge::encode(MutableBytes into) const noexcept {
   }
 }
 
-std::size_t LoggedSettle::encoded_bytes() const noexcept {
+std::size_t LoggedResolve::encoded_bytes() const noexcept {
   std::size_t bytes =
       sizeof(LeafChangeHeader) + sizeof(BulkEpoch) + slots.size() * sizeof(PurgeEntry);
   for (const SlotIndex slot : slots) {
@@ -235,9 +235,9 @@ std::size_t LoggedSettle::encoded_bytes() const noexcept {
   return bytes;
 }
 
-void LoggedSettle::encode(MutableBytes into) const noexcept {
+void LoggedResolve::encode(MutableBytes into) const noexcept {
   TreeRecordWriter writer(into);
-  writer.put(LeafChangeHeader{kind_byte(TreeRecordKind::settle), static_cast<std::uint8_t>(how),
+  writer.put(LeafChangeHeader{kind_byte(TreeRecordKind::resolve), static_cast<std::uint8_t>(how),
                               short_of(slots.size()), leaf.tree_id(), leaf.page_id()});
   writer.put(epoch);
   for (const SlotIndex slot : slots) {
@@ -247,18 +247,18 @@ void LoggedSettle::encode(MutableBytes into) const noexcept {
   }
 }
 
-ByteView LoggedSettle::given_up_of(SlotIndex slot) const noexcept {
-  return given_up_by_settling(leaf, slot, how).value_or(ByteView());
+ByteView LoggedResolve::given_up_of(SlotIndex slot) const noexcept {
+  return freed_by_resolution(leaf, slot, how).value_or(ByteView());
 }
 
-std::size_t LoggedBurial::encoded_bytes() const noexcept {
+std::size_t LoggedBulkErase::encoded_bytes() const noexcept {
   return sizeof(LeafChangeHeader) + runs.size_bytes();
 }
 
-void LoggedBurial::encode(MutableBytes into) const noexcept {
-  PALIMPSEST_DEBUG_CHECK(!runs.empty(), "a burial that is logged deletes something");
+void LoggedBulkErase::encode(MutableBytes into) const noexcept {
+  PALIMPSEST_DEBUG_CHECK(!runs.empty(), "a bulk_erase that is logged deletes something");
   TreeRecordWriter writer(into);
-  writer.put(LeafChangeHeader{kind_byte(TreeRecordKind::bury), 0, short_of(runs.size()),
+  writer.put(LeafChangeHeader{kind_byte(TreeRecordKind::bulk_erase), 0, short_of(runs.size()),
                               leaf.tree_id(), leaf.page_id()});
   for (const SlotRun& run : runs) {
     writer.put(run);

@@ -129,11 +129,11 @@ struct LoggedPurge {
   void encode(MutableBytes into) const noexcept;
 };
 
-/// settle_records(). Before.
-struct LoggedSettle {
+/// resolve_records(). Before.
+struct LoggedResolve {
   LeafView leaf;
   std::span<const SlotIndex> slots;  ///< ascending, of records with virtual versions
-  Settling how = Settling::kept;
+  Resolution how = Resolution::kept;
   BulkEpoch epoch = kNoEpoch;  ///< the leaf's from then on
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
@@ -143,8 +143,8 @@ struct LoggedSettle {
   [[nodiscard]] ByteView given_up_of(SlotIndex slot) const noexcept;
 };
 
-/// bury_records(). Before or after.
-struct LoggedBurial {
+/// bulk_erase_records(). Before or after.
+struct LoggedBulkErase {
   LeafView leaf;
   std::span<const SlotRun> runs;  ///< at least one
 

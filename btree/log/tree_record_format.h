@@ -52,12 +52,12 @@
 //     0  8  as above, but  2  2  number of entries, at least 1
 //     8  8  page_id         the leaf
 //    16  .  entries         2 slot, 2 descriptor_len, the descriptor of a large value; slots ascend
-//   settling of virtual versions, of which there may be none, and of a leaf's epoch
-//     0  8  as above, but  1  1  Settling
+//   resolution of virtual versions, of which there may be none, and of a leaf's epoch
+//     0  8  as above, but  1  1  Resolution
 //     8  8  page_id         the leaf
 //    16  8  epoch           of the leaf from then on
 //    24  .  entries         as above; the descriptor of the large value that is given up
-//   burial: records deleted together by a bulk, whose epoch the leaf has (virtual_version.h)
+//   bulk erasure: records deleted together by a bulk, whose epoch the leaf has (virtual_version.h)
 //     0  8  as above, but  2  2  number of runs, at least 1
 //     8  8  page_id         the leaf
 //    16  .  runs            2 first slot, 2 number of slots, at least 1; they ascend. None is a
@@ -116,9 +116,9 @@ enum class TreeRecordKind : std::uint8_t {
   merge_root,   ///< two last children of the root merged, and the root given their content
   purge,        ///< ghosts removed
   free_root,    ///< a new tree's root given back, as compensation of format_root
-  settle,       ///< virtual versions settled, and the leaf given another epoch
+  resolve,      ///< virtual versions resolved, and the leaf given another epoch
   graft,        ///< leaves hung at the end that were written before
-  bury,         ///< records made ghosts, all at once
+  bulk_erase,   ///< records made ghosts, all at once
   move,         ///< a page's content moved to another page; the parent names that one
 };
 
@@ -156,10 +156,10 @@ struct RecordChangeHead {
   }
 };
 
-/// Of format_root, free_root, purge, settle and bury.
+/// Of format_root, free_root, purge, resolve and bury.
 struct LeafChangeHeader {
   std::uint8_t kind;
-  std::uint8_t settling;  ///< settle: Settling; else 0
+  std::uint8_t resolution;  ///< resolve: Resolution; else 0
   std::uint16_t count;
   TreeId tree_id;
   PageId page_id;
@@ -170,7 +170,7 @@ struct PurgeEntry {
   std::uint16_t descriptor_len;
 };
 
-/// Slots of a burial that follow each other.
+/// Slots of a bulk erasure that follow each other.
 struct SlotRun {
   std::uint16_t first;
   std::uint16_t count;

@@ -1,5 +1,5 @@
 // Taking the lists inside of a tree's log records apart: runs of a patch, entries of a purge, runs
-// of a burial, leaves of a graft (tree_record_format.h).
+// of a bulk erasure, leaves of a graft (tree_record_format.h).
 //
 // The take_ functions bound everything; the for_each_ functions are for lists that
 // parse_tree_record() has let through. Thread-safety: pure functions.
@@ -74,7 +74,7 @@ void for_each_patch_run(ByteView list, Use&& use) {
   }
 }
 
-/// Calls use(slot, descriptor) for each entry of a purge or settling.
+/// Calls use(slot, descriptor) for each entry of a purge or resolution.
 template <class Use>
 void for_each_purged(ByteView list, Use&& use) {
   while (!list.empty()) {
@@ -86,9 +86,9 @@ void for_each_purged(ByteView list, Use&& use) {
   }
 }
 
-/// Calls use(slot) for each slot of a burial.
+/// Calls use(slot) for each slot of a bulk erasure.
 template <class Use>
-void for_each_buried(ByteView list, Use&& use) {
+void for_each_erased(ByteView list, Use&& use) {
   for (; !list.empty(); list.remove_prefix(sizeof(SlotRun))) {
     SlotRun run;
     std::memcpy(&run, list.data(), sizeof run);

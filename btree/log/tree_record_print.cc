@@ -61,15 +61,15 @@ class Printer {
     });
     if (record_.is_record_change()) {
       record_change();
-    } else if (record_.kind == TreeRecordKind::settle) {
-      add(" {}, epoch {},", record_.settling == Settling::kept ? "kept" : "undone",
+    } else if (record_.kind == TreeRecordKind::resolve) {
+      add(" {}, epoch {},", record_.resolution == Resolution::kept ? "kept" : "undone",
           raw(record_.epoch));
       slots();
     } else if (record_.kind == TreeRecordKind::purge) {
       slots();
-    } else if (record_.kind == TreeRecordKind::bury) {
+    } else if (record_.kind == TreeRecordKind::bulk_erase) {
       add(" slots");
-      for_each_buried(record_.list, [&](SlotIndex slot) { add(" {}", slot); });
+      for_each_erased(record_.list, [&](SlotIndex slot) { add(" {}", slot); });
     } else if (record_.kind == TreeRecordKind::graft) {
       graft();
     } else if (!record_.right_image.empty()) {

@@ -10,13 +10,13 @@
 #include "base/check.h"
 #include "btree/log/moved_page.h"
 #include "btree/log/tree_record.h"
-#include "btree/node/burial.h"
+#include "btree/node/bulk_erase.h"
 #include "btree/node/inner_node.h"
 #include "btree/node/leaf_node.h"
 #include "btree/node/node_image.h"
 #include "btree/node/node_print.h"
 #include "btree/node/node_split.h"
-#include "btree/node/settle.h"
+#include "btree/node/resolve_records.h"
 #include "btree/node/virtual_version.h"
 
 namespace palimpsest::btree {
@@ -83,8 +83,8 @@ class PageRedo {
   [[nodiscard]] Fault fault_of_replace(ByteView value) const;
   [[nodiscard]] Fault fault_of_shadow(ByteView value) const;
   [[nodiscard]] Fault fault_of_purge() const;
-  [[nodiscard]] Fault fault_of_settling() const;
-  [[nodiscard]] Fault fault_of_burial() const;
+  [[nodiscard]] Fault fault_of_resolution() const;
+  [[nodiscard]] Fault fault_of_bulk_erase() const;
   [[nodiscard]] Fault fault_of_left() const;
   [[nodiscard]] Fault fault_of_split_left() const;
   [[nodiscard]] Fault fault_of_merge_left() const;
@@ -100,8 +100,8 @@ class PageRedo {
   [[nodiscard]] ByteView replaced(ByteView old, ChangedValue& memory) const noexcept;
   [[nodiscard]] ByteView patched(ByteView old, ChangedValue& memory) const noexcept;
   void apply_purge(LeafNode leaf) const noexcept;
-  void apply_settling(LeafNode leaf) const noexcept;
-  void apply_burial(LeafNode leaf) const noexcept;
+  void apply_resolution(LeafNode leaf) const noexcept;
+  void apply_bulk_erase(LeafNode leaf) const noexcept;
   void apply_left(MutableBytes image) const noexcept;
   void apply_parent(InnerNode parent) const noexcept;
   void apply_graft(InnerNode parent) const noexcept;
@@ -150,8 +150,8 @@ Fault PageRedo::fault() const {
   }
   switch (record_.kind) {
     case TreeRecordKind::purge: return fault_of_purge();
-    case TreeRecordKind::settle: return fault_of_settling();
-    case TreeRecordKind::bury: return fault_of_burial();
+    case TreeRecordKind::resolve: return fault_of_resolution();
+    case TreeRecordKind::bulk_erase: return fault_of_bulk_erase();
     case TreeRecordKind::split:
     case TreeRecordKind::merge: return fault_of_left();
     default: return fault_of_record_change();
@@ -174,10 +174,10 @@ void PageRedo::apply(MutableBytes image) const noexcept {
     }
   } else if (record_.kind == TreeRecordKind::purge) {
     apply_purge({image.data(), page_size_});
-  } else if (record_.kind == TreeRecordKind::settle) {
-    apply_settling({image.data(), page_size_});
-  } else if (record_.kind == TreeRecordKind::bury) {
-    apply_burial({image.data(), page_size_});
+  } else if (record_.kind == TreeRecordKind::resolve) {
+    apply_resolution({image.data(), page_size_});
+  } else if (record_.kind == TreeRecordKind::bulk_erase) {
+    apply_bulk_erase({image.data(), page_size_});
   } else if (record_.is_record_change()) {
     apply_record_change({image.data(), page_size_});
   } else {
@@ -371,9 +371,9 @@ void PageRedo::apply_purge(LeafNode leaf) const noexcept {
   leaf.purge_ghosts(std::span(slots).first(count));
 }
 
-// Settling
+// Resolution
 
-Fault PageRedo::fault_of_settling() const {
+Fault PageRedo::fault_of_resolution() const {
   Fault fault;
   for_each_purged(record_.list, [&](SlotIndex slot, ByteView descriptor) {
     if (fault) {
@@ -381,7 +381,7 @@ Fault PageRedo::fault_of_settling() const {
     }
     if (slot >= leaf_.count() || !has_virtual_version(leaf_, slot)) {
       fault = fmt::format("slot {} of {} has no virtual version", slot, leaf_.count());
-    } else if (given_up_by_settling(leaf_, slot, record_.settling).value_or(ByteView()) !=
+    } else if (freed_by_resolution(leaf_, slot, record_.resolution).value_or(ByteView()) !=
                descriptor) {
       fault = fmt::format("slot {} gives up another large value", slot);
     }
@@ -389,30 +389,30 @@ Fault PageRedo::fault_of_settling() const {
   return fault;
 }
 
-void PageRedo::apply_settling(LeafNode leaf) const noexcept {
+void PageRedo::apply_resolution(LeafNode leaf) const noexcept {
   std::array<SlotIndex, buffer::kPageSizeMax / sizeof(LeafSlot)> slots;
   std::size_t count = 0;
   for_each_purged(record_.list, [&](SlotIndex slot, ByteView) { slots[count++] = slot; });
-  settle_records(leaf, std::span(slots).first(count), record_.settling, record_.epoch);
+  resolve_records(leaf, std::span(slots).first(count), record_.resolution, record_.epoch);
 }
 
 // Burials
 
-Fault PageRedo::fault_of_burial() const {
+Fault PageRedo::fault_of_bulk_erase() const {
   if (leaf_.bulk_epoch() == kNoEpoch) {
     return "no bulk has changed it";
   }
   Fault fault;
-  for_each_buried(record_.list, [&](SlotIndex slot) {
-    if (!fault && (slot >= leaf_.count() || !can_be_buried(leaf_, slot))) {
+  for_each_erased(record_.list, [&](SlotIndex slot) {
+    if (!fault && (slot >= leaf_.count() || !can_be_bulk_erased(leaf_, slot))) {
       fault = fmt::format("slot {} of {} cannot be deleted with others", slot, leaf_.count());
     }
   });
   return fault;
 }
 
-void PageRedo::apply_burial(LeafNode leaf) const noexcept {
-  for_each_buried(record_.list, [&](SlotIndex slot) { bury_record(leaf, slot); });
+void PageRedo::apply_bulk_erase(LeafNode leaf) const noexcept {
+  for_each_erased(record_.list, [&](SlotIndex slot) { bulk_erase_record(leaf, slot); });
 }
 
 // Changes of the structure

@@ -96,11 +96,11 @@ enum RecordFlags : std::uint16_t {
   kShadowLarge = 32,  ///< the shadow is a large value's descriptor
   kShadowGhost = 64,  ///< the shadow is a ghost's
   // In memory only, never on disk (I-6):
-  kHasEntry = 0x8000,      ///< the record may have an entry in its page's mapping table, or a mark
-  kMadeInSpan = 0x4000,    ///< a mark: it was made in the page's span (versioning/spans.h)
-  kBuriedInSpan = 0x2000,  ///< a mark: it was buried in that
+  kHasEntry = 0x8000,       ///< the record may have an entry in its page's mapping table, or a mark
+  kMadeInSpan = 0x4000,     ///< a mark: it was made in the page's span (versioning/spans.h)
+  kRemovedInSpan = 0x2000,  ///< a mark: it was buried in that
 };
-inline constexpr std::uint16_t kMarks = kMadeInSpan | kBuriedInSpan;
+inline constexpr std::uint16_t kMarks = kMadeInSpan | kRemovedInSpan;
 inline constexpr std::uint16_t kInMemoryOnly = kHasEntry | kMarks;
 inline constexpr std::uint16_t kVirtual = kCreated | kDeleted | kShadowed;
 inline constexpr std::uint16_t kNamesLarge = kLargeValue | kShadowLarge;

@@ -36,7 +36,7 @@ void remove_marks(LeafNode leaf, SpanKind kind) noexcept {
 
 void restore_marks(LeafNode leaf, versioning::Spans& spans) noexcept {
   for (SlotIndex slot = 0; slot < leaf.count(); ++slot) {
-    for (const SpanKind kind : {SpanKind::made, SpanKind::buried}) {
+    for (const SpanKind kind : {SpanKind::made, SpanKind::removed}) {
       if (spans.is_marked(slot, kind)) {
         leaf.set_flags(slot,
                        static_cast<std::uint16_t>(leaf.flags(slot) | mark_of(kind) | kHasEntry));
@@ -48,7 +48,7 @@ void restore_marks(LeafNode leaf, versioning::Spans& spans) noexcept {
 
 void remove_stale_marks(LeafNode leaf, const MappingTable* table,
                         const MappingTable* other) noexcept {
-  for (const SpanKind kind : {SpanKind::made, SpanKind::buried}) {
+  for (const SpanKind kind : {SpanKind::made, SpanKind::removed}) {
     if (has(other, kind) && !has(table, kind)) {
       remove_marks(leaf, kind);
     }

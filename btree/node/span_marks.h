@@ -18,7 +18,7 @@
 namespace palimpsest::btree {
 
 [[nodiscard]] constexpr std::uint16_t mark_of(versioning::SpanKind kind) noexcept {
-  return kind == versioning::SpanKind::made ? kMadeInSpan : kBuriedInSpan;
+  return kind == versioning::SpanKind::made ? kMadeInSpan : kRemovedInSpan;
 }
 
 /// The span that a record with such flags has been folded into, if that is remembered still.
@@ -29,7 +29,7 @@ namespace palimpsest::btree {
     return std::nullopt;
   }
   const auto kind =
-      (flags & kMadeInSpan) != 0 ? versioning::SpanKind::made : versioning::SpanKind::buried;
+      (flags & kMadeInSpan) != 0 ? versioning::SpanKind::made : versioning::SpanKind::removed;
   return table->spans()->has(kind) ? std::optional(kind) : std::nullopt;
 }
 

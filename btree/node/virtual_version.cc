@@ -123,8 +123,8 @@ RecordState deleted_by_bulk(const RecordState& stored) noexcept {
   return {before->value, was_ghost ? before->flags : with(before->flags, kGhost | kDeleted)};
 }
 
-RecordState settled(const RecordState& stored, Settling how) noexcept {
-  if (how == Settling::kept) {
+RecordState resolved(const RecordState& stored, Resolution how) noexcept {
+  if (how == Resolution::kept) {
     return now_of(stored);
   }
   const std::optional<RecordState> before = before_of(stored);

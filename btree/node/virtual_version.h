@@ -18,7 +18,7 @@
 //   .  2  length of the shadow, up to the end
 // So places within the value now are the same whether or not there is a shadow.
 //
-// Settling takes the flags away: *kept*, once everybody sees the bulk, the record is what it is
+// Resolution takes the flags away: *kept*, once everybody sees the bulk, the record is what it is
 // now; *undone*, if the bulk came to nothing, it is what it was. Either takes no more room.
 // What a bulk does to its own changes leaves no more behind than doing it at once would.
 //
@@ -43,7 +43,7 @@ struct RecordState {
 };
 
 /// What becomes of a bulk's changes.
-enum class Settling : std::uint8_t { kept = 0, undone = 1 };
+enum class Resolution : std::uint8_t { kept = 0, undone = 1 };
 
 /// Whether records can have these flags, but for those in memory only.
 [[nodiscard]] bool are_record_flags(std::uint32_t flags) noexcept;
@@ -62,8 +62,8 @@ enum class Settling : std::uint8_t { kept = 0, undone = 1 };
                                          const RecordState& value, ValueBuffer& memory) noexcept;
 /// What a bulk leaves that deletes the record; its value is a part of what there is.
 [[nodiscard]] RecordState deleted_by_bulk(const RecordState& stored) noexcept;
-/// What settling leaves; its value is a part of what there is.
-[[nodiscard]] RecordState settled(const RecordState& stored, Settling how) noexcept;
+/// What resolution leaves; its value is a part of what there is.
+[[nodiscard]] RecordState resolved(const RecordState& stored, Resolution how) noexcept;
 
 /// The descriptor of the large value that `one` names and `other` does not; there is one at most.
 [[nodiscard]] std::optional<ByteView> large_only_in(const RecordState& one,

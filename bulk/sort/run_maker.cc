@@ -81,7 +81,7 @@ void RunMaker::fill_next() {
 
 void RunMaker::write_all() {
   if (filled_->buffer.records() == 0) {
-    settle();
+    finish_transfers();
     return;
   }
   {
@@ -90,12 +90,12 @@ void RunMaker::write_all() {
   }
   hand_over();  // which wakes the threads, for both
   PALIMPSEST_SYNC_POINT("sort.rows.handed_over");
-  settle();
+  finish_transfers();
   fill_next();
 }
 
 /// All that was handed over is sorted, and written if anything is.
-void RunMaker::settle() {
+void RunMaker::finish_transfers() {
   if (writes_ && threads_.empty() && shape_.threads != 0) {  // which the caller alone sets
     start_threads();
   }
@@ -116,7 +116,7 @@ void RunMaker::finish() {
   if (filled_->buffer.records() != 0) {
     hand_over();
   }
-  settle();
+  finish_transfers();
   stop_threads();
   if (!writes_) {
     std::ranges::sort(slots_, {}, &Slot::number);

@@ -65,7 +65,7 @@ class RunMaker {
 
   void hand_over();
   void fill_next();
-  void settle();
+  void finish_transfers();
   [[nodiscard]] Slot* oldest(State state) noexcept;
   void start_threads();
   void stop_threads() noexcept;

@@ -20,7 +20,7 @@ RunReader::RunReader(TransferQueue& queue, const RunBlocks& blocks, const Run& r
 
 RunReader::~RunReader() {
   for (TransferQueue::Entry& entry : entries_) {
-    queue_.settle(entry);
+    queue_.wait_for(entry);
   }
 }
 

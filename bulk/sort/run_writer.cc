@@ -10,7 +10,7 @@ namespace palimpsest::engine {
 
 RunWriter::~RunWriter() {
   for (TransferQueue::Entry& entry : entries_) {
-    queue_.settle(entry);
+    queue_.wait_for(entry);
   }
 }
 

@@ -39,13 +39,13 @@ void TransferQueue::begin(Entry& entry, const io::Transfer& transfer) noexcept {
   changed_.notify_all();
 }
 
-void TransferQueue::settle(Entry& entry) noexcept {
+void TransferQueue::wait_for(Entry& entry) noexcept {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !entry.is_under_way; });
 }
 
 void TransferQueue::await(Entry& entry) {
-  settle(entry);
+  wait_for(entry);
   if (entry.transfer.error != 0) {
     file_.throw_error_of(entry.transfer);
   }

@@ -37,7 +37,7 @@ class TransferQueue {
   /// Waits for it, if it is under way, and throws if it has failed.
   void await(Entry& entry);
   /// Waits for it: its memory is the caller's again.
-  void settle(Entry& entry) noexcept;
+  void wait_for(Entry& entry) noexcept;
 
  private:
   void work() noexcept;

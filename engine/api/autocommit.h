@@ -6,7 +6,8 @@
 //   if
 //   change                                         it waits for a transaction of this thread in
 //   turn
-//   a transaction of this thread                   not at all: invalid_argument (txn/rival.h)
+//   a transaction of this thread                   not at all: invalid_argument
+//   (txn/conflicting_writer.h)
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@
 #include "base/sync_point.h"
 #include "engine/api/database_state.h"
 #include "engine/catalog/refused_commit.h"
-#include "txn/rival.h"
+#include "txn/conflicting_writer.h"
 
 namespace palimpsest::detail {
 
@@ -43,10 +44,11 @@ inline bool commits(const DatabaseState& database, txn::Transaction& transaction
 
 /// Whether a bulk, or a change of a definition, that is in the way waits for a transaction of this
 /// thread in turn.
-inline bool waits_for_own(const DatabaseState& database, const txn::Rival& rival,
+inline bool waits_for_own(const DatabaseState& database,
+                          const txn::ConflictingWriter& conflicting_writer,
                           const txn::OwnWait& own) {
-  return rival.is_definer && rival.is_active() &&
-         database.engine->transactions().waits_for_own(*rival.transaction, own);
+  return conflicting_writer.is_definer && conflicting_writer.is_active() &&
+         database.engine->transactions().waits_for_own(*conflicting_writer.transaction, own);
 }
 
 /// Calls write(txn::Transaction&) and commits what is done; what is in conflict is tried again
@@ -70,19 +72,20 @@ Outcome autocommit(const DatabaseState& database, Write&& write,
     Outcome outcome = write(*transaction);
     const bool is_over = Clock::now() >= until;
     if (!outcome) {
-      const txn::Rival rival = transaction->rival();
+      const txn::ConflictingWriter conflicting_writer = transaction->conflicting_writer();
       transaction->rollback();
       if (!outcome.is_conflict()) {
         return outcome;
       }
-      if (own.is_in_vain(rival)) {
+      if (own.is_in_vain(conflicting_writer)) {
         txn::OwnWait::refuse(outcome.text() + ": a call without a transaction");
       }
-      const bool goes_on = !is_over || (rival.is_definer && Clock::now() < until_defined);
-      if (!goes_on || waits_for_own(database, rival, own)) {
+      const bool goes_on =
+          !is_over || (conflicting_writer.is_definer && Clock::now() < until_defined);
+      if (!goes_on || waits_for_own(database, conflicting_writer, own)) {
         return outcome;
       }
-      if (rival.is_definer) {
+      if (conflicting_writer.is_definer) {
         PALIMPSEST_SYNC_POINT("engine.definer.awaited");
       }
     } else if (commits(database, *transaction, is_over)) {

@@ -31,24 +31,24 @@ std::size_t bytes_of(std::span<const btree::NewRecord> records) noexcept {
 
 Outcome Bulk::create_table(const TableSchema& schema) {
   require_open();
-  return tables_.create_table(by_, schema, fate_);
+  return tables_.create_table(by_, schema, commit_status_);
 }
 
 Outcome Bulk::create_index(std::string_view table, const IndexSchema& schema) {
   require_open();
   append_kept();
-  return tables_.create_index(by_, table, schema, fate_);
+  return tables_.create_index(by_, table, schema, commit_status_);
 }
 
 Outcome Bulk::alter_table(std::string_view table, AlterSchema to, const ConvertRow* convert) {
   require_open();
   append_kept();
-  return tables_.alter_table(by_, table, to, convert, fate_);
+  return tables_.alter_table(by_, table, to, convert, commit_status_);
 }
 
 Outcome Bulk::make_own(const TableState& table) {
   require_open();
-  return tables_.make_own(by_, table, fate_);
+  return tables_.make_own(by_, table, commit_status_);
 }
 
 void Bulk::publish() {
@@ -98,7 +98,7 @@ Outcome Bulk::insert_row(const TableState& table, const Row& row) {
   }
   const NewRow made(*table.visible_to(&by_), row);
   const std::array records{btree::NewRecord{.key = made.key(), .value = made.bytes()}};
-  if (AscendingRows& rows = kept_[&table]; can_keep(table, rows, records)) {
+  if (AscendingRowBuffer& rows = kept_[&table]; can_keep(table, rows, records)) {
     return keep(table, rows, records);
   }
   return write(table, [&](const TableWrites& writes) { return writes.insert(row); });
@@ -113,14 +113,14 @@ Outcome Bulk::insert_many(const TableState& table, std::span<const EncodedRow> r
   for (const EncodedRow& row : rows) {
     records.push_back(record_of(*table.visible_to(&by_), row));
   }
-  if (AscendingRows& kept = kept_[&table]; can_keep(table, kept, records)) {
+  if (AscendingRowBuffer& kept = kept_[&table]; can_keep(table, kept, records)) {
     return keep(table, kept, records);
   }
   return write(table, [&](const TableWrites& writes) { return writes.insert_many(rows); });
 }
 
 /// Whether rows can be appended behind those that are kept, or behind all.
-bool Bulk::can_keep(const TableState& table, AscendingRows& rows,
+bool Bulk::can_keep(const TableState& table, AscendingRowBuffer& rows,
                     std::span<const btree::NewRecord> records) {
   const btree::BTree& tree = *table.visible_to(&by_)->rows;
   if (!rows.ascend(records) || !tree.lie_in_leaves(records)) {
@@ -135,7 +135,7 @@ bool Bulk::can_keep(const TableState& table, AscendingRows& rows,
 
 // What can be refused comes first, and what may fail because of rows of calls before: then the
 // entries of the rows, in one call. Without their rows, or a part of them, they must not stay.
-Outcome Bulk::keep(const TableState& table, AscendingRows& rows,
+Outcome Bulk::keep(const TableState& table, AscendingRowBuffer& rows,
                    std::span<const btree::NewRecord> records) {
   const std::size_t bytes = bytes_of(records);
   if (!rows.has_room_for(bytes)) {
@@ -181,7 +181,7 @@ void Bulk::append_kept_of(const TableState& table) {
 }
 
 /// Rows of the other tables, whose memory is free then.
-void Bulk::append_others(const AscendingRows& rows) {
+void Bulk::append_others(const AscendingRowBuffer& rows) {
   for (auto& [table, others] : kept_) {
     if (&others != &rows) {
       append_kept(*table, others);
@@ -190,7 +190,7 @@ void Bulk::append_others(const AscendingRows& rows) {
   }
 }
 
-void Bulk::append_kept(const TableState& table, AscendingRows& rows) {
+void Bulk::append_kept(const TableState& table, AscendingRowBuffer& rows) {
   await_sent();
   std::size_t done = 0;
   try {
@@ -206,7 +206,7 @@ void Bulk::append_kept(const TableState& table, AscendingRows& rows) {
 /// As many as are ever kept: while their leaves are written, the next ones are collected. A call
 /// that gave way before it had committed has begun a run. That is over before the call is made
 /// again: the writer has one at a time.
-void Bulk::send_kept(const TableState& table, AscendingRows& rows) {
+void Bulk::send_kept(const TableState& table, AscendingRowBuffer& rows) {
   await_sent();
   sent_.table = &table;
   rows.swap_records(sent_.records);
@@ -250,7 +250,7 @@ void Bulk::await_sent() {
   sent_.records.clear();
 }
 
-btree::LeafRunWriter& Bulk::writer_of(const TableState& table) {
+btree::LeafWriter& Bulk::writer_of(const TableState& table) {
   if (!writer_) {
     writer_.emplace(table.visible_to(&by_)->rows->descent().pool());
   }

@@ -14,12 +14,12 @@
 //
 // Rows that come in ascending order, beyond all that a table has, are kept until there are some
 // mebibytes of them, or the bulk reads or changes something else, and are then appended as leaves
-// of their own (ascending_rows.h): with the next ones being collected while those are written, by
-// one thread for all appending of the bulk (sent_rows.h). Those of all tables together take
-// kKeptBytesMax: before there are more, those of other tables are appended. Before the bulk reads
-// or changes anything else, and before it commits, all have arrived. So what a call says of rows
-// that could not be written may be about those of earlier calls; they are kept, and tried again.
-// What was appended is not undone by the log, nor are parts of a range that was
+// of their own (ascending_row_buffer.h): with the next ones being collected while those are
+// written, by one thread for all appending of the bulk (rows_in_flight.h). Those of all tables
+// together take kKeptBytesMax: before there are more, those of other tables are appended. Before
+// the bulk reads or changes anything else, and before it commits, all have arrived. So what a call
+// says of rows that could not be written may be about those of earlier calls; they are kept, and
+// tried again. What was appended is not undone by the log, nor are parts of a range that was
 // erased: a call with more rows than are ever kept, or with a range of many leaves, that fails
 // half-way leaves a bulk that can only be rolled back.
 //
@@ -46,9 +46,9 @@
 #include "palimpsest/outcome.h"
 #include "palimpsest/schema.h"
 
-#include "bulk/ascending_rows.h"
-#include "bulk/leaf_run_writer.h"
-#include "engine/api/sent_rows.h"
+#include "bulk/ascending_row_buffer.h"
+#include "bulk/leaf_writer.h"
+#include "engine/api/rows_in_flight.h"
 #include "engine/catalog/table_catalog.h"
 #include "engine/table/table_writes.h"
 #include "txn/transactions.h"
@@ -62,7 +62,7 @@ class Bulk {
       : transactions_(transactions),
         tables_(tables),
         by_(by),
-        fate_(std::make_shared<versioning::Fate>()) {}
+        commit_status_(std::make_shared<versioning::CommitStatus>()) {}
 
   Outcome write(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
   /// As those of TableWrites.
@@ -86,25 +86,25 @@ class Bulk {
   void let_go() noexcept;
 
   /// Memory for rows that are kept, a piece more or less.
-  static constexpr std::size_t kKeptBytesMax = 4 * KeptRecords::kBytesMax;
+  static constexpr std::size_t kKeptBytesMax = 4 * RecordBuffer::kBytesMax;
   [[nodiscard]] std::size_t kept_bytes() const noexcept;
 
  private:
   template <class Row>
   Outcome insert_row(const TableState& table, const Row& row);
-  [[nodiscard]] bool can_keep(const TableState& table, AscendingRows& rows,
+  [[nodiscard]] bool can_keep(const TableState& table, AscendingRowBuffer& rows,
                               std::span<const btree::NewRecord> records);
-  Outcome keep(const TableState& table, AscendingRows& rows,
+  Outcome keep(const TableState& table, AscendingRowBuffer& rows,
                std::span<const btree::NewRecord> records);
   void append(const TableState& table, std::span<const btree::NewRecord> records,
               std::size_t& done);
   void append_at_once(const TableState& table, std::span<const btree::NewRecord> records);
   void append_kept_of(const TableState& table);
-  void append_others(const AscendingRows& rows);
-  void append_kept(const TableState& table, AscendingRows& rows);
-  void send_kept(const TableState& table, AscendingRows& rows);
+  void append_others(const AscendingRowBuffer& rows);
+  void append_kept(const TableState& table, AscendingRowBuffer& rows);
+  void send_kept(const TableState& table, AscendingRowBuffer& rows);
   void await_sent();
-  [[nodiscard]] btree::LeafRunWriter& writer_of(const TableState& table);
+  [[nodiscard]] btree::LeafWriter& writer_of(const TableState& table);
   Outcome erase_part(const TableState& table, const btree::KeyRange& range, std::uint64_t& rows,
                      std::string& next);
   Outcome call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
@@ -117,11 +117,12 @@ class Bulk {
   txn::Transactions& transactions_;
   TableCatalog& tables_;
   txn::Transaction& by_;
-  FatePtr fate_;
-  std::map<const TableState*, AscendingRows> kept_;  ///< the catalog keeps the tables of a definer
-  std::optional<btree::LeafRunWriter> writer_;       ///< of all runs, one after the other
-  SentRows sent_;                                    ///< by a run of writer_
-  bool is_broken_ = false;                           ///< a call was done half-way
+  CommitStatusPtr commit_status_;
+  std::map<const TableState*, AscendingRowBuffer>
+      kept_;                                 ///< the catalog keeps the tables of a definer
+  std::optional<btree::LeafWriter> writer_;  ///< of all runs, one after the other
+  RowsInFlight sent_;                        ///< by a run of writer_
+  bool is_broken_ = false;                   ///< a call was done half-way
   bool is_published_ = false;
 };
 

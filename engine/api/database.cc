@@ -65,39 +65,43 @@ Attempts::Attempts(const DatabaseState& database, unsigned attempts_max) noexcep
     : database_(database), backoff_(attempts_max) {}
 
 void Attempts::failed(const Transaction& transaction, const Error& error) noexcept {
-  rival_ = {};
+  conflicting_writer_ = {};
   const TransactionState* const state = transaction.state_.get();
   if (error.code() == ErrorCode::conflict && state != nullptr && state->transaction != nullptr) {
-    const txn::Rival rival = state->transaction->rival();
-    rival_ = {.transaction = rival.transaction, .life = rival.life, .is_definer = rival.is_definer};
+    const txn::ConflictingWriter conflicting_writer = state->transaction->conflicting_writer();
+    conflicting_writer_ = {.transaction = conflicting_writer.transaction,
+                           .life = conflicting_writer.life,
+                           .is_definer = conflicting_writer.is_definer};
   }
 }
 
 // One that waits for another transaction of this thread in turn does not end before that does: so
 // the caller is told.
 bool Attempts::wait_after(const Error& error) {
-  const txn::Rival rival{.transaction = static_cast<const txn::Transaction*>(rival_.transaction),
-                         .life = rival_.life,
-                         .is_definer = rival_.is_definer};
-  rival_ = {};
+  const txn::ConflictingWriter conflicting_writer{
+      .transaction = static_cast<const txn::Transaction*>(conflicting_writer_.transaction),
+      .life = conflicting_writer_.life,
+      .is_definer = conflicting_writer_.is_definer};
+  conflicting_writer_ = {};
   const txn::OwnWait own(began_);
   const auto until = began_ + database_.definition_patience;
   bool has_waited = false;
   for (;;) {
-    if (own.is_in_vain(rival)) {
+    if (own.is_in_vain(conflicting_writer)) {
       txn::OwnWait::refuse(std::string(error.what()) + ": run()");
     }
-    if (waits_for_own(database_, rival, own)) {
+    if (waits_for_own(database_, conflicting_writer, own)) {
       return false;
     }
-    if (!rival.is_definer || !rival.is_active() || std::chrono::steady_clock::now() >= until) {
+    if (!conflicting_writer.is_definer || !conflicting_writer.is_active() ||
+        std::chrono::steady_clock::now() >= until) {
       break;
     }
     PALIMPSEST_SYNC_POINT("engine.definer.awaited");
     backoff_.wait();
     has_waited = true;
   }
-  return (has_waited && !rival.is_active()) || backoff_.wait_after(error);
+  return (has_waited && !conflicting_writer.is_active()) || backoff_.wait_after(error);
 }
 
 void refuse_other_process(std::string_view path, int process) {
@@ -195,11 +199,11 @@ void open_devices(detail::DatabaseState& state, const std::filesystem::path& dir
 }
 
 // Many parts write, and where the memory ends decides what they say: that there is no space left.
-std::unique_ptr<engine::Database> open_engine(const detail::DatabaseState& state,
-                                              const engine::DatabaseOptions& options) {
+std::unique_ptr<engine::Engine> open_engine(const detail::DatabaseState& state,
+                                            const engine::EngineOptions& options) {
   io::Device& log = state.log != nullptr ? *state.log : *state.pages;
   try {
-    return engine::Database::open(*state.pages, log, options);
+    return engine::Engine::open(*state.pages, log, options);
   } catch (const Error&) {
     if (!state.is_read_only() || !state.overlay->has_refused()) {
       throw;
@@ -283,7 +287,7 @@ namespace {
 constexpr std::uint64_t kVersionBytesOfRow = 200;
 
 /// Whether the versions of so many rows would exceed what one transaction may have.
-bool is_too_large(engine::Database& engine, std::uint64_t changes) noexcept {
+bool is_too_large(engine::Engine& engine, std::uint64_t changes) noexcept {
   const std::uint64_t most = engine.transactions().version_memory().bytes_max() / 2;
   return changes > most / kVersionBytesOfRow;
 }

@@ -15,7 +15,7 @@
 #include "base/io/overlay_device.h"
 #include "base/process_mark.h"
 #include "engine/api/own_process.h"
-#include "engine/database.h"
+#include "engine/engine.h"
 #include "txn/transaction.h"
 
 namespace palimpsest::detail {
@@ -28,7 +28,7 @@ class DatabaseState {
   std::shared_ptr<io::OverlayMemory> overlay;  ///< null: it is open to write
   std::shared_ptr<io::Device> pages;           ///< null once it was closed; sorts keep it longer
   std::unique_ptr<io::Device> log;             ///< null: the same
-  std::unique_ptr<engine::Database> engine;
+  std::unique_ptr<engine::Engine> engine;
   std::vector<EffectiveOption> options;
   std::uint64_t memory_bytes = 0;
   txn::Durability durability = txn::Durability::synchronous;

@@ -167,7 +167,7 @@ void Reckoning::require_in_machine() const {
 }
 
 void Reckoning::memory(std::uint32_t page_bytes) {
-  const std::uint64_t least = Database::memory_bytes_min(page_bytes);
+  const std::uint64_t least = Engine::memory_bytes_min(page_bytes);
   std::string reason = "set";
   if (options_.memory_bytes == 0) {
     reason = memory_of_machine(least);
@@ -252,7 +252,7 @@ void Reckoning::isolation() {
 
 /// Small logs have small segments, so that space comes back before most of it is used.
 void Reckoning::log(std::uint32_t page_bytes) {
-  const std::uint64_t segment_least = Database::log_segment_bytes_min(page_bytes);
+  const std::uint64_t segment_least = Engine::log_segment_bytes_min(page_bytes);
   const std::uint64_t least = segment_least * wal::LogStore::kSegmentsMin;
   const bool open = options_.log_bytes_max == 0;
   const std::uint64_t bytes =
@@ -347,7 +347,7 @@ txn::Isolation isolation_of(Isolation wanted, txn::Isolation by_default) noexcep
 }
 
 // A database that exists keeps its own page size, and its log that of its segments.
-void show_as_opened(std::vector<EffectiveOption>& shown, Database& database) {
+void show_as_opened(std::vector<EffectiveOption>& shown, Engine& database) {
   const std::string page_bytes = text_of(std::uint64_t{database.file().page_size_bytes()});
   const std::string log_bytes = text_of(database.log_bytes_max());
   for (EffectiveOption& option : shown) {

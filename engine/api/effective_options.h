@@ -13,13 +13,13 @@
 
 #include "base/io/machine.h"
 #include "base/io/open_device.h"
-#include "engine/database.h"
+#include "engine/engine.h"
 #include "txn/transaction.h"
 
 namespace palimpsest::engine {
 
 struct EffectiveOptions {
-  DatabaseOptions database;
+  EngineOptions database;
   io::DeviceOptions device;
   /// Of transactions that do not say it.
   txn::Durability durability = txn::Durability::synchronous;
@@ -32,7 +32,7 @@ struct EffectiveOptions {
 [[nodiscard]] txn::Isolation isolation_of(Isolation wanted, txn::Isolation by_default) noexcept;
 
 /// Shows the sizes that a database has, where they are others than those that it was opened with.
-void show_as_opened(std::vector<EffectiveOption>& shown, Database& database);
+void show_as_opened(std::vector<EffectiveOption>& shown, Engine& database);
 
 /// Throws invalid_argument for what no option can be.
 [[nodiscard]] EffectiveOptions effective_options(const Options& options,

@@ -17,7 +17,7 @@ Reading::Reading(const TableHandle& table, const Transaction* in, Reads reads)
     return;
   }
   if (reads == Reads::one_row) {
-    is_settled_enough_ = true;
+    is_stable_enough_ = true;
   } else {
     take_snapshot();
   }
@@ -26,7 +26,7 @@ Reading::Reading(const TableHandle& table, const Transaction* in, Reads reads)
 void Reading::take_snapshot() {
   view_ = table_->database().engine->begin(txn::Durability::asynchronous, txn::Isolation::snapshot,
                                            txn::SnapshotUse::reads);
-  is_settled_enough_ = false;
+  is_stable_enough_ = false;
 }
 
 }  // namespace palimpsest::detail

@@ -41,7 +41,7 @@ class Reading {
     using Hint = engine::TableAccess::Hint;
     txn::Transaction* const in = by_.get() != nullptr ? by_.get() : view_.get();
     engine::TableAccess access(in, table_->table(), by_.get() != nullptr ? view_.get() : nullptr,
-                               &table_->first(), is_settled_enough_ ? Hint::settled : Hint::none);
+                               &table_->first(), is_stable_enough_ ? Hint::stable : Hint::none);
     if (is_long_) {
       access.keep();
     }
@@ -50,7 +50,7 @@ class Reading {
   /// Of a bulk, or null.
   [[nodiscard]] TransactionState* bulk_state() const noexcept { return by_.bulk_state(); }
   /// Whether newest states can be looked at instead, if they are known to be committed.
-  [[nodiscard]] bool may_read_settled() const noexcept { return is_settled_enough_; }
+  [[nodiscard]] bool may_read_stable() const noexcept { return is_stable_enough_; }
   /// It has a snapshot from now on, after all.
   void take_snapshot();
 
@@ -61,7 +61,7 @@ class Reading {
   const TableHandle* table_;
   InTransaction by_;
   txn::TransactionPtr view_;  ///< its own
-  bool is_settled_enough_ = false;
+  bool is_stable_enough_ = false;
   bool is_long_ = false;
 };
 

@@ -10,7 +10,7 @@ namespace palimpsest {
 
 Statistics Database::statistics() const {
   const detail::DatabaseState& state = this->state();
-  engine::Database& engine = *state.engine;
+  engine::Engine& engine = *state.engine;
   const buffer::BufferPool& pool = engine.pool();
   const wal::LogStatistics log = engine.log().statistics();
   const engine::CheckpointStatistics checkpoints = engine.checkpointer().statistics();
@@ -34,7 +34,7 @@ Statistics Database::statistics() const {
           .transactions_cancelled = checkpoints.cancelled,
           .snapshots_cancelled = engine.transactions().version_memory().cancelled(),
           .transactions_active = engine.transactions().active(),
-          .trees_to_empty = engine.tree_store().waiting(),
+          .trees_to_empty = engine.tree_pool().waiting(),
           .bulks_unsettled = engine.bulk_epochs().count(),
           .bulks_held_by_damage = engine.bulk_sweep().held()};
 }

@@ -119,8 +119,8 @@ std::optional<Row> Table::get_in(const Transaction* in, const Key& key) const {
 
 bool Table::read_in(const Transaction* in, const Key& key, ReadRow use) const {
   detail::Reading reading(handle(), in, detail::Reads::one_row);
-  if (reading.may_read_settled()) {
-    if (const auto found = engine::TableReads(reading.access()).read_settled(key, use)) {
+  if (reading.may_read_stable()) {
+    if (const auto found = engine::TableReads(reading.access()).read_stable(key, use)) {
       return *found;
     }
     reading.take_snapshot();

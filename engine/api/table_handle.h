@@ -56,17 +56,17 @@ class TableHandle {
   [[nodiscard]] engine::DefinitionPtr visible_definition() const noexcept {
     const bool is_in =
         by_ != nullptr && database_.engine != nullptr && by_->life() == life_ && by_->is_active();
-    const versioning::Viewer viewer{.snapshot = snapshot_.value_or(Gsn{})};
+    const versioning::ReadView read_view{.snapshot = snapshot_.value_or(Gsn{})};
     const CallEpochs::Call call = table_->calls().enter();
     const engine::TableDefinition* const seen =
-        is_in ? table_->seen_by(by_, snapshot_ ? &viewer : nullptr)
+        is_in ? table_->seen_by(by_, snapshot_ ? &read_view : nullptr)
               : table_->seen_by(nullptr, nullptr);
     return seen == nullptr ? nullptr : seen->shared_from_this();
   }
   /// Of a transaction that has one for all its calls.
   [[nodiscard]] static std::optional<Gsn> snapshot_of(const txn::Transaction* by) noexcept {
     const bool has_one = by != nullptr && txn::has_one_snapshot(by->isolation());
-    return has_one ? std::optional(by->viewer()->snapshot) : std::nullopt;
+    return has_one ? std::optional(by->read_view()->snapshot) : std::nullopt;
   }
   [[nodiscard]] InTransaction in_none() const;
   [[nodiscard]] TransactionState& own(const Transaction& in) const;

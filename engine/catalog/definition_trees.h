@@ -9,7 +9,7 @@
 
 #include "palimpsest/outcome.h"
 
-#include "btree/seen_record.h"
+#include "btree/visible_record.h"
 #include "engine/table/table_state.h"
 #include "txn/transaction.h"
 
@@ -33,8 +33,8 @@ namespace palimpsest::engine {
     return true;
   }
   const TableDefinition* const definition = table.visible_to(&by);
-  return table.is_newest_for(*definition, &by, by.viewer()) &&
-         !btree::any_changed_since(definition->rows->descent(), *by.viewer());
+  return table.is_newest_for(*definition, &by, by.read_view()) &&
+         !btree::any_changed_since(definition->rows->descent(), *by.read_view());
 }
 
 }  // namespace palimpsest::engine

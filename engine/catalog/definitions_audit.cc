@@ -7,17 +7,17 @@
 #include "btree/cursor.h"
 #include "btree/node/node_print.h"
 #include "engine/catalog/stored_definitions.h"
-#include "engine/catalog/tree_store.h"
+#include "engine/catalog/tree_pool.h"
 
 namespace palimpsest::engine {
 namespace {
 
-std::vector<UnusedTree> trees_of_nobody(const Catalog& trees, const std::set<TreeId>& used) {
+std::vector<UnusedTree> trees_of_nobody(const TreeCatalog& trees, const std::set<TreeId>& used) {
   std::vector<UnusedTree> unused;
-  for (const Catalog::Entry& entry : trees.entries()) {
+  for (const TreeCatalog::Entry& entry : trees.entries()) {
     const bool is_the_databases = entry.id == kCatalogTree || entry.name == kTablesTree;
     if (!is_the_databases && !used.contains(entry.id)) {
-      unused.push_back({.name = entry.name, .is_for_tables = TreeStore::is_name(entry.name)});
+      unused.push_back({.name = entry.name, .is_for_tables = TreePool::is_name(entry.name)});
     }
   }
   return unused;
@@ -25,7 +25,7 @@ std::vector<UnusedTree> trees_of_nobody(const Catalog& trees, const std::set<Tre
 
 }  // namespace
 
-DefinitionsAudit audit_definitions(Catalog& trees) {
+DefinitionsAudit audit_definitions(TreeCatalog& trees) {
   DefinitionsAudit audit;
   StoredDefinitions definitions(trees);
   if (const btree::BTree* const tables = trees.find(kTablesTree)) {

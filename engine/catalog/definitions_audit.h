@@ -2,7 +2,7 @@
 // for `palimpsest check`.
 //
 // A tree that was made for tables and is in no definition is vacant, or waits to be emptied: that
-// is so after any drop, and nothing is stored about it (tree_store.h). So a record that is lost
+// is so after any drop, and nothing is stored about it (tree_pool.h). So a record that is lost
 // with its key cannot be told from a table that was dropped.
 //
 // Failure: what is wrong with a record is a finding, and the others are read; throws Error if the
@@ -39,6 +39,6 @@ struct DefinitionsAudit {
 };
 
 /// Reads all definitions. The catalog outlives what is returned.
-[[nodiscard]] DefinitionsAudit audit_definitions(Catalog& trees);
+[[nodiscard]] DefinitionsAudit audit_definitions(TreeCatalog& trees);
 
 }  // namespace palimpsest::engine

@@ -5,7 +5,7 @@
 #include "base/sync_point.h"
 #include "btree/cursor.h"
 #include "bulk/sort/external_sort.h"
-#include "bulk/tree_fill.h"
+#include "bulk/tree_loader.h"
 #include "engine/format/row_values.h"
 #include "engine/format/value_text.h"
 #include "engine/table/index_entries.h"
@@ -18,14 +18,14 @@ constexpr std::size_t kRowsAtATime = 1000;
 class IndexBuild {
  public:
   IndexBuild(txn::Transactions& transactions, txn::Transaction& inside,
-             const TableDefinition& table, std::size_t index, const versioning::Viewer* viewer,
+             const TableDefinition& table, std::size_t index, const versioning::ReadView* read_view,
              const SortSpace& space)
       : table_(table),
         number_(index),
         format_(*table.format),
         codec_(format_.indexes()[index].codec),
         rows_(*table.rows),
-        viewer_(viewer),
+        read_view_(read_view),
         sort_(space.device, {.memory_bytes = space.memory_bytes, .threads = space.threads}),
         fill_(transactions, inside, *table.indexes[index]) {}
 
@@ -39,16 +39,16 @@ class IndexBuild {
   const TableFormat& format_;
   const IndexCodec& codec_;
   const btree::BTree& rows_;
-  const versioning::Viewer* viewer_;
+  const versioning::ReadView* read_view_;
   ExternalSort sort_;
-  TreeFill fill_;
+  TreeLoader fill_;
 };
 
 void IndexBuild::sort_entries() {
   RowValues values;
   KeyMemory memory;
   std::string row;
-  btree::Cursor rows(rows_, kRowsAtATime, viewer_);
+  btree::Cursor rows(rows_, kRowsAtATime, read_view_);
   std::size_t count = 0;
   for (rows.seek_first(); rows.valid(); rows.next()) {
     if (count++ % kRowsAtATime == 0) {
@@ -84,8 +84,9 @@ std::optional<std::string> IndexBuild::append_entries() {
 
 std::optional<std::string> build_index(txn::Transactions& transactions, txn::Transaction& inside,
                                        const TableDefinition& table, std::size_t index,
-                                       const versioning::Viewer* viewer, const SortSpace& space) {
-  IndexBuild build(transactions, inside, table, index, viewer, space);
+                                       const versioning::ReadView* read_view,
+                                       const SortSpace& space) {
+  IndexBuild build(transactions, inside, table, index, read_view, space);
   build.sort_entries();
   return build.append_entries();
 }

@@ -1,6 +1,6 @@
 // Fills a new index with entries for the rows that are there.
 //
-// The entries are sorted (bulk/sort/external_sort.h) and appended (tree_fill.h): memory is as
+// The entries are sorted (bulk/sort/external_sort.h) and appended (tree_loader.h): memory is as
 // SortSpace says, with some mebibytes for what is appended. Two rows with one key in a unique index
 // stand next to each other then, and are found.
 //
@@ -27,11 +27,11 @@ struct SortSpace {
   std::size_t threads;       ///< beside the maker's
 };
 
-/// Fills the index of that number, as part of a call of `inside`, with the rows that `viewer` sees,
-/// null: the newest. The key, for people, that two rows have, if it is unique and they do; nothing
-/// if it is done.
+/// Fills the index of that number, as part of a call of `inside`, with the rows that `read view`
+/// sees, null: the newest. The key, for people, that two rows have, if it is unique and they do;
+/// nothing if it is done.
 [[nodiscard]] std::optional<std::string> build_index(
     txn::Transactions& transactions, txn::Transaction& inside, const TableDefinition& table,
-    std::size_t index, const versioning::Viewer* viewer, const SortSpace& space);
+    std::size_t index, const versioning::ReadView* read_view, const SortSpace& space);
 
 }  // namespace palimpsest::engine

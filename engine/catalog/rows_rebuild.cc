@@ -10,7 +10,7 @@
 
 #include "base/sync_point.h"
 #include "btree/cursor.h"
-#include "bulk/tree_fill.h"
+#include "bulk/tree_loader.h"
 #include "engine/format/row_values.h"
 #include "engine/format/value_text.h"
 #include "engine/table/write_step.h"
@@ -85,7 +85,7 @@ void rebuild_rows(txn::Transactions& transactions, txn::Transaction& maker,
                   const TableDefinition& before, const TableDefinition& after,
                   std::span<const std::optional<std::size_t>> sources, const ConvertRow* convert) {
   RowConversion conversion(before, after, sources, convert);
-  TreeFill fill(transactions, maker, *after.rows);
+  TreeLoader fill(transactions, maker, *after.rows);
   std::string row;
   btree::Cursor rows(*before.rows, kRowsAtATime);
   std::size_t count = 0;

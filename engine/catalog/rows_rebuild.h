@@ -1,11 +1,11 @@
 // The rows of a table that is altered, made anew with its new columns, in trees of their own.
 //
-// Keys stay, so rows are read in their order and appended (tree_fill.h): any number of them.
+// Keys stay, so rows are read in their order and appended (tree_loader.h): any number of them.
 //
 // Latching: none; the caller is the table's definer, and nobody else writes to it.
 // Failure: Error invalid_argument, which names table, column and row, for a value that the new
 //          column cannot have, and for a row that would have another key; whatever `convert`
-//          throws; as TreeFill. What was appended is then emptied with the tree.
+//          throws; as TreeLoader. What was appended is then emptied with the tree.
 #pragma once
 
 #include <cstddef>

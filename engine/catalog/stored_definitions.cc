@@ -8,7 +8,7 @@
 #include "palimpsest/error.h"
 
 #include "btree/node/node_print.h"
-#include "engine/catalog/tree_store.h"
+#include "engine/catalog/tree_pool.h"
 #include "engine/format/schema_format.h"
 
 namespace palimpsest::engine {
@@ -25,9 +25,9 @@ StoredTable decode(ByteView name, ByteView record) {
 
 }  // namespace
 
-StoredDefinitions::StoredDefinitions(Catalog& trees) : trees_(trees) {
-  for (const Catalog::Entry& entry : trees.entries()) {
-    known_.emplace(entry.id, TreeStore::is_name(entry.name));
+StoredDefinitions::StoredDefinitions(TreeCatalog& trees) : trees_(trees) {
+  for (const TreeCatalog::Entry& entry : trees.entries()) {
+    known_.emplace(entry.id, TreePool::is_name(entry.name));
   }
 }
 

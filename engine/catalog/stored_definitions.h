@@ -27,7 +27,7 @@ inline constexpr std::string_view kTablesTree = "tables";
 class StoredDefinitions {
  public:
   /// The catalog outlives it, and has all its trees already.
-  explicit StoredDefinitions(Catalog& trees);
+  explicit StoredDefinitions(TreeCatalog& trees);
 
   /// The table of a record, which has not been read before.
   [[nodiscard]] std::unique_ptr<const TableDefinition> read(ByteView name, ByteView record);
@@ -38,7 +38,7 @@ class StoredDefinitions {
  private:
   [[nodiscard]] btree::BTree* take(std::string_view table, TreeId id);
 
-  Catalog& trees_;
+  TreeCatalog& trees_;
   std::map<TreeId, bool> known_;  ///< all there are, and whether they are made for tables
   std::set<TreeId> used_;
 };

@@ -310,7 +310,7 @@ BTree& TableCatalog::tables_tree(const Transaction& by) {
 // Changes
 
 template <class Work>
-Outcome TableCatalog::change(Transaction& by, const FatePtr& bulk, Work&& work) {
+Outcome TableCatalog::change(Transaction& by, const CommitStatusPtr& bulk, Work&& work) {
   if (bulk == nullptr) {
     return by.statement([&](const btree::WriteContext& context) {
       by.tell_end_to(*this);
@@ -321,7 +321,7 @@ Outcome TableCatalog::change(Transaction& by, const FatePtr& bulk, Work&& work) 
 }
 
 Outcome TableCatalog::create_table(Transaction& by, const TableSchema& schema,
-                                   const FatePtr& bulk) {
+                                   const CommitStatusPtr& bulk) {
   schema.validate();
   engine::require_keys_fit(schema, trees_.page_size());
   return change(by, bulk, [&](const btree::WriteContext& context) {
@@ -330,7 +330,7 @@ Outcome TableCatalog::create_table(Transaction& by, const TableSchema& schema,
 }
 
 Outcome TableCatalog::create_table_by(Transaction& by, const btree::WriteContext& context,
-                                      const TableSchema& schema, const FatePtr& bulk) {
+                                      const TableSchema& schema, const CommitStatusPtr& bulk) {
   if (bulk != nullptr && !sees_newest_record(by, schema.name)) {
     return outcome_at(OutcomeKind::conflict, schema.name);
   }
@@ -346,7 +346,7 @@ Outcome TableCatalog::create_table_by(Transaction& by, const btree::WriteContext
     auto definition = std::make_unique<TableDefinition>();
     definition->format = std::make_shared<const TableFormat>(std::move(stored));
     definition->rows = tree;
-    definition->fate = bulk;
+    definition->commit_status = bulk;
     claimed.table->change_to(std::move(definition));
     if (bulk != nullptr) {
       return {};
@@ -389,7 +389,7 @@ Outcome TableCatalog::drop_table(Transaction& by, std::string_view name) {
 }
 
 Outcome TableCatalog::create_index(Transaction& by, std::string_view table,
-                                   const IndexSchema& schema, const FatePtr& bulk) {
+                                   const IndexSchema& schema, const CommitStatusPtr& bulk) {
   return change(by, bulk, [&](const btree::WriteContext& context) {
     return create_index_by(by, context, table, schema, bulk);
   });
@@ -397,7 +397,7 @@ Outcome TableCatalog::create_index(Transaction& by, std::string_view table,
 
 Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext& context,
                                       std::string_view name, const IndexSchema& schema,
-                                      const FatePtr& bulk) {
+                                      const CommitStatusPtr& bulk) {
   const Claimed claimed = bulk == nullptr ? claim_table(by, name) : claim_own(by, name, bulk);
   if (!claimed.outcome) {
     return claimed.outcome;
@@ -410,7 +410,7 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
   }
   // The index will say what rows are now, and its maker see them as they were. A bulk that changes
   // them was asked before it began to.
-  const versioning::Viewer* const bulk_view = claimed.table->bulk_view(&by);
+  const versioning::ReadView* const bulk_view = claimed.table->bulk_view(&by);
   if (bulk_view == nullptr && !sees_newest(by, *claimed.table)) {
     return outcome_at(OutcomeKind::conflict, name);
   }

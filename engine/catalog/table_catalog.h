@@ -53,7 +53,7 @@
 #include "bulk/tree_owners.h"
 #include "engine/catalog/index_build.h"
 #include "engine/catalog/stored_definitions.h"
-#include "engine/catalog/tree_store.h"
+#include "engine/catalog/tree_pool.h"
 #include "engine/table/table_state.h"
 #include "txn/transactions.h"
 #include "txn/tree_catalog.h"
@@ -62,7 +62,7 @@ namespace palimpsest::engine {
 
 using TablePtr = std::shared_ptr<TableState>;
 using AlterSchema = FunctionRef<TableAlteration(const TableSchema& before)>;
-using FatePtr = std::shared_ptr<versioning::Fate>;
+using CommitStatusPtr = std::shared_ptr<versioning::CommitStatus>;
 
 class TableCatalog final : public txn::EndListener, public TreeOwners, public TreeSource {
  public:
@@ -75,7 +75,7 @@ class TableCatalog final : public txn::EndListener, public TreeOwners, public Tr
 
   /// All outlive it. `sorting`: for indexes of tables with rows; `patience`: how long a change
   /// waits for writers.
-  TableCatalog(Catalog& trees, txn::Transactions& transactions, TreeStore& store,
+  TableCatalog(TreeCatalog& trees, txn::Transactions& transactions, TreePool& store,
                const Bulks& bulks, const SortSpace& sorting, std::chrono::milliseconds patience)
       : trees_(trees),
         transactions_(transactions),
@@ -92,12 +92,14 @@ class TableCatalog final : public txn::EndListener, public TreeOwners, public Tr
   /// Those that count, ascending by name.
   [[nodiscard]] std::vector<TablePtr> all() const;
 
-  // As Transaction of the public API says. `bulk`: the fate of a bulk's tables, null for others.
+  // As Transaction of the public API says. `bulk`: the commit status of a bulk's tables, null for
+  // others.
 
-  Outcome create_table(txn::Transaction& by, const TableSchema& schema, const FatePtr& bulk = {});
+  Outcome create_table(txn::Transaction& by, const TableSchema& schema,
+                       const CommitStatusPtr& bulk = {});
   Outcome drop_table(txn::Transaction& by, std::string_view table);
   Outcome create_index(txn::Transaction& by, std::string_view table, const IndexSchema& schema,
-                       const FatePtr& bulk = {});
+                       const CommitStatusPtr& bulk = {});
   Outcome drop_index(txn::Transaction& by, std::string_view table, std::string_view index);
 
   // Of a bulk
@@ -105,14 +107,14 @@ class TableCatalog final : public txn::EndListener, public TreeOwners, public Tr
   /// As Transaction of the public API says; null `convert`: none. `to` is asked what the table is
   /// to be by what it is, when nobody else can change that any more.
   Outcome alter_table(txn::Transaction& by, std::string_view table, AlterSchema to,
-                      const ConvertRow* convert, const FatePtr& bulk);
+                      const ConvertRow* convert, const CommitStatusPtr& bulk);
   /// Makes the table the bulk's, if it is not: one without rows gets empty trees that are its
   /// alone, of one with rows it changes the trees where they are (TableState::bulk_view()). Throws
   /// gate_timeout if others do not let it within the patience.
-  Outcome make_own(txn::Transaction& by, const TableState& table, const FatePtr& bulk);
-  /// Before it commits: the records of what it has made, once, and from now on its fate decides who
-  /// sees that. The latter under its owner latch: the engine may end it between the two, which
-  /// takes its definitions back, and nothing may be published behind that.
+  Outcome make_own(txn::Transaction& by, const TableState& table, const CommitStatusPtr& bulk);
+  /// Before it commits: the records of what it has made, once, and from now on its commit status
+  /// decides who sees that. The latter under its owner latch: the engine may end it between the
+  /// two, which takes its definitions back, and nothing may be published behind that.
   Outcome publish(txn::Transaction& by);
 
   // EndListener
@@ -136,7 +138,7 @@ class TableCatalog final : public txn::EndListener, public TreeOwners, public Tr
   /// What a transaction has changed.
   struct Changes {
     std::list<TablePtr> tables;          ///< made, changed or dropped by it
-    FatePtr fate;                        ///< a bulk's: kept until it is decided
+    CommitStatusPtr commit_status;       ///< a bulk's: kept until it is decided
     BulkLedger::Begun epoch;             ///< a bulk's of tables with rows
     std::vector<btree::BTree*> taken;    ///< given back unless it commits
     std::vector<btree::BTree*> dropped;  ///< given back if it commits
@@ -148,19 +150,22 @@ class TableCatalog final : public txn::EndListener, public TreeOwners, public Tr
   };
 
   template <class Work>
-  Outcome change(txn::Transaction& by, const FatePtr& bulk, Work&& work);
+  Outcome change(txn::Transaction& by, const CommitStatusPtr& bulk, Work&& work);
   Outcome create_table_by(txn::Transaction& by, const btree::WriteContext& context,
-                          const TableSchema& schema, const FatePtr& bulk);
+                          const TableSchema& schema, const CommitStatusPtr& bulk);
   Outcome create_index_by(txn::Transaction& by, const btree::WriteContext& context,
-                          std::string_view table, const IndexSchema& schema, const FatePtr& bulk);
-  Outcome change_in_bulk(txn::Transaction& by, const FatePtr& bulk, FunctionRef<Outcome()> work);
+                          std::string_view table, const IndexSchema& schema,
+                          const CommitStatusPtr& bulk);
+  Outcome change_in_bulk(txn::Transaction& by, const CommitStatusPtr& bulk,
+                         FunctionRef<Outcome()> work);
   /// As claim_table(), and its trees are the bulk's.
-  [[nodiscard]] Claimed claim_own(txn::Transaction& by, std::string_view name, const FatePtr& bulk);
+  [[nodiscard]] Claimed claim_own(txn::Transaction& by, std::string_view name,
+                                  const CommitStatusPtr& bulk);
   [[nodiscard]] bool sees_newest_record(const txn::Transaction& by, std::string_view name) const;
-  Outcome own_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
-  void replace_trees(txn::Transaction& by, TableState& table, const FatePtr& bulk);
+  Outcome own_trees(txn::Transaction& by, TableState& table, const CommitStatusPtr& bulk);
+  void replace_trees(txn::Transaction& by, TableState& table, const CommitStatusPtr& bulk);
   Outcome rebuild(txn::Transaction& by, TableState& table, AlterSchema to,
-                  const ConvertRow* convert, const FatePtr& bulk);
+                  const ConvertRow* convert, const CommitStatusPtr& bulk);
   void require_keys_fit(const StoredTable& table) const;
   /// Of that table, in trees taken for it, whose numbers it names.
   [[nodiscard]] std::unique_ptr<TableDefinition> in_new_trees(txn::Transaction& by,
@@ -172,7 +177,7 @@ class TableCatalog final : public txn::EndListener, public TreeOwners, public Tr
   template <class InTheWay>
   [[nodiscard]] bool wait_for_readers(const txn::Transaction& by, const TableState& table,
                                       const InTheWay& is_in_the_way) const;
-  void wait_until_settled(const txn::Transaction& by, const TableState& table) const;
+  void wait_until_retired(const txn::Transaction& by, const TableState& table) const;
   void wait_for_room(const txn::Transaction& by, const TableState& table) const;
   /// Enters `by` as the maker of a table of that name.
   [[nodiscard]] Claimed claim_name(txn::Transaction& by, const std::string& name);
@@ -213,9 +218,9 @@ class TableCatalog final : public txn::EndListener, public TreeOwners, public Tr
   void let_go_past() noexcept;
   [[nodiscard]] KeptDefinitions take_gone() noexcept;
 
-  Catalog& trees_;
+  TreeCatalog& trees_;
   txn::Transactions& transactions_;
-  TreeStore& store_;
+  TreePool& store_;
   const Bulks bulks_;
   const SortSpace sorting_;
   const std::chrono::milliseconds patience_;

@@ -18,7 +18,7 @@ using btree::BTree;
 using txn::Transaction;
 
 Outcome TableCatalog::alter_table(Transaction& by, std::string_view name, AlterSchema to,
-                                  const ConvertRow* convert, const FatePtr& bulk) {
+                                  const ConvertRow* convert, const CommitStatusPtr& bulk) {
   PALIMPSEST_SYNC_POINT("engine.table.altering");
   return change_in_bulk(by, bulk, [&]() -> Outcome {
     const Claimed claimed = claim_table(by, name);
@@ -32,7 +32,7 @@ Outcome TableCatalog::alter_table(Transaction& by, std::string_view name, AlterS
                               "before rows",
                               name));
     }
-    if (table.visible_to(&by)->fate == bulk) {
+    if (table.visible_to(&by)->commit_status == bulk) {
       return rebuild(by, table, to, convert, bulk);
     }
     return do_or_release(by, claimed.table, [&] {
@@ -46,18 +46,18 @@ Outcome TableCatalog::alter_table(Transaction& by, std::string_view name, AlterS
 // What it was keeps its trees, for older snapshots; those that are this bulk's own nobody has seen,
 // and the bulk sees them no more.
 Outcome TableCatalog::rebuild(Transaction& by, TableState& table, AlterSchema to,
-                              const ConvertRow* convert, const FatePtr& bulk) {
+                              const ConvertRow* convert, const CommitStatusPtr& bulk) {
   const TableDefinition& before = *table.visible_to(&by);
   const std::shared_ptr<TreesLife> life = before.life;
   AlteredTable altered = engine::altered(before.format->stored(), to(before.format->schema()));
   require_keys_fit(altered.stored);
-  const bool is_own = before.fate == bulk;
+  const bool is_own = before.commit_status == bulk;
   const std::vector<BTree*> outdated = is_own ? own_trees_of(before) : std::vector<BTree*>();
   prepare_drop(by, outdated.size());
   auto definition = in_new_trees(by, std::move(altered.stored));
   const std::vector<BTree*> made = own_trees_of(*definition);
   try {
-    definition->fate = bulk;
+    definition->commit_status = bulk;
     rebuild_rows(transactions_, by, before, *definition, altered.sources, convert);
     for (std::size_t index = 0; index < definition->indexes.size(); ++index) {
       if (auto key = build_index(transactions_, by, *definition, index, nullptr, sorting_)) {

@@ -20,12 +20,12 @@ using btree::BTree;
 using txn::Transaction;
 
 // What a bulk does is no change of its own before it commits: it holds back no log.
-Outcome TableCatalog::change_in_bulk(Transaction& by, const FatePtr& bulk,
+Outcome TableCatalog::change_in_bulk(Transaction& by, const CommitStatusPtr& bulk,
                                      FunctionRef<Outcome()> work) {
   return by.hold([&] {
     {
       const std::lock_guard lock(mutex_);
-      changes_[&by].fate = bulk;
+      changes_[&by].commit_status = bulk;
     }
     by.tell_end_to(*this);
     by.decide_too(*bulk);
@@ -33,11 +33,12 @@ Outcome TableCatalog::change_in_bulk(Transaction& by, const FatePtr& bulk,
   });
 }
 
-Outcome TableCatalog::make_own(Transaction& by, const TableState& table, const FatePtr& bulk) {
+Outcome TableCatalog::make_own(Transaction& by, const TableState& table,
+                               const CommitStatusPtr& bulk) {
   if (table.definer() == &by) [[likely]] {
     const TableDefinition* const definition = table.visible_to(&by);
-    if (definition != nullptr && (definition->fate == bulk || table.bulk_view(&by) != nullptr))
-        [[likely]] {
+    if (definition != nullptr &&
+        (definition->commit_status == bulk || table.bulk_view(&by) != nullptr)) [[likely]] {
       return {};
     }
   }
@@ -60,13 +61,13 @@ bool TableCatalog::sees_newest_record(const Transaction& by, std::string_view na
   std::string newest;
   std::string seen;
   const bool is_there = tables->lookup(name, newest);
-  return tables->lookup(name, seen, nullptr, by.viewer()) == is_there && seen == newest;
+  return tables->lookup(name, seen, nullptr, by.read_view()) == is_there && seen == newest;
 }
 
 TableCatalog::Claimed TableCatalog::claim_own(Transaction& by, std::string_view name,
-                                              const FatePtr& bulk) {
+                                              const CommitStatusPtr& bulk) {
   Claimed claimed = claim_table(by, name);
-  if (!claimed.outcome || claimed.table->visible_to(&by)->fate == bulk ||
+  if (!claimed.outcome || claimed.table->visible_to(&by)->commit_status == bulk ||
       claimed.table->bulk_view(&by) != nullptr) {
     return claimed;
   }
@@ -75,7 +76,7 @@ TableCatalog::Claimed TableCatalog::claim_own(Transaction& by, std::string_view 
   return claimed;
 }
 
-Outcome TableCatalog::own_trees(Transaction& by, TableState& table, const FatePtr& bulk) {
+Outcome TableCatalog::own_trees(Transaction& by, TableState& table, const CommitStatusPtr& bulk) {
   if (!sees_newest(by, table) || !sees_newest_record(by, table.name())) {
     return outcome_at(OutcomeKind::conflict, table.name());
   }
@@ -86,7 +87,7 @@ Outcome TableCatalog::own_trees(Transaction& by, TableState& table, const FatePt
 }
 
 void TableCatalog::change_in_place(Transaction& by, TableState& table) {
-  wait_until_settled(by, table);
+  wait_until_retired(by, table);
   const TableDefinition& definition = *table.visible_to(&by);
   std::vector<BTree*> trees = definition.indexes;
   trees.push_back(definition.rows);
@@ -98,12 +99,12 @@ void TableCatalog::change_in_place(Transaction& by, TableState& table) {
     const std::lock_guard lock(mutex_);
     begun = changes_[&by].epoch;
   }
-  if (begun.fate != nullptr) {
+  if (begun.commit_status != nullptr) {
     bulks_.ledger.add(by, begun.epoch, trees);
   } else {
     wait_for_room(by, table);
     begun = bulks_.ledger.begin(by, trees);
-    by.decide_too(*begun.fate);
+    by.decide_too(*begun.commit_status);
     const std::lock_guard lock(mutex_);
     changes_[&by].epoch = begun;
   }
@@ -120,7 +121,7 @@ bool TableCatalog::wait_for_readers(const Transaction& by, const TableState& tab
                                     const InTheWay& is_in_the_way) const {
   const auto began = std::chrono::steady_clock::now();
   for (;;) {
-    bulks_.epochs.settle(transactions_.horizon());
+    bulks_.epochs.retire(transactions_.horizon());
     if (!is_in_the_way()) {
       return true;
     }
@@ -140,7 +141,7 @@ bool TableCatalog::wait_for_readers(const Transaction& by, const TableState& tab
 }
 
 // A leaf has one epoch. Of an aborted bulk, it is cleaned when it is written to.
-void TableCatalog::wait_until_settled(const Transaction& by, const TableState& table) const {
+void TableCatalog::wait_until_retired(const Transaction& by, const TableState& table) const {
   const auto is_in_the_way = [&] {
     return bulks_.epochs.state(table.last_bulk()) == versioning::BulkEpochs::State::committed;
   };
@@ -159,7 +160,7 @@ void TableCatalog::wait_for_room(const Transaction& by, const TableState& table)
   if (!wait_for_readers(by, table, [&] { return !bulks_.ledger.has_room(); })) {
     throw Error(
         ErrorCode::too_many_bulks,
-        fmt::format("table \"{}\": {} bulks of tables with rows are not settled, as many as "
+        fmt::format("table \"{}\": {} bulks of tables with rows are not retired, as many as "
                     "there may be; {} has kept those apart that have committed since it "
                     "began, and {} that were rolled back are not undone yet; end the "
                     "reader, and begin the bulk again",
@@ -168,10 +169,10 @@ void TableCatalog::wait_for_room(const Transaction& by, const TableState& table)
   }
 }
 
-void TableCatalog::replace_trees(Transaction& by, TableState& table, const FatePtr& bulk) {
+void TableCatalog::replace_trees(Transaction& by, TableState& table, const CommitStatusPtr& bulk) {
   const TableDefinition& before = *table.visible_to(&by);
   auto definition = in_new_trees(by, before.format->stored());
-  definition->fate = bulk;
+  definition->commit_status = bulk;
   table.change_to(std::move(definition));
 }
 

@@ -55,7 +55,7 @@ CompactionReport Compaction::run() {
     purge_all();
   }
   for (int round = 0; round < kRoundsMax; ++round) {
-    settle_frees();
+    wait_for_frees();
     parts_.cut_tail(1);
     const std::uint64_t wanted = wanted_pages();
     if (parts_.file.page_count() <= wanted) {
@@ -67,7 +67,7 @@ CompactionReport Compaction::run() {
       break;
     }
   }
-  settle_frees();
+  wait_for_frees();
   parts_.cut_tail(1);
   const std::uint64_t page_size = parts_.file.page_size_bytes();
   report_.bytes_after = parts_.file.page_count() * page_size;
@@ -99,8 +99,8 @@ void Compaction::empty_dropped_trees() {
 // What is pending comes first: more ghosts are nobody's then.
 void Compaction::purge_all() {
   parts_.transactions.collect_versions();
-  parts_.transactions.settle_bulks();
-  static_cast<void>(parts_.transactions.free_given_up());
+  parts_.transactions.retire_bulks();
+  static_cast<void>(parts_.transactions.free_deferred());
   for (const TreeId id : tree_ids()) {
     try {
       purge(id);
@@ -172,8 +172,8 @@ void Compaction::move_root(TreeId id, btree::PageMoves& walk) {
 }
 
 // Pages that were left may be used again, or cut off.
-void Compaction::settle_frees() {
-  static_cast<void>(parts_.transactions.free_given_up());
+void Compaction::wait_for_frees() {
+  static_cast<void>(parts_.transactions.free_deferred());
   parts_.transactions.cover_all_appended();
   parts_.log.wait_durable(parts_.transactions.now());
   parts_.space.complete_frees();
@@ -197,7 +197,7 @@ std::uint64_t Compaction::in_use_behind(std::uint64_t page) const noexcept {
 // Those that somebody can use: one that is being made may yet be undone.
 std::vector<TreeId> Compaction::tree_ids() const {
   std::vector<TreeId> ids;
-  for (const Catalog::Entry& entry : parts_.trees.entries()) {
+  for (const TreeCatalog::Entry& entry : parts_.trees.entries()) {
     if (entry.id == kCatalogTree || !entry.name.empty()) {
       ids.push_back(entry.id);
     }

@@ -38,7 +38,7 @@
 #include "btree/page_moves.h"
 #include "buffer/page_file.h"
 #include "buffer/space_map.h"
-#include "engine/catalog/tree_store.h"
+#include "engine/catalog/tree_pool.h"
 #include "txn/transactions.h"
 #include "txn/tree_catalog.h"
 #include "wal/log.h"
@@ -51,8 +51,8 @@ struct CompactedParts {
   buffer::SpaceMap& space;
   wal::Log& log;
   txn::Transactions& transactions;
-  Catalog& trees;
-  TreeStore& store;
+  TreeCatalog& trees;
+  TreePool& store;
   /// Cuts the free end of the file off, if there are so many pages and nobody copies the file; how
   /// many it cut.
   std::function<std::uint64_t(std::uint64_t pages_min)> cut_tail;
@@ -79,7 +79,7 @@ class Compaction {
   std::uint64_t move_all(PageId from);
   void move(TreeId id, btree::PageMoves& walk);
   void move_root(TreeId id, btree::PageMoves& walk);
-  void settle_frees();
+  void wait_for_frees();
   [[nodiscard]] std::uint64_t wanted_pages() const noexcept;
   [[nodiscard]] std::uint64_t in_use_behind(std::uint64_t page) const noexcept;
   [[nodiscard]] std::vector<TreeId> tree_ids() const;

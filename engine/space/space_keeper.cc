@@ -17,8 +17,8 @@ constexpr auto kPauseBetween = std::chrono::milliseconds(500);
 /// After a step it sleeps so many times as long as that took.
 constexpr int kRestShare = 3;
 /// What was removed of a tree before all of its leaves are looked at: this share, and so much.
-constexpr std::uint64_t kDeadShare = 8;
-constexpr std::uint64_t kDeadBytesMin = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kGhostShare = 8;
+constexpr std::uint64_t kGhostBytesMin = std::uint64_t{1} << 20U;
 /// What must be free before pages are moved for it: this share of the file, and so much.
 constexpr std::uint64_t kFreeShare = 2;
 constexpr std::uint64_t kFreeBytesMin = std::uint64_t{8} << 20U;
@@ -33,7 +33,7 @@ struct Stopped {};
 /// Whether so much of the tree was removed and is still there; that is counted anew then.
 bool is_worth_walking(const btree::BTree& tree) {
   const std::uint64_t leaves = tree.structure().approximate_leaves();
-  return tree.dead().take(leaves * tree.descent().page_size() / kDeadShare);
+  return tree.dead().take(leaves * tree.descent().page_size() / kGhostShare);
 }
 
 }  // namespace
@@ -80,15 +80,15 @@ bool SpaceKeeper::try_step() noexcept {
 bool SpaceKeeper::step() {
   PALIMPSEST_SYNC_POINT("engine.space.looked");
   parts_.space.complete_frees();
-  const bool has_purged = purge_dead();
+  const bool has_purged = purge_ghosts();
   const bool has_cut = cut_tail();
   return compact() || has_cut || has_purged;
 }
 
 // A transaction that has removed something and has not ended began before the moment that is noted:
 // the clock is raised above all that was appended.
-void SpaceKeeper::note_dead() {
-  for (const TreeId id : parts_.trees.with_dead(kDeadBytesMin)) {
+void SpaceKeeper::note_ghost_leaf() {
+  for (const TreeId id : parts_.trees.with_dead(kGhostBytesMin)) {
     const btree::BTree* const tree = parts_.trees.find(id);
     if (tree != nullptr && is_worth_walking(*tree)) {
       parts_.transactions.cover_all_appended();
@@ -97,8 +97,8 @@ void SpaceKeeper::note_dead() {
   }
 }
 
-bool SpaceKeeper::purge_dead() {
-  note_dead();
+bool SpaceKeeper::purge_ghosts() {
+  note_ghost_leaf();
   if (dead_.empty()) {
     return false;
   }

@@ -49,8 +49,8 @@ class SpaceKeeper {
  private:
   void work();
   bool try_step() noexcept;
-  void note_dead();
-  [[nodiscard]] bool purge_dead();
+  void note_ghost_leaf();
+  [[nodiscard]] bool purge_ghosts();
   void purge(TreeId id);
   [[nodiscard]] bool cut_tail();
   [[nodiscard]] bool compact();

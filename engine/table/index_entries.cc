@@ -74,9 +74,9 @@ IndexEntry entry_of(const TableDefinition& definition, std::size_t index,
 template <class Write>
 btree::WriteOutcome IndexEntries::change(std::size_t index, const Write& write) const {
   btree::BTree& tree = *definition_->indexes[index];
-  if (definition_->is_made_by(by_->viewer.bulk, index)) [[unlikely]] {
+  if (definition_->is_made_by(by_->read_view.bulk, index)) [[unlikely]] {
     btree::WriteContext alone = *by_;
-    alone.viewer = {};
+    alone.read_view = {};
     return write(alone, tree);
   }
   return write(*by_, tree);

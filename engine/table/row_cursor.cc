@@ -19,7 +19,7 @@ RowCursor::RowCursor(TableAccess access, std::string_view index, const Range& ra
 
 RowCursor::RowCursor(TableAccess&& access, std::optional<std::size_t> index, const Range& range,
                      std::size_t rows_hint)
-    : access_(std::move(access)), index_(index), cursor_(tree(), rows_hint, access_.viewer()) {
+    : access_(std::move(access)), index_(index), cursor_(tree(), rows_hint, access_.read_view()) {
   access_.keep();
   const EncodedRange encoded(space(), range);
   lower_ = encoded.keys().lower;
@@ -103,7 +103,7 @@ bool RowCursor::read_row_of_entry() {
     refuse_damaged_index(access_.format(), *index_, "an entry names no primary key");
   }
   access_.note_read(access_.rows(), *key);
-  const bool found = access_.rows().lookup(*key, read_, nullptr, access_.viewer());
+  const bool found = access_.rows().lookup(*key, read_, nullptr, access_.read_view());
   access_.confirm_rows();
   if (found) {
     require_fitting(access_.format(), *key, read_);

@@ -35,14 +35,14 @@ bool TableAccess::has_snapshot() const noexcept {
 }
 
 void TableAccess::look(const TableDefinition* kept, Hint hint) {
-  const bool spares_call = kept != nullptr && (hint == Hint::settled || has_snapshot());
-  if (spares_call && table_->visible_to(in_) == kept && kept->is_seen_by(viewer())) [[likely]] {
+  const bool spares_call = kept != nullptr && (hint == Hint::stable || has_snapshot());
+  if (spares_call && table_->visible_to(in_) == kept && kept->is_seen_by(read_view())) [[likely]] {
     definition_ = kept;
     return;
   }
   call_ = table_->calls().enter();
   PALIMPSEST_SYNC_POINT("engine.definition.call_entered");
-  definition_ = table_->seen_by(in_, viewer());
+  definition_ = table_->seen_by(in_, read_view());
   PALIMPSEST_SYNC_POINT("engine.definition.looked");
 }
 
@@ -71,8 +71,8 @@ void TableAccess::refuse_missing_index(std::string_view name) const {
 std::size_t TableAccess::require_index(std::string_view name) const {
   const std::size_t number = format().require_index(name);
   const Gsn since = definition_->index_lives[number]->since.load(std::memory_order_relaxed);
-  if (const versioning::Viewer* const viewer = this->viewer();
-      viewer != nullptr && viewer->snapshot < since) [[unlikely]] {
+  if (const versioning::ReadView* const read_view = this->read_view();
+      read_view != nullptr && read_view->snapshot < since) [[unlikely]] {
     throw Error(ErrorCode::not_found,
                 fmt::format("table \"{}\" had no index \"{}\" when the transaction began",
                             table_->name(), name));

@@ -40,7 +40,7 @@ class TableAccess {
   /// What keeps a definition in memory beside the access.
   enum class Hint : std::uint8_t {
     none = 1,
-    settled,  ///< and who reads asks rows_are_current() before anybody sees anything
+    stable,  ///< and who reads asks rows_are_current() before anybody sees anything
   };
   /// Null `in`: in no transaction. `view`: another one, by whose view it reads instead of its own.
   /// All outlive it; so does `kept`, a definition of the table.
@@ -57,12 +57,12 @@ class TableAccess {
 
   [[nodiscard]] txn::Transaction* transaction() const noexcept { return in_; }
   /// Whose view reads have; null: the newest state.
-  [[nodiscard]] const versioning::Viewer* viewer() const noexcept {
+  [[nodiscard]] const versioning::ReadView* read_view() const noexcept {
     if (bulk_ != nullptr) [[unlikely]] {
       return bulk_;
     }
     const txn::Transaction* const by = view_ != nullptr ? view_ : in_;
-    return by == nullptr ? nullptr : by->viewer();
+    return by == nullptr ? nullptr : by->read_view();
   }
   [[nodiscard]] const TableFormat& format() const noexcept { return *definition_->format; }
   [[nodiscard]] const btree::BTree& rows() const noexcept { return *definition_->rows; }
@@ -79,9 +79,9 @@ class TableAccess {
 
   /// Of the transaction by whose view it reads, to be used within read(); null for none, and for a
   /// bulk that reads what it changes.
-  [[nodiscard]] btree::DeadRun* run() const noexcept {
+  [[nodiscard]] btree::GhostRun* run() const noexcept {
     txn::Transaction* const by = view_ != nullptr ? view_ : in_;
-    return by != nullptr && bulk_ == nullptr ? &by->dead_run() : nullptr;
+    return by != nullptr && bulk_ == nullptr ? &by->ghost_run() : nullptr;
   }
 
   /// Within read(): what the transaction has read, to be added to; null if nobody will ask.
@@ -177,7 +177,7 @@ class TableAccess {
   txn::Transaction* in_;
   std::uint64_t life_;  ///< of in_: its slot may have had others since
   txn::Transaction* view_;
-  const versioning::Viewer* bulk_;  ///< of a bulk that changes the table; else null
+  const versioning::ReadView* bulk_;  ///< of a bulk that changes the table; else null
   const TableState* table_;
   CallEpochs::Call call_;
   DefinitionPtr kept_;

@@ -13,7 +13,7 @@
 #include "btree/last_leaf.h"
 #include "btree/leaf_walk.h"
 #include "btree/node/key_bytes.h"
-#include "btree/seen_record.h"
+#include "btree/visible_record.h"
 #include "engine/format/row_values.h"
 #include "engine/format/value_text.h"
 
@@ -29,7 +29,7 @@ constexpr std::size_t kRowsHint = 1000;
 /// Records that are no ghosts.
 std::uint64_t count_records(const BTree& tree) {
   std::uint64_t records = 0;
-  btree::visit_seen(
+  btree::visit_visible(
       tree.descent(), {.lower = {}, .upper = std::nullopt}, btree::Direction::forward, nullptr,
       [&](const btree::LeafView&, btree::SlotIndex first, btree::SlotIndex last) {
         records += static_cast<std::uint64_t>(last - first);

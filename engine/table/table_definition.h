@@ -19,7 +19,7 @@
 #include "btree/btree.h"
 #include "engine/format/table_format.h"
 #include "versioning/chain.h"
-#include "versioning/fate.h"
+#include "versioning/commit_status.h"
 
 namespace palimpsest::engine {
 
@@ -63,8 +63,8 @@ struct TableDefinition : std::enable_shared_from_this<TableDefinition> {
   std::vector<btree::BTree*> indexes;  ///< in the order of the format's
   std::vector<std::shared_ptr<IndexLife>> index_lives;
   std::shared_ptr<TreesLife> life = std::make_shared<TreesLife>();
-  /// Not null: its rows are those of this fate's transaction, and of later ones.
-  std::shared_ptr<versioning::Fate> fate;
+  /// Not null: its rows are those of this commit status's transaction, and of later ones.
+  std::shared_ptr<versioning::CommitStatus> commit_status;
   /// Not none: this bulk, which changes the rows where they lie, has made the indexes from that
   /// number on. Until it has committed nobody else finds these: it leaves no virtual versions
   /// there.
@@ -100,16 +100,16 @@ struct TableDefinition : std::enable_shared_from_this<TableDefinition> {
   }
   /// Whether it counts for a snapshot; null: for the newest. Waits while that is being decided, for
   /// a few instructions.
-  [[nodiscard]] bool is_seen_by(const versioning::Viewer* viewer) const noexcept {
-    if (fate == nullptr) [[likely]] {
+  [[nodiscard]] bool is_seen_by(const versioning::ReadView* read_view) const noexcept {
+    if (commit_status == nullptr) [[likely]] {
       return true;
     }
     constexpr Gsn kNewest{std::numeric_limits<std::uint64_t>::max()};
-    const Gsn snapshot = viewer == nullptr ? kNewest : viewer->snapshot;
+    const Gsn snapshot = read_view == nullptr ? kNewest : read_view->snapshot;
     for (;;) {
-      const versioning::Sight sight = fate->at(snapshot);
-      if (sight != versioning::Sight::undecided) [[likely]] {
-        return sight == versioning::Sight::visible;
+      const versioning::Visibility visibility = commit_status->at(snapshot);
+      if (visibility != versioning::Visibility::undecided) [[likely]] {
+        return visibility == versioning::Visibility::visible;
       }
       PALIMPSEST_SYNC_POINT("engine.definition.undecided");
       std::this_thread::yield();

@@ -9,11 +9,11 @@
 
 #include "palimpsest/error.h"
 
-#include "btree/dead_skip.h"
+#include "btree/ghost_skip.h"
 #include "btree/key_places.h"
 #include "btree/leaf_walk.h"
 #include "btree/node/key_bytes.h"
-#include "btree/seen_record.h"
+#include "btree/visible_record.h"
 #include "engine/table/key_list.h"
 #include "engine/table/row_copy.h"
 #include "engine/table/row_messages.h"
@@ -29,7 +29,7 @@ class RowVisit {
         visit_(visit),
         direction_(direction == Direction::forward ? btree::Direction::forward
                                                    : btree::Direction::backward),
-        skip_(access.rows(), direction_, access.viewer(), access.run()) {}
+        skip_(access.rows(), direction_, access.read_view(), access.run()) {}
 
   void run(const btree::KeyRange& range) {
     if (versioning::ReadSet* const reads = access_.reads()) [[unlikely]] {
@@ -67,8 +67,8 @@ class RowVisit {
     KeyMemory resumed;
     for (;;) {
       stopped_at_large_ = false;
-      btree::visit_seen(
-          access_.rows().descent(), skip_.begin(range), direction_, access_.viewer(),
+      btree::visit_visible(
+          access_.rows().descent(), skip_.begin(range), direction_, access_.read_view(),
           [this](const btree::LeafView& leaf, btree::SlotIndex first, btree::SlotIndex last) {
             return visit_leaf(leaf, first, last);
           },
@@ -161,7 +161,7 @@ class RowVisit {
   [[nodiscard]] bool visit_large() {
     prefetch_ahead();
     std::string row;
-    const bool found = access_.rows().lookup(key_.view(), row, nullptr, access_.viewer());
+    const bool found = access_.rows().lookup(key_.view(), row, nullptr, access_.read_view());
     access_.confirm_rows();
     access_.confirm_view();
     return !found || show(row);
@@ -182,7 +182,7 @@ class RowVisit {
   std::size_t ahead_most_ = 1;                      ///< who wants one row reads one
   std::size_t large_to_come_ = 0;                   ///< rows that were read ahead
   KeyParts parts_;
-  btree::DeadSkip skip_;
+  btree::GhostSkip skip_;
   bool stopped_at_large_ = false;
   bool stopped_ = false;  ///< by the visitor
 };
@@ -227,8 +227,8 @@ bool TableReads::read_encoded(ByteView key, ReadRow use, btree::LastLeaf* last) 
   RowCopy row;
   const bool found = access_.read([&] {
     access_.note_read(rows, key);
-    const bool is_there =
-        rows.lookup_with(key, [&](ByteView bytes) { row.assign(bytes); }, last, access_.viewer());
+    const bool is_there = rows.lookup_with(
+        key, [&](ByteView bytes) { row.assign(bytes); }, last, access_.read_view());
     access_.confirm_rows();
     return is_there;
   });
@@ -243,11 +243,11 @@ bool TableReads::read(const Key& key, ReadRow use) const {
   return read_encoded(access_.key_space().whole(key, memory), use, nullptr);
 }
 
-std::optional<bool> TableReads::read_settled(const Key& key, ReadRow use) const {
+std::optional<bool> TableReads::read_stable(const Key& key, ReadRow use) const {
   KeyMemory memory;
   const ByteView encoded = access_.key_space().whole(key, memory);
   bool is_current = true;
-  const auto found = access_.rows().lookup_settled(encoded, [&](ByteView bytes) {
+  const auto found = access_.rows().lookup_stable(encoded, [&](ByteView bytes) {
     is_current = access_.rows_are_current();
     if (is_current) {
       show(encoded, bytes, use);
@@ -271,7 +271,7 @@ void TableReads::read_many(std::span<const Key> keys, ReadRows use) const {
       note_reads(access_, group);
       access_.rows().lookup_many(
           group, [&](std::size_t number, ByteView bytes) { rows.add(number, bytes); },
-          access_.viewer());
+          access_.read_view());
       access_.confirm_rows();
     });
     rows.for_each([&](std::size_t number, ByteView bytes) {
@@ -291,7 +291,7 @@ void TableReads::visit_many(std::span<const Key> keys, ReadRows visit) const {
           access_.confirm_view();
           show(encoded.keys()[number], bytes, [&](const RowView& row) { visit(number, row); });
         },
-        access_.viewer());
+        access_.read_view());
     access_.confirm_rows();  // of a table that is gone, there was nothing to be shown
   });
 }
@@ -319,7 +319,7 @@ bool TableReads::read_by_index(std::string_view index, const Key& key, ReadRow u
     access_.note_read(access_.index(number), entry);
     const bool found = access_.index(number).lookup_with(
         entry, [&](ByteView value) { primary_key.assign_clamped(value, ByteView()); }, nullptr,
-        access_.viewer());
+        access_.read_view());
     access_.confirm_index(number);
     return found;
   });

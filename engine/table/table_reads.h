@@ -33,7 +33,7 @@ class TableReads {
 
   /// In no transaction: whether there is such a row, if its newest state is known to be committed,
   /// and the rows were not replaced meanwhile; nothing, and nothing was shown, otherwise.
-  std::optional<bool> read_settled(const Key& key, ReadRow use) const;
+  std::optional<bool> read_stable(const Key& key, ReadRow use) const;
   /// False if there is no such row.
   bool read(const Key& key, ReadRow use) const;
   /// Brings the pages of all keys into memory first, their reads overlapping.

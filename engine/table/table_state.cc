@@ -27,12 +27,13 @@ void end_trees(const TableDefinition& definition) noexcept {
   definition.life->are_gone.store(true, std::memory_order_release);
 }
 
-/// Whether a snapshot sees it, or may come to. `newer`: the fate of what has replaced it.
-bool is_needed(const TableDefinition& past, const versioning::Fate& newer, const Scan& scan) {
+/// Whether a snapshot sees it, or may come to. `newer`: the commit status of what has replaced it.
+bool is_needed(const TableDefinition& past, const versioning::CommitStatus& newer,
+               const Scan& scan) {
   if (!newer.is_committed()) {
     return true;
   }
-  const Gsn from = past.fate == nullptr ? Gsn{0} : past.fate->timestamp();
+  const Gsn from = past.commit_status == nullptr ? Gsn{0} : past.commit_status->timestamp();
   const Gsn until = newer.timestamp();
   if (until > std::min(scan.clock, scan.being_taken)) {
     return true;
@@ -46,15 +47,15 @@ bool is_needed(const TableDefinition& past, const versioning::Fate& newer, const
 // A definition that is published, or taken back, meanwhile may have been in neither place when it
 // was looked for: then what is visible has changed.
 const TableDefinition* TableState::past_of(const txn::Transaction* by,
-                                           const versioning::Viewer* viewer) const noexcept {
+                                           const versioning::ReadView* read_view) const noexcept {
   for (;;) {
     const TableDefinition* const visible = visible_to(by);
-    if (visible == nullptr || is_newest_for(*visible, by, viewer)) {
+    if (visible == nullptr || is_newest_for(*visible, by, read_view)) {
       return visible;
     }
     PALIMPSEST_SYNC_POINT("engine.definition.looks_back");
     const TableDefinition* past = past_.load(std::memory_order_acquire);
-    while (past != nullptr && !past->is_seen_by(viewer)) {
+    while (past != nullptr && !past->is_seen_by(read_view)) {
       past = past->place.older_.load(std::memory_order_acquire);
     }
     if (visible_to(by) == visible) {
@@ -158,7 +159,7 @@ void TableState::let_go_past(const Scan& scan) noexcept {
   std::atomic<const TableDefinition*>* link = &past_;
   while (const TableDefinition* const past = link->load(std::memory_order_relaxed)) {
     std::atomic<const TableDefinition*>& older = past->place.older_;
-    if (is_needed(*past, *newer->fate, scan)) {
+    if (is_needed(*past, *newer->commit_status, scan)) {
       link = &older;
     } else {  // who stands on it goes on from it
       link->store(older.load(std::memory_order_relaxed), std::memory_order_release);

@@ -11,19 +11,19 @@
 //                      sees what was read, they ask whether its trees have gone (TreesLife)
 //   others, writing    not at all: a conflict
 // Rows in bulk: a definition may have other trees of rows than the one before it, filled by its
-// definer alone, and other columns. Such a definition has a fate, decided with its transaction's
-// commit: a snapshot from before that sees the definition that was replaced, whose trees stay as
-// they are, by that one's format.
+// definer alone, and other columns. Such a definition has a commit status, decided with its
+// transaction's commit: a snapshot from before that sees the definition that was replaced, whose
+// trees stay as they are, by that one's format.
 //
-//   published, fate active -> announced -> dated -> committed, end_change(true)
+//   published, commit status active -> announced -> dated -> committed, end_change(true)
 //                        \-> aborted, end_change(false)
 //
 // Publishing comes before the announcement: a snapshot that is to see the rows was taken after the
-// date was drawn, so it finds the new definition, and a fate that is announced at least (I-7). One
-// that is not to see them, finds the old one by either. No answer changes while a snapshot lives.
-// Indexes that a bulk makes of a table that it changes where it lies are trees of its own as well,
-// in a definition without a fate of its own: it counts when the bulk has ended, as an ordinary
-// change does, and for snapshots from then on (IndexLife::since).
+// date was drawn, so it finds the new definition, and a commit status that is announced at least
+// (I-7). One that is not to see them, finds the old one by either. No answer changes while a
+// snapshot lives. Indexes that a bulk makes of a table that it changes where it lies are trees of
+// its own as well, in a definition without a commit status of its own: it counts when the bulk has
+// ended, as an ordinary change does, and for snapshots from then on (IndexLife::since).
 //
 // The life of a definition, and of its trees (all steps but reading under the catalog's mutex):
 //
@@ -117,22 +117,23 @@ class TableState {
   }
   /// What a reader in `by` sees, null: nothing. What the definer itself is filling in bulk it sees
   /// at once; what others have filled, as everybody does.
-  [[nodiscard]] const TableDefinition* seen_by(const txn::Transaction* by,
-                                               const versioning::Viewer* viewer) const noexcept {
+  [[nodiscard]] const TableDefinition* seen_by(
+      const txn::Transaction* by, const versioning::ReadView* read_view) const noexcept {
     const TableDefinition* const definition = visible_to(by);
-    if (definition == nullptr || is_newest_for(*definition, by, viewer)) [[likely]] {
+    if (definition == nullptr || is_newest_for(*definition, by, read_view)) [[likely]] {
       return definition;
     }
-    return past_of(by, viewer);
+    return past_of(by, read_view);
   }
   /// The same of one that is visible to `by`: whether it is what that sees.
   [[nodiscard]] bool is_newest_for(const TableDefinition& visible, const txn::Transaction* by,
-                                   const versioning::Viewer* viewer) const noexcept {
-    if (visible.fate == nullptr) [[likely]] {
+                                   const versioning::ReadView* read_view) const noexcept {
+    if (visible.commit_status == nullptr) [[likely]] {
       return true;
     }
-    const bool is_own = by != nullptr && definer_.load() == by && !visible.fate->is_committed();
-    return is_own || visible.is_seen_by(viewer);
+    const bool is_own =
+        by != nullptr && definer_.load() == by && !visible.commit_status->is_committed();
+    return is_own || visible.is_seen_by(read_view);
   }
   /// Calls visit(definition) for the one that counts, then for those that older snapshots may see,
   /// until it returns false. Within a Call of calls().
@@ -156,7 +157,7 @@ class TableState {
 
   /// Not null: `by` changes the table's rows in bulk, where they lie, and sees them so. For its own
   /// calls.
-  [[nodiscard]] const versioning::Viewer* bulk_view(const txn::Transaction* by) const noexcept {
+  [[nodiscard]] const versioning::ReadView* bulk_view(const txn::Transaction* by) const noexcept {
     const bool is_bulk = by != nullptr && definer_.load() == by && bulk_view_.bulk != kNoEpoch;
     return is_bulk ? &bulk_view_ : nullptr;
   }
@@ -182,8 +183,8 @@ class TableState {
   }
   /// What it is for the transaction that changes it; null if dropped.
   void change_to(std::unique_ptr<const TableDefinition> definition);
-  /// Before its transaction commits: a definition whose fate decides for whom it counts. One that
-  /// has the same trees of rows counts when the transaction has ended.
+  /// Before its transaction commits: a definition whose commit status decides for whom it counts.
+  /// One that has the same trees of rows counts when the transaction has ended.
   void publish() noexcept;
   /// The change counts for all, or for nobody. `now`: the clock.
   void end_change(bool committed, Gsn now = {}) noexcept;
@@ -199,8 +200,8 @@ class TableState {
   [[nodiscard]] KeptDefinitions take_left() noexcept;
 
  private:
-  [[nodiscard]] const TableDefinition* past_of(const txn::Transaction* by,
-                                               const versioning::Viewer* viewer) const noexcept;
+  [[nodiscard]] const TableDefinition* past_of(
+      const txn::Transaction* by, const versioning::ReadView* read_view) const noexcept;
   void count(const TableDefinition* changed, const TableDefinition* before, Gsn now) noexcept;
   void forget(const TableDefinition* changed, const TableDefinition* before) noexcept;
   void drop(const TableDefinition* before) noexcept;
@@ -213,7 +214,7 @@ class TableState {
   std::atomic<const txn::Transaction*> definer_{nullptr};
   std::atomic<const TableDefinition*> past_{nullptr};  ///< the newest; older ones follow
   const TableDefinition* unpublished_ = nullptr;       ///< what publish() has replaced
-  versioning::Viewer bulk_view_;                       ///< meaningful while there is a definer_
+  versioning::ReadView bulk_view_;                     ///< meaningful while there is a definer_
   BulkEpoch last_bulk_ = kNoEpoch;
   KeptDefinitions kept_;  ///< changed, current, past
   KeptDefinitions left_;  ///< and not taken yet

@@ -11,7 +11,7 @@
 
 #include "palimpsest/error.h"
 
-#include "btree/dead_clearing.h"
+#include "btree/ghost_leaf_clearing.h"
 #include "engine/format/column_value.h"
 #include "engine/table/key_list.h"
 #include "engine/table/table_access.h"
@@ -48,9 +48,9 @@ std::vector<ColumnChange> resolve(const TableFormat& format, const Changes& chan
 }
 
 /// Purges a leaf of this tree that the slot's transactions have filled with ghosts which nobody
-/// needs any more (versioning/graves.h), if one is known.
-void purge_grave(const btree::WriteContext& by, btree::BTree& tree) noexcept {
-  const std::optional<std::string> key = by.versions->take_grave(tree.id());
+/// needs any more (versioning/ghost_hints.h), if one is known.
+void purge_hinted_ghost(const btree::WriteContext& by, btree::BTree& tree) noexcept {
+  const std::optional<std::string> key = by.versions->take_ghost_hint(tree.id());
   if (!key) [[likely]] {
     return;
   }
@@ -64,7 +64,7 @@ void purge_grave(const btree::WriteContext& by, btree::BTree& tree) noexcept {
 /// The same of leaves without records that walks have met.
 void clear_tree(const btree::WriteContext& by, btree::BTree& tree) noexcept {
   if (by.versions != nullptr) {
-    purge_grave(by, tree);
+    purge_hinted_ghost(by, tree);
   }
   btree::clear_dead_leaves(tree, by);
 }
@@ -94,9 +94,9 @@ Outcome TableWrites::statement(const Work& work) const {
     if (definition == nullptr) [[unlikely]] {
       refuse_missing_table(*table_);
     }
-    if (by.versions != nullptr && !table_->is_newest_for(*definition, definer_, &by.viewer))
+    if (by.versions != nullptr && !table_->is_newest_for(*definition, definer_, &by.read_view))
         [[unlikely]] {
-      in_->note_no_rival();
+      in_->note_no_conflicting_writer();
       return conflict();  // rows in bulk, committed since: the first updater wins
     }
     clear_trees(by, *definition);
@@ -106,12 +106,12 @@ Outcome TableWrites::statement(const Work& work) const {
 
 // One that has ended by now may be another transaction already.
 void TableWrites::note_definer() const {
-  in_->note_no_rival();
+  in_->note_no_conflicting_writer();
   const txn::Transaction* const definer = table_->definer();
   if (definer != nullptr && definer != definer_) {
     in_->note_definer(*definer);
     if (table_->definer() != definer) {
-      in_->note_no_rival();
+      in_->note_no_conflicting_writer();
     }
   }
 }

@@ -399,8 +399,9 @@ Outcome WriteStep::erase_leaves(const btree::KeyRange& range, std::uint64_t& row
 Outcome WriteStep::erase_one_by_one(const btree::KeyRange& range, std::uint64_t& rows,
                                     std::string& next) const {
   constexpr std::size_t kRowsAtATime = 1000;
-  const versioning::Viewer* const viewer = by_->versions != nullptr ? &by_->viewer : by_->newest();
-  btree::Cursor cursor(this->rows(), kRowsAtATime, viewer);
+  const versioning::ReadView* const read_view =
+      by_->versions != nullptr ? &by_->read_view : by_->newest();
+  btree::Cursor cursor(this->rows(), kRowsAtATime, read_view);
   cursor.bound_to(range);
   cursor.seek_first();
   std::uint64_t erased = 0;

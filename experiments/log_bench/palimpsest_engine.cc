@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "base/io/open_device.h"
-#include "engine/database.h"
+#include "engine/engine.h"
 
 namespace palimpsest::experiments {
 namespace {
@@ -33,7 +33,7 @@ void ensure(bool holds, std::uint64_t record, const char* what) {
 
 class PalimpsestSession final : public CommitSession {
  public:
-  PalimpsestSession(engine::Database& database, btree::BTree& tree, txn::Durability durability)
+  PalimpsestSession(engine::Engine& database, btree::BTree& tree, txn::Durability durability)
       : database_(database), tree_(tree), durability_(durability) {}
 
   void update(std::uint64_t record, std::size_t offset, const Field& bytes) override {
@@ -76,7 +76,7 @@ class PalimpsestSession final : public CommitSession {
     return true;
   }
 
-  engine::Database& database_;
+  engine::Engine& database_;
   btree::BTree& tree_;
   txn::Durability durability_;
   std::string copy_;
@@ -87,7 +87,7 @@ class PalimpsestEngine final : public CommitEngine {
   explicit PalimpsestEngine(const CommitSettings& settings)
       : settings_(settings),
         device_(io::open_device(settings.directory.string(), {})),
-        database_(engine::Database::open(*device_, *device_, options_of(settings))),
+        database_(engine::Engine::open(*device_, *device_, options_of(settings))),
         tree_(database_->find_tree(kTree)) {
     if (tree_ == nullptr) {
       tree_ = database_->make_tree(kTree);
@@ -134,8 +134,8 @@ class PalimpsestEngine final : public CommitEngine {
   void close() override { database_->close(); }
 
  private:
-  static engine::DatabaseOptions options_of(const CommitSettings& settings) {
-    engine::DatabaseOptions options;
+  static engine::EngineOptions options_of(const CommitSettings& settings) {
+    engine::EngineOptions options;
     options.memory_bytes = settings.memory_bytes;
     options.log_bytes_max = settings.log_bytes_max.value_or(options.log_bytes_max);
     options.transactions.asynchronous_interval = settings.flush_every;
@@ -144,7 +144,7 @@ class PalimpsestEngine final : public CommitEngine {
 
   CommitSettings settings_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<engine::Database> database_;
+  std::unique_ptr<engine::Engine> database_;
   btree::BTree* tree_;
 };
 

@@ -43,7 +43,7 @@ class Attempts {
 
  private:
   /// Null: nobody.
-  struct Rival {
+  struct ConflictingWriter {
     const void* transaction = nullptr;
     std::uint64_t life = 0;
     bool is_definer = false;
@@ -52,7 +52,7 @@ class Attempts {
   const DatabaseState& database_;
   Backoff backoff_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  Rival rival_{};
+  ConflictingWriter conflicting_writer_{};
 };
 
 }  // namespace detail

@@ -17,7 +17,7 @@
 #include "base/sync_point.h"
 #include "btree/btree.h"
 #include "btree/cursor.h"
-#include "bulk/page_supply.h"
+#include "bulk/page_allocator.h"
 #include "tests/btree/allocation_faults.h"
 #include "tests/btree/node_test_support.h"
 #include "tests/support/seed.h"
@@ -233,7 +233,7 @@ TEST_F(BTreeMemoryFault, NoPageOfABulkBuildIsLost) {
   bool met = true;
   std::uint64_t nth = 0;
   while (met) {
-    PageSupply supply(space, 1, 0);
+    PageAllocator supply(space, 1, 0);
     const AllocationFault fault(++nth);
     try {
       for (int i = 0; i < 100; ++i) {

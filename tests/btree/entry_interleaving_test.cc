@@ -56,15 +56,15 @@ class EntryInterleaving : public palimpsest::test::InterleavingTest {
   }
   /// The same in a thread of its own; when this returns somebody waits for a latch, most likely
   /// that thread, or it has ended.
-  [[nodiscard]] std::thread second_in_thread(WriterId& rival) {
+  [[nodiscard]] std::thread second_in_thread(WriterId& conflicting_writer) {
     const auto goes_on = std::make_shared<std::atomic<bool>>(true);
     const auto stopped = [goes_on] {
       *goes_on = false;
       goes_on->notify_all();
     };
     const SyncHook parked("latch.park.marked", stopped);
-    std::thread thread([this, stopped, &rival] {
-      rival = rival_of_second();
+    std::thread thread([this, stopped, &conflicting_writer] {
+      conflicting_writer = rival_of_second();
       stopped();
     });
     goes_on->wait(true);
@@ -90,13 +90,13 @@ TEST_F(EntryInterleaving, ClaimDuringAnEviction) {
     }
   });
   leaving.wait_until_reached();
-  WriterId rival{};
-  std::thread second = second_in_thread(rival);
+  WriterId conflicting_writer{};
+  std::thread second = second_in_thread(conflicting_writer);
   stop = true;
   leaving.release();
   second.join();
   reader.join();
-  EXPECT_EQ(rival, kFirst);
+  EXPECT_EQ(conflicting_writer, kFirst);
   expect_as_after(first);
 }
 
@@ -108,12 +108,12 @@ TEST_F(EntryInterleaving, ClaimWhileThePageComesBack) {
   std::string value;
   std::thread reader([&] { value = value_of(kRecord); });
   attached.wait_until_reached();
-  WriterId rival{};
-  std::thread second = second_in_thread(rival);
+  WriterId conflicting_writer{};
+  std::thread second = second_in_thread(conflicting_writer);
   attached.release();
   second.join();
   reader.join();
-  EXPECT_EQ(rival, kFirst);
+  EXPECT_EQ(conflicting_writer, kFirst);
   EXPECT_EQ(value, new_value(kRecord));
   EXPECT_EQ(orphans(), 0U);
   expect_as_after(first);
@@ -131,12 +131,12 @@ TEST_F(EntryInterleaving, TwoLoaders) {
     loader_rival = outcome.conflict ? outcome.conflict->with : versioning::kNoWriter;
   });
   loading.wait_until_reached();
-  WriterId rival{};
-  std::thread second = second_in_thread(rival);
+  WriterId conflicting_writer{};
+  std::thread second = second_in_thread(conflicting_writer);
   loading.release();
   second.join();
   loader.join();
-  EXPECT_EQ(rival, kFirst);
+  EXPECT_EQ(conflicting_writer, kFirst);
   EXPECT_EQ(loader_rival, kFirst);
   expect_as_after(first);
 }
@@ -314,9 +314,9 @@ TEST_F(EntryInterleaving, EndWhileTheLastVersionIsCollected) {
     versions.push(*table_of(leaf.frame())->find(key_of(kRecord)), versioning::VersionKind::inserted,
                   0, 0, [](MutableBytes) {});
   }
-  versions.fate().announce();
-  versions.fate().date(Gsn{7});
-  versions.fate().commit();
+  versions.commit_status().announce();
+  versions.commit_status().date(Gsn{7});
+  versions.commit_status().commit();
   versions.commit(Gsn{7});
   SyncBarrier taken("versioning.unlink.taken");
   std::thread collector;

@@ -134,7 +134,7 @@ TEST_F(KeptValues, WhatWaitsIsFound) {
   EXPECT_EQ(reads_of(value, 1), 0U);
   forget(value);
   EXPECT_EQ(reads_of(value, 1), 0U) << "what waits is not looked for in the file";
-  db_->store.write_unwritten();
+  db_->store.write_deferred();
   EXPECT_GT(writes_, 0);
   EXPECT_EQ(reads_of(value, 1), 1U);
   EXPECT_NO_THROW(db_->store.verify(value));
@@ -189,7 +189,7 @@ TEST_F(KeptValues, NeighboursAreWrittenTogether) {
     values.push_back(db_->store.write_for_commit(pattern(i, 1500)));
   }
   EXPECT_EQ(writes_, 0);
-  db_->store.write_unwritten();
+  db_->store.write_deferred();
   EXPECT_LE(writes_, 2) << "pages side by side are one transfer";
   for (std::uint64_t i = 0; i < values.size(); ++i) {
     forget(values[i]);
@@ -223,14 +223,14 @@ TEST_F(KeptValues, WhatIsFreedIsNotWritten) {
   const std::uint64_t allocated = db_->allocated();
   db_->store.free(value);
   EXPECT_EQ(db_->allocated(), allocated - 3);
-  db_->store.write_unwritten();
+  db_->store.write_deferred();
   EXPECT_EQ(writes_, 0);
 }
 
 TEST_F(KeptValues, AFailedWriteIsTriedOnceMore) {
   const LargeValueDescriptor value = db_->store.write_for_commit(pattern(1, 1500));
   disk_.inject({.kinds = static_cast<unsigned>(SimKind::write), .file = kFileName});
-  EXPECT_NO_THROW(db_->store.write_unwritten());
+  EXPECT_NO_THROW(db_->store.write_deferred());
   forget(value);
   EXPECT_EQ(reads_of(value, 1), 1U);
 }
@@ -239,11 +239,11 @@ TEST_F(KeptValues, WhatCannotBeWrittenWaitsOn) {
   const LargeValueDescriptor value = db_->store.write_for_commit(pattern(1, 1500));
   disk_.inject(
       {.kinds = static_cast<unsigned>(SimKind::write), .file = kFileName, .for_good = true});
-  EXPECT_EQ(error_of([&] { db_->store.write_unwritten(); }), ErrorCode::io_error);
+  EXPECT_EQ(error_of([&] { db_->store.write_deferred(); }), ErrorCode::io_error);
   disk_.clear_faults();
   forget(value);
   EXPECT_EQ(reads_of(value, 1), 0U);
-  EXPECT_NO_THROW(db_->store.write_unwritten());
+  EXPECT_NO_THROW(db_->store.write_deferred());
   EXPECT_EQ(reads_of(value, 1), 1U);
 }
 
@@ -253,7 +253,7 @@ TEST_F(KeptValues, WhoFreesWaitsForTheWrite) {
   const LargeValueDescriptor value = db_->store.write_for_commit(pattern(1, 1500));
   const std::uint64_t allocated = db_->allocated();
   SyncBarrier writing("btree.unwritten.writing");
-  std::thread round([&] { db_->store.write_unwritten(); });
+  std::thread round([&] { db_->store.write_deferred(); });
   writing.wait_until_reached();
   SyncBarrier waits("btree.unwritten.dropping");
   std::thread owner([&] { db_->store.free(value); });
@@ -274,14 +274,14 @@ TEST_F(KeptValues, WhoFreesWaitsForTheWrite) {
 TEST_F(KeptValues, WhatComesMeanwhileWaitsForTheNext) {
   static_cast<void>(db_->store.write_for_commit(pattern(1, 1500)));
   SyncBarrier writing("btree.unwritten.writing");
-  std::thread round([&] { db_->store.write_unwritten(); });
+  std::thread round([&] { db_->store.write_deferred(); });
   writing.wait_until_reached();
   const LargeValueDescriptor value = db_->store.write_for_commit(pattern(2, 1500));
   writing.release();
   round.join();
   forget(value);
   EXPECT_EQ(reads_of(value, 2), 0U);
-  db_->store.write_unwritten();
+  db_->store.write_deferred();
   EXPECT_EQ(reads_of(value, 2), 1U);
 }
 #endif

@@ -72,9 +72,9 @@ class Replacement {
   }
 
   /// As rounds of a log.
-  void write_unwritten() {
+  void write_deferred() {
     while (writers_left_.load() != 0) {
-      db_.store.write_unwritten();
+      db_.store.write_deferred();
     }
   }
 
@@ -166,7 +166,7 @@ void replace_while_reading(LargeValueFile& db, std::uint64_t seed) {
     if (thread < kWriters) {
       replacement.write(thread, kReplacements, seed);
     } else if (thread == kWriters) {
-      replacement.write_unwritten();
+      replacement.write_deferred();
     } else {
       replacement.read(thread, seed);
     }

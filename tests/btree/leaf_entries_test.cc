@@ -320,7 +320,7 @@ TEST_F(LeafEntriesTest, NothingIsAppendedOverRemovalsUnderWay) {
   EXPECT_TRUE(tree().remove("key"));  // as undoing does it: the entry stays
   const std::vector<NewRecord> records{{"a", "b"}};
   std::size_t done = 0;
-  LeafRunWriter pages(tree().descent().pool());
+  LeafWriter pages(tree().descent().pool());
   append(tree(), {}, records, pages, done);
   EXPECT_EQ(done, 0U);
   writer.end();

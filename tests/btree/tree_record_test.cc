@@ -425,21 +425,25 @@ TEST(TreeRecordFaults, AreNamed) {
   EXPECT_THAT(reason(replace, kBody + 2, 9), HasSubstr("cut off"));
   EXPECT_THAT(reason(purge, offsetof(LeafChangeHeader, count), 3), HasSubstr("3 are announced"));
   EXPECT_THAT(reason(purge, sizeof(LeafChangeHeader), 1), HasSubstr("slot 1 behind slot 1"));
-  const Payload burial = [] {
+  const Payload bulk_erase = [] {
     const PageMemory page(kPageSize);
     page.leaf().init(kPage, kTree, {}, std::nullopt);
     const std::array<SlotRun, 2> runs{{{.first = 1, .count = 2}, {.first = 5, .count = 1}}};
-    return encoded(LoggedBurial{page.leaf(), runs});
+    return encoded(LoggedBulkErase{page.leaf(), runs});
   }();
   constexpr std::size_t kRuns = sizeof(LeafChangeHeader);
-  EXPECT_THAT(reason(burial, offsetof(LeafChangeHeader, count), 0), HasSubstr("nothing is buried"));
-  EXPECT_THAT(reason(burial, offsetof(LeafChangeHeader, count), 1), HasSubstr("1 are announced"));
-  EXPECT_THAT(reason(burial, offsetof(LeafChangeHeader, settling), 1), HasSubstr("settling 1"));
-  EXPECT_THAT(reason(burial, kRuns + 2, 0), HasSubstr("0 slots from slot 1"));
-  EXPECT_THAT(reason(burial, kRuns + 2, 5), HasSubstr("1 slots from slot 5 behind slot 5"));
-  EXPECT_THAT(reason(burial, kRuns + 7, 0xFF), HasSubstr("slots from slot 5"));
-  EXPECT_THAT(printed(burial), HasSubstr("bury tree 7 page 12 changed slots 1 2 5"));
-  EXPECT_THAT(reason(Payload(burial.begin(), burial.end() - 1), 0, kind_byte(TreeRecordKind::bury)),
+  EXPECT_THAT(reason(bulk_erase, offsetof(LeafChangeHeader, count), 0),
+              HasSubstr("nothing is erased"));
+  EXPECT_THAT(reason(bulk_erase, offsetof(LeafChangeHeader, count), 1),
+              HasSubstr("1 are announced"));
+  EXPECT_THAT(reason(bulk_erase, offsetof(LeafChangeHeader, resolution), 1),
+              HasSubstr("resolution 1"));
+  EXPECT_THAT(reason(bulk_erase, kRuns + 2, 0), HasSubstr("0 slots from slot 1"));
+  EXPECT_THAT(reason(bulk_erase, kRuns + 2, 5), HasSubstr("1 slots from slot 5 behind slot 5"));
+  EXPECT_THAT(reason(bulk_erase, kRuns + 7, 0xFF), HasSubstr("slots from slot 5"));
+  EXPECT_THAT(printed(bulk_erase), HasSubstr("bulk_erase tree 7 page 12 changed slots 1 2 5"));
+  EXPECT_THAT(reason(Payload(bulk_erase.begin(), bulk_erase.end() - 1), 0,
+                     kind_byte(TreeRecordKind::bulk_erase)),
               HasSubstr("cut off"));
   EXPECT_THAT(printed(Payload(3, std::byte{0})), HasSubstr("no record of a tree: kind 0"));
 }

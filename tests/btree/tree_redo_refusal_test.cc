@@ -99,7 +99,7 @@ TEST_F(RedoRefuses, ValuesWithoutTheShadowThatIsAnnounced) {
 TEST_F(RedoRefuses, RecordsThatCannotBeDeletedTogether) {
   const auto reason_of = [&](std::uint16_t first, std::uint16_t count) {
     const std::array<SlotRun, 1> runs{{{.first = first, .count = count}}};
-    return reason(encoded(LoggedBurial{page_.leaf(), runs}));
+    return reason(encoded(LoggedBulkErase{page_.leaf(), runs}));
   };
   EXPECT_THAT(reason_of(0, 1), HasSubstr("no bulk has changed it"));
   page_.leaf().set_bulk_epoch(BulkEpoch{4});

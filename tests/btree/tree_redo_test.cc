@@ -403,7 +403,7 @@ std::vector<Sample> samples() {
   add(encoded(LoggedPurge{leaf, ghosts}));
   leaf.set_bulk_epoch(BulkEpoch{1});
   const std::array<SlotRun, 2> runs{{{.first = 0, .count = 3}, {.first = 6, .count = 1}}};
-  add(encoded(LoggedBurial{leaf, runs}));
+  add(encoded(LoggedBulkErase{leaf, runs}));
   leaf.set_bulk_epoch(kNoEpoch);
   add(encoded(LoggedFormatRoot{kTree, kLeft}));
   add(inverse(encoded(LoggedInsert{place(0, "key4"), {"the value"}}), kPageSize, kLeft, 4));

@@ -228,13 +228,13 @@ class WriterModel {
   /// Whether the outcome is a conflict, which it must be if and only if the model says so.
   [[nodiscard]] bool conflicts(const WriteOutcome& outcome, const Writer& writer,
                                const std::string& key) {
-    const auto rival = model_.rival(key, writer.id());
-    EXPECT_EQ(outcome.conflict.has_value(), rival.has_value()) << printable(key);
-    if (rival && outcome.conflict) {
-      EXPECT_EQ(outcome.conflict->with, *rival);
+    const auto conflicting_writer = model_.conflicting_writer(key, writer.id());
+    EXPECT_EQ(outcome.conflict.has_value(), conflicting_writer.has_value()) << printable(key);
+    if (conflicting_writer && outcome.conflict) {
+      EXPECT_EQ(outcome.conflict->with, *conflicting_writer);
       EXPECT_EQ(outcome.conflict->key, key);
     }
-    return rival.has_value();
+    return conflicting_writer.has_value();
   }
   [[nodiscard]] bool exists(const std::string& key) const { return model_.records.contains(key); }
 
@@ -268,7 +268,7 @@ class WriterModel {
     ASSERT_LE(written.done, made.size());
     for (std::size_t i = 0; i < written.done; ++i) {
       const auto& [key, value] = made[i];
-      ASSERT_FALSE(exists(key) || model_.rival(key, writer.id())) << printable(key);
+      ASSERT_FALSE(exists(key) || model_.conflicting_writer(key, writer.id())) << printable(key);
       model_.put(key, value, writer.id());
     }
     if (written.done < made.size()) {

@@ -23,8 +23,8 @@
 #include "btree/audit.h"
 #include "btree/btree.h"
 #include "btree/cursor.h"
-#include "bulk/leaf_run.h"
-#include "bulk/leaf_run_writer.h"
+#include "bulk/leaf_builder.h"
+#include "bulk/leaf_writer.h"
 #include "tests/btree/tree_log_support.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
@@ -79,7 +79,7 @@ std::vector<NewRecord> views_of(const Records& records) {
 /// Appends what can be, and how many that were.
 std::size_t append(BTree& tree, std::span<const NewRecord> records) {
   std::size_t done = 0;
-  LeafRunWriter writer(tree.descent().pool());
+  LeafWriter writer(tree.descent().pool());
   btree::append(tree, {}, records, writer, done);
   return done;
 }
@@ -267,7 +267,7 @@ TEST_F(AppendTest, FaultAtEveryPointLeaksNothing) {
       disk_.inject({.error = fault.error, .kinds = fault.kinds, .nth = nth, .for_good = true});
       std::size_t done = 0;
       const auto code = error_of([&] {
-        LeafRunWriter writer(database_->pool());
+        LeafWriter writer(database_->pool());
         btree::append(tree(), {}, views, writer, done);
       });
       disk_.clear_faults();
@@ -287,14 +287,14 @@ TEST_F(AppendTest, FaultAtEveryPointLeaksNothing) {
 // One run is written while records for the next one come together.
 TEST_F(AppendTest, ManyRunsOfOneWriter) {
   make({.page_size_bytes = 4096, .frames = 64});
-  LeafRunWriter writer(database_->pool());
+  LeafWriter writer(database_->pool());
   Records all;
   for (std::uint64_t part = 0; part < 5; ++part) {
     // The last ones are more than the writer's memory has room for.
     const Records records =
         numbered(60'000 * part, 60'000 * part + (part < 3 ? 5'000 : 60'000), 150);
     const std::vector<NewRecord> views = views_of(records);
-    const std::unique_ptr<LeafRun> run = begin_append(tree(), {}, views, writer);
+    const std::unique_ptr<LeafBuilder> run = begin_append(tree(), {}, views, writer);
     ASSERT_NE(run, nullptr);
     ASSERT_TRUE(tree().is_beyond_end(views.front().key)) << "the tree does not have them yet";
     std::size_t done = 0;
@@ -314,7 +314,7 @@ TEST_F(AppendTest, ARunThatIsLetGoIsNotWrittenAnyMore) {
   const std::uint64_t allocated = database_->space().counts().allocated;
   const Records records = numbered(1'000, 30'000, 100);
   const std::vector<NewRecord> views = views_of(records);
-  LeafRunWriter writer(database_->pool());
+  LeafWriter writer(database_->pool());
   std::atomic<int> writes = 0;
   std::atomic<bool> is_let_go = false;
   const auto let_go = [&] {
@@ -329,7 +329,7 @@ TEST_F(AppendTest, ARunThatIsLetGoIsNotWrittenAnyMore) {
         }
       });
   const SyncHook dropping("buffer.fresh.dropping", let_go);
-  std::unique_ptr<LeafRun> run = begin_append(tree(), {}, views, writer);
+  std::unique_ptr<LeafBuilder> run = begin_append(tree(), {}, views, writer);
   ASSERT_NE(run, nullptr);
   run.reset();
   const int written = writes;
@@ -392,9 +392,9 @@ class GraftRecordTest : public AppendTest {
     ASSERT_EQ(append(tree(), views_of(numbered(0, 1'000, 100))), 1'000U);
     const std::optional<KeyBuffer> lower = structure_for(tree()).open_end({}, big_endian(1'000));
     ASSERT_TRUE(lower);
-    run_ = std::make_unique<LeafRun>(database_->pool(),
-                                     LeafRun::Of{.tree = tree().id(), .lower = lower->view()},
-                                     100'000, writer_.emplace(database_->pool()));
+    run_ = std::make_unique<LeafBuilder>(
+        database_->pool(), LeafBuilder::Of{.tree = tree().id(), .lower = lower->view()}, 100'000,
+        writer_.emplace(database_->pool()));
     for (std::uint64_t i = 1'000; i < 2'000; ++i) {
       run_->add(big_endian(i), std::string(100, 'v'));
     }
@@ -431,8 +431,8 @@ class GraftRecordTest : public AppendTest {
                                .leaves = run_->leaves()});
   }
 
-  std::optional<LeafRunWriter> writer_;
-  std::unique_ptr<LeafRun> run_;
+  std::optional<LeafWriter> writer_;
+  std::unique_ptr<LeafBuilder> run_;
   PageId last_ = kNoPage;
   PageId tree_root_ = kNoPage;
 };

@@ -24,8 +24,8 @@ constexpr std::size_t kLargeBytes = 3900;  // beyond what its leaf takes
 constexpr std::uint64_t kAddedPages = kRows / 10 * kBodyBytes / 4096;
 static_assert(kRows * kBodyBytes >= 9 * kMemoryBytes);
 
-DatabaseOptions abort_options() {
-  DatabaseOptions options = bulk_options();
+EngineOptions abort_options() {
+  EngineOptions options = bulk_options();
   options.memory_bytes = kMemoryBytes;
   options.version_bytes_max = std::uint64_t{1} << 18U;
   options.log_bytes_max = 100 * wal::kSegmentBytesMin;

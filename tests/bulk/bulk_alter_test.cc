@@ -9,7 +9,7 @@
 #include "palimpsest/error.h"
 
 #include "engine/api/bulk_rows.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
 
@@ -36,8 +36,8 @@ TableAlteration with(const DataType& age) {
 }
 constexpr auto kWithAge = [](const TableSchema&) { return with(int32()); };
 
-DatabaseOptions options() {
-  DatabaseOptions options = small_options();
+EngineOptions options() {
+  EngineOptions options = small_options();
   options.definition_patience = std::chrono::milliseconds(20);
   options.memory_bytes = std::uint64_t{16} << 20U;  // roots of trees stay in memory
   return options;
@@ -59,15 +59,15 @@ class BulkAlterTest : public ::testing::Test {
 
   [[nodiscard]] TableCatalog& tables() { return database_->tables(); }
   /// Trees that wait are emptied; then all is sound.
-  static void expect_sound(Database& database) {
-    while (database.tree_store().step()) {
+  static void expect_sound(Engine& database) {
+    while (database.tree_pool().step()) {
       while (database.checkpointer().step()) {
       }
     }
     EXPECT_TRUE(sound(database));
   }
   /// How many columns the table has, with all rows that it had.
-  [[nodiscard]] static std::size_t columns_of(Database& database) {
+  [[nodiscard]] static std::size_t columns_of(Engine& database) {
     const TablePtr table = database.tables().find("people", nullptr);
     const TableDefinition& definition = *table->visible_to(nullptr);
     EXPECT_EQ(content_of(*definition.rows).size(), std::size_t{kRows});
@@ -77,7 +77,7 @@ class BulkAlterTest : public ::testing::Test {
 
   SimDisk disk_;
   std::unique_ptr<io::Device> device_ = disk_.device();
-  std::unique_ptr<Database> database_ = Database::open(*device_, *device_, options());
+  std::unique_ptr<Engine> database_ = Engine::open(*device_, *device_, options());
 };
 
 TEST_F(BulkAlterTest, ACrashLeavesWhatWasOrWhatIs) {
@@ -99,7 +99,7 @@ TEST_F(BulkAlterTest, ACrashLeavesWhatWasOrWhatIs) {
   std::size_t whole = 0;
   for (const auto& [disk, is_committed] : images) {
     const auto device = disk.device();
-    const auto database = Database::open(*device, *device, options());
+    const auto database = Engine::open(*device, *device, options());
     const std::size_t columns = columns_of(*database);
     EXPECT_TRUE(columns == 3 || (columns == 2 && !is_committed)) << columns;
     whole += columns == 3 ? 1U : 0U;
@@ -140,18 +140,18 @@ TEST_F(BulkAlterTest, TreesThatNobodyHasSeenGoBackWithTheCommit) {
   const ConvertRow convert = fails;
   EXPECT_EQ(error_of([&] { return bulk.alter_table("people", kWithAge, &convert); }, "in row (0)"),
             ErrorCode::invalid_argument);
-  EXPECT_EQ(database_->tree_store().waiting(), 2U);
-  while (database_->tree_store().step()) {
+  EXPECT_EQ(database_->tree_pool().waiting(), 2U);
+  while (database_->tree_pool().step()) {
   }
   EXPECT_TRUE(bulk.alter_table("people", kWithAge, nullptr));
   EXPECT_TRUE(bulk.alter_table("people", kWithAge, nullptr));
   bulk.publish();
   const auto reader = database_->begin();
   by->commit();
-  EXPECT_EQ(database_->tree_store().waiting(), 2U) << "what the reader sees stays";
+  EXPECT_EQ(database_->tree_pool().waiting(), 2U) << "what the reader sees stays";
   reader->rollback();
   EXPECT_FALSE(tables().give_back_replaced());
-  EXPECT_EQ(database_->tree_store().waiting(), 4U);
+  EXPECT_EQ(database_->tree_pool().waiting(), 4U);
   EXPECT_EQ(columns_of(*database_), 3U);
   expect_sound(*database_);
 }

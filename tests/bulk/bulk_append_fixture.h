@@ -14,8 +14,8 @@ class AppendingBulks : public BulkRows {
   AppendingBulks() : BulkRows(options_with_log()) { make_plain(); }
 
   /// A call with entries of thousands of rows has them in one transaction.
-  [[nodiscard]] static DatabaseOptions options_with_log() {
-    DatabaseOptions options = bulk_options();
+  [[nodiscard]] static EngineOptions options_with_log() {
+    EngineOptions options = bulk_options();
     options.log_bytes_max = 200 * wal::kSegmentBytesMin;
     return options;
   }

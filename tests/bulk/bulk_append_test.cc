@@ -376,7 +376,7 @@ TEST_F(BulkAppend, WhatWasCancelledWhilePublishedDoesNotCount) {
     bulk.in->rollback();
   }
   const TableDefinition& counts = *table().visible_to(nullptr);
-  EXPECT_TRUE(counts.fate == nullptr || counts.fate->is_committed());
+  EXPECT_TRUE(counts.commit_status == nullptr || counts.commit_status->is_committed());
   {
     const auto by = begin(txn::Isolation::none);
     ASSERT_TRUE(insert(*by, 5, 0, "x"));

@@ -11,7 +11,7 @@
 
 #include "engine/api/bulk_rows.h"
 #include "engine/table/table_reads.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/crash_images.h"
 
 namespace palimpsest::engine::test {
@@ -26,7 +26,7 @@ using Rows = std::map<int, StoredRow>;
 
 /// A transaction and the bulk that it is.
 struct InBulk {
-  explicit InBulk(Database& database, txn::Isolation isolation = txn::Isolation::snapshot,
+  explicit InBulk(Engine& database, txn::Isolation isolation = txn::Isolation::snapshot,
                   txn::Durability durability = txn::Durability::synchronous)
       : in(database.begin(durability, isolation)),
         bulk(std::make_unique<Bulk>(database.transactions(), database.tables(), *in)) {}
@@ -43,8 +43,8 @@ struct InBulk {
   std::unique_ptr<Bulk> bulk;
 };
 
-inline DatabaseOptions bulk_options() {
-  DatabaseOptions options = small_options();
+inline EngineOptions bulk_options() {
+  EngineOptions options = small_options();
   options.definition_patience = std::chrono::milliseconds(20);
   options.memory_bytes = std::uint64_t{16} << 20U;
   return options;
@@ -65,7 +65,7 @@ inline std::string name_of(int id, int variant) {
 
 class BulkRows : public ::testing::Test {
  protected:
-  explicit BulkRows(const DatabaseOptions& options = bulk_options()) : options_(options) {
+  explicit BulkRows(const EngineOptions& options = bulk_options()) : options_(options) {
     open();
     const auto by = database_->begin(txn::Durability::synchronous, txn::Isolation::read_committed);
     EXPECT_TRUE(database_->tables().create_table(*by, people("people")));
@@ -76,7 +76,7 @@ class BulkRows : public ::testing::Test {
 
   void open() {
     device_ = disk_.device();
-    database_ = Database::open(*device_, *device_, options_);
+    database_ = Engine::open(*device_, *device_, options_);
     use(table_name_);
   }
   void open_after_crash(const palimpsest::test::SimDisk& disk) {
@@ -210,10 +210,10 @@ class BulkRows : public ::testing::Test {
     return {std::string(row["name"].as_bytes()), std::string(row["body"].as_bytes())};
   }
 
-  DatabaseOptions options_;
+  EngineOptions options_;
   palimpsest::test::SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
   std::string table_name_ = "people";
   TablePtr table_;
 };

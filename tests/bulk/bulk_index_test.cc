@@ -28,8 +28,8 @@ class BulkIndex : public BulkRows {
  protected:
   BulkIndex() : BulkRows(options_for_sorting()) {}
 
-  [[nodiscard]] static DatabaseOptions options_for_sorting() {
-    DatabaseOptions options = bulk_options();
+  [[nodiscard]] static EngineOptions options_for_sorting() {
+    EngineOptions options = bulk_options();
     options.sort_bytes = 1;  // the least that a sort takes
     options.log_bytes_max = 100 * wal::kSegmentBytesMin;
     return options;
@@ -72,7 +72,7 @@ class BulkIndex : public BulkRows {
   }
   void expect_clean() {
     sweep();
-    while (database_->tree_store().step()) {
+    while (database_->tree_pool().step()) {
       make_log_space();
     }
     sweep();

@@ -26,8 +26,8 @@ using txn::Isolation;
 constexpr int kIds = 150;
 constexpr std::size_t kReadersMax = 4;
 
-DatabaseOptions model_options() {
-  DatabaseOptions options = bulk_options();
+EngineOptions model_options() {
+  EngineOptions options = bulk_options();
   options.memory_bytes = std::uint64_t{2} << 20U;  // the least; the table is larger
   options.version_bytes_max = std::uint64_t{1} << 20U;
   return options;

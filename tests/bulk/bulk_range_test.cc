@@ -280,8 +280,8 @@ class SweptBulkRange : public BulkRows {
  protected:
   SweptBulkRange() : BulkRows(options()) { make_plain(); }
 
-  [[nodiscard]] static DatabaseOptions options() {
-    DatabaseOptions options = bulk_options();
+  [[nodiscard]] static EngineOptions options() {
+    EngineOptions options = bulk_options();
     options.max_transactions = 4;
     options.background_threads = true;
     options.background_sweeps = true;

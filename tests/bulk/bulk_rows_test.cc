@@ -121,12 +121,12 @@ TEST_F(BulkRowsTest, WritersGoOnAtItsCommitAndOlderSnapshotsStaySo) {
 }
 
 // A version is made late by somebody who then changes nothing: who began before the bulk committed
-// does not take the leaf for settled.
+// does not take the leaf for retired.
 TEST_F(BulkRowsTest, AVersionMadeLateIsMindedByWhoDoesNotSeeTheBulk) {
   make_plain();
   fill(10);
   const auto before = begin();
-  for (int id = 5; id < 9; ++id) {  // what he sees is settled, and more is than that
+  for (int id = 5; id < 9; ++id) {  // what he sees is retired, and more is than that
     const auto other = begin();
     ASSERT_TRUE(update(*other, id, 1));
     other->commit();
@@ -283,15 +283,15 @@ TEST_F(BulkRowsTest, ATableWhoseRowsItHasDeletedGivesItsTreesBack) {
     }
     bulk.commit();
   }
-  database_->bulk_epochs().settle(database_->transactions().horizon());  // and no sweep
+  database_->bulk_epochs().retire(database_->transactions().horizon());  // and no sweep
   const auto by = begin(Isolation::read_committed);
   ASSERT_TRUE(database_->tables().drop_table(*by, "people"));
   by->commit();
-  EXPECT_EQ(database_->tree_store().waiting(), 2U);
-  for (int steps = 0; steps < 1000 && database_->tree_store().step(); ++steps) {
+  EXPECT_EQ(database_->tree_pool().waiting(), 2U);
+  for (int steps = 0; steps < 1000 && database_->tree_pool().step(); ++steps) {
     make_log_space();
   }
-  EXPECT_EQ(database_->tree_store().waiting(), 0U);
+  EXPECT_EQ(database_->tree_pool().waiting(), 0U);
   EXPECT_TRUE(sound(*database_));
 }
 
@@ -411,7 +411,7 @@ TEST_F(BulkRowsTest, AReaderGoesBeforeAWriterAlsoForVersionsMadeLate) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// The commit that forgets an aborted bulk is not durable before the settling that it relies on,
+// The commit that forgets an aborted bulk is not durable before the resolution that it relies on,
 // which stands in the log of somebody who has not committed, far beyond the clock. The thread that
 // writes asynchronous commits may come in between, once in its interval: then all is durable, and
 // the test begins again.

@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "engine/api/bulk_rows.h"
 #include "engine/table/table_reads.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
 #include "tests/support/thread_group.h"
@@ -29,8 +29,8 @@ using txn::Isolation;
 constexpr int kAccounts = 200;
 constexpr std::int64_t kEach = 1000;
 
-DatabaseOptions options() {
-  DatabaseOptions options = small_options();
+EngineOptions options() {
+  EngineOptions options = small_options();
   options.memory_bytes = std::uint64_t{16} << 20U;
   options.background_threads = true;
   options.definition_patience = std::chrono::milliseconds(50);
@@ -39,7 +39,7 @@ DatabaseOptions options() {
 
 class BulkStress : public ::testing::Test {
  protected:
-  BulkStress() : device_(disk_.device()), database_(Database::open(*device_, *device_, options())) {
+  BulkStress() : device_(disk_.device()), database_(Engine::open(*device_, *device_, options())) {
     using namespace palimpsest::types;
     const auto by = database_->begin(Durability::synchronous, Isolation::read_committed);
     EXPECT_TRUE(database_->tables().create_table(
@@ -174,7 +174,7 @@ class BulkStress : public ::testing::Test {
 
   palimpsest::test::SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
   TablePtr table_;
   std::atomic<bool> ends_{false};
   std::atomic<std::uint64_t> looks_{0};

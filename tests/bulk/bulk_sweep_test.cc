@@ -34,15 +34,15 @@ constexpr std::size_t kPageBytes = 4096;
 constexpr int kRows = 60;
 constexpr std::size_t kBodyBytes = 1000;
 
-DatabaseOptions sweep_options() {
-  DatabaseOptions options = bulk_options();
+EngineOptions sweep_options() {
+  EngineOptions options = bulk_options();
   options.log_bytes_max = 64 * wal::kSegmentBytesMin;
   return options;
 }
 
 class BulkSweepTest : public BulkRows {
  protected:
-  explicit BulkSweepTest(const DatabaseOptions& options = sweep_options()) : BulkRows(options) {
+  explicit BulkSweepTest(const EngineOptions& options = sweep_options()) : BulkRows(options) {
     options_.log = [this](LogLevel, std::string_view message) { told_.emplace_back(message); };
   }
 
@@ -219,8 +219,8 @@ class SweptInBackground : public BulkSweepTest {
   SweptInBackground() : BulkSweepTest(options()) {}
 
  private:
-  static DatabaseOptions options() {
-    DatabaseOptions options = sweep_options();
+  static EngineOptions options() {
+    EngineOptions options = sweep_options();
     options.background_threads = true;
     options.background_sweeps = false;  // until there is something that is damaged
     options.sweep_pause = std::chrono::minutes(1);

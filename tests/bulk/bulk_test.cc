@@ -15,7 +15,7 @@
 #include "base/sync_point.h"
 #include "engine/api/bulk_rows.h"
 #include "engine/table/table_reads.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
@@ -36,8 +36,8 @@ TableSchema people(const std::string& name) {
 }
 const IndexSchema kByName{.name = "by_name", .columns = {"name"}, .unique = true};
 
-DatabaseOptions options() {
-  DatabaseOptions options = small_options();
+EngineOptions options() {
+  EngineOptions options = small_options();
   options.definition_patience = std::chrono::milliseconds(20);
   options.memory_bytes = std::uint64_t{16} << 20U;  // roots of trees stay in memory
   return options;
@@ -45,7 +45,7 @@ DatabaseOptions options() {
 
 /// A transaction and the bulk that it is.
 struct InBulk {
-  explicit InBulk(Database& database, Isolation isolation = Isolation::snapshot)
+  explicit InBulk(Engine& database, Isolation isolation = Isolation::snapshot)
       : in(database.begin(Durability::synchronous, isolation)),
         bulk(std::make_unique<Bulk>(database.transactions(), database.tables(), *in)) {}
 
@@ -86,9 +86,9 @@ class BulkTest : public ::testing::Test {
   void open(bool with_background = false) {
     database_.reset();
     device_ = disk_.device();
-    DatabaseOptions chosen = options();
+    EngineOptions chosen = options();
     chosen.background_threads = with_background;
-    database_ = Database::open(*device_, *device_, chosen);
+    database_ = Engine::open(*device_, *device_, chosen);
   }
   void crash() {
     lose_power(disk_, database_);
@@ -119,7 +119,7 @@ class BulkTest : public ::testing::Test {
 
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
 };
 
 TEST_F(BulkTest, CountsForSnapshotsFromItsCommitOn) {
@@ -187,7 +187,7 @@ TEST_F(BulkTest, RolledBackItHasNeverBeen) {
   const auto writer = begin();
   EXPECT_TRUE(TableWrites(*writer, *people).insert({1, "Ada", 1}));
   writer->commit();
-  while (database_->tree_store().step()) {
+  while (database_->tree_pool().step()) {
     make_log_space();
   }
   EXPECT_EQ(rows_seen(people, nullptr), 1);
@@ -438,7 +438,7 @@ TEST_F(BulkTest, AllTreesOfADroppedTableComeBack) {
   const auto dropper = begin(Isolation::read_committed);
   ASSERT_TRUE(database_->tables().drop_table(*dropper, "people"));
   dropper->commit();
-  EXPECT_EQ(database_->tree_store().waiting(), 4U);
+  EXPECT_EQ(database_->tree_pool().waiting(), 4U);
 }
 
 #ifdef PALIMPSEST_SYNC_POINTS
@@ -518,13 +518,13 @@ TEST_F(BulkTest, ACrashLeavesAllOfItOrNothing) {
   std::size_t whole = 0;
   for (const auto& [disk, is_committed] : images) {
     const auto device = disk.device();
-    const auto database = Database::open(*device, *device, options());
+    const auto database = Engine::open(*device, *device, options());
     const int people = rows_seen(database->tables().find("people", nullptr), nullptr);
     const int others = rows_seen(database->tables().find("others", nullptr), nullptr);
     EXPECT_EQ(people, others);
     EXPECT_TRUE(people == 200 || (people == 0 && !is_committed)) << people;
     whole += people == 200 ? 1U : 0U;
-    while (database->tree_store().step()) {
+    while (database->tree_pool().step()) {
       while (database->checkpointer().step()) {
       }
     }

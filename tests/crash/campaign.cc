@@ -105,7 +105,7 @@ std::string Campaign::run(const Profile& profile, std::uint64_t seed, int steps)
   return judge_all(profile, seed, *history, points);
 }
 
-void Campaign::note(const SimDisk& disk, engine::Database& database) {
+void Campaign::note(const SimDisk& disk, engine::Engine& database) {
   const auto files = disk.device()->list();
   const auto there = static_cast<std::uint64_t>(std::ranges::count_if(
       files, [](const std::string& name) { return name.starts_with("log-0"); }));
@@ -151,7 +151,7 @@ SimDisk Campaign::damaged(const SimDisk& disk, Damage damage, std::uint64_t seed
 }
 
 /// What must hold of any database that was just recovered to this content.
-std::string Campaign::judge_recovered(const SimDisk& disk, engine::Database& database,
+std::string Campaign::judge_recovered(const SimDisk& disk, engine::Engine& database,
                                       const State& found, bool again) const {
   if (const auto sound = engine::test::sound(database); !sound) {
     return sound.message();
@@ -191,7 +191,7 @@ std::string Campaign::judge(const Profile& profile, std::uint64_t seed, const Hi
     if (deeper) {
       in_recovery = points->take();
     }
-    engine::Database& database = workload.database();
+    engine::Engine& database = workload.database();
     totals_.losers += database.recovery().losers;
     const State found = state_of(database);
     const auto count = history.count_of(found, point.window);
@@ -257,7 +257,7 @@ std::string Campaign::go_deeper(const Profile& profile, std::uint64_t seed, cons
   return "";
 }
 
-std::string Campaign::judge_pages(const SimDisk& disk, engine::Database& database) const {
+std::string Campaign::judge_pages(const SimDisk& disk, engine::Engine& database) const {
   const std::vector<std::byte> file = disk.contents(buffer::kPageFileName);
   const std::size_t page_size = database.file().page_size_bytes();
   const Gsn now = database.begin()->commit();  // of one that did nothing: the clock's reading
@@ -278,7 +278,7 @@ std::string Campaign::recover_again(const SimDisk& disk, const State& found) con
   SimDisk again = disk.crash(1, CrashKeeps::nothing);
   try {
     const auto device = again.device();
-    const auto database = engine::Database::open(*device, *device, campaign_options());
+    const auto database = engine::Engine::open(*device, *device, campaign_options());
     std::string fault = difference(state_of(*database), found);
     again.power_off();
     return fault;

@@ -74,7 +74,7 @@ class Campaign {
   struct Points;
   enum class Damage : std::uint8_t { nothing_kept = 1, everything_kept, killed, random };
 
-  void note(const test::SimDisk& disk, engine::Database& database);
+  void note(const test::SimDisk& disk, engine::Engine& database);
   [[nodiscard]] std::string judge_all(const Profile& profile, std::uint64_t seed,
                                       const History& history, const std::vector<Point>& points);
   [[nodiscard]] std::string judge(const Profile& profile, std::uint64_t seed,
@@ -85,10 +85,9 @@ class Campaign {
                                       unsigned depth);
   [[nodiscard]] static test::SimDisk damaged(const test::SimDisk& disk, Damage damage,
                                              std::uint64_t seed);
-  [[nodiscard]] std::string judge_recovered(const test::SimDisk& disk, engine::Database& database,
+  [[nodiscard]] std::string judge_recovered(const test::SimDisk& disk, engine::Engine& database,
                                             const State& found, bool again) const;
-  [[nodiscard]] std::string judge_pages(const test::SimDisk& disk,
-                                        engine::Database& database) const;
+  [[nodiscard]] std::string judge_pages(const test::SimDisk& disk, engine::Engine& database) const;
   [[nodiscard]] std::string recover_again(const test::SimDisk& disk, const State& found) const;
 
   const CampaignOptions options_;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/crash/history.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/sim_disk.h"
 
 namespace palimpsest::crash {
@@ -31,9 +31,9 @@ class CausalCrash : public ::testing::Test {
 
  protected:
   CausalCrash() : device_(disk_.device()) {
-    engine::DatabaseOptions options = engine::test::small_options();
+    engine::EngineOptions options = engine::test::small_options();
     options.transactions.asynchronous_interval = std::chrono::seconds(60);
-    database_ = engine::Database::open(*device_, *device_, options);
+    database_ = engine::Engine::open(*device_, *device_, options);
     tree_ = database_->make_tree("records");
     const auto transaction = database_->begin();
     for (const char* key : {"a", "b", "c"}) {
@@ -68,14 +68,14 @@ class CausalCrash : public ::testing::Test {
                                              : damage == 1 ? CrashKeeps::everything
                                                            : CrashKeeps::random);
     const auto device = crashed.device();
-    const auto database = engine::Database::open(*device, *device, engine::test::small_options());
+    const auto database = engine::Engine::open(*device, *device, engine::test::small_options());
     EXPECT_TRUE(engine::test::sound(*database));
     return state_of(*database).at("records");
   }
 
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<engine::Database> database_;
+  std::unique_ptr<engine::Engine> database_;
   btree::BTree* tree_ = nullptr;
 };
 

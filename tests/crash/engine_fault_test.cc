@@ -105,8 +105,8 @@ constexpr Workload kWorkloads[] = {
     {"LogReuse", 30, 30, 1'500, 8, std::uint64_t{4} << 20U, true},
 };
 
-DatabaseOptions options_of(const Workload& workload) {
-  DatabaseOptions options = small_options();
+EngineOptions options_of(const Workload& workload) {
+  EngineOptions options = small_options();
   options.log_bytes_max = workload.segments_max * wal::kSegmentBytesMin;
   options.memory_bytes = workload.memory_bytes;
   options.background_threads = workload.background_threads;
@@ -302,7 +302,7 @@ TEST_P(EngineFaultTest, InRecovery) {
 TEST(EngineFaultLogTest, NobodyWaitsForCheckpointsThatCannotWrite) {
   for (const int error : {EIO, ENOSPC}) {
     SimDisk disk;
-    DatabaseOptions options = options_of(kWorkloads[2]);
+    EngineOptions options = options_of(kWorkloads[2]);
     options.memory_bytes = std::uint64_t{16} << 20U;
     FaultSession session(disk, options);
     ASSERT_TRUE(session.open());

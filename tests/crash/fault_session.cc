@@ -52,7 +52,7 @@ bool FaultSession::open() {
   end();
   device_ = disk_.device();
   try {
-    database_ = Database::open(*device_, *device_, options_);
+    database_ = Engine::open(*device_, *device_, options_);
     return true;
   } catch (const Error& error) {
     note(error);

@@ -17,7 +17,7 @@
 
 #include "palimpsest/error.h"
 
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/sim_disk.h"
 
 namespace palimpsest::engine::test {
@@ -33,7 +33,7 @@ struct FaultChange {
 
 class FaultSession {
  public:
-  FaultSession(palimpsest::test::SimDisk disk, const DatabaseOptions& options)
+  FaultSession(palimpsest::test::SimDisk disk, const EngineOptions& options)
       : disk_(std::move(disk)), options_(options) {}
   ~FaultSession() { kill(); }
   FaultSession(const FaultSession&) = delete;
@@ -65,7 +65,7 @@ class FaultSession {
   [[nodiscard]] std::vector<Content> possible() const;
 
   [[nodiscard]] palimpsest::test::SimDisk& disk() noexcept { return disk_; }
-  [[nodiscard]] Database& database() { return *database_; }
+  [[nodiscard]] Engine& database() { return *database_; }
   [[nodiscard]] btree::BTree& tree();
   [[nodiscard]] const std::vector<ErrorCode>& errors() const noexcept { return errors_; }
   /// Of the newest error.
@@ -88,9 +88,9 @@ class FaultSession {
   void attempt(const std::vector<FaultChange>& changes, bool rolls_back);
 
   palimpsest::test::SimDisk disk_;
-  const DatabaseOptions options_;
+  const EngineOptions options_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
   Content committed_;
   std::optional<Content> with_doubtful_;
   std::vector<ErrorCode> errors_;

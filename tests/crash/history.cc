@@ -119,12 +119,12 @@ std::string History::explain(const State& found, Window window) const {
   return best;
 }
 
-State state_of(engine::Database& database) {
+State state_of(engine::Engine& database) {
   State state;
-  for (const engine::Catalog::Entry& entry : database.catalog().entries()) {
+  for (const engine::TreeCatalog::Entry& entry : database.catalog().entries()) {
     const bool is_of_tables = entry.name == engine::kTablesTree ||
                               entry.name == engine::kBulksTree ||
-                              engine::TreeStore::is_name(entry.name);
+                              engine::TreePool::is_name(entry.name);
     if (entry.id != engine::kCatalogTree && !is_of_tables) {
       state.emplace(entry.name, engine::test::content_of(database.catalog().tree(entry.id)));
     }

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 
 namespace palimpsest::crash {
 
@@ -66,7 +66,7 @@ class History {
 };
 
 /// What the database contains.
-[[nodiscard]] State state_of(engine::Database& database);
+[[nodiscard]] State state_of(engine::Engine& database);
 
 /// How the two differ, in a few lines; empty if they do not.
 [[nodiscard]] std::string difference(const State& found, const State& expected);

@@ -44,7 +44,7 @@ void ImageChecker::look_at_page(ConstBytes page) {
     return;  // the header of a batch of copies, or zeros
   }
   pages_.fetch_add(1, std::memory_order_relaxed);
-  if (engine::Database* database = database_.load(); database != nullptr) {
+  if (engine::Engine* database = database_.load(); database != nullptr) {
     if (const Gsn durable = database->log().durable_gsn(); header.gsn > durable) {
       note(fmt::format("page {} is written with GSN {}, and the log is durable up to {}",
                        raw(header.page_id), raw(header.gsn), raw(durable)));

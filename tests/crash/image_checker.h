@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string>
 
-#include "engine/database.h"
+#include "engine/engine.h"
 #include "tests/support/sim_disk.h"
 
 namespace palimpsest::crash {
@@ -24,7 +24,7 @@ class ImageChecker {
   ImageChecker& operator=(const ImageChecker&) = delete;
 
   /// The database that writes from now on, or null.
-  void watch(engine::Database* database) noexcept { database_.store(database); }
+  void watch(engine::Engine* database) noexcept { database_.store(database); }
   /// What was wrong first; empty if nothing was.
   [[nodiscard]] std::string fault() const;
   [[nodiscard]] std::uint64_t pages() const noexcept { return pages_.load(); }
@@ -36,7 +36,7 @@ class ImageChecker {
 
   test::SimDisk& disk_;
   const std::uint32_t page_size_bytes_;
-  std::atomic<engine::Database*> database_{nullptr};
+  std::atomic<engine::Engine*> database_{nullptr};
   std::atomic<std::uint64_t> pages_{0};
   mutable std::mutex mutex_;
   std::string fault_;  ///< protected by mutex_

@@ -26,7 +26,7 @@
 
 #include "base/io/open_device.h"
 #include "tests/crash/kill_workload.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/killed_process.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_random.h"
@@ -53,8 +53,8 @@ struct Report {
 };
 using Process = palimpsest::test::KilledProcess<Report>;
 
-DatabaseOptions options_of(SimRandom random) {
-  DatabaseOptions options = small_options();
+EngineOptions options_of(SimRandom random) {
+  EngineOptions options = small_options();
   options.background_threads = true;
   options.recovery_threads = 1 + random.below(2);
   options.log_bytes_max = (8 + random.below(40)) * wal::kSegmentBytesMin;
@@ -70,11 +70,11 @@ std::unique_ptr<io::Device> device_of(const std::string& path) {
 
 /// Opens the database of a process that was killed, also if its files stay locked for longer than
 /// opening waits, as on a machine that is busy.
-std::unique_ptr<Database> open_database(io::Device& device, const DatabaseOptions& options) {
+std::unique_ptr<Engine> open_database(io::Device& device, const EngineOptions& options) {
   const auto deadline = SteadyClock::now() + std::chrono::seconds(kStuckSeconds);
   for (;;) {
     try {
-      return Database::open(device, device, options);
+      return Engine::open(device, device, options);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::locked || SteadyClock::now() > deadline) {
         throw;
@@ -84,7 +84,7 @@ std::unique_ptr<Database> open_database(io::Device& device, const DatabaseOption
 }
 
 /// The life of the process under test: opens, works for a while, closes.
-int work(const std::string& path, const DatabaseOptions& options, std::vector<KillThread> threads,
+int work(const std::string& path, const EngineOptions& options, std::vector<KillThread> threads,
          std::uint64_t round, Milliseconds duration, int pipe) {
   const auto device = device_of(path);
   const auto database = open_database(*device, options);

@@ -111,7 +111,7 @@ void KillThread::count(const KillPlan& plan) {
   }
 }
 
-bool KillThread::attempt(Database& database, btree::BTree& tree, const KillPlan& plan,
+bool KillThread::attempt(Engine& database, btree::BTree& tree, const KillPlan& plan,
                          std::string& wrong) const {
   if (!plan.rolled_back.empty()) {
     auto transaction = database.begin();
@@ -153,7 +153,7 @@ bool KillThread::attempt(Database& database, btree::BTree& tree, const KillPlan&
   return true;
 }
 
-std::string KillThread::run(Database& database, btree::BTree& tree, const KillPlan& plan) const {
+std::string KillThread::run(Engine& database, btree::BTree& tree, const KillPlan& plan) const {
   std::string wrong;
   for (bool done = false; !done && wrong.empty();) {
     try {

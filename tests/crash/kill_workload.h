@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "btree/btree.h"
-#include "engine/database.h"
+#include "engine/engine.h"
 #include "tests/support/sim_random.h"
 
 namespace palimpsest::engine::test {
@@ -77,7 +77,7 @@ class KillThread {
 
   /// Does it, as often as it takes until it has committed; the first thing that is not as it must
   /// be, empty if all was.
-  [[nodiscard]] std::string run(Database& database, btree::BTree& tree, const KillPlan& plan) const;
+  [[nodiscard]] std::string run(Engine& database, btree::BTree& tree, const KillPlan& plan) const;
 
   /// The number in the thread's marker; nothing if there is no marker or it is damaged.
   [[nodiscard]] std::optional<std::uint64_t> marked(const Records& found) const;
@@ -87,7 +87,7 @@ class KillThread {
   [[nodiscard]] KillPlan::Change draw(palimpsest::test::SimRandom& random,
                                       std::uint64_t number) const;
   /// Whether it is committed; false: in conflict with another thread's, and undone.
-  [[nodiscard]] bool attempt(Database& database, btree::BTree& tree, const KillPlan& plan,
+  [[nodiscard]] bool attempt(Engine& database, btree::BTree& tree, const KillPlan& plan,
                              std::string& wrong) const;
 
   std::uint64_t seed_;

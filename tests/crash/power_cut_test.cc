@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "tests/crash/kill_workload.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/sim_random.h"
@@ -73,11 +73,11 @@ class Lives {
 
  private:
   void open() {
-    DatabaseOptions options = small_options();
+    EngineOptions options = small_options();
     options.background_threads = true;
     options.recovery_threads = 2;
     device_ = disk_.device();
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
   }
 
   /// The disk as it is found afterwards. The threads go on a little, so that it happens amid work.
@@ -144,7 +144,7 @@ class Lives {
   SimRandom random_;
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
   std::vector<KillThread> threads_;  ///< as far as their transactions are found
   std::uint64_t round_ = 0;
   std::array<std::uint64_t, kKillThreads> required_{};

@@ -69,7 +69,7 @@ std::vector<Change> changes_between(const Content& before, const Content& after)
 
 }  // namespace
 
-std::optional<Content> rows_of(engine::Database& database, txn::Transaction* by) {
+std::optional<Content> rows_of(engine::Engine& database, txn::Transaction* by) {
   const engine::TablePtr table = database.tables().find(kTable, by);
   if (table == nullptr) {
     return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<Content> rows_of(engine::Database& database, txn::Transaction* by)
   return rows;
 }
 
-void TableWorkload::open(engine::Database& database) {
+void TableWorkload::open(engine::Engine& database) {
   database_ = &database;
   table_ = database.tables().find(kTable, nullptr);
 }
@@ -96,12 +96,12 @@ void TableWorkload::close() noexcept {
   database_ = nullptr;
 }
 
-// What one step settles may be too much for a log as small as the campaign's: the background would
+// What one step resolves may be too much for a log as small as the campaign's: the background would
 // try the rest again, too.
 bool TableWorkload::sweep() {
   try {
     const bool swept = database_->bulk_sweep().step();
-    return database_->tree_store().step() || swept;
+    return database_->tree_pool().step() || swept;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::transaction_too_old) {
       throw;
@@ -253,7 +253,7 @@ void TableWorkload::end_bulk() {
 
 void TableWorkload::write_rows(bool is_watched) {
   // Where a bulk has replaced a large value, others wait until it is known that everybody sees it.
-  database_->bulk_epochs().settle(database_->transactions().horizon());
+  database_->bulk_epochs().retire(database_->transactions().horizon());
   const bool synchronous = !random_.one_in(3);
   const auto by = database_->begin(durability_of(synchronous), Isolation::read_committed);
   const auto write = [&](Write call) { return call(TableWrites(*by, *table_)); };

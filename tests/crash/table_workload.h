@@ -38,7 +38,7 @@ class TableWorkload {
         make_room_(std::move(make_room)) {}
 
   /// Of this database, from now on. It does not sweep by itself: Options of the campaign.
-  void open(engine::Database& database);
+  void open(engine::Engine& database);
   /// Before the database is closed: a bulk that is open is rolled back.
   void close() noexcept;
 
@@ -78,7 +78,7 @@ class TableWorkload {
   const std::size_t ids_;
   const std::size_t appended_bytes_;
   const std::function<void()> make_room_;
-  engine::Database* database_ = nullptr;
+  engine::Engine* database_ = nullptr;
   engine::TablePtr table_;  ///< null: there is none
   std::optional<Open> open_;
 };
@@ -87,6 +87,6 @@ class TableWorkload {
 inline constexpr const char* kStateOfTable = "table rows";
 
 /// The rows that somebody sees, null: what is committed; nothing if there is no such table.
-[[nodiscard]] std::optional<Content> rows_of(engine::Database& database, txn::Transaction* by);
+[[nodiscard]] std::optional<Content> rows_of(engine::Engine& database, txn::Transaction* by);
 
 }  // namespace palimpsest::crash

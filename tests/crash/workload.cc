@@ -101,8 +101,8 @@ std::span<const Profile> profiles() {
   return kProfiles;
 }
 
-engine::DatabaseOptions campaign_options() {
-  engine::DatabaseOptions options = engine::test::small_options();
+engine::EngineOptions campaign_options() {
+  engine::EngineOptions options = engine::test::small_options();
   options.max_transactions = 8;
   options.background_threads = true;  // who waits for log space waits for them
   options.background_sweeps = false;  // they change trees beside whoever judges them
@@ -126,7 +126,7 @@ Workload::~Workload() {
 }
 
 void Workload::open() {
-  database_ = engine::Database::open(*device_, *device_, campaign_options());
+  database_ = engine::Engine::open(*device_, *device_, campaign_options());
   images_.watch(database_.get());
   table_.open(*database_);
 }
@@ -310,22 +310,22 @@ void Workload::modify(Open& open, const std::string& tree, const std::string& ke
 // Whether the change has been made, unless the record existed or did not.
 bool Workload::agrees(const char* what, const Open& open, const Place& place,
                       const btree::WriteOutcome& outcome) const {
-  const bool rival = has_rival(open, place);
+  const bool conflicting_writer = has_conflicting_writer(open, place);
   const bool existed = value_of(place.first, place.second) != nullptr;
-  if (rival && !outcome.conflict && !owners_.find(place)->second->is_active()) {
+  if (conflicting_writer && !outcome.conflict && !owners_.find(place)->second->is_active()) {
     throw Overtaken();
   }
-  if (rival != outcome.conflict.has_value()) {
+  if (conflicting_writer != outcome.conflict.has_value()) {
     mismatch(fmt::format("{} of {}: {}", what, place.second,
-                         rival ? "no conflict" : "a conflict with nobody"));
+                         conflicting_writer ? "no conflict" : "a conflict with nobody"));
   }
-  if (!rival && outcome.existed != existed) {
+  if (!conflicting_writer && outcome.existed != existed) {
     mismatch(fmt::format("{} of {}: existed is {}", what, place.second, outcome.existed));
   }
-  return !rival;
+  return !conflicting_writer;
 }
 
-bool Workload::has_rival(const Open& open, const Place& place) const {
+bool Workload::has_conflicting_writer(const Open& open, const Place& place) const {
   const auto owner = owners_.find(place);
   return owner != owners_.end() && owner->second != open.handle.get();
 }

@@ -51,7 +51,7 @@ struct Profile {
 [[nodiscard]] std::span<const Profile> profiles();
 
 /// Options of every database in the campaign.
-[[nodiscard]] engine::DatabaseOptions campaign_options();
+[[nodiscard]] engine::EngineOptions campaign_options();
 
 class Workload {
  public:
@@ -76,7 +76,7 @@ class Workload {
   /// The power of its disk goes; nothing is written any more.
   void abandon() noexcept;
 
-  [[nodiscard]] engine::Database& database() noexcept { return *database_; }
+  [[nodiscard]] engine::Engine& database() noexcept { return *database_; }
   [[nodiscard]] const std::shared_ptr<History>& history() const noexcept { return history_; }
   [[nodiscard]] ImageChecker& images() noexcept { return images_; }
 
@@ -119,7 +119,7 @@ class Workload {
   [[nodiscard]] std::string some_key();
   [[nodiscard]] std::string some_value(const std::string* old);
   [[nodiscard]] const std::string* value_of(const std::string& tree, const std::string& key) const;
-  [[nodiscard]] bool has_rival(const Open& open, const Place& place) const;
+  [[nodiscard]] bool has_conflicting_writer(const Open& open, const Place& place) const;
   [[nodiscard]] bool agrees(const char* what, const Open& open, const Place& place,
                             const btree::WriteOutcome& outcome) const;
   void note(Open& open, const Place& place, std::optional<std::string> value);
@@ -129,7 +129,7 @@ class Workload {
   Random random_;
   std::unique_ptr<io::Device> device_;
   ImageChecker images_;
-  std::unique_ptr<engine::Database> database_;
+  std::unique_ptr<engine::Engine> database_;
   txn::TransactionPtr old_reader_;  ///< has a snapshot, and reads nothing
   std::shared_ptr<History> history_;
   State now_;  ///< as transactions see it

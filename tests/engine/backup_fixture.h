@@ -15,7 +15,7 @@
 #include "palimpsest/error.h"
 
 #include "base/random.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 
 namespace palimpsest::engine::test {
 
@@ -40,7 +40,7 @@ class KnownWriter {
   KnownWriter(std::string name, std::uint64_t seed) : name_(std::move(name)), random_(seed) {}
 
   /// One transaction of a few changes, of rows of all sizes, some of them in pages of their own.
-  void commit_one(Database& database) {
+  void commit_one(Engine& database) {
     const auto transaction = database.begin(random_.below(4) == 0 ? txn::Durability::synchronous
                                                                   : txn::Durability::asynchronous);
     btree::BTree& tree = *database.find_tree("records");
@@ -128,20 +128,20 @@ class KnownWriter {
 class OpenedCopy {
  public:
   explicit OpenedCopy(const palimpsest::test::SimDisk& disk,
-                      DatabaseOptions options = small_options())
+                      EngineOptions options = small_options())
       : disk_(disk.crash(1, palimpsest::test::CrashKeeps::nothing)), device_(disk_.device()) {
     options.create_if_missing = false;
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
   }
 
-  [[nodiscard]] Database& database() noexcept { return *database_; }
+  [[nodiscard]] Engine& database() noexcept { return *database_; }
   [[nodiscard]] io::Device& device() noexcept { return *device_; }
   [[nodiscard]] Content content() { return content_of(*database_->find_tree("records")); }
 
  private:
   palimpsest::test::SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
 };
 
 }  // namespace palimpsest::engine::test

@@ -26,7 +26,7 @@ constexpr std::size_t kWriters = 3;
 constexpr int kTotal = 1'000;
 
 /// Moves something from one record to another; nothing if they are in conflict.
-void move_some(Database& database, Random& random) {
+void move_some(Engine& database, Random& random) {
   const auto transaction = database.begin(txn::Durability::asynchronous);
   btree::BTree& tree = *database.find_tree("records");
   std::string left;
@@ -47,10 +47,10 @@ void move_some(Database& database, Random& random) {
 class BackupStress : public ::testing::Test {
  protected:
   BackupStress() : device_(disk_.device()) {
-    DatabaseOptions options = small_options();
+    EngineOptions options = small_options();
     options.background_threads = true;
     options.log_bytes_max = 1024 * wal::kSegmentBytesMin;
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
     static_cast<void>(database_->make_tree("records"));
     for (std::size_t i = 0; i < kWriters; ++i) {
       writers_.emplace_back(std::string(1, static_cast<char>('a' + i)),
@@ -88,7 +88,7 @@ class BackupStress : public ::testing::Test {
 
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
   std::deque<KnownWriter> writers_;
   std::vector<SimDisk> copies_;
 };

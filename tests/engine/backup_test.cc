@@ -43,10 +43,10 @@ class Backups : public ::testing::Test {
   void open() {
     database_.reset();
     device_ = disk_.device();
-    DatabaseOptions options = small_options();
+    EngineOptions options = small_options();
     options.transactions.asynchronous_interval = std::chrono::seconds(60);
     options.log_bytes_max = 24 * wal::kSegmentBytesMin;
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
     static_cast<void>(database_->make_tree("records"));
   }
   void commit(std::size_t count) {
@@ -99,7 +99,7 @@ class Backups : public ::testing::Test {
   SimDisk disk_;
   SimDisk copy_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
   KnownWriter writer_{"a", palimpsest::test::seed()};
 };
 
@@ -228,7 +228,7 @@ TEST_F(Backups, ACopyOfALongLogWithALoserCanBeWritten) {
     commit(30);
     database_->checkpointer().run();
   }));
-  DatabaseOptions options = small_options();
+  EngineOptions options = small_options();
   options.log_bytes_max = 6 * wal::kSegmentBytesMin;
   options.background_threads = true;
   OpenedCopy copy(copy_, options);
@@ -274,10 +274,10 @@ TEST_F(Backups, WhoWaitsForAShortLogIsNotKept) {
   database_.reset();
   disk_ = SimDisk();
   device_ = disk_.device();
-  DatabaseOptions options = small_options();
+  EngineOptions options = small_options();
   options.log_bytes_max = 4 * wal::kSegmentBytesMin;
   options.background_threads = true;
-  database_ = Database::open(*device_, *device_, options);
+  database_ = Engine::open(*device_, *device_, options);
   static_cast<void>(database_->make_tree("records"));
   for (int i = 0; i < 60; ++i) {
     try_often([&] { writer_.commit_one(*database_); });
@@ -436,12 +436,12 @@ TEST_F(Backups, AnInterruptedOneIsNoDatabase) {
     copy_.set_hook({});
   }
   images.push_back(copy_.crash(1));
-  DatabaseOptions options = small_options();
+  EngineOptions options = small_options();
   options.create_if_missing = false;
   for (palimpsest::test::Sweep sweep(images.size(), 20, 2.0); const auto at = sweep.next();) {
     const auto device = images[*at].device();
-    std::unique_ptr<Database> opened;
-    const auto code = error_of([&] { opened = Database::open(*device, *device, options); });
+    std::unique_ptr<Engine> opened;
+    const auto code = error_of([&] { opened = Engine::open(*device, *device, options); });
     if (code) {
       EXPECT_TRUE(code == ErrorCode::not_found || code == ErrorCode::not_a_database) << *at;
       continue;
@@ -465,7 +465,7 @@ TEST_F(Backups, NoDatabaseIsMadeOfAnInterruptedOne) {
   }
   ASSERT_TRUE(image);
   const auto device = image->device();
-  EXPECT_EQ(error_of([&] { static_cast<void>(Database::open(*device, *device, small_options())); },
+  EXPECT_EQ(error_of([&] { static_cast<void>(Engine::open(*device, *device, small_options())); },
                      "interrupted"),
             ErrorCode::not_a_database);
 }

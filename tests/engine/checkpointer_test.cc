@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "base/sync_point.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
 
@@ -43,9 +43,9 @@ class Checkpoints : public ::testing::Test {
   }
   void open() {
     device_ = disk_.device();
-    DatabaseOptions options = small_options();
+    EngineOptions options = small_options();
     options.memory_bytes = memory_bytes_;
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
   }
   [[nodiscard]] btree::BTree& records() {
     btree::BTree* const tree = database_->find_tree("records");
@@ -78,7 +78,7 @@ class Checkpoints : public ::testing::Test {
   std::uint64_t memory_bytes_ = small_options().memory_bytes;
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
 };
 
 // Nobody had made a checkpoint since the log was nearly empty, and each of the transactions may
@@ -202,7 +202,7 @@ class CheckpointsByAge : public Checkpoints {
   [[nodiscard]] Content after_crash() {
     const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
     const auto device = crashed.device();
-    const auto database = Database::open(*device, *device, small_options());
+    const auto database = Engine::open(*device, *device, small_options());
     EXPECT_TRUE(sound(*database));
     return content_of(*database->find_tree("records"));
   }

@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "base/sync_point.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 
 namespace palimpsest::engine::test {
@@ -44,10 +44,10 @@ class Folding : public ::testing::Test {
 
  protected:
   Folding() : device_(disk_.device()) {
-    DatabaseOptions options = small_options();
+    EngineOptions options = small_options();
     options.version_bytes_max = kBudget;
     options.log_bytes_max = 64 * wal::kSegmentBytesMin;
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
     tree_ = database_->make_tree("tree");
     other_ = database_->make_tree("other");
     const auto transaction = begin(SnapshotUse::reads_and_writes, Isolation::none);
@@ -69,7 +69,7 @@ class Folding : public ::testing::Test {
   }
   [[nodiscard]] std::uint64_t count(const txn::TransactionPtr& by) {
     std::uint64_t records = 0;
-    btree::Cursor cursor(*tree_, 64, by->viewer());
+    btree::Cursor cursor(*tree_, 64, by->read_view());
     for (cursor.seek_first(); cursor.valid(); cursor.next()) {
       ++records;
     }
@@ -139,7 +139,7 @@ class Folding : public ::testing::Test {
 
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
   btree::BTree* tree_ = nullptr;
   btree::BTree* other_ = nullptr;
   std::uint64_t changes_ = 0;  ///< since the log was looked after

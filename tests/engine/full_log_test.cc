@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/sync_point.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
 
@@ -37,8 +37,8 @@ std::string key_of(int number) {
   return fmt::format("key{:06}", number);
 }
 
-DatabaseOptions options_of_small_log() {
-  DatabaseOptions options = small_options();
+EngineOptions options_of_small_log() {
+  EngineOptions options = small_options();
   options.log_bytes_max = kSegments * wal::kSegmentBytesMin;
   options.transactions.asynchronous_interval = std::chrono::seconds(60);
   return options;
@@ -67,7 +67,7 @@ class FullLog : public ::testing::Test {
   }
 
   void open() {
-    database_ = Database::open(*device_, *device_, options_of_small_log());
+    database_ = Engine::open(*device_, *device_, options_of_small_log());
     tree_ = database_->find_tree("records");
     tree_ = tree_ != nullptr ? tree_ : database_->make_tree("records");
   }
@@ -122,7 +122,7 @@ class FullLog : public ::testing::Test {
 
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
   btree::BTree* tree_ = nullptr;
   std::thread writer_;
   Content before_;
@@ -159,7 +159,7 @@ TEST_F(FullLog, WhoHasBeenGivenSpaceIsNotCancelledBeforeHeRuns) {
     }
   });
   woken.wait(false);
-  EXPECT_NE(database_->transactions().oldest(), txn::GivenUpPages::kNone);
+  EXPECT_NE(database_->transactions().oldest(), txn::DeferredFrees::kNone);
   EXPECT_TRUE(database_->log().is_waited_for());
   database_->checkpointer().run();
   EXPECT_FALSE(database_->log().is_waited_for());
@@ -233,10 +233,10 @@ class FullDisk : public FullLog {
     database_->close();
     database_.reset();
     disk_.inject({.error = ENOSPC, .kinds = unsigned(SimKind::create), .for_good = true});
-    DatabaseOptions options = options_of_small_log();
+    EngineOptions options = options_of_small_log();
     options.log_bytes_max = kBound;
     options.background_threads = true;
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
     tree_ = database_->find_tree("records");
     files_ = segments();
     EXPECT_LT(files_ * wal::kSegmentBytesMin, kBound / 2);

@@ -13,7 +13,7 @@
 
 #include "base/sync_point.h"
 #include "bulk/sort/external_sort.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/child_process.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/system_call_filter.h"
@@ -52,7 +52,7 @@ int without_threads(FunctionRef<void()> call) {
 }
 
 void open_once(io::Device& device) {
-  static_cast<void>(Database::open(device, device, small_options()));
+  static_cast<void>(Engine::open(device, device, small_options()));
 }
 
 TEST(ThreadLimit, ADatabaseIsNotOpenedWithoutItsThreads) {
@@ -65,7 +65,7 @@ TEST(ThreadLimit, RecoveryComesLater) {
   SimDisk disk;
   {
     const auto device = disk.device();
-    const auto database = Database::open(*device, *device, small_options());
+    const auto database = Engine::open(*device, *device, small_options());
     btree::BTree* const tree = database->make_tree("records");
     const auto by = database->begin();
     for (int i = 0; i < 1000; ++i) {
@@ -76,7 +76,7 @@ TEST(ThreadLimit, RecoveryComesLater) {
   }
   const auto device = disk.device();
   EXPECT_EQ(without_threads([&] { open_once(*device); }), kToldSo);
-  const auto database = Database::open(*device, *device, small_options());
+  const auto database = Engine::open(*device, *device, small_options());
   EXPECT_TRUE(database->recovery().was_needed);
   EXPECT_EQ(content_of(*database->find_tree("records")).size(), 1000U);
 }

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/io/open_device.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/everything/activities.h"
 #include "tests/everything/judge.h"
 #include "tests/everything/rows.h"

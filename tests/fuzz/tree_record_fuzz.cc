@@ -216,7 +216,7 @@ Payload leaf_change(const LeafView& leaf, Choices& choices) {
     case 2: return encoded(LoggedMark{at, before.flags});
     case 3: {
       const std::array runs{SlotRun{.first = static_cast<std::uint16_t>(slot), .count = 1}};
-      return encoded(LoggedBurial{leaf, runs});
+      return encoded(LoggedBulkErase{leaf, runs});
     }
     default: break;
   }

@@ -35,9 +35,9 @@ void History::add(const Event& event) {
     transactions_[open->second.transaction].ended = event.index;
   }
   end(open->second,
-      committed                       ? Fate::committed
-      : event.type == EventType::fail ? Fate::aborted
-                                      : Fate::unknown,
+      committed                       ? CommitStatus::committed
+      : event.type == EventType::fail ? CommitStatus::aborted
+                                      : CommitStatus::unknown,
       committed ? event.operations : open->second.operations);
   open_.erase(open);
 }
@@ -59,15 +59,16 @@ void History::check_order(const Event& event) {
 
 void History::finish() {
   for (const auto& [process, open] : open_) {
-    end(open, Fate::unknown, open.operations);
+    end(open, CommitStatus::unknown, open.operations);
   }
   open_.clear();
 }
 
-void History::end(const Open& open, Fate fate, const std::vector<Operation>& operations) {
+void History::end(const Open& open, CommitStatus commit_status,
+                  const std::vector<Operation>& operations) {
   TransactionRecord& record = transactions_[open.transaction];
-  record.fate = fate;
-  has_committed_ = has_committed_ || fate == Fate::committed;
+  record.commit_status = commit_status;
+  has_committed_ = has_committed_ || commit_status == CommitStatus::committed;
   record.first_access = accesses_.size();
   for (const Operation& operation : operations) {
     const bool reads = is_read(operation.kind);
@@ -108,7 +109,7 @@ std::string History::text(TransactionNumber transaction) const {
   std::string text = fmt::format(
       "T{} (process {}, events {} to {}, {}): ", transaction, record.process, record.begun,
       record.ended == ~std::uint64_t{0} ? "?" : fmt::format("{}", record.ended),
-      kFates[static_cast<int>(record.fate)]);
+      kFates[static_cast<int>(record.commit_status)]);
   append_json(text, operations);
   return text;
 }

@@ -21,7 +21,7 @@ namespace palimpsest::isolation {
 using TransactionNumber = std::uint32_t;
 using KeyNumber = std::uint32_t;
 
-enum class Fate : std::uint8_t {
+enum class CommitStatus : std::uint8_t {
   committed = 1,
   aborted,
   unknown,
@@ -36,7 +36,7 @@ struct Access {
 };
 
 struct TransactionRecord {
-  Fate fate = Fate::unknown;
+  CommitStatus commit_status = CommitStatus::unknown;
   std::uint32_t accesses = 0;
   std::uint64_t first_access = 0;
   std::uint64_t begun = 0;  ///< indices of events
@@ -47,7 +47,7 @@ struct TransactionRecord {
 class History {
  public:
   void add(const experiments::history::Event& event);
-  /// Whoever has not ended is of unknown fate.
+  /// Whoever has not ended is of unknown commit status.
   void finish();
 
   [[nodiscard]] std::uint32_t size() const noexcept {
@@ -81,7 +81,7 @@ class History {
   };
 
   void check_order(const experiments::history::Event& event);
-  void end(const Open& open, Fate fate,
+  void end(const Open& open, CommitStatus commit_status,
            const std::vector<experiments::history::Operation>& operations);
   [[nodiscard]] KeyNumber number_of(std::int64_t key);
 

@@ -12,7 +12,7 @@ namespace palimpsest::isolation {
 Verdict check_history(const History& history, Level level) {
   Verdict verdict{.transactions = history.size()};
   for (TransactionNumber i = 0; i < history.size(); ++i) {
-    verdict.committed += history.at(i).fate == Fate::committed ? 1U : 0U;
+    verdict.committed += history.at(i).commit_status == CommitStatus::committed ? 1U : 0U;
   }
   DependencyGraph graph(history.size());
   if (history.has_registers()) {

@@ -86,20 +86,20 @@ INSTANTIATE_TEST_SUITE_P(Levels, LevelsTest, ::testing::ValuesIn(all_settings())
 // Mixed levels
 
 TEST_P(LevelsTest, EverybodySeesChangesOfNoneAtOnce) {
-  auto [reader, rival] = begin_two();
+  auto [reader, conflicting_writer] = begin_two();
   EXPECT_EQ(reader.value(x()), x_before());
   Actor writer = begin(Isolation::none);
   ASSERT_EQ(writer.put(x(), 11), done);
   EXPECT_EQ(reader.value(x()), 11);
-  EXPECT_EQ(rival.put(x(), 12), conflict) << "it is still open";
+  EXPECT_EQ(conflicting_writer.put(x(), 12), conflict) << "it is still open";
   writer.rollback();
   EXPECT_EQ(reader.value(x()), x_before());
   Actor second = begin(Isolation::none);
   ASSERT_EQ(second.put(x(), 13), done);
   second.commit();
   EXPECT_EQ(reader.value(x()), 13);
-  EXPECT_EQ(rival.put(x(), 14), done) << "it has left no version that says when";
-  rival.commit();
+  EXPECT_EQ(conflicting_writer.put(x(), 14), done) << "it has left no version that says when";
+  conflicting_writer.commit();
   EXPECT_EQ(reader.value(x()), has_snapshots() ? 13 : 14);
 }
 

@@ -53,7 +53,7 @@ class ListRules {
   template <class Use>
   void each_committed(const Use& use) const {
     for (TransactionNumber by = 0; by < history_.size(); ++by) {
-      if (history_.at(by).fate == Fate::committed) {
+      if (history_.at(by).commit_status == CommitStatus::committed) {
         use(by);
       }
     }
@@ -80,7 +80,7 @@ class ListRules {
     std::optional<TransactionNumber>& before = longest.last_writer;
     for (std::size_t i = 0; i < longest.list.size(); ++i) {
       Write* write = judge(*longest.by, key, longest.list[i]);
-      if (write == nullptr || history_.at(write->by).fate == Fate::aborted) {
+      if (write == nullptr || history_.at(write->by).commit_status == CommitStatus::aborted) {
         continue;
       }
       if (write->position != Write::kNowhere) {
@@ -132,7 +132,7 @@ class ListRules {
     Write* write = writes_.find(key, value);
     if (write == nullptr) {
       add(Anomaly::unwritten, key, value, reader);
-    } else if (history_.at(write->by).fate == Fate::aborted) {
+    } else if (history_.at(write->by).commit_status == CommitStatus::aborted) {
       add(Anomaly::g1a, key, value, reader, write->by);
     }
     return write;
@@ -171,7 +171,7 @@ class ListRules {
       add_unread(by, key, EdgeKind::rw);
     } else if (own == 0) {
       const Write* write = writes_.find(key, longest.list[list.size()]);
-      if (write != nullptr && history_.at(write->by).fate != Fate::aborted) {
+      if (write != nullptr && history_.at(write->by).commit_status != CommitStatus::aborted) {
         graph_.add(by, write->by, EdgeKind::rw, key);
       }
     }
@@ -188,7 +188,8 @@ class ListRules {
     bool explained = false;
     for (const std::int64_t value : list) {
       const Write* write = judge(by, key, value);
-      explained = explained || write == nullptr || history_.at(write->by).fate == Fate::aborted;
+      explained = explained || write == nullptr ||
+                  history_.at(write->by).commit_status == CommitStatus::aborted;
     }
     if (!explained) {
       add(Anomaly::incompatible_order, key, list.back(), by, longest_[key].by);

@@ -146,7 +146,7 @@ class RandomScheduleTest : public Schedule {
       case OutcomeKind::conflict:
         EXPECT_TRUE(open_rival_perhaps || one.is_bulk || bulk_with_table() != nullptr ||
                     since(one, one.tried, tried_at_))
-            << "without a rival";
+            << "without a conflicting_writer";
         break;
     }
   }

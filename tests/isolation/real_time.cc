@@ -57,7 +57,7 @@ class Held {
 RealTime::RealTime(const History& history, Writes& writes)
     : history_(history), there_(history.size(), kNever) {
   for (TransactionNumber by = 0; by < history.size(); ++by) {
-    if (history.at(by).fate != Fate::committed) {
+    if (history.at(by).commit_status != CommitStatus::committed) {
       continue;
     }
     const Moment ended = history.at(by).ended + 1;
@@ -65,7 +65,7 @@ RealTime::RealTime(const History& history, Writes& writes)
     for (const Access& access : history.accesses(by)) {
       for (const std::int64_t value : history.values(access)) {
         const Write* write = writes.find(access.key, value);
-        if (write != nullptr && history.at(write->by).fate != Fate::aborted) {
+        if (write != nullptr && history.at(write->by).commit_status != CommitStatus::aborted) {
           there_[write->by] = std::clamp(ended, begun(write->by), there_[write->by]);
         }
       }

@@ -3,7 +3,7 @@
 //
 // A transaction has committed if it said so, or if one that has committed read what it wrote. It
 // is there, all of it, when the first of these has ended: whoever begins later sees it. Of one of
-// unknown fate that nobody has read nothing is known.
+// unknown commit status that nobody has read nothing is known.
 // A version is there at the latest at one moment (its transaction is), and is the current one at
 // some time after another (its writer has begun, and so has everybody who has read it). So A comes
 // before B if A is there before B is current for sure; two versions that come before each other

@@ -1,5 +1,5 @@
-// What histories say of time: transactions whose fate is known only by those who have read what
-// they wrote, writes that nobody reads, and registers, whose versions are ordered by time.
+// What histories say of time: transactions whose commit status is known only by those who have read
+// what they wrote, writes that nobody reads, and registers, whose versions are ordered by time.
 
 #include "tests/isolation/real_time.h"
 

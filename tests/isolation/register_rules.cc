@@ -32,7 +32,7 @@ class RegisterRules {
 
   void check() {
     for (TransactionNumber by = 0; by < history_.size(); ++by) {
-      if (history_.at(by).fate == Fate::committed) {
+      if (history_.at(by).commit_status == CommitStatus::committed) {
         check_transaction(by);
       }
     }
@@ -99,7 +99,7 @@ class RegisterRules {
       add(Anomaly::internal, read.key, read.value, read.by);
       return;
     }
-    if (history_.at(write->by).fate == Fate::aborted) {
+    if (history_.at(write->by).commit_status == CommitStatus::aborted) {
       add(Anomaly::g1a, read.key, read.value, read.by, write->by);
       return;
     }
@@ -113,7 +113,7 @@ class RegisterRules {
     for (std::size_t i = 0; i < followers_.size(); ++i) {
       const Read& follower = followers_[i];
       const Write* write = writes_.find(follower.key, follower.value);
-      if (write != nullptr && history_.at(write->by).fate != Fate::aborted) {
+      if (write != nullptr && history_.at(write->by).commit_status != CommitStatus::aborted) {
         graph_.add(write->by, follower.by, EdgeKind::ww, follower.key);
       }
       if (i != 0 && order_of(followers_[i - 1]) == order_of(follower)) {

@@ -149,7 +149,7 @@ TEST_P(ViewTest, OwnChangesAreSeenInEveryWay) {
   EXPECT_FALSE(writer.value(6).has_value());
   EXPECT_EQ(writer.id_of_name("n9"), 9);
   EXPECT_FALSE(writer.id_of_name("n6").has_value());
-  EXPECT_EQ(writer.insert(6, "n6", 61), done) << "its own erase is no rival";
+  EXPECT_EQ(writer.insert(6, "n6", 61), done) << "its own erase is no conflicting_writer";
   EXPECT_EQ(writer.value(6), 61);
   EXPECT_EQ(writer.erase(6), done);
   writer.commit();

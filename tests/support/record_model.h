@@ -19,8 +19,8 @@ struct RecordModel {
   std::set<std::string> keys_ever;
 
   /// Who else has changed the record.
-  [[nodiscard]] std::optional<versioning::WriterId> rival(const std::string& key,
-                                                          versioning::WriterId me) const {
+  [[nodiscard]] std::optional<versioning::WriterId> conflicting_writer(
+      const std::string& key, versioning::WriterId me) const {
     const auto holder = holders.find(key);
     return holder == holders.end() || holder->second == me ? std::nullopt
                                                            : std::optional(holder->second);

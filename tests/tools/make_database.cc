@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/io/open_device.h"
-#include "engine/database.h"
+#include "engine/engine.h"
 
 namespace palimpsest {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 constexpr int kRecords = 2000;
 constexpr int kManyRecords = 10'000;
 
-void fill(engine::Database& database, btree::BTree& tree, int records) {
+void fill(engine::Engine& database, btree::BTree& tree, int records) {
   for (int begin = 0; begin < records; begin += 100) {
     auto transaction = database.begin();
     for (int i = begin; i < begin + 100; ++i) {
@@ -37,7 +37,7 @@ void fill(engine::Database& database, btree::BTree& tree, int records) {
   transaction->commit();
 }
 
-void spoil(engine::Database& database, bool leaks) {
+void spoil(engine::Engine& database, bool leaks) {
   const Gsn gsn = database.log().durable_gsn();
   if (leaks) {
     const PageId page = database.space().allocate(0);
@@ -51,13 +51,13 @@ void spoil(engine::Database& database, bool leaks) {
 
 int make(const std::string& path, std::string_view end) {
   const auto device = io::open_device(path, {.log = [](LogLevel, auto) {}});
-  engine::DatabaseOptions options;
+  engine::EngineOptions options;
   options.memory_bytes = std::uint64_t{8} << 20U;
   options.pages = {.page_size_bytes = 4096, .ring_batches = 2, .batch_pages = 64, .uuid = {}};
   options.log_segment_bytes = wal::kSegmentBytesMin;
   const bool is_long = end == "crash-long";
   options.log_bytes_max = (is_long ? 512 : 32) * wal::kSegmentBytesMin;
-  const auto database = engine::Database::open(*device, *device, options);
+  const auto database = engine::Engine::open(*device, *device, options);
   if (end == "leak" || end == "lose") {
     spoil(*database, end == "leak");
     return 0;

@@ -23,7 +23,7 @@
 #include "base/io/open_device.h"
 #include "engine/api/bulk_rows.h"
 #include "engine/catalog/stored_definitions.h"
-#include "engine/database.h"
+#include "engine/engine.h"
 #include "engine/format/schema_format.h"
 #include "engine/table/table_writes.h"
 
@@ -33,17 +33,17 @@ namespace {
 constexpr int kRows = 3000;
 constexpr std::size_t kByName = 1;
 
-std::unique_ptr<engine::Database> open(io::Device& device) {
-  engine::DatabaseOptions options;
+std::unique_ptr<engine::Engine> open(io::Device& device) {
+  engine::EngineOptions options;
   options.memory_bytes = std::uint64_t{8} << 20U;
   options.pages = {.page_size_bytes = 4096, .ring_batches = 2, .batch_pages = 64, .uuid = {}};
   options.log_segment_bytes = wal::kSegmentBytesMin;
   options.log_bytes_max = 32 * wal::kSegmentBytesMin;
   options.background_threads = false;
-  return engine::Database::open(device, device, options);
+  return engine::Engine::open(device, device, options);
 }
 
-void define(engine::Database& database) {
+void define(engine::Engine& database) {
   using types::int32, types::nullable, types::varchar;
   const auto by = database.begin();
   engine::TableCatalog& tables = database.tables();
@@ -61,7 +61,7 @@ void define(engine::Database& database) {
   by->commit();
 }
 
-void fill(engine::Database& database) {
+void fill(engine::Engine& database) {
   const engine::TablePtr people = database.tables().find("people", nullptr);
   const engine::TablePtr notes = database.tables().find("notes", nullptr);
   for (int begin = 0; begin < kRows; begin += 100) {
@@ -79,7 +79,7 @@ void fill(engine::Database& database) {
   }
 }
 
-void abort_bulk(engine::Database& database) {
+void abort_bulk(engine::Engine& database) {
   constexpr int kBulkRows = 500;
   const engine::TablePtr people = database.tables().find("people", nullptr);
   const auto by = database.begin();
@@ -96,7 +96,7 @@ void abort_bulk(engine::Database& database) {
 /// Changes of the trees of "people", in a transaction.
 class Damage {
  public:
-  explicit Damage(engine::Database& database)
+  explicit Damage(engine::Engine& database)
       : database_(database), by_(database.begin()), table_(*people().visible_to(nullptr)) {}
 
   void done() { by_->commit(); }
@@ -149,13 +149,13 @@ class Damage {
     must(by_->update(*database_.find_tree(engine::kTablesTree), table, record).existed);
   }
 
-  engine::Database& database_;
+  engine::Engine& database_;
   txn::TransactionPtr by_;
   const engine::TableDefinition& table_;
 };
 
 /// False if there is no such damage.
-bool spoil(engine::Database& database, std::string_view what) {
+bool spoil(engine::Engine& database, std::string_view what) {
   Damage damage(database);
   if (what == "missing") {
     damage.lose_entry(7);

@@ -10,7 +10,7 @@
 
 #include "palimpsest/error.h"
 
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 
 namespace palimpsest::engine::test {
@@ -35,9 +35,9 @@ class LargeCommits : public ::testing::Test {
   void open() {
     database_.reset();
     device_ = disk_.device();
-    DatabaseOptions options = small_options();
+    EngineOptions options = small_options();
     options.transactions.asynchronous_interval = std::chrono::seconds(60);
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
   }
   void commit(const std::string& key, std::size_t bytes, Durability durability) {
     const auto transaction = database_->begin(durability);
@@ -61,7 +61,7 @@ class LargeCommits : public ::testing::Test {
   SimDisk disk_;
   std::atomic<int> page_syncs_{0};
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
 };
 
 // Each would be a write, and a page of its own.

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/sync_point.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -17,9 +17,9 @@ namespace {
 TEST(SerializableCommits, AreDurableWhenTheyReturnWhateverRoundHasPassedTheirDate) {
   palimpsest::test::SimDisk disk;
   auto device = disk.device();
-  DatabaseOptions options = small_options();
+  EngineOptions options = small_options();
   options.transactions.asynchronous_interval = std::chrono::seconds(60);
-  auto database = Database::open(*device, *device, options);
+  auto database = Engine::open(*device, *device, options);
   static_cast<void>(database->make_tree("records"));
   {
     const auto transaction =
@@ -35,7 +35,7 @@ TEST(SerializableCommits, AreDurableWhenTheyReturnWhateverRoundHasPassedTheirDat
   }
   lose_power(disk, database);
   device = disk.device();
-  database = Database::open(*device, *device, options);
+  database = Engine::open(*device, *device, options);
   EXPECT_EQ(content_of(*database->find_tree("records")), (Content{{"key", "value"}}));
 }
 

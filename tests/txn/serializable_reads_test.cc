@@ -11,7 +11,7 @@
 #include "palimpsest/error.h"
 
 #include "base/random.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
@@ -37,8 +37,8 @@ class SerializableReads : public ::testing::Test {
       transaction->commit();
     }
   }
-  [[nodiscard]] static DatabaseOptions options() {
-    DatabaseOptions options = small_options();
+  [[nodiscard]] static EngineOptions options() {
+    EngineOptions options = small_options();
     options.read_bytes_max = std::uint64_t{256} << 10U;
     return options;
   }
@@ -70,7 +70,7 @@ class SerializableReads : public ::testing::Test {
 
   palimpsest::test::SimDisk disk_;
   std::unique_ptr<io::Device> device_ = disk_.device();
-  std::unique_ptr<Database> database_ = Database::open(*device_, *device_, options());
+  std::unique_ptr<Engine> database_ = Engine::open(*device_, *device_, options());
   int own_ = 0;
 };
 

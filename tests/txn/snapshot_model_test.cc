@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
 
@@ -69,7 +69,7 @@ class ModelRun {
   explicit ModelRun(std::uint64_t seed)
       : random_(seed),
         device_(disk_.device()),
-        database_(Database::open(*device_, *device_, small_options())),
+        database_(Engine::open(*device_, *device_, small_options())),
         tree_(database_->make_tree("records")),
         open_(kTransactions) {}
 
@@ -107,8 +107,8 @@ class ModelRun {
   };
 
   [[nodiscard]] static Gsn snapshot_of(const Open& one) {
-    const versioning::Viewer* const viewer = one.transaction->viewer();
-    return viewer == nullptr ? Gsn{} : viewer->snapshot;  // of read_committed: the largest
+    const versioning::ReadView* const read_view = one.transaction->read_view();
+    return read_view == nullptr ? Gsn{} : read_view->snapshot;  // of read_committed: the largest
   }
   [[nodiscard]] std::string some_key() {
     const std::uint64_t number = random_.one_in(3) ? random_.below(10) : random_.below(kKeys);
@@ -181,7 +181,7 @@ class ModelRun {
     database_.reset();
     disk_ = crashed;
     device_ = disk_.device();
-    database_ = Database::open(*device_, *device_, small_options());
+    database_ = Engine::open(*device_, *device_, small_options());
     tree_ = database_->find_tree("records");
   }
 
@@ -234,11 +234,11 @@ class ModelRun {
     one.transaction->read([&] {
       const txn::TransactionPtr view =
           one.role == Role::committed ? one.transaction->begin_view() : txn::TransactionPtr();
-      const auto* const viewer = (view != nullptr ? view : one.transaction)->viewer();
+      const auto* const read_view = (view != nullptr ? view : one.transaction)->read_view();
       tree_->lookup_many(
-          keys, [&](std::size_t i, ByteView value) { values[i] = std::string(value); }, viewer);
+          keys, [&](std::size_t i, ByteView value) { values[i] = std::string(value); }, read_view);
       tree_->visit_many(
-          keys, [&](std::size_t i, ByteView value) { visited[i] = std::string(value); }, viewer);
+          keys, [&](std::size_t i, ByteView value) { visited[i] = std::string(value); }, read_view);
     });
     for (std::size_t i = 0; i < keys.size(); ++i) {
       ASSERT_EQ(values[i], expected(one, texts[i])) << keys[i];
@@ -283,7 +283,7 @@ class ModelRun {
     Content seen;
     const txn::TransactionPtr view =
         one.role == Role::committed ? one.transaction->begin_view() : txn::TransactionPtr();
-    btree::Cursor cursor(*tree_, 3, (view != nullptr ? view : one.transaction)->viewer());
+    btree::Cursor cursor(*tree_, 3, (view != nullptr ? view : one.transaction)->read_view());
     const bool backward = random_.one_in(2);
     for (backward ? cursor.seek_last() : cursor.seek_first(); cursor.valid();
          backward ? cursor.previous() : cursor.next()) {
@@ -391,7 +391,7 @@ class ModelRun {
   Random random_;
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
   btree::BTree* tree_;
   std::vector<Open> open_;
   History history_;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/sync_point.h"
-#include "btree/seen_record.h"
-#include "tests/engine/database_fixture.h"
+#include "btree/visible_record.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 
 namespace palimpsest::engine::test {
@@ -29,9 +29,9 @@ std::string key_of(int number) {
 class SnapshotReaders : public ::testing::Test {
  protected:
   SnapshotReaders() : device_(disk_.device()) {
-    DatabaseOptions options = small_options();
+    EngineOptions options = small_options();
     options.log_bytes_max = 64 * wal::kSegmentBytesMin;  // nobody is too old for it
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
     tree_ = database_->make_tree("tree");
     const auto transaction = begin();
     for (int i = 0; i < kRecords; ++i) {
@@ -54,7 +54,7 @@ class SnapshotReaders : public ::testing::Test {
 
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
   btree::BTree* tree_ = nullptr;
 };
 
@@ -90,7 +90,8 @@ TEST_F(SnapshotReaders, SeeTheirStateBetweenTheStepsOfARollback) {
   EXPECT_EQ(read(reader, 5), std::string(100, 'v'));
 }
 
-// It is decided and its versions have no date of their own yet: its fate's says for whom it counts.
+// It is decided and its versions have no date of their own yet: its commit status's says for whom
+// it counts.
 TEST_F(SnapshotReaders, SeeNothingOfACommitBetweenItsSteps) {
   const auto reader = begin();
   const auto writer = begin();

@@ -10,7 +10,7 @@
 
 #include "base/sync_point.h"
 #include "base/thread_annotations.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
 
@@ -42,11 +42,11 @@ class VersionMemory : public ::testing::Test {
 
  protected:
   VersionMemory() : device_(disk_.device()) {
-    DatabaseOptions options = small_options();
+    EngineOptions options = small_options();
     options.version_bytes_max = kBudget;
     options.memory_bytes = std::uint64_t{16} << 20U;
     options.log_bytes_max = 64 * wal::kSegmentBytesMin;
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
     tree_ = database_->make_tree("tree");
     const auto transaction = database_->begin(Durability::asynchronous, Isolation::none);
     for (int i = 0; i < kRecords; ++i) {
@@ -78,7 +78,7 @@ class VersionMemory : public ::testing::Test {
 
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
   btree::BTree* tree_ = nullptr;
 };
 

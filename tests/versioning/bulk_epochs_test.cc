@@ -56,7 +56,7 @@ TEST_F(BulkEpochsTest, TakeMemoryAsManyAsThereAre) {
   for (const BulkEpoch epoch : all) {
     EXPECT_EQ(epochs_.state(epoch), State::running);
     epochs_.forget(epoch);
-    EXPECT_EQ(epochs_.state(epoch), State::settled);
+    EXPECT_EQ(epochs_.state(epoch), State::retired);
   }
   EXPECT_TRUE(epochs_.is_empty());
   EXPECT_EQ(enter(1).size(), 1U);
@@ -66,7 +66,7 @@ TEST_F(BulkEpochsTest, ThoseOfBeforeHaveTheirPlacesAnywhere) {
   for (const std::uint64_t epoch : {7UL, 300UL, 16'383UL, 16'384UL, 1'000'000UL}) {
     epochs_.enter_aborted(BulkEpoch{epoch});
     EXPECT_EQ(epochs_.state(BulkEpoch{epoch}), State::aborted);
-    EXPECT_EQ(epochs_.state(BulkEpoch{epoch + BulkEpochs::kPlacesMax}), State::settled);
+    EXPECT_EQ(epochs_.state(BulkEpoch{epoch + BulkEpochs::kPlacesMax}), State::retired);
   }
   const std::vector<BulkEpoch> more = enter(1000);
   EXPECT_EQ(more.size(), 1000U);
@@ -79,13 +79,13 @@ TEST_F(BulkEpochsTest, LookupsAreRightWhileSegmentsAreMade) {
   std::atomic<std::uint64_t> newest{raw(first)};
   std::atomic<bool> done{false};
   std::thread reader([&] {
-    const Viewer viewer{.snapshot = Gsn{1}};
+    const ReadView read_view{.snapshot = Gsn{1}};
     while (!done.load()) {
-      ASSERT_EQ(epochs_.at(first, &viewer), Sight::invisible);
+      ASSERT_EQ(epochs_.at(first, &read_view), Visibility::invisible);
       const BulkEpoch other{newest.load(std::memory_order_acquire)};
-      ASSERT_EQ(epochs_.at(other, &viewer), Sight::invisible) << raw(other);
-      ASSERT_EQ(epochs_.at(BulkEpoch{raw(first) + 7 * BulkEpochs::kPlacesMax}, &viewer),
-                Sight::visible);
+      ASSERT_EQ(epochs_.at(other, &read_view), Visibility::invisible) << raw(other);
+      ASSERT_EQ(epochs_.at(BulkEpoch{raw(first) + 7 * BulkEpochs::kPlacesMax}, &read_view),
+                Visibility::visible);
     }
   });
   for (int number = 0; number < 4000; ++number) {

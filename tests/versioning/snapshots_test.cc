@@ -95,20 +95,20 @@ TEST_F(SnapshotsTest, CancelledOneHoldsNothingBack) {
 TEST_F(SnapshotsTest, WhoHasChangedSomethingIsSettledOnceHeHasEnded) {
   const SlotId reader = claim();
   const SlotId writer = claim();
-  const auto settled = [&] {
+  const auto stable = [&] {
     static_cast<void>(snapshots_.look(reader));
-    return snapshots_.settled(reader);
+    return snapshots_.stable(reader);
   };
-  EXPECT_EQ(snapshots_.settled(reader), Gsn{0}) << "nothing is known yet";
-  EXPECT_EQ(settled(), Gsn{100}) << "nobody: the clock";
+  EXPECT_EQ(snapshots_.stable(reader), Gsn{0}) << "nothing is known yet";
+  EXPECT_EQ(stable(), Gsn{100}) << "nobody: the clock";
   const Gsn start = snapshots_.begin_changes(writer);
   EXPECT_EQ(start, Gsn{100});
   commit();
-  EXPECT_LE(settled(), start);
+  EXPECT_LE(stable(), start);
   commit();
   snapshots_.end_changes(writer);
-  EXPECT_LE(snapshots_.settled(reader), start) << "that was before";
-  EXPECT_GT(settled(), start);
+  EXPECT_LE(snapshots_.stable(reader), start) << "that was before";
+  EXPECT_GT(stable(), start);
 }
 
 TEST_F(SnapshotsTest, ALookIsTakenEverySoManySnapshots) {
@@ -118,7 +118,7 @@ TEST_F(SnapshotsTest, ALookIsTakenEverySoManySnapshots) {
   for (int i = 0; i < 3; ++i) {
     snapshots_.take(reader);
   }
-  EXPECT_EQ(snapshots_.settled(reader), Gsn{101});
+  EXPECT_EQ(snapshots_.stable(reader), Gsn{101});
 }
 
 #ifdef PALIMPSEST_SYNC_POINTS
@@ -136,8 +136,8 @@ TEST_F(SnapshotsTest, ALookThatComesBeforeAStartIsPublished) {
     });
     start = snapshots_.begin_changes(writer);
   }
-  EXPECT_EQ(snapshots_.settled(reader), Gsn{101});
-  EXPECT_GE(start, snapshots_.settled(reader));
+  EXPECT_EQ(snapshots_.stable(reader), Gsn{101});
+  EXPECT_GE(start, snapshots_.stable(reader));
 }
 
 TEST_F(SnapshotsTest, ALookThatComesBeforeAStartIsKnown) {
@@ -151,7 +151,7 @@ TEST_F(SnapshotsTest, ALookThatComesBeforeAStartIsKnown) {
     });
     start = snapshots_.begin_changes(writer);
   }
-  EXPECT_EQ(snapshots_.settled(reader), Gsn{100});
+  EXPECT_EQ(snapshots_.stable(reader), Gsn{100});
   EXPECT_EQ(start, Gsn{101});
 }
 
@@ -168,11 +168,11 @@ TEST_F(SnapshotsTest, AStartWhileSomebodyLooks) {
     });
     snapshots_.look(reader);
   }
-  EXPECT_GE(start, snapshots_.settled(reader));
+  EXPECT_GE(start, snapshots_.stable(reader));
 }
 
 // A writer begins, commits and ends after the snapshot's reading of the clock: it is not seen, and
-// not settled.
+// not stable.
 TEST_F(SnapshotsTest, WhatEndsWhileASnapshotIsTakenIsNotSettledForIt) {
   const SlotId reader = claim();
   const SlotId writer = claim();
@@ -186,7 +186,7 @@ TEST_F(SnapshotsTest, WhatEndsWhileASnapshotIsTakenIsNotSettledForIt) {
     });
     EXPECT_EQ(snapshots_.take(reader), Gsn{100});
   }
-  EXPECT_LE(snapshots_.settled(reader), start);
+  EXPECT_LE(snapshots_.stable(reader), start);
 }
 
 // Between the reading of the clock and its publication nobody goes past it.
@@ -295,7 +295,7 @@ TEST(SnapshotsStress, HorizonNeverPassesOneInUse) {
   std::cout << taken << " snapshots\n";
 }
 
-// Nobody who has looked, and knows of a start below what was settled then, meets its owner active.
+// Nobody who has looked, and knows of a start below what was stable then, meets its owner active.
 TEST(SnapshotsStress, WhatIsSettledHasEnded) {
   constexpr std::size_t kWriters = 4;
   constexpr std::size_t kReaders = 2;
@@ -323,10 +323,10 @@ TEST(SnapshotsStress, WhatIsSettledHasEnded) {
           continue;
         }
         snapshots.look(*claimed);
-        const std::uint64_t settled = raw(snapshots.settled(*claimed));
+        const std::uint64_t stable = raw(snapshots.stable(*claimed));
         for (const std::atomic<std::uint64_t>& start : active) {
           const std::uint64_t of = start.load();
-          ASSERT_TRUE(of == 0 || of >= settled) << of << " is active, settled is " << settled;
+          ASSERT_TRUE(of == 0 || of >= stable) << of << " is active, stable is " << stable;
         }
         looks.fetch_add(1, std::memory_order_relaxed);
       }

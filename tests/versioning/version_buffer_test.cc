@@ -31,24 +31,24 @@ using test::Cells;
 using test::CellWriter;
 using Value = std::optional<std::string>;
 
-TEST(Fate, IsJudgedByTheSnapshot) {
-  Fate fate;
-  EXPECT_EQ(fate.at(Gsn{10}), Sight::invisible);
-  fate.announce();
-  EXPECT_EQ(fate.at(Gsn{10}), Sight::undecided);
-  fate.date(Gsn{10});
-  EXPECT_EQ(fate.at(Gsn{9}), Sight::invisible);
-  EXPECT_EQ(fate.at(Gsn{10}), Sight::undecided);
-  fate.commit();
-  EXPECT_EQ(fate.at(Gsn{9}), Sight::invisible);
-  EXPECT_EQ(fate.at(Gsn{10}), Sight::visible);
-  EXPECT_EQ(fate.at(Gsn{11}), Sight::visible);
-  fate.begin();
-  EXPECT_EQ(fate.at(Gsn{11}), Sight::invisible);
-  fate.announce();
-  fate.date(Gsn{12});
-  fate.abort();
-  EXPECT_EQ(fate.at(Gsn{13}), Sight::invisible);
+TEST(CommitStatus, IsJudgedByTheSnapshot) {
+  CommitStatus commit_status;
+  EXPECT_EQ(commit_status.at(Gsn{10}), Visibility::invisible);
+  commit_status.announce();
+  EXPECT_EQ(commit_status.at(Gsn{10}), Visibility::undecided);
+  commit_status.date(Gsn{10});
+  EXPECT_EQ(commit_status.at(Gsn{9}), Visibility::invisible);
+  EXPECT_EQ(commit_status.at(Gsn{10}), Visibility::undecided);
+  commit_status.commit();
+  EXPECT_EQ(commit_status.at(Gsn{9}), Visibility::invisible);
+  EXPECT_EQ(commit_status.at(Gsn{10}), Visibility::visible);
+  EXPECT_EQ(commit_status.at(Gsn{11}), Visibility::visible);
+  commit_status.begin();
+  EXPECT_EQ(commit_status.at(Gsn{11}), Visibility::invisible);
+  commit_status.announce();
+  commit_status.date(Gsn{12});
+  commit_status.abort();
+  EXPECT_EQ(commit_status.at(Gsn{13}), Visibility::invisible);
 }
 
 TEST(VersionBuffer, EachSnapshotSeesItsOwnState) {
@@ -293,8 +293,8 @@ TEST(VersionBuffer, WhatIsRolledBackIsNeverSeenInPart) {
   reader.roll_back();
 }
 
-// A reader has found a version that carries no date yet; before it looks at the fate, the version
-// is dated and the fate is the next transaction's: it goes by the date.
+// A reader has found a version that carries no date yet; before it looks at the commit status, the
+// version is dated and the commit status is the next transaction's: it goes by the date.
 TEST(VersionBuffer, AFateOfTheNextTransactionIsNotBelieved) {
   Cells cells(2);
   CellWriter writer(cells);

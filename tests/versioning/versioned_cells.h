@@ -59,7 +59,7 @@ class CellWriter {
         return image.shown();  // as scans do; others look at the versions
       }
       Entry* entry = cell.table->find(key_of(number));
-      if (entry == nullptr || view(*entry, {snapshot_, &versions_.fate()}, image)) {
+      if (entry == nullptr || view(*entry, {snapshot_, &versions_.commit_status()}, image)) {
         return image.shown();
       }
     }
@@ -75,7 +75,7 @@ class CellWriter {
     Entry* entry = cell.table->find(key);
     prune_idle(entry, cell.record);
     if (entry != nullptr && ((entry->writer() != kNoWriter && entry->writer() != writer_.id()) ||
-                             has_changed_since(*entry, {snapshot_, &versions_.fate()}))) {
+                             has_changed_since(*entry, {snapshot_, &versions_.commit_status()}))) {
       return false;
     }
     if (entry == nullptr) {
@@ -97,16 +97,16 @@ class CellWriter {
 
   /// Returns its timestamp.
   Gsn commit() {
-    versions_.fate().announce();
+    versions_.commit_status().announce();
     const Gsn timestamp = cells_.clock.draw(Gsn{0});
-    versions_.fate().date(timestamp);
-    versions_.fate().commit();
+    versions_.commit_status().date(timestamp);
+    versions_.commit_status().commit();
     versions_.commit(timestamp);
     end();
     return timestamp;
   }
   void roll_back() {
-    versions_.fate().abort();
+    versions_.commit_status().abort();
     undo_behind(0);
     versions_.abort();
     end();

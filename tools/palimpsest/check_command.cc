@@ -27,7 +27,7 @@
 
 #include "base/aligned_memory.h"
 #include "btree/audit.h"
-#include "engine/closed_database.h"
+#include "engine/offline_database.h"
 #include "tools/load/message.h"
 #include "tools/palimpsest/check_report.h"
 #include "tools/palimpsest/check_tables.h"
@@ -92,11 +92,11 @@ class Check {
       return;
     }
     tell_if_recovered(view_, "check");
-    std::optional<engine::ClosedDatabase> opened;
+    std::optional<engine::OfflineDatabase> opened;
     if (!open_pages(opened)) {
       return;
     }
-    engine::ClosedDatabase& database = *opened;
+    engine::OfflineDatabase& database = *opened;
     report_.show(database.file());
     check_log(database);
     if (!attempt("space map", [&] { database.open_space(); })) {
@@ -124,7 +124,7 @@ class Check {
   }
 
   /// False: the page file is none, and that is damage, since the log says that it was one.
-  bool open_pages(std::optional<engine::ClosedDatabase>& database) {
+  bool open_pages(std::optional<engine::OfflineDatabase>& database) {
     require_page_file(*view_.pages);
     try {
       database.emplace(*view_.pages);
@@ -157,7 +157,7 @@ class Check {
     }
   }
 
-  void check_log(engine::ClosedDatabase& database) {
+  void check_log(engine::OfflineDatabase& database) {
     io::Device& device = require_log(view_, options_);
     bool is_own = true;
     attempt("log", [&] {
@@ -185,10 +185,10 @@ class Check {
                 fmt::format("{}: the log is that of another database", device.path()));
   }
 
-  void check_trees(engine::ClosedDatabase& database) {
+  void check_trees(engine::OfflineDatabase& database) {
     btree::PageSet reached;
     std::vector<CheckedTree> checked;
-    for (const engine::Catalog::Entry& entry : database.catalog().entries()) {
+    for (const engine::TreeCatalog::Entry& entry : database.catalog().entries()) {
       checked.push_back(check_tree(database.catalog(), entry, reached));
     }
     if (std::ranges::all_of(checked, &CheckedTree::sound)) {
@@ -200,7 +200,7 @@ class Check {
     attempt("tables", [&] { check_tables(database.catalog(), checked, batch_bytes, report_); });
   }
 
-  CheckedTree check_tree(engine::Catalog& catalog, const engine::Catalog::Entry& entry,
+  CheckedTree check_tree(engine::TreeCatalog& catalog, const engine::TreeCatalog::Entry& entry,
                          btree::PageSet& reached) {
     const std::string name =
         entry.name.empty() ? "catalog" : fmt::format("tree \"{}\"", entry.name);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/database.h"
+#include "engine/engine.h"
 #include "tools/palimpsest/directories.h"
 
 namespace palimpsest::tools {

@@ -12,7 +12,7 @@
 #include "palimpsest/error.h"
 
 #include "base/io/device.h"
-#include "engine/closed_database.h"
+#include "engine/offline_database.h"
 #include "tools/palimpsest/database_view.h"
 #include "wal/log_store.h"
 
@@ -38,7 +38,7 @@ class ClosedFiles {
  public:
   explicit ClosedFiles(const ClosedOptions& options);
 
-  [[nodiscard]] engine::ClosedDatabase& database() noexcept { return *database_; }
+  [[nodiscard]] engine::OfflineDatabase& database() noexcept { return *database_; }
   [[nodiscard]] const wal::LogStore& log() const noexcept { return *log_; }
   [[nodiscard]] const DatabaseView& view() const noexcept { return view_; }
 
@@ -47,7 +47,7 @@ class ClosedFiles {
   void open_log(const ClosedOptions& options);
 
   DatabaseView view_;
-  std::optional<engine::ClosedDatabase> database_;
+  std::optional<engine::OfflineDatabase> database_;
   std::optional<wal::LogStore> log_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "base/io/overlay_device.h"
 #include "buffer/page_file.h"
-#include "engine/database.h"
+#include "engine/engine.h"
 #include "tools/load/message.h"
 #include "tools/palimpsest/directories.h"
 #include "wal/log_reader.h"
@@ -36,13 +36,13 @@ bool has_to_be_recovered(const DatabaseView& view) {
 
 void recover(const DatabaseView& view, const io::OverlayMemory& memory,
              const ClosedOptions& options) {
-  engine::DatabaseOptions how;
+  engine::EngineOptions how;
   how.memory_bytes =
-      std::max(options.memory_mib << 20U, engine::Database::memory_bytes_min(buffer::kPageSizeMax));
+      std::max(options.memory_mib << 20U, engine::Engine::memory_bytes_min(buffer::kPageSizeMax));
   how.create_if_missing = false;
   how.background_threads = false;
   try {
-    engine::Database::open(*view.pages, *view.log, how)->close();
+    engine::Engine::open(*view.pages, *view.log, how)->close();
   } catch (const Error&) {
     if (!memory.has_refused()) {
       throw;

@@ -7,7 +7,7 @@
 #include "palimpsest/error.h"
 
 #include "base/io/open_device.h"
-#include "engine/database.h"
+#include "engine/engine.h"
 #include "wal/log_control.h"
 #include "wal/segments.h"
 

@@ -15,7 +15,7 @@
 #include "base/aligned_memory.h"
 #include "base/io/device.h"
 #include "buffer/file_header.h"
-#include "engine/database.h"
+#include "engine/engine.h"
 #include "tools/load/message.h"
 #include "tools/palimpsest/command.h"
 #include "tools/palimpsest/directories.h"

@@ -105,7 +105,7 @@ class Stat {
         has_leftovers_.insert(trees.begin(), trees.end());
       }
     });
-    for (const engine::Catalog::Entry& entry : database_.catalog().entries()) {
+    for (const engine::TreeCatalog::Entry& entry : database_.catalog().entries()) {
       room_.trees.push_back(measure(entry));
     }
     std::ranges::sort(room_.trees, {}, order_of);
@@ -122,7 +122,7 @@ class Stat {
     }
   }
 
-  TreeRoom measure(const engine::Catalog::Entry& entry) {
+  TreeRoom measure(const engine::TreeCatalog::Entry& entry) {
     const auto use = uses_.find(entry.id);
     TreeRoom room = use == uses_.end()
                         ? TreeRoom{.name = entry.name.empty() ? "catalog" : entry.name}
@@ -179,7 +179,7 @@ class Stat {
     }
   }
 
-  engine::ClosedDatabase& database_;
+  engine::OfflineDatabase& database_;
   const wal::LogStore& log_;
   Uses uses_;
   std::set<TreeId> has_leftovers_;  ///< of a bulk that came to nothing

@@ -15,7 +15,7 @@
 
 #include "base/io/open_device.h"
 #include "engine/catalog/definitions_audit.h"
-#include "engine/closed_database.h"
+#include "engine/offline_database.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
 
@@ -89,7 +89,7 @@ class DamagedTree : public ::testing::Test {
   /// By table, by "table.index", by the name in the catalog for others.
   void find_roots() {
     const auto device = io::open_device(path(), {});
-    engine::ClosedDatabase closed(*device);
+    engine::OfflineDatabase closed(*device);
     closed.open_space();
     closed.open_catalog(std::uint64_t{16} << 20U);
     page_bytes_ = closed.file().page_size_bytes();
@@ -103,7 +103,7 @@ class DamagedTree : public ::testing::Test {
         names[index->root_page()] = name + ".by_color";
       }
     }
-    for (const engine::Catalog::Entry& entry : closed.catalog().entries()) {
+    for (const engine::TreeCatalog::Entry& entry : closed.catalog().entries()) {
       const auto known = names.find(entry.root);
       roots_[known != names.end() ? known->second
              : entry.name.empty() ? "catalog"

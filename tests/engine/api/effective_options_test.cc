@@ -113,7 +113,7 @@ TEST(EffectiveOptions, TheControlGroupsLimitCountsIfItIsLess) {
 
 TEST(EffectiveOptions, OnTinyMachinesMemoryIsTheLeast) {
   const auto found = effective_options({}, machine_of(8 * kMiB));
-  EXPECT_EQ(found.database.memory_bytes, Database::memory_bytes_min(4096));
+  EXPECT_EQ(found.database.memory_bytes, Engine::memory_bytes_min(4096));
   EXPECT_THAT(shown(found, "memory_bytes"),
               testing::HasSubstr("the least there may be, more than a quarter of the machine's"));
 }
@@ -136,7 +136,7 @@ TEST(EffectiveOptions, SmallLogsHaveSmallSegments) {
   EXPECT_EQ(segment(16 * kMiB), kMiB);
   EXPECT_EQ(segment(std::uint64_t{4} * 65536), 65536U);
   for (std::uint32_t page = 4096; page <= 65536; page *= 2) {
-    const std::uint64_t least = Database::log_segment_bytes_min(page);
+    const std::uint64_t least = Engine::log_segment_bytes_min(page);
     EXPECT_EQ(least % 4096, 0U);
     EXPECT_EQ(segment(4 * least, page), least);
     expect_refused({.page_bytes = page, .log_bytes_max = 4 * least - 1}, "log_bytes_max");
@@ -219,7 +219,7 @@ TEST(EffectiveOptions, ProgressIsPassedOn) {
 
 TEST(EffectiveOptions, RefusalsNameOptionValueAndLimit) {
   expect_refused({.memory_bytes = 1000}, "option memory_bytes is 1000: it is at least ");
-  expect_refused({.memory_bytes = Database::memory_bytes_min(65536) - 1, .page_bytes = 65536},
+  expect_refused({.memory_bytes = Engine::memory_bytes_min(65536) - 1, .page_bytes = 65536},
                  "with pages of 65536 bytes");
   expect_refused({.memory_bytes = 64 * kGiB + 1},
                  "option memory_bytes is 68719476737: the machine has 68719476736");
@@ -245,13 +245,13 @@ TEST(EffectiveOptions, RefusalsNameOptionValueAndLimit) {
 /// With more data than memory, and more changes than log.
 TEST(EffectiveOptions, TheLeastThatIsAllowedWorks) {
   for (std::uint32_t page = 4096; page <= 65536; page *= 4) {
-    const auto found = effective({.memory_bytes = Database::memory_bytes_min(page),
+    const auto found = effective({.memory_bytes = Engine::memory_bytes_min(page),
                                   .page_bytes = page,
-                                  .log_bytes_max = 4 * Database::log_segment_bytes_min(page),
+                                  .log_bytes_max = 4 * Engine::log_segment_bytes_min(page),
                                   .max_transactions = 4});
     const palimpsest::test::SimDisk disk;
     const auto device = disk.device();
-    const auto database = Database::open(*device, *device, found.database);
+    const auto database = Engine::open(*device, *device, found.database);
     btree::BTree* const tree = database->make_tree("t");
     ASSERT_NE(tree, nullptr);
     const std::string value(page / 5, 'v');

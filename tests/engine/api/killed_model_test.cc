@@ -35,7 +35,7 @@
 #include "base/io/open_device.h"
 #include "base/random.h"
 #include "tests/engine/api/killed_plan.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/killed_process.h"
 #include "tests/support/seed.h"
 #include "tests/support/temporary_directory.h"
@@ -57,7 +57,7 @@ constexpr std::chrono::seconds kStuck(120);
 /// How a transaction has ended.
 struct Report {
   std::uint32_t thread = 0;
-  KilledFate fate{};
+  KilledFate commit_status{};
   bool is_durable = false;
   std::uint64_t number = 0;
 };
@@ -93,12 +93,12 @@ void run_thread(Database& database, KilledThread& thread, std::uint64_t life,
                 SteadyClock::time_point end, int pipe) {
   for (std::uint64_t number = thread.number() + 1; SteadyClock::now() < end; ++number) {
     const KilledPlan plan = thread.plan(life, number);
-    const KilledFate fate = run_killed(database, plan);
-    if (fate == KilledFate::committed) {
+    const KilledFate commit_status = run_killed(database, plan);
+    if (commit_status == KilledFate::committed) {
       thread.commit(plan);
     }
     const Report report{.thread = thread.thread(),
-                        .fate = fate,
+                        .commit_status = commit_status,
                         .is_durable = plan.is_synchronous,
                         .number = number};
     if (::write(pipe, &report, sizeof report) != sizeof report) {
@@ -221,7 +221,7 @@ class Lives {
   void note(const Report& report) {
     Reported& reported = reported_[report.thread];
     reported.ended = report.number;
-    if (report.fate == KilledFate::given_up) {
+    if (report.commit_status == KilledFate::given_up) {
       ++given_up_;
       reported.given_up.insert(report.number);
       return;
@@ -266,7 +266,7 @@ class Lives {
   void read_until_durable(const Process& process, SteadyClock::time_point deadline) {
     while (const auto report = process.read(deadline)) {
       note(*report);
-      if (report->is_durable && report->fate == KilledFate::committed) {
+      if (report->is_durable && report->commit_status == KilledFate::committed) {
         return;
       }
     }
@@ -369,9 +369,9 @@ class Lives {
   /// Trees, pages, definitions and indexes agree.
   void audit() const {
     const auto device = io::open_device(path_, {.log = [](LogLevel, auto) {}});
-    engine::DatabaseOptions options;
+    engine::EngineOptions options;
     options.background_threads = false;
-    const auto database = engine::Database::open(*device, *device, options);
+    const auto database = engine::Engine::open(*device, *device, options);
     EXPECT_FALSE(database->recovery().was_needed);
     EXPECT_TRUE(engine::test::sound(*database));
     database->close();

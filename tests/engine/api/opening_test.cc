@@ -14,7 +14,7 @@
 
 #include "base/io/open_device.h"
 #include "buffer/page_file.h"
-#include "engine/database.h"
+#include "engine/engine.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
 

@@ -122,11 +122,11 @@ TEST_F(RunTest, RunTriesAgainAfterAConflictThatItsBodyReturns) {
   const Table table = accounts();
   table.insert({1, "Ada", 0}).require();
   int attempts = 0;
-  std::optional<Transaction> rival = database_.begin();
-  table.update(*rival, {1}, {{"balance", 7}}).require();
+  std::optional<Transaction> conflicting_writer = database_.begin();
+  table.update(*conflicting_writer, {1}, {{"balance", 7}}).require();
   const Outcome outcome = database_.run([&](Transaction& in) {
     if (++attempts == 2) {
-      rival->commit();
+      conflicting_writer->commit();
     }
     return table.update(in, {1}, {{"balance", 8}});
   });

@@ -11,7 +11,7 @@
 
 #include "engine/catalog/stored_definitions.h"
 #include "engine/format/schema_format.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 
 namespace palimpsest::engine::test {
@@ -45,7 +45,7 @@ class DefinitionsAuditTest : public ::testing::Test {
   void open() {
     database_.reset();
     device_ = disk_.device();
-    database_ = Database::open(*device_, *device_, small_options());
+    database_ = Engine::open(*device_, *device_, small_options());
   }
   [[nodiscard]] DefinitionsAudit audit() { return audit_definitions(database_->catalog()); }
   [[nodiscard]] btree::BTree& records() { return *database_->find_tree(kTablesTree); }
@@ -73,7 +73,7 @@ class DefinitionsAuditTest : public ::testing::Test {
 
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
 };
 
 TEST_F(DefinitionsAuditTest, AllAreRead) {

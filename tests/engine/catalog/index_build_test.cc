@@ -14,7 +14,7 @@
 
 #include "base/sync_point.h"
 #include "engine/api/bulk_rows.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
 #include "tests/support/test_seconds.h"
@@ -39,8 +39,8 @@ TableSchema people(const std::string& name = "people") {
           .key = {"id"}};
 }
 
-DatabaseOptions options_for_sorting() {
-  DatabaseOptions options = small_options();
+EngineOptions options_for_sorting() {
+  EngineOptions options = small_options();
   options.memory_bytes = std::uint64_t{16} << 20U;
   options.log_bytes_max = 100 * wal::kSegmentBytesMin;
   options.sort_bytes = 1;  // the least that a sort takes
@@ -57,7 +57,7 @@ class IndexBuildTest : public ::testing::Test {
   void open() {
     database_.reset();
     device_ = disk_.device();
-    database_ = Database::open(*device_, *device_, options_);
+    database_ = Engine::open(*device_, *device_, options_);
   }
   void open(const SimDisk& disk) {
     database_.reset();
@@ -97,7 +97,7 @@ class IndexBuildTest : public ::testing::Test {
     return tables().find("people", nullptr)->visible_to(nullptr)->indexes.size();
   }
   void empty_trees() {
-    while (database_->tree_store().step()) {
+    while (database_->tree_pool().step()) {
       while (database_->checkpointer().step()) {
       }
     }
@@ -111,10 +111,10 @@ class IndexBuildTest : public ::testing::Test {
     }
   }
 
-  DatabaseOptions options_ = options_for_sorting();
+  EngineOptions options_ = options_for_sorting();
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
 };
 
 TEST_F(IndexBuildTest, OverManyTimesTheMemoryIsAppendedAndNotLogged) {

@@ -17,7 +17,7 @@
 #include "engine/api/bulk_rows.h"
 #include "engine/table/row_cursor.h"
 #include "engine/table/table_reads.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
@@ -52,12 +52,12 @@ class ReplacedTreesTest : public ::testing::Test {
             std::uint64_t memory_bytes = std::uint64_t{16} << 20U) {
     database_.reset();
     device_ = disk_.device();
-    DatabaseOptions options = small_options();
+    EngineOptions options = small_options();
     options.definition_patience = std::chrono::milliseconds(20);
     options.memory_bytes = memory_bytes;
     options.log_bytes_max = 64 * wal::kSegmentBytesMin;
     options.version_bytes_max = version_bytes_max;
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
     if (tables().find("people", nullptr) == nullptr) {
       const auto by = begin(Isolation::read_committed);
       ASSERT_TRUE(tables().create_table(*by, kPeople));
@@ -67,7 +67,7 @@ class ReplacedTreesTest : public ::testing::Test {
   }
   [[nodiscard]] TableCatalog& tables() { return database_->tables(); }
   [[nodiscard]] TablePtr table() { return tables().find("people", nullptr); }
-  [[nodiscard]] std::size_t waiting() { return database_->tree_store().waiting(); }
+  [[nodiscard]] std::size_t waiting() { return database_->tree_pool().waiting(); }
   [[nodiscard]] txn::TransactionPtr begin(Isolation isolation = Isolation::snapshot) {
     return database_->begin(Durability::synchronous, isolation);
   }
@@ -76,7 +76,7 @@ class ReplacedTreesTest : public ::testing::Test {
     }
   }
   void empty_all() {
-    while (database_->tree_store().step()) {
+    while (database_->tree_pool().step()) {
       make_log_space();
     }
   }
@@ -128,7 +128,7 @@ class ReplacedTreesTest : public ::testing::Test {
 
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
 };
 
 TEST_F(ReplacedTreesTest, GoBackAtOnceIfNobodySeesThem) {
@@ -322,7 +322,7 @@ TEST_F(ReplacedTreesTest, ACrashBeforeTheyAreVacantLosesNoneOfThem) {
   }
   EXPECT_FALSE(tables().give_back_replaced());
   crashes.take();
-  while (database_->tree_store().step()) {
+  while (database_->tree_pool().step()) {
     database_->checkpointer().run();
     crashes.take();
   }
@@ -459,15 +459,15 @@ TEST_F(ReplacedTreesTest, ARowIsFoundWhoseTreeGoesMeanwhile) {
   empty_all();
   const DefinitionPtr kept = table()->keep_visible_to(nullptr);
   const TableReads reads(
-      TableAccess(nullptr, *table(), nullptr, kept.get(), TableAccess::Hint::settled));
+      TableAccess(nullptr, *table(), nullptr, kept.get(), TableAccess::Hint::stable));
   int shown = 0;
   const auto show = [&](const RowView&) { ++shown; };
-  EXPECT_EQ(reads.read_settled({3}, show), std::optional(true));
+  EXPECT_EQ(reads.read_stable({3}, show), std::optional(true));
   rewrite();
   EXPECT_EQ(waiting(), 2U) << "a call that only looks at what is kept holds nothing up";
   empty_all();
-  EXPECT_EQ(reads.read_settled({3}, show), std::nullopt);
-  EXPECT_EQ(reads.read_settled({77}, show), std::nullopt);
+  EXPECT_EQ(reads.read_stable({3}, show), std::nullopt);
+  EXPECT_EQ(reads.read_stable({77}, show), std::nullopt);
   EXPECT_EQ(shown, 1);
 }
 
@@ -506,7 +506,7 @@ TEST_F(ReplacedTreesTest, WhoLooksBackFindsWhatIsNewestAgain) {
 class SmallDisk : public ReplacedTreesTest {
  protected:
   void TearDown() override {
-    database_->tree_store().stop();
+    database_->tree_pool().stop();
     expect_sound();
     database_.reset();
   }
@@ -514,12 +514,12 @@ class SmallDisk : public ReplacedTreesTest {
     database_.reset();
     small_ = SimDisk(SimOptions{.capacity_bytes = bytes, .reorder_completions = false});
     device_ = small_.device();
-    DatabaseOptions options = small_options();
+    EngineOptions options = small_options();
     options.memory_bytes = 4 * version_bytes;
     options.version_bytes_max = version_bytes;
     options.log_bytes_max = 256 * wal::kSegmentBytesMin;
     options.background_threads = true;
-    database_ = Database::open(*device_, *log_device_, options);
+    database_ = Engine::open(*device_, *log_device_, options);
     const auto by = begin(Isolation::read_committed);
     ASSERT_TRUE(tables().create_table(*by, kPeople));
     by->commit();

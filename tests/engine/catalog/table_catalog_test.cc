@@ -16,7 +16,7 @@
 
 #include "base/random.h"
 #include "btree/node/key_bytes.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
@@ -44,11 +44,11 @@ class TableCatalogTest : public ::testing::Test {
   void open() {
     database_.reset();
     device_ = disk_.device();
-    DatabaseOptions options = small_options();
+    EngineOptions options = small_options();
     options.definition_patience = std::chrono::milliseconds(20);
     options.memory_bytes = std::uint64_t{4} << 20U;  // roots of trees stay in memory
     options.log_bytes_max = 128 * wal::kSegmentBytesMin;
-    database_ = Database::open(*device_, *device_, options);
+    database_ = Engine::open(*device_, *device_, options);
   }
   void crash(CrashKeeps keeps = CrashKeeps::nothing) {
     lose_power(disk_, database_, keeps);
@@ -103,14 +103,14 @@ class TableCatalogTest : public ::testing::Test {
     return *tables().find(name, nullptr)->visible_to(nullptr);
   }
   void empty_trees() {
-    while (database_->tree_store().step()) {
+    while (database_->tree_pool().step()) {
       make_log_space();
     }
   }
 
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
 };
 
 TEST_F(TableCatalogTest, CountsForOthersWhenItHasCommitted) {
@@ -158,7 +158,7 @@ TEST_F(TableCatalogTest, DroppedAfterTheCommitAndItsPagesComeBack) {
     by->commit();
   }
   EXPECT_FALSE(is_there("people"));
-  EXPECT_EQ(database_->tree_store().waiting(), 1U);
+  EXPECT_EQ(database_->tree_pool().waiting(), 1U);
   empty_trees();
   EXPECT_EQ(records_of(*rows), 0U);
   EXPECT_EQ(rows->descent().root_level(), 0U) << "the root is all that is left";
@@ -276,9 +276,9 @@ TEST_F(TableCatalogTest, WaitsUntilTheWriterHasEnded) {
   make(people());
   database_.reset();
   device_ = disk_.device();
-  DatabaseOptions options = small_options();
+  EngineOptions options = small_options();
   options.definition_patience = std::chrono::seconds(60);
-  database_ = Database::open(*device_, *device_, options);
+  database_ = Engine::open(*device_, *device_, options);
   auto writer = begin_definer();
   fill("people", 0, 1, writer);
   const TablePtr table = tables().find("people", nullptr);
@@ -313,7 +313,7 @@ TEST_F(TableCatalogTest, AfterACrashTreesOfNobodyAreEmptied) {
   EXPECT_FALSE(is_there("unfinished"));
   EXPECT_TRUE(is_there("durable"));
   EXPECT_TRUE(definition("people").indexes.empty());
-  EXPECT_EQ(database_->tree_store().waiting(), 2U);
+  EXPECT_EQ(database_->tree_pool().waiting(), 2U);
   empty_trees();
   EXPECT_EQ(records_of(*definition("people").rows), 1000U);
   EXPECT_TRUE(sound(*database_));
@@ -408,7 +408,7 @@ TEST_F(TableCatalogTest, AtRandomAcrossCrashes) {
       }
     }
     for (std::uint64_t steps = random.below(20); steps-- > 0;) {
-      database_->tree_store().step();
+      database_->tree_pool().step();
     }
     if (random.below(6) == 0) {
       crash(random.below(2) == 0 ? CrashKeeps::nothing : CrashKeeps::everything);

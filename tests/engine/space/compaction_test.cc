@@ -16,7 +16,7 @@
 
 #include "base/random.h"
 #include "base/sync_point.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
@@ -50,7 +50,7 @@ class CompactionTest : public ::testing::Test {
 
   void open() {
     device_ = disk_.device();
-    database_ = Database::open(*device_, *device_, options_);
+    database_ = Engine::open(*device_, *device_, options_);
   }
   void reopen() {
     database_->close();
@@ -90,10 +90,10 @@ class CompactionTest : public ::testing::Test {
 
   static constexpr std::uint64_t kRowsTogether = 20;
 
-  DatabaseOptions options_ = small_options();
+  EngineOptions options_ = small_options();
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<Engine> database_;
 };
 
 TEST_F(CompactionTest, PagesAtTheEndMoveToWhereOthersWere) {
@@ -203,7 +203,7 @@ TEST_F(CompactionTest, ACrashAnywhereLosesNothing) {
   ASSERT_GT(taken.size(), 20U);
   for (const auto& image : taken) {
     const auto device = image.disk.device();
-    const auto recovered = Database::open(*device, *device, options_);
+    const auto recovered = Engine::open(*device, *device, options_);
     ASSERT_EQ(content_of(*recovered->find_tree("kept")), content);
     ASSERT_TRUE(sound(*recovered));
     const CompactionReport again = recovered->compact({});
@@ -252,7 +252,7 @@ TEST_F(CompactionTest, NothingIsCutBesideABackup) {
   EXPECT_TRUE(was_asked);
   const CompactionReport report = database_->compact({});
   EXPECT_LT(report.bytes_after, report.bytes_before);
-  const auto copied = Database::open(*into, *into, options_);
+  const auto copied = Engine::open(*into, *into, options_);
   EXPECT_EQ(content_of(*copied->find_tree("kept")), content);
   EXPECT_TRUE(sound(*copied));
 }

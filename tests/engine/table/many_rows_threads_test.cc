@@ -110,8 +110,8 @@ class ManyRowsThreadsTest : public ::testing::Test {
     });
   }
 
-  static DatabaseOptions options() {
-    DatabaseOptions options = small_options();
+  static EngineOptions options() {
+    EngineOptions options = small_options();
     options.background_threads = true;
     return options;
   }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "btree/dead_leaves.h"
+#include "btree/ghost_leaves.h"
 #include "btree/leaf_walk.h"
 #include "tests/engine/table/table_fixture.h"
 #include "tests/support/seed.h"
@@ -23,8 +23,8 @@ namespace {
 
 using txn::TransactionPtr;
 
-DatabaseOptions queue_options() {
-  DatabaseOptions options = small_options();
+EngineOptions queue_options() {
+  EngineOptions options = small_options();
   options.version_bytes_max = std::uint64_t{8} << 20U;
   options.log_bytes_max = std::uint64_t{256} << 20U;  // nobody makes checkpoints
   return options;
@@ -93,7 +93,7 @@ class QueueTest : public ::testing::Test {
                          btree::Direction::forward);
     while (walk.next()) {
       ++leaves.all;
-      leaves.dead += btree::DeadLeaves::is_dead(walk.leaf()) ? 1U : 0U;
+      leaves.dead += btree::GhostLeaves::is_dead(walk.leaf()) ? 1U : 0U;
     }
     return leaves;
   }

@@ -94,8 +94,8 @@ class QueueThreadsTest : public ::testing::Test {
     });
   }
 
-  static DatabaseOptions options() {
-    DatabaseOptions options = small_options();
+  static EngineOptions options() {
+    EngineOptions options = small_options();
     options.version_bytes_max = std::uint64_t{8} << 20U;
     options.log_bytes_max = std::uint64_t{256} << 20U;
     options.background_threads = true;

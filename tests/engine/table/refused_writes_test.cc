@@ -21,8 +21,8 @@ namespace {
 constexpr const char* kNoNote = "";
 
 /// Nothing is durable that no commit has made so.
-DatabaseOptions options_of_losers() {
-  DatabaseOptions options = small_options();
+EngineOptions options_of_losers() {
+  EngineOptions options = small_options();
   options.transactions.asynchronous_interval = std::chrono::seconds(60);
   return options;
 }

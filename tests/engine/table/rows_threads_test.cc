@@ -60,7 +60,7 @@ bool transact(OneTable& table, Random& random) {
 
 TEST(RowsThreads, IndexesAreWhatTheRowsSay) {
   const std::uint64_t seed = palimpsest::test::seed();
-  DatabaseOptions options = small_options();
+  EngineOptions options = small_options();
   options.background_threads = true;  // checkpoints, which writers wait for
   OneTable table(people(), indexes_of_people(), options);
   std::atomic<std::size_t> writing{kWriters};

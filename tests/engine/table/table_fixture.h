@@ -19,7 +19,7 @@
 #include "engine/table/table_reads.h"
 #include "engine/table/table_state.h"
 #include "engine/table/table_writes.h"
-#include "tests/engine/database_fixture.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 
 namespace palimpsest::engine::test {
@@ -30,14 +30,14 @@ using palimpsest::test::SimDisk;
 class OneTable {
  public:
   explicit OneTable(TableSchema schema, std::vector<IndexSchema> indexes = {},
-                    DatabaseOptions options = small_options())
+                    EngineOptions options = small_options())
       : schema_(std::move(schema)), indexes_(std::move(indexes)), options_(std::move(options)) {
     open();
   }
 
   void open() {
     device_ = disk_.device();
-    database_ = Database::open(*device_, *device_, options_);
+    database_ = Engine::open(*device_, *device_, options_);
     state_ = std::make_unique<TableState>(schema_.name);
     define(indexes_);
   }
@@ -66,7 +66,7 @@ class OneTable {
     return made;
   }
 
-  [[nodiscard]] Database& database() noexcept { return *database_; }
+  [[nodiscard]] Engine& database() noexcept { return *database_; }
   [[nodiscard]] TableState& state() noexcept { return *state_; }
   [[nodiscard]] const TableDefinition& current() noexcept { return *state_->visible_to(nullptr); }
   [[nodiscard]] const TableFormat& format() noexcept { return *current().format; }
@@ -158,8 +158,8 @@ class OneTable {
   std::unique_ptr<io::Device> device_;
   TableSchema schema_;
   std::vector<IndexSchema> indexes_;
-  DatabaseOptions options_;
-  std::unique_ptr<Database> database_;
+  EngineOptions options_;
+  std::unique_ptr<Engine> database_;
   std::unique_ptr<TableState> state_;
 };
 

@@ -491,7 +491,7 @@ TEST(KeyValueWrites, AnyBytes) {
 // back by himself.
 TEST(GhostsOfTableWrites, ThatAnOldReaderNeededArePurgedLater) {
   constexpr int kJobs = 2000;
-  DatabaseOptions options = small_options();
+  EngineOptions options = small_options();
   options.version_bytes_max = std::uint64_t{4} << 20U;
   OneTable table(people(), {}, options);
   const auto begin = [&] {

@@ -125,17 +125,17 @@ TYPED_TEST_P(StoreSessions, InsertsAKeyForOneOfTwo) {
   if (TypeParam::kConcurrency != Concurrency::any) {
     GTEST_SKIP() << "the second writer waits for the first";
   }
-  const auto rival = this->store_->open_session(SessionUse::run);
+  const auto conflicting_writer = this->store_->open_session(SessionUse::run);
   this->session_->begin(Intent::read_write);
-  rival->begin(Intent::read_write);
+  conflicting_writer->begin(Intent::read_write);
   EXPECT_EQ(this->session_->insert(kFirst, "key", "first"), Access::done);
-  Access access = rival->insert(kFirst, "key", "rival");
+  Access access = conflicting_writer->insert(kFirst, "key", "conflicting_writer");
   if (access == Access::conflict) {
-    rival->rollback();
+    conflicting_writer->rollback();
   }
   EXPECT_EQ(this->session_->commit(), Access::done);
   if (access == Access::done) {
-    access = rival->commit();
+    access = conflicting_writer->commit();
   }
   EXPECT_EQ(access, Access::conflict);
   EXPECT_EQ(this->value_of(kFirst, "key"), "first");
@@ -146,19 +146,19 @@ TYPED_TEST_P(StoreSessions, FindsNoRowsOfTheTransactionItWillFailFor) {
     GTEST_SKIP() << "the second writer waits for the first";
   }
   this->insert_keys(kFirst, {"next"});
-  const auto rival = this->store_->open_session(SessionUse::run);
+  const auto conflicting_writer = this->store_->open_session(SessionUse::run);
   this->session_->begin(Intent::read_write);
-  rival->begin(Intent::read_write);
+  conflicting_writer->begin(Intent::read_write);
   EXPECT_EQ(this->replace(*this->session_, kFirst, "next", "2"), Access::done);
-  const Access late = this->replace(*rival, kFirst, "next", "2");
+  const Access late = this->replace(*conflicting_writer, kFirst, "next", "2");
   EXPECT_EQ(this->session_->insert(kSecond, "1", ""), Access::done);
   EXPECT_EQ(this->session_->commit(), Access::done);
   if (late == Access::conflict) {
-    rival->rollback();
+    conflicting_writer->rollback();
     return;
   }
-  EXPECT_EQ(rival->insert(kSecond, "1", ""), Access::done);
-  EXPECT_EQ(rival->commit(), Access::conflict);
+  EXPECT_EQ(conflicting_writer->insert(kSecond, "1", ""), Access::done);
+  EXPECT_EQ(conflicting_writer->commit(), Access::conflict);
 }
 
 TYPED_TEST_P(StoreSessions, ReadsOneState) {

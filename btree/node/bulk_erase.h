@@ -1,0 +1,31 @@
+// Deleting many records of a leaf at once for a bulk: those of which only the flags change
+// (virtual_version.h).
+//
+// Not among them: ghosts, and records with a shadow, which becomes the value again.
+// Pure: no latches, no log. The same for a leaf in the pool and for redo.
+// Failure: none. Thread-safety: the caller has the leaf to himself.
+#pragma once
+
+#include <cstdint>
+
+#include "base/check.h"
+#include "btree/node/leaf_node.h"
+#include "btree/node/resolve_records.h"
+#include "btree/node/virtual_version.h"
+
+namespace palimpsest::btree {
+
+/// Whether deleting the record changes nothing but its flags.
+[[nodiscard]] inline bool can_be_bulk_erased(const LeafView& leaf, SlotIndex slot) noexcept {
+  return (leaf.flags(slot) & (kGhost | kShadowed)) == 0;
+}
+
+/// Deletes it. What is in memory only stays.
+inline void bulk_erase_record(LeafNode leaf, SlotIndex slot) noexcept {
+  PALIMPSEST_DEBUG_CHECK(can_be_bulk_erased(leaf, slot),
+                         "what is deleted with others keeps its value");
+  const std::uint16_t deleted = deleted_by_bulk(stored_in(leaf, slot)).flags;
+  leaf.set_flags(slot, static_cast<std::uint16_t>(deleted | (leaf.flags(slot) & kInMemoryOnly)));
+}
+
+}  // namespace palimpsest::btree

@@ -1,0 +1,63 @@
+// A database that was closed cleanly, opened to look at it: nothing is written, no log is begun.
+//
+// What was closed cleanly needs neither redo nor undo, and no page is pending to be freed: page
+// file, space map and catalog are all there is to it. Opened in steps, so that whoever looks for
+// damage finds what lies behind the first one.
+// Thread-safety: construction and the opening functions belong to one thread; the parts as they
+//                say themselves. Trees must not be changed.
+// Failure: Error as the steps say; corruption where bytes contradict themselves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/io/device.h"
+#include "btree/large/large_value_store.h"
+#include "btree/node/node_kind.h"
+#include "buffer/buffer_pool.h"
+#include "buffer/page_file.h"
+#include "buffer/page_kinds.h"
+#include "buffer/page_writer.h"
+#include "buffer/space_map.h"
+#include "txn/tree_catalog.h"
+#include "versioning/bulk_epochs.h"
+#include "versioning/entry_memory.h"
+#include "versioning/table_attachment.h"
+
+namespace palimpsest::engine {
+
+class OfflineDatabase {
+ public:
+  /// Opens and locks the page file. Throws locked, not_found, not_closed_cleanly (also if the
+  /// database was never finished), corruption and what else PageFile::open() throws. The device
+  /// outlives it.
+  explicit OfflineDatabase(io::Device& pages);
+  OfflineDatabase(const OfflineDatabase&) = delete;
+  OfflineDatabase& operator=(const OfflineDatabase&) = delete;
+
+  /// Loads the space map; first. Throws io_error, corruption.
+  void open_space();
+  /// Opens the catalog in a pool of so much memory, or the pool's minimum; afterwards. Throws
+  /// io_error, corruption, out_of_memory.
+  void open_catalog(std::uint64_t memory_bytes);
+
+  [[nodiscard]] buffer::PageFile& file() noexcept { return *file_; }
+  [[nodiscard]] const buffer::SpaceMap& space() const noexcept { return *space_; }
+  [[nodiscard]] TreeCatalog& catalog() noexcept { return *catalog_; }
+
+ private:
+  std::unique_ptr<buffer::PageFile> file_;
+  std::optional<buffer::SpaceMap> space_;
+  std::optional<buffer::PageWriter> writer_;  ///< the pool has one; nothing is ever dirty
+  std::optional<btree::NodeKind> node_kind_;
+  versioning::TableAttachment tables_;
+  buffer::PageKinds kinds_;
+  std::optional<buffer::BufferPool> pool_;
+  versioning::EntryMemory entries_;
+  versioning::BulkEpochs epochs_{entries_};
+  std::optional<btree::LargeValueStore> large_values_;
+  std::optional<TreeCatalog> catalog_;
+};
+
+}  // namespace palimpsest::engine

@@ -1,0 +1,243 @@
+// Leaves that are stable for a new snapshot, beside an old one: read as they lie, and never too
+// early (I-12).
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/sync_point.h"
+#include "tests/engine/engine_fixture.h"
+
+#ifdef PALIMPSEST_SYNC_POINTS
+
+namespace palimpsest::engine::test {
+namespace {
+
+using palimpsest::test::SimDisk;
+using txn::Durability;
+using txn::Isolation;
+
+constexpr int kRecords = 200;
+constexpr int kElsewhere = kRecords - 1;  // in another leaf than the first ones
+
+std::string key_of(int number) {
+  return fmt::format("key{:06}", number);
+}
+
+class SettledLeaves : public ::testing::Test {
+ protected:
+  SettledLeaves() : device_(disk_.device()) {
+    EngineOptions options = small_options();
+    options.log_bytes_max = 64 * wal::kSegmentBytesMin;  // nobody is too old for it
+    database_ = Engine::open(*device_, *device_, options);
+    tree_ = database_->make_tree("tree");
+    const auto transaction = begin();
+    for (int i = 0; i < kRecords; ++i) {
+      EXPECT_FALSE(transaction->insert(*tree_, key_of(i), "before").existed);
+    }
+    transaction->commit();
+    old_ = begin();
+  }
+
+  [[nodiscard]] txn::TransactionPtr begin(Isolation isolation = Isolation::snapshot) {
+    return database_->begin(Durability::asynchronous, isolation);
+  }
+  [[nodiscard]] std::string read(const txn::TransactionPtr& by, int number) {
+    std::string value;
+    return by->lookup(*tree_, key_of(number), value) ? value : "none";
+  }
+  void change(const txn::TransactionPtr& by, int number, ByteView value) {
+    ASSERT_FALSE(by->upsert(*tree_, key_of(number), value).conflict);
+  }
+  /// Others commit: the clock goes on, and slots look at what is stable.
+  void others_commit() {
+    for (int i = 0; i < 3; ++i) {
+      const auto other = begin();
+      change(other, kElsewhere, fmt::format("other {}", ++others_));
+      other->commit();
+    }
+  }
+  /// What a new transaction sees.
+  [[nodiscard]] std::string read_newly(int number) { return read(begin(), number); }
+  /// How often that latches a leaf.
+  [[nodiscard]] std::uint64_t latches_of_reading(const txn::TransactionPtr& by, int number,
+                                                 std::string_view expected) {
+    const SyncHook latching("btree.read.latching", [] {});
+    EXPECT_EQ(read(by, number), expected);
+    return latching.hits();
+  }
+
+  SimDisk disk_;
+  std::unique_ptr<io::Device> device_;
+  std::unique_ptr<Engine> database_;
+  btree::BTree* tree_ = nullptr;
+  txn::TransactionPtr old_;  ///< keeps all versions
+  int others_ = 0;
+};
+
+TEST_F(SettledLeaves, AreReadAsTheyLieByWhoIsNew) {
+  const auto writer = begin();
+  change(writer, 0, "after");
+  ASSERT_FALSE(writer->remove(*tree_, key_of(1)).conflict);
+  writer->commit();
+  others_commit();
+  const auto fresh = begin();
+  EXPECT_EQ(latches_of_reading(fresh, 0, "after"), 0U);
+  EXPECT_EQ(latches_of_reading(fresh, 1, "none"), 0U);
+  EXPECT_EQ(latches_of_reading(old_, 0, "before"), 1U);
+  EXPECT_EQ(latches_of_reading(old_, 1, "before"), 1U);
+  const auto committed = begin(Isolation::read_committed);
+  EXPECT_EQ(latches_of_reading(committed, 0, "after"), 0U);
+  change(fresh, 0, "own");
+  EXPECT_EQ(read(fresh, 0), "own");
+  EXPECT_EQ(read(committed, 0), "after");
+  EXPECT_EQ(read_newly(0), "after");
+}
+
+TEST_F(SettledLeaves, AreNotWhileSomebodyChangesThem) {
+  for (const Isolation isolation : {Isolation::snapshot, Isolation::read_committed}) {
+    const auto writer = begin(isolation);
+    const std::string value = fmt::format("after {}", name_of(isolation));
+    const std::string before = read_newly(0);
+    change(writer, 0, value);
+    others_commit();
+    const auto during = begin();
+    EXPECT_EQ(read(during, 0), before);
+    EXPECT_EQ(read_newly(0), before);
+    writer->commit();
+    EXPECT_EQ(read(during, 0), before);
+    EXPECT_EQ(read_newly(0), value);
+    others_commit();
+    EXPECT_EQ(read(during, 0), before);
+    EXPECT_EQ(latches_of_reading(begin(), 0, value), 0U);
+  }
+  EXPECT_EQ(read(old_, 0), "before");
+}
+
+// A writer that has begun long ago, and ends after others that began since.
+TEST_F(SettledLeaves, AreNotBecauseOthersHaveEnded) {
+  const auto writer = begin();
+  change(writer, 0, "after");
+  others_commit();
+  const auto other = begin();
+  change(other, 1, "other");
+  other->commit();
+  others_commit();
+  const auto during = begin();
+  EXPECT_EQ(read(during, 0), "before");
+  EXPECT_EQ(read(during, 1), "other");
+  writer->commit();
+  others_commit();
+  EXPECT_EQ(read(during, 0), "before");
+  EXPECT_EQ(read_newly(0), "after");
+}
+
+// Its timestamp is not drawn yet: snapshots are taken that do not see it.
+TEST_F(SettledLeaves, AreNotWhenACommitHasBegun) {
+  const auto writer = begin();
+  change(writer, 0, "after");
+  txn::TransactionPtr during;
+  {
+    bool first = true;
+    const SyncHook begun("txn.commit.begun", [&] {
+      if (std::exchange(first, false)) {
+        others_commit();
+        during = begin();
+        EXPECT_EQ(read(during, 0), "before");
+      }
+    });
+    writer->commit();
+  }
+  others_commit();
+  EXPECT_EQ(read(during, 0), "before");
+  EXPECT_EQ(read_newly(0), "after");
+}
+
+TEST_F(SettledLeaves, AreNotBetweenTheStepsOfARollback) {
+  const auto writer = begin();
+  change(writer, 0, "after");
+  change(writer, 0, "after that");
+  change(writer, 1, "after");
+  int steps = 0;
+  {
+    const SyncHook undone("txn.undo.done", [&] {
+      ++steps;
+      others_commit();
+      EXPECT_EQ(read_newly(0), "before");
+      EXPECT_EQ(read_newly(1), "before");
+    });
+    writer->rollback();
+  }
+  EXPECT_EQ(steps, 3);
+  others_commit();
+  EXPECT_EQ(latches_of_reading(begin(), 0, "before"), 0U);
+}
+
+// Of a statement that was undone nothing is left, but the transaction goes on.
+TEST_F(SettledLeaves, AreNotWhenAStatementWasUndone) {
+  struct Undone {
+    [[nodiscard]] static bool is_done() { return false; }
+  };
+  const auto writer = begin();
+  writer->statement([&](const btree::WriteContext& by) {
+    EXPECT_FALSE(tree_->upsert(by, key_of(0), "undone").conflict);
+    return Undone();
+  });
+  others_commit();
+  EXPECT_EQ(read_newly(0), "before");
+  change(writer, 0, "after");
+  others_commit();
+  const auto during = begin();
+  EXPECT_EQ(read(during, 0), "before");
+  writer->commit();
+  EXPECT_EQ(read(during, 0), "before");
+  EXPECT_EQ(read_newly(0), "after");
+}
+
+// The page leaves memory with changes that nobody has committed, and its records go to other
+// leaves.
+TEST_F(SettledLeaves, AreNotWhereverTheChangesGo) {
+  const auto writer = begin();
+  for (int i = 0; i < kRecords - 1; i += 10) {
+    change(writer, i, "after");
+  }
+  const auto fill = [&](const auto& change_one) {
+    for (int round = 0; round < 30; ++round) {
+      const auto filler = begin(Isolation::none);
+      for (int i = 0; i < 100; ++i) {
+        const int number = 100 * round + i;
+        change_one(*filler, key_of(number * 7 % kRecords) + fmt::format("{:06}", number));
+      }
+      filler->commit();
+      database_->checkpointer().run();
+    }
+  };
+  fill([&](txn::Transaction& by, const std::string& key) {
+    ASSERT_FALSE(by.insert(*tree_, key, std::string(200, 'o')).existed);
+  });
+  const auto expect_seen_as = [&](const txn::TransactionPtr& by, std::string_view changed) {
+    for (int i = 0; i < kRecords - 1; ++i) {
+      ASSERT_EQ(read(by, i), i % 10 == 0 ? changed : "before") << i;
+    }
+  };
+  others_commit();
+  const auto during = begin();
+  ASSERT_NO_FATAL_FAILURE(expect_seen_as(during, "before"));
+  fill([&](txn::Transaction& by, const std::string& key) {
+    ASSERT_TRUE(by.remove(*tree_, key).existed);
+  });
+  others_commit();
+  ASSERT_NO_FATAL_FAILURE(expect_seen_as(begin(), "before"));
+  writer->commit();
+  others_commit();
+  ASSERT_NO_FATAL_FAILURE(expect_seen_as(during, "before"));
+  ASSERT_NO_FATAL_FAILURE(expect_seen_as(begin(), "after"));
+  ASSERT_NO_FATAL_FAILURE(expect_seen_as(old_, "before"));
+}
+
+}  // namespace
+}  // namespace palimpsest::engine::test
+
+#endif

@@ -1,0 +1,30 @@
+#include "txn/conflicting_writer.h"
+
+#include <fmt/format.h>
+
+#include "palimpsest/error.h"
+
+#include "txn/transaction.h"
+
+namespace palimpsest::txn {
+
+bool ConflictingWriter::is_active() const noexcept {
+  return transaction != nullptr && transaction->life() == life && transaction->is_active();
+}
+
+bool OwnWait::is_in_vain(const Transaction& other) const noexcept {
+  const TransactionThread& thread = other.thread();
+  return other.is_active() &&
+         (thread.is_bound_to_this() ||
+          (thread.is_this() && std::chrono::steady_clock::now() - began_ >= kGrace));
+}
+
+void OwnWait::refuse(std::string_view what) {
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("{} waits for a transaction that this thread has not ended, in vain: give "
+                  "that transaction to the call, or end it before",
+                  what));
+}
+
+}  // namespace palimpsest::txn
