@@ -174,7 +174,7 @@ class Version {
       PALIMPSEST_SYNC_POINT("versioning.at.undated");
       const Visibility visibility = commit_status->at(snapshot);
       if (commit_status_.load(std::memory_order_relaxed) == commit_status) {
-        return visibility;  // else it was dated meanwhile, and the commit status may be somebody else's
+        return visibility;  // otherwise it was dated meanwhile, and another writer may have it
       }
     }
     return is_dated() && timestamp() <= snapshot ? Visibility::visible : Visibility::invisible;
