@@ -11,11 +11,11 @@ namespace palimpsest::load {
 namespace {
 
 // docs/file-formats.md
-constexpr const char* buffer::kPageFileName = "pages";
+constexpr const char* kPageFileName = "pages";
 
 bool has_pages(const DatabasePlace& place) {
   std::error_code none;
-  return std::filesystem::exists(place.pages / buffer::kPageFileName, none);
+  return std::filesystem::exists(place.pages / kPageFileName, none);
 }
 
 /// What is said of pages without a log.
