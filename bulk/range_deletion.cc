@@ -123,7 +123,7 @@ class LeafDeletion {
         bulk_erase_record({page, page_size_}, slot);
       }
     }
-    PALIMPSEST_SYNC_POINT("btree.range.buried");
+    PALIMPSEST_SYNC_POINT("btree.range.erased");
     entries_.finish();
   }
 

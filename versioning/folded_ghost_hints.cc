@@ -10,20 +10,20 @@ namespace palimpsest::versioning {
 void FoldedGhostHints::note(TreeId tree, ByteView key, Gsn date) noexcept {
   Place& place = places_[raw(tree) % kPlaces];
   const std::lock_guard lock(place.mutex);
-  if (place.graves.size() >= kHintsMax || key.size() > kKeyBytesMax) {
+  if (place.hints.size() >= kHintsMax || key.size() > kKeyBytesMax) {
     return;
   }
   try {
-    place.graves.push_back({date, tree, std::string(key)});
+    place.hints.push_back({date, tree, std::string(key)});
   } catch (const std::bad_alloc&) {
     return;
   }
-  place.due.store(place.graves.front().date, std::memory_order_relaxed);
+  place.due.store(place.hints.front().date, std::memory_order_relaxed);
 }
 
-void FoldedGhostHints::put_back(std::deque<Hint>& graves, Hint grave) noexcept {
+void FoldedGhostHints::put_back(std::deque<Hint>& hints, Hint hint) noexcept {
   try {
-    graves.push_back(std::move(grave));
+    hints.push_back(std::move(hint));
   } catch (const std::bad_alloc&) {
     return;
   }
@@ -34,21 +34,21 @@ void FoldedGhostHints::put_back(std::deque<Hint>& graves, Hint grave) noexcept {
 std::optional<std::string> FoldedGhostHints::take_from(Place& place, TreeId tree,
                                                        Gsn horizon) noexcept {
   const std::lock_guard lock(place.mutex);
-  std::deque<Hint>& graves = place.graves;
-  const auto end = graves.begin() + static_cast<std::ptrdiff_t>(std::min(kLookedAt, graves.size()));
-  const auto found = std::find_if(graves.begin(), end, [&](const Hint& grave) {
-    return grave.tree == tree && grave.date <= horizon;
+  std::deque<Hint>& hints = place.hints;
+  const auto end = hints.begin() + static_cast<std::ptrdiff_t>(std::min(kLookedAt, hints.size()));
+  const auto found = std::find_if(hints.begin(), end, [&](const Hint& hint) {
+    return hint.tree == tree && hint.date <= horizon;
   });
   std::optional<std::string> key;
   if (found != end) {
     key = std::move(found->key);
-    graves.erase(found);
-  } else if (graves.size() > kLookedAt) {
-    Hint first = std::move(graves.front());
-    graves.pop_front();
-    put_back(graves, std::move(first));
+    hints.erase(found);
+  } else if (hints.size() > kLookedAt) {
+    Hint first = std::move(hints.front());
+    hints.pop_front();
+    put_back(hints, std::move(first));
   }
-  place.due.store(graves.empty() ? kNever : graves.front().date, std::memory_order_relaxed);
+  place.due.store(hints.empty() ? kNever : hints.front().date, std::memory_order_relaxed);
   return key;
 }
 

@@ -6,40 +6,40 @@
 namespace palimpsest::versioning {
 
 void GhostHints::add(const Entry& entry) noexcept {
-  std::vector<Hint>& graves = hints_[place_of(entry.tree())];
+  std::vector<Hint>& hints = hints_[place_of(entry.tree())];
   if (entry.key().size() > kKeyBytesMax) {
     return;
   }
   try {
-    Hint grave{entry.tree(), std::string(entry.key())};
-    if (graves.size() == kHintsMax) {
-      graves[turn_++ % kHintsMax] = std::move(grave);  // the old one may be of a tree long gone
+    Hint hint{entry.tree(), std::string(entry.key())};
+    if (hints.size() == kHintsMax) {
+      hints[turn_++ % kHintsMax] = std::move(hint);  // the old one may be of a tree long gone
       return;
     }
-    graves.push_back(std::move(grave));
+    hints.push_back(std::move(hint));
   } catch (const std::bad_alloc&) {
     return;
   }
-  counts_[place_of(entry.tree())].store(static_cast<std::uint16_t>(graves.size()),
+  counts_[place_of(entry.tree())].store(static_cast<std::uint16_t>(hints.size()),
                                         std::memory_order_relaxed);
 }
 
 // Trees may share a place: another one is looked at each time, so that none hides behind others.
 std::optional<std::string> GhostHints::take(TreeId tree) noexcept {
-  std::vector<Hint>& graves = hints_[place_of(tree)];
-  if (graves.empty()) {
+  std::vector<Hint>& hints = hints_[place_of(tree)];
+  if (hints.empty()) {
     return std::nullopt;
   }
-  Hint& grave = graves[turn_++ % graves.size()];
-  if (grave.tree != tree) {
+  Hint& hint = hints[turn_++ % hints.size()];
+  if (hint.tree != tree) {
     return std::nullopt;
   }
-  std::string key = std::move(grave.key);
-  if (&grave != &graves.back()) {
-    grave = std::move(graves.back());
+  std::string key = std::move(hint.key);
+  if (&hint != &hints.back()) {
+    hint = std::move(hints.back());
   }
-  graves.pop_back();
-  counts_[place_of(tree)].store(static_cast<std::uint16_t>(graves.size()),
+  hints.pop_back();
+  counts_[place_of(tree)].store(static_cast<std::uint16_t>(hints.size()),
                                 std::memory_order_relaxed);
   return key;
 }

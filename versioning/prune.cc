@@ -235,7 +235,7 @@ std::optional<SpanKind> mark_for(const Version& version) noexcept {
 }  // namespace
 
 // The oldest version first. Below a mark `made` there is nothing: whatever was changed after that,
-// and seen by nobody in between, is a part of the making. A mark `buried` says that there was a
+// and seen by nobody in between, is a part of the making. A mark `removed` says that there was a
 // value, which the version above it may have to bring back.
 std::optional<SpanKind> Pruner::fold(Entry& entry, std::optional<SpanKind> mark,
                                      Spans& spans) noexcept {

@@ -8,7 +8,7 @@
 //   span     its records, by the mark in their slot (btree/node/node_layout.h)    a reader below
 //   `from`
 //   made     kMadeInSpan: inserted at a date of the span                     sees no record
-//   buried   kRemovedInSpan: erased at a date of the span, a ghost since      sees the ghost's
+//   removed  kRemovedInSpan: erased at a date of the span, a ghost since      sees the ghost's
 //   value
 //
 // A mark stands for the *oldest* version of its record: the chain, if there is one, is younger. A

@@ -58,7 +58,7 @@ struct TreeRecord {
   std::uint32_t suffix_len = 0;  ///< replace
   ByteView before;  ///< erase: a descriptor or nothing; replace: what lies between the two above
   ByteView after;   ///< insert: the value; replace
-  ByteView list;    ///< patch, bury: the runs; purge, resolve: the entries; graft: the leaves
+  ByteView list;    ///< patch, bulk_erase: the runs; purge, resolve: the entries; graft: the leaves
 
   [[nodiscard]] bool moves_root() const noexcept { return naming_tree != kNoTree; }
   [[nodiscard]] bool is_record_change() const noexcept { return kind <= TreeRecordKind::mark; }

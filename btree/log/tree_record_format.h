@@ -156,7 +156,7 @@ struct RecordChangeHead {
   }
 };
 
-/// Of format_root, free_root, purge, resolve and bury.
+/// Of format_root, free_root, purge, resolve and bulk_erase.
 struct LeafChangeHeader {
   std::uint8_t kind;
   std::uint8_t resolution;  ///< resolve: Resolution; else 0

@@ -98,7 +98,7 @@ enum RecordFlags : std::uint16_t {
   // In memory only, never on disk (I-6):
   kHasEntry = 0x8000,       ///< the record may have an entry in its page's mapping table, or a mark
   kMadeInSpan = 0x4000,     ///< a mark: it was made in the page's span (versioning/spans.h)
-  kRemovedInSpan = 0x2000,  ///< a mark: it was buried in that
+  kRemovedInSpan = 0x2000,  ///< a mark: it was removed in that
 };
 inline constexpr std::uint16_t kMarks = kMadeInSpan | kRemovedInSpan;
 inline constexpr std::uint16_t kInMemoryOnly = kHasEntry | kMarks;

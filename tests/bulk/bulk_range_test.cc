@@ -372,7 +372,7 @@ TEST_F(BulkRange, GivesWayAndGoesOn) {
   ASSERT_TRUE(update(bulk, 1'400, 1));
   int asked = 0;
   {
-    const SyncHook buried("btree.range.buried", [&] {
+    const SyncHook buried("btree.range.erased", [&] {
       if (++asked % 10 == 0) {
         database_->transactions().cancel_older_than(database_->transactions().now());
       }
@@ -391,7 +391,7 @@ TEST_F(BulkRange, ACrashLeavesAllOfItOrNothing) {
   Rows changed = old;
   palimpsest::test::CrashImages crashes(disk_);
   {
-    const SyncHook buried("btree.range.buried", [&] { crashes.take(); });
+    const SyncHook buried("btree.range.erased", [&] { crashes.take(); });
     InBulk bulk(*database_);
     crashes.take_at_operations();
     change_before(bulk, changed, 300);

@@ -26,6 +26,11 @@ CLEAN = {
     "tests/structure/size_exceptions.txt": "",
     "tests/structure/io_seam_exceptions.txt": "",
     "tests/structure/include_exceptions.txt": "experiments/kv_bench btree\n",
+    "tests/structure/plain_english_limits.txt": "base 0\ndocs 0\nREADME.md 0\n",
+    "tests/structure/retired_terms.txt": "Viewer -> ReadView\n",
+    "tests/structure/doc_names_known.txt": "",
+    "base/plain.h": "#pragma once\n// The caller holds the latch.\n",
+    "Makefile": "test:\n",
 }
 
 # check, planted path, its text, what the report must say
@@ -59,6 +64,14 @@ PLANTED = [
      "buffer/direct.cc calls fsync"),
     ("io_seam", "base/stream.cc", "#include <fstream>\nbool s() { return !std::ifstream(\"x\"); }\n",
      "base/stream.cc calls _ZNSt14basic_ifstream"),
+    ("plain_english", "base/plain.h", "#pragma once\n// Who calls it holds the latch.\n// He waits.\n",
+     "2 of 2 lines of prose"),
+    ("plain_english", "wal/log.h", "#pragma once\n// The log.\n", "gives wal/ no limit"),
+    ("retired_terms", "btree/seen.h", "#pragma once\nclass Viewer {};\n", "given up for \"ReadView\""),
+    ("doc_names", "docs/gone.md", "It calls `forget_all()`.\n", "there is no forget_all"),
+    ("doc_names", "docs/gone.md", "See `base/gone.h`.\n", "there is no base/gone.h"),
+    ("doc_names", "docs/gone.md", "Run `make everything`.\n", "there is no everything"),
+    ("doc_names", "docs/gone.md", "`tool --forget` forgets.\n", "there is no forget"),
     ("io_seam", "btree/map.cc",
      "#include <sys/mman.h>\nvoid* m(int d) { return mmap(nullptr, 1, 1, 1, d, 0); }\n",
      "btree/map.cc calls mmap"),
