@@ -7,10 +7,10 @@
 // tests that need them are inside #ifdef.
 //
 // Why a process-wide registry, an exception to "no globals": the points lie in code of every
-// folder, down to the latch, whose objects have no room for a pointer to a context, and a test
-// names a moment, not an object. The registry holds no state of the engine, is compiled only into
-// debug and sanitizer builds, and is empty outside a test that installs a hook. Tests that install
-// hooks under one name do not run at the same time in one process.
+// folder, down to the latch, which has no room for a pointer to a context, and a test names a
+// moment, not an object. The registry holds no state of the engine, is compiled only into debug and
+// sanitizer builds, and is empty outside a test that installs a hook. Tests that install hooks
+// under one name do not run at the same time in one process.
 //
 // *Noise* makes rare interleavings frequent: with PALIMPSEST_SYNC_NOISE=n in the environment, one
 // thread in n that reaches a point is delayed there, for a moment or for as long as a whole

@@ -180,16 +180,16 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   /// Opens a file of the directory, without following symbolic links. With `exclusive`, the file is
-  /// locked against other `exclusive` opens, in this process and others: several for reading may
-  /// coexist, one for writing excludes all. Throws `locked` if the lock is held; a real device
-  /// first waits a second, or ten if the process that locked the file has ended, because the kernel
-  /// may still be ending its I/O.
+  /// locked against all other `exclusive` opens, in any process: several for reading may coexist,
+  /// one for writing excludes all. Throws `locked` if the lock is held; a real device first waits a
+  /// second, or ten if the process that locked the file has ended, because the kernel may still be
+  /// ending its I/O.
   [[nodiscard]] virtual std::unique_ptr<File> open(std::string_view name, OpenMode mode,
                                                    bool exclusive) = 0;
   [[nodiscard]] virtual bool exists(std::string_view name) = 0;
   virtual void remove(std::string_view name) = 0;
   virtual void rename(std::string_view from, std::string_view to) = 0;
-  /// Locks the directory against other callers of this function, in this process and others (throws
+  /// Locks the directory against all other callers of this function, in any process (throws
   /// `locked`, as open()); no other function respects the lock. For callers that create or remove
   /// files depending on what the directory contains.
   [[nodiscard]] virtual std::unique_ptr<DirectoryLock> lock_directory() = 0;

@@ -4,9 +4,9 @@
 //
 // A batch is copied with non-temporal stores and ends with one fence: its writes are durable when
 // run() returns. Only sizes and extents still need fsync, so the first sync after a file was
-// opened, allocated, extended or truncated calls it, and those in between do not. A file whose
-// mapping turns out not to be persistent memory (an ordinary file) is synced by the system every
-// time: slower, but as durable.
+// opened, allocated, extended or truncated calls it, and those in between do not. A file with a
+// mapping that is not persistent memory (an ordinary file) is synced by the system every time:
+// slower, but as durable.
 //
 // Invariants: (1) every byte below the file's size as known here has its space reserved before it
 //                 is mapped, and is only then copied to or from: a full file system is an error of

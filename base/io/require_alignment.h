@@ -1,4 +1,4 @@
-// Refuses files on devices whose blocks are larger than the block size of the file's format.
+// Refuses files on devices with larger blocks than the file's format allows.
 #pragma once
 
 #include <cstddef>
