@@ -1,4 +1,4 @@
-// Heap memory with an alignment that transfers to the storage device ask for.
+// Heap memory with the alignment that transfers to the storage device require.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class AlignedMemory {
       : AlignedMemory(for_overwrite(size_bytes, alignment_bytes)) {
     std::fill_n(memory_.get(), size_bytes_, std::byte{0});
   }
-  /// Filled with anything, by whoever writes every byte before it is read.
+  /// Uninitialised: for callers that write every byte before reading it.
   [[nodiscard]] static AlignedMemory for_overwrite(std::size_t size_bytes,
                                                    std::size_t alignment_bytes) {
     AlignedMemory made;

@@ -30,9 +30,9 @@ using ConstBytes = std::span<const std::byte>;
   return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
-/// Whether `length` bytes are the same, inlined for the lengths of prefixes and short keys. Reads
-/// no byte beyond them: memcmp loads a vector and masks what is too much, which costs a miss if
-/// that lies in another line.
+/// Whether `length` bytes are equal; inlined for prefixes and short keys. Reads no byte beyond
+/// them: memcmp loads a whole vector and masks the excess, which costs a cache miss if the excess
+/// lies in another line.
 [[nodiscard]] inline bool equal_bytes(const char* a, const char* b, std::size_t length) noexcept {
   const auto differ = [&]<class Word>(Word, std::size_t at) {
     Word x = 0;

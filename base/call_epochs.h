@@ -1,23 +1,25 @@
-// Which calls may still hold what they have found: memory that no call can find any more is freed
-// when all calls that may have found it before have left.
+// Epochs of calls: an object that calls can no longer find is freed once every call that may have
+// found it earlier has returned.
 //
 //   call     (E1) e = epoch   (E2) calls[e mod 2] of its stripe += 1   (E3) epoch == e, else undo
-//            E2 and begin again   (E4) looks for something   (E5) calls[e mod 2] -= 1
-//   whoever  (R1) takes it out of where calls look   (R2) left = epoch
-//   frees    (R3) frees it when epoch >= left + 2
+//            E2 and begin again   (E4) looks for an object    (E5) calls[e mod 2] -= 1
+//   freeing  (R1) takes the object out of where calls look    (R2) left = epoch
+//   thread   (R3) frees it when epoch >= left + 2
 //   advance  (A1) e = epoch   (A2) calls[(e - 1) mod 2] is 0 in every stripe   (A3) epoch = e + 1
 //
-// Invariant: what a call has found at E4 is not freed before its E5.
-// Argument: all steps are sequentially consistent. A call of epoch e that finds the thing looks
-// before R1, so its E3 comes before R2, and e <= left. While it is inside, the epoch comes to e + 1
-// at most: the step to e + 2 has to find calls[e mod 2] empty (A2) after the epoch was e + 1, which
-// is after E3, and so after E2. A call that fails at E3 has looked at nothing; it delays A2 only.
-// So the epoch does not come to left + 2 >= e + 2 before E5.
-// Progress: calls that begin count themselves elsewhere than those that are waited for: an advance
-// waits for calls that were there before, however many come.
+// Invariant: an object that a call has found at E4 is not freed before that call's E5.
+// Argument: all steps are sequentially consistent. A call of epoch e that finds the object looks
+// before R1, so its E3 comes before R2, and e <= left. While the call is inside, the epoch reaches
+// e + 1 at most: the step to e + 2 must find calls[e mod 2] empty (A2) after the epoch was e + 1,
+// which is after E3, and so after E2. A call that fails at E3 has looked at nothing; it only delays
+// A2. So the epoch does not reach left + 2 >= e + 2 before E5.
+// Progress: new calls count themselves in the other counter than the one an advance waits for. So
+// an advance waits only for calls that were already inside, however many new ones arrive.
 //
-// Why not a count of the thing's users: to take one, a call would have to look at the thing first.
-// Latching: none; nothing blocks. Two additions to a line of memory that other threads seldom use.
+// Why not a reference count in the object: to take one, a call would have to touch the object
+// first.
+// Latching: none; nothing blocks. A call costs two additions to a cache line that other threads
+// seldom use.
 // Thread-safety: all functions, from any thread. A thread may be inside several calls at once.
 #pragma once
 
@@ -34,10 +36,10 @@ namespace palimpsest {
 
 class CallEpochs {
  public:
-  /// One call, until this goes.
+  /// One call, from enter() until this object is destroyed or leave() is called.
   class Call {
    public:
-    /// None.
+    /// No call.
     Call() = default;
     Call(Call&& other) noexcept : calls_(std::exchange(other.calls_, nullptr)) {}
     Call& operator=(Call&& other) noexcept {
@@ -78,9 +80,9 @@ class CallEpochs {
     }
   }
 
-  /// After something was taken out of where calls look (R2).
+  /// (R2): the epoch to remember after an object was taken out of where calls look.
   [[nodiscard]] std::uint64_t now() const noexcept { return epoch_.load(); }
-  /// Whether all calls have left that may have found what was taken out by then (R3).
+  /// (R3): whether all calls that may have found an object taken out at epoch `left` have returned.
   [[nodiscard]] bool have_left(std::uint64_t left) noexcept {
     for (;;) {
       std::uint64_t epoch = epoch_.load();  // (A1)

@@ -1,5 +1,5 @@
-// Checks for bugs of this program: they abort with a message. Never used on bytes from a file:
-// those are validated and reported as corruption.
+// Checks for bugs of this program: a failed check aborts with a message. Never used on bytes from a
+// file: those are validated and reported as corruption.
 #pragma once
 
 #include <source_location>
@@ -17,8 +17,9 @@ constexpr void check(bool holds, std::string_view what,
   }
 }
 
-/// On in debug and sanitizer builds; for hot paths. A macro, so that elsewhere what it asks costs
-/// nothing: loads of atomics would stay, though nobody wants their values.
+/// On in debug and sanitizer builds; for hot paths. A macro, so that in other builds its condition
+/// is not evaluated at all: a function's argument would still be, and loads of atomics are not
+/// optimised away.
 #ifdef PALIMPSEST_DEBUG_CHECKS
 #define PALIMPSEST_DEBUG_CHECK(holds, what) ::palimpsest::check((holds), (what))
 #else

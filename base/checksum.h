@@ -1,7 +1,7 @@
 // The checksum of everything this engine writes to disk: XXH3-64, seed 0, as defined by xxHash.
 //
-// Why XXH3: 64 bits are enough to notice damage, and a 4 KiB page costs about as much as copying
-// it. It does not defend against somebody who forges pages.
+// Why XXH3: 64 bits are enough to detect damage, and for a 4 KiB page it costs about as much as
+// copying the page. It does not defend against deliberate forgery.
 #pragma once
 
 #include <cstdint>

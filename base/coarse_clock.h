@@ -1,5 +1,5 @@
-// The time since some moment, to a few milliseconds: for saying how old something is, by whom a few
-// nanoseconds are what may be spent on it.
+// Monotonic time, exact to a few milliseconds, for measuring ages where a reading may cost only a
+// few nanoseconds.
 //
 // Thread-safety: any thread. Failure: none.
 #pragma once

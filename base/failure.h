@@ -1,7 +1,7 @@
-// A failure that lasts: once something has failed for good, it stays so, and the first reason with
-// it.
+// A permanent failure: once a component has failed, it stays failed and keeps the first reason.
 //
-// Invariants: (1) who sees has_happened() also sees the reason, unless there was no memory for it.
+// Invariants: (1) a thread that sees has_happened() also sees the reason, unless there was no
+//                 memory for it.
 // Thread-safety: all functions, from any thread; the mutex is a leaf.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace palimpsest {
 
 class Failure {
  public:
-  /// The first reason stays.
+  /// Records the failure. A later call keeps the first reason.
   void happen(std::string_view reason) noexcept {
     {
       const std::lock_guard guard(mutex_);
@@ -32,7 +32,7 @@ class Failure {
   [[nodiscard]] bool has_happened() const noexcept {
     return happened_.load(std::memory_order_acquire);
   }
-  /// For messages.
+  /// The reason, for messages.
   [[nodiscard]] std::string reason() const {
     const std::lock_guard guard(mutex_);
     return reason_.empty() ? "a sync or a write" : reason_;

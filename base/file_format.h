@@ -1,4 +1,4 @@
-// What the formats of all files share.
+// Definitions shared by the formats of all files.
 #pragma once
 
 #include <array>
@@ -6,11 +6,11 @@
 
 namespace palimpsest {
 
-/// Names a database in each of its files.
+/// Identifies a database; stored in each of its files.
 using Uuid = std::array<std::uint8_t, 16>;
 
-/// Largest counter of a file (sequence, GSN, batch number) that is believed: keeps room for
-/// counting on, and no honest file gets near.
+/// Largest counter (sequence, GSN, batch number) that a reader accepts from a file. It leaves room
+/// to count on, and no undamaged file comes near it.
 inline constexpr std::uint64_t kCounterMax = std::uint64_t{1} << 62U;
 
 }  // namespace palimpsest

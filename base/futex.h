@@ -1,7 +1,7 @@
-// Parking a thread on a 32-bit word, for the latch and other waits that must not spin.
+// Parking a thread on a 32-bit word, for the hybrid latch and other waits that must not spin.
 //
-// Why not std::atomic::wait: it spins and yields on its own terms, and its waiter counts lie in a
-// table of the process that unrelated objects share. Here the caller decides both.
+// Why not std::atomic::wait: it spins and yields for as long as it chooses, and keeps its waiter
+// counts in a process-wide table that unrelated objects share. Here the caller decides both.
 // Latching: none; futex_wait blocks and must not be called with a page latch held.
 #pragma once
 
@@ -20,9 +20,8 @@ namespace palimpsest {
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// Sleeps if `word` still holds `expected`, until a wake. May return for no reason (a signal, a
-/// value that has changed): the caller looks at its condition again. Only threads of this process
-/// wake it.
+/// Sleeps until a wake if `word` still holds `expected`. May return spuriously (a signal, a changed
+/// value): the caller checks its condition again. Only threads of this process can wake it.
 inline void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
 }
@@ -42,7 +41,7 @@ inline void futex_wake_all(const std::atomic<std::uint32_t>& word) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-/// Wakes one of them.
+/// Wakes one thread that sleeps on `word`.
 inline void futex_wake_one(const std::atomic<std::uint32_t>& word) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }

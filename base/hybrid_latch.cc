@@ -1,10 +1,11 @@
 // Waiting and waking. The invariants are those of the header.
 //
-//  - Lost wake-up: the waiter's look at parked in (4) comes, in the order of the word's changes,
-//    after the releasing step, then it sees the latch released and does not sleep; or before it,
-//    then the releaser sees parked (6) and acts by (3). The waiter read the sequence before that
-//    raise, or it would have seen parked cleared; so the kernel finds the sequence changed, or
-//    wakes it. Releasers that see the same parked bit each wake: superfluous, never lost.
+//  - No wake-up is lost. In the order of the word's changes, the waiter's look at parked in (4)
+//    comes either after the releasing step or before it. After it: the waiter sees the latch
+//    released and does not sleep. Before it: the releaser sees parked (6) and acts by (3). The
+//    waiter read the sequence before that raise, or it would have seen parked cleared; so the
+//    kernel finds the sequence changed, or wakes the waiter. Several releasers that see the same
+//    parked bit all wake: superfluous, never lost.
 //  - A reader may sleep on a free latch because of writer waiting. By (5) that writer is yet to
 //    acquire: it was woken by (3) or has not slept. It leaves parked set, and its unlock wakes.
 #include "base/hybrid_latch.h"
@@ -15,11 +16,11 @@
 namespace palimpsest {
 namespace {
 
-/// Spins a little longer each round, and says when to park instead. Kept short: with more threads
-/// than cores the holder may need this core.
+/// Spins a little longer each round, then says to park. Kept short: with more threads than cores
+/// the holder may need this core.
 class BriefSpin {
  public:
-  /// False once spinning is no longer worth it.
+  /// False once spinning is no longer worthwhile.
   bool once() noexcept {
     if (pauses_ > kPausesMax) {
       return false;
@@ -76,7 +77,7 @@ Waited HybridLatch::lock_shared_slow() noexcept {
 Waited HybridLatch::lock_exclusive_slow() noexcept {
   BriefSpin spin;
   std::uint64_t marked =
-      0;  // writer waiting, once we set it: taken back as we acquire (invariant 5)
+      0;  // writer waiting, once we have set it: cleared as we acquire (invariant 5)
   for (;;) {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     while (!(word & kHeld)) {

@@ -1,25 +1,26 @@
 // The hybrid latch of every page: optimistic, shared and exclusive modes in 16 bytes.
 //
-// Why this design: Böttcher et al., DaMoN 2020. A version word makes reads free of writes to shared
-// memory; a shared/exclusive lock that parks serves where there are more threads than cores.
+// Why this design: Böttcher et al., DaMoN 2020. With a version word, reads write no shared memory;
+// a shared/exclusive lock that parks works where there are more threads than cores.
 //
 // All state is one word, changed by one atomic read-modify-write at a time. From the lowest bit:
 //    0 15  shared count
 //   15  1  writer waiting  a writer sleeps or is about to: no new shared holder enters
 //   16  1  exclusive
-//   17  1  parked          somebody sleeps on the wake sequence
-//   18 46  version         raised when exclusive is given up after a change
+//   17  1  parked          a thread sleeps on the wake sequence
+//   18 46  version         raised when exclusive is released after a change
 // A "version" in the interface is that word with the low 18 bits cleared.
 //
 // Invariants:
 //  (1) exclusive excludes a shared count above 0; both are entered by compare-and-swap only.
-//  (2) The version changes only in the step that gives up exclusive. What a writer changes, it
-//      changes between two steps: the one that sets exclusive and the one that raises the version.
-//  (3) Whoever clears parked raises the wake sequence after it, and then wakes all.
-//  (4) Whoever sleeps has read the sequence, and after it has seen parked set while blocked.
-//  (5) writer waiting is set only in lock_exclusive, and the step in which a writer that has waited
-//      acquires clears it: while it is set, the one who set it last has not acquired yet.
-//  (6) Giving up exclusive or the last shared hold is one step; the value it replaced says whether
+//  (2) The version changes only in the step that releases exclusive. A writer makes its changes
+//      between two steps: the one that sets exclusive and the one that raises the version.
+//  (3) A thread that clears parked then raises the wake sequence, and then wakes all sleepers.
+//  (4) A thread that sleeps has read the sequence, and after it has seen parked set while blocked.
+//  (5) writer waiting is set only in lock_exclusive; a writer that has waited clears it in the step
+//      in which it acquires. While the bit is set, the writer that set it last has not acquired
+//      yet.
+//  (6) Releasing exclusive or the last shared hold is one step; the value it replaced says whether
 //      to wake. Parked is cleared after it, never before.
 //
 // Why no interleaving breaks them. (Read-modify-writes continue the release sequences before them,
@@ -28,22 +29,23 @@
 //    that saw one of these stores runs an acquire fence in validate(), then loads the word: the
 //    fences synchronise, so it sees exclusive or a later value, and by (2) none of these equals its
 //    version (but for unlock_exclusive_unchanged, whose changes it need not notice). A seq_cst load
-//    in place of the fence would not do: data loads before it may be delayed past it.
+//    in place of the fence is not enough: data loads before it may be delayed past it.
 //  - Upgrade: the compare-and-swap replaces a word that has the version remembered, so by (2) no
-//    writer came in between. Loads before it may be delayed past it: until our unlock nobody
+//    writer came in between. Loads before it may be delayed past it: until our unlock no thread
 //    changes the data, and its release keeps them before the next writer's stores.
 //  - Upgrade against shared: both change the same word; the second sees the first, fails or waits.
-//  - Parking, where no wake-up is lost: see hybrid_latch.cc.
+//  - Parking loses no wake-up: see hybrid_latch.cc.
 //
-// Fairness: readers cannot starve a writer: once it has waited, no new shared holder enters before
-// a waiting writer was served. Writers cannot starve a reader: one that was woken kReaderPatience
-// times in vain ignores writer waiting. Waiting writers have no order and may be overtaken. Shared
-// mode is NOT recursive: a writer that comes between two shared acquisitions of one thread blocks
-// the second for ever. debug_checks notice a release without a hold, not one by a stranger.
+// Fairness: readers cannot starve a writer: once one waits, no new shared holder enters before a
+// waiting writer was served. Writers cannot starve a reader: one that was woken kReaderPatience
+// times in vain ignores writer waiting. Waiting writers are unordered and may be overtaken. Shared
+// mode is NOT recursive: if a writer comes between two shared acquisitions of one thread, the
+// second blocks for ever. Debug checks notice a release without a holder, not a release by another
+// thread.
 //
 // Latching: docs/latch-order.md. An unlocking thread may touch the latch after the next holder has
-// come, so its memory outlives every release: frames are never unmapped, other owners outlive
-// their users.
+// acquired it, so its memory outlives every release: frames are never unmapped, and other owners
+// outlive the threads that use them.
 // ThreadSanitizer knows no fences: under PALIMPSEST_TSAN guards take shared mode for optimistic
 // reads, the fences are left out, and validate() is an acquire load.
 #pragma once
@@ -64,9 +66,9 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
  public:
   /// Concurrent shared holders at most; one more aborts the program.
   static constexpr std::uint64_t kSharedMax = (std::uint64_t{1} << 15) - 1;
-  /// How often a reader is woken in vain before it ignores waiting writers.
+  /// How often a reader wakes in vain before it ignores waiting writers.
   static constexpr int kReaderPatience = 8;
-  static constexpr unsigned kVersionShift = 18;  ///< versions differ from this bit on
+  static constexpr unsigned kVersionShift = 18;  ///< versions differ from this bit upwards
 
   HybridLatch() noexcept = default;
   HybridLatch(const HybridLatch&) = delete;
@@ -81,7 +83,7 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
     return version ? *version : optimistic_slow();
   }
 
-  /// The same without waiting; nothing while the latch is exclusive.
+  /// As optimistic(), without waiting; empty while the latch is exclusive.
   [[nodiscard]] std::optional<std::uint64_t> try_optimistic() const noexcept {
     const std::uint64_t word = word_.load(std::memory_order_acquire);
     if (word & kExclusive) [[unlikely]] {
@@ -90,8 +92,9 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
     return word & kVersionMask;
   }
 
-  /// True if everything read since `version` was remembered is unchanged: no exclusive holder then
-  /// or now raised or may yet raise the version. Shared holders and waiters do not matter.
+  /// True if everything read since `version` was remembered is unchanged: no exclusive holder has
+  /// raised the version since, or may yet raise it. Shared holders and waiting threads do not
+  /// matter.
   [[nodiscard]] bool validate(std::uint64_t version) const noexcept {
 #ifndef PALIMPSEST_TSAN
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -141,32 +144,31 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
     return lock_exclusive_slow();
   }
 
-  /// False if anyone holds the latch. Waiting writers are overtaken.
+  /// False if a thread holds the latch. Overtakes waiting writers.
   [[nodiscard]] bool try_lock_exclusive() noexcept PALIMPSEST_TRY_ACQUIRE(true) {
     return try_enter(kExclusive, [](std::uint64_t word) { return (word & kHeld) == 0; });
   }
 
-  /// Optimistic to exclusive: true, and held, if `version` is still valid and nobody holds the
-  /// latch. Success validates everything read since `version` was remembered.
+  /// Optimistic to exclusive: true, and held, if `version` is still valid and the latch is free.
+  /// Success validates everything read since `version` was remembered.
   [[nodiscard]] bool try_upgrade(std::uint64_t version) noexcept PALIMPSEST_TRY_ACQUIRE(true) {
     return try_enter(kExclusive, [version](std::uint64_t word) {
       return (word & (kVersionMask | kHeld)) == version;
     });
   }
 
-  /// Releases and raises the version: optimistic readers of before fail to validate.
+  /// Releases and raises the version: earlier optimistic readers fail to validate.
   void unlock_exclusive() noexcept PALIMPSEST_RELEASE() {
     leave_exclusive(kVersionStep - kExclusive);
   }
 
-  /// Releases with the version as before: for changes that optimistic readers need not notice,
-  /// because they read none of the bytes changed or are right with either value.
+  /// Releases without raising the version: for changes that optimistic readers need not notice,
+  /// because they read none of the changed bytes or are correct with either value.
   void unlock_exclusive_unchanged() noexcept PALIMPSEST_RELEASE() {
     leave_exclusive(std::uint64_t{0} - kExclusive);
   }
 
-  /// The version that optimistic() returns once the exclusive holder, which is the caller, has
-  /// called unlock_exclusive().
+  /// For the exclusive holder: the version that optimistic() returns after unlock_exclusive().
   [[nodiscard]] std::uint64_t version_after_unlock() const noexcept {
     PALIMPSEST_DEBUG_CHECK(is_exclusive(), "version_after_unlock without exclusive");
     return (word_.load(std::memory_order_relaxed) & kVersionMask) + kVersionStep;
@@ -178,7 +180,7 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
     return (word_.load(std::memory_order_relaxed) & kVersionMask) == version;
   }
 
-  // Questions; only the holder can rely on the answer.
+  // Queries; only the holder can rely on the answer.
   [[nodiscard]] bool is_exclusive() const noexcept {
     return (word_.load(std::memory_order_relaxed) & kExclusive) != 0;
   }
@@ -201,7 +203,7 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
     return ((word + 1) & (kExclusive | kWriterWaiting)) == 0;
   }
 
-  /// The step into a held state, before all stores of the holder; on failure, `word` is reloaded.
+  /// The step into a held state, before all of the holder's stores; reloads `word` on failure.
   bool enter(std::uint64_t& word, std::uint64_t desired) noexcept {
     const bool entered = word_.compare_exchange_weak(word, desired, std::memory_order_acquire,
                                                      std::memory_order_relaxed);
@@ -211,7 +213,7 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
     return entered;
   }
 
-  /// Adds `mode`, 1 or kExclusive, if `admits` allows it for the word as it is.
+  /// Adds `mode`, 1 or kExclusive, if `admits` accepts the current word.
   template <class Admits>
   bool try_enter(std::uint64_t mode, Admits admits) noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);

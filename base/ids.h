@@ -1,4 +1,4 @@
-// The engine's identifiers as types of their own, so that none is mistaken for another.
+// The engine's identifiers as distinct types, so that none is mistaken for another.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ enum class BulkEpoch : std::uint64_t {};
 /// Index of a frame in its buffer pool.
 enum class FrameIndex : std::uint32_t {};
 
-/// A worker slot of its database, and the log of that slot.
+/// A worker slot of a database, and that slot's log.
 enum class SlotId : std::uint32_t {};
 
-/// Position in one slot's log: bytes appended to it before, since the database was opened.
+/// Position in one slot's log: the bytes appended to it since the database was opened.
 enum class Lsn : std::uint64_t {};
 
 inline constexpr PageId kNoPage{0};

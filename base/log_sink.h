@@ -9,7 +9,8 @@ namespace palimpsest {
 
 enum class LogLevel : std::uint8_t { info = 1, warning, error };
 
-/// Gets one message without a line end. Called by any thread, by several at once; must not throw.
+/// Receives one message without a line end. Called from any thread, possibly concurrently; must not
+/// throw.
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 
 /// Writes "palimpsest: warning: ..." as one line to standard error.

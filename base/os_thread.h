@@ -9,7 +9,7 @@
 
 namespace palimpsest {
 
-/// Of this thread; never 0. Two threads that run at the same time have different ones.
+/// The calling thread's number; never 0. Threads that run at the same time have different numbers.
 [[nodiscard]] inline std::uint32_t os_thread() noexcept {
   thread_local const auto number = static_cast<std::uint32_t>(::gettid());
   return number;

@@ -14,7 +14,7 @@ std::size_t page_bytes() noexcept {
   return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// A page that is zeros in every child; null if the kernel has none.
+/// A page that the kernel zeroes in every child; null if the kernel refuses it.
 void* wiped_page() noexcept {
   void* const page =
       ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -30,7 +30,7 @@ void* wiped_page() noexcept {
 
 }  // namespace
 
-/// The word stays where it was found: all threads come here before they read it first.
+/// The word never moves once found: every thread calls this before it first reads the word.
 void ProcessMark::find_word() noexcept {
   static constinit std::atomic<bool> found{false};
   if (found.load(std::memory_order_acquire)) {

@@ -1,8 +1,8 @@
 // A small fast random number generator: xoshiro256** (Blackman and Vigna) seeded by splitmix64.
 //
-// For workloads and tests. Not for secrets. The sequence of a seed is part of
-// what tests rely on to be rerun: the same on every machine and in every version. Thread-safety:
-// one object belongs to one thread.
+// For workloads and tests, not for secrets. A seed gives the same sequence on every machine and in
+// every version, so that a test can be rerun from its seed.
+// Thread-safety: an object belongs to one thread.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace palimpsest {
 
-/// The next value of a splitmix64 sequence; also a good mixer of one 64-bit value.
+/// The next value of a splitmix64 sequence; also a good way to mix one 64-bit value.
 [[nodiscard]] constexpr std::uint64_t splitmix64(std::uint64_t& state) noexcept {
   state += 0x9e3779b97f4a7c15U;
   std::uint64_t mixed = state;

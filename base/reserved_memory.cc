@@ -6,9 +6,9 @@ namespace palimpsest {
 
 namespace {
 
-/// A child of fork() has no use for it, and a copy would cost: a fault for each page that the
-/// parent changes while the child lives; and, before Linux 6.3, what is being read into it from a
-/// device.
+/// Excluded from children of fork(), which have no use for it. Copy-on-write would cost a fault for
+/// each page that the parent changes while the child lives and, before Linux 6.3, could lose what a
+/// device is reading into it.
 std::byte* map(std::size_t size_bytes) noexcept {
   void* const memory = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,4 +1,4 @@
-// Pages of memory from the system: zeros, and resident only from their first use on.
+// Memory pages from the system: zero-filled, and resident only from their first use.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace palimpsest {
 
 class ReservedMemory {
  public:
-  /// data() is null, and errno says why, if the address range cannot be had.
+  /// If the address range cannot be reserved, data() is null and errno gives the reason.
   explicit ReservedMemory(std::size_t size_bytes) noexcept;
 
   [[nodiscard]] std::byte* data() const noexcept { return memory_.get(); }

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::align_val_t kAlignment{kCacheLineBytes};
 
-/// It is held for some loads and stores: to sleep would take longer than to wait, unless its holder
-/// does not run.
+/// Locks a latch that is held only for a few loads and stores: spins first, because sleeping takes
+/// longer than waiting unless the holder is not running.
 class BriefHold {
  public:
   explicit BriefHold(TurnLatch& latch) noexcept : latch_(latch) {
@@ -47,8 +47,8 @@ constexpr std::uint64_t without_lowest(std::uint64_t bits) noexcept {
 
 }  // namespace
 
-// Addresses only: what may be used is said region by region, so that nobody has to answer for the
-// memory before.
+// Reserves addresses only; regions become usable one by one, so that memory not yet used counts
+// against no limit.
 SlabMemory::SlabMemory(std::size_t range_bytes) {
   if (range_bytes == 0) {
     return;
@@ -122,7 +122,7 @@ void* SlabMemory::allocate(std::size_t size_bytes) {
   return object;
 }
 
-// Asks for the line that will be taken some objects later: it is written then.
+// Prefetches the line of an object that will be taken soon: the caller will write to it then.
 void* SlabMemory::take_object(Stripe& stripe, Block& block) noexcept {
   while (block.free[block.first] == 0) {
     ++block.first;
@@ -171,7 +171,7 @@ void SlabMemory::deallocate(void* object, std::size_t size_bytes) noexcept {
   }
 }
 
-/// One stays that is empty: else it would come and go at each turn.
+/// Keeps one empty block per size: otherwise a block would be taken and returned again and again.
 void SlabMemory::give_empty(Stripe& stripe, Block& block) noexcept {
   Block*& spare = stripe.empty[block.size];
   if (spare != nullptr && spare != &block && spare->used == 0) {
@@ -206,7 +206,7 @@ std::byte* SlabMemory::begin_of(const Block& block) const noexcept {
   return range_ + static_cast<std::size_t>(&block - blocks_.get()) * kBlockBytes;
 }
 
-/// Of the block's objects.
+/// The index of the object within its block.
 std::size_t SlabMemory::number_of(const Block& block, const void* object) const noexcept {
   const auto offset =
       static_cast<std::uint32_t>(static_cast<const std::byte*>(object) - begin_of(block));
@@ -230,7 +230,7 @@ void SlabMemory::delist(Stripe& stripe, Block& block) noexcept {
   }
 }
 
-/// Null if there is no room.
+/// Null if the range has no room.
 SlabMemory::Block* SlabMemory::take_block(std::size_t stripe, std::size_t size) noexcept {
   const std::lock_guard latch(range_latch_);
   if (free_blocks_.empty() && !add_region()) {
@@ -265,7 +265,7 @@ SlabMemory::Block* SlabMemory::take_block(std::size_t stripe, std::size_t size) 
 void SlabMemory::give_block(Block& block) noexcept {
   const std::lock_guard latch(range_latch_);
   const auto number = static_cast<std::uint32_t>(&block - blocks_.get());
-  free_blocks_.push_back(number);  // there is room
+  free_blocks_.push_back(number);  // has the capacity: see add_region()
   is_full_.store(false, std::memory_order_relaxed);
   std::ranges::push_heap(free_blocks_, std::greater<>{});
   blocks_in_use_.fetch_sub(1, std::memory_order_relaxed);
@@ -274,7 +274,7 @@ void SlabMemory::give_block(Block& block) noexcept {
   idle_ += is_idle(region) ? 1U : 0U;
 }
 
-// What is given back may be used as before, and is filled with zeros then.
+// Returned memory stays usable: it reads as zeros when it is touched again.
 void SlabMemory::give_back_idle() noexcept {
   give_spares();
   std::size_t left = 0;
@@ -286,7 +286,7 @@ void SlabMemory::give_back_idle() noexcept {
   }
 }
 
-/// A block that is empty in its thread's hand would keep its region.
+/// An empty block that a stripe keeps as its spare would keep its region in use.
 void SlabMemory::give_spares() noexcept {
   for (Stripe& stripe : stripes_) {
     for (Block*& spare : stripe.empty) {
@@ -300,7 +300,7 @@ void SlabMemory::give_spares() noexcept {
   }
 }
 
-/// One at a time: others wait for the range meanwhile.
+/// One region at a time: other threads wait for the range's latch meanwhile.
 bool SlabMemory::give_back_highest() noexcept {
   const std::lock_guard latch(range_latch_);
   for (std::size_t i = regions_usable_; i > 0; --i) {
@@ -314,7 +314,7 @@ bool SlabMemory::give_back_highest() noexcept {
   return false;
 }
 
-// What the system refuses once is not asked for again.
+// If the system refuses a region, no further one is asked for.
 bool SlabMemory::add_region() noexcept {
   if (regions_usable_ == regions_.size()) {
     return false;
@@ -332,7 +332,7 @@ bool SlabMemory::add_region() noexcept {
     regions_.resize(regions_usable_);
     return false;
   }
-  // A wish: refusal costs speed only.
+  // Advice only: if the kernel refuses it, only speed is lost.
   ::madvise(at, kRegionBytes,
             range_bytes_ >= kRangeBytesForHugePages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   for (std::size_t i = 0; i < kBlocksOfRegion; ++i) {

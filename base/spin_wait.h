@@ -1,4 +1,4 @@
-// Waiting for somebody who needs a few instructions, unless he was not let run.
+// Waits for a thread that needs only a few instructions to finish, unless it is descheduled.
 //
 // Thread-safety: belongs to one thread.
 #pragma once
@@ -11,7 +11,7 @@ namespace palimpsest {
 
 class SpinWait {
  public:
-  /// Before the next look: spins, after a while lets others run.
+  /// Called before each check of the condition: spins, and after a while yields the processor.
   void once() noexcept {
     if (spins_ < kSpinsMax) {
       ++spins_;

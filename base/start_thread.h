@@ -1,4 +1,4 @@
-// Starting a thread, with an Error that says what for where the system starts none.
+// Starting a thread; if the system refuses, an Error says what the thread was for.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,8 @@ namespace palimpsest {
 /// Throws Error out_of_memory.
 [[noreturn]] void refuse_without_thread(std::string_view purpose, const std::system_error& error);
 
-/// A thread, or a std::jthread, that does `work`. `purpose` completes "cannot start a thread ...".
+/// Starts a std::thread or std::jthread that runs `work`. `purpose` completes the message "cannot
+/// start a thread ...".
 /// Throws Error out_of_memory: the system's limits of processes or memory allow no more.
 template <class Thread = std::thread, class Work>
 [[nodiscard]] Thread start_thread(std::string_view purpose, Work&& work) {

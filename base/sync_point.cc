@@ -41,7 +41,7 @@ Registry<Entry>& registry() {
   return instance;
 }
 
-/// One thread in so many is held up; 0: none.
+/// From the environment: one thread in so many is delayed; 0: none.
 std::uint64_t noise() noexcept {
   static const std::uint64_t one_in = [] {
     const char* const text = std::getenv("PALIMPSEST_SYNC_NOISE");
@@ -50,7 +50,7 @@ std::uint64_t noise() noexcept {
   return one_in;
 }
 
-/// Long enough for others to take a few steps, or to go through whole operations.
+/// Long enough for other threads to take a few steps, or to complete whole operations.
 void hold_up(std::uint64_t one_in) noexcept {
   thread_local Random random(std::random_device{}());
   if (!random.one_in(one_in)) {

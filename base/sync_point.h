@@ -1,27 +1,28 @@
-// Named points in the code where a test may step in: delay, block, count, or crash.
+// Named points in the code where a test can intervene: delay, block, count, or crash.
 //
 //   PALIMPSEST_SYNC_POINT("btree.split.linked");
 //
-// names a moment that some other thread, or a crash, must be able to meet. Without the macro
-// PALIMPSEST_SYNC_POINTS (release builds) nothing of this exists: the line is empty and the classes
-// are not declared; tests that need them stand between #ifdef.
+// names a moment that another thread, or a crash, must be able to hit. Without the macro
+// PALIMPSEST_SYNC_POINTS (release builds) the line is empty and the classes below are not declared;
+// tests that need them are inside #ifdef.
 //
-// Why a registry of the process, the one exception to "no globals": the points lie in code of every
-// folder, down to the latch, whose objects have no room for a pointer to their surroundings, and a
-// test names a moment, not an object. No state of the engine lives in it, it is compiled only into
-// debug and sanitizer builds, and it is empty outside a test that installs a hook. Tests that
-// install hooks of one name do not run at the same time in one process.
+// Why a process-wide registry, an exception to "no globals": the points lie in code of every
+// folder, down to the latch, which has no room for a pointer to a context, and a test names a
+// moment, not an object. The registry holds no state of the engine, is compiled only into debug and
+// sanitizer builds, and is empty outside a test that installs a hook. Tests that install hooks
+// under one name do not run at the same time in one process.
 //
-// *Noise* makes threads meet where they seldom do: with PALIMPSEST_SYNC_NOISE=n in the environment
-// one thread in n that reaches any point is held up there, for a moment or for as long as another
-// one takes for a whole operation. What is lost between two lines that follow each other is found
-// so by tests that only let threads loose on each other (tools/noise).
+// *Noise* makes rare interleavings frequent: with PALIMPSEST_SYNC_NOISE=n in the environment, one
+// thread in n that reaches a point is delayed there, for a moment or for as long as a whole
+// operation of another thread takes. So tests that merely run threads against each other find races
+// between two consecutive lines (tools/noise).
 //
 // Invariants: (1) a hook runs without any lock of the registry held; hooks may block and install
-// more;
+//                 more;
 //             (2) when ~SyncHook returns, the hook is not running and will not run again.
 // Latching: a point may lie under page latches; a hook that blocks there keeps them, which is its
-// use. Thread-safety: everything here may be called from any thread.
+// use.
+// Thread-safety: everything here may be called from any thread.
 #pragma once
 
 #ifndef PALIMPSEST_SYNC_POINTS
@@ -76,9 +77,9 @@ class SyncBarrier {
   /// Releases, then waits until the stopped thread has gone on.
   ~SyncBarrier();
 
-  /// Waits until a thread stands at the point.
+  /// Waits until a thread has stopped at the point.
   void wait_until_reached();
-  /// Lets it go on. Once is enough, also if nobody has come yet.
+  /// Lets that thread continue. May be called before any thread has reached the point.
   void release();
 
  private:

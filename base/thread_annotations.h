@@ -1,7 +1,7 @@
-// Clang's thread-safety annotations under our names; nothing under other compilers.
+// Clang's thread-safety annotations under the project's names; empty under other compilers.
 //
 // They are checked with `clang++ -Wthread-safety`. They describe locks held for one scope; guards
-// that are moved, upgraded or returned are beyond the analysis and stay without annotations.
+// that are moved, upgraded or returned are beyond the analysis and are not annotated.
 #pragma once
 
 #ifdef __clang__

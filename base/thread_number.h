@@ -8,8 +8,7 @@
 
 namespace palimpsest {
 
-/// The same for one thread at all times; threads that begin one after the other have numbers one
-/// after the other.
+/// Constant for the life of a thread; threads numbered one after the other get consecutive numbers.
 [[nodiscard]] inline std::size_t thread_number() noexcept {
   static std::atomic<std::size_t> next{0};
   thread_local const std::size_t number = next.fetch_add(1, std::memory_order_relaxed);

@@ -1,9 +1,8 @@
-// Latches for calls that take turns: a mutex whose free path is inlined, and one that a thread may
-// take again.
+// Latches for calls that take turns: a mutex with an inlined uncontended path, and a recursive one.
 //
-// Every call of a transaction takes its turn, and hardly ever does one wait for another: what
-// counts is what it costs when nobody waits. Who waits sleeps on a futex ("Futexes Are Tricky",
-// Drepper 2011, the mutex of its section 6).
+// Every call of a transaction locks one, and hardly ever finds it held by another call: what counts
+// is the uncontended cost. A thread that must wait sleeps on a futex ("Futexes Are Tricky", Drepper
+// 2011, the mutex of its section 6).
 // Thread-safety: all functions, from any thread; unlock() by the holder.
 #pragma once
 
@@ -34,20 +33,20 @@ class TurnLatch {
     return word_.compare_exchange_strong(free, kHeld, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
-  /// Whether nobody holds it now; then what the last holder did is seen.
+  /// Whether it is free now; if so, the last holder's writes are visible.
   [[nodiscard]] bool is_free() const noexcept {
     return word_.load(std::memory_order_acquire) == kFree;
   }
-  /// A hint for the holder: true if somebody may be waiting. Also true when the holder itself had
+  /// A hint for the holder: true if a thread may be waiting. Also true when the holder itself had
   /// to wait; never because of a try_lock() alone.
   [[nodiscard]] bool is_wanted() const noexcept {
     return word_.load(std::memory_order_relaxed) == kSomebodyWaits;
   }
-  /// After the exchange only the address is used, to wake a sleeper; the next holder may destroy
+  /// After the exchange it uses only the address, to wake a sleeper; the next holder may destroy
   /// the latch.
   void unlock() noexcept {
     if (word_.exchange(kFree, std::memory_order_release) == kSomebodyWaits) [[unlikely]] {
-      futex_wake_one(word_);  // who has slept leaves the word so that the next one is woken
+      futex_wake_one(word_);  // the woken thread sets kSomebodyWaits: the next is woken too
     }
   }
 
@@ -59,7 +58,7 @@ class TurnLatch {
   std::atomic<std::uint32_t> word_{kFree};
 };
 
-/// The thread that holds it may lock it again, and unlocks it as often.
+/// A TurnLatch that its holder may lock again, and must unlock as many times.
 class RecursiveTurnLatch {
  public:
   void lock() noexcept {
@@ -85,7 +84,7 @@ class RecursiveTurnLatch {
 
   TurnLatch latch_;
   std::atomic<std::size_t> holder_{kNobody};
-  std::size_t again_ = 0;  ///< by the holder
+  std::size_t again_ = 0;  ///< only the holder accesses it
 };
 
 }  // namespace palimpsest

@@ -1,9 +1,10 @@
-// Unsigned numbers in as few bytes as they need: seven bits a byte, the lowest first, and the top
-// bit set in all but the last (LEB128). Small numbers of formats in which bytes count.
+// Unsigned integers in as few bytes as they need (LEB128): seven bits a byte, the lowest first,
+// with the top bit set in all bytes but the last. For formats in which each byte counts.
 //
-// A number has one form: what is longer than it need be is refused.
-// Failure: take_varint() says when bytes, which may be hostile, are no such number; nothing else
-//          fails. Thread-safety: pure functions.
+// Each number has exactly one encoding: a longer one is refused.
+// Failure: take_varint() reports bytes, possibly hostile, that are no such number; nothing else
+// fails.
+// Thread-safety: pure functions.
 #pragma once
 
 #include <bit>
@@ -14,11 +15,11 @@
 namespace palimpsest {
 
 [[nodiscard]] constexpr std::size_t varint_bytes(std::uint64_t number) noexcept {
-  // (bits + 6) / 7, without the division; for 64 bits, too.
+  // (bits + 6) / 7 without the division; also correct for 64 bits.
   return (static_cast<std::size_t>(std::bit_width(number | 1U)) * 9 + 64) / 64;
 }
 
-/// Writes varint_bytes(number) bytes; returns what is behind them.
+/// Writes varint_bytes(number) bytes; returns the address after them.
 [[nodiscard]] inline std::byte* put_varint(std::byte* into, std::uint64_t number) noexcept {
   while (number >= 0x80U) {
     *into++ = static_cast<std::byte>(number | 0x80U);
@@ -30,7 +31,7 @@ namespace palimpsest {
 
 namespace detail {
 
-/// take_varint() of any number, byte by byte.
+/// take_varint() for any number, byte by byte.
 [[nodiscard]] inline const std::byte* take_varint_slowly(const std::byte* from,
                                                          const std::byte* end,
                                                          std::uint64_t& number) noexcept {
@@ -47,7 +48,7 @@ namespace detail {
   return nullptr;
 }
 
-/// take_varint() of 3 bytes or more. Up to 8 are taken in one word, without a branch for each.
+/// take_varint() for 3 bytes or more. Decodes up to 8 bytes as one word, without a branch for each.
 [[nodiscard]] inline const std::byte* take_long_varint(const std::byte* from, const std::byte* end,
                                                        std::uint64_t& number) noexcept {
   static_assert(std::endian::native == std::endian::little, "the first byte is the lowest");
@@ -57,7 +58,7 @@ namespace detail {
     return take_varint_slowly(from, end, number);
   }
   std::memcpy(&word, from, sizeof word);
-  const std::uint64_t lasts = ~word & kTopBits;  // of bytes that may be the last
+  const std::uint64_t lasts = ~word & kTopBits;  // the top bits of bytes that may be the last
   if (lasts == 0) {
     return take_varint_slowly(from, end, number);
   }
@@ -75,8 +76,9 @@ namespace detail {
 
 }  // namespace detail
 
-/// Reads the number at `from`, which ends before `end`. What is behind it, or nullptr if there is
-/// none; `number` is meaningless then. Inlined for one byte and two, which most numbers have.
+/// Decodes the number that starts at `from` and ends before `end`. Returns the address after it, or
+/// nullptr if there is none; `number` is meaningless then. Inlined for one and two bytes, which
+/// most numbers have.
 [[nodiscard]] inline const std::byte* take_varint(const std::byte* from, const std::byte* end,
                                                   std::uint64_t& number) noexcept {
   if (from == end) [[unlikely]] {

@@ -19,7 +19,7 @@ std::optional<SlotId> WorkerSlots::claim(SlotId hint) noexcept {
       return SlotId{slot};
     }
   }
-  // None of those in use is free: the next one. Whoever counts it may lose it to somebody else.
+  // None in use is free: add the next one. The thread that counts it may lose it to another thread.
   while (count < slots_max_) {
     const std::uint32_t slot = count;
     if (count_.compare_exchange_strong(count, count + 1)) {

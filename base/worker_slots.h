@@ -1,15 +1,15 @@
-// Worker slots: what a running transaction holds. A slot has a GSN, and from its first write a log.
+// Worker slots: one for each running transaction. A slot has a GSN, and from its first write a log.
 //
 // The GSN of a slot and its *appending* mark share one word: (GSN << 1) | appending. Every record
 // appended through the slot carries a GSN that is above the slot's former one.
 //
 //   append   (A1) mark: word = (max(slot, at least) + 1, appending)    compare-and-swap
 //            (A2) a commit draws its timestamp and stores it into the marked word
-//            (A3) the record is written and its log's end published
+//            (A3) the record is written and the end of its log is published
 //            (A4) word = (same GSN, not appending)
 //   durable  (C1) clock.raise(largest slot GSN)      (C2) c0 = clock      (C3) n = slots in use
-//   GSN      (C4) of each of the n: marked, it contributes its GSN - 1; else it is raised to c0
-//            (C5) the ends of all logs are read: what lies before them is written
+//   GSN      (C4) of each of the n: if marked, it contributes its GSN - 1; else it is raised to c0
+//            (C5) the ends of all logs are read; everything before them is then written
 //            (C6) g = min(c0, contributions)
 //   new slot (N1) claimed, counted in "slots in use"   (N2) its owner reads the clock and merges it
 //
@@ -25,11 +25,11 @@
 //  - C4 comes before A1 of r: it has raised the word to c0, so r's GSN is above c0 >= g.
 //  - The slot is not among the n: N1 comes after C3, so N2 comes after C2 and merges at least c0.
 //
-// Slots are made on demand up to a maximum. One is claimed by a compare-and-swap of its own word;
-// the slot used last is tried first.
+// Slots are created on demand up to a maximum. A slot is claimed by a compare-and-swap of its own
+// word; the one used last is tried first.
 // Latching: none; nothing blocks.
-// Thread-safety: claim() and the functions for the committer, from any thread; functions that say
-//             "owner" by the one thread at a time that works for the slot's transaction.
+// Thread-safety: claim() and the committer's functions, from any thread; functions marked "owner"
+//                by the one thread at a time that works for the slot's transaction.
 #pragma once
 
 #include <algorithm>
@@ -80,7 +80,7 @@ class alignas(64) WorkerSlot {
     word_.store(word_.load(std::memory_order_relaxed) & ~kAppending, std::memory_order_release);
   }
 
-  /// Committer (C4): what the slot lets g be.
+  /// Committer (C4): the upper bound that this slot sets for g.
   [[nodiscard]] Gsn contribute(Gsn clock_read) noexcept {
     std::uint64_t word = word_.load();
     for (;;) {
@@ -110,20 +110,20 @@ class WorkerSlots {
     check(slots_max > 0, "there is at least one slot");
   }
 
-  /// Claims a free slot, `hint` if it is free; nothing if all are taken. (N1): the caller reads the
-  /// clock afterwards and merges it.
+  /// Claims a free slot, `hint` if it is free; empty if all are taken. (N1): the caller then reads
+  /// the clock and merges it.
   [[nodiscard]] std::optional<SlotId> claim(SlotId hint) noexcept;
-  /// The same of this slot, which has been claimed before; whether it was free.
+  /// Claims this slot, which has been claimed before; false if it is taken.
   [[nodiscard]] bool claim_exactly(SlotId slot) noexcept { return try_claim(raw(slot)); }
-  /// Gives it back; the caller has ended its last append.
+  /// Releases the slot; the caller has ended its last append.
   void release(SlotId slot) noexcept;
 
   [[nodiscard]] WorkerSlot& operator[](SlotId slot) noexcept { return slots_[raw(slot)]; }
 
-  /// The largest GSN of any slot: no record that was appended before the call has a larger one.
+  /// The largest GSN of any slot: no record appended before the call has a larger one.
   [[nodiscard]] Gsn newest_gsn() const noexcept;
 
-  /// Slots claimed at least once so far (C3); the ids below.
+  /// Number of slots claimed at least once so far (C3); their ids are below it.
   [[nodiscard]] std::uint32_t count() const noexcept { return count_.load(); }
   [[nodiscard]] std::uint32_t slots_max() const noexcept { return slots_max_; }
 

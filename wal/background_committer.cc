@@ -21,7 +21,7 @@ BackgroundCommitter::~BackgroundCommitter() {
   static_cast<void>(write_pending());
 }
 
-// Stopping is final: a commit does not undo it.
+// kStopping is final: no commit replaces it.
 void BackgroundCommitter::wake(std::uint32_t state) noexcept {
   std::uint32_t expected = kAsleep;
   if (state == kStopping) {

@@ -1,18 +1,18 @@
-// The thread that writes what asynchronous commits leave in the logs, within a bounded time.
+// The thread that writes the log records of asynchronous commits within a bounded time.
 //
-// It writes at intervals while there is something, and sleeps without a timeout while there is not:
-// an idle database costs nothing. Who commits asynchronously says so; that costs a look at a flag.
-// Between two intervals it writes when it is told that a slot's log fills up: so that who appends
-// faster than an interval allows for waits for no disk.
+// It writes at intervals while records are pending, and sleeps without a timeout while none are: an
+// idle database costs nothing. An asynchronous committer announces its commit; that costs a look at
+// a flag. Between two intervals the thread also writes when a slot's log fills up, so that a
+// transaction that appends faster than the interval allows does not wait for the disk.
 //
-// No commit is forgotten: a committer publishes its record, then looks at state_; the thread sets
-// state_ to kAsleep, then looks at the logs. All four are sequentially consistent, so one sees the
-// other. What has been hurried for is not either: its owner has published it, then sets kHurried,
-// which ends both ways of sleeping and is taken back only before the logs are looked at; so the
-// round that follows takes it. While it is kHurried a commit need not wake anybody. kStopping
-// stays: each change expects another state.
+// No commit is forgotten: a committer publishes its record, then reads state_; the thread sets
+// state_ to kAsleep, then looks at the logs. All four steps are sequentially consistent, so one
+// sees the other. Nor is a hurry() forgotten: the slot's owner has published its records before it
+// sets kHurried. kHurried ends both ways of sleeping and is cleared only before the logs are looked
+// at, so the round that follows takes those records. While the state is kHurried a commit need not
+// wake the thread. kStopping is final: every other change expects another state.
 // Thread-safety: committed() and hurry() from any thread, until the destructor begins.
-// Failure: when the log has failed, the thread ends; whoever writes next learns why.
+// Failure: when the log has failed, the thread ends; the next writer gets the reason.
 #pragma once
 
 #include <atomic>
@@ -26,16 +26,16 @@ namespace palimpsest::wal {
 
 class BackgroundCommitter {
  public:
-  /// Starts the thread. A commit is on its way to disk at most `interval` after it was made.
+  /// Starts the thread. It begins to write a commit at most `interval` after it was made.
   BackgroundCommitter(Log& log, std::chrono::milliseconds interval);
-  /// Writes what is there, unless the log has failed, and stops.
+  /// Writes what is pending, unless the log has failed, and stops.
   ~BackgroundCommitter();
   BackgroundCommitter(const BackgroundCommitter&) = delete;
   BackgroundCommitter& operator=(const BackgroundCommitter&) = delete;
 
-  /// To be called when a slot's log fills up: it is written at once, not after the interval.
+  /// Called when a slot's log fills up: it is written at once, not after the interval.
   void hurry() noexcept;
-  /// To be called after an asynchronous commit was appended.
+  /// Called after an asynchronous commit was appended.
   void committed() noexcept {
     if (state_.load() == kAsleep) {
       wake(kAwake);
@@ -56,8 +56,8 @@ class BackgroundCommitter {
 
   Log& log_;
   const std::chrono::milliseconds interval_;
-  std::atomic<std::uint32_t> state_{kAsleep};  ///< until it is needed for the first time
-  std::thread thread_;                         // last: starts when everything else is there
+  std::atomic<std::uint32_t> state_{kAsleep};  ///< asleep until first needed
+  std::thread thread_;                         // last: it uses the other members
 };
 
 }  // namespace palimpsest::wal

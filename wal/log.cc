@@ -19,14 +19,15 @@
 namespace palimpsest::wal {
 namespace {
 
-/// Credit is taken in steps, so that small transactions seldom touch the shared number: a share of
-/// the log, within bounds.
+/// Credit is taken in steps, so that small transactions seldom touch the shared number. A step is a
+/// share of the log, within bounds.
 constexpr std::uint64_t kCreditStepDivisor = 256;
-/// All slots together keep at most this share of the log while they do nothing.
+/// All idle slots together keep at most this share of the log.
 constexpr std::uint64_t kIdleCreditDivisor = 4;
 constexpr std::uint64_t kCreditStepBytesMin = std::uint64_t{4} << 10U;
 constexpr std::uint64_t kCreditStepBytesMax = std::uint64_t{64} << 10U;
-/// How long to wait when a round could not state more: somebody stands in the middle of an append.
+/// How long to wait after a round that could not state more: a thread is in the middle of an
+/// append.
 constexpr auto kFruitlessPause = std::chrono::microseconds(50);
 
 std::int64_t signed_bytes(std::uint64_t bytes) noexcept {
@@ -40,19 +41,19 @@ struct Log::Pending {
   SlotId slot{};
   Lsn from{};
   Lsn to{};
-  Lsn in_batch{};          ///< end of what the batch in the making holds
-  StreamPosition chunk{};  ///< where that lies
+  Lsn in_batch{};          ///< end of what the current batch holds
+  StreamPosition chunk{};  ///< position of that chunk
 };
 
-// A round runs while this exists.
+// Holds the round mutex: a round may run while this exists.
 class Log::Turn {
  public:
-  /// Takes the turn if it is free.
+  /// Locks the mutex if it is free.
   explicit Turn(Log& log) : log_(log), lock_(log.turn_, std::try_to_lock) {}
   Turn(Log& log, std::unique_lock<std::mutex> lock) : log_(log), lock_(std::move(lock)) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
-  // The turn is given back before the count rises: see follow().
+  // The mutex is unlocked before the count rises: see follow().
   ~Turn() {
     if (lock_.owns_lock()) {
       lock_.unlock();
@@ -88,9 +89,9 @@ void Log::check_options(const LogOptions& options, const Segments& segments) {
   }
 }
 
-// What lies behind the end is a torn tail; its segments are wiped before their numbers are given
-// again. The incarnation, and where it begins, are durable before its first batch: no two
-// incarnations share a number, and what the older ones left behind that place stays discarded.
+// Behind the end lies a torn tail; its segments are wiped before their numbers are reused. The
+// incarnation, and where it begins, are durable before its first batch: no two incarnations share a
+// number, and batches that older ones left behind that position stay discarded.
 std::unique_ptr<Log> Log::begin(LogStore& store, const LogEnd& end, Clock& clock,
                                 WorkerSlots& slots, LogOptions options) {
   Segments& segments = store.segments();
@@ -192,7 +193,8 @@ bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give
   if (!state.log.has_room(need.bytes)) {
     wait_for_ring(state.log, need.bytes);
   }
-  // Each commit comes by here, and so does who takes credit, which is given in steps.
+  // Checked here because every commit reserves, and so does every caller that takes credit, which
+  // is granted in steps.
   auto* const background = state.log.is_to_be_told() ? background_.load() : nullptr;
   if (background != nullptr) {
     background->hurry();
@@ -208,9 +210,9 @@ bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give
   return true;
 }
 
-// Padding may have used up what is left: nobody goes on before there is space, but those who make
-// some. They overdraw if they must: recovery undoes on a log as full as the crash left it, without
-// the credit that was held for that; the stream makes a segment more then.
+// Padding may have used up the budget: then only callers that make space (goes_first) go on. They
+// may overdraw it: recovery undoes on a log as full as the crash left it, without the credit that
+// was held for the undo; the stream then makes one more segment.
 bool Log::take_credit(SlotState& state, const LogNeed& need) noexcept {
   const std::int64_t missing = signed_bytes(need.credit_bytes) - state.credit_bytes;
   if (missing <= 0) {
@@ -233,7 +235,7 @@ bool Log::take_credit(SlotState& state, const LogNeed& need) noexcept {
   return need.goes_first;
 }
 
-// What the next transaction of the slot will want stays, unless it is short.
+// Keeps a step of credit for the slot's next transaction, unless space is short.
 void Log::release_credit(SlotId slot, std::size_t owed_bytes) noexcept {
   SlotState* state = states_[raw(slot)].load(std::memory_order_relaxed);
   if (state == nullptr) {
@@ -322,9 +324,9 @@ bool Log::has_pending() const noexcept {
   return false;
 }
 
-// Sleeps until a round has ended since `seen` was read, if somebody had the turn after that. The
-// turn is given back before rounds_ended_ rises. So either whoever had it raises rounds_ended_ from
-// `seen` after we sleep, and wakes us; or has raised it before, and we do not sleep.
+// Sleeps until a round has ended since `seen` was read; another thread has held the mutex after
+// that. That thread unlocks it before it raises rounds_ended_. So it either raises rounds_ended_
+// from `seen` after we sleep, and wakes us, or has raised it before, and we do not sleep.
 void Log::follow(std::uint32_t seen) noexcept {
   followers_.fetch_add(1);
   futex_wait(rounds_ended_, seen);
@@ -354,7 +356,7 @@ auto Log::run_or_fail(Call call) {
   }
 }
 
-// Caller has the turn. Whether a higher durable GSN could be stated.
+// Caller holds the round mutex. Returns whether a higher durable GSN was stated.
 bool Log::run_round() {
   return run_or_fail([&] {
     const Gsn stated = durable_gsn();
@@ -364,7 +366,7 @@ bool Log::run_round() {
     if (bytes == 0 && gsn == stated) {
       return false;
     }
-    const Gsn newest = slots_.newest_gsn();  // no record that was captured is above it
+    const Gsn newest = slots_.newest_gsn();  // no captured record is above it
     if (needs_pages_.exchange(false, std::memory_order_acq_rel)) {
       options_.harden_pages();
     }
@@ -390,7 +392,7 @@ Gsn Log::compute_durable_gsn() noexcept {
   return gsn;
 }
 
-// C5: what each log holds now that is not written. Returns the bytes of chunks they make.
+// C5: collects what each log holds that is not written. Returns the size of its chunks in bytes.
 std::size_t Log::capture() noexcept {
   pending_.clear();
   first_pending_ = 0;
@@ -409,7 +411,7 @@ std::size_t Log::capture() noexcept {
       newest = std::max(newest, slots_[SlotId{slot}].gsn());
     }
   }
-  // Before anything counts as taken: some of it may lie beyond the GSN of this round.
+  // Before any of it counts as taken: some of it may lie beyond the GSN of this round.
   needed_gsn_.store(std::max(needed_gsn_.load(), raw(newest)));
   return bytes;
 }
@@ -434,8 +436,8 @@ void Log::write_batches(std::size_t bytes, Gsn gsn) {
   account(before, record_bytes);
 }
 
-// Adds chunks as long as whole records fit. The logs before the returned index are in the batch,
-// the last one perhaps in part.
+// Adds chunks as long as whole records fit. Logs before the returned index are in the batch, the
+// last one perhaps in part.
 std::size_t Log::fill_batch() noexcept {
   std::size_t index = first_pending_;
   for (; index < pending_.size(); ++index) {
@@ -454,7 +456,7 @@ std::size_t Log::fill_batch() noexcept {
   return index;
 }
 
-// The batch is written: its records may be overwritten in the rings.
+// The batch is written: the rings may overwrite its records.
 void Log::take_written(std::size_t end) noexcept {
   for (std::size_t index = first_pending_; index < end; ++index) {
     Pending& pending = pending_[index];
@@ -466,7 +468,7 @@ void Log::take_written(std::size_t end) noexcept {
   }
 }
 
-// What was appended is now part of the stream, and so is the padding.
+// Charges the padding to the budget: record bytes were paid for by credit, stream bytes are used.
 void Log::account(StreamPosition before, std::uint64_t record_bytes) noexcept {
   const StreamPosition after = stream_.next().position;
   const std::uint64_t stream_bytes = raw(after) - raw(before);
@@ -476,7 +478,7 @@ void Log::account(StreamPosition before, std::uint64_t record_bytes) noexcept {
   stream_bytes_.fetch_add(stream_bytes, std::memory_order_relaxed);
 }
 
-// `newest`: of what has been captured. A segment that was not begun yet is no place to start from.
+// `newest`: of the captured records. Replay cannot start in a segment that is not begun yet.
 void Log::mark_segment(Gsn newest) noexcept {
   const LogStart start = stream_.next();
   const std::uint64_t segment = segments_.number_of(start.position);

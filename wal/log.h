@@ -1,31 +1,32 @@
-// The log while it is written: appending, group commit, durable GSN, and its bounds.
+// The log while it is written: appending, group commit, durable GSN, and bounds.
 //
 // Every slot appends to a log of its own and takes no shared lock to do so (decentralised logging:
-// Haubenschild et al., SIGMOD 2020). One *round* packs what all of them have appended into batches
-// of one stream, writes and syncs them, and then states a durable GSN g: every record of every log
-// with GSN <= g is durable. Who needs something durable runs the round himself if nobody does
-// (leader), or sleeps until the one under way has ended (follower): a lone committer pays no
-// hand-over, many share a sync. A background thread runs rounds for asynchronous commits, and when
-// a slot's log is half full, so that its owner need not run one for want of room (decision 035).
-// Invariants: (1) rounds run one at a time, under the turn;
+// Haubenschild et al., SIGMOD 2020). One *round* packs what all slots have appended into batches of
+// one stream, writes and syncs them, and then states a durable GSN g: every record of every log
+// with GSN <= g is durable. A thread that needs durability runs the round itself if no round is
+// under way (leader), or else sleeps until that one has ended (follower): a lone committer pays no
+// hand-over, and many committers share a sync. A background thread runs rounds for asynchronous
+// commits, and when a slot's log is half full, so that its owner need not run one for lack of room
+// (decision 035).
+// Invariants: (1) rounds run one at a time, under the round mutex turn_;
 //             (2) a batch states a GSN only if everything captured in its round, and all batches
 //                 before it, lie in the stream up to its end; g never falls;
 //             (3) g is published after the sync of the batch that states it. Batches of one round
 //                 are synced together, an earlier segment before a later one is written;
-//             (4) what needs pages (need_pages()) lies in the stream only when they are durable: a
-//                 round looks whether any are needed when it has captured, before it writes;
+//             (4) a record that needs pages (need_pages()) lies in the stream only when they are
+//                 durable: a round checks the flag after it has captured and before it writes;
 //             (5) after a failed write or sync nothing is written any more: the log has failed
-//                 until it is reopened. A batch that may be half on disk is never followed.
+//                 until it is reopened. No batch follows one that may be half on disk.
 // How g is computed and why it holds: base/worker_slots.h.
 //
-// Latching: the turn is held across I/O and taken with no page latch held. reserve() and
-//           wait_durable() may wait; append(), append_commit() never do.
+// Latching: the round mutex is held across I/O and taken with no page latch held. reserve() and
+//           wait_durable() may wait; append() and append_commit() never do.
 // Thread-safety: reserve, append, append_commit, release_credit and slot_log of a slot by its
-//             owner; the rest from any thread.
-// Failure: Error failed with the first reason, from an I/O error on: whoever met it gets no other
-//          code, so that io_error from a commit never means that it may have happened. reserve()
-//          alone throws no_space, and io_error for a segment that could not be made, with nothing
-//          changed: it may be tried again.
+//                owner; the rest from any thread.
+// Failure: Error failed with the first reason, from an I/O error on. The thread that met the error
+//          gets no other code, so that io_error from a commit never means that it may have
+//          happened. Only reserve() throws no_space, and io_error for a segment that could not be
+//          made; nothing has changed then, and it may be called again.
 #pragma once
 
 #include <atomic>
@@ -57,12 +58,12 @@ namespace palimpsest::wal {
 class BackgroundCommitter;
 class Log {
  public:
-  /// Goes on behind `end`, as a new incarnation, which is durable on return. The caller has
-  /// replayed what had to be, and has raised `clock` above everything seen. All references outlive
-  /// the log.
+  /// Continues behind `end`, as a new incarnation, which is durable on return. The caller has
+  /// replayed the log, and has raised `clock` above everything seen. All references outlive the
+  /// log.
   static std::unique_ptr<Log> begin(LogStore& store, const LogEnd& end, Clock& clock,
                                     WorkerSlots& slots, LogOptions options);
-  /// Drops what is not durable.
+  /// Discards records that are not durable.
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
@@ -71,18 +72,19 @@ class Log {
 
   // Appending
 
-  /// Makes sure of `need`. Waits for rounds and for space, with no latch held; while it waits for
-  /// space it asks give_up() now and then, and returns false when told so. Throws failed, no_space,
-  /// bad_alloc; invalid_argument if the whole log is too small; io_error if a segment could not be
-  /// made.
+  /// Reserves `need`. Waits for rounds and for space, with no latch held. While it waits for space
+  /// it calls give_up() now and then, and returns false once that returns true. Throws failed,
+  /// no_space, bad_alloc; invalid_argument if the whole log is too small; io_error if a segment
+  /// could not be made.
   [[nodiscard]] bool try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give_up);
-  /// The same, without giving up: only for those who do not hold up whoever makes space.
+  /// As try_reserve(), never giving up: only for callers that do not delay the threads that make
+  /// space.
   void reserve(SlotId slot, const LogNeed& need);
 
-  /// Whether reserve() has nothing to do for this, because enough is left of what was reserved
-  /// before. By the slot's owner.
+  /// Whether reserve() would do nothing, because enough of an earlier reservation is left. By the
+  /// slot's owner.
   [[nodiscard]] bool has_at_hand(SlotId slot, const LogNeed& need) const noexcept;
-  /// Appends a record that was reserved; its GSN is above the slot's and `at_least`.
+  /// Appends a record for which space is reserved; its GSN is above the slot's and `at_least`.
   /// encode(MutableBytes) writes the payload.
   template <class Encode>
   Appended append(SlotId slot, Gsn at_least, RecordType type, std::size_t payload_bytes,
@@ -98,33 +100,33 @@ class Log {
     return {gsn, lsn};
   }
 
-  /// What the caller appends now is durable no earlier than what he has written past the log.
+  /// Records that the caller appends from now on become durable no earlier than what it has written
+  /// past the log.
   void need_pages() noexcept { needs_pages_.exchange(true, std::memory_order_acq_rel); }
 
-  /// Appends a record that was reserved and whose GSN is a timestamp drawn from the clock, above
-  /// the slot's GSN and `at_least`: that of the transaction's other slots. drawn(timestamp) is
-  /// called before the record is written; it neither waits nor takes latches.
+  /// Appends a record for which space is reserved, with a timestamp drawn from the clock as its
+  /// GSN: above the slot's GSN and above `at_least`, the GSN of the transaction's other slots.
+  /// Calls drawn(timestamp) before it writes the record; drawn() neither waits nor takes latches.
   Appended append_commit(SlotId slot, Gsn at_least, RecordType type, ConstBytes payload,
                          FunctionRef<void(Gsn timestamp)> drawn) noexcept;
 
-  /// Credit beyond what the slot owes goes back, but for a little that its next transaction will
-  /// want. When a transaction has ended it owes nothing.
+  /// Returns credit beyond `owed_bytes`, except a little for the slot's next transaction. A
+  /// transaction that has ended owes nothing.
   void release_credit(SlotId slot, std::size_t owed_bytes = 0) noexcept;
-  /// Lets another slot, which has reserved before, append what was promised to this one. By the
-  /// owner of both.
+  /// Moves reserved space to another slot, which has reserved before. By the owner of both slots.
   void move_credit(SlotId from, SlotId to, std::size_t bytes) noexcept;
 
-  /// Whom to tell when a slot's log is half full, or nobody (null). By who writes in the
-  /// background; nobody reserves meanwhile when it ends.
+  /// Sets the thread to notify when a slot's log is half full; null: none. Called by that thread's
+  /// owner; when it unsets the thread, no call of reserve() is running.
   void prompt(BackgroundCommitter* background) noexcept { background_.store(background); }
 
-  /// The slot's log, for reading back; it exists once something was reserved.
+  /// The slot's log, for reading back; it exists after the first reservation.
   [[nodiscard]] const SlotLog& slot_log(SlotId slot) const noexcept {
     return states_[raw(slot)].load(std::memory_order_relaxed)->log;
   }
   /// Copies the record at `lsn` of the slot's own log, from memory or from the stream, into `into`.
-  /// Throws io_error, corruption. By the owner. `into` keeps its memory, `cursor` its place from
-  /// call to call: going backwards, each chunk is read once.
+  /// Throws io_error, corruption. By the owner. Reusing `into` and `cursor` saves allocations, and
+  /// when the calls go backwards each chunk is read once.
   void read_back(SlotId slot, Lsn lsn, LogCursor& cursor, std::vector<std::byte>& into) const;
 
   // Durability
@@ -132,12 +134,12 @@ class Log {
   [[nodiscard]] Gsn durable_gsn() const noexcept {
     return Gsn{durable_gsn_.load(std::memory_order_acquire)};
   }
-  /// Returns once g >= gsn. Runs rounds or waits for them. A GSN above the clock, as of a damaged
+  /// Returns once g >= gsn; runs rounds or waits for them. A GSN above the clock, as on a damaged
   /// page, raises the clock and is reached like any other. Throws failed.
   void wait_durable(Gsn gsn);
-  /// One round if anything waits to be written. For the background. Throws failed.
+  /// Runs one round if anything waits to be written. For the background thread. Throws failed.
   void write_pending();
-  /// Whether some log has records that are not written, or that are and no stated GSN covers yet.
+  /// Whether some log has records not yet written, or written ones that no stated GSN covers yet.
   [[nodiscard]] bool has_pending() const noexcept;
 
   [[nodiscard]] bool failed() const noexcept { return failure_.has_happened(); }
@@ -148,23 +150,23 @@ class Log {
 
   // Bounds
 
-  /// A place from which everything appended later will be replayed. Waits for the turn.
+  /// A start from which replay would read everything appended later. Waits for the round mutex.
   [[nodiscard]] LogStart current_start();
   /// Marks that the stream has passed since the last call, one a segment, none behind `end`;
-  /// ascending. The clock has been raised to what they say. Waits for the turn.
+  /// ascending. The clock is at least at the GSNs that they state. Waits for the round mutex.
   [[nodiscard]] std::vector<LogMark> take_marks(const LogStart& end);
-  /// ReplayStart::move() to `start`, which is current_start()'s or a mark's. Throws failed.
+  /// ReplayStart::move() to `start`, which comes from current_start() or a mark. Throws failed.
   bool move_start(const LogStart& start, const std::string& note, bool clean);
-  /// For who copies the log.
+  /// For threads that copy the log.
   [[nodiscard]] ReplayStart& replay_start() noexcept { return replay_start_; }
-  /// Behind what has been written of the stream, which can be read there.
+  /// The end of the part of the stream that is written and can be read.
   [[nodiscard]] std::uint64_t end_position() const noexcept {
     return end_position_.load(std::memory_order_acquire);
   }
-  /// Bytes of the stream from replay's start on.
+  /// Bytes of the stream from replay's start to its end.
   [[nodiscard]] std::uint64_t replay_bytes() const noexcept;
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept;
-  /// Whether somebody waits for space: for replay to start later.
+  /// Whether a thread waits for space, which moving replay's start would free.
   [[nodiscard]] bool is_waited_for() const noexcept { return space_.is_waited_for(); }
   [[nodiscard]] LogSpace& space() noexcept { return space_; }
   [[nodiscard]] LogStatistics statistics() const noexcept;
@@ -174,11 +176,11 @@ class Log {
     SlotState(std::size_t log_bytes, std::size_t record_bytes_max)
         : log(log_bytes, record_bytes_max) {}
     SlotLog log;
-    std::int64_t credit_bytes = 0;  ///< owner
+    std::int64_t credit_bytes = 0;  ///< accessed by the owner
   };
   /// What a round takes from one log.
   struct Pending;
-  /// The turn; its end wakes the followers.
+  /// Holds the round mutex; its destructor wakes the followers.
   class Turn;
 
   Log(LogStore& store, const LogEnd& end, Incarnation incarnation, Clock& clock, WorkerSlots& slots,
@@ -190,7 +192,7 @@ class Log {
   [[nodiscard]] bool take_credit(SlotState& state, const LogNeed& need) noexcept;
   void follow(std::uint32_t seen) noexcept;
 
-  /// Runs what must not fail: if it does, the log has failed.
+  /// Runs a call that must not fail: an exception makes the log fail.
   template <class Call>
   auto run_or_fail(Call call);
   bool run_round();
@@ -210,24 +212,25 @@ class Log {
   LogBudget budget_;
   LogSpace space_;
   const std::int64_t credit_step_bytes_;
-  std::unique_ptr<std::atomic<SlotState*>[]> states_;  ///< by slot; made on first use, kept
+  std::unique_ptr<std::atomic<SlotState*>[]> states_;  ///< by slot; created on first use
   std::mutex making_;                                  ///< of slot states
   std::vector<std::unique_ptr<SlotState>> owned_;      ///< protected by making_
 
   std::atomic<BackgroundCommitter*> background_{nullptr};
   std::atomic<bool> needs_pages_{false};
+  // The round mutex: held while a round runs.
   std::mutex turn_;
   // Protected by turn_:
   StreamWriter stream_;
   std::vector<Pending> pending_;
-  std::size_t first_pending_ = 0;  ///< those before are written
-  std::vector<LogMark> marks_;     ///< not taken yet; as many as it has memory for
-  std::uint64_t marked_segment_;   ///< has one
+  std::size_t first_pending_ = 0;  ///< the ones before it are written
+  std::vector<LogMark> marks_;     ///< not taken yet; bounded by its capacity
+  std::uint64_t marked_segment_;   ///< no further mark up to this segment
 
   ReplayStart replay_start_;
   std::atomic<std::uint64_t> end_position_{0};
   std::atomic<std::uint64_t> durable_gsn_{0};
-  /// Highest GSN that some captured record may have: beyond durable_gsn_, another round is needed.
+  /// Highest GSN that a captured record may have: above durable_gsn_, another round is needed.
   std::atomic<std::uint64_t> needed_gsn_{0};
   std::atomic<std::uint32_t> rounds_ended_{0};  ///< followers sleep on it
   std::atomic<std::uint32_t> followers_{0};

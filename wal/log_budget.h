@@ -1,12 +1,13 @@
-// How much may still be appended: keeps the log within its segments, and room for every rollback.
+// How much may still be appended: keeps the log within its segments, with room for every rollback.
 //
-// A transaction takes credit for what it will append and for the compensation of what it may have
-// to undo, in units large enough that the shared number is touched seldom. All segments that exist,
-// less a margin for padding and half-filled segment ends, are in one of four places:
+// A transaction takes credit for what it will append, and for the compensation of what it may have
+// to undo, in units large enough that the shared number is touched seldom. The bytes of all
+// existing segments, less a margin for padding and half-filled segment ends, are in one of four
+// states:
 //     left + credit held + appended and not written yet + written and not released = total
-// Invariants: (1) credit is only given out of segments that exist: what a holder appends can be
-//                 written on a full disk;
-//             (2) left may fall below zero by padding alone; nothing is given then.
+// Invariants: (1) credit is only granted out of segments that exist: its holder can append and
+//                 write even on a full disk;
+//             (2) left falls below zero only through padding; no credit is granted then.
 // Thread-safety: all functions, from any thread; none blocks.
 #pragma once
 
@@ -27,7 +28,7 @@ class LogBudget {
     }
     return false;
   }
-  /// Credit given back, a segment made or released; or, below zero, padding that was written.
+  /// Adds returned credit, or a segment made or released; a negative number is padding written.
   void add(std::int64_t bytes) noexcept { left_.fetch_add(bytes, std::memory_order_relaxed); }
 
   [[nodiscard]] std::int64_t left() const noexcept { return left_.load(std::memory_order_relaxed); }

@@ -63,7 +63,7 @@ void encode(const ControlState& state, std::uint64_t sequence, MutableBytes into
   std::memcpy(into.data(), &block, sizeof block);
 }
 
-/// Nothing unless the copy is whole. Another version is told by the caller.
+/// Nothing unless the copy is whole. The caller checks the version.
 std::optional<Block> decode(ConstBytes copy) noexcept {
   Block block;
   std::memcpy(&block, copy.data(), sizeof block);
@@ -105,7 +105,7 @@ void remove_if_there(io::Device& device, std::string_view name) {
   }
 }
 
-/// What was begun of a new file, and is nobody's. Where it cannot be removed it does no harm.
+/// Removes an unfinished new file. One that cannot be removed does no harm.
 void try_remove_new_file(io::Device& device) noexcept {
   try {
     remove_if_there(device, kNewControlFileName);
@@ -113,7 +113,7 @@ void try_remove_new_file(io::Device& device) noexcept {
   }
 }
 
-/// All copies valid, numbered from `sequence` + 1 on, and durable.
+/// Writes all copies, numbered from `sequence` + 1 on, and makes them durable.
 void write_new_file(io::Device& device, const ControlState& state, std::uint64_t sequence) {
   const auto file = device.open(kNewControlFileName, io::OpenMode::create_new, true);
   file->allocate(0, kCopies * kBlockBytes);
@@ -125,9 +125,9 @@ void write_new_file(io::Device& device, const ControlState& state, std::uint64_t
   file->sync();
 }
 
-/// Makes the file under its other name, whole, or leaves none of that name.
+/// Makes the whole file under its other name, or leaves no file of that name.
 void make_new_file(io::Device& device, const ControlState& state, std::uint64_t sequence) {
-  remove_if_there(device, kNewControlFileName);  // its making was interrupted
+  remove_if_there(device, kNewControlFileName);  // left by an interrupted call
   try {
     write_new_file(device, state, sequence);
   } catch (const Error&) {
@@ -175,8 +175,8 @@ std::unique_ptr<LogControl> LogControl::open(io::Device& device, bool read_only)
                             file->size_bytes(), area.size_bytes()));
   }
   if (!read_only) {
-    try_remove_new_file(device);  // whoever makes one holds the lock
-    file->sync();                 // what a killed process wrote may be in a cache only
+    try_remove_new_file(device);  // safe: making one requires the lock held here
+    file->sync();                 // a killed process's writes may be in a cache only
   }
   file->read(0, area.bytes());
   std::optional<Block> newest;
@@ -213,7 +213,7 @@ std::unique_ptr<LogControl> LogControl::open(io::Device& device, bool read_only)
       new LogControl(device, std::move(file), std::move(state), newest->sequence, next_copy));
 }
 
-// What there is stays as it is until the new file is whole, and its name durable.
+// The old file stays unchanged until the new one is whole and its name is durable.
 void LogControl::make_again() {
   try {
     make_new_file(device_, state_, sequence_);

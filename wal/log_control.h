@@ -1,14 +1,14 @@
 // The log's control file: where replay starts, and what must be known before it does.
 //
-// One block of 4 KiB in three copies, written in turn and each made durable; the valid copy with
-// the highest sequence number counts (as the page file's header does, and for the same reasons:
+// One block of 4 KiB in three copies, written in rotation and each made durable; the valid copy
+// with the highest sequence number counts (as in the page file's header, and for the same reasons:
 // buffer/file_header.h).
-// What is seen of the copies need not be durable: a sync has failed, and another one in the opening
-// after that (I-14 in docs/invariants.md). The only copy on the medium may then be the oldest one
-// that is seen, whose turn it is; and a copy from before it names segments that have been reused.
-// So a log that was not closed cleanly gets a new file, under another name first, and none of the
-// copies that there are is written to. Under that name a file is nobody's: it is removed if it
-// cannot be finished, and by each opening for writing.
+// Copies that are seen need not be durable: after a failed sync, and another failed one in the next
+// opening (I-14 in docs/invariants.md), the only copy on the medium may be the oldest one seen,
+// which is the next to be overwritten; and an even older copy names segments that have been reused.
+// So opening a log that was not closed cleanly makes a new file, under another name first, and
+// writes to none of the existing copies. A file under that other name has no meaning: it is removed
+// if it cannot be finished, and by each opening for writing.
 //
 // On disk, one copy (little-endian; offsets in bytes):
 //    0  8 magic "PLMPSCTL"           8  8 checksum of bytes [16, 4096)
@@ -18,7 +18,7 @@
 //   64 32 start: position, batch sequence, checksum of the batch before, lowest incarnation
 //   96  8 batch sequence at which the incarnation began
 //  104  4 note bytes               108  4 reserved
-//  112    note: of the layer above, opaque here; then zeros
+//  112    note: belongs to the layer above, opaque here; then zeros
 // Failure: Error io_error, corruption, not_a_database, unsupported_version; they name the file.
 #pragma once
 
@@ -36,17 +36,17 @@ namespace palimpsest::wal {
 inline constexpr std::string_view kControlFileName = "log-control";
 inline constexpr std::size_t kControlNoteBytesMax = 3072;
 
-/// Where the stream begins that may have to be replayed, and by what its first batch is known.
+/// Where replay may have to begin, and what identifies the first batch there.
 struct LogStart {
   StreamPosition position{};
   BatchSequence sequence{};             ///< of the first batch at or after the position
   std::uint64_t previous_checksum = 0;  ///< of the batch before it
-  Incarnation incarnation{};            ///< that of the batch before it; later ones are no lower
+  Incarnation incarnation{};            ///< of the batch before it; later batches have no lower one
 
   friend bool operator==(const LogStart&, const LogStart&) = default;
 };
 
-/// A place in the stream, and a GSN that none of the records before it is above.
+/// A position in the stream, and a GSN that no record before it exceeds.
 struct LogMark {
   LogStart start;
   Gsn newest{};
@@ -56,8 +56,8 @@ struct ControlState {
   Uuid uuid{};
   std::uint64_t segment_bytes = 0;
   Incarnation incarnation{};
-  /// Where the incarnation began: what older ones wrote under this number or a higher one was
-  /// discarded, and does not come back.
+  /// Where the incarnation began: batches that older incarnations wrote with this sequence number
+  /// or a higher one were discarded, and stay so.
   BatchSequence incarnation_begin{};
   LogStart start;
   bool clean = false;
@@ -68,21 +68,21 @@ struct ControlState {
 
 class LogControl {
  public:
-  /// Makes the file, durably and all at once: under another name first. Throws already_exists.
+  /// Creates the file, durably and atomically: under another name first. Throws already_exists.
   static std::unique_ptr<LogControl> create(io::Device& device, const ControlState& state);
-  /// Opens and locks it; unless only to read, removes what was begun of another one.
+  /// Opens and locks the file; unless `read_only`, removes an unfinished new file.
   static std::unique_ptr<LogControl> open(io::Device& device, bool read_only);
-  /// Removes the file, and what was begun of one, if they are there.
+  /// Removes the file and an unfinished new one, if they exist.
   static void remove(io::Device& device);
 
   [[nodiscard]] const ControlState& state() const noexcept { return state_; }
-  /// Of the device's transfers.
+  /// Alignment of the device's transfers.
   [[nodiscard]] std::size_t alignment_bytes() const noexcept { return file_->alignment_bytes(); }
-  /// Durable on return. One call at a time. Throws io_error, no_space, failed; the state is then
-  /// the old or the new one on disk, and the old one here.
+  /// Durable on return. One call at a time. Throws io_error, no_space, failed; afterwards the disk
+  /// has the old or the new state, and state() is the old one.
   void write(const ControlState& next);
-  /// Makes the file again, durably and with the same state, in place of one whose copies may be
-  /// seen and not be durable. On a full disk the state is written to the oldest copy. Throws
+  /// Replaces the file, durably and with the same state, by a new one: the copies of the old one
+  /// may be visible and not durable. On a full disk it overwrites the oldest copy instead. Throws
   /// io_error, no_space, failed, locked.
   void make_again();
 
@@ -91,7 +91,7 @@ class LogControl {
              std::uint64_t sequence, std::uint32_t next_copy);
 
   io::Device& device_;
-  std::unique_ptr<io::File> replaced_;  ///< locked, for those who found it before
+  std::unique_ptr<io::File> replaced_;  ///< keeps the lock, for processes that opened it before
   std::unique_ptr<io::File> file_;
   ControlState state_;
   std::uint64_t sequence_;

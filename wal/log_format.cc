@@ -41,8 +41,8 @@ std::uint64_t segment_checksum(ConstBytes block) noexcept {
   return checksum(block.subspan(kChecksumEnd, sizeof(SegmentHeader) - kChecksumEnd));
 }
 
-/// Of the header up to the checksum, and the records behind it: two sums combined, because the
-/// checksum stands between them.
+/// Covers the header up to the checksum, and the records: two sums combined, because the checksum
+/// field lies between them.
 std::uint64_t chunk_checksum(ConstBytes header, ConstBytes records) noexcept {
   std::array<std::byte, offsetof(ChunkHeader, checksum) + sizeof(std::uint64_t)> summed{};
   std::copy_n(header.begin(), offsetof(ChunkHeader, checksum), summed.begin());

@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::size_t kWindowBytes = std::size_t{1} << 20U;
 
-/// In the same segment.
+/// A later position in the same segment.
 StreamPosition plus(StreamPosition at, std::uint64_t bytes) noexcept {
   return StreamPosition{raw(at) + bytes};
 }
 
-/// Adds what may go on where the last part ends.
+/// Adds a part, merging it with the last one if it continues that.
 void append(const StreamPart& part, std::vector<StreamPart>& parts) {
   if (!parts.empty() && parts.back().end == part.begin) {
     parts.back().end = part.end;
@@ -31,7 +31,7 @@ void append(const StreamPart& part, std::vector<StreamPart>& parts) {
 
 }  // namespace
 
-/// A piece of one segment in memory, read ahead as the reader moves on.
+/// A piece of one segment in memory; each load reads beyond what was asked for.
 class LogReader::Window {
  public:
   explicit Window(const Segments& segments)
@@ -97,14 +97,14 @@ const LogEnd& LogReader::find_end() {
       at = end_.position;
       continue;
     }
-    // The rest of the segment was left empty, perhaps.
+    // Perhaps the rest of the segment was left empty.
     const std::uint64_t next = segments_.number_of(at) + 1;
     if (at != end_.position || !segments_.has(next)) {
       break;
     }
     at = segments_.first_position(next);
   }
-  if (control_.incarnation != Incarnation{0} || end_.batches != 0) {  // else nobody has written
+  if (control_.incarnation != Incarnation{0} || end_.batches != 0) {  // else never written
     refuse_damaged_middle(window);
   }
   tell_unstated();
@@ -113,12 +113,12 @@ const LogEnd& LogReader::find_end() {
   return end_;
 }
 
-// Whether an older incarnation wrote the batch behind what the newest one went on from.
+// Whether an older incarnation wrote the batch, behind the point from which the newest continued.
 bool LogReader::was_discarded(const BatchHeader& header) const noexcept {
   return header.incarnation < control_.incarnation && header.sequence >= control_.incarnation_begin;
 }
 
-// Whether the next batch of the stream lies at `at`.
+// Accepts the batch at `at` if it is the next one of the stream.
 bool LogReader::accept(Window& window, StreamPosition at) {
   if (!segments_.has(segments_.number_of(at))) {
     return false;  // the last segment is full, and no other was begun
@@ -164,7 +164,7 @@ void LogReader::tell_unstated() {
   }
 }
 
-// The stream ends before expected_: nothing behind may say that this batch was durable.
+// The stream ends before batch expected_: no batch behind may state that it was durable.
 void LogReader::refuse_damaged_middle(Window& window) const {
   if (segments_.has(segments_.number_of(end_.position))) {
     refuse_if_stated_durable(window, end_.position);
@@ -176,7 +176,7 @@ void LogReader::refuse_damaged_middle(Window& window) const {
   }
 }
 
-// Looks at each place of the segment, from `from` on, where a batch may begin.
+// Looks at each offset of the segment, from `from` on, at which a batch may begin.
 void LogReader::refuse_if_stated_durable(Window& window, StreamPosition from) const {
   const std::uint64_t end = raw(segments_.place_at(from).end());
   for (std::uint64_t at = raw(from); at + sizeof(BatchHeader) <= end; at += kBatchAlignment) {
@@ -292,7 +292,7 @@ LoggedChunk read_chunk(const Segments& segments, StreamPosition at, SlotId slot)
     refuse();
   }
   const std::uint64_t begin = raw(at) / alignment * alignment;
-  // The header first: it says how much there is to read. A header may lie across two blocks.
+  // The header first: it says how much to read. It may span two blocks.
   std::uint64_t size = std::min<std::uint64_t>(
       round_up(raw(at) - begin + sizeof(ChunkHeader), alignment), segment_end - begin);
   AlignedMemory memory(size, kSegmentHeaderBytes);

@@ -1,18 +1,20 @@
-// Reads the stream of the log back: finds where it ends, and shows its records.
+// Reads the stream of the log back: finds its end and shows its records.
 //
-// First all batches are judged, from the start that the control file names. A batch belongs to the
+// First it judges all batches, from the start that the control file names. A batch belongs to the
 // stream only if it is whole, has the next sequence number, names the checksum of the batch before,
-// and its incarnation is not below the last one's. The first that does not fit ends the stream: it
-// and all behind it are the *torn tail*, batches that were never acknowledged. Unless a later whole
-// batch, of an incarnation no older than the last accepted one, states the missing one durable:
-// then the middle of the log is damaged, and that is corruption, never a shorter log.
+// and its incarnation is not below the last one's. The first batch that does not fit ends the
+// stream: it and everything behind it are the *torn tail*, batches that were never acknowledged.
+// There is one exception: if a later whole batch, of an incarnation no older than the last accepted
+// one, states the missing one durable, then the middle of the log is damaged. That is corruption,
+// never a shorter log.
 //
-// Invariants: (1) from each incarnation exactly the records with GSN <= its cut count, the durable
-//                 GSN stated by its last batch (I-4 in docs/invariants.md). Records beyond it lie
-//                 in valid batches; the reader shows them with `counts` false.
-// Thread-safety: find_end() once; then visit() and chunk() from any thread. Nothing is written.
-// Failure: Error io_error, corruption; they name segment and place. Bytes from disk may be hostile:
-//          sizes are checked before anything is allocated or read.
+// Invariants: (1) from each incarnation exactly the records with GSN <= its cut count; the cut is
+//                 the durable GSN that its last batch states (I-4 in docs/invariants.md). Records
+//                 beyond it lie in valid batches; the reader shows them with `counts` false.
+// Thread-safety: find_end() once; then visit() and visit_batches() from any thread. Nothing is
+// written.
+// Failure: Error io_error, corruption; they name segment and offset. Bytes from disk may be
+//          hostile: sizes are checked before anything is allocated or read.
 #pragma once
 
 #include <cstdint>
@@ -37,19 +39,19 @@ struct StreamPart {
   StreamPosition end{};
 };
 
-/// Where the stream ends, and what the next batch must say.
+/// Where the stream ends, and what the next batch must state.
 struct LogEnd {
   StreamPosition position{};  ///< behind the last batch
   BatchSequence next_sequence{};
   std::uint64_t previous_checksum = 0;
-  Incarnation incarnation{};  ///< of the last batch, or the start's
+  Incarnation incarnation{};  ///< of the last batch, or of the start
   Gsn durable_gsn{};          ///< the highest stated by any batch of the stream; 0 if none
   std::uint64_t batches = 0;
   std::uint64_t bytes = 0;  ///< of batches
-  /// The batches that no batch states durable: see stream_hardener.h. In one segment, if they are
-  /// this engine's.
+  /// The batches that no batch states durable (stream_hardener.h). This engine leaves them in one
+  /// segment.
   std::vector<StreamPart> unstated{};
-  std::uint64_t stated_checksum = 0;  ///< of the batch before these
+  std::uint64_t stated_checksum = 0;  ///< of the batch before the unstated ones
 };
 
 /// A record as the reader shows it; valid during the call.
@@ -59,11 +61,11 @@ struct LoggedRecord {
   Lsn lsn{};
   Incarnation incarnation{};
   StreamPosition chunk{};  ///< the chunk it lies in
-  Gsn stated{};            ///< durable GSN that its batch states
+  Gsn stated{};            ///< the durable GSN that its batch states
   bool counts = false;     ///< at or below its incarnation's cut
 };
 
-/// A chunk as the reader shows it, its records not looked at; valid during the call.
+/// A chunk as the reader shows it, its records not decoded; valid during the call.
 struct ChunkRecords {
   ConstBytes bytes;
   SlotId slot{};
@@ -80,11 +82,11 @@ struct LoggedChunk {
   std::vector<std::byte> records;
 };
 
-/// Walks the chunks of one slot's log backwards, and remembers where it stands.
+/// Walks the chunks of one slot's log backwards, and remembers its position.
 class LogCursor {
  public:
-  /// The record at `lsn`, a view into the cursor's memory, valid until the next call. `newest` is
-  /// the newest chunk of the slot. Throws io_error, corruption.
+  /// The record at `lsn`: a view into the cursor's memory, valid until the next call. `newest` is
+  /// the slot's newest chunk. Throws io_error, corruption.
   RecordView find(const Segments& segments, SlotId slot, Lsn lsn, StreamPosition newest);
 
  private:
@@ -97,30 +99,30 @@ class LogReader {
   LogReader(const Segments& segments, const ControlState& control)
       : segments_(segments), control_(control) {}
 
-  /// Judges the whole stream. Throws corruption as described.
+  /// Judges the whole stream. Throws corruption if its middle is damaged.
   const LogEnd& find_end();
 
   [[nodiscard]] const LogEnd& end() const noexcept { return end_; }
-  /// The stream in order, a part a segment.
+  /// The stream in order, one part per segment.
   [[nodiscard]] const std::vector<StreamPart>& parts() const noexcept { return parts_; }
-  /// The durable GSN an incarnation stated last; 0 if it has no batch in the stream.
+  /// The durable GSN that an incarnation stated last; 0 if it has no batch in the stream.
   [[nodiscard]] Gsn cut_of(Incarnation incarnation) const noexcept;
 
-  /// Calls show(const LoggedRecord&) for all records of a part, in the order of the stream.
-  /// Different parts may be visited at the same time. A template, so that what recovery does with a
-  /// record is compiled together with what takes it off the log.
+  /// Calls show(const LoggedRecord&) for all records of a part, in stream order. Different parts
+  /// may be visited concurrently. A template, so that recovery's work on a record is compiled
+  /// together with the decoding.
   template <class Show>
   void visit(const StreamPart& part, Show&& show) const {
     visit_chunks(part, [&](const ChunkRecords& chunk) { visit_records(chunk, show); });
   }
-  /// Shows the batch headers of a part.
+  /// Calls show() for the batch headers of a part.
   void visit_batches(const StreamPart& part,
                      FunctionRef<void(StreamPosition, const BatchHeader&)> show) const;
 
  private:
   class Window;
 
-  /// A batch that none states durable so far.
+  /// A batch that no batch seen so far states durable.
   struct Unstated {
     BatchSequence sequence{};
     std::uint64_t previous_checksum = 0;
@@ -143,7 +145,7 @@ class LogReader {
                    FunctionRef<void(const ChunkRecords&)> show) const;
   template <class Show>
   void visit_records(const ChunkRecords& chunk, Show& show) const {
-    // One for all of the chunk, filled in in place.
+    // One object for all records of the chunk, updated in place.
     LoggedRecord shown{.record = {},
                        .slot = chunk.slot,
                        .lsn = chunk.first,
@@ -170,8 +172,8 @@ class LogReader {
   std::deque<Unstated> unstated_;
 };
 
-/// Reads the chunk at a position, for whoever follows a slot's log backwards. Throws corruption if
-/// no whole chunk of that slot lies there.
+/// Reads the chunk at a position, for following a slot's log backwards. Throws corruption if no
+/// whole chunk of that slot is there.
 [[nodiscard]] LoggedChunk read_chunk(const Segments& segments, StreamPosition at, SlotId slot);
 
 }  // namespace palimpsest::wal

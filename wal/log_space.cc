@@ -10,13 +10,13 @@
 namespace palimpsest::wal {
 namespace {
 
-/// How long the disk may be full before who waits for log space is told.
+/// How long the disk may be full before a waiting thread gets the error.
 constexpr auto kFullDiskPatience = std::chrono::milliseconds(500);
-/// How long who waits for log space sleeps before he looks again.
+/// How long a waiting thread sleeps before it checks again.
 constexpr auto kSpacePause = std::chrono::milliseconds(10);
-/// Who takes more than this share of the log that there is would fill it alone: less than all of
-/// that is his, for he begins within a segment, of the fewest that there may be the half of what
-/// may be used, and batches are padded.
+/// A transaction that takes more than one part in this many of the existing log would fill the log
+/// alone. The share is well below one because the transaction begins within a segment (of the
+/// fewest segments, one is half of the usable space) and because batches are padded.
 constexpr std::uint64_t kShareOfOne = 3;
 
 }  // namespace
@@ -51,7 +51,8 @@ bool LogSpace::wait_for(FullSince& full_since, std::int64_t bytes, FunctionRef<b
   return true;
 }
 
-// When others are counted who have seen more, `seen` is no longer what was given: nobody sleeps.
+// If waiters_ counts threads that saw a later given_, `seen` is outdated: this thread does not
+// count itself, and futex_wait_for() returns at once.
 void LogSpace::sleep(std::uint32_t seen) noexcept {
   const std::uint64_t none = waiters_of(seen, 0);
   const std::uint64_t later = none + waiters_of(1, 0);
@@ -72,7 +73,7 @@ void LogSpace::require_for_one(std::uint64_t bytes) {
   }
   try {
     const std::lock_guard lock(making_);
-    static_cast<void>(grow());  // at its bound, or longer now: another attempt may go further
+    static_cast<void>(grow());  // at its bound, or longer now: a retry may get further
   } catch (const Error& error) {
     if (error.code() == ErrorCode::no_space) {
       refuse(fmt::format("too few for a transaction that takes {} of them", bytes), error);
@@ -90,17 +91,17 @@ bool LogSpace::give(std::uint64_t segment_bytes) noexcept {
     budget_.add(given);
   }
   if (given <= 0) {
-    return false;  // it made good what the stream had overdrawn
+    return false;  // it covered what the stream had overdrawn
   }
   given_.fetch_add(1);
   futex_wake_all(given_);
   return true;
 }
 
-// False if there are as many as there may be.
+// False if the log is at its bound.
 bool LogSpace::make_segment(std::int64_t bytes) {
   const std::lock_guard lock(making_);
-  return budget_.left() >= bytes || grow();  // perhaps somebody else has made one
+  return budget_.left() >= bytes || grow();  // another thread may have made one
 }
 
 // Caller has making_.

@@ -37,15 +37,15 @@ void check_options(const LogFileOptions& options) {
   }
 }
 
-/// What the options allow, in segments as the log has them.
+/// The bound that the options set, in segments of the log's own size.
 std::uint32_t segments_max(const LogFileOptions& options, std::uint64_t segment_bytes) {
   const std::uint64_t count = options.segments_max * options.segment_bytes / segment_bytes;
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(count, LogStore::kSegmentsMin, kSegmentsMax));
 }
 
-/// What a log's smallest files have. Who only looks at a log need not know, and takes stock of all
-/// that may be its files.
+/// Size of a log's smallest files. A read-only opening need not know it, and considers all files
+/// that may be segments.
 std::uint64_t first_segment_bytes(const LogFileOptions& options, std::uint64_t segment_bytes,
                                   bool read_only) {
   const std::uint64_t said = options.first_segment_bytes;
@@ -65,7 +65,7 @@ std::unique_ptr<Segments> open_segments(io::Device& device, const LogControl& co
 
 }  // namespace
 
-// The control file comes last: until it is there, there is no log.
+// The control file comes last: without it there is no log.
 LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOptions& options) {
   check_options(options);
   if (device.exists(kControlFileName)) {
@@ -86,7 +86,7 @@ LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOpt
                                     .uuid = uuid};
   {
     Segments segments(device, described, false);
-    segments.keep_only(kFirstSegment, kFirstSegment - 1);  // what an interrupted making left
+    segments.keep_only(kFirstSegment, kFirstSegment - 1);  // left by an interrupted creation
     segments.make_all(kSegmentsMin, !options.zeros_beside);
     segments.begin(kFirstSegment);
     segments.sync(kFirstSegment);
@@ -99,10 +99,10 @@ LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOpt
   return {std::move(control), std::move(segments), std::nullopt};
 }
 
-// The control file goes last: until then it says whose log this is.
+// The control file goes last: until then it says to which database the log belongs.
 void LogStore::remove(io::Device& device) {
   Segments::remove_all(device);
-  device.sync_directory();  // segments without a control file would be nobody's
+  device.sync_directory();  // segments without a control file would belong to no log
   LogControl::remove(device);
   device.sync_directory();
 }

@@ -8,7 +8,7 @@
 namespace palimpsest::wal {
 namespace {
 
-/// Of what may be used of the log, the part that a pin may hold back.
+/// A pin may hold back one part in this many of the usable log.
 constexpr std::uint64_t kPinnedShare = 2;
 
 }  // namespace
@@ -20,7 +20,7 @@ bool ReplayStart::move(const LogStart& start, const std::string& note, bool clea
   const std::lock_guard lock(mutex_);
   ControlState next = store_.control().state();
   if (start.position < next.start.position) {
-    return false;  // somebody else has moved it further
+    return false;  // another thread has moved it further
   }
   const bool moves = start.position != next.start.position;
   next.start = start;

@@ -1,13 +1,12 @@
-// Where replay starts, and from where on the log's segments are kept: for replay, and for who
-// copies the log while it is written.
+// Where replay starts, and from where on the log's segments are retained: for replay, and for a
+// thread that copies the log while it is written.
 //
 // Invariants: (1) a segment is given back only when the control file durably says that replay
 //                 starts in a later one;
-//             (2) while it is pinned, none is that the pin's segment does not come behind. A pin
-//                 that holds back more than half of what may be used of the log is broken instead:
-//                 whoever copies fails, not who writes.
-// Latching: a mutex, across the writing of the control file; the segments' tables are latched under
-//           it.
+//             (2) while a pin exists, only segments before the pin's segment are given back. A pin
+//                 that holds back more than half of the usable log is broken instead: then the copy
+//                 fails, not the writers.
+// Latching: a mutex, across writing the control file; the segments' tables are latched under it.
 // Thread-safety: all functions, from any thread; a Pin belongs to one thread at a time.
 #pragma once
 
@@ -27,15 +26,15 @@ class ReplayStart {
  public:
   class Pin;
 
-  /// Both outlive it.
+  /// Both references outlive it.
   ReplayStart(LogStore& store, LogSpace& space) noexcept;
 
   [[nodiscard]] std::uint64_t position() const noexcept {
     return position_.load(std::memory_order_acquire);
   }
-  /// Says it durably, with this note, and gives back what is kept no longer; nothing if it starts
-  /// later already. Whether that gave space, or will as soon as who copies the log has gone on.
-  /// Throws what LogControl::write() throws.
+  /// Durably moves replay's start, with this note, and gives back segments that are no longer
+  /// needed; does nothing if replay starts later already. Returns whether that freed space, or will
+  /// as soon as a pin moves on. Throws as LogControl::write().
   bool move(const LogStart& start, const std::string& note, bool clean);
 
  private:
@@ -51,7 +50,7 @@ class ReplayStart {
   std::optional<std::uint64_t> pinned_;  ///< segment; protected by mutex_
 };
 
-/// Keeps all that a replay would read that started now. One at a time.
+/// Retains all segments that a replay starting now would read. At most one pin exists at a time.
 class ReplayStart::Pin {
  public:
   explicit Pin(ReplayStart& start);
@@ -59,11 +58,12 @@ class ReplayStart::Pin {
   Pin& operator=(const Pin&) = delete;
   ~Pin();
 
-  /// What the control file said when it was pinned: where the stream begins that is kept.
+  /// The control file's state when the pin was made: where the retained stream begins.
   [[nodiscard]] const ControlState& state() const noexcept { return state_; }
-  /// What lies in segments before this place is needed no longer.
+  /// Segments before this position are no longer needed.
   void move(StreamPosition to);
-  /// False once what it kept was given back: what was read since it was last asked may be anything.
+  /// False once the pin was broken and its segments given back: anything read since the last check
+  /// may be overwritten.
   [[nodiscard]] bool holds() const;
 
  private:

@@ -23,16 +23,16 @@ namespace palimpsest::wal {
 namespace {
 
 constexpr std::string_view kPrefix = "log-";
-constexpr std::uint32_t kIndexMax = 1'000'000;  ///< other files are not ours
+constexpr std::uint32_t kIndexMax = 1'000'000;  ///< files with larger numbers are not ours
 constexpr std::size_t kZeroBytes = std::size_t{1} << 20U;
-/// A file that has less than this share of the log is not worth the sync that passing it takes.
+/// A file with less than this share of the log is not worth the sync that passing it costs.
 constexpr std::uint64_t kOutgrownShare = 8;
 
 std::string file_name(std::uint32_t index) {
   return fmt::format("{}{:04}", kPrefix, index);
 }
 
-/// The index in a segment file's name.
+/// The index in a segment file's name; nothing if it is not such a name.
 std::optional<std::uint32_t> index_of(std::string_view name) noexcept {
   if (!name.starts_with(kPrefix)) {
     return std::nullopt;
@@ -48,12 +48,12 @@ std::string plain_name(const io::File& file) {
   return file.name().substr(file.name().rfind('/') + 1);
 }
 
-/// What a file is that has a segment's name.
+/// What a file with a segment's name contains.
 enum class Content : std::uint8_t {
-  empty = 1,  ///< nothing is in it, or zeros: spare, or its making was interrupted
-  segment,    ///< it says that it is one
-  damaged,    ///< its header says nothing, but what lies behind is a segment's
-  foreign,    ///< a file of this name that is somebody else's
+  empty = 1,  ///< nothing or zeros: spare, or unfinished
+  segment,    ///< its header says that it is one
+  damaged,    ///< its header is unreadable, but the rest is a segment's
+  foreign,    ///< some other file
 };
 
 Content content_of(io::File& file, MutableBytes block) {
@@ -77,8 +77,8 @@ Content content_of(io::File& file, MutableBytes block) {
   return peek_batch(block, kBatchBytesMax) ? Content::damaged : Content::foreign;
 }
 
-/// Writes everything behind the header once, so that later writes change no metadata of the file
-/// system. All pieces are under way together: one after the other they would take several times as
+/// Writes zeros to everything behind the header, so that later writes change no metadata of the
+/// file system. One batch for all pieces: one after the other they would take several times as
 /// long.
 void write_zeros(io::File& file, std::uint64_t bytes) {
   const AlignedMemory zeros(std::min<std::uint64_t>(kZeroBytes, bytes), kSegmentHeaderBytes);
@@ -96,7 +96,7 @@ void write_zeros(io::File& file, std::uint64_t bytes) {
   }
 }
 
-/// Whether a header that is whole may be that of one of these segments.
+/// Whether a whole header may be that of one of these segments.
 bool is_sane(const SegmentHeader& header, std::uint64_t segment_bytes_max) noexcept {
   return header.number > 0 && header.number <= kCounterMax / segment_bytes_max &&
          header.segment_bytes > kSegmentHeaderBytes && header.segment_bytes <= segment_bytes_max &&
@@ -157,7 +157,7 @@ void Segments::take_stock(bool read_only) {
   require_apart();
 }
 
-// Throws corruption if two lie over one another in the stream.
+// Throws corruption if two segments overlap in the stream.
 void Segments::require_apart() const {
   const InUse* before = nullptr;
   for (const auto& [number, segment] : in_use_) {
@@ -233,7 +233,7 @@ std::vector<std::uint64_t> Segments::numbers() const {
 
 Segments::Place Segments::place_at(StreamPosition at) const noexcept {
   const std::lock_guard lock(mutex_);
-  for (const auto& entry : in_use_ | std::views::reverse) {  // the last one is asked for most
+  for (const auto& entry : in_use_ | std::views::reverse) {  // the last one is wanted most often
     const Place place = shown(entry);
     if (at < place.begin) {
       continue;
@@ -347,8 +347,8 @@ void Segments::remove_surplus(std::uint64_t bytes_most) {
   }
 }
 
-// The first one that may go: any beyond the bound, and a small one that the log has outgrown.
-// mutex_ held.
+// The first spare segment that may be removed: any one if the log is beyond its bound, else a small
+// one that it has outgrown. mutex_ held.
 std::vector<Segments::Spare>::iterator Segments::find_surplus(std::uint64_t bytes_most) {
   const std::uint64_t there = bytes_locked();
   const std::uint64_t outgrown = std::min(there / kOutgrownShare, options_.segment_bytes);
@@ -378,7 +378,7 @@ void Segments::make_all(std::uint32_t count, bool zeroed) {
   }
 }
 
-/// The last `zeroed` of them with their zeros. All or none. making_ held.
+/// All or none; the last `zeroed` of them with zeros. making_ held.
 void Segments::make(std::uint32_t count, std::uint32_t zeroed, std::uint64_t bytes) {
   const std::uint32_t first_name = next_name_;
   std::vector<SharedFile> made;
@@ -388,7 +388,7 @@ void Segments::make(std::uint32_t count, std::uint32_t zeroed, std::uint64_t byt
   try {
     while (made.size() < count) {
       while (device_.exists(file_name(next_name_))) {
-        ++next_name_;  // one that failed and could not be removed: left to whoever opens the log
+        ++next_name_;  // a leftover that could not be removed; the next opening examines it
       }
       names.push_back(file_name(next_name_));
       made.push_back(device_.open(names.back(), io::OpenMode::create_new, false));
@@ -454,7 +454,7 @@ void Segments::zero_bare() noexcept {
     PALIMPSEST_SYNC_POINT("wal.segments.zeroing");
     try {
       write_zeros(*zeroed.file, zeroed.bytes);
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): it reads as zeros
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): it reads as zeros anyway
     }
     {
       const std::lock_guard lock(mutex_);
@@ -464,8 +464,8 @@ void Segments::zero_bare() noexcept {
   }
 }
 
-// The largest one that is ready, of several the newest: the fewer segments the stream passes, the
-// fewer syncs.
+// Takes the largest spare segment that is not bare, of several the newest: the fewer segments the
+// stream passes, the fewer syncs.
 void Segments::take_spare(std::uint64_t number) {
   std::unique_lock lock(mutex_);
   check(!spare_.empty(), "a spare segment is there before it is needed");
@@ -564,7 +564,7 @@ void Segments::sync_all() {
   for (const SharedFile& file : files) {
     file->sync();
   }
-  device_.sync_directory();  // one that was just being made may be whole, but for its name
+  device_.sync_directory();  // files may be whole but for their names
 }
 
 void Segments::read(StreamPosition at, MutableBytes into) const {

@@ -1,37 +1,38 @@
 // The segment files of the log: made ahead, filled in order, reused.
 //
-// A segment in use has a number and lies between the oldest one that may be replayed and the newest
-// one; the others are spare. A segment begins in the stream where the one before it ends: the
-// position of a byte is that of its segment's first byte plus its offset there. Number, position
-// and size of a segment are said in its header; files are named "log-0001" and so on, so reuse
-// renames nothing.
+// A segment in use has a number and lies between the oldest segment that may be replayed and the
+// newest one; all other segments are spare. A segment begins in the stream where the one before it
+// ends: the position of a byte is that of its segment's first byte plus its offset there. A
+// segment's header states its number, position and size. Files are named "log-0001" and so on, and
+// reuse does not rename them.
 //
-// Sizes. A file keeps the size it was made with. The log begins with small files and makes each
-// further one as large as all that there are together, up to segment_bytes: it doubles until it has
-// grown to what it is used for. Spare files smaller than segment_bytes and than an eighth of all go
-// when segments are given back, so that a log in steady use consists of whole segments: a small one
-// costs a sync each time that the stream passes it. Rejected: files that grow in place, whose size
-// would have to be durable before each batch behind the old end; a size that is the same for all
-// and changes once, for which the log must be empty.
+// Sizes. A file keeps the size it was made with. A log begins with small files and makes each
+// further one as large as all existing ones together, up to segment_bytes: so it doubles until it
+// fits its use. Giving back segments removes spare files smaller than segment_bytes and than an
+// eighth of the log, so that a log in steady use consists of full segments: passing a small one
+// costs the stream a sync. Rejected: files that grow in place, because their size would have to be
+// durable before each batch behind the old end; and a common size that changes once, because the
+// log must be empty for that.
 //
-// A new file's space is reserved, and made durable with its size, before it counts: it reads as
-// zeros from then on. Zeros are also written once, so that writing batches changes no metadata of
-// the file system: when one is made because the stream needs it, before that; those of a new log
-// by a thread, but for the first one's, so that the log can be used meanwhile (a new log took most
-// of the time of a new database). A file is *bare* until its zeros are written, and is begun no
-// earlier. The header's block is left out: a crash amid zeros leaves a spare segment whose batches
-// are stale, whatever they hold.
+// Zeros. A new file's space is reserved, and made durable with its size, before the file counts: it
+// then reads as zeros. Zeros are also written once, so that writing batches changes no metadata of
+// the file system. If the stream needs a file, they are written before it is used. In a new log, a
+// thread writes them (except the first file's) while the log is used already; they took most of the
+// time of creating a database. A file is *bare* until its zeros are written, and is not begun
+// before. Zeros leave out the header's block: a crash while they are written leaves a spare segment
+// whose content, whatever it is, counts as stale batches.
 //
 // Invariants: (1) spare segments are zeroed or hold stale batches, and their space is reserved: the
 //                 stream can be written into them on a full disk;
 //             (2) a segment becomes spare only when the control file durably says that replay
 //                 starts in a later one.
 // Latching: one mutex over the tables, held briefly and never across I/O; another one is held while
-//           a file is made, before it. begin() waits for the zeros of a file if there is no other.
-// Thread-safety: all functions, from any thread; write() and begin() by one at a time.
+//           a file is made, and locked before it. begin() waits for zeros if every spare file is
+//           bare.
+// Thread-safety: all functions, from any thread; write() and begin() by one thread at a time.
 // Failure: Error io_error, no_space, corruption, failed; segments that could not be made are
-//          removed again and nothing has changed. Zeros that cannot be written beside say nothing:
-//          the segment is as good without.
+//          removed again and nothing has changed. The thread ignores errors of writing zeros: the
+//          segment is usable without them.
 #pragma once
 
 #include <algorithm>
@@ -54,32 +55,34 @@ namespace palimpsest::wal {
 
 class Segments {
  public:
-  /// The fewest files: one is written, one replayed from, and two are the margin of rollbacks.
+  /// The fewest files: one being written, one to replay from, and two as the margin for rollbacks.
   static constexpr std::uint32_t kFilesMin = 4;
 
   struct Options {
     std::uint64_t segment_bytes = 0;  ///< of the largest files; a multiple of 4096
-    /// Of the smallest ones, which a new log begins with; 0: all have segment_bytes.
+    /// Size of the smallest files, with which a new log begins; 0: all have segment_bytes.
     std::uint64_t first_segment_bytes = 0;
-    std::uint32_t segments_max = 0;  ///< all files together have as many bytes as these would have
+    std::uint32_t segments_max = 0;  ///< bounds the total: that many of segment_bytes
     std::size_t alignment_bytes = kBatchAlignment;  ///< of the device's transfers
     Uuid uuid{};
   };
 
   using Place = SegmentPlace;
 
-  /// Takes stock of the segment files of the directory. One whose header is zero, or that of a copy
-  /// (batch_copy.h), is spare. One whose header is damaged gets a number beyond all others, so that
-  /// the reader looks at what it says. One that is shorter than any segment and holds nothing, or
-  /// zeros, was not made to its end and is removed. One that is shorter than its header says is
-  /// corruption, and so is one that holds another one's number or lies over another one in the
-  /// stream. A file that is none of these and smaller than segment_bytes is not this log's: it
-  /// stays.
+  /// Examines the segment files of the directory:
+  /// - Its header is zero, another log's, or that of a copy (batch_copy.h): spare.
+  /// - Its header is damaged: gets a number above all other numbers, so that the reader examines
+  ///   it.
+  /// - It is shorter than any segment and is empty or holds zeros: it was not finished, and is
+  ///   removed.
+  /// - It is shorter than its header says, or claims the number or a part of the stream of another
+  ///   one: corruption.
+  /// - Any other file smaller than segment_bytes is not this log's: left alone.
   Segments(io::Device& device, const Options& options, bool read_only);
-  /// Removes all segments of a log that was never finished, whatever their size, and what was begun
-  /// of some; files of others that have such a name stay.
+  /// Removes all segments of a log that was never finished, whatever their size, and unfinished
+  /// files; leaves foreign files with such names alone.
   static void remove_all(io::Device& device);
-  /// Whether files of this name are segments.
+  /// Whether files with this name are segments.
   [[nodiscard]] static bool is_name(std::string_view name) noexcept;
   Segments(const Segments&) = delete;
   Segments& operator=(const Segments&) = delete;
@@ -95,15 +98,15 @@ class Segments {
   [[nodiscard]] std::uint64_t bytes_max() const noexcept {
     return options_.segments_max * options_.segment_bytes;
   }
-  /// Alignment of batches: the device's, at least kBatchAlignment.
+  /// Alignment of batches: the device's, or kBatchAlignment if that is larger.
   [[nodiscard]] std::size_t alignment_bytes() const noexcept {
     return std::max(options_.alignment_bytes, kBatchAlignment);
   }
-  /// The segment that holds this position; one that is not there, or not begun yet, is said to
-  /// begin behind the one before it (as that may be missing too, its number is then a guess that is
-  /// none of those there are) and to have segment_bytes.
+  /// The segment that holds this position. If it is missing or not begun yet, the result begins
+  /// behind the last one before the position, with segment_bytes; its number is a guess (more may
+  /// be missing), but never that of an existing segment.
   [[nodiscard]] Place place_at(StreamPosition at) const noexcept;
-  /// The segment of this number, which is there.
+  /// The segment with this number, which exists.
   [[nodiscard]] Place place(std::uint64_t number) const;
   [[nodiscard]] std::uint64_t number_of(StreamPosition at) const noexcept {
     return place_at(at).number;
@@ -111,78 +114,78 @@ class Segments {
   [[nodiscard]] std::uint64_t offset_of(StreamPosition at) const noexcept {
     return raw(at) - raw(place_at(at).begin);
   }
-  /// Where batches begin in a segment, which is there.
+  /// The position of the first batch in a segment, which exists.
   [[nodiscard]] StreamPosition first_position(std::uint64_t number) const {
     return place(number).first_batch();
   }
 
-  /// Where the batch behind `bytes` at `at` lies: in the next segment if that one is full.
+  /// The position of the batch behind `bytes` at `at`: in the next segment if that one is full.
   [[nodiscard]] StreamPosition behind(StreamPosition at, std::uint64_t bytes) const noexcept {
     const StreamPosition end = place_at(at).end();
     const StreamPosition next{raw(at) + bytes};
     return next == end ? StreamPosition{raw(end) + kSegmentHeaderBytes} : next;
   }
 
-  /// The numbers in use or stale, ascending: all whose header is whole.
+  /// The numbers of all segments with a whole header, in use or stale; ascending.
   [[nodiscard]] std::vector<std::uint64_t> numbers() const;
   [[nodiscard]] bool has(std::uint64_t number) const;
-  /// Files there are, and those that may be begun at once.
+  /// Number of all files, and of the spare ones.
   [[nodiscard]] std::uint32_t files() const;
   [[nodiscard]] std::uint32_t spare() const;
-  /// Bytes of all files.
+  /// Size of all files together.
   [[nodiscard]] std::uint64_t bytes() const;
-  /// Whether make_one() makes none.
+  /// Whether the bound lets make_one() make no further segment.
   [[nodiscard]] bool is_at_bound() const { return next_bytes(bytes()) == 0; }
 
-  /// When the stream's end is known: segments outside [first, last] are spare from now on. Headers
-  /// of those behind `last` are wiped, durably, because their numbers will be given again.
+  /// Called when the stream's end is known: makes segments outside [first, last] spare. Durably
+  /// wipes the headers of those behind `last`, because their numbers will be reused.
   void keep_only(std::uint64_t first, std::uint64_t last);
-  /// Segments below `first` are spare from now on (invariant 2 is the caller's); how many bytes
-  /// they have. Throws std::bad_alloc, with nothing changed.
+  /// Makes segments below `first` spare (invariant 2 is the caller's duty); returns their total
+  /// size. Throws std::bad_alloc, with nothing changed.
   std::uint64_t release_before(std::uint64_t first);
-  /// Removes spare segments beyond bytes_max(), and those that the log has outgrown, of at most so
-  /// many bytes. One that cannot be removed stays, and is spare again when the log is opened the
-  /// next time.
+  /// Removes spare segments beyond bytes_max(), and those that the log has outgrown, of at most
+  /// `bytes_most` in total. One that cannot be removed stays, and is spare again after the next
+  /// opening.
   void remove_surplus(std::uint64_t bytes_most);
 
-  /// Makes one more segment, durably; how many bytes it has. 0 if bytes_max() leaves no room for
+  /// Makes one more segment, durably, and returns its size; 0 if bytes_max() leaves no room for
   /// one, unless `beyond_max`. Throws no_space.
   [[nodiscard]] std::uint64_t make_one(bool beyond_max);
-  /// Makes segments until there are so many, durably, together, or none. If not `zeroed`, only the
-  /// one that is begun next has its zeros. Throws no_space.
+  /// Makes segments, durably, until there are `count`: all of them or none. Unless `zeroed`, only
+  /// the one that is begun next has its zeros. Throws no_space.
   void make_all(std::uint32_t count, bool zeroed);
-  /// Has zeros written to all spare segments, by a thread: of a log that is new, or they are lost
-  /// as stale batches are. Once.
+  /// Starts the thread that writes zeros to all spare segments: for a new log, because it
+  /// overwrites stale batches. Once.
   void zero_beside();
 
   /// Makes the largest spare segment number `number`, behind the last one; its header is durable
-  /// with the next sync of it. There is a spare one.
+  /// with the segment's next sync. A spare one exists.
   void begin(std::uint64_t number);
-  /// Makes and begins one that lies where a segment of another log lies, of which it will be a
-  /// copy.
+  /// Makes and begins a segment at the position of a segment of another log, to become a copy of
+  /// it.
   void begin_copy_of(const Place& other);
-  /// Writes the header of a segment begun, again.
+  /// Rewrites the header of a segment in use.
   void write_header(std::uint64_t number);
-  /// Writes at a position of a segment begun. Sizes, positions and memory are aligned.
+  /// Writes at a position in a segment in use. Sizes, positions and memory are aligned.
   void write(StreamPosition at, ConstBytes bytes);
   /// Makes a segment's writes durable.
   void sync(std::uint64_t number);
-  /// Makes everything durable that any file shows, and the files' names: after the process that
-  /// wrote it was killed.
+  /// Makes durable all that any file shows, and the files' names: for the case that the process
+  /// that wrote it was killed.
   void sync_all();
 
-  /// Writes `bytes` durably to the front of a spare segment that has as many, which stays spare,
-  /// but of none of the files `kept`; makes one if there is no other. The file's plain name. Throws
-  /// no_space.
+  /// Durably writes `bytes` to the front of a spare segment that is large enough, which stays
+  /// spare; never to a file in `kept`. Makes a segment if there is no other. Returns the file's
+  /// plain name. Throws no_space.
   std::string write_spare(ConstBytes bytes, std::span<const std::string> kept);
 
-  /// Reads from one segment. Positions, sizes and memory are aligned.
+  /// Reads within one segment. Positions, sizes and memory are aligned.
   void read(StreamPosition at, MutableBytes into) const;
-  /// For messages: the segment's file, or which of them no file is.
+  /// For messages: the segment's file, or the number that no file has.
   [[nodiscard]] std::string place_of(StreamPosition at) const;
-  /// The file's name in the directory, without that.
+  /// The file's name within the directory.
   [[nodiscard]] std::string file_of(std::uint64_t number) const;
-  /// The file's name, for messages.
+  /// The file's full name, for messages.
   [[nodiscard]] std::string name_of(std::uint64_t number) const;
 
  private:
@@ -224,7 +227,7 @@ class Segments {
   // Protected by mutex_:
   Numbered in_use_;  ///< by number, and so by position
   std::vector<Spare> spare_;
-  std::thread zeroing_;  // last: it uses the rest
+  std::thread zeroing_;  // last: it uses the other members
 };
 
 }  // namespace palimpsest::wal

@@ -12,7 +12,7 @@ SlotLog::SlotLog(std::size_t capacity_bytes, std::size_t record_bytes_max)
         "a log's ring holds its largest records");
 }
 
-// The record in scratch_ goes around the ring's end.
+// Copies a record that wraps around the ring's end from scratch_.
 void SlotLog::copy_in(std::size_t at, std::size_t bytes) noexcept {
   const std::size_t first = capacity_ - at;
   std::memcpy(ring_.data() + at, scratch_.data(), first);

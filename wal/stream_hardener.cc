@@ -16,7 +16,7 @@
 namespace palimpsest::wal {
 namespace {
 
-/// Whether the copy may be one of this log.
+/// Whether the copy may belong to this log and is not void.
 bool is_plausible(const BatchCopy& copy, const ControlState& control) {
   return copy.uuid == control.uuid && copy.incarnation >= control.incarnation &&
          copy.segment.number != 0 && copy.segment.bytes <= control.segment_bytes &&
@@ -27,8 +27,8 @@ bool are_equal(ConstBytes a, ConstBytes b) {
   return std::memcmp(a.data(), b.data(), b.size()) == 0;
 }
 
-/// Throws corruption unless the part is what the reader has judged: whole batches, each of which
-/// names the one before. `checksum` is that of the batch before; then of the last one.
+/// Throws corruption unless the part is what the reader has judged: whole batches, each naming the
+/// one before. `checksum` is that of the batch before the part; on return, of its last one.
 void require_unchanged(const Segments& segments, const StreamPart& part, ConstBytes bytes,
                        std::uint64_t& checksum) {
   for (std::uint64_t at = 0; at < bytes.size();) {
@@ -88,9 +88,9 @@ std::vector<StreamHardener::Found> StreamHardener::find_copies(io::Device& devic
   return found;
 }
 
-// False if it is no copy: the power failed while it was made. What lies behind the batches tells
-// nothing: if it differs, others have been appended, and the copy is void whatever the control file
-// says.
+// False if the copy is unfinished: the power failed while it was made. Bytes behind the batches are
+// not compared: if they differ, batches were appended since, and the copy is void whatever the
+// control file says.
 bool StreamHardener::restore(io::Device& device, const ControlState& control, const Found& found) {
   const BatchCopy& copy = found.copy;
   const AlignedMemory copied(kSegmentHeaderBytes + copy.bytes, kSegmentHeaderBytes);
@@ -127,7 +127,7 @@ void StreamHardener::harden(LogControl& control, Segments& segments, const LogEn
   }
 }
 
-// From block to block: neighbours that the device cannot leave out go with it.
+// Rewrites whole blocks, including neighbouring bytes that the device cannot leave out.
 void StreamHardener::write_again(const ControlState& control, Segments& segments,
                                  const StreamPart& part, std::uint64_t& previous_checksum) {
   const SegmentPlace segment = segments.place_at(part.begin);

@@ -30,7 +30,7 @@ void StreamWriter::begin_batch(std::size_t wanted_bytes) {
       round_up(sizeof(BatchHeader) + wanted_bytes, segments_.alignment_bytes());
   const std::size_t least =
       round_up(sizeof(BatchHeader) + chunk_bytes(record_bytes_max_), segments_.alignment_bytes());
-  const bool aligned = raw(position_) % segments_.alignment_bytes() == 0;  // of this device
+  const bool aligned = raw(position_) % segments_.alignment_bytes() == 0;  // for this device
   if (!aligned || segment_rest() < std::min(wanted, least) ||
       !segments_.has(segments_.number_of(position_))) {
     move_to_next_segment();
@@ -88,7 +88,7 @@ void StreamWriter::sync() {
   if (!unsynced_) {
     return;
   }
-  // The position may stand at the beginning of a segment that was not begun yet.
+  // The position may be at the beginning of a segment that is not begun yet.
   const std::uint64_t number = segments_.number_of(position_);
   segments_.sync(segments_.has(number) ? number : number - 1);
   unsynced_ = false;
@@ -110,7 +110,7 @@ void StreamWriter::move_to_next_segment() {
   }
   sync();
   if (segments_.spare() == 0) {
-    // Padding has used up the margin. Rather a segment too many than a log that has failed.
+    // Padding has used up the margin. A segment too many is better than a log that has failed.
     static_cast<void>(segments_.make_one(true));
   }
   segments_.begin(next);

@@ -2,9 +2,9 @@
 // round.
 //
 // A batch is begun, filled with chunks, and written; several may be written before they are synced
-// together. Nothing here decides what goes into a batch or when it is durable (log.h).
+// together. This class does not decide what goes into a batch or when it is durable (log.h).
 //
-// Invariants: (1) each batch names sequence number and checksum of the one before, and no batch
+// Invariants: (1) each batch states sequence number and checksum of the one before, and no batch
 //                 crosses a segment;
 //             (2) a segment is synced before a later one is written to: what sync() makes durable
 //                 is everything written.
@@ -24,29 +24,29 @@ namespace palimpsest::wal {
 
 class StreamWriter {
  public:
-  /// Goes on behind `end`. Batches have at most `batch_bytes_max`, at least one record of
-  /// `record_bytes_max` fits each.
+  /// Continues behind `end`. A batch has at most `batch_bytes_max`, and holds at least one record
+  /// of `record_bytes_max`.
   StreamWriter(Segments& segments, const LogEnd& end, Incarnation incarnation,
                std::size_t batch_bytes_max, std::size_t record_bytes_max);
 
-  /// Begins a batch for about `wanted_bytes` of chunks: in the next segment if this one has little
+  /// Begins a batch for about `wanted_bytes` of chunks; in the next segment if this one has little
   /// room left.
   void begin_batch(std::size_t wanted_bytes);
-  /// Bytes of records that another chunk of the batch may have.
+  /// Bytes of records that one more chunk of the batch may have.
   [[nodiscard]] std::size_t room() const noexcept;
-  /// Memory for a chunk's records; there is room() for them.
+  /// Returns memory for a chunk's records, for which there is room().
   [[nodiscard]] MutableBytes add_chunk(std::size_t record_bytes) noexcept;
-  /// Completes the chunk just added and returns where it will lie.
+  /// Completes the chunk just added and returns its position.
   StreamPosition seal_chunk(SlotId slot, Lsn lsn, StreamPosition previous) noexcept;
-  /// Writes the batch. It may be without chunks.
+  /// Writes the batch, which may have no chunks.
   void write_batch(Gsn durable_gsn);
 
   /// Makes everything written durable.
   void sync();
 
-  /// Sees to it that the segment of next() exists on disk.
+  /// Makes sure that the segment of next() exists on disk.
   void require_segment();
-  /// Where the next batch goes, and by what it will be known.
+  /// Where the next batch goes, and what will identify it.
   [[nodiscard]] LogStart next() const noexcept {
     return {.position = position_,
             .sequence = sequence_,
@@ -73,7 +73,7 @@ class StreamWriter {
   Incarnation previous_incarnation_;
   std::size_t batch_bytes_max_ = 0;  ///< of the batch begun
   std::size_t content_bytes_ = 0;    ///< of the batch begun
-  std::size_t chunk_at_ = 0;         ///< where the chunk just added begins
+  std::size_t chunk_at_ = 0;         ///< offset of the chunk just added
   std::uint32_t record_bytes_ = 0;   ///< of the chunk just added
   std::uint32_t chunks_ = 0;
   bool unsynced_ = false;

@@ -14,7 +14,7 @@ void TransactionLog::wait_for(const OperationNeed& need) {
   }
 }
 
-// Whoever works for another, within a call of that, ends with it.
+// A transaction that works for another, within its call, ends with it: both count.
 void TransactionLog::require_space_if_repeated(std::size_t more_bytes) const {
   const std::uint64_t others = works_for_ == nullptr ? 0 : works_for_->appended_bytes();
   log_.space().require_for_one(appended_bytes() + others + more_bytes);

@@ -13,7 +13,7 @@ bool is_role(unsigned role) noexcept {
          role <= static_cast<unsigned>(RecordRole::rolled_back);
 }
 
-/// Roles that end a transaction have no body, the others do.
+/// Records that end a transaction have no body; all other records have one.
 bool may_have(RecordRole role, unsigned body) noexcept {
   const bool ends = role == RecordRole::commit || role == RecordRole::rolled_back;
   return ends ? body == 0 : body != 0 && body <= static_cast<unsigned>(BodyKind::space);
@@ -29,7 +29,7 @@ bool take(ConstBytes& bytes, T& value) noexcept {
   return true;
 }
 
-/// Takes what stands before the body out of it.
+/// Removes the fields before the body from it.
 bool take_prefix(TransactionRecord& record) noexcept {
   switch (record.role) {
     case RecordRole::change: return take_back(record.body, record.back);

@@ -1,25 +1,26 @@
-// Which transaction a log record belongs to, and what it means for its commit status: what stands
-// between the record's header (log_format.h) and the opaque body behind.
+// Which transaction a log record belongs to, and what it means for its commit status: the fields
+// between the record's header (log_format.h) and its opaque body.
 //
 // A slot's log holds one transaction after the other. A transaction is named by the incarnation,
-// the slot and the LSN of its first change; its changes are linked backwards, so that rollback and
-// recovery read them in one way. A compensation names the transaction whose change it undoes, since
-// recovery writes it into another log, and the change to be undone next, so that none is undone
-// twice however often recovery is interrupted (ARIES, TODS 1992, section 3; I-5).
+// the slot and the LSN of its first change. Its changes are linked backwards, so that rollback and
+// recovery read them in the same way. A compensation names the transaction whose change it undoes,
+// since recovery writes it into another log, and the change to be undone next, so that none is
+// undone twice however often recovery is interrupted (ARIES, TODS 1992, section 3; I-5).
 //
 // In the log (little-endian; offsets in bytes, from the start of the payload), by role:
-//   system        body: a redo-only change of no transaction
-//   change        0  . a varint (base/varint.h): bytes from the record of the transaction's change
-//                      before to this record, 0 for its first change      then the body
+//   system        body: a redo-only change that belongs to no transaction
+//   change        0  . a varint (base/varint.h): bytes from the record of the previous change of
+//   the
+//                      transaction to this record, 0 for its first change  then the body
 //   compensation  0 24 name of the transaction  24  8 LSN of the change to be undone next, kNoLsn
 //                      if all are undone         then the body
-//   commit        nothing: it commits the transaction that is open in the slot's log. There is one
-//                      at most: a slot goes on to another transaction once the last one's end is in
-//                      its log, or when the log has failed and nothing more comes
+//   commit        nothing: it commits the transaction that is open in the slot's log. There is at
+//                      most one: a slot begins another transaction only when the last one's end
+//                      is in its log, or when the log has failed and nothing more is appended
 //   rolled_back   0 24 name of the transaction: all its changes are undone
 //   name          0  8 incarnation    8  8 LSN of the first change    16  4 slot    20  4 zero
-// The record type in its header is the role, and what the body is in the upper four bits.
-// Failure: bytes may be hostile; decode functions return nothing where no whole prefix lies.
+// The record type in the header is the role, with the kind of body in the upper four bits.
+// Failure: bytes may be hostile; decode functions return nothing unless a whole prefix is there.
 #pragma once
 
 #include <cstddef>
@@ -35,20 +36,20 @@
 
 namespace palimpsest::wal {
 
-/// What a record means for transactions. 0 never occurs.
+/// What a record means for transactions. Never 0.
 enum class RecordRole : std::uint8_t {
-  system = 1,    ///< redone; belongs to nobody
+  system = 1,    ///< redone; belongs to no transaction
   change,        ///< redone, and undone if its transaction does not commit
   compensation,  ///< redone; undoes a change
-  commit,        ///< the changes of the slot's transaction count
-  rolled_back,   ///< the transaction has no changes any more
+  commit,        ///< the changes of the slot's transaction are committed
+  rolled_back,   ///< all changes of the transaction are undone
 };
 
-/// What a record's body is.
+/// The kind of a record's body.
 enum class BodyKind : std::uint8_t {
   none = 0,
   tree,   ///< a change of tree pages (btree/log/tree_record_format.h)
-  space,  ///< pages taken or given back (buffer/space_record.h)
+  space,  ///< pages allocated or freed (buffer/space_record.h)
 };
 
 [[nodiscard]] constexpr RecordType record_type(RecordRole role, BodyKind body) noexcept {
@@ -57,10 +58,10 @@ enum class BodyKind : std::uint8_t {
 
 inline constexpr Lsn kNoLsn{std::numeric_limits<std::uint64_t>::max()};
 
-/// Names a transaction among all that ever wrote.
+/// Identifies a transaction among all that ever wrote.
 struct TransactionName {
   Incarnation incarnation{};
-  Lsn first{};  ///< of its changes
+  Lsn first{};  ///< LSN of its first change
   SlotId slot{};
   std::uint32_t reserved = 0;
 
@@ -76,7 +77,7 @@ struct CompensationPrefix {
 static_assert(sizeof(TransactionName) == 24 && offsetof(TransactionName, slot) == 16);
 static_assert(sizeof(CompensationPrefix) == 32 && offsetof(CompensationPrefix, undo_next) == 24);
 
-/// Most bytes before the body.
+/// Most bytes between a record's header and its body.
 [[nodiscard]] constexpr std::size_t prefix_bytes_max(RecordRole role) noexcept {
   switch (role) {
     case RecordRole::change: return varint_bytes(std::numeric_limits<std::uint32_t>::max());
@@ -94,14 +95,14 @@ static_assert(sizeof(CompensationPrefix) == 32 && offsetof(CompensationPrefix, u
   return kRecordHeaderBytesMax + prefix_bytes_max(role) + body_bytes;
 }
 
-/// By how much the body of a compensation may be longer than that of the change it undoes: it says
-/// where the record is by then.
+/// By how much a compensation's body may exceed that of the change it undoes: it says where the
+/// changed record is by then.
 inline constexpr std::size_t kCompensationGrowthMax = 16;
 [[nodiscard]] constexpr std::size_t compensation_bytes_max(std::size_t change_body_bytes) noexcept {
   return record_bytes_max(RecordRole::compensation, change_body_bytes + kCompensationGrowthMax);
 }
 
-/// A record taken apart. What a role does not have is empty.
+/// A decoded record. Fields that its role lacks are empty.
 struct TransactionRecord {
   RecordRole role{};
   BodyKind body_kind{};
@@ -111,7 +112,7 @@ struct TransactionRecord {
   ConstBytes body;         ///< a view
 };
 
-/// Takes the distance that a change begins with off its payload. False if there is none.
+/// Removes the distance at the front of a change's payload. False if there is none.
 [[nodiscard]] inline bool take_back(ConstBytes& payload, std::uint32_t& back) noexcept {
   const std::byte* end = payload.data() + payload.size();
   std::uint64_t number = 0;
@@ -124,10 +125,10 @@ struct TransactionRecord {
   return true;
 }
 
-/// decode() of any record.
+/// decode() for records of any kind.
 [[nodiscard]] std::optional<TransactionRecord> decode_any(const RecordView& record) noexcept;
 
-/// Nothing if the record is none of these, or too short. Inlined for changes of trees, which nearly
+/// Nothing if the record is of no known kind, or too short. Inlined for changes of trees, as nearly
 /// all records are.
 [[nodiscard]] inline std::optional<TransactionRecord> decode(const RecordView& record) noexcept {
   if (record.type != record_type(RecordRole::change, BodyKind::tree)) {
@@ -146,7 +147,7 @@ struct TransactionRecord {
                            .body = body};
 }
 
-/// One line without the body.
+/// One line, without the body.
 [[nodiscard]] std::string print(const TransactionRecord& record);
 
 }  // namespace palimpsest::wal

@@ -17,9 +17,9 @@
 namespace palimpsest::io {
 namespace {
 
-// An operation that is interrupted or moves nothing this often in a row will not move anything.
+// An operation that is interrupted or moves nothing this often in a row will not progress.
 constexpr unsigned kStallsMax = 1000;
-// After EAGAIN: 0.1, 0.2, ... 25.6 ms, about 50 ms together.
+// After EAGAIN: 0.1, 0.2, ... 25.6 ms, about 50 ms in total.
 constexpr unsigned kBackOffsMax = 9;
 constexpr std::chrono::microseconds kFirstBackOff{100};
 
@@ -27,7 +27,7 @@ ErrorCode code_of(int error) noexcept {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
-    case EFBIG: return ErrorCode::no_space;  // a limit of the file's size is room that ends, too
+    case EFBIG: return ErrorCode::no_space;  // a limit of the file's size is a lack of space, too
     case EACCES:
     case EPERM:
     case EROFS: return ErrorCode::permission_denied;
@@ -126,8 +126,8 @@ bool File::admit(Transfer& transfer) const noexcept {
   return transfer.error == 0 && size_bytes != 0;
 }
 
-/// Looks at the result of an attempt: true if the transfer has ended, its error set; otherwise the
-/// attempt is made ready to be repeated.
+/// Evaluates the result of an attempt. True if the transfer has ended, with its error set;
+/// otherwise the attempt is prepared for repetition.
 bool File::is_finished(Attempted& attempted) const noexcept {
   Transfer& transfer = *attempted.transfer;
   const bool is_read = transfer.kind == Transfer::Kind::read;
@@ -138,7 +138,7 @@ bool File::is_finished(Attempted& attempted) const noexcept {
     if (moved_bytes == transfer.data.size()) {
       return true;
     }
-    // Go on from an aligned offset, which unbuffered I/O asks for: bytes beyond it move twice. An
+    // Continue from an aligned offset, as unbuffered I/O requires: bytes beyond it move twice. An
     // atomic write starts again.
     const std::size_t aligned_bytes = moved_bytes & ~(alignment_bytes() - 1);
     if (aligned_bytes > attempted.already_bytes && !transfer.atomic) {
@@ -148,7 +148,7 @@ bool File::is_finished(Attempted& attempted) const noexcept {
     }
   }
   attempted.stalls += 1;
-  // A read that ends within a block, twice, is at the end of the file.
+  // A read that ends within a block twice in a row is at the end of the file.
   if (is_read && (attempted.result == 0 || (attempted.result > 0 && attempted.stalls > 1))) {
     transfer.error = kEndOfFile;
     return true;

@@ -38,8 +38,7 @@
 
 namespace palimpsest::io {
 
-/// One block of a batch of transfers. Offsets, sizes and addresses are multiples of
-/// File::alignment_bytes().
+/// One transfer of a batch. Offset, size and address are multiples of File::alignment_bytes().
 struct Transfer {
   enum class Kind : std::uint8_t { read = 1, write };
 
@@ -51,8 +50,9 @@ struct Transfer {
   MutableBytes data;  ///< read into, or written from
   int error = 0;      ///< out: 0, or the errno that ended it, kEndOfFile or kFileFailed
 
-  /// Takes in a block that goes on where it ends, both in the file and in memory: one long transfer
-  /// costs a device little more than a short one. False, and nothing changed, if it does not.
+  /// Appends a block that continues this transfer both in the file and in memory: one long transfer
+  /// costs a device little more than a short one. False, and nothing changed, if the block does not
+  /// continue it.
   [[nodiscard]] bool extend(std::uint64_t block_offset_bytes, MutableBytes block) noexcept {
     if (offset_bytes + data.size() != block_offset_bytes ||
         data.data() + data.size() != block.data()) {
@@ -68,8 +68,8 @@ inline constexpr int kEndOfFile = -1;
 /// A Transfer::error that is not an errno: a write refused because an earlier sync failed.
 inline constexpr int kFileFailed = -2;
 
-/// Throws the Error that belongs to a failed transfer or call: `error` is an errno, kEndOfFile or
-/// kFileFailed, `what` names the operation and place ("read of 4096 bytes at offset 8192").
+/// Throws the Error for a failed transfer or call. `error` is an errno, kEndOfFile or kFileFailed;
+/// `what` names the operation and its location ("read of 4096 bytes at offset 8192").
 [[noreturn]] void throw_io_error(int error, std::string_view what, std::string_view file);
 
 class File {
@@ -78,23 +78,23 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  /// Runs a batch of independent transfers in any order and returns when all have ended; each one's
-  /// `error` says how. Repeats short and interrupted transfers. Throws nothing.
+  /// Runs a batch of independent transfers in any order and returns when all have ended; sets each
+  /// one's `error`. Repeats short and interrupted transfers. Throws nothing.
   void run(std::span<Transfer> batch) noexcept;
 
-  /// Reads or writes all bytes or throws.
+  /// Transfers all bytes or throws.
   void read(std::uint64_t offset_bytes, MutableBytes into);
   void write(std::uint64_t offset_bytes, ConstBytes from);
 
-  /// Throws the Error of a transfer of this file that run() has ended with an error.
+  /// Throws the Error for a transfer of this file that run() ended with an error.
   [[noreturn]] void throw_error_of(const Transfer& transfer) const;
 
-  /// Makes every write that completed before the call durable, and the file's size. Final when it
-  /// fails (invariant 1): the first failure throws io_error, later writes and syncs `failed`.
+  /// Makes durable every write that completed before the call, and the file's size. A failure is
+  /// final (invariant 1): the first one throws io_error, later writes and syncs throw `failed`.
   void sync();
 
-  /// Reserves space for [offset, offset + length) and extends the file to its end. No write beyond
-  /// the file's present end may run at the same time.
+  /// Reserves space for [offset, offset + length) and extends the file to the end of that range. No
+  /// write beyond the file's present end may run at the same time.
   void allocate(std::uint64_t offset_bytes, std::uint64_t length_bytes);
   void truncate(std::uint64_t size_bytes);
   [[nodiscard]] std::uint64_t size_bytes();
@@ -102,31 +102,31 @@ class File {
   /// True once a sync has failed.
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
 
-  /// The directory's path and the file's name, as messages show it.
+  /// The directory's path and the file's name, for messages.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// A power of two.
   [[nodiscard]] virtual std::size_t alignment_bytes() const noexcept = 0;
-  /// Largest write the device promises not to tear, 0 if it promises none.
+  /// Largest write that the device promises not to tear; 0 if it promises none.
   [[nodiscard]] virtual std::size_t atomic_write_bytes_max() const noexcept = 0;
 
  protected:
-  /// `counters` are those of the device the file belongs to.
+  /// `counters` are those of the file's device.
   File(std::string name, std::shared_ptr<IoCounters> counters)
       : name_(std::move(name)), counters_(std::move(counters)) {}
 
-  /// Progress of one transfer as an implementation reports it: bytes moved (0 at end of file), or
+  /// Progress of one transfer, as an implementation reports it: bytes moved (0 at end of file), or
   /// a negative errno.
   struct Attempted {
     Transfer* transfer = nullptr;
-    std::size_t already_bytes = 0;  ///< moved by earlier attempts; go on from here
+    std::size_t already_bytes = 0;  ///< moved by earlier attempts; continue from here
     std::int64_t result = 0;        ///< out
     unsigned stalls = 0;            ///< attempts in a row that moved nothing; kept by run()
   };
 
-  /// Transfers that one call of do_transfer gets at most.
+  /// Most transfers passed to one call of do_transfer().
   static constexpr std::size_t kBatchMax = 128;
 
-  /// Attempts every transfer once; each may be short.
+  /// Attempts every transfer once; each may fall short.
   virtual void do_transfer(std::span<Attempted> batch) noexcept = 0;
   /// 0 or errno.
   virtual int do_sync() noexcept = 0;
@@ -145,7 +145,7 @@ class File {
   std::string name_;
   std::shared_ptr<IoCounters> counters_;
   std::atomic<bool> failed_{false};
-  /// Syncs run one at a time: of two at once, the kernel tells only one that data was lost.
+  /// One sync at a time: of two concurrent syncs, the kernel reports lost data to only one.
   std::mutex sync_mutex_;
 };
 
@@ -155,7 +155,7 @@ enum class OpenMode : std::uint8_t {
   create_new,     ///< must not exist; mode 0600
 };
 
-/// Memory known to the device while this exists.
+/// Memory that is registered with the device while this object exists.
 class BufferRegistration {
  public:
   BufferRegistration() = default;
@@ -164,7 +164,7 @@ class BufferRegistration {
   BufferRegistration& operator=(const BufferRegistration&) = delete;
 };
 
-/// A directory is locked while this exists; it may outlive the device.
+/// The directory stays locked while this object exists; it may outlive the device.
 class DirectoryLock {
  public:
   DirectoryLock() = default;
@@ -180,26 +180,26 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   /// Opens a file of the directory, without following symbolic links. With `exclusive`, the file is
-  /// locked against every other open of this kind, in this process and others (Error locked; on a
-  /// real device after a second, or after ten if the process that has locked it has ended, whose
-  /// I/O the kernel may not have ended yet). Of those to read there may be several, while there is
-  /// none to write.
+  /// locked against all other `exclusive` opens, in any process: several for reading may coexist,
+  /// one for writing excludes all. Throws `locked` if the lock is held; a real device first waits a
+  /// second, or ten if the process that locked the file has ended, because the kernel may still be
+  /// ending its I/O.
   [[nodiscard]] virtual std::unique_ptr<File> open(std::string_view name, OpenMode mode,
                                                    bool exclusive) = 0;
   [[nodiscard]] virtual bool exists(std::string_view name) = 0;
   virtual void remove(std::string_view name) = 0;
   virtual void rename(std::string_view from, std::string_view to) = 0;
-  /// Locks the directory against everybody else who asks for this, in this process and others
-  /// (Error locked, as open()); nothing else heeds it. For who decides by what is there what to
-  /// make or remove.
+  /// Locks the directory against all other callers of this function, in any process (throws
+  /// `locked`, as open()); no other function respects the lock. For callers that create or remove
+  /// files depending on what the directory contains.
   [[nodiscard]] virtual std::unique_ptr<DirectoryLock> lock_directory() = 0;
   /// Makes creations, removals and renames in the directory durable.
   virtual void sync_directory() = 0;
   [[nodiscard]] virtual std::vector<std::string> list() = 0;
 
-  /// Announces memory that transfers will often use; the device may register it with the kernel, or
-  /// not. Returns what ends the registration; it must go before the memory is freed (the kernel
-  /// would go on using the old pages) and before the device.
+  /// Announces memory that transfers will often use; the device may register it with the kernel.
+  /// The result ends the registration: destroy it before the memory is freed (the kernel would go
+  /// on using the old pages) and before the device.
   [[nodiscard]] virtual std::unique_ptr<BufferRegistration> register_buffer(
       MutableBytes memory) = 0;
 
@@ -207,7 +207,7 @@ class Device {
   [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual const std::string& path() const noexcept = 0;
 
-  /// What the files opened by this device have done so far, closed ones included.
+  /// What files opened by this device have done so far, including closed ones.
   [[nodiscard]] IoStatistics statistics() const noexcept { return counters_->sum(); }
 
  protected:

@@ -19,14 +19,14 @@ constexpr std::uint32_t kStatxDioAlign = 0x00002000;         // STATX_DIOALIGN, 
 constexpr std::uint32_t kStatxWriteAtomic = 0x00010000;      // STATX_WRITE_ATOMIC, Linux 6.11
 constexpr std::uint64_t kStatxAttrWriteAtomic = 0x00400000;  // STATX_ATTR_WRITE_ATOMIC
 
-// struct statx as of Linux 6.11; fields used here carry their names.
+// struct statx as of Linux 6.11; only the fields used here are named.
 struct RawStatx {
   std::uint32_t mask;
   std::uint32_t block_bytes;
   std::uint64_t attributes;
   std::uint8_t not_used_1[40];  // nlink ... blocks
   std::uint64_t attributes_mask;
-  std::uint8_t not_used_2[72];  // times, the device that it is
+  std::uint8_t not_used_2[72];  // times, the device number of a device file
   std::uint32_t device_major;
   std::uint32_t device_minor;
   std::uint64_t mount;
@@ -48,7 +48,7 @@ static_assert(offsetof(RawStatx, atomic_write_min_bytes) == 0xa8);
 static_assert(offsetof(RawStatx, atomic_write_max_bytes) == 0xac);
 
 constexpr std::uint32_t kSmallestPageBytes = 4096;
-// Where the kernel does not say: no device in use asks for more.
+// If the kernel does not say: no device in use requires more.
 constexpr std::size_t kSafeAlignmentBytes = 4096;
 constexpr std::size_t kSectorBytes = 512;
 

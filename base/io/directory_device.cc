@@ -27,13 +27,13 @@ namespace {
 
 constexpr mode_t kDirectoryMode = 0700;
 constexpr mode_t kFileMode = 0600;
-// Buffered files ask for no alignment; callers keep to sectors all the same, so that a database may
+// Buffered files require no alignment. Callers keep to sectors all the same, so that a database may
 // move between file systems.
 constexpr std::size_t kBufferedAlignmentBytes = 512;
-/// For a process that is about to close the file.
+/// Patience with a process that may be about to close the file.
 constexpr std::chrono::milliseconds kLockPatience{1'000};
-/// For one that has ended: the kernel ends what io_uring has in flight first, and what that writes
-/// must not come after what is written from now on.
+/// Patience after the holder has ended: the kernel first ends the I/O that io_uring has in flight,
+/// and those writes must not come after ours.
 constexpr std::chrono::milliseconds kEndedPatience{10'000};
 constexpr std::chrono::milliseconds kLockPause{2};
 
@@ -72,7 +72,8 @@ FileDescriptor open_directory(const std::string& path) noexcept {
   });
 }
 
-/// The same directory, whatever its path leads to by now, with a position and a lock of its own.
+/// Opens the same directory again, whatever its path leads to by now, with its own position and
+/// lock.
 int reopen(int directory) noexcept {
   return repeat_interrupted(
       [&] { return ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
@@ -106,13 +107,14 @@ void create_directory(const std::string& path) {
 void sync_parent(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::absolute(path + "/.").parent_path();
   const FileDescriptor directory = open_directory(parent.parent_path().string());
-  // A parent that may be entered but not read cannot be synced by us; its owner must do it.
+  // A parent that may be entered but not read cannot be synced by this process; its owner must do
+  // it.
   if (directory.is_open() && ::fsync(directory.number()) != 0) {
     throw_io_error(errno, "sync of the parent directory", path);
   }
 }
 
-/// 0, or the errno with which O_DIRECT was refused for this open file.
+/// 0, or the errno with which O_DIRECT is refused for this open file.
 int switch_to_direct(int file) noexcept {
   const int flags = ::fcntl(file, F_GETFL);
   if (flags < 0 || ::fcntl(file, F_SETFL, flags | O_DIRECT) != 0) {
@@ -144,8 +146,8 @@ void require_plain_name(const std::string& name) {
   throw Error(ErrorCode::locked, fmt::format("\"{}\" is in use: {}", name, reason));
 }
 
-/// LOCK_EX, or LOCK_SH among those who read. False: it cannot be locked, errno says why. Throws
-/// locked if somebody else has it, and goes on having it for some time.
+/// Locks with LOCK_EX, or LOCK_SH for readers. False if the file cannot be locked; errno says why.
+/// Throws `locked` if another open keeps it locked until patience runs out.
 bool try_lock(int file, int kind, const std::string& name) {
   const auto begin = std::chrono::steady_clock::now();
   std::optional<LockHolder> holder;
@@ -178,7 +180,7 @@ class LockedDirectory final : public DirectoryLock {
   explicit LockedDirectory(FileDescriptor directory) : directory_(std::move(directory)) {}
   LockedDirectory(const LockedDirectory&) = delete;
   LockedDirectory& operator=(const LockedDirectory&) = delete;
-  /// A child that was made without handlers (own_descriptors.h) has the descriptor, too.
+  /// Unlocks explicitly: a child made without handlers (own_descriptors.h) has the descriptor, too.
   ~LockedDirectory() override { ::flock(directory_.number(), LOCK_UN); }
 
  private:
@@ -196,11 +198,11 @@ DirectoryDevice::DirectoryDevice(std::string path, bool create) : path_(std::mov
   if (!directory_.is_open()) {
     throw_directory_error(errno, "opening", path_);
   }
-  // One that is empty may have been made by a process that was killed before it could say so.
+  // An empty one may have been made by a process that was killed before it synced the parent.
   if (create && list().empty()) {
     sync_parent(path_);
   }
-  // Tried on a nameless file of the same file system, so that the answer is known at once.
+  // Tested on a nameless file of the same file system, so that the answer is known at once.
   const FileDescriptor probe = FileDescriptor::opened_by([&] {
     return ::openat(directory_.number(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode);
   });
@@ -288,8 +290,9 @@ void DirectoryDevice::rename(std::string_view from, std::string_view to) {
   }
 }
 
-// A descriptor of its own: locks belong to what open() has made. A network file system may lock
-// only what is open for writing (flock(2), EBADF), which no directory is: there nobody is kept out.
+// Uses a descriptor of its own, because a lock belongs to an open file description. A network file
+// system may lock only files open for writing (flock(2), EBADF), which a directory never is: there
+// the lock excludes no process.
 std::unique_ptr<DirectoryLock> DirectoryDevice::lock_directory() {
   auto directory = FileDescriptor::opened_by([this] { return reopen(directory_.number()); });
   if (!directory.is_open()) {

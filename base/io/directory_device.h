@@ -1,10 +1,10 @@
-// A directory of the operating system as a Device: all that POSIX, io_uring and persistent-memory
+// A directory of the operating system as a Device: what the POSIX, io_uring and persistent-memory
 // devices share, which is everything but how bytes are moved.
 //
 // Files are opened relative to a descriptor of the directory and without following symbolic links,
-// so that nobody who can rename or link elsewhere changes what is opened; the directory is 0700,
-// files are 0600. A file is opened buffered and then switched to O_DIRECT by fcntl: opening with
-// O_DIRECT may create the file and then fail, and the repetition would find it existing.
+// so that a rename or a link elsewhere cannot change which file is opened. The directory has mode
+// 0700, files 0600. A file is opened buffered and then switched to O_DIRECT by fcntl: opening with
+// O_DIRECT may create the file and then fail, and a second attempt would find it existing.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@
 
 namespace palimpsest::io {
 
-/// An open file and what it can do.
+/// An open file and its properties.
 struct OpenedFile {
   FileDescriptor descriptor;
-  std::string name;  ///< with the directory's path
+  std::string name;  ///< includes the directory's path
   std::shared_ptr<IoCounters> counters;
   bool is_direct = false;
   bool is_locked = false;
@@ -42,9 +42,9 @@ class DirectoryDevice : public Device {
   [[nodiscard]] const std::string& path() const noexcept final { return path_; }
 
  protected:
-  /// Opens the directory and tries whether its file system accepts O_DIRECT. With `create`, an
-  /// absent directory is made (its parent must exist). An empty one is made durable in its
-  /// parent, whichever process has made it.
+  /// Opens the directory and tests whether its file system accepts O_DIRECT. With `create`, makes
+  /// the directory if it is absent (its parent must exist), and makes an empty directory durable in
+  /// its parent, whichever process created it.
   DirectoryDevice(std::string path, bool create);
 
   /// "O_DIRECT" or "buffered (O_DIRECT refused: Invalid argument)".

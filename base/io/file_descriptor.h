@@ -12,7 +12,7 @@ namespace palimpsest::io {
 class FileDescriptor {
  public:
   FileDescriptor() = default;
-  /// What open() opens: it returns a descriptor, or -1 and says why in errno.
+  /// Owns the descriptor that open() returns; open() returns -1 on failure and sets errno.
   template <class Open>
   [[nodiscard]] static FileDescriptor opened_by(const Open& open) noexcept {
     FileDescriptor opened;
@@ -28,7 +28,7 @@ class FileDescriptor {
   FileDescriptor& operator=(const FileDescriptor&) = delete;
   ~FileDescriptor() {
     if (number_ >= 0) {
-      // Every write that matters was synced; close has no error left that anyone could act on.
+      // Every write that matters was synced; no caller could act on an error of close.
       OwnDescriptors::close(number_, [this] { ::close(number_); });
     }
   }

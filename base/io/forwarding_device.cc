@@ -9,7 +9,7 @@
 namespace palimpsest::io {
 namespace {
 
-/// The errno of what `call` throws, 0 if it returns.
+/// The errno for an Error that `call` throws; 0 if it returns.
 template <class Call>
 int errno_of(Call call) noexcept {
   try {

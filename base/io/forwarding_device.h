@@ -1,9 +1,9 @@
-// A device and its files that pass every call on to others: the base of decorators, which change
-// one thing. Benchmarks and tests have such.
+// A device and files that forward every call to another device: the base of decorators, which
+// change one aspect. Benchmarks and tests use them.
 //
-// Atomic writes are passed on as such where the other file promises them for that size, and as
-// plain writes otherwise: a decorator that promises more answers for it.
-// Thread-safety and failure: those of the device behind.
+// An atomic write stays atomic where the other file promises that for its size, and becomes a plain
+// write otherwise: a decorator that promises more must keep that promise itself.
+// Thread-safety and failure: as the device behind.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class ForwardingFile : public File {
   std::unique_ptr<File> file_;
 };
 
-/// The files it opens are for the decorator to choose.
+/// A decorator implements open().
 class ForwardingDevice : public Device {
  public:
   /// `device` outlives this.

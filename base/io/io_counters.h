@@ -1,9 +1,7 @@
-// What a device has done, counted without threads meeting: one cache line of counters per
-// processor.
+// Counts a device's operations without contention: one cache line of counters per processor.
 //
-// A shard is chosen by the processor the thread runs on (glibc reads it from its
-// restartable-sequence area, without a system call), so that a thread may be anywhere and no thread
-// registers anything.
+// A thread counts in the shard of the processor it runs on (glibc reads that from its
+// restartable-sequence area, without a system call). So threads need not be registered.
 #pragma once
 
 #include <sched.h>
@@ -27,13 +25,13 @@ struct IoStatistics {
   std::uint64_t syncs = 0;
 };
 
-/// The processor this thread runs on, as an index for sharding; a hint that may be stale at once.
+/// The processor this thread runs on, for choosing a shard; a hint that may be stale at once.
 [[nodiscard]] inline std::size_t processor_hint() noexcept {
   const int processor = ::sched_getcpu();
   return processor < 0 ? 0 : static_cast<std::size_t>(processor);
 }
 
-/// Thread-safe; counts are relaxed and a sum is not a snapshot.
+/// Thread-safe. Counts are relaxed, and a sum is not a snapshot.
 class IoCounters {
  public:
   void add(const IoStatistics& more) noexcept {

@@ -14,7 +14,7 @@
 namespace palimpsest::io {
 namespace {
 
-/// One that was killed and not yet waited for has ended, too.
+/// A process that was killed and is not yet waited for counts as ended.
 bool is_running(int process) {
   const auto stat = read_small_file(fmt::format("/proc/{}/stat", process));
   const std::size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
@@ -43,8 +43,8 @@ std::optional<LockLine> parse(const std::string& line) {
 
 }  // namespace
 
-// Some file systems (btrfs) show another device to stat() than to /proc/locks: the inode alone is
-// enough to wait no longer than for a process that runs, and not to name it.
+// Some file systems (btrfs) report different devices in stat() and /proc/locks. A match of the
+// inode alone suffices to wait no longer than for a running process, but not to name the process.
 LockHolder find_lock_holder(int file) {
   LockHolder holder;
   struct stat status{};

@@ -1,10 +1,10 @@
-// Which process has locked a file by flock(), as far as the system shows it.
+// Finds the process that has locked a file by flock(), as far as the system shows it.
 //
-// /proc/locks names the process that took the lock, not those that keep it: it may have ended, and
-// the lock goes on. Then a process that it has started by _Fork() or clone() still has the file
-// open, or the kernel is ending its I/O, which takes up to a second on a machine that has much to
-// do.
-// Thread-safety: any thread. Failure: none; what cannot be read is not known.
+// /proc/locks names the process that took the lock, not those that keep it: the process may have
+// ended while the lock persists. Then either a child that it made by _Fork() or clone() still has
+// the file open, or the kernel is still ending its I/O, which takes up to a second on a busy
+// machine.
+// Thread-safety: any thread. Failure: none; what cannot be read is reported as unknown.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@
 namespace palimpsest::io {
 
 struct LockHolder {
-  /// Nothing: not known. So it is of a process that has ended, or of another container.
+  /// Empty: unknown, as for a process that has ended or that is in another container.
   std::optional<int> process;
-  /// A process that may have the file locked is running: waiting for it is waiting for its user.
+  /// A process that may hold the lock is running: waiting for the lock means waiting for its user.
   bool is_running = false;
 };
 
-/// Of an open file that somebody else has locked.
+/// Describes the lock on an open file that another open file description has locked.
 [[nodiscard]] LockHolder find_lock_holder(int file);
 
 }  // namespace palimpsest::io

@@ -11,10 +11,10 @@
 namespace palimpsest::io {
 namespace {
 
-/// From here on, version 1 means that there is no limit: it rounds to pages what was never set.
+/// Version 1 reports a limit that was never set as a huge value rounded to pages.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60U;
 
-/// One hierarchy of control groups: where its files are, and what the file of the limit is called.
+/// One hierarchy of control groups: where its files are, and the name of the file with the limit.
 struct Hierarchy {
   std::string_view mount;
   std::string_view limit_file;
@@ -23,7 +23,8 @@ constexpr Hierarchy kVersion1{.mount = "/sys/fs/cgroup/memory",
                               .limit_file = "memory.limit_in_bytes"};
 constexpr Hierarchy kVersion2{.mount = "/sys/fs/cgroup", .limit_file = "memory.max"};
 
-/// Takes what stands before a separator, and it, off a text; all of it if there is none.
+/// Removes the text up to and including a separator and returns what was before it; all of it if
+/// there is none.
 std::string_view take_until(std::string_view& text, char separator) noexcept {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view taken = text.substr(0, end);
@@ -40,15 +41,15 @@ bool has_controller(std::string_view controllers, std::string_view wanted) noexc
   return false;
 }
 
-/// "max", or anything else that is no number, is no limit.
+/// "max", or anything else that is not a number, means no limit.
 std::optional<std::uint64_t> parse_limit(std::string_view text) noexcept {
   std::uint64_t limit = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), limit);
   return parsed.ec == std::errc() && limit < kNoLimit ? std::optional(limit) : std::nullopt;
 }
 
-/// The least limit of a group and of those around it. In a container the group's name may be that
-/// outside of it, while its files are those of the hierarchy's root.
+/// The least limit of a group and of the groups that contain it. In a container the group's name
+/// may be the one outside, while the visible files are those of the hierarchy's root.
 std::optional<std::uint64_t> least_limit(const Hierarchy& hierarchy, std::string_view group,
                                          ReadFile read_file) {
   std::optional<std::uint64_t> least;
@@ -70,7 +71,7 @@ std::optional<std::uint64_t> least_limit(const Hierarchy& hierarchy, std::string
 
 }  // namespace
 
-// Lines of "id:controllers:path"; version 2 has no controllers there.
+// Lines are "id:controllers:path"; version 2 has no controllers there.
 std::optional<std::uint64_t> group_memory_bytes(ReadFile read_file) {
   const auto groups = read_file("/proc/self/cgroup");
   if (!groups) {

@@ -22,24 +22,24 @@ struct DeviceOptions {
   LogSink log = stderr_log_sink();
 };
 
-/// Throws Error: not_found, not_a_database (not a directory), permission_denied (access, read-only
-/// file system), io_error.
+/// Throws Error: not_found, not_a_database (not a directory), permission_denied (no access, or a
+/// read-only file system), io_error.
 [[nodiscard]] std::unique_ptr<Device> open_device(const std::string& path,
                                                   const DeviceOptions& options);
 
-/// The same for the directory of a log: where it lies on persistent memory and the preference is
-/// automatic, files are mapped (pmem_device.h), and one log line says so.
+/// As open_device(), for the directory of a log: if it lies on persistent memory and the preference
+/// is automatic, files are mapped (pmem_device.h), and one log line says so.
 [[nodiscard]] std::unique_ptr<Device> open_log_device(const std::string& path,
                                                       const DeviceOptions& options);
 
-/// Whether there is anything of that name; true if that cannot be known.
+/// Whether anything of that name exists; true if that cannot be determined.
 [[nodiscard]] bool may_be_there(const std::string& path) noexcept;
-/// The path from the root on, by the present working directory; symbolic links stay.
+/// The absolute path, resolved against the working directory; symbolic links are kept.
 [[nodiscard]] std::string absolute_path(const std::string& path);
-/// Whether the path leads to the directory or to something in it, or below. False if that cannot be
-/// known.
+/// Whether the path leads to the directory or to anything below it. False if that cannot be
+/// determined.
 [[nodiscard]] bool lies_within(const std::string& path, const std::string& directory) noexcept;
-/// Removes a directory that is empty; of anything else nothing.
+/// Removes a directory if it is empty; leaves anything else alone.
 void remove_empty_directory(const std::string& path) noexcept;
 
 }  // namespace palimpsest::io

@@ -16,7 +16,7 @@
 namespace palimpsest::io {
 namespace {
 
-/// Also what transfers are aligned to.
+/// Also the alignment of transfers.
 constexpr std::size_t kBlockBytes = 4096;
 using Block = std::array<std::byte, kBlockBytes>;
 constexpr Block kZeros{};
@@ -32,15 +32,15 @@ bool OverlayMemory::take(std::uint64_t bytes) noexcept {
   return false;
 }
 
-/// What a file holds, whatever its name is by now.
+/// The content of a file, independent of its current name.
 class OverlayContent {
  public:
   struct Sizes {
     std::uint64_t bytes = 0;
-    std::uint64_t bytes_behind = 0;  ///< of these, from the beginning, which are read from behind
+    std::uint64_t bytes_behind = 0;  ///< prefix of the file that is read from behind
   };
 
-  /// `name_behind`: of the file behind, with so many bytes; nothing of one that was made.
+  /// The file behind has that name and size; a file that the overlay created has none.
   OverlayContent(std::shared_ptr<OverlayMemory> memory, std::optional<std::string> name_behind,
                  std::uint64_t bytes_behind)
       : memory_(std::move(memory)),
@@ -58,11 +58,11 @@ class OverlayContent {
     return sizes_;
   }
 
-  /// Makes of what was read from behind, or of anything where nothing is, what the file holds.
+  /// Turns bytes read from behind, or arbitrary bytes beyond its end, into the file's content.
   void lay_over(std::uint64_t offset_bytes, MutableBytes data) const noexcept;
-  /// 0 or errno; then any part may be written, and the rest is as it was.
+  /// 0 or errno; after an error any part may have been written, and the rest is unchanged.
   int write(std::uint64_t offset_bytes, ConstBytes data) noexcept;
-  /// Makes it longer, if it is shorter.
+  /// Makes the file longer if it is shorter.
   void extend(std::uint64_t bytes) noexcept;
   void truncate(std::uint64_t bytes) noexcept;
 
@@ -73,7 +73,7 @@ class OverlayContent {
   const std::shared_ptr<OverlayMemory> memory_;
   const std::optional<std::string> name_behind_;
   mutable std::shared_mutex latch_;
-  Sizes sizes_;  ///< protected by latch_, as the blocks
+  Sizes sizes_;  ///< protected by latch_, as are the blocks
   /// By number; null: zeros.
   std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;
 };
@@ -112,7 +112,7 @@ int OverlayContent::write(std::uint64_t offset_bytes, ConstBytes data) noexcept 
   }
 }
 
-// Throws bad_alloc if there is no room; then nothing has changed.
+// Throws bad_alloc if there is no memory, with nothing changed.
 void OverlayContent::write_block(std::uint64_t number, ConstBytes data) {
   const auto found = blocks_.find(number);
   if (std::memcmp(data.data(), kZeros.data(), kBlockBytes) == 0) {
@@ -168,7 +168,7 @@ void OverlayContent::truncate(std::uint64_t bytes) noexcept {
 
 namespace {
 
-/// The part of a transfer that is left to be done.
+/// The part of a transfer that is still to be done.
 MutableBytes rest_of(const Transfer& transfer, std::size_t already_bytes) noexcept {
   return transfer.data.subspan(already_bytes);
 }
@@ -212,7 +212,7 @@ class OverlayFile final : public File {
   [[nodiscard]] std::int64_t write(std::uint64_t offset_bytes, ConstBytes data) noexcept;
 
   const std::shared_ptr<OverlayContent> content_;
-  const std::unique_ptr<File> behind_;  ///< null: a file that was made
+  const std::unique_ptr<File> behind_;  ///< null: the overlay created the file
   const bool is_writable_;
 };
 
@@ -221,7 +221,7 @@ std::int64_t OverlayFile::write(std::uint64_t offset_bytes, ConstBytes data) noe
   return error != 0 ? -error : static_cast<std::int64_t>(data.size());
 }
 
-// What is read from behind may reach beyond the end there: what that leaves undone is laid over.
+// A read from behind may reach beyond the end there; lay_over() fills in what it left undone.
 void OverlayFile::do_transfer(std::span<Attempted> batch) noexcept {
   std::array<Transfer, kBatchMax> behind;
   std::array<Attempted*, kBatchMax> readers{};
@@ -287,7 +287,8 @@ OverlayDevice::ContentPtr OverlayDevice::make(std::string_view name) {
   return content;
 }
 
-// How long the file behind is counts from when it is locked: until then others may write to it.
+// The size of the file behind is taken after it is locked: until then another process may write to
+// it.
 OverlayDevice::Opened OverlayDevice::open_there(std::string_view name, bool exclusive) {
   const auto known = names_.find(name);
   if (known != names_.end()) {

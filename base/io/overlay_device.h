@@ -1,20 +1,20 @@
-// A directory that is only read, as if it could be written: what is written is kept in memory, and
-// is gone with the device. What makes a database that is opened to be read (Options::read_only) out
-// of one that expects to write, if only while it recovers.
+// A writable view of a directory that is only read: writes are kept in memory and vanish with the
+// device. With it, a database opened for reading (Options::read_only) can run code that writes, as
+// recovery does.
 //
-// Files of the directory behind are opened to be read, `exclusive` ones locked against those who
-// write and no others. Laid over them are blocks, sizes, files that were made, and names that were
-// removed or changed.
-// Invariants: (1) nothing is called of the device behind that changes the directory;
-//             (2) of a file, what was not written since is read from behind up to
-//                 `bytes_behind`, which only shrinks, and is zeros from there on.
-//             (3) what is behind does not change while somebody has it open `exclusive`; so a
-//                 file's size there is taken when it is opened first, and whoever opens several
-//                 begins with one that keeps writers from all of them.
-// Thread-safety: as Device. A file's content has a latch, which those who read share and do not
-//             hold while they read from behind: that cannot change (3), and what is written
-//             meanwhile is laid over it afterwards. The map of names has the device's mutex.
-// Failure: as the device behind. When there is no room in memory for a write, no_space.
+// Files of the directory are opened for reading; `exclusive` opens are locked against writers only.
+// Over them the device keeps blocks, sizes, created files, and removed or changed names.
+// Invariants: (1) no call on the device behind changes the directory;
+//             (2) bytes of a file that were not written through the overlay are read from behind up
+//                 to `bytes_behind`, which only shrinks, and are zeros from there on;
+//             (3) the file behind does not change while it is open `exclusive`. So its size is
+//                 taken when it is first opened, and a caller that opens several files begins with
+//                 one whose lock excludes writers from all of them.
+// Thread-safety: as Device. Each file's content has a latch. Readers share it, and do not hold it
+//                while they read from behind: by (3) that does not change, and concurrent overlay
+//                writes are applied over the bytes read afterwards. The device's mutex protects the
+//                map of names.
+// Failure: as the device behind; no_space if there is no memory for a write.
 #pragma once
 
 #include <atomic>
@@ -33,17 +33,17 @@ namespace palimpsest::io {
 
 class OverlayContent;
 
-/// What is written may take so much memory, of one device or of several. Any number of threads.
+/// A memory budget for overlay writes, of one device or of several. Thread-safe.
 class OverlayMemory {
  public:
   explicit OverlayMemory(std::uint64_t bytes_max) noexcept : bytes_max_(bytes_max) {}
 
-  /// False: it is not there.
+  /// False, and nothing taken, if the budget is used up.
   [[nodiscard]] bool take(std::uint64_t bytes) noexcept;
   void give_back(std::uint64_t bytes) noexcept { bytes_.fetch_sub(bytes); }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(); }
 
-  /// Somebody has had none: whatever has failed since may have failed for that.
+  /// Notes that a write found no memory: any failure since then may be a consequence.
   void refuse() noexcept { has_refused_.store(true); }
   [[nodiscard]] bool has_refused() const noexcept { return has_refused_.load(); }
 
@@ -64,8 +64,8 @@ class OverlayDevice final : public Device {
   [[nodiscard]] bool exists(std::string_view name) override;
   void remove(std::string_view name) override;
   void rename(std::string_view from, std::string_view to) override;
-  /// Nothing will be made or removed, so that nobody has to be kept out; but who does that now is
-  /// waited for.
+  /// Returns a lock that excludes nothing, since nothing will be made or removed; but first waits
+  /// for a process that holds the real lock.
   [[nodiscard]] std::unique_ptr<DirectoryLock> lock_directory() override;
   void sync_directory() override {}
   [[nodiscard]] std::vector<std::string> list() override;
@@ -79,7 +79,7 @@ class OverlayDevice final : public Device {
   using ContentPtr = std::shared_ptr<OverlayContent>;
   struct Opened {
     ContentPtr content;
-    std::unique_ptr<File> behind;  ///< null: a file that was made
+    std::unique_ptr<File> behind;  ///< null: the overlay created the file
   };
 
   [[nodiscard]] std::string shown(std::string_view name) const;
@@ -90,8 +90,8 @@ class OverlayDevice final : public Device {
   const std::unique_ptr<Device> behind_;
   const std::shared_ptr<OverlayMemory> memory_;
   std::mutex mutex_;
-  /// Of files that were opened, made or renamed; null: removed. Of others what is behind counts.
-  /// Protected by mutex_.
+  /// Files that were opened, created or renamed; null: removed. For other names the device behind
+  /// counts. Protected by mutex_.
   std::map<std::string, ContentPtr, std::less<>> names_;
 };
 

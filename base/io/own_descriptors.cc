@@ -8,7 +8,7 @@
 
 namespace palimpsest::io {
 
-// Never destroyed: databases may be static.
+// Never destroyed: a database may be a static object.
 OwnDescriptors& OwnDescriptors::of_this_process() noexcept {
   static OwnDescriptors& all = *new OwnDescriptors;
   return all;
@@ -30,12 +30,12 @@ bool OwnDescriptors::make_room() noexcept {
   }
 }
 
-/// In a child, with the mutex that the parent has taken. Only what a handler of fork() may call.
+/// Runs in a child, with the mutex that the parent locked. Calls only what a fork handler may call.
 void OwnDescriptors::give_up() noexcept {
   const int nothing = numbers_.empty() ? -1 : ::open("/", O_PATH | O_CLOEXEC);
   for (const int number : numbers_) {
     if (nothing < 0 || ::dup3(nothing, number, O_CLOEXEC) < 0) {
-      ::close(number);  // the process has no descriptor left
+      ::close(number);  // no free descriptor
     }
   }
   if (nothing >= 0) {

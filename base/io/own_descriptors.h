@@ -1,14 +1,14 @@
-// The descriptors that this process has open for its devices: a child of fork() gives them up.
+// The descriptors that this process has open for its devices: a child of fork() loses them.
 //
 // A child that kept them would keep the locks of a parent that has ended, since a lock of flock()
-// belongs to the open file, and would keep io_uring's rings alive. It must not close them by number
-// later either, when the number may be another file's. So a handler of fork() puts a descriptor
-// that allows nothing (O_PATH) in the place of each: the number stays taken, and what is asked of
-// it fails (EBADF). The parent's files, locks and rings stay as they are. (A child that is made
-// without handlers, by _Fork() or clone(), keeps them until it ends.)
+// belongs to the open file, and would keep io_uring's rings alive. Nor may the child close them by
+// number later, when the number may be another file's. So a handler of fork() replaces each with a
+// descriptor that allows nothing (O_PATH): the number stays taken, and operations on it fail
+// (EBADF). The parent's files, locks and rings are unaffected. (A child made without handlers, by
+// _Fork() or clone(), keeps the descriptors until it ends.)
 //
-// Invariant: no fork comes between the opening of a descriptor and its entry here, nor between its
-//            closing and its leaving: fork() waits for the mutex that both are done under.
+// Invariant: no fork comes between opening a descriptor and entering it here, nor between closing
+//            it and removing the entry: both are done under a mutex for which fork() waits.
 // Latching: that mutex is a leaf, held while files are opened and closed.
 #pragma once
 
@@ -20,8 +20,8 @@ namespace palimpsest::io {
 
 class OwnDescriptors {
  public:
-  /// Calls open(), which returns a descriptor or -1 and says why in errno, and enters what it has
-  /// opened. The same result; ENOMEM: there was no memory for the entry.
+  /// Calls open(), which returns a descriptor, or -1 with errno set, and registers the descriptor.
+  /// Returns the same; -1 with ENOMEM if there is no memory for the entry.
   template <class Open>
   [[nodiscard]] static int open(const Open& open) noexcept {
     OwnDescriptors& all = of_this_process();
@@ -36,7 +36,7 @@ class OwnDescriptors {
     }
     return number;
   }
-  /// Calls close(), which closes what open() has returned.
+  /// Calls close(), which closes the descriptor, and removes the entry.
   template <class Close>
   static void close(int number, const Close& close) noexcept {
     OwnDescriptors& all = of_this_process();

@@ -20,10 +20,11 @@
 namespace palimpsest::io {
 namespace {
 
-/// Copies need none; callers keep to sectors, so that a database may move between file systems.
+/// Copies need no alignment; callers keep to sectors, so that a database may move between file
+/// systems.
 constexpr std::size_t kAlignmentBytes = 512;
 
-/// libpmem maps by path only; this one names an open file or directory, wherever it may be by now.
+/// libpmem maps by path only; this path names an open file or directory, wherever it may be by now.
 std::string path_of(int descriptor) {
   return fmt::format("/proc/self/fd/{}", descriptor);
 }
@@ -45,8 +46,8 @@ class Mapping {
     }
   }
 
-  /// Maps what `path` names; `error` is 0 or an errno. `flags` and `size_bytes` as libpmem has them
-  /// for files that it makes, else 0.
+  /// Maps the file at `path`; `error` is 0 or an errno. `flags` and `size_bytes` are libpmem's, for
+  /// files that it creates, else 0.
   static Mapping of(const std::string& path, std::size_t size_bytes, int flags, int& error) {
     constexpr mode_t kFileMode = 0600;
     Mapping mapping;
@@ -54,7 +55,7 @@ class Mapping {
     mapping.begin_ = static_cast<std::byte*>(::pmem_map_file(
         path.c_str(), size_bytes, flags, kFileMode, &mapping.size_bytes_, &is_persistent));
     error = mapping.begin_ == nullptr ? errno : 0;
-    if (error == 0) {  // it is shared, and no child's
+    if (error == 0) {  // the mapping is shared: children must not have it
       ::madvise(mapping.begin_, mapping.size_bytes_, MADV_DONTFORK);
     }
     mapping.is_persistent_ = is_persistent != 0;
@@ -63,7 +64,7 @@ class Mapping {
 
   [[nodiscard]] std::byte* begin() const noexcept { return begin_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
-  /// Whether flushing processor caches makes it durable.
+  /// Whether flushing processor caches makes the mapping durable.
   [[nodiscard]] bool is_persistent() const noexcept { return is_persistent_; }
 
  private:
@@ -90,8 +91,8 @@ class Exclusive {
   HybridLatch& latch_;
 };
 
-/// A file open for writing. (One that is only read stays a PosixFile: mapping it would need no less
-/// care, and it is not what commits wait for.)
+/// A file open for writing. (A file open for reading stays a PosixFile: a mapping would need as
+/// much care, and commits do not wait for reads.)
 class PmemFile final : public PosixFile {
  public:
   explicit PmemFile(OpenedFile opened) : PosixFile(std::move(opened)) {
@@ -128,7 +129,7 @@ class PmemFile final : public PosixFile {
     return error;
   }
 
-  // What lies below the known size is reserved already.
+  // Space below the known size is reserved already.
   int do_allocate(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept override {
     const Exclusive lock(size_latch_);
     return grow_to(offset_bytes + length_bytes);
@@ -142,7 +143,7 @@ class PmemFile final : public PosixFile {
     const int error = PosixFile::do_truncate(size_bytes);
     extents_changed_.store(true);
     if (error == 0) {
-      size_bytes_ = size_bytes;  // the mapping may be longer than what is used of it
+      size_bytes_ = size_bytes;  // the mapping may be longer than the used part
     }
     return error;
   }
@@ -174,7 +175,7 @@ class PmemFile final : public PosixFile {
     return end_bytes <= size_bytes_;
   }
 
-  /// Another open of the same file may have made it longer.
+  /// Adopts growth of the file through another open.
   [[nodiscard]] int look_for_growth() noexcept {
     const Exclusive lock(size_latch_);
     std::uint64_t size_bytes = 0;
@@ -198,13 +199,13 @@ class PmemFile final : public PosixFile {
     }
     return static_cast<std::int64_t>(count);
   }
-  /// How many of `count` bytes at `at` the file has. Caller has the latch.
+  /// How many of `count` bytes at `at` lie within the file. Caller has the latch.
   [[nodiscard]] std::size_t within(std::uint64_t at, std::size_t count) const noexcept {
     return at >= size_bytes_ ? 0 : std::min<std::uint64_t>(count, size_bytes_ - at);
   }
 
-  /// Reserves and maps the file up to `end_bytes` at least, or leaves what is mapped as it is; 0 or
-  /// an errno. Caller has the latch exclusively, or has the file alone.
+  /// Reserves and maps the file up to `end_bytes` at least, or leaves the mapping as it is; 0 or an
+  /// errno. Caller holds the latch exclusively, or has sole access to the file.
   [[nodiscard]] int grow_to(std::uint64_t end_bytes) noexcept {
     if (end_bytes <= size_bytes_) {
       return 0;
@@ -225,7 +226,7 @@ class PmemFile final : public PosixFile {
       int error = 0;
       Mapping mapping = Mapping::of(path_of(descriptor()), 0, 0, error);
       if (error == 0 && mapping.size_bytes() < end_bytes) {
-        error = EIO;  // somebody shortens it
+        error = EIO;  // the file is being shortened
       }
       if (error == 0) {
         mapping_ = std::move(mapping);
@@ -268,7 +269,7 @@ std::string PmemDevice::description() const {
   return is_persistent() ? "persistent memory, mapped" : "mapped, not persistent memory";
 }
 
-// Unbuffered reads would not be sure to see what is written through a mapping of an ordinary file.
+// Unbuffered reads might not see what is written through a mapping of an ordinary file.
 std::unique_ptr<File> PmemDevice::make_file(OpenedFile opened) {
   const int file = opened.descriptor.number();
   const int flags = ::fcntl(file, F_GETFL);

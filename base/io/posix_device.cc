@@ -23,7 +23,7 @@ std::uint64_t end_of(const Transfer& transfer) noexcept {
   return transfer.offset_bytes + transfer.data.size();
 }
 
-/// How many transfers at the front one vectored call can do.
+/// How many transfers at the front of the batch one vectored call can do.
 template <class Attempted>
 std::size_t count_neighbours(std::span<const Attempted> batch) noexcept {
   const Transfer& first = *batch.front().transfer;
@@ -48,7 +48,8 @@ PosixFile::PosixFile(OpenedFile opened)
     : File(opened.name, opened.counters), opened_(std::move(opened)) {}
 
 PosixFile::~PosixFile() {
-  // Said explicitly, because an io_uring may hold the file open a little longer than we do.
+  // Unlocked explicitly, because an io_uring may hold the file open a little longer than this
+  // object.
   if (opened_.is_locked) {
     ::flock(descriptor(), LOCK_UN);
   }
@@ -108,8 +109,9 @@ void PosixFile::transfer_neighbours(std::span<Attempted> run) const noexcept {
 }
 
 int PosixFile::do_sync() noexcept {
-  // fdatasync covers the data, and the size as far as writes changed it; what allocate and truncate
-  // did to extents is only certain with fsync, which costs a journal commit more on some systems.
+  // fdatasync covers the data, and the size as far as writes changed it. Only fsync is certain to
+  // cover what allocate and truncate did to extents; it costs one more journal commit on some
+  // systems.
   const bool metadata_changed = metadata_changed_.exchange(false, std::memory_order_acq_rel);
   const int result = metadata_changed ? ::fsync(descriptor()) : ::fdatasync(descriptor());
   if (result == 0) {
@@ -156,11 +158,11 @@ int PosixFile::extend_with_zeros(std::uint64_t end_bytes) noexcept {
     if (written < 0 && errno != EINTR) {
       error = errno;
     } else if (written >= 0 && whole == 0) {
-      error = ENOSPC;  // for less than a block: it would be as much the next time
+      error = ENOSPC;  // less than a block fitted: a repetition would write no more
     }
   }
   if (error != 0) {
-    // Give back what was taken; if that fails too, the file is merely longer than it must be.
+    // Release the space taken; if that fails too, the file is merely longer than necessary.
     static_cast<void>(PosixFile::do_truncate(old_size_bytes));
   } else if (aligned_end != end_bytes && end_bytes > old_size_bytes) {
     error = PosixFile::do_truncate(end_bytes);

@@ -1,7 +1,7 @@
-// The storage device by plain POSIX calls: for hosts where io_uring is forbidden, and what the
-// io_uring device falls back to, transfer by transfer.
+// The storage device by plain POSIX calls: for hosts that forbid io_uring, and the io_uring
+// device's fallback for single transfers.
 //
-// A batch becomes as few preadv/pwritev calls as its neighbouring blocks allow. A failed or short
+// A batch becomes as few preadv/pwritev calls as its adjacent blocks allow. A failed or short
 // vectored call says nothing about its later blocks, so they are then attempted one by one.
 // Thread-safety: as Device and File.
 #pragma once
@@ -39,7 +39,7 @@ class PosixFile : public File {
 
   [[nodiscard]] int descriptor() const noexcept { return opened_.descriptor.number(); }
   [[nodiscard]] bool is_locked() const noexcept { return opened_.is_locked; }
-  /// One pread or pwrite.
+  /// Does one pread or pwrite.
   void transfer_one(Attempted& attempted) const noexcept;
 
  private:
@@ -47,7 +47,7 @@ class PosixFile : public File {
   int extend_with_zeros(std::uint64_t end_bytes) noexcept;
 
   OpenedFile opened_;
-  /// Size or extents were changed by a call other than a write: the next sync is an fsync.
+  /// A call other than a write changed the size or extents: the next sync is an fsync.
   std::atomic<bool> metadata_changed_{true};
 };
 
@@ -56,7 +56,7 @@ class PosixDevice final : public DirectoryDevice {
   /// As DirectoryDevice.
   PosixDevice(std::string path, bool create);
 
-  /// Nothing to do: the kernel has no use for it here.
+  /// Nothing to do: pread and pwrite have no registered memory.
   [[nodiscard]] std::unique_ptr<BufferRegistration> register_buffer(MutableBytes memory) override;
   [[nodiscard]] std::string description() const override;
 

@@ -1,4 +1,4 @@
-// Refuses files of devices whose blocks are larger than those that a format is written in.
+// Refuses files on devices with larger blocks than the file's format allows.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace palimpsest::io {
 
-/// Throws invalid_argument, naming the file, if transfers of it must be aligned to more than
+/// Throws invalid_argument, naming the file, if its transfers must be aligned to more than
 /// `block_bytes`.
 void require_alignment(const File& file, std::size_t block_bytes);
 

@@ -12,10 +12,10 @@ namespace palimpsest::io {
 namespace {
 
 // As in linux/io_uring.h; stated here because headers may be older than the running kernel.
-constexpr unsigned kSubmitAll = 1U << 7U;    // Linux 5.18: a bad request does not stop the others
+constexpr unsigned kSubmitAll = 1U << 7U;    // Linux 5.18: a bad request does not stop the rest
 constexpr unsigned kCoopTaskrun = 1U << 8U;  // Linux 5.19: completions do not interrupt the waiter
 
-// Calls in a row in which the kernel takes nothing, without any request in flight.
+// Consecutive calls in which the kernel takes nothing, with no request in flight.
 constexpr unsigned kRefusalsMax = 4;
 
 }  // namespace
@@ -42,8 +42,8 @@ Ring::~Ring() {
   }
 }
 
-/// The ring's descriptor, or -1 and errno. Its queues are shared memory: a child that had them
-/// could submit and complete what is its parent's.
+/// Returns the ring's descriptor, or -1 and errno. The queues are shared memory: a child that had
+/// them could submit and complete its parent's requests.
 int Ring::open() noexcept {
   int error = 0;
   for (const unsigned flags : {kSubmitAll | kCoopTaskrun, 0U}) {
@@ -100,7 +100,7 @@ void Ring::adopt(const FileIds& files, const Regions& regions) noexcept {
       const __u64 no_tag = 0;
       const bool done = ::io_uring_register_buffers_update_tag(&ring_, static_cast<unsigned>(i),
                                                                &block, &no_tag, 1) == 1;
-      // A region that the kernel refuses (the limit of locked memory) is known, and not used.
+      // Remember a region that the kernel refuses (the limit of locked memory), without using it.
       regions_[i] = {.id = regions[i].id, .memory = done ? memory : MutableBytes{}};
     }
     regions_count_ += regions_[i].memory.empty() ? 0U : 1U;
@@ -128,7 +128,7 @@ void Ring::queue(const RingFile& file, bool is_registered, RingRequest& request,
   check(entry != nullptr, "an io_uring holds requests of an earlier batch");
   const int number = is_registered ? static_cast<int>(file.slot) : file.descriptor;
   const auto size = static_cast<unsigned>(request.data.size());
-  // The kernel takes no atomic write out of registered memory (EINVAL: generic_atomic_write_valid).
+  // The kernel refuses atomic writes from registered memory (EINVAL: generic_atomic_write_valid).
   const int region = request.is_atomic ? -1 : region_of(request.data);
   if (request.is_write && region >= 0) {
     ::io_uring_prep_write_fixed(entry, number, request.data.data(), size, request.offset_bytes,
@@ -157,7 +157,7 @@ std::size_t Ring::reap(std::span<RingRequest> requests) noexcept {
   io_uring_cqe* entry = nullptr;
   io_uring_for_each_cqe(&ring_, head, entry) {
     check(entry->user_data < requests.size(), "an io_uring completes what was not asked");
-    // A request that the kernel gave up may be repeated.
+    // A request that the kernel cancelled may be repeated.
     requests[entry->user_data].result = entry->res == -ECANCELED ? -EAGAIN : entry->res;
     ++count;
   }
@@ -174,7 +174,7 @@ void Ring::run(const RingFile& file, std::span<RingRequest> requests) noexcept {
   std::size_t completed = 0;
   unsigned refusals = 0;
   while (submitted < requests.size() && refusals < kRefusalsMax) {
-    // The kernel waits only if it could take everything.
+    // The kernel waits only if it could take all requests.
     const int taken =
         ::io_uring_submit_and_wait(&ring_, static_cast<unsigned>(requests.size() - completed));
     completed += reap(requests);
@@ -182,7 +182,7 @@ void Ring::run(const RingFile& file, std::span<RingRequest> requests) noexcept {
       submitted += static_cast<std::size_t>(taken);
       refusals = 0;
     } else if (completed < submitted) {
-      // Out of resources with requests in flight (EAGAIN, EBUSY): their end frees some.
+      // Out of resources with requests in flight (EAGAIN, EBUSY): their completion frees some.
       completed += wait_for(requests, 1);
     } else if (taken != -EINTR) {
       ++refusals;
@@ -197,7 +197,7 @@ void Ring::run(const RingFile& file, std::span<RingRequest> requests) noexcept {
 std::size_t Ring::wait_for(std::span<RingRequest> requests, std::size_t count) noexcept {
   io_uring_cqe* entry = nullptr;
   const int error = ::io_uring_wait_cqe_nr(&ring_, &entry, static_cast<unsigned>(count));
-  // Returning with requests in flight would let the kernel write into memory used for other things.
+  // Returning with requests in flight would let the kernel write into memory that has been reused.
   check(error == 0 || error == -EINTR || error == -EAGAIN, "an io_uring lost track of requests");
   return reap(requests);
 }

@@ -1,8 +1,8 @@
 // One io_uring: a batch of transfers is queued, submitted and awaited by one system call.
 //
-// Completions cannot be lost: no more requests are in flight than the completion queue has room
-// for. A ring that the kernel keeps from taking requests is broken and must be given up, because
-// queued requests cannot be taken back; closing it drops them.
+// No completion is lost: never more requests are in flight than the completion queue can hold. If
+// the kernel persistently refuses requests, the ring is broken and must be destroyed, because
+// queued requests cannot be withdrawn; closing the ring drops them.
 // Thread-safety: none; RingPool lends a ring to one thread at a time.
 #pragma once
 
@@ -18,11 +18,12 @@
 
 namespace palimpsest::io {
 
-/// A file as rings see it: a place in their tables of registered files, and who is there.
+/// A file as rings see it: a slot in their tables of registered files, and the id of the file
+/// there.
 struct RingFile {
   int descriptor = -1;
   std::size_t slot = kNone;
-  std::uint64_t id = 0;  ///< never used twice
+  std::uint64_t id = 0;  ///< never reused
 
   static constexpr std::size_t kNone = ~std::size_t{0};
 };
@@ -50,7 +51,7 @@ class Ring {
   using FileIds = std::array<std::uint64_t, kFileSlots>;
   using Regions = std::array<RingRegion, kRegions>;
 
-  /// A new ring, or nothing and the errno.
+  /// A new ring, or null and the errno.
   [[nodiscard]] static std::unique_ptr<Ring> create(int& error);
   ~Ring();
   Ring(const Ring&) = delete;
@@ -60,14 +61,14 @@ class Ring {
   /// kernel did not take ends with -EAGAIN.
   void run(const RingFile& file, std::span<RingRequest> requests) noexcept;
 
-  /// Forgets files that are not at their place any more, and adopts or forgets regions.
+  /// Unregisters files that have left their slots, and registers or unregisters regions.
   void adopt(const FileIds& files, const Regions& regions) noexcept;
 
   [[nodiscard]] bool is_broken() const noexcept { return is_broken_; }
-  /// Whether every region given to adopt() could be registered.
+  /// Whether every region passed to adopt() could be registered.
   [[nodiscard]] bool has_all_regions() const noexcept { return has_all_regions_; }
 
-  /// The state of the pool's tables that adopt() was last called with; kept by the pool.
+  /// The pool's change count when adopt() was last called; maintained by the pool.
   std::uint64_t seen_change = 0;
 
  private:
@@ -79,7 +80,7 @@ class Ring {
   void queue(const RingFile& file, bool is_registered, RingRequest& request,
              std::uint64_t index) noexcept;
   [[nodiscard]] std::size_t reap(std::span<RingRequest> requests) noexcept;
-  /// Waits for `count` completions and takes these or more; returns how many.
+  /// Waits for at least `count` completions and takes them; returns how many.
   [[nodiscard]] std::size_t wait_for(std::span<RingRequest> requests, std::size_t count) noexcept;
 
   io_uring ring_{};

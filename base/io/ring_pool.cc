@@ -22,8 +22,8 @@ RingPool::Lease RingPool::lend() noexcept {
   return idle ? std::move(idle) : lend_one_of(free, first_word);
 }
 
-/// Lends the lowest ring among `candidates(word)` of the first word that has any. Without a lock:
-/// one given back behind the search is missed.
+/// Lends the lowest ring among `candidates(word)` of the first word that has any. Without a lock,
+/// so a ring given back behind the search is missed.
 template <class Candidates>
 RingPool::Lease RingPool::lend_one_of(Candidates candidates, std::size_t first_word) noexcept {
   for (std::size_t i = 0; i < kWords; ++i) {
@@ -43,11 +43,12 @@ RingPool::Lease RingPool::lend_one_of(Candidates candidates, std::size_t first_w
 bool RingPool::take(std::size_t index) noexcept {
   const std::uint64_t bit = std::uint64_t{1} << (index % kRingsPerWord);
   std::atomic<std::uint64_t>& bits = words_[index / kRingsPerWord].bits;
-  // Acquire pairs with the release in give_back(); sequentially consistent for the reason there.
+  // Acquire pairs with the release in give_back(); sequentially consistent for the reason given
+  // there.
   return (bits.fetch_and(~bit, std::memory_order_seq_cst) & bit) != 0;
 }
 
-/// Makes a ring that was taken ready for use; gives it back if there is none to be had.
+/// Makes a taken ring ready for use. False if none can be created; its bit is set again.
 bool RingPool::prepare(std::size_t index) noexcept {
   std::unique_ptr<Ring>& ring = rings_[index];
   FreeWord& word = words_[index / kRingsPerWord];
@@ -66,7 +67,7 @@ bool RingPool::prepare(std::size_t index) noexcept {
   return true;
 }
 
-/// Once; nothing if there is no memory for the words.
+/// Logs once; logs nothing if there is no memory for the message.
 void RingPool::log_no_ring(int error) noexcept {
   if (logged_no_ring_.exchange(true, std::memory_order_relaxed)) {
     return;
@@ -91,8 +92,8 @@ void RingPool::give_back(std::size_t index) noexcept {
     }
     const std::uint64_t seen = rings_[index] == nullptr ? 0 : rings_[index]->seen_change;
     const bool exists = rings_[index] != nullptr;
-    // Either update_idle_rings() finds the bit set and takes the ring, or the change it announced
-    // before looking is seen here: both orders are sequentially consistent.
+    // Either update_idle_rings() finds the bit set and takes the ring, or this thread sees the
+    // change that update_idle_rings() announced before it looked: both are sequentially consistent.
     word.bits.fetch_or(bit, std::memory_order_seq_cst);
     if (!exists || changes_.load(std::memory_order_seq_cst) == seen || !take(index)) {
       return;
@@ -126,7 +127,7 @@ void RingPool::update_idle_rings() noexcept {
       const std::size_t index =
           word * kRingsPerWord + static_cast<std::size_t>(std::countr_zero(existing));
       if (take(index)) {
-        if (rings_[index] == nullptr) {  // broken and gone meanwhile
+        if (rings_[index] == nullptr) {  // broke and was destroyed meanwhile
           words_[word].bits.fetch_or(std::uint64_t{1} << (index % kRingsPerWord),
                                      std::memory_order_seq_cst);
           continue;

@@ -1,22 +1,22 @@
 // The rings of one device: lent to a thread for one batch, created when first needed.
 //
-// Rings belong to nobody, because threads are the caller's business. Free rings are bits of words,
-// one word per processor (modulo), so that processors that are all busy with I/O take rings from
-// different cache lines, without a lock. A lender takes the lowest idle ring of its processor's
-// word, else an idle ring of another word, and only then makes one: a ring is a few pages of pinned
-// memory, and which processor made it does not matter.
-// Each ring has tables of registered files and memory of its own. The pool keeps the wanted state
-// of these tables and a count of its changes; a ring catches up when it is lent, or at once if it
-// is idle.
+// Rings belong to no thread, because the application creates the threads. Free rings are bits of
+// words, one word per processor (modulo), so that busy processors take rings from different cache
+// lines, without a lock. lend() takes the lowest idle ring of its processor's word, else an idle
+// ring of another word, and only then creates one: a ring is a few pages of pinned memory, and
+// which processor created it does not matter.
+// Each ring has its own tables of registered files and memory. The pool keeps the wanted state of
+// these tables and a count of its changes; a ring catches up when it is lent, or at once if it is
+// idle.
 //
 // Invariants: (1) a ring is used only by the thread that cleared its bit;
 //             (2) a closed file or ended region is gone from every idle ring when forget_file() or
-//                 forget_region() returns, and from a lent one when it is given back.
-//             (3) a word never has more rings than there were threads at once that held one of it
-//                 or searched it: a place gets its first ring only from a lender that saw all lower
-//                 places taken.
+//                 forget_region() returns, and from a lent one when it is given back;
+//             (3) a word never has more rings than there were threads at one time that held a ring
+//                 of it or searched it: an index gets its first ring only from a thread that saw
+//                 all lower indexes taken.
 // Latching: tables_mutex_ guards the wanted tables; taken only when they have changed.
-// Failure: none thrown (no memory for a ring: none is lent); without a ring the caller moves bytes
+// Failure: throws nothing. If no ring can be lent (for want of memory, say), the caller moves bytes
 // by pread and pwrite.
 #pragma once
 
@@ -35,14 +35,14 @@ namespace palimpsest::io {
 
 class RingPool {
  public:
-  /// Larger memory is not registered: each ring pins what is registered with it, at about 40 ms and
-  /// 256 KiB of table per GiB, and what it gains is a tenth of a 4 KiB block's processor time in a
-  /// batch, nothing in its latency.
+  /// Larger memory is not registered. Each ring pins the memory registered with it, at about 40 ms
+  /// and 256 KiB of table per GiB; the gain is a tenth of a 4 KiB block's processor time in a
+  /// batch, and nothing in its latency.
   static constexpr std::size_t kRegionBytesMax = std::size_t{16} << 20U;
 
   explicit RingPool(LogSink log) : log_(std::move(log)) {}
 
-  /// A ring while it is lent; gives it back when it goes.
+  /// A lent ring; the destructor gives it back.
   class Lease {
    public:
     Lease(RingPool& pool, std::size_t index) : pool_(&pool), index_(index) {}
@@ -66,19 +66,19 @@ class RingPool {
     std::size_t index_ = 0;
   };
 
-  /// Lends a ring, or nothing: all are in use, or the kernel gives no more. Waits for no transfer.
+  /// Lends a ring, or none: all are in use, or the kernel provides no more. Waits for no transfer.
   [[nodiscard]] Lease lend() noexcept;
 
-  /// A place in the rings' tables for an open file.
+  /// Assigns a slot in the rings' tables to an open file.
   [[nodiscard]] RingFile add_file(int descriptor) noexcept;
-  /// Before the descriptor is closed; no transfer of it is in flight.
+  /// Called before the descriptor is closed, with no transfer of the file in flight.
   void forget_file(const RingFile& file) noexcept;
 
   /// Registers memory with every ring; 0 if it is not registered.
   [[nodiscard]] std::uint64_t add_region(MutableBytes memory) noexcept;
   void forget_region(std::uint64_t id) noexcept;
 
-  /// Rings that exist.
+  /// Number of rings that exist.
   [[nodiscard]] std::size_t rings_count() const noexcept;
 
  private:
@@ -86,7 +86,7 @@ class RingPool {
   static constexpr std::size_t kRingsPerWord = 64;
 
   struct alignas(64) FreeWord {
-    std::atomic<std::uint64_t> bits{~std::uint64_t{0}};  ///< free, existing or not
+    std::atomic<std::uint64_t> bits{~std::uint64_t{0}};  ///< set: free, whether or not it exists
     std::atomic<std::uint64_t> existing{0};
   };
 

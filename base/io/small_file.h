@@ -1,4 +1,4 @@
-// Small files in which the kernel tells what it knows, under /proc and /sys.
+// Small files under /proc and /sys in which the kernel reports its state.
 //
 // Thread-safety: all functions. Failure: none but std::bad_alloc.
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace palimpsest::io {
 
-/// The content of a small file; nothing if it cannot be read.
+/// Returns the content of a small file; nothing if it cannot be read.
 using ReadFile = FunctionRef<std::optional<std::string>(const std::string& path)>;
 
-/// That, of a file there is.
+/// Reads from the file system.
 [[nodiscard]] std::optional<std::string> read_small_file(const std::string& path);
 
 }  // namespace palimpsest::io
