@@ -12,7 +12,7 @@ namespace palimpsest::buffer {
 
 namespace {
 
-/// Free frames that are left to pages of trees, whose readers would have to wait. Fewer than the
+/// Free frames that are left to pages of trees: their readers would have to wait. Fewer than the
 /// page provider's low mark.
 constexpr std::uint32_t kLeftFree = 2;
 

@@ -18,7 +18,7 @@
 //                 raises its version: a reader that found a slot, saw the state and the page id,
 //                 and validates, has read bytes of that page, whole.
 //             (3) a block is clean: it can be evicted at any time.
-//             (4) the last few free frames are left to pages of trees, whose readers cannot do
+//             (4) the last few free frames are left to pages of trees: their readers cannot do
 //                 without a frame.
 // Two readers that miss the same page may both cache it; one of the two frames grows cold.
 // Latching: frames are latched by trying, one at a time. The exception is a frame being filled,

@@ -7,17 +7,17 @@
 //
 // Restore (docs/invariants.md I-1), before anything else of an unclean file is read:
 // 1  sync the file: what a killed process left in the device's cache becomes durable
-// 2  collect the copies that verify and whose batch is at least the header's batch floor
+// 2  collect the copies that verify and have a batch of at least the header's batch floor
 // 3  keep those of the newest batch number found and of its predecessor
-// 4  write the newest copy in place, for each page among them whose image in place does not
+// 4  write the newest copy in place, for each page among them if its image in place does not
 //    verify, or is itself one of the copies found
 // 5  sync; only then may the caller raise the batch floor or write to the ring
 // "Newest copy" is that of the higher batch. It is also that of the highest GSN: a page has one
 // write in flight at a time and its GSN never falls.
 // Why step 4 also rewrites whole images: after a failed sync the device's cache may show data that
 // the medium never got, and the next sync succeeds (Rebello et al., ATC 2020). Images that may be
-// unhardened in place are of these two batches, and each has a durable copy. A page whose image in
-// place is older must be left alone: the cached copies of the newest batch may be lost, and a crash
+// unhardened in place are of these two batches, and each has a durable copy. A page with an older
+// image in place must be left alone: the cached copies of the newest batch may be lost, and a crash
 // in step 4 would then leave the page torn with no copy.
 // Cases:
 // - A page cut off by a truncation: its location lies beyond the end of the file; skipped.

@@ -116,9 +116,9 @@ struct FoundHeader {
 /// corruption, naming the file, when there is none.
 [[nodiscard]] FoundHeader find_file_header(ConstBytes blocks, std::string_view file);
 
-/// Refuses a header whose fields this build cannot use or that contradict each other or the file's
-/// size: Error unsupported_version, page_size_mismatch or corruption. Reads no other byte of the
-/// file.
+/// Refuses a header with fields that this build cannot use, or that contradict each other or the
+/// file's size: Error unsupported_version, page_size_mismatch or corruption. Reads no other byte of
+/// the file.
 void validate_file_header(const FileHeader& header, std::uint64_t file_size_bytes,
                           std::optional<std::uint32_t> page_size_expected, std::string_view file);
 

@@ -12,10 +12,11 @@
 //
 // What protects what:
 //  - `latch` protects the page's bytes, `page_id` and `type` (written under the exclusive mode).
-//  - `state`: a loading or ready frame is named by exactly one entry of the fault table, whose
-//    shard mutex protects `state` while the frame is there. A ready frame is loading again while it
-//    is attached; its entry goes when the swip names it. A resident frame is named by exactly one
-//    swip (or it is a page of root slots), and leaves that state only under its exclusive latch.
+//  - `state`: a loading or ready frame is named by exactly one entry of the fault table; the
+//    entry's shard mutex protects `state` while the frame is there. A ready frame is loading again
+//    while it is attached; its entry goes when the swip names it. A resident frame is named by
+//    exactly one swip (or it is a page of root slots), and leaves that state only under its
+//    exclusive latch.
 //  - A frame with a block of a large value is named by one slot of the BlockCache, and enters and
 //    leaves that state under its exclusive latch.
 //  - `parent` of a resident frame is the frame that holds its swip. It changes only while the
@@ -155,7 +156,7 @@ struct alignas(64) Frame {
     return (flags.load(std::memory_order_acquire) & flag) != 0;
   }
 
-  /// The caller holds the exclusive latch. A page whose image is being written keeps its age: the
+  /// The caller holds the exclusive latch. A page with a write in flight keeps its age: the
   /// write may fail (page_age.h).
   void mark_dirty() noexcept {
     std::uint32_t before = flags.load(std::memory_order_acquire);

@@ -8,7 +8,7 @@
 // it puts the page id into the swip, and the loader looks here after it has read that page id from
 // the swip with acquire. The load also acquires the pruning of orphans that are gone, and so all
 // that justified it.
-// Entering cannot fail: the links lie in the orphans, and a shard whose buckets cannot grow has
+// Entering cannot fail: the links lie in the orphans, and a shard that cannot grow its buckets has
 // longer chains.
 // Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order,
 //                except that the PageAttachment's functions run under them; those take no latch.

@@ -77,7 +77,7 @@ class PageAttachment {
   /// Drops what is not needed any more; false if nothing is left (destroyed). Caller holds the
   /// page's exclusive latch, or the orphan's shard, which is a leaf of the latch order.
   [[nodiscard]] virtual bool prune(Attached& attached) noexcept = 0;
-  /// prune() for several pages, whose memory is prefetched together; also shrinks what remains as
+  /// prune() for several pages; prefetches their memory together and shrinks what remains as
   /// far as it can. Sets `what` to null where nothing is left. Caller holds the exclusive latches
   /// of all these pages.
   virtual void prune_all(std::span<Hanging> hanging) noexcept = 0;
