@@ -24,7 +24,8 @@ void GhostHints::add(const Entry& entry) noexcept {
                                         std::memory_order_relaxed);
 }
 
-// Trees may share a place: another one is looked at each time, so that none hides behind others.
+// Trees may share a place. Each call looks at a different hint, so that no tree's hints stay
+// hidden.
 std::optional<std::string> GhostHints::take(TreeId tree) noexcept {
   std::vector<Hint>& graves = hints_[place_of(tree)];
   if (graves.empty()) {
