@@ -32,8 +32,7 @@ BlockCache::BlockCache(FrameTable& frames, FreeFrames& free_frames)
   if (memory_.data() == nullptr) {
     throw std::bad_alloc();
   }
-  // Zeros are empty slots. They are not touched here, so that slots no block needs are not
-  // resident.
+  // Zeros are empty slots. They are not touched here: slots that no block needs are not resident.
   buckets_ = {reinterpret_cast<Bucket*>(memory_.data()), bucket_count_};
 }
 

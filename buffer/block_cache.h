@@ -101,8 +101,7 @@ class BlockCache {
   std::span<Bucket> buckets_;
 };
 
-/// A frame that is private to its owner until keep(). The owner may wait for I/O, and for nothing
-/// else.
+/// A frame that is private to its owner until keep(). The owner may wait for I/O only.
 class BlockCache::Filling {
  public:
   Filling() = default;
@@ -117,8 +116,7 @@ class BlockCache::Filling {
   /// Page size, aligned to it.
   [[nodiscard]] MutableBytes memory() const noexcept { return cache_->frames_.page_bytes(frame_); }
 
-  /// The memory holds the page as it is in the file: from now on readers find it. Call at most
-  /// once.
+  /// The memory holds the page as in the file: from now on readers find it. Call at most once.
   void keep() noexcept;
   /// As keep(), after copying these bytes into the memory. Does nothing without memory.
   void keep_copy(ConstBytes page) noexcept;

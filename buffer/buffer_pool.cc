@@ -17,8 +17,7 @@ namespace palimpsest::buffer {
 
 namespace {
 
-/// Memory of one frame besides its page: its header, and its entries in the lists of free frames
-/// and of blocks.
+/// Memory of a frame besides its page: its header, and entries in the free list and in BlockCache.
 constexpr std::uint64_t kBytesPerFrame =
     sizeof(Frame) + 2 * sizeof(FrameIndex) + BlockCache::kBytesPerFrame;
 
@@ -57,8 +56,7 @@ class FrameSearch {
   }
 
  private:
-  /// Fewer rounds prove nothing: other threads may take the frames first, or hold latches this one
-  /// only tries.
+  /// Other threads may take the frames first, or hold latches that this one only tries.
   static constexpr int kFailedRounds = 20;
   /// In a large pool a single round in vain takes this long: it looks at every frame.
   static constexpr auto kFailedSearch = std::chrono::seconds(1);

@@ -61,8 +61,7 @@ class BufferPool {
  public:
   using Load = PageLoader::Load;
 
-  /// The pool refuses fewer frames (Error out_of_memory): a split and its helpers need some at
-  /// once.
+  /// Fewer frames are refused (Error out_of_memory): a split and its helpers need some at once.
   static constexpr std::uint32_t kFramesMin = 32;
 
   /// The smallest Options::memory_bytes for a page size.

@@ -70,8 +70,7 @@ class DoubleWriteRing {
   /// no_space.
   void write(std::uint32_t slot, ConstBytes images);
 
-  /// Runs the restore. `page_count`: whole pages in the file at its present length. Throws
-  /// io_error.
+  /// Runs the restore. `page_count`: whole pages in the file as it is now. Throws io_error.
   [[nodiscard]] RestoreOutcome restore(std::uint64_t first_page, std::uint64_t page_count,
                                        std::uint64_t batch_floor);
 

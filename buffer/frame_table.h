@@ -3,8 +3,7 @@
 // The memory is never unmapped while the pool lives, so a stale frame index may be read at any
 // time; the latch version then rejects what was read. Memory is only reserved here and becomes
 // resident as frames are first used; huge pages are requested where the kernel offers them.
-// Thread-safety: immutable after construction, except for the age, which one thread at a time
-//                moves.
+// Thread-safety: immutable after construction, except for the age: one thread at a time moves it.
 #pragma once
 
 #include <atomic>

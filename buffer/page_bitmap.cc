@@ -334,8 +334,7 @@ BitRange PageBitmap::claim_clear_tail(std::uint64_t end, std::uint64_t keep) noe
     const std::uint64_t word = (begin - 1) / kWordBits;
     const std::uint64_t base = word * kWordBits;
     const std::uint64_t within = mask_within(word, {std::max(base, keep), begin});
-    // Everything behind a stretch's first bit has been claimed by now, so the first bit goes with
-    // it.
+    // Everything behind a stretch's first bit is claimed by now, so the first bit goes with it.
     const std::uint64_t first_bit = word % stretch_words_ == 0 ? within & 1 : 0;
     std::uint64_t seen = at(word).load();
     std::uint64_t wanted = 0;

@@ -16,8 +16,7 @@ namespace palimpsest::buffer {
 
 namespace {
 
-/// Frames that a round takes from the hand at once, so that rounds that run at the same time seldom
-/// meet.
+/// Frames that a round takes from the hand at once, so that concurrent rounds seldom meet.
 constexpr std::uint32_t kStride = 8;
 /// Times round all frames after which every evictable page has been found: one round marks, each of
 /// the next reduces its heat, and one finds it cold.
@@ -271,7 +270,7 @@ bool PageReclaimer::has_swizzled_child(FrameIndex frame) const {
   return found;
 }
 
-// Caller holds the parent's exclusive latch, unchanged since the victims were found. Returns
+// Caller holds the parent's exclusive latch; it is unchanged since the victims were found. Returns
 // whether any was evicted.
 bool PageReclaimer::evict_children(FrameIndex parent, Round& round) {
   const std::size_t freed_before = round.freed;
@@ -353,8 +352,7 @@ void PageReclaimer::write(std::span<const FrameIndex> frames) {
   }
 }
 
-// Writes one batch of `frames`: removes those it has dealt with from the front, and returns those
-// written.
+// Writes one batch of `frames`: drops those dealt with from the front, returns those written.
 std::vector<FrameIndex> PageReclaimer::write_batch(std::span<const FrameIndex>& frames,
                                                    Patience patience) {
   std::vector<FrameIndex> copied;

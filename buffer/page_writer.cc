@@ -15,8 +15,7 @@
 namespace palimpsest::buffer {
 namespace {
 
-/// Adds a write of one page, or extends the last one if the page follows it both in file and
-/// memory.
+/// Adds a write of one page, or extends the last one if file and memory continue there.
 void append_page(std::vector<io::Transfer>& transfers, std::uint64_t offset_bytes,
                  MutableBytes page) {
   if (transfers.empty() || !transfers.back().extend(offset_bytes, page)) {

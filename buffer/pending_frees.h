@@ -28,8 +28,7 @@ class PendingFrees {
  public:
   using GiveBack = FunctionRef<void(PageRun)>;
 
-  /// Reserves memory for a number of entries, so that few calls of add() allocate. Throws
-  /// std::bad_alloc.
+  /// Reserves memory for some entries, so that few calls of add() allocate. Throws std::bad_alloc.
   PendingFrees();
   PendingFrees(const PendingFrees&) = delete;
   PendingFrees& operator=(const PendingFrees&) = delete;

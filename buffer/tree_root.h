@@ -31,8 +31,8 @@ class TreeRoot {
                                  TreeId tree);
 
   [[nodiscard]] BufferPool& pool() const noexcept { return *pool_; }
-  /// The root's page on disk now: a move (btree/structure_moves.cc) gives it another page. Waits
-  /// for the page's latch.
+  /// The root's page on disk now; a move (structure_moves.cc) changes it. Waits for the page's
+  /// latch.
   [[nodiscard]] PageId page() const noexcept;
   [[nodiscard]] const RootPlace& place() const noexcept { return place_; }
   /// Whether a page of the tree, which the caller has latched, is its root. The latched page is not

@@ -162,8 +162,7 @@ bool BulkEpochs::give_back_late(BulkEpoch epoch, Gsn horizon) noexcept {
   return true;
 }
 
-// The bulk may be retired between looking at the list and locking `turn`; its versions have left
-// the list then.
+// The bulk may retire between looking at the list and locking `turn`; it has left the list then.
 std::optional<BulkEpochs::Late> BulkEpochs::late_versions(BulkEpoch epoch) {
   std::shared_ptr<Late::Versions> late;
   {

@@ -96,8 +96,7 @@ class BulkEpochs {
    public:
     /// Reserves memory for one version. No latch is held.
     void prepare(std::size_t payload_bytes_max) { of_->versions->prepare(payload_bytes_max); }
-    /// Called with the page's exclusive latch; the versions of `entry` are older than the bulk, if
-    /// any.
+    /// Called with the page's exclusive latch; any versions of `entry` are older than the bulk.
     template <class Fill>
     void push(Entry& entry, VersionKind kind, std::uint16_t flags_before, std::size_t payload_bytes,
               Fill&& fill) noexcept {

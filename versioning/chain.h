@@ -72,8 +72,7 @@ template <RecordImage Image>
   return newest == nullptr ? Gsn{0} : newest->timestamp();
 }
 
-/// Whether this transaction inserted the record, which did not exist before: no other transaction
-/// sees it.
+/// Whether this transaction inserted the record, with none before: no other transaction sees it.
 [[nodiscard]] inline bool is_new_of(const Entry& entry, const CommitStatus* mine) noexcept {
   if (!entry.has_versions()) [[likely]] {
     return false;

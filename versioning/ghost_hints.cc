@@ -24,8 +24,7 @@ void GhostHints::add(const Entry& entry) noexcept {
                                         std::memory_order_relaxed);
 }
 
-// Trees may share a place. Each call looks at a different hint, so that no tree's hints stay
-// hidden.
+// Trees may share a place. Each call looks at another hint, so that none stays hidden for long.
 std::optional<std::string> GhostHints::take(TreeId tree) noexcept {
   std::vector<Hint>& graves = hints_[place_of(tree)];
   if (graves.empty()) {

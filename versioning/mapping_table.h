@@ -56,8 +56,7 @@ class MappingTable final : public buffer::Attached {
  public:
   /// An empty table with room for `entries`. `memory` outlives it.
   [[nodiscard]] static TablePtr make(EntryMemory& memory, std::size_t entries = 1);
-  /// Stops counting an empty table that is attached to no page. Call renew() before it is used
-  /// again or destroyed.
+  /// Stops counting an empty, unattached table. Call renew() before it is used again or destroyed.
   void set_aside() noexcept { memory_.count_tables(-1); }
   /// Undoes set_aside(): the table is as if it were new.
   void renew() noexcept;
@@ -114,8 +113,7 @@ class MappingTable final : public buffer::Attached {
   /// Takes an entry out.
   [[nodiscard]] EntryPtr erase(Entry& entry) noexcept;
 
-  /// Gives an entry of this table that has no writer to one; the bytes reserved for its last writer
-  /// are free.
+  /// Gives an entry without a writer to one; the bytes reserved for its last writer are free.
   void take_over(Entry& entry, WriterId writer) noexcept;
   /// Changes the bytes reserved for an entry of this table.
   void set_reserved(Entry& entry, std::uint32_t bytes) noexcept;
@@ -138,8 +136,7 @@ class MappingTable final : public buffer::Attached {
     }
     return true;
   }
-  /// Takes the empty entries out, and frees their reserved bytes: taken(entry) for each. Returns
-  /// how many it took.
+  /// Takes out the empty entries, and frees their reserved bytes: taken(entry). Returns how many.
   std::size_t prune(FunctionRef<void(EntryPtr)> taken) noexcept;
 
   /// Takes one empty entry out, as prune() does, or returns null. Always null for a large table,

@@ -26,8 +26,7 @@ class PageHint {
   [[nodiscard]] buffer::Frame* frame() const noexcept {
     return std::bit_cast<buffer::Frame*>((word_ >> kVersionBits) * alignof(buffer::Frame));
   }
-  /// The frame, if it has no exclusive holder and most likely still holds the page, unchanged;
-  /// otherwise null.
+  /// The frame, if not exclusively held and most likely with the same page, unchanged; or null.
   [[nodiscard]] buffer::Frame* unchanged_frame() const noexcept {
     auto* const frame = this->frame();
     if (frame == nullptr) {

@@ -62,8 +62,7 @@ class Pruner {
 
   /// Begins another transaction: looks at the snapshots in use again, when it needs them.
   void begin() noexcept { has_scan_ = false; }
-  /// Begins a transaction that changes what no snapshot reads, nor will, whatever snapshots are in
-  /// use.
+  /// Begins a transaction that changes what no snapshot reads, nor will, whatever is in use.
   void begin_unseen() noexcept;
 
   /// What the page holds.

@@ -49,8 +49,7 @@ enum class VersionKind : std::uint8_t {
   replaced,      ///< the value was a different one
 };
 
-/// A record as a reader sees it; it starts as the record on its page. take_away() means that there
-/// was none.
+/// A record as a reader sees it, at first as on its page. take_away(): there was none.
 template <class Image>
 concept RecordImage = requires(Image& image, std::uint16_t number, ByteView bytes) {
   image.take_away();
@@ -156,8 +155,7 @@ class Version {
     const CommitStatus* const of = commit_status_.load(std::memory_order_acquire);
     return of != nullptr && of == commit_status;
   }
-  /// Called by its transaction, which needs no chain latch for this: from now on it carries its
-  /// date itself.
+  /// Called by its transaction, without the chain's latch: from now on it carries its date itself.
   void date(Gsn timestamp) noexcept {
     timestamp_ = timestamp;
     commit_status_.store(nullptr, std::memory_order_release);

@@ -142,8 +142,7 @@ void VersionBuffer::take_out(Entry& entry, const Version& version) noexcept {
   newer->set_older(version.older());
 }
 
-// Unless its page is held, other threads may free the entry as soon as its chain is empty and the
-// latch is released.
+// Unless its page is held, the entry may be freed once its chain is empty and the latch released.
 void VersionBuffer::unlink(Version& version, Writer* into) noexcept {
   Entry& entry = version.entry();
   UnchangedPage page(entry);
@@ -209,8 +208,7 @@ void VersionBuffer::abort_since(const VersionMark& mark) noexcept {
   new_bytes_ = mark.bytes;
 }
 
-/// For versions of the running transaction. Chunks before its own are numbered lower; chunks in use
-/// stay.
+/// For the running transaction: chunks before its own are numbered lower, chunks in use stay.
 bool VersionBuffer::is_new_since(Place from, Version& version) const noexcept {
   const Chunk* const chunk = chunk_of(version);
   const std::uint32_t first = new_first_.chunk->number;

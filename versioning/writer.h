@@ -44,8 +44,8 @@ class Writer {
   /// How many records it has changed.
   [[nodiscard]] std::size_t claims() const noexcept { return claims_.size(); }
 
-  /// Sets memory aside to claim this record. No latch is held. Throws std::bad_alloc, with nothing
-  /// changed.
+  /// Sets memory aside to claim this record. No latch is held. Throws std::bad_alloc, changes
+  /// nothing.
   void prepare(ByteView key) {
     if (prepared_ == nullptr || !prepared_->has_room_for(key.size()) ||
         claims_.size() == claims_.capacity()) {
