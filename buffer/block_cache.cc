@@ -12,8 +12,8 @@ namespace palimpsest::buffer {
 
 namespace {
 
-/// Free frames that are left to pages of trees, whose readers would have to wait. Fewer than those
-/// from which on the page provider frees others.
+/// Free frames that are left to pages of trees: their readers would have to wait. Fewer than the
+/// page provider's low mark.
 constexpr std::uint32_t kLeftFree = 2;
 
 /// Neighbouring pages go to buckets far from each other.
@@ -32,7 +32,7 @@ BlockCache::BlockCache(FrameTable& frames, FreeFrames& free_frames)
   if (memory_.data() == nullptr) {
     throw std::bad_alloc();
   }
-  // Zeros are empty places, and are not touched here: what no block needs is not resident.
+  // Zeros are empty slots. They are not touched here: slots that no block needs are not resident.
   buckets_ = {reinterpret_cast<Bucket*>(memory_.data()), bucket_count_};
 }
 
@@ -55,7 +55,7 @@ BlockCache::Filling BlockCache::begin(PageId page) PALIMPSEST_NO_ANALYSIS {
   return {*this, *frame, page};
 }
 
-// Caller holds the frame's exclusive latch. False if there is no place for the page.
+// Caller holds the frame's exclusive latch. False if the bucket has no empty slot.
 bool BlockCache::keep(FrameIndex frame, PageId page) noexcept {
   for (Place& place : bucket_of(page).places) {
     std::uint64_t expected = kNobody;
@@ -79,13 +79,13 @@ void BlockCache::give_up(FrameIndex frame) noexcept PALIMPSEST_NO_ANALYSIS {
   free_frames_.give(frame);
 }
 
-// Caller holds the frame's exclusive latch; it holds a block.
+// Caller holds the exclusive latch of the frame, which holds a block.
 void BlockCache::evict(FrameIndex frame) noexcept {
   const PageId page = frames_[frame].page_id.load(std::memory_order_relaxed);
   bool is_taken_back = false;
   for (Place& place : bucket_of(page).places) {
     if (place.load(std::memory_order_relaxed) == place_of(page, frame)) {
-      place.store(kNobody, std::memory_order_relaxed);  // nobody else changes a place that is taken
+      place.store(kNobody, std::memory_order_relaxed);  // no other thread changes a taken slot
       is_taken_back = true;
       break;
     }
@@ -109,7 +109,7 @@ void BlockCache::forget(PageId page) noexcept PALIMPSEST_NO_ANALYSIS {
         header.page_id.load(std::memory_order_relaxed) == page) {
       evict(frame);
     } else {
-      header.latch.unlock_exclusive_unchanged();  // another page's by now
+      header.latch.unlock_exclusive_unchanged();  // the frame holds another page by now
     }
   }
 }

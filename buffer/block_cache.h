@@ -1,27 +1,29 @@
-// Pages that no swip names, kept in frames: blocks of large values that were read or written
-// lately.
+// Frames that hold pages no swip names: blocks of large values that were read or written lately.
 //
-// Such a page is written before anybody can name it and never changes, so what a frame holds of it
-// is as good as the file. When it is freed and its id is used again, what is kept is stale; whoever
-// asks for a page has to know from its bytes whether it is the one that he means. Blocks share the
-// frames with the pages of trees, and are visited and evicted in the same turn: whoever uses more
-// gets more. They need no parent: a place that names their frame is all there is to be taken back.
+// Such a page is written before anything refers to it and never changes, so a frame's copy of it is
+// as good as the file. When the page is freed and its id is used again, the cached copy is stale: a
+// reader must tell from the bytes whether this is the page it means. Blocks share the frames with
+// the pages of trees; the same clock hand visits and evicts both, so each gets frames in proportion
+// to its use. A block has no parent: to evict it, only the slot that names its frame has to be
+// cleared.
 //
-// How they are found: by page id in buckets of places, two cache lines each. A place names a page
-// and its frame. Where a bucket is full (4 of 1000 when all frames hold blocks) a block is not
-// kept.
+// Lookup: by page id in a hash table of buckets of slots, two cache lines a bucket. A slot names a
+// page and its frame. Where a bucket is full (4 of 1000 when all frames hold blocks) the block is
+// not cached.
 //
-// Invariants: (1) a frame in state `block` is named by exactly one place, that of its page id; both
-//                 come and go in one step under the frame's exclusive latch.
+// Invariants: (1) a frame in state `block` is named by exactly one slot, that of its page id; frame
+//                 state and slot are set, and cleared, in one step under the frame's exclusive
+//                 latch.
 //             (2) bytes, page id and state of such a frame change only under that latch, which
-//                 raises its version: a read that found a place, saw the state and the page id, and
-//                 validates, has read bytes of that page, whole.
+//                 raises its version: a reader that found a slot, saw the state and the page id,
+//                 and validates, has read bytes of that page, whole.
 //             (3) a block is clean: it can be evicted at any time.
-//             (4) the last free frames are left to those who cannot do without.
-// Two readers that miss the same page may both keep it; one of the two frames grows cold.
-// Latching: frames are latched by trying, one at a time, but for a frame that is being filled,
-//           which nobody else can want; nobody waits for anything while he fills one but for its
-//           page.
+//             (4) the last few free frames are left to pages of trees: their readers cannot do
+//                 without a frame.
+// Two readers that miss the same page may both cache it; one of the two frames grows cold.
+// Latching: frames are latched by trying, one at a time. The exception is a frame being filled,
+//           which no other thread can want; its owner waits for the page's I/O and for nothing
+//           else.
 // Thread-safety: all functions, from any thread.
 #pragma once
 
@@ -44,7 +46,7 @@ class BlockCache {
  public:
   class Filling;
 
-  /// Memory that places take, for each frame of the pool; resident once blocks are kept.
+  /// Memory of the slots, for each frame of the pool; resident once blocks are cached.
   static constexpr std::uint64_t kBytesPerFrame = 16;
 
   /// Both belong to one pool and outlive the cache. Throws std::bad_alloc.
@@ -52,23 +54,23 @@ class BlockCache {
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
 
-  /// take(const std::byte* page), which returns whether this is the page that is meant, is called
-  /// with what is kept under this id. The bytes may be torn: it bounds what it reads, and what it
-  /// has taken counts only if true is returned. May be called several times.
+  /// Looks for a cached copy of `page`. Calls take(const std::byte* page) on each candidate; take
+  /// returns whether the bytes are the page that is meant. The bytes may be torn: take bounds what
+  /// it reads, and its result counts only if read() returns true. take may be called several times.
   template <class Take>
   [[nodiscard]] bool read(PageId page, Take&& take) const noexcept;
 
-  /// A frame to be filled with a page; without memory if none can be spared.
+  /// A frame to be filled with `page`; has_memory() is false if no frame can be spared.
   [[nodiscard]] Filling begin(PageId page);
 
-  /// A page was freed: what is kept of it is of no use, unless somebody is reading it.
+  /// Called when a page was freed: evicts its cached copy, unless a thread is reading it.
   void forget(PageId page) noexcept;
 
-  /// Frees a frame that is cool and holds a block; false if it is not, or is in use.
+  /// Frees a frame that holds a block and is cool; false if it does not, is not, or is in use.
   [[nodiscard]] bool try_evict(FrameIndex frame);
 
  private:
-  /// The low half of a page id above a frame's number, its index and 1; kNobody names none.
+  /// The low half of a page id above a frame's index plus 1; kNobody is an empty slot.
   using Place = std::atomic<std::uint64_t>;
   static constexpr std::uint64_t kNobody = 0;
   static constexpr std::size_t kPlaces = 16;
@@ -99,7 +101,7 @@ class BlockCache {
   std::span<Bucket> buckets_;
 };
 
-/// A frame that is private until it is kept. Its owner may wait for I/O, and for nothing else.
+/// A frame that is private to its owner until keep(). The owner may wait for I/O only.
 class BlockCache::Filling {
  public:
   Filling() = default;
@@ -107,16 +109,16 @@ class BlockCache::Filling {
   Filling& operator=(Filling&&) = delete;
   Filling(const Filling&) = delete;
   Filling& operator=(const Filling&) = delete;
-  /// Gives the frame back if it was not kept.
+  /// Frees the frame unless it was kept.
   ~Filling();
 
   [[nodiscard]] bool has_memory() const noexcept { return cache_ != nullptr; }
   /// Page size, aligned to it.
   [[nodiscard]] MutableBytes memory() const noexcept { return cache_->frames_.page_bytes(frame_); }
 
-  /// The memory holds the page as it is in the file: others may find it. Call at most once.
+  /// The memory holds the page as in the file: from now on readers find it. Call at most once.
   void keep() noexcept;
-  /// The same of a copy of these bytes; nothing if there is no memory.
+  /// As keep(), after copying these bytes into the memory. Does nothing without memory.
   void keep_copy(ConstBytes page) noexcept;
 
  private:

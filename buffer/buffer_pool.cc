@@ -17,8 +17,7 @@ namespace palimpsest::buffer {
 
 namespace {
 
-/// Memory of one frame besides its page: the header, and its places in the free list and in that of
-/// blocks.
+/// Memory of a frame besides its page: its header, and entries in the free list and in BlockCache.
 constexpr std::uint64_t kBytesPerFrame =
     sizeof(Frame) + 2 * sizeof(FrameIndex) + BlockCache::kBytesPerFrame;
 
@@ -39,11 +38,11 @@ std::uint32_t frames_that_fit(std::uint64_t memory_bytes, std::uint32_t page_siz
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(frames, raw(kNoFrame) - 1));
 }
 
-/// A thread that looks for a frame, round after round. Waits are bounded.
+/// One thread's search for a frame, round after round. Waits are bounded.
 class FrameSearch {
  public:
-  /// After a round that has not helped. Throws out_of_memory when the deadline has passed, and
-  /// `failed` when nothing can be written and there seems to be no clean page left in memory.
+  /// Called after a round that has not helped. Throws out_of_memory when the deadline has passed,
+  /// and `failed` when nothing can be written and there seems to be no clean page left in memory.
   void go_on(std::uint32_t frames, const PageFile& file, const PageWriter& writer) {
     const auto searched = std::chrono::steady_clock::now() - start_;
     if ((++rounds_ >= kFailedRounds || searched > kFailedSearch) && writer.failed()) {
@@ -57,9 +56,9 @@ class FrameSearch {
   }
 
  private:
-  /// Others may be faster than this thread, or keep latches it only tries.
+  /// Other threads may take the frames first, or hold latches that this one only tries.
   static constexpr int kFailedRounds = 20;
-  /// A round in vain looks at all of a large pool.
+  /// In a large pool a single round in vain takes this long: it looks at every frame.
   static constexpr auto kFailedSearch = std::chrono::seconds(1);
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -123,7 +122,7 @@ Error BufferPool::named(const Error& error, TreeId tree) const {
              : Error(error.code(), names->message_of(tree, error.what()));
 }
 
-// Faults are rare: what they might have to tell is found out before.
+// Faults are rare, so the tree that an error would name is found out beforehand.
 PageLoader::Outcome BufferPool::fault(OptimisticPage& parent, SwipRef child) {
   const PageHeader header = header_of({parent.page(), frames_.page_size_bytes()});
   const TreeId tree = header.type == PageType::tree_roots
@@ -183,7 +182,7 @@ Attempt<ExclusivePage> BufferPool::follow_exclusive(OptimisticPage& parent,
   }
   prefetch_for_search(frames_, child.swip.frame());
   Frame& frame = frames_[child.swip.frame()];
-  prefetch_line(frame.attached.load(std::memory_order_relaxed));  // whoever writes will look there
+  prefetch_line(frame.attached.load(std::memory_order_relaxed));  // the writer will look there
   const Waited waited = frame.latch.lock_exclusive();
   ExclusivePage page(frame, frames_.page(child.swip.frame()), waited);
   if (!parent.unchanged()) {
@@ -213,7 +212,7 @@ bool BufferPool::begin_load(const OptimisticPage& parent, SwipRef child,
   try {
     return loader_.begin(parent, child, loads);
   } catch (const std::exception&) {
-    return false;  // no memory: the page is left to whoever needs it
+    return false;  // no memory: the thread that needs the page loads it
   }
 }
 
@@ -233,7 +232,7 @@ void BufferPool::enter_reservation(std::uint32_t pages) {
   std::uint32_t reserved = reserved_.load();
   for (;;) {
     if (reserved != 0 && reserved + pages > reserved_max) {
-      // Whoever leaves changes reserved_ before it looks for sleepers; the futex compares it.
+      // leave_reservation() changes reserved_ before it looks for sleepers; the futex compares it.
       reservations_waiting_.fetch_add(1);
       futex_wait(reserved_, reserved);
       reservations_waiting_.fetch_sub(1);

@@ -1,9 +1,9 @@
 // The buffer pool: pages of the page file in a bounded number of frames, reached through swips.
 //
-// How a page is reached: from the swip in its parent, which names its frame if it is resident (two
+// A page is reached from the swip in its parent, which holds its frame if the page is resident (two
 // loads and a compare, no hash table; LeanStore, ICDE 2018) and its page id if it is not. `descend`
 // turns a parent's guard and a swip into the child's guard, or brings the page in and asks for a
-// restart; TreeRoot is the way to the root of a tree (tree_root.h).
+// restart. TreeRoot is the way to the root of a tree (tree_root.h).
 //
 // Parts: frame_table.h (memory), free_frames.h, fault_table.h and page_loader.h (bringing pages
 // in), root_places.h, block_cache.h (pages of no tree), page_reclaimer.h and page_provider.h
@@ -13,11 +13,10 @@
 //             (2) no global lock is taken to read, load, evict or write a page;
 //             (3) memory: frames, their headers and the free list stay within
 //                 Options::memory_bytes.
-// What a checkpoint may conclude from what it has written, and the ages of pages: page_age.h.
+// page_age.h: ages of pages, and what a checkpoint may conclude from the pages it has written.
 //
 // Latching: functions that may do I/O or wait for frames say so; they are called with no latch
-//           held, except that `follow*` takes the parent's optimistic guard and releases it before
-//           waiting.
+//           held, except that `follow*` releases the parent's optimistic guard before it waits.
 // Thread-safety: all functions, from any thread, except construction and destruction.
 #pragma once
 
@@ -68,32 +67,33 @@ class BufferPool {
   /// The smallest Options::memory_bytes for a page size.
   [[nodiscard]] static std::uint64_t memory_bytes_min(std::uint32_t page_size_bytes) noexcept;
 
-  /// All references outlive the pool. Throws Error out_of_memory if the memory is too small (it
-  /// names the minimum) or cannot be reserved. Without an attachment nothing hangs off pages.
+  /// All references outlive the pool. Throws Error out_of_memory if the memory is too small (the
+  /// message names the minimum) or cannot be reserved. Without `attachment` pages have no
+  /// attachments.
   BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, const PageKinds& kinds,
              const BufferPoolOptions& options, PageAttachment* attachment = nullptr);
-  /// Drops what has not been flushed, and what hangs off pages.
+  /// Drops changes that have not been flushed, and all attachments.
   ~BufferPool() = default;
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  /// Errors about pages of trees say whose they are from now on, by `names` (null: they do not).
+  /// From now on errors about pages of trees name the tree by `names` (null: they do not).
   void name_trees(const TreeNames* names) noexcept {
     names_.store(names, std::memory_order_release);
   }
-  /// An error about a page, or a large value, of this tree, as it is to be thrown on.
+  /// The error to throw on for an error about a page, or a large value, of this tree.
   [[nodiscard]] Error named(const Error& error, TreeId tree) const;
 
-  /// The places of roots: tree_root.h.
+  /// The slots of roots: tree_root.h.
   [[nodiscard]] const RootPlaces& roots() const noexcept { return roots_; }
 
   // Reading: one step down
 
-  /// From a page to a child, whose swip was read from it and need not have been validated: `node`
-  /// becomes the child, and the edge has been validated after the child's version was taken
-  /// (nothing else of the child was read before). False: restart. If the child is not resident it
-  /// is brought in (I/O; `node` is released). Throws io_error, corruption, out_of_memory, and
-  /// failed or no_space if no frame is to be had without writing a page that cannot be written.
+  /// Steps from a page to a child. `child` was read from `node` and need not have been validated.
+  /// True: `node` is the child, and the edge was validated after the child's version was taken;
+  /// nothing else of the child has been read. False: restart. A child that is not resident is
+  /// brought in (I/O; `node` is released). Throws io_error, corruption, out_of_memory, and failed
+  /// or no_space if a frame can be had only by writing a page that cannot be written.
   [[nodiscard]] bool descend(OptimisticPage& node, SwipRef child) {
     if (child.swip.swizzled() && frames_.contains(child.swip.frame())) [[likely]] {
       prefetch_for_search(frames_, child.swip.frame());
@@ -112,16 +112,16 @@ class BufferPool {
     return false;
   }
 
-  /// To a child that is latched: waits for that, so that the swip was validated. `parent` stays.
+  /// Latches a child. Waits for the latch, so the swip must have been validated. `parent` stays.
   [[nodiscard]] Attempt<SharedPage> follow_shared(OptimisticPage& parent, SwipRef child);
   [[nodiscard]] Attempt<ExclusivePage> follow_exclusive(OptimisticPage& parent, SwipRef child);
 
-  /// To a child, but waits for nothing and brings nothing in: restart if the page is not resident
-  /// or latched.
+  /// Steps to a child that is resident and not latched exclusively; restart otherwise. Waits for
+  /// nothing and brings nothing in.
   [[nodiscard]] Attempt<OptimisticPage> follow_resident(const OptimisticPage& parent,
                                                         SwipRef child) noexcept;
 
-  /// Asks the processor for a page, if it is resident, or for its beginning if it is large.
+  /// Prefetches a page that is resident, or its beginning if it is large.
   void prefetch(Swip swip) const noexcept {
     if (swip.swizzled() && frames_.contains(swip.frame())) {
       const std::byte* page = frames_.page(swip.frame());
@@ -129,25 +129,25 @@ class BufferPool {
     }
   }
 
-  /// The page in a frame remembered from earlier, if its version is still the same.
+  /// The page in a frame that the caller remembers, if its version is still `version`.
   [[nodiscard]] Attempt<OptimisticPage> remembered(FrameIndex frame,
                                                    std::uint64_t version) noexcept {
     return OptimisticPage::at(frames_[frame], frames_.page(frame), version);
   }
-  /// The same, latched shared, which is not waited for; or nothing.
+  /// As remembered(), latched shared; an empty guard if the latch is not to be had at once.
   [[nodiscard]] SharedPage try_shared(FrameIndex frame, std::uint64_t version) noexcept;
   [[nodiscard]] FrameIndex index_of(const Frame& frame) const noexcept {
     return frames_.index_of(frame);
   }
 
-  // Reading ahead: faults that overlap in one thread
+  // Prefetch: faults that overlap in one thread
 
-  /// Starts to load an evicted child unless that is under way, the parent has changed, or no frame
-  /// or memory is free. Waits for nothing and throws nothing, so that what was begun is finished;
-  /// until finish_loads() the caller must not wait for any latch.
+  /// Starts to load an evicted child. False if a load is under way, the parent has changed, or no
+  /// frame or memory is free. Waits for nothing and throws nothing, so that loads already begun get
+  /// finished. Until finish_loads() the caller must not wait for any latch.
   bool begin_load(const OptimisticPage& parent, SwipRef child, std::vector<Load>& loads) noexcept;
-  /// Reads all of them in one batch. The pages are then resident or about to be; one that cannot be
-  /// read is left to whoever needs it. Does I/O; called without latches.
+  /// Reads all of them in one batch. The pages are then resident or about to be. A page that cannot
+  /// be read is skipped; the thread that needs it gets the error. Does I/O; called without latches.
   void finish_loads(std::vector<Load>& loads) noexcept;
 
   // Pages of no tree: block_cache.h
@@ -158,50 +158,49 @@ class BufferPool {
 
   // Changing the structure
 
-  /// Frames and page ids for `pages` new pages, so that none is waited for under a latch. May
-  /// evict, write and grow the file; throws no_space, io_error, out_of_memory; called without
-  /// latches. All reservations together take at most an eighth of the frames (the caller waits), so
-  /// that those who have one can still bring pages in.
+  /// Takes frames and page ids for `pages` new pages, so that no thread waits for them under a
+  /// latch. May evict, write and grow the file. Throws no_space, io_error, out_of_memory; called
+  /// without latches. All reservations together take at most an eighth of the frames (the caller
+  /// waits), so that threads with a reservation can still bring pages in.
   [[nodiscard]] PageReservation reserve(std::uint32_t pages);
 
-  /// A new page that nothing refers to yet, exclusively latched, to be formatted by the caller and
-  /// hung below `parent` by a swip of its frame while `parent` is exclusively latched.
+  /// A new page that nothing refers to yet, exclusively latched. The caller formats it and hangs it
+  /// below `parent` by a swip of its frame while it holds `parent` exclusively.
   [[nodiscard]] ExclusivePage new_page(PageReservation& reservation, PageType type,
                                        const ExclusivePage& parent) noexcept;
 
-  /// A resident child of a page that the caller has latched exclusively; waits for its latch.
+  /// Latches a resident child of a page that the caller holds exclusively. Waits for the latch.
   [[nodiscard]] ExclusivePage resident_child(const ExclusivePage& parent, Swip swip) noexcept;
 
-  /// To be called for a page that took over swips from another one, both exclusively latched.
+  /// Called for a page that took over swips from another one; both are exclusively latched.
   void adopt_children(const ExclusivePage& parent) noexcept;
 
-  /// To be called when a page in place becomes another type (a root that grows a level).
+  /// Called when a page changes its type in place (a root that grows a level).
   void set_type(const ExclusivePage& page, PageType type) noexcept {
     page.frame().type.store(type, std::memory_order_relaxed);
   }
 
-  /// The page, which is not being written, is `to` from now on, claimed for it, and dirty.
+  /// Gives the page, which is not being written, the claimed page id `to`; marks it dirty.
   void rename(ExclusivePage& page, PageId to) noexcept;
 
-  /// Takes back a page that no swip names any more. With a log, its header carries the GSN of the
-  /// record that gives it back.
+  /// Frees a page that no swip names. With a log, its header has the GSN of the freeing record.
   void free_page(ExclusivePage page) noexcept { reclaimer_.free_page(std::move(page)); }
 
-  // The whole
+  // The whole pool
 
-  /// Drops what nobody needs of what hangs off pages, but for those in use now, until it is enough.
+  /// Prunes attachments of all orphans and pages, passing over pages in use, until is_enough().
   void prune_attached(FunctionRef<bool()> is_enough) noexcept;
-  /// The same for the next so many frames; off how many of their pages nothing hangs any more.
+  /// As prune_attached(), for the next `frames` frames only. Returns how many attachments are gone.
   std::uint32_t prune_some_attached(std::uint32_t frames, FunctionRef<bool()> is_enough) noexcept;
   /// Writes every page that is dirty now. Does I/O; throws what PageWriter throws.
   void flush();
-  /// The same in two steps, for a checkpoint in slices: what it may conclude says page_age.h.
+  /// flush() in two steps, for a checkpoint in slices: page_age.h says what it may conclude.
   [[nodiscard]] std::vector<FrameIndex> unwritten_frames(
       const PagesByAge& pages = PagesByAge::all()) const {
     return reclaimer_.unwritten_frames(pages);
   }
-  /// Begins the next age, and returns it, once the mark is complete that it goes with. One thread
-  /// at a time.
+  /// Begins the next age, and returns it. Called once the checkpoint's mark in the log is complete,
+  /// by one thread at a time.
   PageAge begin_age() noexcept { return frames_.begin_age(); }
   void write(std::span<const FrameIndex> frames) { reclaimer_.write(frames); }
 
@@ -213,14 +212,14 @@ class BufferPool {
   [[nodiscard]] PageWriter& writer() noexcept { return writer_; }
   [[nodiscard]] const FrameTable& frames() const noexcept { return frames_; }
   [[nodiscard]] const PageKinds& kinds() const noexcept { return kinds_; }
-  /// What hangs off pages that are not in memory.
+  /// Attachments of pages that are not in memory.
   [[nodiscard]] const OrphanRegistry& orphans() const noexcept { return orphans_; }
 
  private:
   friend class PageReservation;
   friend class TreeRoot;
 
-  /// More would push out what was prefetched first before it is read.
+  /// A longer prefetch would push its own first lines out before they are read.
   static constexpr std::uint32_t kPrefetchedBytesMax = 16384;
 
   void enter_reservation(std::uint32_t pages);

@@ -26,7 +26,7 @@ RestoreOutcome DoubleWriteRing::restore(std::uint64_t first_page, std::uint64_t 
                 [&](const RingCopy& copy) { return copy.batch + 1 < outcome.newest_batch; });
   outcome.copies_considered = static_cast<std::uint32_t>(copies.size());
 
-  // The copies of one page side by side, the newest first.
+  // Groups the copies by page, the newest first.
   std::sort(copies.begin(), copies.end(), [](const RingCopy& a, const RingCopy& b) {
     return a.id != b.id ? a.id < b.id : a.batch > b.batch;
   });
@@ -66,7 +66,7 @@ std::vector<RingCopy> DoubleWriteRing::find_copies(std::uint64_t batch_floor) {
   return copies;
 }
 
-/// Step 4 for one page, whose copies are given, the newest first.
+/// Step 4 for one page. `copies`: all of that page, the newest first.
 void DoubleWriteRing::restore_page(std::span<const RingCopy> copies, MutableBytes page,
                                    RestoreOutcome& outcome) {
   const RingCopy& newest = copies.front();
@@ -83,7 +83,7 @@ void DoubleWriteRing::restore_page(std::span<const RingCopy> copies, MutableByte
     return;
   }
   file_.read(newest.offset_bytes, page);
-  if (verify_page(page, newest.id) == PageFault::none) {  // as it did a moment ago
+  if (verify_page(page, newest.id) == PageFault::none) {  // as it verified a moment ago
     file_.write(place, page);
   }
 }

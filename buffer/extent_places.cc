@@ -36,7 +36,7 @@ std::vector<BitRange> extent_places(std::uint64_t first, std::uint32_t pages,
     return a.size() != b.size() ? a.size() > b.size() : a.first < b.first;
   };
   std::vector<BitRange> pieces;
-  // Longer and longer, until the longest pieces between map pages are enough.
+  // Tries longer and longer ranges, until the longest pieces between map pages are enough.
   for (BitRange wanted{first, first + pages};; wanted.end += pages) {
     pieces = between_map_pages(wanted, stretch_pages);
     std::sort(pieces.begin(), pieces.end(), longer);

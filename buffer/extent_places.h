@@ -1,5 +1,5 @@
-// Where the pages of an extent lie among those of the space map, which stand at the beginning of
-// every stretch and belong to nobody: pure.
+// Where the pages of an extent lie between the space map's own pages, which stand at the beginning
+// of every stretch. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace palimpsest::buffer {
 
-/// Where so many pages can lie from bit `first` on: one run, or as few as map pages allow, at most
-/// `max_runs`, ascending. Nothing else is taken from there on.
+/// The runs that `pages` pages take from bit `first` on, all bits but the map pages being free: one
+/// run, or as few as map pages allow, at most `max_runs`, ascending.
 [[nodiscard]] std::vector<BitRange> extent_places(std::uint64_t first, std::uint32_t pages,
                                                   std::uint32_t max_runs,
                                                   std::uint64_t stretch_pages);

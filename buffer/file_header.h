@@ -1,12 +1,13 @@
-// The first 64 KiB of the page file: what must be known before the page size is.
+// The first 64 KiB of the page file: what a reader must know before it knows the page size.
 //
 // Three copies of one 4 KiB block, at offsets 0, 4096 and 8192, are written in turn, the oldest
 // first; the valid copy with the highest sequence number is the header. A torn write of one copy
 // therefore loses only the change it was about to make. Two copies would do for power failures
-// alone; but after a failed sync the newest copy may be seen in the device's cache without being on
-// the medium, and then the next write must not go to the only other one. What must not be forgotten
-// even if the newest copy is damaged later, that there is a catalog or that the file is in use or
-// shorter, is written to all three, one after the other: a copy from before would be believed.
+// alone. But after a failed sync the newest copy may be seen in the device's cache without being on
+// the medium, and then the next write must not go to the only other one.
+// Some changes must survive even damage to the newest copy: that there is a catalog, and that the
+// file is in use or has become shorter. They are written to all three copies, one after the other:
+// otherwise an older copy would be believed.
 // The rest of the 64 KiB is zero and reserved. The area is 64 KiB because that is a whole number of
 // pages for every page size.
 //
@@ -99,7 +100,7 @@ static_assert(offsetof(FileHeader, clean) == 112);
 /// Writes the sealed block (checksum included) into `block`, of kHeaderBlockBytes.
 void encode_file_header(const FileHeader& header, MutableBytes block) noexcept;
 
-/// What a header block looks like before its fields are judged.
+/// What a header block looks like before its fields are validated.
 enum class HeaderBlock : std::uint8_t { valid = 1, empty, foreign, damaged };
 
 /// Reads a block of kHeaderBlockBytes; `header` is filled in unless the block is empty.
@@ -115,9 +116,9 @@ struct FoundHeader {
 /// corruption, naming the file, when there is none.
 [[nodiscard]] FoundHeader find_file_header(ConstBytes blocks, std::string_view file);
 
-/// Refuses a header whose fields this build cannot use or that contradict each other or the file's
-/// size: Error unsupported_version, page_size_mismatch or corruption. Reads no other byte of the
-/// file.
+/// Refuses a header with fields that this build cannot use, or that contradict each other or the
+/// file's size: Error unsupported_version, page_size_mismatch or corruption. Reads no other byte of
+/// the file.
 void validate_file_header(const FileHeader& header, std::uint64_t file_size_bytes,
                           std::optional<std::uint32_t> page_size_expected, std::string_view file);
 

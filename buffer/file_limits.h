@@ -5,7 +5,7 @@
 
 namespace palimpsest::buffer {
 
-/// Page ids beyond it are those of no file: whoever meets one has met damage.
+/// A page id beyond this limit is one of no file: it is a sign of damage.
 inline constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 46U;
 
 }  // namespace palimpsest::buffer

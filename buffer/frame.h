@@ -12,26 +12,29 @@
 //
 // What protects what:
 //  - `latch` protects the page's bytes, `page_id` and `type` (written under the exclusive mode).
-//  - A loading or ready frame is named by exactly one entry of the fault table, whose shard mutex
-//    protects `state` while the frame is there; a ready one is loading again while it is attached,
-//    and its entry goes when the swip names it; a resident frame by exactly one swip (or it is a
-//    page of places of roots), and leaves that state only under its exclusive latch.
-//  - A frame with a block of a large value is named by one place of the BlockCache, and enters and
+//  - `state`: a loading or ready frame is named by exactly one entry of the fault table; the
+//    entry's shard mutex protects `state` while the frame is there. A ready frame is loading again
+//    while it is attached; its entry goes when the swip names it. A resident frame is named by
+//    exactly one swip (or it is a page of root slots), and leaves that state only under its
+//    exclusive latch.
+//  - A frame with a block of a large value is named by one slot of the BlockCache, and enters and
 //    leaves that state under its exclusive latch.
 //  - `parent` of a resident frame is the frame that holds its swip. It changes only while the
-//    exclusive latches of the old and the new parent are held, so whoever latches a frame and finds
-//    the child's swip in it has the parent. Read without a latch it is a hint.
-//  - `flags` is atomic by itself; see FrameFlag for who may set and clear. The upper bits say since
-//    which age the page is dirty or being written, and change in the same steps (page_age.h).
-//  - `cool` is a hint that any reader may clear; `heat` belongs to whoever visits the page to find
-//    victims, under the parent's latch, shared or exclusive: of two visitors' counts one may be
-//    lost.
+//    exclusive latches of the old and the new parent are held, so a thread that latches a frame and
+//    finds the child's swip in it has the parent. Read without a latch it is a hint.
+//  - `flags` is atomic by itself; FrameFlag says which thread may set and clear each. The upper
+//    bits say since which age the page is dirty or being written, and change in the same steps
+//    (page_age.h).
+//  - `cool` is a hint that any reader may clear. `heat` belongs to the thread that visits the page
+//    to find victims, under the parent's latch, shared or exclusive: of two visitors' counts one
+//    may be lost.
 //  - `attached` is protected by `latch` as the page's bytes are: changed under the exclusive mode
 //    (or while the frame is loading or ready, by the one thread that makes the page resident). Read
 //    without a latch it is an address to be prefetched, and nothing else.
-//  - `youngest` is what that says of itself, and 0 if there is none: the two change in one latched
-//    step, hang(). Who reads the page optimistically may read it, validated as the page's bytes
-//    are: what hangs there may be gone by the time its address has been read.
+//  - `youngest` is a copy of `attached->youngest()`, and 0 without an attachment: the two change in
+//    one latched step, hang(). A thread that reads the page optimistically may read it, validated
+//    as the page's bytes are. It cannot read the attachment itself: that may be gone by the time
+//    its address has been read.
 #pragma once
 
 #include <atomic>
@@ -58,11 +61,11 @@ struct FrameFlag {
   /// `dirty`, cleared when the write has completed. The page is not evicted and its id not reused
   /// meanwhile.
   static constexpr std::uint32_t writing = 2;
-  /// The page was freed while `writing`: whoever clears `writing` completes the freeing.
+  /// The page was freed while `writing`: the thread that clears `writing` completes the freeing.
   static constexpr std::uint32_t doomed = 4;
 
   static constexpr std::uint32_t kAll = dirty | writing | doomed;
-  /// The bits from here on are a PageAge, and 0 on a page that is neither dirty nor being written.
+  /// The bits from here on are a PageAge; 0 on a page that is neither dirty nor being written.
   static constexpr unsigned kSinceShift = 4;
   [[nodiscard]] static constexpr std::uint32_t since(PageAge age) noexcept {
     return age.number() << kSinceShift;
@@ -77,7 +80,7 @@ struct alignas(64) Frame {
   static constexpr std::int8_t kHeatNew = -1;
   static constexpr std::int8_t kHeatMax = 7;
 
-  /// Of a pool that is in this age, which outlives the frame.
+  /// `age`: of the pool; it outlives the frame.
   explicit Frame(const std::atomic<PageAge>& age) noexcept : pool_age(&age) {}
 
   HybridLatch latch;
@@ -87,35 +90,35 @@ struct alignas(64) Frame {
   std::atomic<FrameState> state{FrameState::free};
   std::atomic<PageType> type{};
   std::atomic<bool> cool{false};
-  /// How often a writer of this page had to wait for its latch, at another place of the page than
-  /// the one before (saturating), and that place. For contention splits; written under the
+  /// For contention splits: how often a writer of this page had to wait for its latch at another
+  /// location of the page than the writer before (saturating), and that location. Written under the
   /// exclusive latch.
   std::atomic<std::uint8_t> contention{0};
   std::atomic<std::uint16_t> contended_place{0};
-  /// How many visits in a row must find the page unused before one finds it cold. Less than 0: the
-  /// use that brought it does not count.
+  /// How many visits in a row must find the page unused before one finds it cold. Below 0: the use
+  /// that brought it in does not count.
   std::atomic<std::int8_t> heat{kHeatNew};
-  /// What hangs off the page in memory, or null (page_attachment.h).
+  /// The page's attachment, or null (page_attachment.h).
   std::atomic<Attached*> attached{nullptr};
-  /// Attached::youngest() of that, or 0.
+  /// attached->youngest(), or 0.
   std::atomic<Gsn> youngest{Gsn{0}};
   const std::atomic<PageAge>* const pool_age;
 
-  /// Hangs this off the page, or nothing, or says again what that says of itself.
+  /// Sets the attachment (null: none), or refreshes `youngest` from the present one.
   void hang(Attached* what) noexcept {
     attached.store(what, std::memory_order_relaxed);
     youngest.store(what == nullptr ? Gsn{0} : what->youngest(), std::memory_order_relaxed);
   }
 
-  /// Another page is in the frame, of which nothing is known.
+  /// Called when the frame gets another page, of which nothing is known.
   void begin_use() noexcept {
     cool.store(false, std::memory_order_relaxed);
     heat.store(kHeatNew, std::memory_order_relaxed);
     contention.store(0, std::memory_order_relaxed);
   }
 
-  /// One visit of those that look for victims: whether the page may go. It gains a visit for each
-  /// that finds it used since the one before.
+  /// One visit of a thread that looks for victims. Returns whether the page may be evicted. The
+  /// page gains one heat for each visit that finds it used since the visit before.
   [[nodiscard]] bool is_cold_at_visit() noexcept {
     const std::int8_t before = heat.load(std::memory_order_relaxed);
     if (!cool.load(std::memory_order_relaxed)) {
@@ -132,15 +135,15 @@ struct alignas(64) Frame {
     return true;
   }
 
-  /// Takes back the mark of the last visit: the page is in use.
+  /// Marks the page as used: clears the mark of the last visit.
   void touch() noexcept {
     if (cool.load(std::memory_order_relaxed)) {
       cool.store(false, std::memory_order_relaxed);
     }
   }
 
-  /// Counts a contended write at `place` of the page. The caller holds the exclusive latch. One hot
-  /// place does not count: splitting the page would not help it.
+  /// Counts a contended write at `place` of the page. The caller holds the exclusive latch. A
+  /// single hot location does not count: splitting the page would not help it.
   void count_contention(std::uint16_t place) noexcept {
     const std::uint8_t count = contention.load(std::memory_order_relaxed);
     if (count != UINT8_MAX && contended_place.load(std::memory_order_relaxed) != place) {
@@ -153,8 +156,8 @@ struct alignas(64) Frame {
     return (flags.load(std::memory_order_acquire) & flag) != 0;
   }
 
-  /// The caller holds the exclusive latch. An image that is being written keeps its age: the write
-  /// may fail (page_age.h).
+  /// The caller holds the exclusive latch. A page with a write in flight keeps its age: the
+  /// write may fail (page_age.h).
   void mark_dirty() noexcept {
     std::uint32_t before = flags.load(std::memory_order_acquire);
     std::uint32_t after = 0;
@@ -170,8 +173,8 @@ struct alignas(64) Frame {
                                           std::memory_order_acquire));
   }
 
-  /// The write of a copy has ended that was made in the age `copied` or a later one. When it has
-  /// failed the page is as dirty as it was. Returns the flags before.
+  /// Ends the write of a copy that was made in the age `copied` or a later one. After a failed
+  /// write the page is as dirty as it was. Returns the flags before.
   std::uint32_t end_write(bool written, PageAge copied) noexcept {
     std::uint32_t before = flags.load(std::memory_order_acquire);
     std::uint32_t after = 0;

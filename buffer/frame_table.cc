@@ -41,7 +41,7 @@ FrameTable::FrameTable(std::uint32_t frame_count, std::uint32_t page_size_bytes)
   const auto address = reinterpret_cast<std::uintptr_t>(reserved_.data());
   pages_ = reserved_.data() + (round_up(address, kHugePageBytes) - address);
   auto* headers = pages_ + round_up(page_bytes, kHugePageBytes);
-  // A wish: refusal costs speed only.
+  // Advice only: refusal costs speed, nothing else.
   ::madvise(pages_, static_cast<std::size_t>(headers - pages_) + header_bytes, MADV_HUGEPAGE);
   frames_ = reinterpret_cast<Frame*>(headers);
   for (std::uint32_t i = 0; i < count_; ++i) {

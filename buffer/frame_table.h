@@ -1,9 +1,9 @@
 // The pool's memory: one reserved range of pages and one array of frame headers, by frame index.
 //
-// Never unmapped while the pool lives, so a stale frame index may be read at any time; what is read
-// then is rejected by the latch version. Memory is only reserved here and becomes resident as
-// frames are first used; huge pages are asked for where the kernel offers them.
-// Thread-safety: immutable after construction, but for the age, which one thread at a time moves.
+// The memory is never unmapped while the pool lives, so a stale frame index may be read at any
+// time; the latch version then rejects what was read. Memory is only reserved here and becomes
+// resident as frames are first used; huge pages are requested where the kernel offers them.
+// Thread-safety: immutable after construction, except for the age: one thread at a time moves it.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,7 @@ class FrameTable {
   }
 
   [[nodiscard]] PageAge age() const noexcept { return age_.load(std::memory_order_relaxed); }
-  /// Begins the next one, and returns it.
+  /// Begins the next age, and returns it.
   PageAge begin_age() noexcept {
     const PageAge next = age().next();
     age_.store(next, std::memory_order_release);
@@ -62,10 +62,10 @@ class FrameTable {
   }
 
  private:
-  std::atomic<PageAge> age_{};  ///< first: far from what changes often
+  std::atomic<PageAge> age_{};  ///< first: far from fields that change often
   std::uint32_t count_;
   unsigned page_shift_;
-  ReservedMemory reserved_;  ///< what the two below lie in
+  ReservedMemory reserved_;  ///< the memory of the two below
   std::byte* pages_ = nullptr;
   Frame* frames_ = nullptr;
 };

@@ -1,9 +1,9 @@
-// The frames that hold no page, for whoever needs one.
+// The frames that hold no page.
 //
 // Sharded so that threads that fault at the same time seldom meet: each thread starts at a shard of
 // its own. A shard is a range of neighbouring frames, handed out from the lowest: memory becomes
-// resident as it is needed, and huge pages are used whole. Thread-safety: all functions, from any
-// thread. Shard mutexes are leaves of the latch order.
+// resident as it is needed, and huge pages are used whole.
+// Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order.
 #pragma once
 
 #include <array>
@@ -22,11 +22,11 @@ class FreeFrames {
   explicit FreeFrames(std::uint32_t frame_count);
 
   [[nodiscard]] std::optional<FrameIndex> take();
-  /// All of them or none.
+  /// Takes all `count` frames, or none and returns false.
   [[nodiscard]] bool take(std::uint32_t count, std::vector<FrameIndex>& into);
   void give(FrameIndex frame);
 
-  /// How many there are; a moment later it may be another number.
+  /// How many frames are free; stale at once.
   [[nodiscard]] std::uint32_t count() const noexcept {
     return count_.load(std::memory_order_relaxed);
   }

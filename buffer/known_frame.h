@@ -1,8 +1,9 @@
-// Pages in frames that somebody remembers or guesses, instead of coming to them from their parents.
+// Pages in frames that a caller remembers or guesses, instead of coming to them from their parents.
 //
-// A version says whether the page is still what it was when that was taken: resident, of the same
-// tree, with the same content. Without one, a page is what it says of itself, if it is resident.
-// Latching: nothing is waited for. Thread-safety: all functions, from any thread.
+// A remembered version says whether the page is still what it was when the version was taken:
+// resident, of the same tree, with the same content. Without a version the caller must tell from
+// the page's own bytes which page it is.
+// Latching: no function waits. Thread-safety: all functions, from any thread.
 #pragma once
 
 #include <atomic>
@@ -18,21 +19,21 @@
 
 namespace palimpsest::buffer {
 
-/// A search begins in what follows the page header.
+/// Prefetches where a search begins: the bytes behind the page header.
 inline void prefetch_for_search(const FrameTable& frames, FrameIndex frame) noexcept {
   constexpr std::size_t kSearchedBytes = 320;
   const std::byte* page = frames.page(frame);
   prefetch(page + sizeof(PageHeader), page + kSearchedBytes);
 }
 
-/// What says whose page it is, and which keys are in it: its header, and the fences at its end.
+/// Prefetches what identifies a page: its header, and the fence keys at its end.
 inline void prefetch_to_look_at(const FrameTable& frames, FrameIndex frame) noexcept {
   const std::byte* page = frames.page(frame);
   prefetch_line(page);
   prefetch_line(page + frames.page_size_bytes() - 1);
 }
 
-/// The page in a frame, to be searched, if its version is still the one remembered.
+/// The page in a frame, to be searched, if its version is still `version`.
 [[nodiscard]] inline Attempt<OptimisticPage> searched_at(const FrameTable& frames, FrameIndex frame,
                                                          std::uint64_t version) noexcept {
   prefetch_for_search(frames, frame);
@@ -43,7 +44,7 @@ inline void prefetch_to_look_at(const FrameTable& frames, FrameIndex frame) noex
   return page;
 }
 
-/// The page in a frame, to be looked at and searched, if one is resident there. Any index will do.
+/// The page in a frame, to be identified and searched, if one is resident there. Takes any index.
 [[nodiscard]] inline Attempt<OptimisticPage> resident_in(const FrameTable& frames,
                                                          FrameIndex frame) noexcept {
   if (!frames.contains(frame)) {
@@ -61,7 +62,7 @@ inline void prefetch_to_look_at(const FrameTable& frames, FrameIndex frame) noex
   return found;
 }
 
-/// A frame's version, unless its page is latched exclusively or there is no such frame.
+/// A frame's version; nothing if its page is latched exclusively or there is no such frame.
 [[nodiscard]] inline std::optional<std::uint64_t> version_of(const FrameTable& frames,
                                                              FrameIndex frame) noexcept {
   return frames.contains(frame) ? frames[frame].latch.try_optimistic() : std::nullopt;

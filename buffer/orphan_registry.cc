@@ -83,7 +83,7 @@ Attached* OrphanRegistry::take(PageId page) noexcept {
   return attachment_->attach(*orphan);
 }
 
-// Caller holds the shard. More buckets are a wish: without them chains are longer.
+// Caller holds the shard. Growth may fail: chains are longer then.
 void OrphanRegistry::grow(Shard& shard) noexcept {
   std::vector<Attached*> old;
   try {

@@ -1,16 +1,17 @@
-// What hangs off pages that are not in memory, by page id.
+// Attachments of pages that are not in memory (orphans), by page id.
 //
-// Invariants: (1) a page has something here only while it is in no frame: it is entered by eviction
-//                 and taken by whoever makes the page resident again, both with the page's parent
+// Invariants: (1) a page has an orphan only while it is in no frame: eviction enters it, and the
+//                 thread that makes the page resident again takes it, both with the page's parent
 //                 exclusively latched, in the same step as the swip;
-//             (2) a page that is freed has nothing here: only resident pages are freed.
-// Why one load tells a loader that there is nothing: eviction enters the orphan before it puts the
-// page id into the swip, and the loader looks here after it has read that page id from the swip
-// with acquire. It acquires the pruning of those that went: why they could go is known to it then.
-// Entering allocates nothing that it cannot do without: the links lie in the orphans, and a shard
-// whose buckets cannot grow has longer chains.
-// Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order but
-//                for the PageAttachment's functions, which take none.
+//             (2) a page that is freed has no orphan: only resident pages are freed.
+// Why one load of count_ tells a loader that there is no orphan: eviction enters the orphan before
+// it puts the page id into the swip, and the loader looks here after it has read that page id from
+// the swip with acquire. The load also acquires the pruning of orphans that are gone, and so all
+// that justified it.
+// Entering cannot fail: the links lie in the orphans, and a shard that cannot grow its buckets has
+// longer chains.
+// Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order,
+//                except that the PageAttachment's functions run under them; those take no latch.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ namespace palimpsest::buffer {
 
 class OrphanRegistry {
  public:
-  /// Null: nothing ever hangs off a page. It outlives the registry. Throws std::bad_alloc.
+  /// `attachment` outlives the registry; null: pages have no attachments. Throws std::bad_alloc.
   explicit OrphanRegistry(PageAttachment* attachment);
   OrphanRegistry(const OrphanRegistry&) = delete;
   OrphanRegistry& operator=(const OrphanRegistry&) = delete;
@@ -39,25 +40,25 @@ class OrphanRegistry {
 
   [[nodiscard]] PageAttachment* attachment() const noexcept { return attachment_; }
 
-  /// Takes what hangs off the page in this frame; false: the page has to stay. Caller holds the
+  /// Takes the attachment of the page in this frame; false: the page has to stay. Caller holds the
   /// exclusive latches of the page, which is about to leave the frame, and of its parent.
   [[nodiscard]] bool page_leaves(Frame& frame, MutableBytes page) noexcept {
     return frame.attached.load(std::memory_order_relaxed) == nullptr || detach(frame, page);
   }
 
-  /// What is to hang off a page that comes back, no longer here; null if there is nothing. The page
-  /// is private to the caller, who has read its page id from the swip.
+  /// Removes and returns the attachment of a page that comes back; null if there is none. The page
+  /// is private to the caller, which has read its page id from the swip.
   [[nodiscard]] Attached* page_returns(PageId page) noexcept {
     return count_.load(std::memory_order_acquire) == 0 ? nullptr : take(page);
   }
 
-  /// Prunes some of the orphans, others each time; for threads that have done I/O. Returns how many
-  /// are gone. Caller holds no latch that it should not hold for long.
+  /// Prunes some of the orphans, different ones each time; for threads that have done I/O. Returns
+  /// how many are gone. Caller holds no latch that it should not hold for long.
   std::size_t prune_some() noexcept;
-  /// Prunes all of them, until it is enough.
+  /// Prunes all orphans, until is_enough().
   void prune_all(FunctionRef<bool()> is_enough) noexcept;
 
-  /// How many there are; a moment later it may be another number.
+  /// How many orphans there are; stale at once.
   [[nodiscard]] std::size_t count() const noexcept {
     return count_.load(std::memory_order_relaxed);
   }
@@ -65,7 +66,7 @@ class OrphanRegistry {
  private:
   static constexpr std::size_t kShards = 64;
   static constexpr std::size_t kBucketsMin = 16;
-  /// Most buckets that prune_some() looks at.
+  /// The most buckets that prune_some() looks at.
   static constexpr std::size_t kPrunedBuckets = 64;
 
   struct alignas(64) Shard {

@@ -1,9 +1,11 @@
-// What hangs off a page in memory and is never written with it: a mapping table, say.
+// Attachments: what belongs to a page in memory and is never written with it, such as a mapping
+// table.
 //
-// The pool knows nothing of it but this: a page in a frame has one Attached or none
-// (Frame::attached). When the page leaves its frame, what hangs off it waits in the orphan registry
-// (orphan_registry.h); when the page is brought in again, it hangs there before anybody can read
-// the page. Whoever owns the content implements PageAttachment and gives it to the pool.
+// The pool knows nothing of an attachment but this: a page in a frame has one Attached or none
+// (Frame::attached). When the page leaves its frame, its attachment waits in the orphan registry
+// (orphan_registry.h); when the page is brought in again, the attachment is in place before any
+// thread can read the page. The owner of the content implements PageAttachment and gives it to the
+// pool.
 //
 // Latching: each function says what the caller holds. None does I/O, takes a page latch, waits, or
 //           throws.
@@ -17,22 +19,22 @@
 
 namespace palimpsest::buffer {
 
-/// Base of what hangs off a page. It carries its own place in the orphan registry, so that becoming
-/// an orphan needs no memory and cannot fail.
+/// Base of an attachment. It holds its own links for the orphan registry, so that becoming an
+/// orphan needs no memory and cannot fail.
 class Attached {
  public:
   Attached(const Attached&) = delete;
   Attached& operator=(const Attached&) = delete;
 
-  /// What who reads the page without a latch may know of it (Frame::youngest). Protected as all of
-  /// this is: by the page's latch, or by the orphan's shard.
+  /// A bound that a thread reading the page without a latch may use (Frame::youngest). Protected as
+  /// the whole object is: by the page's latch, or by the orphan's shard.
   [[nodiscard]] Gsn youngest() const noexcept { return youngest_; }
 
  protected:
   Attached() = default;
   ~Attached() = default;
 
-  /// Never falls while it hangs off a page, or waits.
+  /// The value never falls while the object is attached to a page, or is an orphan.
   void raise_youngest(Gsn to) noexcept { youngest_ = std::max(youngest_, to); }
   void forget_youngest() noexcept { youngest_ = Gsn{0}; }
 
@@ -46,11 +48,11 @@ class Attached {
   PageId page_ = kNoPage;
 };
 
-/// What hangs off a page, and the page.
+/// A page's attachment, and the page.
 struct Hanging {
   Attached* what;
   MutableBytes page;
-  bool page_changed = false;  ///< in what is never written
+  bool page_changed = false;  ///< in bytes that are never written
 };
 
 class PageAttachment {
@@ -59,27 +61,28 @@ class PageAttachment {
   PageAttachment(const PageAttachment&) = delete;
   PageAttachment& operator=(const PageAttachment&) = delete;
 
-  /// The page is about to leave its frame, clean: makes sure of what waiting needs. False: it has
-  /// to stay. Caller holds the exclusive latches of the page and its parent.
+  /// Called when the page is about to leave its frame, clean: ensures what an orphan needs. False:
+  /// the page has to stay. Caller holds the exclusive latches of the page and its parent.
   [[nodiscard]] virtual bool prepare_detach(Hanging& hanging) noexcept = 0;
 
-  /// After that, the page leaves its frame: what has to wait for its return, or null if nothing is
-  /// left of it (it is destroyed then). Caller holds the same.
+  /// Called after prepare_detach(), when the page leaves its frame. Returns what becomes the
+  /// orphan, or null if nothing is left of it (it is destroyed then). Caller holds the same
+  /// latches.
   [[nodiscard]] virtual Attached* detach(Attached& attached) noexcept = 0;
 
-  /// The page comes back: what is to hang off it, or null if nothing is left (destroyed). The page
-  /// is private to the caller, who may hold its parent exclusively.
+  /// Called when the page comes back. Returns its attachment, or null if nothing is left
+  /// (destroyed). The page is private to the caller, which may hold its parent exclusively.
   [[nodiscard]] virtual Attached* attach(Attached& attached) noexcept = 0;
 
-  /// Drops what nobody needs any more; false if nothing is left (destroyed). Caller holds the
+  /// Drops what is not needed any more; false if nothing is left (destroyed). Caller holds the
   /// page's exclusive latch, or the orphan's shard, which is a leaf of the latch order.
   [[nodiscard]] virtual bool prune(Attached& attached) noexcept = 0;
-  /// The same for those of several pages, whose memory is brought in together; what is needed of
-  /// them takes as little of it as it can from then on; null is left in the place of one of which
-  /// nothing is left. Caller holds the exclusive latches of all these pages.
+  /// prune() for several pages; prefetches their memory together and shrinks what remains as
+  /// far as it can. Sets `what` to null where nothing is left. Caller holds the exclusive latches
+  /// of all these pages.
   virtual void prune_all(std::span<Hanging> hanging) noexcept = 0;
 
-  /// The pool ends.
+  /// Called when the pool ends.
   virtual void destroy(Attached& attached) noexcept = 0;
 
  protected:

@@ -85,7 +85,7 @@ std::optional<std::uint64_t> PageBitmap::take(std::uint32_t stripe) noexcept {
   std::uint64_t from = start;
   while (const auto word = next_offered(from)) {
     if (*word > start) {
-      // Fails if somebody has just lowered it: then it is not ours to raise.
+      // Fails if another thread has just lowered it: then this one must not raise it.
       std::uint64_t expected = start;
       search_from_.compare_exchange_strong(expected, *word);
     }
@@ -153,7 +153,7 @@ bool PageBitmap::accept(std::uint64_t word) noexcept {
   return (summary.fetch_and(~bit) & bit) != 0;
 }
 
-/// Sets a word's summary bit, for anyone to accept.
+/// Sets a word's summary bit, for any stripe to accept.
 void PageBitmap::offer(std::uint64_t word) noexcept {
   const std::uint64_t index = word % stretch_words_;
   stretch_at(word / stretch_words_)
@@ -170,7 +170,8 @@ void PageBitmap::changed(std::uint64_t word) noexcept {
 
 void PageBitmap::set_dirty(std::uint64_t stretch) noexcept {
   std::atomic<bool>& dirty = stretch_at(stretch).dirty;
-  if (!dirty.load()) {  // keeps the line shared; sequentially consistent with take_dirty
+  if (!dirty.load()) {  // a plain load keeps the line shared; sequentially consistent with
+                        // take_dirty
     dirty.store(true);
   }
 }
@@ -317,7 +318,7 @@ std::optional<std::uint64_t> PageBitmap::take_lowest(BitRange within) noexcept {
   }
 }
 
-// A stripe that looks at the word it has just lost takes a bit of it, once more: words are hints.
+// A stripe that is using the word it has just lost takes one more bit of it: words are hints.
 void PageBitmap::let_go_of_words() noexcept {
   for (Stripe& stripe : stripes_) {
     const std::uint64_t held = stripe.word.exchange(0, std::memory_order_relaxed);
@@ -333,7 +334,7 @@ BitRange PageBitmap::claim_clear_tail(std::uint64_t end, std::uint64_t keep) noe
     const std::uint64_t word = (begin - 1) / kWordBits;
     const std::uint64_t base = word * kWordBits;
     const std::uint64_t within = mask_within(word, {std::max(base, keep), begin});
-    // Everything behind a stretch's first bit is ours already when we get there: it falls with it.
+    // Everything behind a stretch's first bit is claimed by now, so the first bit goes with it.
     const std::uint64_t first_bit = word % stretch_words_ == 0 ? within & 1 : 0;
     std::uint64_t seen = at(word).load();
     std::uint64_t wanted = 0;

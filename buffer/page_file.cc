@@ -16,8 +16,8 @@
 namespace palimpsest::buffer {
 namespace {
 
-/// Batch numbers of a session that did not end well may be unknown (atomic writes leave none in the
-/// ring), so the next session leaves them room.
+/// The batch numbers of a session that ended badly may be unknown (atomic writes leave none in the
+/// ring), so the next session skips this many.
 constexpr std::uint64_t kBatchLeap = std::uint64_t{1} << 32;
 
 constexpr std::size_t kReadChunk = 32;
@@ -153,7 +153,7 @@ std::unique_ptr<PageFile> PageFile::open(io::Device& device, std::string_view na
   return opened;
 }
 
-// The size first: a growth may be seen whose sync has failed.
+// Sets the size first: a growth whose sync failed may be visible.
 void PageFile::restore_torn_pages() {
   file_->truncate(page_count() * page_size_bytes_);
   DoubleWriteRing ring(*file_, header_);
@@ -185,7 +185,7 @@ void PageFile::read_pages(std::span<PageRead> reads) noexcept {
 }
 
 // Pages that follow each other both in the file and in memory are one transfer, which costs the
-// device about as much as one of them. What goes wrong with it is told page by page.
+// device about as much as one of them. Errors are reported page by page.
 void PageFile::read_chunk(std::span<PageRead> reads) noexcept {
   std::array<io::Transfer, kReadChunk> transfers;
   std::array<std::span<PageRead>, kReadChunk> read_by;
@@ -213,7 +213,7 @@ void PageFile::read_chunk(std::span<PageRead> reads) noexcept {
   }
 }
 
-/// Of pages that were one transfer.
+/// Ends the reads of pages that were one transfer.
 void PageFile::end_read(std::span<PageRead> reads, int error) noexcept {
   for (PageRead& read : reads) {
     read.io_error = error;
@@ -302,7 +302,7 @@ PageId PageFile::catalog_root() const {
 void PageFile::set_catalog_root(PageId root) {
   check(root == kNoPage || contains(root), "the catalog root is a page of the file");
   require_writable();
-  sync();  // the root first, and the file's size with it: the header names nothing that may be lost
+  sync();  // first the root, and the file's size: the header names nothing that may be lost
   const std::lock_guard guard(header_mutex_);
   set_root(header_, root);
 }
@@ -334,7 +334,7 @@ void PageFile::grow(std::uint64_t page_count) {
   mark_open();
   const std::uint64_t old_count = this->page_count();
   check(page_count > old_count, "a file grows to a larger size");
-  // What a failed truncation or a failed growth left behind must not come back as pages.
+  // Pages left behind by a failed truncation or growth must not come back.
   const std::uint64_t old_bytes = old_count * page_size_bytes_;
   if (file_->size_bytes() > old_bytes) {
     file_->truncate(old_bytes);
@@ -344,7 +344,7 @@ void PageFile::grow(std::uint64_t page_count) {
   page_count_.store(page_count, std::memory_order_release);
 }
 
-// Invariant (6). A file that has had so many pages before has it done already.
+// Invariant (6). A file that once had this many pages has the space already.
 void PageFile::reserve_ring(std::uint64_t page_count) {
   const auto slot_pages = [&](std::uint64_t pages_of_file) {
     return std::min<std::uint64_t>(pages_of_file - raw(first_page_), batch_pages_);
@@ -390,8 +390,7 @@ void PageFile::sync() {
   }
 }
 
-/// For what must not be forgotten, whichever copy is damaged later: a copy from before it would be
-/// believed.
+/// For changes that must survive even damage to one copy: an older copy would be believed.
 void PageFile::write_all_headers(const FileHeader& next) {
   for (std::uint32_t copy = 0; copy < kHeaderCopies; ++copy) {
     write_header(next);

@@ -1,4 +1,4 @@
-// The page file: header, geometry, verified page reads, growth, and who may write when.
+// The page file: header, geometry, verified page reads, growth, and when the file may be written.
 //
 // Layout: 64 KiB header area (file_header.h), the double-write ring (double_write_ring.h), then
 // pages; page n lies at n * page size, and the first page behind the ring is the first space map
@@ -15,10 +15,10 @@
 //                 becomes durable only after both are.
 //             (5) after a failed sync or header write the file is *failed*: everything that writes
 //                 throws Error failed, reads go on. Reopening restores.
-//             (6) each slot of the ring has space reserved for as many images as the file has
-//                 pages behind the ring, up to a batch: it is a hole in a new file, and reserved
-//                 before these pages are there. So a batch, in which a page is once, needs no more
-//                 space than there is, on a full disk and in a recovery too.
+//             (6) each ring slot has space reserved for as many images as the file has pages behind
+//                 the ring, up to a batch. The slot is a hole in a new file; its space is reserved
+//                 before those pages exist. A batch contains a page once, so it never needs more
+//                 space than there is, even on a full disk and in recovery.
 // Latching: header_mutex_ protects the header and its copies on disk and is held during their
 //           writes and sync; it is the innermost of this folder. Reads take no latch.
 // Thread-safety: all functions may be called by any number of threads at once.
@@ -47,7 +47,7 @@ namespace palimpsest::buffer {
 /// The name of a database's page file in its directory.
 inline constexpr std::string_view kPageFileName = "pages";
 
-/// What is fixed when a page file is created.
+/// Options that are fixed when a page file is created.
 struct PageFileOptions {
   /// A power of two, kPageSizeMin to kPageSizeMax (docs/decisions/002-page-size.md).
   std::uint32_t page_size_bytes = 4096;
@@ -60,9 +60,9 @@ struct OpenOptions {
   bool read_only = false;
   /// Refuse a database with another page size.
   std::optional<std::uint32_t> page_size_bytes{};
-  /// Use a file that was not closed cleanly: torn pages are restored (unless read-only), but pages
-  /// may be of different ages and the space map is the last one flushed. For page-level tools and
-  /// for recovery.
+  /// Open a file that was not closed cleanly, for page-level tools and for recovery. Torn pages are
+  /// restored (unless read-only), but pages may be of different ages and the space map is the last
+  /// one flushed.
   bool allow_unclean = false;
 };
 
@@ -98,43 +98,45 @@ class PageFile {
   /// or corruption naming file, page and both checksums. Blocks on I/O.
   void read_page(PageId id, MutableBytes into);
 
-  /// Reads and verifies independent pages together; each one's outcome is in it. Neighbours, in
-  /// file and memory, are one transfer; if that fails, each is read alone. Blocks on I/O.
+  /// Reads and verifies independent pages together; each PageRead holds its own outcome. Pages that
+  /// are neighbours both in the file and in memory are one transfer; if that fails, each is read
+  /// alone. Blocks on I/O.
   void read_pages(std::span<PageRead> reads) noexcept;
 
-  /// Pages that reads have asked the device for.
+  /// Pages that reads have requested from the device.
   [[nodiscard]] std::uint64_t pages_read() const noexcept {
     return pages_read_.load(std::memory_order_relaxed);
   }
 
-  /// Throws the Error that belongs to a read that is not ok().
+  /// Throws the Error for a read that is not ok().
   [[noreturn]] void throw_read_error(const PageRead& read) const;
 
-  /// Makes invariant (1) hold; called by whatever is about to write. Throws failed, or
-  /// invalid_argument on a read-only file. Cheap after the first time.
+  /// Makes invariant (1) hold; called before every write. Throws failed, or invalid_argument on a
+  /// read-only file. Cheap after the first time.
   void mark_open();
 
-  /// Syncs everything and marks the file clean. The caller has written all that is to survive. Does
-  /// nothing on a file that is clean already. The file may be written again afterwards.
+  /// Syncs everything and marks the file clean. The caller has written everything that is to
+  /// survive. Does nothing on a file that is clean already. The file may be written again
+  /// afterwards.
   void close_cleanly();
 
   [[nodiscard]] PageId catalog_root() const;
   /// Durable on return.
   void set_catalog_root(PageId root);
-  /// This new file holds the pages of another one, and nothing in its ring: has the same catalog
-  /// root, durably, and goes on behind the write batches and the openings whose numbers stand in
-  /// these pages.
+  /// For a new file that holds the pages of `other` and has an empty ring: takes over the catalog
+  /// root, durably, and continues the numbers of write batches and openings, which stand in those
+  /// pages.
   void become_copy_of(PageFile& other);
 
   /// Makes the file `page_count` pages long with reserved space. Error no_space changes nothing.
   void grow(std::uint64_t page_count);
-  /// Cuts the file to `page_count` pages; the rest must be free and have no write in flight. Error
-  /// corruption, and nothing changed, if the catalog root would be cut off.
+  /// Cuts the file to `page_count` pages; the rest must be free and have no write in flight. Throws
+  /// corruption, with nothing changed, if the catalog root would be cut off.
   void shrink(std::uint64_t page_count);
 
   /// Syncs the file. A failure is final (invariant 5).
   void sync();
-  /// Enters the failed state; the first reason given is named by every later refusal.
+  /// Enters the failed state; every later refusal names the first reason given.
   void fail(std::string_view reason) noexcept;
   [[nodiscard]] bool failed() const noexcept { return failure_.has_happened() || file_->failed(); }
   /// Throws failed or, on a read-only file, invalid_argument.
@@ -158,19 +160,19 @@ class PageFile {
   /// Whether the file had been closed cleanly when it was opened (true after create).
   [[nodiscard]] bool was_clean() const noexcept { return was_clean_; }
   [[nodiscard]] const RestoreOutcome& restored() const noexcept { return restored_; }
-  /// The next number of a write batch; above all that were ever used for this file's ring.
+  /// The next number of a write batch; above all numbers ever used for this file's ring.
   [[nodiscard]] std::uint64_t take_batch_number() noexcept {
     return next_batch_.fetch_add(1, std::memory_order_relaxed);
   }
   [[nodiscard]] const std::string& name() const noexcept { return file_->name(); }
   [[nodiscard]] FileHeader header() const;
-  /// Announces memory that pages are often read into or written from; the registration goes before
-  /// the memory. Devices decline what would cost more than it gains.
+  /// Announces memory that pages are often read into or written from; the registration must end
+  /// before the memory does. Devices decline what would cost more than it gains.
   [[nodiscard]] std::unique_ptr<io::BufferRegistration> register_buffer(MutableBytes memory) {
     return device_.register_buffer(memory);
   }
-  /// For PageWriter and DoubleWriteRing only, which write under their protocol, and for who fills a
-  /// file that nobody else knows of.
+  /// For PageWriter and DoubleWriteRing only, which write under their protocol, and for code that
+  /// fills a file no other thread knows of.
   [[nodiscard]] io::File& file() noexcept { return *file_; }
 
  private:

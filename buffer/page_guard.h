@@ -1,4 +1,4 @@
-// Guards: a latched page whose latch mode is its type.
+// Guards: a latched page; the type of the guard is its latch mode.
 //
 //   OptimisticPage   reads without writing anything shared; what was read counts once validated
 //   SharedPage       excludes writers
@@ -9,8 +9,8 @@
 // allocate; it returns values, never pointers or views into the page.
 //
 // Under ThreadSanitizer (PALIMPSEST_TSAN) an OptimisticPage holds the shared latch, so that the
-// rest of the code can be checked without suppressions; therefore nobody waits for I/O, frames or
-// another page above it while holding one, in any build.
+// rest of the code can be checked without suppressions. Therefore no thread may wait for I/O,
+// frames or another page above it while it holds one, in any build.
 // Thread-safety: a guard belongs to one thread. No destructor validates or throws.
 #pragma once
 
@@ -74,7 +74,7 @@ class SharedPage {
 class ExclusivePage {
  public:
   ExclusivePage() = default;
-  /// Adopts an exclusive latch already held, and how it was got.
+  /// Adopts an exclusive latch already held; `waited`: how it was acquired.
   ExclusivePage(Frame& frame, std::byte* page, Waited waited = Waited::no) noexcept
       : frame_(&frame), page_(page), waited_(waited) {}
   ExclusivePage(ExclusivePage&& other) noexcept
@@ -87,7 +87,7 @@ class ExclusivePage {
   }
   ~ExclusivePage() { release(); }
 
-  /// Whether somebody else held the latch when it was asked for.
+  /// Whether another thread held the latch when this one requested it.
   [[nodiscard]] bool was_contended() const noexcept { return waited_ == Waited::yes; }
   [[nodiscard]] bool holds() const noexcept { return frame_ != nullptr; }
   [[nodiscard]] Frame& frame() const noexcept { return *frame_; }
@@ -98,7 +98,7 @@ class ExclusivePage {
     return page_;
   }
 
-  /// The version an optimistic reader will meet once this guard is released.
+  /// The version that optimistic readers find once this guard is released.
   [[nodiscard]] std::uint64_t version_after_release() const noexcept {
     return frame_->latch.version_after_unlock();
   }
@@ -110,7 +110,7 @@ class ExclusivePage {
     }
   }
 
-  /// For changes that no optimistic reader needs to notice: their versions stay valid.
+  /// For changes that optimistic readers need not notice: their versions stay valid.
   void release_unchanged() noexcept PALIMPSEST_NO_ANALYSIS {
     if (frame_ != nullptr) {
       PALIMPSEST_SYNC_POINT("buffer.page.unchanged");
@@ -171,7 +171,8 @@ class OptimisticPage {
     return at(frame, page, *version);
   }
 
-  /// f(const std::byte* page) on bytes that may be torn; its result only if they were not.
+  /// Runs f(const std::byte* page) on bytes that may be torn; returns its result only if they were
+  /// not.
   template <class F>
     requires LeavesPage<std::invoke_result_t<F, const std::byte*>>
   [[nodiscard]] auto read(F&& f) const noexcept
@@ -190,7 +191,7 @@ class OptimisticPage {
   [[nodiscard]] std::byte* page() const noexcept { return page_; }
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
-  /// Turns into a shared latch if the page is still the same.
+  /// Becomes a shared latch if the page is still the same. Waits for an exclusive holder.
   [[nodiscard]] Attempt<SharedPage> to_shared() && noexcept PALIMPSEST_NO_ANALYSIS {
     Frame& frame = *frame_;
     PALIMPSEST_SYNC_POINT("buffer.page.to_shared");
@@ -206,7 +207,7 @@ class OptimisticPage {
     return shared;
   }
 
-  /// Turns into an exclusive latch if the page is still the same. Waits for other holders.
+  /// Becomes an exclusive latch if the page is still the same. Waits for other holders.
   [[nodiscard]] Attempt<ExclusivePage> to_exclusive() && noexcept PALIMPSEST_NO_ANALYSIS {
     Frame& frame = *frame_;
     release();

@@ -11,7 +11,7 @@
 //  46  1  kind            PageType
 //  47  1  reserved        zero
 //  48  2  ghost_count     deleted records still on the page
-//  50  2  shadow_count    records that hold what they were before the bulk
+//  50  2  shadow_count    records that also hold their state from before the bulk
 //  52 12  reserved        zero
 // In memory the same bytes are the frame's page; checksum and write_batch are stale there and are
 // set in the copy that is written.
@@ -31,13 +31,13 @@ inline constexpr std::uint16_t kPageFormatVersion = 1;
 inline constexpr std::uint32_t kPageSizeMin = 4096;
 inline constexpr std::uint32_t kPageSizeMax = 65536;
 
-/// What a page holds. 0 is reserved, so that a page never written is noticed.
+/// What a page holds. 0 is reserved, so that a page that was never written is noticed.
 enum class PageType : std::uint8_t {
   tree_leaf = 1,
   tree_inner = 2,
   space_map = 3,
   extent_block = 4,
-  tree_roots = 255,  ///< in memory only (root_places.h): of a page on disk, a type nobody knows
+  tree_roots = 255,  ///< in memory only (root_places.h): on disk an unknown type
 };
 
 struct PageHeader {
@@ -67,7 +67,7 @@ static_assert(offsetof(PageHeader, type) == 46);
 static_assert(offsetof(PageHeader, ghost_count) == 48);
 static_assert(offsetof(PageHeader, reserved_tail) == 56);
 
-/// What is wrong with a page image, in the order in which it is looked for.
+/// What is wrong with a page image; faults are checked for in this order.
 enum class PageFault : std::uint8_t {
   none = 0,
   checksum,  ///< the bytes are not the ones that were sealed: torn, rotten or never written
@@ -89,7 +89,7 @@ enum class PageFault : std::uint8_t {
 /// carry its own id and type already.
 void seal_page(MutableBytes page, std::uint64_t write_batch) noexcept;
 
-/// Judges an image read from disk. Safe on any bytes.
+/// Verifies an image read from disk. Safe on any bytes.
 [[nodiscard]] PageFault verify_page(ConstBytes page, PageId expected) noexcept;
 
 /// The header as text, for debuggers and error reports: one line, any bytes allowed.

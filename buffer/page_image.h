@@ -6,7 +6,7 @@
 
 namespace palimpsest::buffer {
 
-/// A page image that no reader could reach before.
+/// A page image that no reader could have reached yet.
 struct PageImage {
   PageId id = kNoPage;
   MutableBytes bytes;  ///< page size, aligned to the page size; sealed in place

@@ -1,4 +1,4 @@
-// What the buffer pool must know about a page's content, implemented by whoever owns the format.
+// What the buffer pool must know about a page's content, implemented by the owner of the format.
 //
 // The pool finds the implementation by PageType. No function does I/O or takes a latch; each
 // comment states what the caller holds.
@@ -31,27 +31,27 @@ class PageKind {
   /// holds the page's shared or exclusive latch, or the page is private to it.
   virtual void visit_swips(ConstBytes page, FunctionRef<void(std::uint32_t)> visit) const = 0;
 
-  /// Judges whether a validated page may be the root of a tree. The page is private to the caller.
+  /// Validates that a page may be the root of a tree. The page has passed validate() and is private
+  /// to the caller. Returns as validate().
   [[nodiscard]] virtual std::optional<std::string> validate_root(ConstBytes page,
                                                                  TreeId tree) const = 0;
 
-  /// Judges an image just read from disk, which may be hostile: after nothing is returned, every
-  /// function on the page is memory-safe. Otherwise the reason. The page is private to the caller.
+  /// Validates an image just read from disk, which may be hostile. Nothing: every function is
+  /// memory-safe on the page. Otherwise the reason. The page is private to the caller.
   [[nodiscard]] virtual std::optional<std::string> validate(ConstBytes page) const = 0;
 
-  /// Judges whether a loaded page may hang below this one, where the swip at that offset is (level,
-  /// tree, range of keys). The caller holds the parent's exclusive latch; the child is private to
-  /// it.
+  /// Validates that a loaded page may hang below `parent`, at the swip at that offset (level, tree,
+  /// range of keys). The caller holds the parent's exclusive latch; the child is private to it.
   [[nodiscard]] virtual std::optional<std::string> validate_child(ConstBytes parent,
                                                                   std::uint32_t swip_offset,
                                                                   ConstBytes child) const = 0;
 
-  /// Takes out of a copy, which will be written, what means something only in memory (I-6); swips
-  /// are replaced by the pool. The copy is private to the caller.
+  /// Removes from a copy that will be written everything that means something only in memory (I-6);
+  /// the pool replaces swips. The copy is private to the caller.
   virtual void clean_image(MutableBytes copy) const noexcept = 0;
 
-  /// Something hangs off a page again that had left memory: marks in the page what refers to it.
-  /// Caller holds the parent exclusively and has the page to itself.
+  /// Called when a page returns to memory and has an attachment: sets the marks in the page that
+  /// refer to it. Caller holds the parent exclusively and has the page to itself.
   virtual void mark_attached(MutableBytes page, const Attached& attached) const noexcept = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// Which PageKind speaks for which page type; filled once, before the pool is made.
+// The registry of PageKinds by page type; filled once, before the pool is made.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ class PageKinds {
   /// `kind` outlives every pool that uses this registry.
   void set(PageType type, const PageKind& kind) noexcept { kinds_[index(type)] = &kind; }
 
-  /// Null for a type nobody has registered.
+  /// Null for a type that is not registered.
   [[nodiscard]] const PageKind* of(PageType type) const noexcept { return kinds_[index(type)]; }
 
  private:

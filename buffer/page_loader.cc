@@ -131,17 +131,18 @@ void PageLoader::finish(std::vector<Load>& loads) noexcept PALIMPSEST_NO_ANALYSI
       attach(loads[i]);
       frames_[loads[i].frame].latch.unlock_exclusive();
     } catch (const std::exception&) {
-      withdraw(loads[i]);  // whoever needs the page reads it again and reports
+      withdraw(loads[i]);  // the thread that needs the page reads it again and reports
     }
   }
   loads.clear();
 }
 
-// Caller has found a ready entry; the parent is as it was when the swip was read, or changed. The
-// frame may be held by whoever has loaded it and is about to let go, by threads that wait for it,
-// or that followed a stale swip: they do not look at the page. They are waited for without the
-// parent, which all who want its other children need meanwhile; the page is ready again, for
-// anybody, and the frame may be another page's by the time it is latched.
+// Caller has found a ready entry; the parent is as it was when the swip was read, or changed. Other
+// threads may hold the frame: the loader that is about to release it, threads that wait for it, or
+// threads that followed a stale swip. They do not look at the page. This thread waits for them
+// without the parent, which all threads that want its other children need meanwhile. Before that it
+// marks the page ready again, for any thread to attach; by the time it has latched the frame, the
+// frame may hold another page.
 void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_NO_ANALYSIS {
   const std::uint64_t version = parent.version();
   auto latched = std::move(parent).to_exclusive();
@@ -150,13 +151,13 @@ void PageLoader::attach_ready(OptimisticPage parent, SwipRef child) PALIMPSEST_N
   }
   ExclusivePage holder = *std::move(latched);
   if (load_swip(holder.page(), child.offset) != child.swip) {
-    holder.release_unchanged();  // somebody else attached it: that leaves the version alone
+    holder.release_unchanged();  // another thread attached it, which leaves the version alone
     return;
   }
   const PageId page = child.swip.page();
   const FrameIndex frame = table_.claim_ready(page);
   if (frame == kNoFrame) {
-    holder.release_unchanged();  // dropped for want of frames: it will be loaded again
+    holder.release_unchanged();  // dropped because frames were short: it will be loaded again
     return;
   }
   HybridLatch& latch = frames_[frame].latch;
@@ -189,8 +190,8 @@ void PageLoader::attach(const Load& load) PALIMPSEST_NO_ANALYSIS {
   }
 }
 
-// As attach(), of a page whose entry is the caller's: that goes last, so that whoever enters the
-// page from then on finds that its swip has changed.
+// As attach(), for a page whose entry belongs to the caller. The entry goes last, so that a thread
+// that enters the page from then on finds that its swip has changed.
 void PageLoader::link(ExclusivePage parent, const Load& load) {
   const FrameIndex parent_index = frames_.index_of(parent.frame());
   const MutableBytes parent_bytes = frames_.page_bytes(parent_index);
@@ -238,8 +239,8 @@ void PageLoader::check_edge(ConstBytes parent, std::uint32_t swip_offset, FrameI
   }
 }
 
-// Caller holds the frame's exclusive latch and, if there is a parent, that of the parent, whose
-// swip it sets next.
+// Caller holds the frame's exclusive latch and, if there is a parent, that of the parent; it
+// sets the parent's swip next.
 void PageLoader::become_resident(FrameIndex index, PageId page, FrameIndex parent) noexcept {
   Frame& frame = frames_[index];
   if (Attached* attached = orphans_.page_returns(page); attached != nullptr) [[unlikely]] {

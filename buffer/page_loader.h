@@ -1,30 +1,31 @@
 // Brings evicted pages back: takes a frame, reads, verifies, and attaches the page to its parent.
 //
 // The steps of one fault, each argued against what may happen in between:
-//  1. Nobody's latch is held while waiting. The caller has an optimistic parent at version v and a
-//     swip holding page id p at an offset of it.
+//  1. The thread holds no latch while it waits. The caller has an optimistic parent at version v
+//     and a swip holding page id p at an offset of it.
 //  2. A free frame is latched exclusively and entered in the fault table as loading p. If p has an
 //     entry, the caller waits for that load or attaches its result.
 //  3. Only now is the swip read again and v validated. Still p: from here on until the entry goes,
-//     nobody else can swizzle p (fault table's invariant), and since a page is evicted only when it
-//     is clean and has no write in flight, the disk holds its newest image. Not p: the entry is
-//     withdrawn, nothing was read. (Without the second look, a thread that slept between reading
-//     the swip and inserting would load an image that has been changed in memory meanwhile.)
-//  4. The parent is let go, the page read and verified.
+//     no other thread can swizzle p (fault table's invariant), and since a page is evicted only
+//     when it is clean and has no write in flight, the disk holds its newest image. Not p: the
+//     entry is withdrawn, nothing was read. (Without the second look, a thread that slept between
+//     reading the swip and inserting would load an image that has since been changed in memory.)
+//  4. The parent is released, the page read and verified.
 //  5. If the parent still has version v and is free, it is latched, the swip set, and then the
 //     entry removed. Swizzling changes nothing an optimistic reader relies on: the parent's version
-//     stays. What hung off the page when it left memory hangs there again before the swip is set,
-//     so that nobody reads the page without it. Else the frame is marked ready and whoever meets
-//     the swip next attaches it in the same way (attach_ready): he claims it, and gives it back if
-//     somebody holds the frame, for he does not wait with the parent in his hands. The swip may
-//     have moved to another page by a split in between; it still holds p, since only a page that is
-//     resident can be freed.
+//     stays. The page's attachment, if it has one, is in place before the swip is set, so that no
+//     thread reads the page without it. Otherwise the frame is marked ready, and the next thread
+//     that meets the swip attaches it in the same way (attach_ready): it claims the page, and gives
+//     it back if another thread holds the frame, because it must not wait while it holds the
+//     parent. The swip may have moved to another page by a split in between; it still holds p,
+//     since only a resident page can be freed.
 // Since the parent's version stays, step 3 of another thread cannot tell by it that the page has
-// been attached between its look at the swip and its validation; so the order of step 5 has to. Who
-// can enter p has found no entry, so the one before was removed, so the swip was set (the shard's
-// mutex orders them): its look at the swip finds the frame, or p again if the page was evicted
-// since, which raised the version. With the entry removed first the look could come in between, and
-// p would be loaded a second time, over the frame that has its newest state.
+// been attached between its look at the swip and its validation; the order of step 5 has to ensure
+// that. A thread that can enter p has found no entry, so the one before was removed, so the swip
+// was set (the shard's mutex orders them): its look at the swip finds the frame, or p again if the
+// page was evicted since, which raised the version. If step 5 removed the entry first, the look
+// could come in between, and p would be loaded a second time, over the frame that has its newest
+// state.
 //
 // Latching: fault() and the batch functions are called with no latch held but the parent's
 //           optimistic guard, which they release before they wait. A loading frame is latched
@@ -77,16 +78,16 @@ class PageLoader {
     std::uint32_t offset;
   };
 
-  /// Most loads that may be begun together.
+  /// The most loads that may be begun together.
   static constexpr std::size_t kLoadsMax = 64;
 
   /// Starts a load unless the page is already under way, the parent has changed, or no frame is
   /// free. Waits for nothing. A caller with loads begun must not wait for a page latch before
-  /// finish(): somebody may be waiting for its frames.
+  /// finish(): another thread may be waiting for its frames.
   [[nodiscard]] bool begin(const OptimisticPage& parent, SwipRef child, std::vector<Load>& loads);
 
-  /// Reads all pages begun in one batch and attaches them. A page that cannot be read is left out:
-  /// whoever needs it will meet its error.
+  /// Reads all pages begun in one batch and attaches them. Skips a page that cannot be read: the
+  /// thread that needs it will get the error.
   void finish(std::vector<Load>& loads) noexcept;
 
   /// Frees a frame that was loaded but never attached; false if it is not such a frame any more.

@@ -17,10 +17,10 @@ namespace {
 constexpr auto kFruitlessPause = std::chrono::milliseconds(1);
 constexpr auto kErrorPause = std::chrono::milliseconds(100);
 constexpr std::size_t kRoundFrames = 128;
-/// The reserve, at its low mark, as a share of all frames: free frames cache nothing.
+/// The low mark of the reserve, as a share of all frames: free frames cache nothing.
 constexpr std::uint32_t kShareFree = 256;
-/// From there on pages are visited ahead of need: eight for each frame that is taken, which is all
-/// of them by the time when the first one has to go.
+/// When fewer frames than this share are free, pages are visited in advance: eight for each frame
+/// taken, so that all of them have been visited by the time the first one has to go.
 constexpr std::uint32_t kShareNearlyFull = 8;
 
 }  // namespace
@@ -54,7 +54,7 @@ void PageProvider::wake() {
 void PageProvider::help(std::size_t frames_needed) {
   wake();
   if (free_frames_.count() >= frames_needed) {
-    return;  // others have been faster
+    return;  // other threads have freed enough
   }
   if (reclaimer_.reclaim(std::max<std::size_t>(frames_needed, 8)) == 0 &&
       free_frames_.count() < frames_needed) {
@@ -74,8 +74,8 @@ void PageProvider::run() {
   }
 }
 
-// Until the reserve is full or the pool is being closed. When nothing can be written any more, no
-// page becomes clean by itself: until somebody takes a frame again there is nothing to look for.
+// Works until the reserve is full or the pool is being closed. When nothing can be written any
+// more, no page becomes clean by itself: it stops until a thread takes a frame again.
 void PageProvider::work() {
   for (;;) {
     bool is_hopeless = false;

@@ -1,13 +1,12 @@
 // The background thread that keeps a reserve of free frames, so that threads that fault seldom have
 // to evict for themselves.
 //
-// It sleeps until the reserve falls below its low mark, works in rounds until the high mark, and
-// sleeps again; when a round frees nothing it waits for a wake-up or a moment, after file or log
-// has failed for a wake-up only, and never spins.
+// The thread sleeps until the reserve falls below its low mark, works in rounds until the high
+// mark, and sleeps again. After a round that freed nothing it waits for a wake-up or a moment;
+// after the file or the log has failed, for a wake-up only. It never spins.
 // Thread-safety: all functions, from any thread.
-// Failure: a write error in the background is not reported here: the pages stay dirty, and a thread
-//          that finds no frame runs into the error itself, or into the file's failed state, which
-//          names it.
+// Failure: a write error in the background is not reported here. The pages stay dirty, and a thread
+//          that finds no frame meets the error itself, or the file's failed state, which names it.
 #pragma once
 
 #include <atomic>
@@ -31,7 +30,7 @@ class PageProvider {
   PageProvider(const PageProvider&) = delete;
   PageProvider& operator=(const PageProvider&) = delete;
 
-  /// To be called after taking frames: wakes the thread if the reserve is low. Cheap otherwise, but
+  /// Called after taking frames: wakes the thread if the reserve is low. Cheap otherwise, except
   /// while memory fills up for the first time. Waits for no latch.
   void frames_taken() {
     const std::uint32_t left = free_frames_.count();
@@ -43,8 +42,9 @@ class PageProvider {
     }
   }
 
-  /// Frees frames on the caller's thread because there are none, or waits a moment for those who
-  /// do. Throws what a failed page write throws, if no frame came of it. The caller holds no latch.
+  /// Called when no frame is free: frees frames on the caller's thread, or waits a moment for other
+  /// threads to do so. Throws what a failed page write throws, if no frame came of it. The caller
+  /// holds no latch.
   void help(std::size_t frames_needed);
 
  private:

@@ -16,16 +16,17 @@ namespace palimpsest::buffer {
 
 namespace {
 
-/// Frames that a round takes from the hand at once: rounds that run at the same time seldom meet.
+/// Frames that a round takes from the hand at once, so that concurrent rounds seldom meet.
 constexpr std::uint32_t kStride = 8;
-/// Times round all frames in which what can be taken is found: one marks what is used, each of the
-/// next takes from its heat, and one finds it cold.
+/// Times round all frames after which every evictable page has been found: one round marks, each of
+/// the next reduces its heat, and one finds it cold.
 constexpr std::size_t kTurnsMax = 2 + std::size_t{Frame::kHeatMax};
-/// A round takes more than it is asked for rather than leave cold pages of a parent, whose other
-/// children would have got cooler for little; but no more than this share of all frames.
+/// A round frees more than its goal rather than leave cold pages of a parent: another visit would
+/// cool that parent's other children for little gain. But it frees at most this share of all
+/// frames.
 constexpr std::uint32_t kShareAtOnce = 32;
 constexpr std::size_t kMostAtOnce = 512;
-/// Pages whose attachments are pruned together, and which are latched for as long.
+/// Pages that have their attachments pruned together; they stay latched for as long.
 constexpr std::size_t kPrunedTogether = 4;
 
 }  // namespace
@@ -35,12 +36,12 @@ std::size_t PageReclaimer::reclaim(std::size_t goal) {
   round.goal = goal;
   round.most = std::max<std::size_t>(
       goal, std::min<std::size_t>(frames_.count() / kShareAtOnce, kMostAtOnce));
-  // A batch costs a sync, however few its pages: dirty pages wait for company, a whole batch or an
-  // eighth of a small pool, while clean ones can be had.
+  // A batch costs a sync, however few its pages. So dirty pages wait for a whole batch, or an
+  // eighth of a small pool, as long as there are clean pages to take.
   round.dirty_goal = std::clamp<std::size_t>(frames_.count() / 8, 1, writer_.batch_pages());
   round.dirty.reserve(round.dirty_goal);  // nothing is allocated under a latch
   round.victims.reserve(std::max(round.most, round.dirty_goal));
-  // With a failed file or log reading goes on, as long as pages are clean.
+  // With a failed file or log, reading goes on as long as there are clean pages.
   round.takes_dirty = can_write();
   move_hand(round);
   orphans_.prune_some();
@@ -53,8 +54,8 @@ std::size_t PageReclaimer::reclaim(std::size_t goal) {
   return round.freed;
 }
 
-// What a round has taken from the hand it visits, also when it has enough: nobody else will in this
-// turn.
+// A round visits all frames it has taken from the hand, even when it has enough: no other round
+// visits them in this circle.
 void PageReclaimer::move_hand(Round& round) {
   for (std::size_t seen = 0; seen < kTurnsMax * frames_.count(); seen += kStride) {
     if (round.freed >= round.goal || round.dirty.size() >= round.dirty_goal) {
@@ -86,8 +87,8 @@ PageReclaimer::~PageReclaimer() {
   }
 }
 
-// What hangs off a page, and what that leads to, lies in no cache: some pages are pruned together.
-// None is latched while others are looked for.
+// Attachments, and the memory they lead to, lie in no cache, so a few pages are pruned together.
+// None is latched while more are searched for.
 std::uint32_t PageReclaimer::prune_attached(std::uint32_t frames,
                                             FunctionRef<bool()> is_enough) noexcept {
   std::uint32_t pruned = 0;
@@ -110,7 +111,7 @@ std::uint32_t PageReclaimer::prune_attached(std::uint32_t frames,
   return pruned + prune_together(std::span(found).first(count));
 }
 
-// Nothing of the pages changes but what is never written.
+// Pruning changes only bytes that are never written.
 std::uint32_t PageReclaimer::prune_together(std::span<const FrameIndex> frames) noexcept
     PALIMPSEST_NO_ANALYSIS {
   std::array<Frame*, kPrunedTogether> held{};
@@ -124,7 +125,7 @@ std::uint32_t PageReclaimer::prune_together(std::span<const FrameIndex> frames) 
     }
   }
   if (count == 0) {
-    return 0;  // or there is nobody to whom anything could hang off pages
+    return 0;  // or the pool has no PageAttachment
   }
   orphans_.attachment()->prune_all(std::span(hanging).first(count));
   std::uint32_t pruned = 0;
@@ -139,7 +140,7 @@ std::uint32_t PageReclaimer::prune_together(std::span<const FrameIndex> frames) 
   return pruned;
 }
 
-/// Latches the page exclusively if that can be had and something hangs off it.
+/// Latches the page exclusively if it has an attachment and the latch is free.
 bool PageReclaimer::try_hold_attached(FrameIndex frame) noexcept PALIMPSEST_NO_ANALYSIS {
   Frame& header = frames_[frame];
   if (!header.latch.try_lock_exclusive()) {
@@ -152,8 +153,8 @@ bool PageReclaimer::try_hold_attached(FrameIndex frame) noexcept PALIMPSEST_NO_A
   return true;
 }
 
-// A write that fails is reported unless there are frames already: the caller, who may only want to
-// read, has what it needs.
+// Reports a failed write only if the round has freed no frame: a caller with frames, which may only
+// want to read, has what it needs.
 void PageReclaimer::write_and_evict(Round& round) {
   try {
     std::span<const FrameIndex> rest(round.dirty);
@@ -166,11 +167,11 @@ void PageReclaimer::write_and_evict(Round& round) {
   }
 }
 
-// A page of a tree that has no children is visited when its parent is.
+// A tree page without children is visited when its parent is.
 void PageReclaimer::visit(FrameIndex frame, Round& round) {
   Frame& header = frames_[frame];
   const FrameState state = header.state.load(std::memory_order_acquire);
-  if (state == FrameState::ready) {  // loaded ahead of need, and not yet needed
+  if (state == FrameState::ready) {  // loaded by prefetch, and not used yet
     if (header.cool.exchange(true, std::memory_order_relaxed) && loader_.drop_ready(frame)) {
       ++round.freed;
     }
@@ -187,15 +188,15 @@ void PageReclaimer::visit(FrameIndex frame, Round& round) {
   }
 }
 
-// It has no parent.
+// A block has no parent.
 void PageReclaimer::visit_block(FrameIndex frame, Round& round) {
   if (frames_[frame].is_cold_at_visit() && round.freed < round.most && blocks_.try_evict(frame)) {
     ++round.freed;
   }
 }
 
-// With many threads short of frames, one of them is always somewhere inside a visit, preempted
-// perhaps, and holds the parent shared: trying alone might never succeed.
+// With many threads short of frames, one of them is always inside a visit, perhaps preempted, and
+// holds the parent shared: trying alone might never succeed. So this one waits.
 void PageReclaimer::evict_in_turn(Round& round) {
   HybridLatch& latch = frames_[round.contended].latch;
   latch.lock_exclusive();
@@ -269,8 +270,8 @@ bool PageReclaimer::has_swizzled_child(FrameIndex frame) const {
   return found;
 }
 
-// Caller holds the parent's exclusive latch, unchanged since the victims were found. Whether any
-// went.
+// Caller holds the parent's exclusive latch; it is unchanged since the victims were found. Returns
+// whether any was evicted.
 bool PageReclaimer::evict_children(FrameIndex parent, Round& round) {
   const std::size_t freed_before = round.freed;
   for (const std::uint32_t offset : round.victims) {
@@ -306,7 +307,7 @@ bool PageReclaimer::try_evict(FrameIndex parent, std::uint32_t swip_offset) {
   return true;
 }
 
-// Frames just written go at once if nobody has used them meanwhile; by parent, as everywhere.
+// Evicts frames just written, unless they have been used since; by parent, as everywhere.
 void PageReclaimer::evict_written(std::span<const FrameIndex> frames, Round& round) {
   std::vector<std::pair<FrameIndex, FrameIndex>> by_parent;
   for (const FrameIndex frame : frames) {
@@ -351,8 +352,7 @@ void PageReclaimer::write(std::span<const FrameIndex> frames) {
   }
 }
 
-// Writes what fits one batch, takes what it has dealt with off the front of `frames`, and returns
-// the frames written.
+// Writes one batch of `frames`: drops those dealt with from the front, returns those written.
 std::vector<FrameIndex> PageReclaimer::write_batch(std::span<const FrameIndex>& frames,
                                                    Patience patience) {
   std::vector<FrameIndex> copied;
@@ -375,7 +375,7 @@ std::vector<FrameIndex> PageReclaimer::write_batch(std::span<const FrameIndex>& 
     }
     throw;
   }
-  for (const FrameIndex frame : copied) {  // before the turn ends: the next batch may want them
+  for (const FrameIndex frame : copied) {  // under the mutex: the next batch may want them
     end_write(frame, true, age);
   }
   return copied;
@@ -401,8 +401,8 @@ bool PageReclaimer::copy_image(FrameIndex frame, std::byte* into, Patience patie
   return wanted;
 }
 
-// Caller holds the frame's latch, so its children stay where they are. I-6: what means something
-// only in memory is taken out here, before the copy goes to ring and page.
+// Caller holds the frame's latch, so its children stay where they are. I-6: memory-only content is
+// removed here, before the copy goes to ring and page.
 void PageReclaimer::make_writable(FrameIndex frame, std::byte* copy) const {
   const PageKind* kind = kinds_.of(frames_[frame].type.load(std::memory_order_relaxed));
   kind->visit_swips(frames_.page_bytes(frame), [&](std::uint32_t offset) {
@@ -427,7 +427,7 @@ void PageReclaimer::free_page(ExclusivePage page) noexcept {
   check(header.attached.load(std::memory_order_relaxed) == nullptr,
         "nothing hangs off a page that is freed");
   const FrameIndex frame = frames_.index_of(header);
-  header.state.store(FrameState::free, std::memory_order_release);  // nobody starts a write now
+  header.state.store(FrameState::free, std::memory_order_release);  // no thread starts a write now
   const auto before = header.flags.fetch_or(FrameFlag::doomed, std::memory_order_acq_rel);
   page.release();
   if ((before & FrameFlag::writing) == 0) {
@@ -435,7 +435,7 @@ void PageReclaimer::free_page(ExclusivePage page) noexcept {
   }
 }
 
-// The frame is the caller's alone: nobody writes to its page any more.
+// The frame is the caller's alone: no thread writes to its page any more.
 void PageReclaimer::complete_free(FrameIndex frame) noexcept {
   Frame& header = frames_[frame];
   const PageId page = header.page_id.load(std::memory_order_relaxed);
@@ -445,7 +445,7 @@ void PageReclaimer::complete_free(FrameIndex frame) noexcept {
   free_frames_.give(frame);
 }
 
-// The latch is looked at first: of whoever has let go of it, the flags tell.
+// Looks at the latch first: once a holder has released it, the flags tell.
 bool PageReclaimer::is_unwritten(FrameIndex index, const PagesByAge& pages) const {
   const Frame& frame = frames_[index];
   const bool being_changed = !frame.latch.try_optimistic().has_value();

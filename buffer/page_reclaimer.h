@@ -1,39 +1,40 @@
-// Frees frames: visits pages in turn, gives those that are used further chances, writes the dirty
-// and evicts the clean.
+// Frees frames: visits pages one after the other, gives those in use further chances, writes dirty
+// pages and evicts clean ones.
 //
-// A visit marks a page *cool*; whoever uses it takes the mark back. A visit that finds it used
-// since the last one makes it hotter by one, up to a bound, one that does not cooler by one, and
-// when it is cool and has no heat left, it goes (a clock with counters, "Sequentiality and
-// Prefetching in Database Systems", Smith 1978, where each use counts; here users write nothing but
-// the mark that they take back). The use that brought a page does not count: a scan does not drive
-// out what is used more often than once. The hand goes round the frames, and where it meets a
-// parent it visits all children, so that one latch and one look at its swips serve many. Why in
-// turn and not at random, as LeanStore does, and why counters: decision 023.
+// A visit marks a page *cool*; a thread that uses the page clears the mark. A visit that finds the
+// page used since the last one makes it hotter by one, up to a bound; a visit that does not makes
+// it cooler by one. A page that is cool and has no heat left is evicted. This is a clock with
+// counters ("Sequentiality and Prefetching in Database Systems", Smith 1978, where each use counts;
+// here users write nothing but the mark that they clear). The use that brought a page in does not
+// count, so a scan does not drive out pages that are used more often than once. The hand goes round
+// the frames, and where it meets a parent it visits all children, so that one latch and one look at
+// its swips serve many. Decision 023 says why in order and not at random, as LeanStore does, and
+// why counters.
 //
 // Invariants: (1) a page leaves its frame only clean and with no write in flight: the disk holds
 //                 its newest image.
-//             (2) a page with swizzled children is not evicted; what is on disk names pages, never
+//             (2) a page with swizzled children is not evicted; swips on disk name pages, never
 //                 frames.
 //             (3) eviction holds the exclusive latches of parent and child. The parent's version is
 //                 raised: a reader that took the frame from its swip before fails to validate. The
-//                 child's is raised too, for those who remember the frame itself (last
-//                 leaves; a scan its leaf's parent).
+//                 child's is raised too, for readers that remember the frame itself (last leaves; a
+//                 scan its leaf's parent).
 //             (4) an image is copied under the page's shared latch; `dirty` is cleared and
-//                 `writing` set before that latch is given up: a change is either in the copy or
+//                 `writing` set before that latch is released: a change is either in the copy or
 //                 sets `dirty` afterwards. `writing` ends when the image is readable in place, or,
-//                 failed, in one step with setting `dirty` again, with the since of before.
-//             (5) what hangs off a page goes to the orphan registry in the same latched step in
-//                 which the page leaves its frame, before the swip names the page id; a page that
-//                 is freed has nothing.
+//                 failed, in one step with setting `dirty` again, with the old since.
+//             (5) a page's attachment goes to the orphan registry in the same latched step in which
+//                 the page leaves its frame, before the swip names the page id; a page that is
+//                 freed has none.
 //             (6) a page freed while `writing` keeps its frame and its id until the write has ended
 //                 (doomed): no two writes of one page are ever in flight.
-//             (7) with a log, the page header of a page that is freed carries the GSN of the record
-//                 that gives the page back: its id is not reused before that is durable.
+//             (7) with a log, the page header of a page that is freed carries the GSN of the
+//                 freeing record: its id is not reused before that is durable.
 // Latching: page latches are tried, parent before child, so a round seldom waits for a reader or
-//           writer; only one that has freed nothing waits for one parent's latch, holding no other,
-//           so that rounds do not keep each other from it for ever. The page writer's turn is
-//           awaited with no latch held. Any number of rounds may run at once, by the page provider
-//           and by threads that need a frame.
+//           writer. Only a round that has freed nothing waits for one parent's latch, holding no
+//           other, so that rounds do not keep each other from it for ever. No latch is held while
+//           waiting for the page writer's mutex. Any number of rounds may run at once, by the page
+//           provider and by threads that need a frame.
 // Failure: a failed write leaves the pages dirty and throws; nothing is lost.
 #pragma once
 
@@ -74,7 +75,7 @@ class PageReclaimer {
         kinds_(kinds) {}
   PageReclaimer(const PageReclaimer&) = delete;
   PageReclaimer& operator=(const PageReclaimer&) = delete;
-  /// Destroys what hangs off pages. Nobody uses a page any more.
+  /// Destroys all attachments. No thread uses a page any more.
   ~PageReclaimer();
 
   /// One bounded round: tries to free `goal` frames and returns how many it freed. May write one
@@ -83,17 +84,17 @@ class PageReclaimer {
   /// Whether dirty pages can become clean: neither file nor log has failed.
   [[nodiscard]] bool can_write() const noexcept { return !writer_.failed(); }
 
-  /// Whether all frames have been visited, or nearly. When the hand's number begins anew, after
-  /// billions of visits, it says no for one more turn.
+  /// Whether all frames have been visited, or nearly. After billions of visits the hand's number
+  /// wraps, and the answer is no for one more round.
   [[nodiscard]] bool has_gone_round() const noexcept {
     return hand_.load(std::memory_order_relaxed) >= frames_.count();
   }
-  /// Visits a few pages, and takes none: so that not all of them count as used when the first one
-  /// has to go. Tries latches only.
+  /// Visits a few pages and evicts none, so that not all pages count as used when the first one has
+  /// to go. Tries latches only.
   void visit_ahead();
 
-  /// Writes these pages unless they are clean or gone when their turn comes. Waits for their
-  /// latches and for the page writer; the caller holds none.
+  /// Writes these pages, except those that are clean or gone by the time it comes to them. Waits
+  /// for their latches and for the page writer; the caller holds none.
   void write(std::span<const FrameIndex> frames);
 
   /// All resident pages that a checkpoint must write, in page order: dirty ones and ones being
@@ -101,26 +102,25 @@ class PageReclaimer {
   /// about to become dirty. See page_age.h.
   [[nodiscard]] std::vector<FrameIndex> unwritten_frames(const PagesByAge& pages) const;
 
-  /// Gives frame and page id of a page back that the caller has taken out of its tree (7).
+  /// Frees frame and page id of a page that the caller has taken out of its tree (7).
   void free_page(ExclusivePage page) noexcept;
 
-  /// Drops what nobody needs of what hangs off the pages of so many frames, passing over those
-  /// whose latch cannot be had, until it is enough, which is asked before each page where something
-  /// hangs; the next time from there on. Holds the latches of a few at a time, which are pruned
-  /// together, also if it is enough after the first. Returns off how many pages nothing hangs any
-  /// more.
+  /// Prunes the attachments of the pages in the next `frames` frames, passing over latched
+  /// pages, until is_enough(), which is called before each page that has an
+  /// attachment. The next call continues there. Latches and prunes a few pages at a time, even if
+  /// it is enough after the first. Returns how many pages have lost their attachment.
   std::uint32_t prune_attached(std::uint32_t frames, FunctionRef<bool()> is_enough) noexcept;
 
  private:
   enum class Patience : bool { try_only, wait };
 
   struct Round {
-    std::size_t goal = 0;        // frames to free
-    std::size_t most = 0;        // the last parent's are all taken, up to so many
+    std::size_t goal = 0;  // frames to free
+    std::size_t most = 0;  // upper bound: the last parent's cold children are all taken, up to this
     std::size_t dirty_goal = 0;  // dirty pages worth a batch
     std::size_t freed = 0;
     bool takes_dirty = true;             // whether dirty pages can be written
-    FrameIndex contended = kNoFrame;     // a parent whose latch could not be had
+    FrameIndex contended = kNoFrame;     // a parent whose latch was not to be had
     std::vector<FrameIndex> dirty;       // cool, to be written
     std::vector<std::uint32_t> victims;  // scratch: offsets of clean cool children
   };

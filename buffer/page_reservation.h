@@ -1,8 +1,8 @@
 // Frames and page ids set aside for new pages before any latch is taken.
 //
 // An operation that changes a tree's structure must not wait for frames or disk space under a
-// latch, so it reserves for its worst case first (BufferPool::reserve) and what it did not use goes
-// back when this object ends.
+// latch. It therefore reserves for its worst case first (BufferPool::reserve); this object gives
+// back the unused rest when it ends.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -30,7 +30,7 @@ class PageReservation {
 
   /// How many new pages are still covered.
   [[nodiscard]] std::size_t count() const noexcept { return pages_.size(); }
-  /// The page that is made next, if one is covered.
+  /// The id of the page that is made next, if one is covered.
   [[nodiscard]] PageId next_page() const noexcept { return pages_.back(); }
 
  private:

@@ -15,7 +15,7 @@
 namespace palimpsest::buffer {
 namespace {
 
-/// Adds a write of one page, or lengthens the last one if both file and memory go on there.
+/// Adds a write of one page, or extends the last one if file and memory continue there.
 void append_page(std::vector<io::Transfer>& transfers, std::uint64_t offset_bytes,
                  MutableBytes page) {
   if (transfers.empty() || !transfers.back().extend(offset_bytes, page)) {
@@ -73,7 +73,7 @@ PageWriter::Batch PageWriter::begin_batch() {
 void PageWriter::write_batch(Batch& batch) {
   if (wal::Log* log = log_.load(std::memory_order_acquire); log != nullptr) {
     log->wait_durable(batch.newest_gsn_);
-    log->require_working();  // since it failed, pages may have been changed back without a record
+    log->require_working();  // after a failure, pages may have been changed back without a record
   }
   PALIMPSEST_SYNC_POINT("buffer.writer.log_durable");
   file_.mark_open();  // not before: a batch that stays empty leaves a clean file clean
@@ -137,7 +137,7 @@ void PageWriter::write_in_place(std::span<const PageId> pages) {
 }
 
 void PageWriter::sync_under_turn() {
-  // All in-place writes of this batch have completed: the turn is ours.
+  // All in-place writes of this batch have completed: this thread holds the mutex.
   const std::uint64_t covered = written_.load(std::memory_order_relaxed);
   file_.sync();
   hardened_.store(covered, std::memory_order_release);
@@ -213,8 +213,8 @@ void PageWriter::Batch::add(PageId id) {
   pages_.push_back(id);
 }
 
-// A page twice in memory shows that the space map on disk was wrong and gave away a page in use.
-// Which of the images is right, nobody knows. (Noticed as far as both come into one batch.)
+// A page that is twice in memory shows that the space map on disk was wrong and handed out a page
+// in use. There is no way to tell which image is right. (Noticed only if both come into one batch.)
 void PageWriter::Batch::require_each_once() const {
   std::vector<PageId> sorted = pages_;
   std::sort(sorted.begin(), sorted.end());

@@ -7,8 +7,8 @@
 // page).
 //
 // Batch n, ring of R slots (attempts that failed before the sync use up a number, not a slot):
-//   A  images are filled in and sealed in batch memory, n in each; with a log, what it lacks up to
-//      the highest GSN of the images is made durable (I-2): nothing is written before
+//   A  images are filled in and sealed in batch memory, n in each; with a log, it is made durable
+//      up to the highest GSN of the images (I-2): nothing is written before
 //   B  copy written to the ring slot, completed
 //   C  sync: hardens the copy of n, and the in-place pages of n-1
 //   D  images written in place, completed; write() returns
@@ -16,37 +16,41 @@
 // Invariants: (1) one batch at a time goes through A-D: D of n completes before B of n+1 begins, so
 //                 the sync C of n+1 is submitted after n's in-place writes completed, and covers
 //                 them.
-//             (2) in place is written only what lies durably in the ring: D after C.
+//             (2) only images that lie durably in the ring are written in place: D after C.
 //             (3) a slot is reused only after its batch is hardened: n's slot is next written by B
 //                 of n+R, after C of n+R-1, and R >= 2.
 //             (4) unhardened in-place pages belong to the newest batch whose copies may be on disk
 //                 or to its predecessor. A batch that failed in B is followed by a sync before the
 //                 next number is used, so the rule holds across failed attempts.
 //             (5) a page is at most once in a batch, and its images' GSNs never fall.
-//             (6) with a log, neither ring nor place holds an image whose GSN is above the log's
-//                 durable GSN (I-2). Fresh pages have GSN 0: they are named by no commit that
-//                 counts before they are durable.
+//             (6) with a log, neither ring nor page file holds an image with a GSN above the
+//                 log's durable GSN (I-2). Fresh pages have GSN 0: no commit that counts names them
+//                 before they are durable.
 // Crash points (what may be on disk, what the restore does):
-//   before C of n: copies of n partial, in place n-1 partial; n-1's copies are durable by (2) and
-//       in their slot by (3). Torn pages of n-1 get the copy of n (if whole: it is newer, and as
-//       good as written) or of n-1.
-//   between C and E: copies of n durable, in place n partial, n-1 hardened. Torn pages of n get
-//   n's. after E: nothing torn.
-// Pages never reachable before (fresh) go in place directly: if they tear, nothing refers to them.
+//   before C of n       copies of n partial, in place n-1 partial; n-1's copies are durable by (2)
+//                       and in their slot by (3). Torn pages of n-1 get the copy of n (if whole: it
+//                       is newer, and as good as written) or of n-1.
+//   between C and E     copies of n durable, in place n partial, n-1 hardened. Torn pages of n get
+//                       n's copy.
+//   after E             nothing torn
+// Fresh pages, which no reader could have reached yet, are written in place directly: if they tear,
+// nothing refers to them.
 //
-// Latching: the turn (turn_) is held from begin_batch until the Batch is destroyed, across I/O.
+// Latching: the mutex turn_ is held from begin_batch until the Batch is destroyed, across I/O.
 //           Callers hold no latch when they call begin_batch or write; filling a slot needs the
 //           page's shared latch only while the image is copied. A thread that holds a Batch must
-//           not allocate pages (the space map may be waiting for the turn to flush itself). write()
-//           may run a round of the log, or wait for one: rounds never wait for the turn, and who
-//           appends waits for nothing.
-// Failure: a failed log (Error failed) has let nothing on disk change; the images are dropped, as
-//          after a failed ring write, and the pages stay dirty. A failed ring write throws io_error
-//          or no_space, no page on disk has changed, and the next batch may succeed. A failed
-//          in-place write is repeated once; if it fails again, or a sync fails, the file enters its
-//          failed state; pages of that batch may then be torn in place (they are still in the pool)
-//          until reopening restores them from their copies. On the atomic path a failed write
-//          leaves each page old or new, and the file usable.
+//           not allocate pages (the space map may be waiting for the mutex to flush itself).
+//           write() may run a round of the log, or wait for one: rounds never wait for the mutex,
+//           and a thread that appends waits for nothing.
+// Failure:
+// - A failed log (Error failed) has changed nothing on disk; the images are dropped, as after a
+//   failed ring write, and the pages stay dirty.
+// - A failed ring write throws io_error or no_space; no page on disk has changed, and the next
+//   batch may succeed.
+// - A failed in-place write is repeated once. If it fails again, or a sync fails, the file enters
+//   its failed state. Pages of that batch may then be torn in place (they are still in the pool)
+//   until reopening restores them from their copies.
+// - On the atomic path a failed write leaves each page old or new, and the file usable.
 #pragma once
 
 #include <atomic>
@@ -89,24 +93,24 @@ class PageWriter {
   PageWriter(const PageWriter&) = delete;
   PageWriter& operator=(const PageWriter&) = delete;
 
-  /// From the next batch on I-2 is kept by this log: it begins only when recovery, which writes
-  /// pages of durable GSNs, is done. Waits for the turn.
+  /// From the next batch on this log keeps I-2. Called when recovery, which writes pages of durable
+  /// GSNs, is done. Waits for the mutex.
   void log_with(wal::Log& log);
 
-  /// Waits for the turn. Throws failed, or invalid_argument on a read-only file.
+  /// Begins a batch. Waits for the mutex. Throws failed, or invalid_argument on a read-only file.
   [[nodiscard]] Batch begin_batch();
 
   /// Writes pages that nothing durable or readable refers to yet. They are readable on return and
-  /// durable after the next harden(), or PageFile::sync(). Needs no turn. Runs that are contiguous
-  /// in file and memory become single transfers. Throws io_error or no_space; the pages are then
-  /// undefined. Waits while a backup reads the last of what was written so.
+  /// durable after the next harden(), or PageFile::sync(). Does not need the mutex. Runs that are
+  /// contiguous in file and memory become single transfers. Throws io_error or no_space; the pages
+  /// are then undefined. Waits while a backup reads the last pages written so.
   void write_fresh(std::span<const PageImage> pages);
-  /// The same; allocates nothing if `transfers` has room for as many transfers as pages.
+  /// As above; allocates nothing if `transfers` has room for as many transfers as pages.
   void write_fresh(std::span<const PageImage> pages, std::vector<io::Transfer>& transfers);
 
-  /// Makes everything written before the call durable. Waits for the turn.
+  /// Makes everything written before the call durable. Waits for the mutex.
   void harden();
-  /// What write_fresh() writes, for who copies the file meanwhile.
+  /// Tracks what write_fresh() writes, for a thread that copies the file meanwhile.
   [[nodiscard]] UnloggedWrites& unlogged_writes() noexcept { return unlogged_; }
 
   /// Newest batch whose in-place pages, and those of all earlier ones, are durable; 0 none.
@@ -117,12 +121,12 @@ class PageWriter {
   [[nodiscard]] std::uint64_t written_batch() const noexcept {
     return written_.load(std::memory_order_acquire);
   }
-  /// Whether no batch can be written any more: file or log have failed.
+  /// Whether no batch can be written any more: file or log has failed.
   [[nodiscard]] bool failed() const noexcept;
-  /// Throws failed, with the reason, if that is so; invalid_argument on a read-only file.
+  /// Throws failed, with the reason, if failed(); invalid_argument on a read-only file.
   void require_working() const;
 
-  /// Most pages of one batch.
+  /// The most pages in one batch.
   [[nodiscard]] std::size_t batch_pages() const noexcept { return file_.batch_pages(); }
   /// True where pages are written atomically, without the ring.
   [[nodiscard]] bool atomic_writes() const noexcept { return atomic_; }
@@ -160,12 +164,12 @@ class PageWriter {
   std::atomic<std::uint64_t> bytes_{0};
 };
 
-/// Pages on their way to disk, and the writer's turn. Used by the thread that began it.
+/// Pages on their way to disk; holds the writer's mutex. Used by the thread that began it.
 class PageWriter::Batch {
  public:
   Batch(Batch&&) = default;
   Batch& operator=(Batch&&) = delete;
-  /// Gives the turn back. What was not written is dropped.
+  /// Releases the mutex. Images that were not written are dropped.
   ~Batch() = default;
 
   /// Memory for the next image (page size, aligned to the page size), nullptr when the batch is
@@ -175,10 +179,10 @@ class PageWriter::Batch {
   /// ids, slack zeroed, header's id and type set. A page may be added once.
   void add(PageId id);
 
-  /// Writes the batch; on return its pages are read from disk as they are here, and a crash leaves
-  /// each of them old or new. Waits for the log up to newest_gsn(). Call once; an empty batch
-  /// writes nothing. Throws as described above,
-  /// and corruption if a page is twice in the batch; nothing is written and the file fails then.
+  /// Writes the batch. On return readers find its pages on disk as they are here, and a crash
+  /// leaves each of them old or new. Waits for the log up to newest_gsn(). Call once; an empty
+  /// batch writes nothing. Throws as described above, and corruption if a page is twice in the
+  /// batch; then nothing is written and the file fails.
   void write();
 
   [[nodiscard]] std::span<const PageId> pages() const noexcept { return pages_; }

@@ -23,7 +23,7 @@ void PendingFrees::add(std::uint32_t stripe, PageRun run, Gsn gsn, Gsn durable,
     shard.entries.push_back({run, gsn});
     count_.fetch_add(1, std::memory_order_relaxed);
   } catch (const std::exception&) {
-    return;  // as the header says
+    return;  // the run is forgotten, as the header says
   }
 }
 

@@ -1,11 +1,10 @@
-// Pages that are given back but may not be handed out before the record that says so is durable.
+// Pages that are freed but may not be handed out before the record that frees them is durable.
 //
-// Why not hand them out at once, with a later GSN on whatever uses them: the new use may become
-// durable first (an extent is written without the log), and a crash then brings back a page whose
-// bytes are somebody else's.
-// Entries stand in shards, so that threads that free many pages seldom meet. A shard is looked
-// through when it has grown to twice what was left of it the last time: a few looks an entry,
-// however long it waits.
+// Why not hand them out at once, with a later GSN on the new use: the new use may become durable
+// first (an extent is written without the log), and a crash then brings back a page with the
+// bytes of another user.
+// Entries stand in shards, so that threads that free many pages seldom meet. A shard is swept when
+// it has grown to twice what the last sweep left: a few looks an entry, however long it waits.
 // Memory: 24 bytes an entry, and as much again where vectors grow.
 // Latching: shard mutexes are leaves of the latch order; page latches may be held.
 // Thread-safety: all functions, from any thread.
@@ -29,17 +28,17 @@ class PendingFrees {
  public:
   using GiveBack = FunctionRef<void(PageRun)>;
 
-  /// Takes memory for a number of entries, so that few calls of add() do. Throws std::bad_alloc.
+  /// Reserves memory for some entries, so that few calls of add() allocate. Throws std::bad_alloc.
   PendingFrees();
   PendingFrees(const PendingFrees&) = delete;
   PendingFrees& operator=(const PendingFrees&) = delete;
 
-  /// Keeps `run` until everything up to `gsn` is durable, and calls give_back() for some of those
-  /// whose GSN is at most `durable`. Without memory the run is forgotten: its pages stay in use
-  /// until the map is loaded the next time.
+  /// Keeps `run` until everything up to `gsn` is durable, and calls give_back() for some runs with
+  /// a GSN of at most `durable`. Without memory the run is forgotten: its pages stay in use until
+  /// the map is loaded the next time.
   void add(std::uint32_t stripe, PageRun run, Gsn gsn, Gsn durable, GiveBack give_back) noexcept;
 
-  /// Calls give_back() for all whose GSN is at most `durable`.
+  /// Calls give_back() for all runs with a GSN of at most `durable`.
   void take_durable(Gsn durable, GiveBack give_back) noexcept;
 
   /// The highest GSN that some run waits for; 0 if none waits.

@@ -21,7 +21,7 @@ static_assert(sizeof(PageHeader) % alignof(Place) == 0);
 
 constexpr std::uint32_t kFirstPlace = sizeof(PageHeader);
 
-/// The frames that everything else has at least: one of so many.
+/// Everything else keeps one in so many frames at least.
 constexpr std::uint32_t kShareLeft = 2;
 
 std::uint32_t places_of(std::uint32_t page_size_bytes) noexcept {
@@ -107,7 +107,7 @@ void RootPlaces::set([[maybe_unused]] const ExclusivePage& places, const RootPla
   store_swip(frames_.page(place.frame), place.offset, Swip::of_frame(root));
 }
 
-// The version is raised: who has read the swip and not yet the root's version finds neither.
+// Raises the version: a thread that has read the swip but not yet the root's version restarts.
 void RootPlaces::give(ExclusivePage places, const RootPlace& place) noexcept {
   std::byte* const page = frames_.page(place.frame);
   store_swip(page, place.offset, Swip::of_page(kNoPage));

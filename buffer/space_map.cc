@@ -28,7 +28,7 @@ constexpr std::uint64_t kGrowthBytesMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kGrowthShare = 16;  ///< the file grows by 1/16
 constexpr std::uint64_t kFirstFree = 1;     ///< behind the first map page
 constexpr std::size_t kLoadPages = 16;      ///< map pages read together
-constexpr int kClaimAttempts = 4;           ///< free runs lost to others before the file grows
+constexpr int kClaimAttempts = 4;           ///< attempts to claim free runs before the file grows
 
 std::uint64_t stretch_pages_of(std::uint32_t page_size_bytes) {
   return (page_size_bytes - sizeof(PageHeader)) * 8;
@@ -40,12 +40,12 @@ std::uint32_t stripe_of_thread() noexcept {
 
 }  // namespace
 
-/// What a map with a log has besides its claims.
+/// What a map with a log has in addition to its claims.
 struct SpaceMap::Logged {
   Logged(wal::Log& its_log, std::uint64_t stretch_pages) : log(its_log), bits(stretch_pages) {}
 
   wal::Log& log;
-  PageBitmap bits;            ///< bits beyond the end of the file are clear, but for map pages
+  PageBitmap bits;            ///< bits beyond the end of the file are clear, except map pages
   mutable HybridLatch latch;  ///< shared by Changes
   PendingFrees frees;
 };
@@ -140,7 +140,7 @@ void SpaceMap::recover(std::span<const RecoveredRun> runs) {
       end_min = std::max(end_min, bits_of(recovered.run).end);
     }
   }
-  while (bit_count() < end_min) {  // in steps: what is taken of memory follows what the disk has
+  while (bit_count() < end_min) {  // in steps: memory is taken only as the disk grants space
     const std::uint64_t step = kGrowthBytesMax / file_.page_size_bytes();
     claims_.release(grow(std::min(end_min, bit_count() + step)));
   }
@@ -148,7 +148,7 @@ void SpaceMap::recover(std::span<const RecoveredRun> runs) {
     BitRange bits = bits_of(recovered.run);
     if (recovered.in_use) {
       claims_.fill(bits);
-    } else if (bits.first < bit_count()) {  // what lies behind was cut off after it became free
+    } else if (bits.first < bit_count()) {  // pages beyond were cut off after they became free
       bits.end = std::min(bits.end, bit_count());
       claims_.release(bits);
     }
@@ -254,7 +254,7 @@ void SpaceMap::complete_frees() noexcept {
   }
 }
 
-/// Waits until all pages given back so far may be handed out; false if there were none.
+/// Waits until all pages freed so far may be handed out; false if there were none.
 bool SpaceMap::await_frees() {
   Logged* with_log = logged();
   const Gsn newest = with_log == nullptr ? Gsn{0} : with_log->frees.newest();
@@ -272,8 +272,8 @@ bool SpaceMap::is_logged(PageId id) const noexcept {
 
 // Claims
 
-/// Runs what may make the file grow; before, pages given back are completed that can be, and where
-/// the device is full all of them.
+/// Runs `take`, which may make the file grow. First completes the frees with durable records;
+/// if the device is full, waits for all frees and tries again.
 template <class Take>
 auto SpaceMap::take_or_wait(Take take) {
   complete_frees();
@@ -296,7 +296,7 @@ PageId SpaceMap::allocate(std::uint32_t stripe) {
 
 PageId SpaceMap::allocate_growing(std::uint32_t stripe) {
   const std::lock_guard guard(structure_mutex_);
-  if (const auto bit = claims_.take(stripe)) {  // somebody else has grown the file, or freed
+  if (const auto bit = claims_.take(stripe)) {  // another thread grew the file or freed a page
     return page_of(*bit);
   }
   if (const auto bit = claims_.take_anywhere()) {
@@ -318,7 +318,7 @@ std::optional<PageId> SpaceMap::claim_between(PageId begin, PageId end) noexcept
 void SpaceMap::free(PageRun run) noexcept {
   require_own_pages(run);
   if (!claims_.release(bits_of(run))) {
-    // The map on disk was wrong: what else it says is not to be built upon.
+    // The map on disk was wrong: do not build on anything else it says.
     file_.fail("a page was given back that the space map calls free");
   }
 }
@@ -354,11 +354,11 @@ std::vector<BitRange> SpaceMap::claim_extent(std::uint32_t pages, std::uint32_t 
   if (taken.empty()) {
     taken = extent_from_growth(pages, max_runs, more);
   }
-  extents_from_ = taken.back().end;  // the next one begins to look there
+  extents_from_ = taken.back().end;  // the next search begins there
   return taken;                      // moved: nothing fails once pages are taken
 }
 
-/// Takes free pages; empty if there are too few, or others were faster.
+/// Takes free pages; empty if there are too few, or other threads took them first.
 std::vector<BitRange> SpaceMap::extent_from_free(std::uint32_t pages, std::uint32_t max_runs) {
   for (int attempt = 0; attempt < kClaimAttempts; ++attempt) {
     std::vector<BitRange> runs =
@@ -378,8 +378,8 @@ std::vector<BitRange> SpaceMap::extent_from_free(std::uint32_t pages, std::uint3
 }
 
 /// Takes pages at the end of the file, of which the last ones are new: one run, or as few as map
-/// pages allow. What is free there already is taken as well: a run after the other would leave some
-/// behind each time that the file grows.
+/// pages allow. Free pages at the end are used too; otherwise each growth of the file would leave
+/// some behind.
 std::vector<BitRange> SpaceMap::extent_from_growth(std::uint32_t pages, std::uint32_t max_runs,
                                                    std::uint32_t more) {
   const BitRange tail = claims_.claim_clear_tail(bit_count(), std::min(bit_count(), kFirstFree));
@@ -415,7 +415,7 @@ std::uint64_t SpaceMap::growth_pages() const noexcept {
          page_size;
 }
 
-/// Grows the file to hold at least `bits_min` bits, and rather `bits_wanted`; the new bits are
+/// Grows the file to hold at least `bits_min` bits, and preferably `bits_wanted`. The new bits are
 /// still set, for the caller to hand out and release. structure_mutex_ held.
 BitRange SpaceMap::grow(std::uint64_t bits_min, std::uint64_t bits_wanted) {
   const std::uint64_t old_end = bit_count();
@@ -429,7 +429,7 @@ BitRange SpaceMap::grow(std::uint64_t bits_min, std::uint64_t bits_wanted) {
     if (error.code() != ErrorCode::no_space || end == bits_min) {
       throw;
     }
-    end = bits_min;  // a nearly full device may still have that
+    end = bits_min;  // a nearly full device may still have room for that
     file_.grow(first_page_ + end);
   }
   for (std::uint64_t stretch = stretches_old; stretch < stretches_new; ++stretch) {
@@ -438,7 +438,7 @@ BitRange SpaceMap::grow(std::uint64_t bits_min, std::uint64_t bits_wanted) {
   return {old_end, end};
 }
 
-/// Makes sure that there are so many. Throws std::bad_alloc; it may be called again.
+/// Makes sure that there are `count` stretches. Throws std::bad_alloc; may be called again.
 void SpaceMap::add_stretches(std::uint64_t count) {
   while (claims_.stretches() < count) {
     claims_.add_stretch();
@@ -503,7 +503,7 @@ std::uint64_t SpaceMap::truncate_free_tail(std::uint64_t pages_min) {
   return tail.size();
 }
 
-/// Claims what is free right before `end`, by the log too. structure_mutex_ held.
+/// Claims the pages right before `end` that are free, by the log too. structure_mutex_ held.
 BitRange SpaceMap::claim_free_tail(std::uint64_t end) noexcept {
   const BitRange tail = claims_.claim_clear_tail(end, 1);  // the first map page stays
   const Logged* with_log = logged();

@@ -9,7 +9,7 @@
 namespace palimpsest::buffer {
 namespace {
 
-/// No page id is larger: what is added to it does not overflow.
+/// No page id is larger, so sums with it do not overflow.
 constexpr std::uint64_t kPageIdMax = std::uint64_t{1} << 62U;
 
 bool overlap(const PageRun& a, const PageRun& b) noexcept {
@@ -62,7 +62,7 @@ LoggedRun SpaceRecord::logged(std::size_t index) const noexcept {
   return logged;
 }
 
-/// Of the runs before this one, each can be.
+/// Whether the run is possible, given that each run before it is.
 bool SpaceRecord::run_can_be(std::size_t index) const noexcept {
   const LoggedRun one = logged(index);
   if (one.first == kNoPage || raw(one.first) > kPageIdMax || one.pages == 0 || one.reserved != 0) {

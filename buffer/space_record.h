@@ -1,17 +1,17 @@
-// The log's record of pages that are given back: what the pages of replaced and removed large
-// values, and of what a bulk built for nothing, become free by.
+// The log's record of freed pages: those of replaced and removed large values, and those that a
+// bulk built in vain.
 //
-// Pages that a change of a tree takes or gives back are named by that change's own record
-// (btree/log/tree_record_format.h); this one is for pages given back later than the change that
-// made them useless, because somebody could still have read them.
+// Pages that a change of a tree takes or frees are named by that change's own record
+// (btree/log/tree_record_format.h). This record is for pages freed later than the change that made
+// them useless, because a reader could still have read them.
 // In the log (little-endian; offsets in bytes), the body of a record of BodyKind::space:
 //   0  1  kind      1: the pages are free
 //   1  1  zero
 //   2  2  count     of runs, 1 to kSpaceRunsMax
 //   4  4  zero
 //   8  .  runs      of 16 bytes each: 8 first page, 4 pages, 4 zero; no page is in two of them
-// Failure: bytes may be hostile: decode returns nothing where no such record lies. Whether the
-//          pages are pages of the file, the space map judges (SpaceMap::recover).
+// Failure: bytes may be hostile: decode returns nothing for anything but such a record. Whether the
+//          pages belong to the file is for SpaceMap::recover to validate.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -45,21 +45,21 @@ struct LoggedRun {
 static_assert(sizeof(SpaceRecordHeader) == 8 && offsetof(SpaceRecordHeader, count) == 2);
 static_assert(sizeof(LoggedRun) == 16 && offsetof(LoggedRun, pages) == 8);
 
-/// Most runs of one record; who has more writes more records.
+/// The most runs in one record; further runs go into further records.
 inline constexpr std::size_t kSpaceRunsMax = 64;
 
 [[nodiscard]] constexpr std::size_t space_record_bytes(std::size_t runs) noexcept {
   return sizeof(SpaceRecordHeader) + runs * sizeof(LoggedRun);
 }
 
-/// Writes the record that gives these pages back into `body`, of space_record_bytes(runs.size()).
+/// Writes the record that frees these pages into `body`, of space_record_bytes(runs.size()) bytes.
 /// Allocates nothing.
 void encode_space_record(std::span<const PageRun> runs, MutableBytes body) noexcept;
 
-/// A record that has been judged; a view of its bytes.
+/// A validated record; a view of its bytes.
 class SpaceRecord {
  public:
-  /// Nothing unless `body` is exactly one whole record, with runs that can be.
+  /// Nothing unless `body` is exactly one whole record, with possible runs.
   [[nodiscard]] static std::optional<SpaceRecord> decode(ConstBytes body) noexcept;
 
   [[nodiscard]] SpaceRecordKind kind() const noexcept { return SpaceRecordKind::free; }

@@ -63,7 +63,7 @@ inline void store_swip(std::byte* page, std::uint32_t offset, Swip swip) noexcep
   std::atomic_ref(*word).store(swip.word(), std::memory_order_release);
 }
 
-/// A swip as read from a page, with the place it was read from.
+/// A swip as read from a page, with its location there.
 struct SwipRef {
   Swip swip;
   std::uint32_t offset = 0;  ///< byte offset in its page

@@ -30,7 +30,7 @@ void TreeRoot::bring_in() const {
   }
 }
 
-// The frame's page counts if the root was in that frame when it was read.
+// The frame's page id counts only if the root was in that frame when it was read.
 PageId TreeRoot::page() const noexcept {
   for (;;) {
     const Swip swip = place_.swip();
@@ -46,7 +46,7 @@ PageId TreeRoot::page() const noexcept {
   }
 }
 
-// Its version was taken between two looks at the swip: while that stands, the frame has the root.
+// The version was taken between two looks at the swip: while it stands, the frame holds the root.
 std::optional<ExclusivePage> TreeRoot::latch_if_resident() const {
   for (;;) {
     const Swip swip = place_.swip();

@@ -1,12 +1,12 @@
-// The root of one tree: the way to its page, which comes and goes like every other.
+// The root of one tree. Its page is loaded and evicted like every other.
 //
-// How the way begins without a look at a parent is argued in root_places.h.
+// root_places.h argues how a walk begins without a look at a parent.
 //
-// Latching: as buffer_pool.h says: functions that may do I/O or wait for frames say so, and are
+// Latching: as in buffer_pool.h: functions that may do I/O or wait for frames say so, and are
 //           called with no latch held.
 // Failure: as BufferPool::descend(); corruption also for a page that is not the root of that tree.
-// Thread-safety: immutable, but for the page that its place names; all functions, from any thread.
-// The pool outlives it.
+// Thread-safety: immutable, except for the page that its slot names; all functions, from any
+//                thread. The pool outlives it.
 #pragma once
 
 #include <optional>
@@ -20,31 +20,31 @@ namespace palimpsest::buffer {
 
 class TreeRoot {
  public:
-  /// Of a tree that there is; once per pool. The page is not looked at. May evict; throws
-  /// out_of_memory.
+  /// The root of an existing tree; called once per tree and pool. Does not look at the page. May
+  /// evict; throws out_of_memory.
   [[nodiscard]] static TreeRoot open(BufferPool& pool, PageId page, TreeId tree);
 
   struct Made;
-  /// A new page, exclusively latched, to be formatted by the caller. Throws out_of_memory; nothing
-  /// has happened then.
+  /// A root with a new page, exclusively latched, which the caller formats. Throws out_of_memory,
+  /// with nothing changed.
   [[nodiscard]] static Made make(BufferPool& pool, PageReservation& reservation, PageType type,
                                  TreeId tree);
 
   [[nodiscard]] BufferPool& pool() const noexcept { return *pool_; }
-  /// Where it is on disk now: a move (btree/structure_moves.cc) gives it another page. Waits for
-  /// the page's latch.
+  /// The root's page on disk now; a move (structure_moves.cc) changes it. Waits for the page's
+  /// latch.
   [[nodiscard]] PageId page() const noexcept;
   [[nodiscard]] const RootPlace& place() const noexcept { return place_; }
-  /// Whether a page of the tree, which the caller has latched, is its root: that is not evicted
-  /// meanwhile, so its place names its frame.
+  /// Whether a page of the tree, which the caller has latched, is its root. The latched page is not
+  /// evicted meanwhile, so the slot names its frame.
   template <class Guard>
   [[nodiscard]] bool is(const Guard& page) const noexcept {
     const Swip swip = place_.swip();
     return swip.swizzled() && &pool_->frames()[swip.frame()] == &page.frame();
   }
 
-  /// To the root's guard; what is read of it counts once validated. False: restart; a root that is
-  /// not in memory is brought in (I/O).
+  /// Sets `node` to the root's guard; what is read of it counts once validated. False: restart; a
+  /// root that is not in memory is brought in (I/O).
   [[nodiscard]] bool descend(OptimisticPage& node) const {
     const Swip swip = place_.swip();
     if (!swip.swizzled()) [[unlikely]] {
@@ -61,12 +61,12 @@ class TreeRoot {
     node = std::move(page);
     return true;
   }
-  /// The same, but waits for nothing and brings nothing in.
+  /// As descend(), but waits for nothing and brings nothing in.
   [[nodiscard]] Attempt<OptimisticPage> resident() const noexcept;
   /// As BufferPool::begin_load().
   bool begin_load(std::vector<BufferPool::Load>& loads) const noexcept;
 
-  /// The page and that of its place, both exclusively latched.
+  /// The root's page and the page of its slot, both exclusively latched.
   struct Latched {
     ExclusivePage places;
     ExclusivePage page;
@@ -76,12 +76,12 @@ class TreeRoot {
       places.release_unchanged();
     }
   };
-  /// Brings it in (I/O).
+  /// Latches both; brings the root in (I/O).
   [[nodiscard]] Latched latch() const;
-  /// The page alone, if it is in memory: waits for its latch, and for nothing else.
+  /// Latches the root's page alone, if it is in memory. Waits for its latch, and for nothing else.
   [[nodiscard]] std::optional<ExclusivePage> latch_if_resident() const;
-  /// The tree is no more, and nobody uses this again: takes back the page, as
-  /// BufferPool::free_page(), and the place.
+  /// The tree is gone, and this object is not used again: frees the page, as
+  /// BufferPool::free_page(), and the slot.
   void free(Latched root) const noexcept;
 
  private:

@@ -90,7 +90,8 @@ UnloggedWrites::Write::Write(UnloggedWrites& writes, std::span<const PageImage> 
   gate_ = std::shared_lock(writes.gate_);
 }
 
-// Not before the write has ended: who took the mark and read the pages before would miss it.
+// Marks only once the write has ended: a copier that took the mark earlier and read the pages then
+// would miss the write.
 UnloggedWrites::Write::~Write() {
   PALIMPSEST_SYNC_POINT("buffer.unlogged.written");
   if (writes_.watched_.load()) {

@@ -1,15 +1,17 @@
-// Which pages are written past the log, for who copies the page file while it is in use.
+// Which pages are written without the log, for a thread that copies the page file while it is in
+// use.
 //
-// What the log says, a copy gets from the log. Fresh pages (page_writer.h) are in no log: whoever
-// copies has to copy again those that were written since. Each such write marks its pages when it
-// has ended, if it is being watched; who copies takes marks away before he reads the pages.
+// A copy gets logged changes from the log. Fresh pages (page_writer.h) are in no log: the copier
+// has to copy those again that were written since. While it watches, each such write marks its
+// pages when it has ended; the copier clears marks before it reads the pages.
 //
-// Invariants: (1) a page whose write ends after watch() has returned is marked then, or taken after
-//                 that, or forget() was called; also if the write began before, or failed;
-//             (2) while a Pause lasts no write is under way, and all that were are marked.
-// Latching: the gate is held shared across a write's I/O, and exclusively by who pauses; whoever
-//           waits for it holds no page latch. A mutex over the marks, briefly.
-// Thread-safety: writes from any thread; watching, taking and pausing by one at a time.
+// Invariants: (1) a page whose write ends after watch() has returned is then marked, unless the
+//                 mark was taken after that or forget() was called; also if the write began before
+//                 watch(), or failed;
+//             (2) while a Pause lasts no write is under way, and all earlier ones are marked.
+// Latching: the gate is held shared across a write's I/O, and exclusively by a Pause; a thread that
+//           waits for it holds no page latch. A mutex over the marks, held briefly.
+// Thread-safety: writes from any thread; watching, taking and pausing by one thread at a time.
 #pragma once
 
 #include <atomic>
@@ -31,14 +33,14 @@ class UnloggedWrites {
   class Write;
   class Pause;
 
-  /// From now on writes mark their pages; none is marked. Memory: a bit a page, up to the highest
-  /// that was written. Marks for which there is no memory make it fail (take()).
+  /// From now on writes mark their pages; no page is marked at first. Memory: a bit a page, up to
+  /// the highest page written. If memory for a mark is missing, take() fails.
   void watch();
-  /// They mark nothing any more.
+  /// Writes mark nothing any more.
   void forget() noexcept;
 
-  /// Takes away the lowest marks from `from` on that follow each other, `most` at most; nothing if
-  /// there are none. Throws std::bad_alloc if some could not be made.
+  /// Clears the lowest marks from `from` on that follow each other, `most` at most; nothing if
+  /// there are none. Throws std::bad_alloc if some mark could not be made.
   [[nodiscard]] std::optional<PageRun> take(PageId from, std::uint32_t most);
   /// Pages marked.
   [[nodiscard]] std::uint64_t count() const;
@@ -47,7 +49,7 @@ class UnloggedWrites {
   void mark(std::span<const PageImage> pages) noexcept;
   [[nodiscard]] bool is_marked(std::uint64_t page) const noexcept;
 
-  std::mutex door_;         ///< who pauses comes before writes that begin later
+  std::mutex door_;         ///< gives a Pause precedence over writes that begin later
   std::shared_mutex gate_;  ///< taken through the door
   std::atomic<bool> watched_{false};
   mutable std::mutex mutex_;
@@ -71,7 +73,7 @@ class UnloggedWrites::Write {
   std::shared_lock<std::shared_mutex> gate_;
 };
 
-/// While it exists, nothing is written past the log. Making it waits for those under way.
+/// While it exists, no page is written without the log. The constructor waits for writes under way.
 class UnloggedWrites::Pause {
  public:
   explicit Pause(UnloggedWrites& writes) : door_(writes.door_), gate_(writes.gate_) {}

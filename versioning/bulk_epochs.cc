@@ -18,7 +18,7 @@ constexpr Gsn kNewest{std::numeric_limits<std::uint64_t>::max() >> 3U};
 
 }  // namespace
 
-// Nobody reads any more.
+// There are no readers any more.
 BulkEpochs::~BulkEpochs() {
   for (const auto& [epoch, late] : late_) {
     if (late->versions != nullptr) {
@@ -44,7 +44,7 @@ Visibility BulkEpochs::at(BulkEpoch epoch, const ReadView* read_view) const noex
   PALIMPSEST_SYNC_POINT("versioning.bulk.found");
   const Visibility visibility =
       place->commit_status.at(read_view == nullptr ? kNewest : read_view->snapshot);
-  // Acquired: whoever took the epoch out for a cancelled snapshot had cancelled it before.
+  // Acquires: a thread that took the epoch out for a cancelled snapshot had cancelled that first.
   return place->epoch.load(std::memory_order_acquire) == epoch ? visibility : Visibility::visible;
 }
 
@@ -59,7 +59,8 @@ BulkEpochs::State BulkEpochs::state(BulkEpoch epoch) const noexcept {
   return place->epoch.load(std::memory_order_relaxed) == epoch ? state : State::retired;
 }
 
-// Segments that are missing, or full, are passed at once; then the first missing one is taken.
+// First looks for a free place in an existing segment, skipping missing and full segments as a
+// whole; then takes the first missing segment.
 std::optional<BulkEpoch> BulkEpochs::next_free(BulkEpoch from) const noexcept {
   const std::lock_guard lock(mutex_);
   const auto first_in = [&](auto&& wanted) -> std::optional<BulkEpoch> {
@@ -142,7 +143,7 @@ void BulkEpochs::retire(Gsn horizon) noexcept {
   }
 }
 
-/// False: a version is being made late: next time.
+/// False if a thread is making a late version: the next retire() tries again.
 bool BulkEpochs::give_back_late(BulkEpoch epoch, Gsn horizon) noexcept {
   const auto found = late_.find(epoch);
   if (found == late_.end()) {
@@ -161,7 +162,7 @@ bool BulkEpochs::give_back_late(BulkEpoch epoch, Gsn horizon) noexcept {
   return true;
 }
 
-// The bulk may be retired between the list and the turn: what was entered has left the list then.
+// The bulk may retire between looking at the list and locking `turn`; it has left the list then.
 std::optional<BulkEpochs::Late> BulkEpochs::late_versions(BulkEpoch epoch) {
   std::shared_ptr<Late::Versions> late;
   {

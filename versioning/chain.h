@@ -1,4 +1,4 @@
-// Looking at the chain of a record's versions.
+// Reading the chain of a record's versions.
 //
 // Latching: the caller holds the latch of the entry's page, shared at least; the chain's is taken
 //           for the length of a call. Failure: none; nothing allocates.
@@ -15,24 +15,25 @@
 
 namespace palimpsest::versioning {
 
-/// Who looks: what had been committed at `snapshot`, and what his own transaction has done.
+/// What a reader sees: everything committed at `snapshot`, and the changes of its own transaction.
 struct ReadView {
   Gsn snapshot{};
   const CommitStatus* mine = nullptr;
-  BulkEpoch bulk = kNoEpoch;  ///< not none: he is this bulk
-  /// Whoever has a start below this had ended before the snapshot was taken (snapshots.h); 0: that
-  /// is known of nobody.
+  BulkEpoch bulk = kNoEpoch;  ///< not none: the reader is this bulk
+  /// Transactions with a start below this had ended before the snapshot was taken (snapshots.h); 0:
+  /// nothing is known.
   Gsn stable{0};
 };
 
-/// What has come of looking at a chain.
+/// The result of looking at a chain.
 enum class Looked : std::uint8_t {
-  undecided = 1,  ///< the image is void; the caller lets go of all latches and asks again
+  undecided = 1,  ///< the image is void; the caller releases all latches and asks again
   found,          ///< the read view sees a change of the chain
-  at_its_end,     ///< it sees none: what was before the oldest one may be said by a mark (spans.h)
+  at_its_end,     ///< it sees none: a mark may stand for the state before the oldest (spans.h)
 };
 
-/// Takes back in `image`, the record as it lies in its page, what the read view does not see.
+/// Takes back in `image`, which starts as the record on its page, the changes that the read view
+/// does not see.
 template <RecordImage Image>
 [[nodiscard]] Looked look_back(const Entry& entry, const ReadView& read_view, Image& image) {
   const std::lock_guard latch(entry.chain_latch());
@@ -45,15 +46,15 @@ template <RecordImage Image>
   }
   return Looked::at_its_end;
 }
-/// The same of a record without a mark: whether it is decided.
+/// As look_back(), for a record without a mark. Returns whether it is decided.
 template <RecordImage Image>
 [[nodiscard]] bool view(const Entry& entry, const ReadView& read_view, Image& image) {
   return look_back(entry, read_view, image) != Looked::undecided;
 }
 
-/// Whether the newest change is one that the read view does not see: he must not write (first
-/// updater wins). The entry has no other writer. Here and below the page is held exclusively:
-/// nobody adds versions.
+/// Whether the read view does not see the newest change: then its transaction must not write (first
+/// updater wins). The entry has no other writer. Here and below the page is held exclusively: no
+/// thread adds versions.
 [[nodiscard]] inline bool has_changed_since(const Entry& entry,
                                             const ReadView& read_view) noexcept {
   if (!entry.has_versions()) [[likely]] {
@@ -71,8 +72,7 @@ template <RecordImage Image>
   return newest == nullptr ? Gsn{0} : newest->timestamp();
 }
 
-/// Whether the record was made by this transaction, and by nobody else before: for others it is not
-/// there.
+/// Whether this transaction inserted the record, with none before: no other transaction sees it.
 [[nodiscard]] inline bool is_new_of(const Entry& entry, const CommitStatus* mine) noexcept {
   if (!entry.has_versions()) [[likely]] {
     return false;

@@ -15,22 +15,24 @@
 //   committed(t)    sees it if t <= s
 //   aborted         does not see it
 //
-// Argument that no reader misses a commit. Its snapshot s is a reading of the clock; t was drawn by
-// an addition to the clock. t <= s: the reading came after the addition, and acquired it, so that
-// the announcement, stored before the addition, is seen: the reader finds announced or later, and
-// never concludes from `active`. t > s: no word says that it sees the change. So all readers of one
-// snapshot, at any time, decide alike, or wait.
+// Argument that no reader misses a commit. The reader's snapshot s is a reading of the clock; t was
+// drawn by an addition to the clock.
+//  - t <= s: the reading came after the addition, and acquired it. So it also acquired the
+//    announcement, which was stored before the addition: the reader finds announced or later, and
+//    never concludes from `active`.
+//  - t > s: no word says that the reader sees the change.
+// So all readers of one snapshot, at any time, decide alike, or wait.
 // Between announcement and decision the committer takes no latch, does no I/O and allocates
-// nothing: whoever waits for it, latches held or not, waits for a few instructions. Only a
-// serializable one, once it is dated, looks at the versions that others have left
-// (txn/validation.h).
+// nothing: a thread that waits for it, latches held or not, waits for a few instructions.
+// Exception: a serializable committer, once it is dated, looks at the versions that other
+// transactions have left (txn/validation.h).
 //
-// Lifetime: the word is the next transaction's when no version points at it any more. Those of an
-// aborted one have been unlinked, each under the latch of its chain, which a reader holds. Those of
-// a committed one have been dated, without that latch: a reader who has followed a version's
-// pointer looks at the pointer again (Version::at()). If it still stands, the version was not dated
-// yet, so the word was not yet the next transaction's: begin() is a release behind all dates.
-// Thread-safety: at(), from any thread; all others by the owner.
+// Lifetime: the next transaction reuses the word when no version points at it any more. Versions of
+// an aborted transaction have been unlinked, each under the latch of its chain, which a reader
+// holds. Versions of a committed transaction have been dated, without that latch: a reader that has
+// followed a version's pointer looks at the pointer again (Version::at()). If it still stands, the
+// version was not dated yet, so the word was not reused yet: begin() is a release behind all dates.
+// Thread-safety: const functions, from any thread; the rest, by the owner.
 #pragma once
 
 #include <atomic>
@@ -41,11 +43,11 @@
 
 namespace palimpsest::versioning {
 
-/// What a snapshot makes of a change.
+/// How a change looks to a snapshot.
 enum class Visibility : std::uint8_t {
   visible = 1,
   invisible,
-  undecided,  ///< to be asked again, in a moment
+  undecided,  ///< the caller asks again in a moment
 };
 
 class CommitStatus {
@@ -54,12 +56,12 @@ class CommitStatus {
   CommitStatus(const CommitStatus&) = delete;
   CommitStatus& operator=(const CommitStatus&) = delete;
 
-  /// The next transaction's. No version points at it.
+  /// Resets the word for the next transaction. No version points at it.
   void begin() noexcept { word_.store(word_of(State::active), std::memory_order_release); }
 
   // active -> announced -> dated -> committed
 
-  /// Before the timestamp is drawn.
+  /// Called before the timestamp is drawn.
   void announce() noexcept {
     PALIMPSEST_DEBUG_CHECK(state() == State::active, "an active transaction announces its commit");
     word_.store(word_of(State::announced));
@@ -68,22 +70,22 @@ class CommitStatus {
     PALIMPSEST_DEBUG_CHECK(state() == State::announced, "a date follows the announcement");
     word_.store(word_of(State::dated, timestamp), std::memory_order_release);
   }
-  /// The commit record is in the log.
+  /// Called once the commit record is in the log.
   void commit() noexcept {
     const std::uint64_t word = word_.load(std::memory_order_relaxed);
     PALIMPSEST_DEBUG_CHECK(state() == State::dated, "what is dated commits");
     word_.store((word & ~kStateMask) | static_cast<std::uint64_t>(State::committed),
                 std::memory_order_release);
   }
-  /// Before anything of it is undone; not after commit().
+  /// Called before any change is undone; not after commit().
   void abort() noexcept {
     PALIMPSEST_DEBUG_CHECK(state() != State::committed, "what is committed stays so");
     word_.store(word_of(State::aborted), std::memory_order_release);
   }
 
-  /// Whether the transaction may come to have a date up to this, a reading of the clock, or has one
-  /// and its versions do not bear it yet: who looks for them asks again in a moment. If not,
-  /// whatever commits here later has a larger one.
+  /// Whether the transaction may still get a date up to `date`, a reading of the clock, or has one
+  /// that its versions may not carry yet: a thread that looks for them asks again in a moment. If
+  /// false, every later commit here has a larger date.
   [[nodiscard]] bool is_deciding(Gsn date) const noexcept {
     const std::uint64_t word = word_.load();
     switch (State{static_cast<std::uint8_t>(word & kStateMask)}) {
@@ -95,14 +97,14 @@ class CommitStatus {
     }
     return (word >> kStateBits) <= raw(date);
   }
-  /// Who asks for either and then looks at something else again sees that as new as the answer.
+  /// Both acquire: a read after either call sees state at least as new as the answer.
   [[nodiscard]] bool is_committed() const noexcept { return state() == State::committed; }
   [[nodiscard]] bool is_aborted() const noexcept { return state() == State::aborted; }
-  /// Of one that is dated.
+  /// Of a transaction that is dated.
   [[nodiscard]] Gsn timestamp() const noexcept {
     return Gsn{word_.load(std::memory_order_acquire) >> kStateBits};
   }
-  /// Of the changes that point at it, but for the owner's own.
+  /// Visibility of the changes that point at this word, to readers other than the owner.
   [[nodiscard]] Visibility at(Gsn snapshot) const noexcept {
     const std::uint64_t word = word_.load(std::memory_order_acquire);
     const bool is_before = (word >> kStateBits) <= raw(snapshot);

@@ -20,7 +20,7 @@ void EntryDeleter::operator()(Entry* entry) const noexcept {
   memory->count_entries(-1);
 }
 
-// Whole cache lines, so that an entry that is set aside again fits most other keys, too.
+// Allocates whole cache lines, so that an entry that is set aside fits most other keys, too.
 EntryPtr Entry::make(EntryMemory& memory, std::size_t key_bytes) {
   const std::size_t lines = (sizeof(Entry) + key_bytes + kCacheLineBytes - 1) / kCacheLineBytes;
   check(lines <= std::numeric_limits<std::uint8_t>::max(), "a key is shorter than a page");
@@ -48,7 +48,8 @@ std::uint32_t Entry::hash_of(ByteView key) noexcept {
 
 void Entry::release() noexcept {
   PALIMPSEST_DEBUG_CHECK(!is_empty(), "a writer releases what it has");
-  // The counter is not the entry's (entry_memory.h). Who empties a chain counts that.
+  // The counter outlives the entry (entry_memory.h). A thread that empties a chain counts that
+  // itself.
   EmptyCounter* const counter = has_versions() ? nullptr : counter_.load(std::memory_order_relaxed);
   PALIMPSEST_SYNC_POINT("versioning.release.begun");
   writer_.store(kNoWriter, std::memory_order_release);

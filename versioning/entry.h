@@ -1,32 +1,31 @@
 // An entry: the state of one record that lives in memory only, reached through the mapping table of
-// its page: who is changing the record, and its versions.
+// its page: the writer that is changing the record, and the record's versions.
 //
 // An entry has its own memory and keeps its address while it exists, whatever happens to its page:
-// tables hold pointers, and splits, merges and eviction move those. It exists only while something
-// needs it: from a writer's first change of the record until after that writer's end, and as long
-// as there are versions. Then it goes at once where its page is at hand (unchanged_page.h), and
-// else when the page is pruned.
+// tables hold pointers, and splits, merges and eviction move those. It exists only while it is
+// needed: from a writer's first change of the record until after that writer's end, and as long as
+// there are versions. Then it goes at once where its page is at hand (unchanged_page.h), and
+// otherwise when the page is pruned.
 //
-// Terms: the *writer* of an entry is whoever has changed the record, has not ended, and has not
-// undone all of that. Only the writer's own thread of control, the *owner*, uses the entry without
-// the page's latch. An entry without a writer and versions, and with nobody at its chain, is
-// *empty*.
+// Terms: the *writer* of an entry has changed the record, has not ended, and has not undone all of
+// that. Only the writer's own thread of control, the *owner*, uses the entry without the page's
+// latch. An entry is *empty* if it has no writer and no versions, and no thread is at its chain.
 //
-// Who may read (r) and write (w) what, under which latch. "Page" is the latch of the page whose
-// table holds the entry, or, while that table is an orphan, the orphan's shard.
-//   tree, key, hash   r anybody who may use the entry; never written after it was entered
+// Which threads may read (r) and write (w) a field, under which latch. "Page" is the latch of the
+// page with the table that holds the entry, or, while that table is an orphan, the orphan's shard.
+//   tree, key, hash   r any thread that may use the entry; never written after it was entered
 //   writer            r page shared or exclusive; w 0 -> id: page exclusive; w id -> 0: the owner,
 //                     no latch
 //   reserved_bytes    r page shared or exclusive; w page exclusive, through the table
-//   counter           r the owner, and who has a version in the chain, with the chain's latch; w
-//                     page exclusive, through the table
-//   changed_in        r whoever knows the entry to exist; w page exclusive; a hint
-// Invariants: (1) nobody but its owner takes the writer away from an entry that has one;
+//   counter           r the owner, and a thread with a version in the chain and the chain's latch;
+//                     w page exclusive, through the table
+//   changed_in        r any thread that knows the entry to exist; w page exclusive; a hint
+// Invariants: (1) only its owner takes the writer away from an entry that has one;
 //             (2) clearing the writer (release) is the owner's last access, unless it holds the
 //                 page exclusively;
-//             (3) hence an entry may be taken out of its table, and freed or given another key, by
-//                 whoever holds the page exclusively and finds it empty, the clearing acquired:
-//                 nobody else can reach it.
+//             (3) hence a thread that holds the page exclusively and finds the entry empty, the
+//                 clearing acquired, may take it out of its table, and free it or give it another
+//                 key: no other thread can reach it.
 #pragma once
 
 #include <atomic>
@@ -47,7 +46,7 @@ namespace palimpsest::versioning {
 /// Names a writer among all that are active at the same time; 0 means "none".
 enum class WriterId : std::uint64_t {};
 inline constexpr WriterId kNoWriter{0};
-/// In a conflict: whoever has changed the record has committed, too late to be seen.
+/// In a conflict: the transaction that changed the record has committed, too late to be seen.
 inline constexpr WriterId kCommittedSince{std::numeric_limits<std::uint64_t>::max()};
 
 class Entry;
@@ -62,8 +61,8 @@ using EntryPtr = std::unique_ptr<Entry, EntryDeleter>;
 
 class Entry {
  public:
-  /// An empty entry that has room for such a key, and no key yet (rename). The key's bytes lie in
-  /// the same piece of memory. Throws std::bad_alloc.
+  /// An empty entry with room for a key of this length, and no key yet (rename). The key's bytes
+  /// lie in the same piece of memory. Throws std::bad_alloc.
   [[nodiscard]] static EntryPtr make(EntryMemory& memory, std::size_t key_bytes);
 
   Entry(const Entry&) = delete;
@@ -80,25 +79,26 @@ class Entry {
   [[nodiscard]] static std::uint32_t hash_of(ByteView key) noexcept;
 
   [[nodiscard]] WriterId writer() const noexcept { return writer_.load(std::memory_order_acquire); }
-  /// Whether nobody needs it; that stays so while the page is held exclusively. Whoever has made
-  /// the chain empty, under its latch, has left it then.
+  /// Whether the entry is not needed; a true answer stays so while the page is held exclusively. A
+  /// thread that emptied the chain, under its latch, has left the chain by then.
   [[nodiscard]] bool is_empty() const noexcept { return writer() == kNoWriter && has_no_chain(); }
-  /// Whether there are no versions, and nobody is at the chain; that stays so while the page is
-  /// held exclusively.
+  /// Whether there are no versions, and no thread is at the chain; a true answer stays so while the
+  /// page is held exclusively.
   [[nodiscard]] bool has_no_chain() const noexcept {
     return newest_.load(std::memory_order_acquire) == nullptr && chain_latch_.is_free();
   }
 
-  /// Bytes of the page that the writer's change has freed and that nobody else may use before the
-  /// writer has ended, so that undoing the change always fits. They mean nothing once the entry is
+  /// Bytes of the page that the writer's change has freed and that no other change may use before
+  /// the writer has ended, so that undoing the change always fits. Meaningless once the entry is
   /// empty.
   [[nodiscard]] std::uint32_t reserved_bytes() const noexcept { return reserved_bytes_; }
 
   // The chain of its versions (version.h)
 
   [[nodiscard]] TurnLatch& chain_latch() const noexcept { return chain_latch_; }
-  /// Whether there are versions; a hint without the latch. Who finds none has acquired what was
-  /// known to whoever took the last one: that a snapshot was cancelled for it (snapshots.h).
+  /// Whether there are versions; a hint without the latch. A thread that finds none has acquired
+  /// what the thread that took the last one knew: that a snapshot was cancelled for it
+  /// (snapshots.h).
   [[nodiscard]] bool has_versions() const noexcept {
     return newest_.load(std::memory_order_acquire) != nullptr;
   }
@@ -106,29 +106,29 @@ class Entry {
   [[nodiscard]] Version* newest() const noexcept { return newest_.load(std::memory_order_relaxed); }
   /// Under the latch.
   void set_newest(Version* version) noexcept { newest_.store(version, std::memory_order_release); }
-  /// For who has a version in the chain: its table's.
+  /// The table's counter. For a thread that has a version in the chain.
   [[nodiscard]] EmptyCounter& counter() const noexcept {
     return *counter_.load(std::memory_order_relaxed);
   }
 
-  /// For the owner, once: the writer has ended. No latch is needed; the entry may be freed at any
+  /// Called once by the owner: the writer has ended. Needs no latch; the entry may be freed at any
   /// moment from here on.
   void release() noexcept;
 
-  /// Of memory, the key included.
+  /// Memory, including the key.
   [[nodiscard]] std::size_t size_bytes() const noexcept { return lines_ * kCacheLineBytes; }
-  /// Whether an entry that is in no table can take another key's place (rename).
+  /// Whether an entry that is in no table has room for such a key (rename).
   [[nodiscard]] bool has_room_for(std::size_t key_bytes) const noexcept {
     return sizeof(Entry) + key_bytes <= size_bytes();
   }
-  /// Makes an entry that is in no table the entry of another record; hash_of(key).
+  /// Makes an entry that is in no table the entry of another record; `hash`: hash_of(key).
   void rename(TreeId tree, ByteView key, std::uint32_t hash) noexcept;
 
-  /// Where the record was changed last, as the page lay when that change was done.
+  /// The page where the record was changed last, at its version after that change.
   [[nodiscard]] PageHint changed_in() const noexcept {
     return changed_in_.load(std::memory_order_relaxed);
   }
-  /// For who changes the record.
+  /// For the thread that changes the record.
   void set_changed_in(PageHint page) noexcept {
     changed_in_.store(page, std::memory_order_relaxed);
   }

@@ -1,6 +1,6 @@
-// An allocator of standard containers whose memory counts as that of entries (entry_memory.h).
+// An allocator for standard containers; its memory counts as that of entries (entry_memory.h).
 //
-// Thread-safety: as the container's.
+// Thread-safety: that of the container.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class EntryAllocator {
  public:
   using value_type = T;
 
-  /// Outlives what it is asked for.
+  /// `memory` outlives everything allocated from it.
   EntryAllocator(EntryMemory& memory) noexcept  // NOLINT(google-explicit-constructor)
       : memory_(&memory) {}
   template <class Other>

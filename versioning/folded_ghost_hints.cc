@@ -29,8 +29,8 @@ void FoldedGhostHints::put_back(std::deque<Hint>& hints, Hint hint) noexcept {
   }
 }
 
-// Trees share a place. Where the first ones are all of others, one of those goes to the end, so
-// that they hide none for long.
+// Trees share a place. If all hints looked at belong to other trees, one of them goes to the end,
+// so that they hide none for long.
 std::optional<std::string> FoldedGhostHints::take_from(Place& place, TreeId tree,
                                                        Gsn horizon) noexcept {
   const std::lock_guard lock(place.mutex);

@@ -24,7 +24,7 @@ void GhostHints::add(const Entry& entry) noexcept {
                                         std::memory_order_relaxed);
 }
 
-// Trees may share a place: another one is looked at each time, so that none hides behind others.
+// Trees may share a place. Each call looks at another hint, so that none stays hidden for long.
 std::optional<std::string> GhostHints::take(TreeId tree) noexcept {
   std::vector<Hint>& hints = hints_[place_of(tree)];
   if (hints.empty()) {

@@ -164,8 +164,8 @@ void MappingTable::place(TableCell cell) noexcept {
   cells_[cell_at(cell.hash(), [](TableCell) { return false; })] = cell;
 }
 
-// Closes the gap: each entry of the run behind it moves up unless that would put it before the
-// place its search begins at.
+// Closes the gap: each entry of the run behind it moves up, unless that would put it before the
+// cell where its search begins.
 void MappingTable::remove_at(std::size_t cell) noexcept {
   const std::size_t mask = cell_count_ - 1;
   std::size_t gap = cell;
@@ -237,7 +237,7 @@ std::size_t MappingTable::prune(FunctionRef<void(EntryPtr)> taken) noexcept {
       ++at;
       continue;
     }
-    set_reserved(*entry, 0);  // nothing of it will be undone
+    set_reserved(*entry, 0);  // no change of it will be undone
     if (!entry->is_empty()) {
       ++at;
       continue;
@@ -296,7 +296,7 @@ void MappingTable::split_off(ByteView separator, MappingTable& right) noexcept {
   }
   right.raise_youngest(youngest());
   right.looks_ =
-      kLooksMax << kVainMax;  // its counter knows nothing of those that are empty already
+      kLooksMax << kVainMax;  // its counter knows nothing of entries that are empty already
 }
 
 // There is room for them.

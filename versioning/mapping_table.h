@@ -1,12 +1,12 @@
 // A page's mapping table: the entries of its records, found by key.
 //
-// Hangs off the page's frame, or, while the page is not in memory, waits in the orphan registry
-// (buffer/page_attachment.h). A small hash table, open addressing with linear probing
-// (table_cell.h); a page has few entries, and most pages none and no table.
+// It is the attachment of the page's frame, or, while the page is not in memory, waits in the
+// orphan registry (buffer/page_attachment.h). A small hash table, open addressing with linear
+// probing (table_cell.h); a page has few entries, and most pages none and no table.
 //
 // Invariants: (1) an entry is in exactly one table, that of the page whose fences contain its key:
 //                 splits and merges move the pointers in the same latched step as the records;
-//             (2) a record need not be on the page: it may have been removed by the entry's writer;
+//             (2) a record need not be on the page: the entry's writer may have removed it;
 //             (3) reserved_bytes() is the sum over the entries. It counts writers that have ended
 //                 until they are pruned or their entries taken over, so it may be too large, never
 //                 too small;
@@ -16,7 +16,7 @@
 //                 has a writer: only a claim changes that, which makes it unknown again. Dates come
 //                 before a writer's end; versions that go, are merged or folded leave none that is
 //                 newer. (Released and acquired: a reader whose cancelled snapshot lay between two
-//                 that were merged learns that it was cancelled, though it has looked here only.)
+//                 merged versions learns of the cancellation although it has looked only here.)
 // Latching: every function needs the exclusive latch of the page (or the orphan's shard); const
 //           functions the shared one.
 // Failure: make() and reserve() throw std::bad_alloc and change nothing; nothing else fails.
@@ -49,21 +49,20 @@ class MappingTable;
 struct TableDeleter {
   void operator()(MappingTable* table) const noexcept;
 };
-/// A table that hangs off no page yet.
+/// A table that is attached to no page yet.
 using TablePtr = std::unique_ptr<MappingTable, TableDeleter>;
 
 class MappingTable final : public buffer::Attached {
  public:
   /// An empty table with room for `entries`. `memory` outlives it.
   [[nodiscard]] static TablePtr make(EntryMemory& memory, std::size_t entries = 1);
-  /// A table without entries that hangs off no page is no table for now; renew() comes before it is
-  /// used again, or destroyed.
+  /// Stops counting an empty, unattached table. Call renew() before it is used again or destroyed.
   void set_aside() noexcept { memory_.count_tables(-1); }
-  /// After that: it is as if it were new.
+  /// Undoes set_aside(): the table is as if it were new.
   void renew() noexcept;
   /// Whether it has nothing but its own piece of memory.
   [[nodiscard]] bool is_small() const noexcept { return cell_count_ == kCellsMin; }
-  /// It has no entries; its spans go.
+  /// Destroys a table without entries, and its spans.
   static void destroy(MappingTable& table) noexcept;
 
   MappingTable(const MappingTable&) = delete;
@@ -74,7 +73,7 @@ class MappingTable final : public buffer::Attached {
   [[nodiscard]] std::uint32_t reserved_bytes() const noexcept { return reserved_bytes_; }
 
   [[nodiscard]] Entry* find(ByteView key) const noexcept { return find(key, Entry::hash_of(key)); }
-  /// The same; `hash`: the key's.
+  /// As find(key); `hash`: the key's.
   [[nodiscard]] Entry* find(ByteView key, std::uint32_t hash) const noexcept;
   /// Whether this entry, which exists, is in this table.
   [[nodiscard]] bool has(const Entry& entry) const noexcept;
@@ -83,19 +82,19 @@ class MappingTable final : public buffer::Attached {
 
   /// What records have in common in place of a version each (spans.h), or null.
   [[nodiscard]] Spans* spans() const noexcept { return spans_; }
-  Spans& make_spans();  ///< The same, never null. Throws std::bad_alloc.
-  /// Forgets those that every snapshot from `horizon` on sees, or all.
+  Spans& make_spans();  ///< As spans(), never null. Throws std::bad_alloc.
+  /// Forgets the spans that every snapshot from `horizon` on sees. Without argument: all.
   void forget_spans(Gsn horizon) noexcept;
   void forget_spans() noexcept;
   [[nodiscard]] bool is_needed() const noexcept { return count_ != 0 || spans_ != nullptr; }
 
-  /// Whether all records are as they lie in the page to who sees what had been committed then, as
-  /// far as is known: find() can be spared.
+  /// Whether, to a reader of this snapshot, all records are known to be as they lie on the page: it
+  /// need not call find().
   [[nodiscard]] bool is_known_quiet_at(Gsn snapshot) const noexcept {
     const Gsn since = quiet_since_.load(std::memory_order_acquire);
     return since != kUnknown && since <= snapshot;
   }
-  /// The same; finds out, for who has many records to look at.
+  /// As is_known_quiet_at(), but finds out; for callers with many records to look at.
   [[nodiscard]] bool is_quiet_at(Gsn snapshot) const noexcept {
     if (quiet_since_.load(std::memory_order_relaxed) == kUnknown) {
       quiet_since_.store(look_since_when_quiet(), std::memory_order_release);
@@ -103,31 +102,30 @@ class MappingTable final : public buffer::Attached {
     return is_known_quiet_at(snapshot);
   }
 
-  /// A version was left in one of its chains by a transaction of this start (snapshots.h). Of all
-  /// of them the youngest is youngest(), which goes with the entries wherever they go.
+  /// A transaction of this start (snapshots.h) has left a version in one of the chains. youngest()
+  /// is the youngest such start; it goes wherever the entries go.
   void left_version(Gsn start) noexcept { raise_youngest(start); }
 
   /// Makes room, so that the next `more` insertions allocate nothing.
   void reserve(std::size_t more);
-  /// Takes an entry whose key is not there, for which there is room, and gives it to a writer.
+  /// Inserts an entry with a key that is not in the table, and gives it to a writer. There is room.
   Entry& insert(EntryPtr entry, WriterId writer) noexcept;
   /// Takes an entry out.
   [[nodiscard]] EntryPtr erase(Entry& entry) noexcept;
 
-  /// Gives an entry of this table that has no writer to one; what was reserved for the last one is
-  /// free.
+  /// Gives an entry without a writer to one; the bytes reserved for its last writer are free.
   void take_over(Entry& entry, WriterId writer) noexcept;
-  /// Changes what is reserved for an entry of this table.
+  /// Changes the bytes reserved for an entry of this table.
   void set_reserved(Entry& entry, std::uint32_t bytes) noexcept;
 
-  /// About how many entries have become empty since the last prune; may be far from it.
+  /// About how many entries have become empty since the last prune; may be far off.
   [[nodiscard]] std::uint32_t empty_hint() const noexcept {
     return counter_.load(std::memory_order_relaxed) - counter_seen_;
   }
   /// Entries that are empty now; looks at each.
   [[nodiscard]] std::size_t empty_count() const noexcept;
-  /// Whether it is time to prune: one entry in eight is empty, or nobody has looked for long (the
-  /// hint misses some), both later and later if that was in vain. A small table is pruned when it
+  /// Whether it is time to prune: one entry in eight is empty, or the last look was long ago (the
+  /// hint misses some); both later and later after prunes in vain. A small table is pruned when it
   /// has no room, rather than time and again.
   [[nodiscard]] bool worth_pruning() noexcept {
     const bool is_large = cell_count_ > kCellsMin;
@@ -138,36 +136,35 @@ class MappingTable final : public buffer::Attached {
     }
     return true;
   }
-  /// Takes the empty entries out, and frees what is reserved for them: taken(entry) for each.
-  /// Returns how many went.
+  /// Takes out the empty entries, and frees their reserved bytes: taken(entry). Returns how many.
   std::size_t prune(FunctionRef<void(EntryPtr)> taken) noexcept;
 
-  /// Takes one empty entry out, as prune() does, or null: of a large table, and if the hint says
-  /// that there is none.
+  /// Takes one empty entry out, as prune() does, or returns null. Always null for a large table,
+  /// and if the hint says that there is none.
   [[nodiscard]] EntryPtr take_empty() noexcept;
 
-  /// How often in a row who wanted to purge the page's ghosts found that somebody may need those he
-  /// tried, at most kPurgesMax; for who only reads the page.
+  /// How many purges of the page's ghosts in a row found that readers may need the ghosts they
+  /// tried; at most kPurgesMax. For threads that only read the page.
   [[nodiscard]] std::uint8_t purges_in_vain() const noexcept { return purges_in_vain_; }
   void count_purge(bool in_vain) noexcept {
     purges_in_vain_ = in_vain ? std::min<std::uint8_t>(purges_in_vain_ + 1, kPurgesMax) : 0;
   }
   static constexpr std::uint8_t kPurgesMax = 10;
 
-  /// Gives room back that is not needed now; what reserve() made may go, too.
+  /// Frees room that is not needed now; maybe also what reserve() made.
   void trim() noexcept;
 
-  /// Asks the processor for what a search, or a prune, will read.
+  /// Prefetches what a search, or a prune, reads first.
   void prefetch() const noexcept {
     const auto* begin = reinterpret_cast<const std::byte*>(this);
     palimpsest::prefetch(begin, begin + sizeof *this);
   }
-  /// What a look at all entries will read next: the cells, where they are not in the table's own
-  /// memory; the entries; their newest versions. Each reads what the one before has asked for.
+  /// Prefetches what a look at all entries reads next: the cells, if they lie outside the table;
+  /// the entries; their newest versions. Each reads what the one before has prefetched.
   void prefetch_cells() const noexcept;
   void prefetch_entries() const noexcept;
   void prefetch_versions() const noexcept;
-  /// The same of a search of a key of this hash: its first cell, its entry, the newest version.
+  /// The same for a search of one key of this hash: its first cell, its entry, the newest version.
   void prefetch_cell(std::uint32_t hash) const noexcept {
     prefetch_line(&cells_[hash & (cell_count_ - 1)]);
   }
@@ -178,9 +175,9 @@ class MappingTable final : public buffer::Attached {
     }
   }
 
-  /// Entries whose key is not below the separator.
+  /// Entries with a key not below the separator.
   [[nodiscard]] std::size_t count_from(ByteView separator) const noexcept;
-  /// Moves them to `right`, which has room for them, and copies the spans if that has some.
+  /// Moves those to `right`, which has room for them, and copies the spans if `right` has some.
   void split_off(ByteView separator, MappingTable& right) noexcept;
   /// Takes all entries and spans of `other`; there is room for them.
   void absorb(MappingTable& other) noexcept;
@@ -216,7 +213,7 @@ class MappingTable final : public buffer::Attached {
   [[nodiscard]] std::size_t cell_of(const Entry& entry) const noexcept {
     return cell_at(entry.hash(), [&](TableCell cell) { return cell.entry() == &entry; });
   }
-  /// An entry that most likely is that of a key of this hash, or null.
+  /// Most likely the entry of a key of this hash; or null.
   [[nodiscard]] Entry* entry_of_hash(std::uint32_t hash) const noexcept {
     return cells_[cell_at(hash, [&](TableCell cell) { return cell.hash() == hash; })].entry();
   }
@@ -231,14 +228,14 @@ class MappingTable final : public buffer::Attached {
 
   EntryMemory& memory_;
   EmptyCounter& counter_;
-  /// For the cells of most tables: each line of memory costs a miss.
+  /// The cells of most tables: each line of memory costs a miss.
   std::array<TableCell, kCellsMin> own_cells_{};
   /// A power of two of them, at most three quarters used.
   TableCell* cells_ = own_cells_.data();
   std::size_t cell_count_ = kCellsMin;
   std::size_t count_ = 0;
   Spans* spans_ = nullptr;
-  /// No version is younger and nobody writes; stored by readers, too.
+  /// No version is younger, and no entry has a writer; readers store it, too.
   mutable std::atomic<Gsn> quiet_since_{kUnknown};
   std::uint32_t reserved_bytes_ = 0;
   std::uint32_t counter_seen_ = 0;  ///< the counter's value at the last prune

@@ -1,5 +1,5 @@
-// Folding the versions of a leaf's records into its spans (spans.h): asked for by whoever looks at
-// what hangs off pages, done by whoever owns the format of the records.
+// Folding the versions of a leaf's records into its spans (spans.h). The code that looks at
+// attachments calls it; the owner of the record format implements it.
 //
 // Thread-safety: all functions, from any thread.
 #pragma once
@@ -16,12 +16,12 @@ class PageFolder {
   PageFolder(const PageFolder&) = delete;
   PageFolder& operator=(const PageFolder&) = delete;
 
-  /// Folds what can be folded of these pages, whose mapping tables hang there. Entries that are
-  /// empty then stay for a prune. Caller holds the exclusive latches of the pages.
+  /// Folds what can be folded of these pages, which have mapping tables. Entries that become empty
+  /// stay for a prune. Caller holds the exclusive latches of the pages.
   virtual void fold(std::span<buffer::Hanging> hanging) noexcept = 0;
 
-  /// The page leaves memory: its spans remember which records are marked. False: it has to stay.
-  /// Caller holds the page's exclusive latch.
+  /// Called when the page leaves memory: its spans remember which records are marked. False: it has
+  /// to stay. Caller holds the page's exclusive latch.
   [[nodiscard]] virtual bool remember_marks(const buffer::Hanging& hanging) noexcept = 0;
 
  protected:

@@ -1,9 +1,8 @@
 // Where a page was, and at which version, in one word: a hint that costs an entry no more.
 //
 // The version is cut to its lowest bits, so a hint may call a page unchanged that has changed some
-// million times, or has been replaced by another one: whoever follows it latches the frame and
-// finds what he came for, or does not. Frames are never unmapped, so it can be followed at any
-// time.
+// million times, or has been replaced by another one: a thread that follows it latches the frame
+// and checks. Frames are never unmapped, so the hint can be followed at any time.
 // Thread-safety: a value; following it, from any thread.
 #pragma once
 
@@ -16,19 +15,18 @@ namespace palimpsest::versioning {
 
 class PageHint {
  public:
-  /// Of no page.
+  /// A hint to no page.
   PageHint() noexcept = default;
-  /// Of the page in this frame at this version of its latch.
+  /// A hint to the page in this frame at this version of its latch.
   PageHint(const buffer::Frame& frame, std::uint64_t version) noexcept
       : word_(std::bit_cast<std::uintptr_t>(&frame) / alignof(buffer::Frame) << kVersionBits |
               (version >> HybridLatch::kVersionShift & kVersionMask)) {}
 
-  /// The frame, whatever it holds by now; null: of no page.
+  /// The frame, whatever it holds by now; null for a hint to no page.
   [[nodiscard]] buffer::Frame* frame() const noexcept {
     return std::bit_cast<buffer::Frame*>((word_ >> kVersionBits) * alignof(buffer::Frame));
   }
-  /// The frame, if it has no exclusive holder and most likely the same page as then, unchanged;
-  /// else null.
+  /// The frame, if not exclusively held and most likely with the same page, unchanged; or null.
   [[nodiscard]] buffer::Frame* unchanged_frame() const noexcept {
     auto* const frame = this->frame();
     if (frame == nullptr) {

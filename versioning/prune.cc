@@ -18,7 +18,7 @@ namespace {
 
 using Piece = FunctionRef<void(std::uint16_t offset, ByteView bytes)>;
 
-/// Of a run of the newer version, what the older one does not say.
+/// Calls use() for the parts of a run of the newer version that the older one does not cover.
 void for_each_uncovered(std::uint16_t offset, ByteView bytes, ByteView older, Piece use) {
   const std::size_t end = offset + bytes.size();
   for (std::size_t at = offset; at < end;) {
@@ -64,7 +64,7 @@ void put(std::byte*& into, ByteView bytes) noexcept {
   put(into, bytes.data(), bytes.size());
 }
 
-/// A patch that does what both do, the older one last.
+/// Writes a patch that does what both do, the older one last.
 void put_both(ByteView newer, ByteView older, MutableBytes into) {
   std::byte* at = into.data();
   put(at, older);
@@ -76,7 +76,7 @@ void put_both(ByteView newer, ByteView older, MutableBytes into) {
   });
 }
 
-/// The value that is the newer version's with the patch of the older one.
+/// Writes the newer version's value with the patch of the older one.
 void put_patched(ByteView value, ByteView older, MutableBytes into) {
   std::memcpy(into.data(), value.data(), value.size());
   for_each_run(older, [&](std::uint16_t offset, ByteView bytes) {
@@ -117,14 +117,14 @@ bool Pruner::nobody_between(Gsn from, Gsn to) const noexcept {
   return next == scan_.in_use.end() || *next >= to;
 }
 
-/// Makes the older one say what both say. False without memory.
+/// Makes the older version say what both say. False without memory.
 bool Pruner::merge(const Version& newer, Version& older) noexcept {
   if (older.kind() == VersionKind::inserted || older.kind() == VersionKind::replaced ||
       newer.kind() == VersionKind::flags) {
     return true;  // it says so already
   }
   if (newer.kind() == VersionKind::inserted) {
-    return false;  // and this was there: each is asked on its own
+    return false;  // the record was there before: each version is needed on its own
   }
   const bool patches = newer.kind() == VersionKind::patched;
   const ByteView newer_says = newer.payload();
@@ -146,8 +146,8 @@ bool Pruner::merge(const Version& newer, Version& older) noexcept {
   return true;
 }
 
-/// Takes a version out of the chain below `younger`, or the newest if that is null, once it was
-/// merged into `merged`, if that is not null.
+/// Takes a version out of the chain: below `younger`, or the newest if that is null. First merges
+/// it into `merged`, unless that is null.
 bool Pruner::try_take_out(Entry& entry, Version* younger, Version& version,
                           Version* merged) noexcept {
   const std::unique_lock buffer(VersionBuffer::latch_of(version), std::try_to_lock);
@@ -167,7 +167,7 @@ Gsn Pruner::seen_by_all() noexcept {
       {scan_.clock, scan_.being_taken, scan_.in_use.empty() ? scan_.clock : scan_.in_use.front()});
 }
 
-/// Those that every snapshot sees, from the oldest on.
+/// Takes out the versions that every snapshot sees.
 void Pruner::prune_oldest(Entry& entry) noexcept {
   const Gsn seen_by_all = this->seen_by_all();
   Version* younger = nullptr;
@@ -195,7 +195,7 @@ void Pruner::prune_between(Entry& entry) noexcept {
   }
 }
 
-/// Of a record that is not there: the version that says that it was not there before.
+/// For a ghost: takes out its only version if that says that there was no record before.
 void Pruner::prune_last(Entry& entry) noexcept {
   Version* const version = entry.newest();
   if (version == nullptr || version->older() != nullptr || !version->is_dated() ||
@@ -213,7 +213,7 @@ bool Pruner::can_join(const Span& one, const Span& other) noexcept {
   return one.is_empty() || other.is_empty() || (scan() && nobody_between(both.from, both.to));
 }
 
-/// Whether who looks at the span instead of the version sees the same.
+/// Whether a reader that looks at the span instead of the version sees the same.
 bool Pruner::may_fold(const Version& version, const Span& into) const noexcept {
   const Gsn date = version.timestamp();
   const Span both = into.with({date, date});
@@ -222,8 +222,8 @@ bool Pruner::may_fold(const Version& version, const Span& into) const noexcept {
 
 namespace {
 
-/// The mark that the record would have in place of the version, if there is one that says as much.
-/// What keeps pages stays, for whoever collects it has those given back (ghost_hints.h).
+/// The mark that can replace the version, if one says as much. A version of a value that keeps
+/// pages stays: the thread that collects it has those freed (ghost_hints.h).
 std::optional<SpanKind> mark_for(const Version& version) noexcept {
   if (version.kind() == VersionKind::inserted) {
     return SpanKind::made;
@@ -234,9 +234,9 @@ std::optional<SpanKind> mark_for(const Version& version) noexcept {
 
 }  // namespace
 
-// The oldest version first. Below a mark `made` there is nothing: whatever was changed after that,
-// and seen by nobody in between, is a part of the making. A mark `removed` says that there was a
-// value, which the version above it may have to bring back.
+// Folds the oldest version first. Below a mark `made` there is nothing: a later change that no
+// snapshot saw separately is a part of the insertion. A mark `removed` says that there was a value,
+// which the version above it may have to bring back.
 std::optional<SpanKind> Pruner::fold(Entry& entry, std::optional<SpanKind> mark,
                                      Spans& spans) noexcept {
   std::optional<SpanKind> gets;
@@ -268,8 +268,9 @@ std::optional<SpanKind> Pruner::fold(Entry& entry, std::optional<SpanKind> mark,
   return gets;
 }
 
-/// Whether the version has left its chain. Its buffer is latched. One that says that a record was
-/// removed stays: who collects it has the record's leaf cleared away (ghost_hints.h).
+/// Returns whether the version has left its chain. Its buffer is latched. A version that says that
+/// a record was removed stays: the thread that collects it has the record's leaf purged
+/// (ghost_hints.h).
 bool Pruner::try_merge_down(Version& version) noexcept {
   if (!scan()) {
     return false;
@@ -291,7 +292,7 @@ void Pruner::merge_recent(VersionBuffer& buffer) noexcept {
   }
 }
 
-// The page is held, so that the entry stays when its chain is empty.
+// The page is held, so the entry stays when its chain is empty.
 void Pruner::prune(Entry& entry, Newest newest) noexcept {
   if (!scan()) {
     return;

@@ -1,10 +1,10 @@
-// Pruning a chain in the middle: with an old reader, records that change all the time would keep a
-// version for every change, though nobody sees the states in between ("Scalable Garbage Collection
-// for In-Memory MVCC Systems", Steam, 4.3).
+// Pruning a chain in the middle. With an old reader, records that change all the time would keep a
+// version for every change, though no snapshot sees the states in between ("Scalable Garbage
+// Collection for In-Memory MVCC Systems", Steam, 4.3).
 //
-// Two neighbours, the newer of t2 and the older of t1, can become one if no snapshot lies in
-// [t1, t2): who sees the older change sees the newer one, too. The older one stays, with its date,
-// and says what both have said: of bytes that both have, what the older one says.
+// Two neighbours, the newer of t2 and the older of t1, can become one if no snapshot lies in [t1,
+// t2): a reader that sees the older change sees the newer one, too. The older version stays, with
+// its date, and says what both have said; for bytes that both have, what the older one says.
 //
 //   a reader of snapshot s     before                        after
 //   s < t1                     takes both back               takes back what both say
@@ -12,32 +12,31 @@
 //   t2 <= s                    takes none of them back       takes none of them back
 //
 // Argument that there will be none: the scan read the clock, c >= t2, before it looked at the
-// snapshots (I-8). One taken later is at least c; one being taken is at least its lower bound,
-// which counts as every snapshot from there on.
+// snapshots (I-8). A snapshot taken later is at least c; one being taken is at least its lower
+// bound, which counts as every snapshot from there on.
 // Versions that every snapshot sees go, too, as their owners would take them out.
-// A record that is not there, and whose only version says that it was not there before, needs none:
-// a row that was put into a queue and taken out of it, while an old reader looks on. But whoever
-// may still write, with a snapshot in between, has to meet a conflict: so only readers may be
-// older.
+// A ghost with one version, which says that there was no record before, needs no version: for
+// example a row that was put into a queue and taken out of it while an old reader looks on. But a
+// transaction that may still write, with a snapshot in between, has to meet a conflict: so only
+// snapshots of readers may be older.
 //
-// Versions of many records that say nothing but "not there before" or "there before" are folded
-// into the spans of their leaf (spans.h), where no snapshot lies between: the same argument, of
-// [t1, t2) from the oldest date of a span to the youngest. What was folded is met by no conflict
-// and no validation any more: so, too, only readers may be older.
+// Versions that say nothing but "not there before" or "there before" are folded into the spans of
+// their leaf (spans.h), where no snapshot lies between: the same argument, for [t1, t2) from the
+// oldest date of a span to the youngest. No conflict and no validation meets a folded version any
+// more: so here, too, only snapshots of readers may be older.
 //
-// Who does it: whoever adds a third version to a chain or wants to purge a ghost; and, before it
-// comes to that, a slot's owner for the versions that he has just left (merge_recent): they lie in
-// his cache still, as do the older ones of their records, which he looked at when he made the
-// change (decision 026). A record that changes time and again beside an old reader then has one
+// Which thread prunes: one that adds a third version to a chain or wants to purge a ghost. Before
+// it comes to that, a slot's owner merges the versions that it has just left (merge_recent): they
+// are still in its cache, as are the older ones of their records, which it looked at when it made
+// the change (decision 026). A record that changes time and again beside an old reader then has one
 // version between two changes.
 //
 // Latching: prune() with the page held exclusively, the chain's latch within; buffers' latches are
-//           only tried, and a version of a buffer in use stays.
-//           merge_recent() with no latch: it takes that of its own buffer, and under it those of
-//           chains, as whoever collects does. It needs no page: an entry exists as long as it has a
-//           version of a buffer that is held, and of two that are merged one stays in the chain.
-//           Who holds the page meanwhile finds, before and after, a chain that says the same to
-//           each snapshot in use.
+//           only tried, and a version of a buffer in use stays. merge_recent() with no latch: it
+//           takes that of its own buffer, and under it those of chains, as a collecting thread
+//           does. It needs no page: an entry exists as long as it has a version of a buffer that is
+//           held, and of two that are merged one stays in the chain. A thread that holds the page
+//           meanwhile finds, before and after, a chain that says the same to each snapshot in use.
 // Failure: none; without memory everything stays.
 // Thread-safety: a pruner belongs to one transaction.
 #pragma once
@@ -61,31 +60,32 @@ class Pruner {
   Pruner(const Snapshots& snapshots, EntryMemory& memory) noexcept
       : snapshots_(snapshots), memory_(memory) {}
 
-  /// Another transaction: the snapshots in use are looked at again, when they are needed.
+  /// Begins another transaction: looks at the snapshots in use again, when it needs them.
   void begin() noexcept { has_scan_ = false; }
-  /// One that changes what no snapshot reads, nor will, whatever snapshots are in use.
+  /// Begins a transaction that changes what no snapshot reads, nor will, whatever is in use.
   void begin_unseen() noexcept;
 
-  /// What the page says.
+  /// What the page holds.
   enum class Newest : std::uint8_t {
     record = 1,
     nothing,  ///< a ghost
   };
-  /// Takes versions out of the chain that nobody needs.
+  /// Takes versions out of the chain that no snapshot needs.
   void prune(Entry& entry, Newest newest) noexcept;
 
-  /// Folds the oldest versions of a chain into the spans of its leaf, as many as can go; `mark`: of
-  /// the record. Returns the mark that the record gets, if it has none and gets one. The caller
-  /// holds the leaf, and sets the mark before it lets go.
+  /// Folds the oldest versions of a chain into the spans of its leaf, as many as can go. `mark`:
+  /// the record's. Returns the mark that the record gets, if it has none and gets one. The caller
+  /// holds the leaf, and sets the mark before it releases it.
   [[nodiscard]] std::optional<SpanKind> fold(Entry& entry, std::optional<SpanKind> mark,
                                              Spans& spans) noexcept;
-  /// Whether the two spans can be one: nobody sees a part of it.
+  /// Whether the two spans can be joined: no snapshot sees only a part of the result.
   [[nodiscard]] bool can_join(const Span& one, const Span& other) noexcept;
-  /// Every snapshot is from this on; 0 if that cannot be said.
+  /// Every snapshot is at or above this; 0 if that cannot be said.
   [[nodiscard]] Gsn seen_by_all() noexcept;
 
-  /// The owner of `buffer`, between two transactions: what its last ones have left is merged into
-  /// the next older version of the record, where nobody can tell the two apart.
+  /// Called by the owner of `buffer`, between two transactions: merges the versions that its last
+  /// transactions have left into the next older version of the record, where no snapshot can tell
+  /// the two apart.
   void merge_recent(VersionBuffer& buffer) noexcept;
 
  private:

@@ -12,11 +12,11 @@
 namespace palimpsest::versioning {
 namespace {
 
-/// What a slot keeps for its next transaction.
+/// The most memory that a slot keeps for its next transaction.
 constexpr std::size_t kKeptBytes = 4096;
-/// A vector begins with so many.
+/// About the size of a vector's first allocation.
 constexpr std::size_t kFirstBytes = 256;
-constexpr ByteView kAbove("\0", 1);  ///< behind a key: the least key above it
+constexpr ByteView kAbove("\0", 1);  ///< appended to a key: the least key above it
 
 std::uint64_t hash_of(ByteView key) noexcept {
   return std::hash<ByteView>{}(key);
@@ -26,7 +26,7 @@ bool is_above(const std::optional<std::string>& upper, ByteView key) noexcept {
   return !upper || key < *upper;
 }
 
-/// Of memory beyond the string itself.
+/// Memory beyond the string itself.
 std::size_t heap_bytes(const std::string& text) noexcept {
   static const std::size_t kInside = std::string().capacity();
   return text.capacity() > kInside ? text.capacity() + 1 : 0;
@@ -37,7 +37,7 @@ std::size_t heap_bytes(const std::vector<Item>& items) noexcept {
   return items.capacity() * sizeof(Item);
 }
 
-/// How far apart two keys are: those that have more in common are nearer.
+/// How far apart two keys are: those with more bytes in common are nearer.
 struct Gap {
   std::size_t common = 0;
   std::uint64_t difference = 0;
@@ -45,12 +45,12 @@ struct Gap {
   [[nodiscard]] bool operator<(const Gap& other) const noexcept {
     return common != other.common ? common > other.common : difference < other.difference;
   }
-  /// By a factor of about 64 at least.
+  /// Larger by a factor of about 64 at least.
   [[nodiscard]] bool is_far_beyond(const Gap& other) const noexcept {
     if (common == other.common) {
       return difference / 64 > other.difference;
     }
-    // The difference begins a byte, or more, further in front.
+    // The difference begins a byte or more further in front.
     return common < other.common &&
            (common + 1 < other.common || difference > other.difference / 4);
   }
@@ -96,7 +96,7 @@ void ReadSet::end() noexcept {
   everything_ = false;
 }
 
-/// Null: there is no memory for one more, and everything counts as read.
+/// Null if there is no memory for one more tree: then everything counts as read.
 ReadSet::Tree* ReadSet::tree_of(TreeId id) {
   if (last_ < used_ && trees_[last_].id == id) [[likely]] {
     return &trees_[last_];
@@ -108,7 +108,7 @@ ReadSet::Tree* ReadSet::tree_of(TreeId id) {
   if (found == end) {
     if (used_ == trees_.size()) {
       while (!has_room(trees_)) {
-        if (bytes_ == heap_bytes(trees_)) {  // no tree has anything that it could give
+        if (bytes_ == heap_bytes(trees_)) {  // no tree has memory to give
           everything_ = true;
           return nullptr;
         }
@@ -167,7 +167,7 @@ bool ReadSet::is_far_from_last(const Tree& tree, ByteView key) noexcept {
   return gap.is_far_beyond(gap_between(last.lower, *last.upper));
 }
 
-/// So that the last stretch, or a new one, contains the key. False: the whole tree counts as read.
+/// Makes the last stretch, or a new one, contain the key. False: the whole tree counts as read.
 bool ReadSet::widen_stretch(Tree& tree, ByteView key) {
   for (;;) {
     if (tree.stretches.empty() || tree.stretch_keys >= kStretchKeys ||
@@ -236,7 +236,7 @@ ReadSet::RangeId ReadSet::add_to(Tree& tree, ByteView lower, std::optional<ByteV
   return id;
 }
 
-/// The range, or what is extended in its place. Null: the whole tree counts as read.
+/// The range, or the one that is extended in its place. Null: the whole tree counts as read.
 ReadSet::Range* ReadSet::current(RangeId& id) {
   if (everything_ || id.tree >= used_) {
     return nullptr;
@@ -248,7 +248,7 @@ ReadSet::Range* ReadSet::current(RangeId& id) {
   return of.whole ? nullptr : &of.ranges[id.range];
 }
 
-/// The bound becomes the key with what is behind it.
+/// Sets the bound to `key` followed by `behind`.
 void ReadSet::move_bound(RangeId& id, Bound which, ByteView key, ByteView behind) {
   std::string fresh;
   while (Range* const range = current(id)) {
@@ -327,7 +327,7 @@ void ReadSet::give(std::size_t bytes) noexcept {
   bytes_ -= bytes;
 }
 
-/// For one more; the old place and the new one count while both are there.
+/// Makes room for one more item; both allocations count while both exist.
 template <class Item>
 bool ReadSet::has_room(std::vector<Item>& items) {
   if (items.size() < items.capacity()) [[likely]] {
@@ -343,8 +343,7 @@ bool ReadSet::has_room(std::vector<Item>& items) {
   return true;
 }
 
-/// The same; rather than to do without, the set becomes coarser. False: all of the tree counts as
-/// read.
+/// As has_room(), but coarsens the set until there is room. False: the whole tree counts as read.
 template <class Item>
 bool ReadSet::require_room(Tree& tree, std::vector<Item> Tree::* items) {
   while (!has_room(tree.*items)) {
@@ -366,13 +365,12 @@ bool ReadSet::require(Tree& tree, std::size_t bytes) {
   return true;
 }
 
-/// The empty string, which is in no set yet, becomes the key with what is behind it. False: all of
-/// the tree counts as read.
+/// Sets `into`, an empty string that is in no set yet, to `key` followed by `behind`. False: the
+/// whole tree counts as read.
 bool ReadSet::put(Tree& tree, std::string& into, ByteView key, ByteView behind) {
   const std::size_t size = key.size() + behind.size();
   if (into.capacity() < size) {
-    const std::size_t most =
-        size + 2 * into.capacity() + 2;  // a string takes more than it is asked
+    const std::size_t most = size + 2 * into.capacity() + 2;  // a string takes more than requested
     if (!require(tree, most)) {
       return false;
     }
@@ -411,10 +409,9 @@ std::size_t ReadSet::bytes_of(const Tree& tree) noexcept {
   return bytes;
 }
 
-// Coarser
+// Coarsening
 
-/// One step: of the tree that takes most, or, if none takes anything, of the one that asks for
-/// memory.
+/// One step: coarsens the tree that takes most memory, or `asking` if none takes any.
 void ReadSet::coarsen(Tree& asking) {
   Tree* most = &asking;
   std::size_t bytes = 0;
@@ -451,7 +448,7 @@ void ReadSet::take_whole(Tree& tree) noexcept {
   tree.whole = true;
 }
 
-// What ranges there are, and those that come, are halved in turn until all have room.
+// Halves the old ranges and the new ones in turn, until all have room.
 void ReadSet::keys_to_ranges(Tree& tree) {
   drop(tree.keys);
   tree.stretch_keys = 0;
@@ -480,7 +477,7 @@ void ReadSet::keys_to_ranges(Tree& tree) {
   arrange(tree.ranges);
 }
 
-/// What joins ranges of which the second one does not begin below the first.
+/// Joins neighbours where is_joined() says so. No range begins below the one before.
 template <class IsJoined>
 void ReadSet::join_if(std::vector<Range>& ranges, const IsJoined& is_joined) noexcept {
   if (ranges.empty()) {
@@ -502,7 +499,7 @@ void ReadSet::join_if(std::vector<Range>& ranges, const IsJoined& is_joined) noe
   ranges.erase(ranges.begin() + static_cast<std::ptrdiff_t>(kept) + 1, ranges.end());
 }
 
-/// Ascending, and no two meet.
+/// Sorts the ranges, and joins those that meet.
 void ReadSet::arrange(std::vector<Range>& ranges) noexcept {
   std::ranges::sort(ranges, {}, &Range::lower);
   join_if(ranges, [](const Range& last, const Range& range, std::size_t) {
@@ -518,7 +515,7 @@ void ReadSet::halve(std::vector<Range>& ranges) noexcept {
   }
 }
 
-/// Of ranges that are arranged: about half of them go, where the gaps are small.
+/// Joins about half of the ranges, which are arranged: those with small gaps.
 void ReadSet::join_neighbours(std::vector<Range>& ranges) noexcept {
   const std::size_t gaps = ranges.size() - 1;
   const auto gap_at = [&](std::size_t at) {
@@ -536,7 +533,7 @@ void ReadSet::join_neighbours(std::vector<Range>& ranges) noexcept {
   });
 }
 
-/// What is not used of its memory is given back: for a moment, there are two of it.
+/// Frees unused capacity: for a moment both allocations exist.
 void ReadSet::shrink(std::vector<Range>& ranges) {
   std::vector<Range> fresh;
   memory_.take(ranges.size() * sizeof(Range));
@@ -547,7 +544,7 @@ void ReadSet::shrink(std::vector<Range>& ranges) {
   ranges = std::move(fresh);
 }
 
-// To be asked
+// Asking
 
 void ReadSet::seal() noexcept {
   for (std::size_t number = 0; number < used_; ++number) {

@@ -1,6 +1,6 @@
 // What a serializable transaction has read, as predicates over keys: single keys, whether there was
-// a record or not, and ranges. Its commit asks of each record that others have changed meanwhile
-// whether it was read, or would have been (txn/transaction.h).
+// a record or not, and ranges. For each record that other transactions have changed meanwhile, its
+// commit asks whether it was read, or would have been (txn/transaction.h).
 //
 // A key is kept as a hash of 64 bits, a range by its bounds. So the answer may be yes for a record
 // that was not read, once in 2^64 / keys times.
@@ -17,25 +17,25 @@
 //   one range                   the whole tree counts as read
 //
 // Without memory at all, all trees count as read. A transaction that reads keys in order loses
-// hardly anything by the first step; one that reads everywhere comes to the last one sooner, and is
-// refused at its commit for changes of records that it has not read.
+// hardly anything by the first step; one that reads everywhere comes to the last one sooner, and
+// its commit is refused for changes of records that it has not read.
 //
 // Invariant: covers(k) for each k that was added since begin(), and for each k in a range that was
 //            added or extended: never no for what was read.
-// Argument: a key is in `keys`, and within the bounds of its stretch, which widen as keys are
-// added and are put together when the keys are sorted (seal). A step replaces keys by ranges that
-// contain them, ranges by one that contains all of them and what lies between, or everything by
-// `whole`: each predicate implies the one that takes its place. A range may be extended after its
-// place in the list has changed (`arrangement`): then [from, from) is added, and extended in its
-// place, where `from` is where the range once began. The range [l, u), which is covered still, had
-// l <= from <= u, so extending it up to k adds [u, k], a part of [from, k], and down to k adds
-// [k, l), a part of [k, from).
+// Argument: a key is in `keys`, and within the bounds of its stretch, which widen as keys are added
+// and are put together when the keys are sorted (seal). A step replaces keys by ranges that contain
+// them, ranges by one that contains all of them and the gaps between, or everything by `whole`:
+// each predicate implies its replacement. A range may be extended after its place in the list has
+// changed (`arrangement`): then [from, from) is added, and extended in its place, where `from` is
+// where the range once began. The range [l, u), which is covered still, had l <= from <= u, so
+// extending it up to k adds [u, k], a part of [from, k], and down to k adds [k, l), a part of [k,
+// from).
 //
-// Life: begin -> (add ... -> seal -> covers) ... -> end. What is kept for the next transaction of
-// the slot is little, and nothing if memory is tight.
+// Life: begin -> (add ... -> seal -> covers) ... -> end. The slot's next transaction inherits
+// little memory, and none if memory is tight.
 // Failure: none.
 // Thread-safety: belongs to its transaction.
-// Source: precision locking, HyPer-MVCC 2.3; rows are told apart, their columns are not.
+// Source: precision locking, HyPer-MVCC 2.3; it distinguishes rows, but not their columns.
 #pragma once
 
 #include <cstddef>
@@ -56,8 +56,8 @@ class ReadSet {
   struct RangeId {
     std::uint32_t tree = 0;
     std::uint32_t range = 0;
-    std::uint32_t arrangement = 0;  ///< of the tree's ranges when it was there
-    std::string from{};             ///< where it began
+    std::uint32_t arrangement = 0;  ///< of the tree's ranges at that time
+    std::string from{};             ///< where the range began
   };
 
   /// `memory` outlives it.
@@ -66,30 +66,30 @@ class ReadSet {
   ReadSet& operator=(const ReadSet&) = delete;
   ~ReadSet();
 
-  /// Nothing has been read.
+  /// Starts empty: nothing has been read.
   void begin() noexcept { end(); }
-  /// Nobody will ask any more: memory is given back.
+  /// The set is not asked any more: frees memory.
   void end() noexcept;
   [[nodiscard]] bool empty() const noexcept { return used_ == 0 && !everything_; }
 
   void add_key(TreeId tree, ByteView key) noexcept;
-  /// All keys from `lower` on and below `upper`, which may be nothing: to the end of the tree.
+  /// Adds all keys from `lower` on and below `upper`; without `upper`, to the end of the tree.
   RangeId add_range(TreeId tree, ByteView lower, std::optional<ByteView> upper) noexcept;
-  /// So that it contains this key, and all between.
+  /// Extends the range to contain this key, and all between.
   void extend_to(RangeId& id, ByteView key) noexcept;
-  /// So that it begins, or ends, there if it did not before.
+  /// Extends the range to begin, or end, there if it did not reach as far before.
   void extend_down_to(RangeId& id, ByteView lower) noexcept;
   void extend_up_to(RangeId& id, std::optional<ByteView> upper) noexcept;
 
-  /// It can be asked, until something is added.
+  /// Makes covers() callable, until the next addition.
   void seal() noexcept;
   [[nodiscard]] bool covers(TreeId tree, ByteView key) const noexcept;
 
-  /// Of memory, while it grows and at rest.
+  /// Memory, while the set grows and at rest.
   [[nodiscard]] std::size_t bytes_in_use() const noexcept { return bytes_; }
 
   static constexpr std::size_t kStretchKeys = 128;
-  /// What each set may take, whatever others have.
+  /// What each set may take, whatever the other sets have.
   static constexpr std::size_t kGrantedBytes = 2048;
 
  private:
@@ -115,7 +115,7 @@ class ReadSet {
   [[nodiscard]] Range* current(RangeId& id);
   void move_bound(RangeId& id, Bound which, ByteView key, ByteView behind = {});
 
-  // Memory:
+  // Memory
   [[nodiscard]] bool try_take(std::size_t bytes) noexcept;
   void give(std::size_t bytes) noexcept;
   template <class Item>
@@ -130,7 +130,7 @@ class ReadSet {
   void free_text(Range& range) noexcept;
   [[nodiscard]] static std::size_t bytes_of(const Tree& tree) noexcept;
 
-  // Coarser:
+  // Coarsening
   void coarsen(Tree& asking);
   void coarsen_tree(Tree& tree);
   void take_whole(Tree& tree) noexcept;

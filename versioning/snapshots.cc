@@ -13,7 +13,7 @@ Snapshots::Snapshots(const Clock& clock, const WorkerSlots& slots)
 Gsn Snapshots::take(SlotId slot, Use use) noexcept {
   const std::uint64_t mark = use == Use::reads ? kReads : 0;
   Place& place = places_[raw(slot)];
-  if (place.takes >= slots_.count()) {  // so that it costs a line of memory or two a snapshot
+  if (place.takes >= slots_.count()) {  // rarely, so that a snapshot costs a line of memory or two
     static_cast<void>(look(slot));
   }
   ++place.takes;
@@ -45,7 +45,7 @@ bool Snapshots::cancel(SlotId slot, Gsn snapshot) noexcept {
   return true;
 }
 
-// A slot's snapshots do not fall: one that is cancelled late is no newer one's.
+// A slot's snapshots never fall, so a late cancellation cannot hit a newer one.
 void Snapshots::note_cancelled(SlotId slot, Gsn snapshot) noexcept {
   std::atomic<std::uint64_t>& cancelled = places_[raw(slot)].cancelled;
   std::uint64_t newest = cancelled.load();

@@ -1,15 +1,14 @@
 // Spans: what many records of one leaf have in common in place of a version each.
 //
-// Beside an old reader every inserted or erased row used to keep an entry and a version, about 150
-// bytes, that only said "not there before" or "there before". Where no snapshot lies between the
-// dates of several such versions, no reader can tell them apart: each sees all of these changes or
-// none. So they are *folded* into a span of dates [from, to]. A leaf has at most two:
+// Without spans, beside an old reader every inserted or erased row keeps an entry and a version,
+// about 150 bytes, that only say "not there before" or "there before". Where no snapshot lies
+// between the dates of several such versions, no reader can tell them apart: each sees all of these
+// changes or none. So they are *folded* into a span of dates [from, to]. A leaf has at most two
+// spans; the mark in a record's slot (btree/node/node_layout.h) tells to which one it belongs:
 //
-//   span     its records, by the mark in their slot (btree/node/node_layout.h)    a reader below
-//   `from`
-//   made     kMadeInSpan: inserted at a date of the span                     sees no record
-//   removed  kRemovedInSpan: erased at a date of the span, a ghost since      sees the ghost's
-//   value
+//   span      mark                                                        a reader below `from`
+//   made      kMadeInSpan: inserted at a date of the span                 sees no record
+//   removed   kRemovedInSpan: erased at a date of the span, now a ghost   sees the ghost's value
 //
 // A mark stands for the *oldest* version of its record: the chain, if there is one, is younger. A
 // reader that has taken back the whole chain, or has found none, applies the mark.
@@ -23,11 +22,11 @@
 //                 every snapshot sees is forgotten, and its marks stay, *stale*. The next span of
 //                 that kind in the leaf begins with removing them; merging two leaves removes those
 //                 of the side that has no such span;
-//             (4) the table hangs off the leaf, and keeps its youngest start, as long as it has a
-//                 span: a reader that takes a settled leaf for what it is stays right (I-12);
+//             (4) the table stays attached to the leaf, and keeps its youngest start, as long as it
+//                 has a span: so a reader that takes a stable leaf as it stands stays right (I-12);
 //             (5) marks are never written (I-6). While the page is not in memory, the spans
 //                 remember which slots are marked: a page does not change meanwhile.
-// Latching: as the mapping table that has it. Failure: remember() throws std::bad_alloc.
+// Latching: as for the mapping table that has it. Failure: remember() throws std::bad_alloc.
 // Memory: a cache line a leaf; while the page is not in memory, a quarter of a byte a slot more.
 #pragma once
 
@@ -49,7 +48,7 @@ struct Span {
   Gsn to{0};
 
   [[nodiscard]] bool is_empty() const noexcept { return to < from; }
-  /// Whether a reader of this snapshot does not see what was done in the span.
+  /// Whether a reader of this snapshot does not see the changes in the span.
   [[nodiscard]] bool hides_from(Gsn snapshot) const noexcept { return snapshot < from; }
   [[nodiscard]] Span with(const Span& other) const noexcept {
     return {std::min(from, other.from), std::max(to, other.to)};
@@ -71,13 +70,13 @@ class Spans {
   /// The newest date of either; 0 if there is none.
   [[nodiscard]] Gsn newest() const noexcept { return std::max(spans_[0].to, spans_[1].to); }
 
-  /// Another version is folded, or another leaf's span is joined. Nobody is between.
+  /// Extends the span by another folded version, or another leaf's span. No snapshot lies between.
   void extend(SpanKind kind, const Span& by) noexcept {
     Span& span = spans_[static_cast<std::size_t>(kind)];
     span = span.with(by);
   }
   void forget(SpanKind kind) noexcept { spans_[static_cast<std::size_t>(kind)] = Span(); }
-  /// Those that every snapshot from this one on sees.
+  /// Forgets the spans that every snapshot from `horizon` on sees.
   void forget_seen_from(Gsn horizon) noexcept {
     for (Span& span : spans_) {
       span = span.to <= horizon ? Span() : span;

@@ -50,7 +50,7 @@ Attached* TableAttachment::attach(Attached& attached) noexcept {
 bool TableAttachment::prune(Attached& attached) noexcept {
   MappingTable& pruned = table(attached);
   pruned.prune([](EntryPtr) {});
-  pruned.trim();  // of what was folded only the table itself is left
+  pruned.trim();  // after folding, only the table itself is left
   if (pruned.is_needed()) {
     return true;
   }
@@ -58,7 +58,7 @@ bool TableAttachment::prune(Attached& attached) noexcept {
   return false;
 }
 
-// Each step asks for what the next one reads.
+// Each step prefetches what the next one reads.
 void TableAttachment::prune_all(std::span<Hanging> hanging) noexcept {
   for (const Hanging& one : hanging) {
     table(*one.what).prefetch();

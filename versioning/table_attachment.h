@@ -1,4 +1,4 @@
-// Mapping tables as what hangs off pages: what the buffer pool asks about them.
+// Mapping tables as attachments of pages: what the buffer pool asks about them.
 //
 // Thread-safety: all functions, from any thread.
 #pragma once
@@ -15,8 +15,8 @@ class TableAttachment final : public buffer::PageAttachment {
  public:
   TableAttachment() = default;
 
-  /// From now on that folds versions, or nobody; waits for the one before to be left. Without one
-  /// each record keeps its own.
+  /// From now on `folder` (null: none) folds versions; waits until the last one is not in use.
+  /// Without a folder each record keeps its own versions.
   void fold_with(PageFolder* folder) noexcept;
 
   [[nodiscard]] bool prepare_detach(buffer::Hanging& hanging) noexcept override;

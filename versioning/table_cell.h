@@ -1,5 +1,5 @@
-// A cell of a mapping table: an entry and its hash, in one word, so that who searches a table, or
-// makes it larger, reads no entry but the one it looks for: entries lie far from each other.
+// A cell of a mapping table: an entry and its hash, in one word. A search, or the growth of a
+// table, thus reads no entry but the one it looks for: entries lie far from each other.
 //
 // Thread-safety: a value, under the latch of its table.
 #pragma once
@@ -15,7 +15,7 @@ namespace palimpsest::versioning {
 
 class TableCell {
  public:
-  /// Empty.
+  /// An empty cell.
   TableCell() noexcept = default;
   explicit TableCell(Entry& entry) noexcept
       : word_(std::bit_cast<std::uintptr_t>(&entry) / kCacheLineBytes << Entry::kHashBits |

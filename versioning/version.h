@@ -1,27 +1,28 @@
-// A version: what a record was before a change, kept in memory while somebody may want to see it.
+// A version: a record as it was before a change, kept in memory while a reader may want to see it.
 //
 // A record's versions form a chain, newest first, that begins at its entry. The page has the newest
-// state; a reader goes from there back in time, taking back each change that its snapshot does not
-// see, and stops at the first that it does: those behind are older. What a version says is absolute
-// (these bytes were so), so that taking a change back that was undone on the page already changes
-// nothing: what newer versions of the same transaction have left behind, which may be bytes that
-// the value does not have any more, is said again by the older ones.
+// state; a reader goes back in time from there, taking back each change that its snapshot does not
+// see, and stops at the first change that it sees: those behind are older. What a version says is
+// absolute (these bytes were so). So taking back a change that was already undone on the page
+// changes nothing: bytes that newer versions of the same transaction have put back, maybe bytes
+// that the value does not have any more, are said again by the older ones.
 //
 // Payload by kind, after the header, without alignment:
 //   inserted, flags   nothing
 //   patched           runs: u16 offset, u16 length, the bytes that were there; flags as before
 //   replaced          the value as it was; flags as before
 // Runs of one version do not overlap. A version that has taken over what a younger one said
-// (prune.h) may have outgrown its place: its payload lies elsewhere then, and the place names it.
+// (prune.h) may have outgrown its place: its payload lies elsewhere then, and the place holds a
+// pointer.
 //
-// Who may read (r) and write (w) what:
-//   older, kind, payload                    under the latch of the chain (Entry::chain_latch())
-//   commit status, timestamp                         r under that latch; w by the transaction,
-//                                           once, under the latch of its buffer: at() may meet that
-//   is_dropped, had_older                   under the latch of its buffer (version_buffer.h); the
-//                                           owner of one that is not committed needs none
-//   all others                              never written after the version was linked
-// Thread-safety: as said there. Memory: the version buffer of the slot that made it.
+// Which threads may read (r) and write (w) a field:
+//   older, kind, payload        under the latch of the chain (Entry::chain_latch())
+//   commit status, timestamp    r under that latch; w by the transaction, once, under the latch of
+//                               its buffer: at() may run at the same time
+//   is_dropped, had_older       under the latch of its buffer (version_buffer.h); the owner of a
+//                               version that is not committed needs none
+//   all other fields            never written after the version was linked
+// Memory: the version buffer of the slot that made it.
 #pragma once
 
 #include <atomic>
@@ -38,18 +39,17 @@ namespace palimpsest::versioning {
 
 class Entry;
 
-/// Of a record's flags, which are the tree's otherwise: the value lies in pages of its own.
+/// A flag of records: the value lies in pages of its own. Their other flags belong to the tree.
 inline constexpr std::uint16_t kValueHasPages = 1;
 
 enum class VersionKind : std::uint8_t {
   inserted = 1,  ///< there was no record, and no ghost
   flags,         ///< the value was the same
   patched,       ///< the value was as long, and differed in some bytes
-  replaced,      ///< the value was another one
+  replaced,      ///< the value was a different one
 };
 
-/// A record as a reader sees it, to begin with as it lies in its page.
-/// take_away(), set_flags(flags), patch(offset, bytes), replace(value).
+/// A record as a reader sees it, at first as on its page. take_away(): there was none.
 template <class Image>
 concept RecordImage = requires(Image& image, std::uint16_t number, ByteView bytes) {
   image.take_away();
@@ -87,7 +87,7 @@ struct Elsewhere {
 
 class Version {
  public:
-  /// `place`: where it begins in its chunk, bytes.
+  /// `place`: where it begins in its chunk, in bytes.
   Version(Entry& entry, const CommitStatus& commit_status, VersionKind kind,
           std::uint16_t flags_before, std::size_t payload_bytes, std::size_t place) noexcept
       : entry_(&entry),
@@ -101,20 +101,20 @@ class Version {
 
   [[nodiscard]] Entry& entry() const noexcept { return *entry_; }
   [[nodiscard]] std::uint16_t flags_before() const noexcept { return flags_before_; }
-  /// To be filled before it is linked.
+  /// Filled before the version is linked.
   [[nodiscard]] MutableBytes new_payload() noexcept {
     return {reinterpret_cast<std::byte*>(this + 1), payload_bytes_};
   }
   [[nodiscard]] std::size_t place() const noexcept { return place_words_ * alignof(Version); }
-  /// Of memory, in whole words, of which one at least lies behind the header.
+  /// Memory, in whole words; at least one word lies behind the header.
   [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes(payload_bytes_); }
   [[nodiscard]] static constexpr std::size_t size_bytes(std::size_t payload_bytes) noexcept {
     const std::size_t words = (payload_bytes + alignof(Version) - 1) / alignof(Version);
     return sizeof(Version) + (words == 0 ? 1 : words) * alignof(Version);
   }
 
-  // Under the latch of its buffer: whether it was taken out of its chain before its time, and
-  // whether there was an older one of the record when it was linked.
+  // Under the latch of its buffer: whether it was taken out of its chain early, and whether the
+  // record had an older version when it was linked.
 
   [[nodiscard]] bool is_dropped() const noexcept { return (marks_ & kDropped) != 0; }
   void drop() noexcept { marks_ |= kDropped; }
@@ -134,7 +134,7 @@ class Version {
     }
     return {reinterpret_cast<const char*>(this + 1), payload_bytes_};
   }
-  /// Null if its payload lies in its place.
+  /// Null if the payload lies in its place.
   [[nodiscard]] Elsewhere* elsewhere() const noexcept {
     if ((kind_ & kElsewhere) == 0) [[likely]] {
       return nullptr;
@@ -143,19 +143,19 @@ class Version {
     std::memcpy(static_cast<void*>(&at), static_cast<const void*>(this + 1), sizeof(Elsewhere*));
     return at;
   }
-  /// From now on it says this.
+  /// Replaces kind and payload.
   void say(VersionKind kind, Elsewhere* payload) noexcept {
     std::memcpy(static_cast<void*>(this + 1), static_cast<const void*>(&payload),
                 sizeof(Elsewhere*));
     kind_ = static_cast<std::uint8_t>(static_cast<std::uint8_t>(kind) | kElsewhere);
   }
 
-  /// Whether its transaction is this one.
+  /// Whether this commit status is its transaction's.
   [[nodiscard]] bool is_of(const CommitStatus* commit_status) const noexcept {
     const CommitStatus* const of = commit_status_.load(std::memory_order_acquire);
     return of != nullptr && of == commit_status;
   }
-  /// For its transaction, which needs no latch for this: from now on it carries its date itself.
+  /// Called by its transaction, without the chain's latch: from now on it carries its date itself.
   void date(Gsn timestamp) noexcept {
     timestamp_ = timestamp;
     commit_status_.store(nullptr, std::memory_order_release);
@@ -163,9 +163,9 @@ class Version {
   [[nodiscard]] bool is_dated() const noexcept {
     return commit_status_.load(std::memory_order_acquire) == nullptr;
   }
-  /// Of one that is dated.
+  /// Of a version that is dated.
   [[nodiscard]] Gsn timestamp() const noexcept { return timestamp_; }
-  /// Whether a reader of this snapshot, and of the transaction `mine` or none, sees the change.
+  /// Visibility of the change to a reader of this snapshot, and of the transaction `mine` or none.
   [[nodiscard]] Visibility at(Gsn snapshot, const CommitStatus* mine) const noexcept {
     if (const CommitStatus* const commit_status = commit_status_.load(std::memory_order_acquire)) {
       if (commit_status == mine) {
@@ -204,7 +204,7 @@ class Version {
   Entry* entry_;
   std::atomic<const CommitStatus*> commit_status_;  ///< null: dated
   Gsn timestamp_{};                                 ///< once it is dated
-  std::uint16_t payload_bytes_;                     ///< of its place
+  std::uint16_t payload_bytes_;                     ///< in its place
   std::uint16_t flags_before_;
   std::uint16_t place_words_;
   std::uint8_t kind_;

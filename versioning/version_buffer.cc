@@ -90,8 +90,8 @@ void VersionBuffer::free_chunk(Chunk* chunk) noexcept {
   memory_.deallocate(chunk, bytes);
 }
 
-// No version lies in it any more. One is kept: a transaction at the border of two chunks would free
-// and ask again.
+// No version lies in the chunk any more. One chunk is kept: otherwise a transaction at the border
+// of two chunks would free and allocate again.
 void VersionBuffer::give_up(Chunk* chunk) noexcept {
   if (spare_ != nullptr) {
     free_chunk(chunk);
@@ -109,8 +109,8 @@ void VersionBuffer::free_elsewhere(EntryMemory& memory, const Version& version) 
 
 // Chains
 
-// Who holds the page can find an entry; who does not, a version of it. So a chain that is empty,
-// and which whoever has emptied it has left, is nobody else's.
+// A thread reaches an entry through its page, which the caller holds, or through one of its
+// versions. So a chain that is empty, and at which no thread is, belongs to the caller alone.
 bool VersionBuffer::link(Version& version) noexcept {
   Entry& entry = version.entry();
   if (entry.has_no_chain()) [[likely]] {
@@ -142,8 +142,7 @@ void VersionBuffer::take_out(Entry& entry, const Version& version) noexcept {
   newer->set_older(version.older());
 }
 
-// Unless its page is held, the entry may be freed by others as soon as its chain is empty and the
-// latch is given back.
+// Unless its page is held, the entry may be freed once its chain is empty and the latch released.
 void VersionBuffer::unlink(Version& version, Writer* into) noexcept {
   Entry& entry = version.entry();
   UnchangedPage page(entry);
@@ -178,7 +177,7 @@ void VersionBuffer::for_each_new(Place from, std::size_t count, Use&& use) noexc
   }
 }
 
-// Under the buffer's latch: nobody drops a version before all of them are dated.
+// Under the buffer's latch: no version is dropped before all of them are dated.
 void VersionBuffer::commit(Gsn timestamp) noexcept {
   if (new_count_ != 0) {
     const std::lock_guard latch(latch_);
@@ -202,14 +201,14 @@ void VersionBuffer::abort() noexcept {
   end_transaction();
 }
 
-// The first chunk may have been made since.
+// If there were no versions at the mark, the first chunk may have been made since.
 void VersionBuffer::abort_since(const VersionMark& mark) noexcept {
   take_back(mark.count == 0 ? new_first_ : mark.place, new_count_ - mark.count);
   new_count_ = mark.count;
   new_bytes_ = mark.bytes;
 }
 
-/// Of the running transaction. Chunks before its own are numbered lower, chunks in use stay.
+/// For the running transaction: chunks before its own are numbered lower, chunks in use stay.
 bool VersionBuffer::is_new_since(Place from, Version& version) const noexcept {
   const Chunk* const chunk = chunk_of(version);
   const std::uint32_t first = new_first_.chunk->number;
@@ -217,9 +216,9 @@ bool VersionBuffer::is_new_since(Place from, Version& version) const noexcept {
                              : chunk->number - first > from.chunk->number - first;
 }
 
-// All versions of a record at once: with the older one gone first, a reader would take back the
-// newer change only, and see the one before it. They are the newest of their chain: nobody else
-// writes the record.
+// Takes out all versions of a record at once: if the older one went first, a reader would take back
+// the newer change only, and see the state between them. They are the newest of their chain: no
+// other transaction writes the record.
 void VersionBuffer::take_back(Place from, std::size_t count) noexcept {
   if (count == 0) {
     return;
@@ -237,7 +236,7 @@ void VersionBuffer::take_back(Place from, std::size_t count) noexcept {
   rewind(from);
 }
 
-/// The memory of the running transaction's versions from there on is that of those to come.
+/// Reuses the memory of the running transaction's versions from `to` on for those to come.
 void VersionBuffer::rewind(Place to) noexcept {
   last_ = to.chunk;
   last_->used = to.offset;
@@ -253,12 +252,12 @@ void VersionBuffer::end_transaction() noexcept {
   commit_status_.begin();
 }
 
-// Those of committed transactions
+// Versions of committed transactions
 
-/// Goes before whoever collects, and asks the processor for what he will read: of a version that
-/// was kept for long its entry, the page of that and its table lie in no cache, each known by the
-/// one before. latch_ held: nobody else drops a version or frees a chunk, and an entry stays as
-/// long as it has a version that is not dropped.
+/// Runs ahead of a collecting thread and prefetches what it will read. The entry of a version that
+/// was kept for long, the entry's page and that page's table lie in no cache, and each is found
+/// through the one before. latch_ held: no other thread drops a version or frees a chunk, and an
+/// entry stays as long as it has a version that is not dropped.
 class VersionBuffer::LookAhead {
  public:
   LookAhead(VersionBuffer& buffer, Gsn horizon) noexcept
@@ -287,7 +286,7 @@ class VersionBuffer::LookAhead {
 
  private:
   static constexpr std::size_t kVersions = 12;
-  static constexpr std::size_t kToFrame = kVersions - 4;  ///< four turns after the entry
+  static constexpr std::size_t kToFrame = kVersions - 4;  ///< four steps after the entry
   static constexpr std::size_t kToTable = kVersions - 8;
 
   /// Null if it has been dropped, or there is none that will be collected.
@@ -325,7 +324,7 @@ void VersionBuffer::collect_few(Gsn horizon, Writer* into) noexcept {
   }
 }
 
-// Tried only: who had waited for the latch would take himself for somebody who waits
+// Only tries the latch: a thread that had waited for it would count as its own waiter
 // (TurnLatch::is_wanted()), and give way at once.
 bool VersionBuffer::collect_aside(Gsn horizon) noexcept {
   while (oldest() <= horizon && latch_.try_lock()) {
@@ -337,14 +336,14 @@ bool VersionBuffer::collect_aside(Gsn horizon) noexcept {
   return oldest() > horizon;
 }
 
-/// At most so many; whether there are others.
+/// Collects at most `most`; returns whether there are more.
 bool VersionBuffer::collect_some(Gsn horizon, std::size_t most, Writer* into) noexcept {
   const std::lock_guard latch(latch_);
   static_cast<void>(collect_latched(horizon, most, into, [] { return false; }));
   return oldest() <= horizon;
 }
 
-/// The same with the latch held, until it has to give way: whether it had to.
+/// As collect_some() with the latch held, until gives_way(). Returns whether it gave way.
 template <class GivesWay>
 bool VersionBuffer::collect_latched(Gsn horizon, std::size_t most, Writer* into,
                                     GivesWay gives_way) noexcept {
@@ -367,9 +366,8 @@ bool VersionBuffer::collect_latched(Gsn horizon, std::size_t most, Writer* into,
   return gave_way;
 }
 
-/// Whether no committed version is left; else the first one stands at first_, and chunks before it
-/// are gone. The owner may be adding versions behind new_first_ meanwhile: what is there is not
-/// looked at.
+/// Whether no committed version is left. Otherwise the first one is at first_, and chunks before it
+/// are gone. The owner may be adding versions behind new_first_ meanwhile: those are not looked at.
 bool VersionBuffer::has_no_old() noexcept {
   while (first_.chunk != new_first_.chunk && first_.offset == first_.chunk->used) {
     Chunk* const gone = std::exchange(first_.chunk, first_.chunk->next);
@@ -395,8 +393,8 @@ void VersionBuffer::trim() noexcept {
   }
 }
 
-// A chunk that all have left is freed once it has been gone through. Of a large transaction a part
-// is left to the next ones: others may want to collect.
+// Frees a chunk once it has been gone through, if all its versions were dropped. Leaves a part of a
+// large transaction to the next calls: other threads may want to collect.
 void VersionBuffer::visit_recent(FunctionRef<bool(Version&)> visit) noexcept {
   const std::lock_guard latch(latch_);
   for (std::size_t visited = 0; has_recent() && visited < kAtATime;) {
@@ -419,8 +417,8 @@ void VersionBuffer::visit_recent(FunctionRef<bool(Version&)> visit) noexcept {
   }
 }
 
-/// Somewhere before the first committed version with a larger date, in its chunk or, if that ends
-/// with the date, in the one before.
+/// A place at or before the first committed version with a larger date: in the chunk of that
+/// version or, if that version is the first in its chunk, in the chunk before.
 VersionBuffer::Place VersionBuffer::first_above(Gsn date) noexcept {
   Chunk* chunk = new_first_.chunk;
   std::uint32_t end = new_first_.offset;
@@ -437,7 +435,7 @@ VersionBuffer::Place VersionBuffer::first_above(Gsn date) noexcept {
 bool VersionBuffer::visit_dated(Gsn after, Gsn upto,
                                 FunctionRef<bool(const Version&)> visit) noexcept {
   if (newest_.load(std::memory_order_relaxed) <= after) {
-    return true;  // who asks has seen the next transaction's commit status, or a later one's
+    return true;  // the caller has seen the next transaction's status, or a later one's
   }
   const std::lock_guard latch(latch_);
   if (has_no_old()) {
@@ -474,7 +472,7 @@ void VersionBuffer::drop(Version& version) noexcept {
   }
 }
 
-/// A chunk of committed versions only.
+/// For a chunk of committed versions only.
 void VersionBuffer::free_if_dropped(Chunk* chunk) noexcept {
   if (chunk->dropped == chunk->made && chunk != first_.chunk && chunk != new_first_.chunk) {
     chunk->before->next = chunk->next;

@@ -1,29 +1,29 @@
-// The versions that a slot's transactions have made, in the order in which they made them: those of
-// the running one, and before them those of committed ones that somebody may still want to see.
+// The versions that a slot's transactions have made, in that order: those of committed transactions
+// that a reader may still want to see, then those of the running one.
 //
-//   begin -> prepare, push ... -> announce, date, commit -> collect, when nobody needs them
+//   begin -> prepare, push ... -> announce, date, commit -> collect, when no snapshot needs them
 //                              -> abort, of all or of the last ones
 //
 // Memory comes in chunks; a version is a few bytes behind the one before. Versions go from the
 // front, in the order of the commits ("Scalable Garbage Collection for In-Memory MVCC Systems",
-// Steam, 4.2). One in the middle that nobody needs is dropped from its chain (prune.h); its memory
-// goes with the front, or with its chunk when all in that were dropped: an old reader then keeps
-// what it needs and little else.
+// Steam, 4.2). One in the middle that is not needed is dropped from its chain (prune.h); its memory
+// goes with the front, or with its chunk when all versions in that were dropped: an old reader then
+// keeps what it needs and little else.
 //
-// Who may do what: the running transaction's versions are its owner's alone. The committed ones lie
-// under the buffer's latch, so that anybody can collect them, also of a slot that is idle.
+// Access: the running transaction's versions belong to its owner alone. The committed ones lie
+// under the buffer's latch, so that any thread can collect them, also those of an idle slot.
 // Invariants: (1) a version of this buffer is in the chain of its entry from push() until abort(),
 //                 abort_since(), drop() or collect();
-//             (2) an entry with a chain is not freed, so that whoever holds the buffer's latch
+//             (2) an entry with a chain is not freed, so a thread that holds the buffer's latch
 //                 reaches the entry of each version that is not dropped, without any page;
 //             (3) committed versions stand in the order of their timestamps.
 // Latching: push() needs the exclusive latch of the record's page. commit(), visit_recent() and
 //           collecting take the buffer's latch, then those of chains, one at a time; abort() and
 //           abort_since() those of chains, and then the buffer's; collecting tries that of a page
-//           before each (unchanged_page.h), and takes nothing else. Who holds a chain's latch only
-//           tries the buffer's, as does collect_aside().
+//           before each (unchanged_page.h), and takes nothing else. A thread with a chain's latch
+//           only tries the buffer's, as does collect_aside().
 // Failure: prepare() throws and changes nothing; nothing else fails.
-// Thread-safety: what says "anybody", from any thread; all else belongs to the slot's owner.
+// Thread-safety: functions marked "Any thread"; the rest belongs to the slot's owner.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ namespace palimpsest::versioning {
 class VersionBuffer;
 class Writer;
 
-/// Who bounds what all versions take.
+/// Limits the memory of all versions.
 class VersionBudget {
  public:
   virtual ~VersionBudget() = default;
@@ -77,26 +77,26 @@ class VersionBuffer {
   /// It has no versions.
   ~VersionBuffer();
 
-  // A transaction
+  // The running transaction
 
-  /// The running transaction's, or the next one's.
+  /// That of the running transaction, or of the next one.
   [[nodiscard]] CommitStatus& commit_status() noexcept { return commit_status_; }
   [[nodiscard]] const CommitStatus& commit_status() const noexcept { return commit_status_; }
-  /// Whether the running transaction has made any.
+  /// Whether the running transaction has made any versions.
   [[nodiscard]] bool has_new() const noexcept { return new_count_ != 0; }
-  /// Of them, and of the entries that they are the first of.
+  /// Bytes of these versions, and of their entries, each counted once.
   [[nodiscard]] std::size_t new_bytes() const noexcept { return new_bytes_; }
 
-  /// Room for one more version with such a payload. No latch is held. Throws std::bad_alloc, and
-  /// what the budget throws.
+  /// Makes room for one more version with such a payload. No latch is held. Throws std::bad_alloc,
+  /// and what the budget throws.
   void prepare(std::size_t payload_bytes_max);
-  /// Whether there is that room without prepare().
+  /// Whether there is room for that without prepare().
   [[nodiscard]] bool has_room(std::size_t payload_bytes_max) const noexcept {
     return last_ != nullptr &&
            last_->capacity - last_->used >= Version::size_bytes(payload_bytes_max);
   }
-  /// Before the record is changed: what it was. fill(MutableBytes) writes the payload. Whether the
-  /// chain has got long: two versions or more lie below it.
+  /// Saves the record before it is changed. fill(MutableBytes) writes the payload. Returns whether
+  /// the chain has got long: two versions or more lie below it.
   template <class Fill>
   bool push(Entry& entry, VersionKind kind, std::uint16_t flags_before, std::size_t payload_bytes,
             Fill&& fill) noexcept {
@@ -105,45 +105,48 @@ class VersionBuffer {
     return link(version);
   }
 
-  /// The transaction has committed, its commit status says so: its versions carry their date, and
-  /// the commit status is the next one's.
+  /// The transaction has committed, as its commit status says: its versions get their date, and the
+  /// next transaction the commit status.
   void commit(Gsn timestamp) noexcept;
-  /// It has aborted, its commit status says so, and its changes are undone: its versions go.
+  /// The transaction has aborted, as its commit status says, and its changes are undone: its
+  /// versions go.
   void abort() noexcept;
-  /// What it has made so far.
+  /// How much it has made so far.
   [[nodiscard]] VersionMark mark() const noexcept {
     return {{last_, last_ == nullptr ? 0 : last_->used}, new_count_, new_bytes_};
   }
-  /// It goes on, and its changes since then are undone: their versions go.
+  /// The transaction goes on, and its changes since `mark` are undone: their versions go.
   void abort_since(const VersionMark& mark) noexcept;
 
-  // Those of committed transactions
+  // Versions of committed transactions
 
-  /// Anybody; a hint for all but the owner: the timestamp of the oldest, the largest GSN if there
-  /// is none.
+  /// Any thread; a hint for all but the owner: the oldest timestamp, or the largest GSN.
   [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool has_old() const noexcept { return oldest() != kNone; }
-  /// Anybody: frees those that no snapshot from `horizon` on can tell from what follows, until it
-  /// is enough.
+  /// Any thread: frees versions that no snapshot from `horizon` on can tell from what follows,
+  /// until is_enough().
   void collect(Gsn horizon, FunctionRef<bool()> is_enough = [] { return false; }) noexcept;
-  /// Anybody, once the commit status is not deciding up to `upto`: visit(version), latched, for
-  /// those with dates in (after, upto] that were not dropped, until it returns false; whether it
-  /// never did.
+  /// Any thread, once the commit status is not deciding up to `upto`: calls visit(version),
+  /// latched, for versions with dates in (after, upto] that were not dropped, until it returns
+  /// false. Returns whether it never did.
   bool visit_dated(Gsn after, Gsn upto, FunctionRef<bool(const Version&)> visit) noexcept;
-  /// In the background: the same, while nobody else wants the buffer. Whether all have gone.
+  /// Any thread, in the background: as collect(), until another thread wants the buffer. Returns
+  /// whether all are gone.
   [[nodiscard]] bool collect_aside(Gsn horizon) noexcept;
-  /// The owner, after a commit: the same for a few of them, more than it has made. What a reader
-  /// held back for long goes little by little. `into`: who may use the entries again, or null.
+  /// Owner, after a commit: as collect(), for a few versions, more than the transaction has made.
+  /// So a backlog that a reader caused shrinks little by little. `into`: gets the entries for
+  /// reuse; may be null.
   void collect_few(Gsn horizon, Writer* into = nullptr) noexcept;
-  /// The owner: visit(version), with the buffer's latch, for those of the last transactions that
-  /// had an older one of their record; true: it has been taken out of its chain. Each is visited
-  /// once, while it lies in the cache, when others who have not seen it have mostly ended.
+  /// Owner: calls visit(version), with the buffer's latch, for versions of the last transactions
+  /// that had an older one of their record; it returns whether it took the version out of its
+  /// chain. Each is visited once, late enough that most readers that do not see it have ended,
+  /// while it is in the cache.
   void visit_recent(FunctionRef<bool(Version&)> visit) noexcept;
-  /// Whether there may be any of these.
+  /// Whether visit_recent() may have any to visit.
   [[nodiscard]] bool may_have_recent() const noexcept { return visited_for_ != next_number_; }
-  /// The owner: a key of this tree where ghosts may lie that nobody needs any more, of those that
-  /// collect() came upon, or folding, up to the newest horizon that the owner or all know of: where
-  /// nobody looks after memory for versions, only owners look for horizons.
+  /// Owner: a key of this tree where there may be ghosts to purge, noted by collect(), or by
+  /// folding up to the newest horizon that the owner or any thread knows: as long as no thread has
+  /// to free memory of versions, only owners look for horizons.
   [[nodiscard]] std::optional<std::string> take_ghost_hint(TreeId tree) noexcept {
     if (!hints_.may_have(tree)) [[likely]] {
       return memory_.folded_ghost_hints().take(tree, std::max(memory_.horizon(), own_horizon_));
@@ -151,21 +154,21 @@ class VersionBuffer {
     const std::lock_guard latch(latch_);
     return hints_.take(tree);
   }
-  /// Anybody who holds the latch of the committed version's chain: the latch of its buffer, only to
-  /// be tried.
+  /// Any thread that holds the latch of the committed version's chain: the latch of its buffer,
+  /// which it may only try.
   [[nodiscard]] static TurnLatch& latch_of(Version& version) noexcept;
-  /// With both latches: the version has been taken out of its chain, and is nobody's any more.
+  /// With both latches: the version has been taken out of its chain, and is not used any more.
   static void drop(Version& version) noexcept;
 
-  /// With the chain's latch: the version is in the chain no more.
+  /// With the chain's latch: takes the version out of the chain.
   static void take_out(Entry& entry, const Version& version) noexcept;
-  /// With the chain's latch, or in no chain: frees what a version says elsewhere, if it does.
+  /// With the chain's latch, or in no chain: frees the version's payload if it lies elsewhere.
   static void free_elsewhere(EntryMemory& memory, const Version& version) noexcept;
 
-  /// The owner, between two transactions: gives back what is empty.
+  /// Owner, between two transactions: frees empty chunks.
   void trim() noexcept;
 
-  /// Anybody: memory, in whole chunks.
+  /// Any thread: memory, in whole chunks.
   [[nodiscard]] std::size_t size_bytes() const noexcept {
     return size_bytes_.load(std::memory_order_relaxed);
   }
@@ -174,16 +177,16 @@ class VersionBuffer {
   using Chunk = VersionChunk;
   using Place = VersionPlace;
 
-  /// A chunk has room for at least so many versions, and is at least so large: with small pages it
-  /// is small, since one version that an old reader needs keeps it.
+  /// A chunk has room for this many versions of the largest size, and at least kChunkBytesMin. With
+  /// small pages it is small, because one version that an old reader needs keeps it.
   static constexpr std::size_t kLargestPerChunk = 4;
 #ifdef PALIMPSEST_DEBUG_CHECKS
-  static constexpr std::size_t kChunkBytesMin = 512;  ///< tests come to their borders more often
+  static constexpr std::size_t kChunkBytesMin = 512;  ///< so that tests cross chunks more often
 #else
   static constexpr std::size_t kChunkBytesMin = 4096;
 #endif
   static constexpr std::size_t kAtATime = 256;       ///< collected under the latch
-  static constexpr std::uint32_t kChunksBehind = 2;  ///< visit_recent() is: some transactions
+  static constexpr std::uint32_t kChunksBehind = 2;  ///< of visit_recent(): some transactions
   static constexpr Gsn kNone{std::numeric_limits<std::uint64_t>::max()};
 
   [[nodiscard]] Version& append(Entry& entry, VersionKind kind, std::uint16_t flags_before,
@@ -227,9 +230,9 @@ class VersionBuffer {
   Chunk* last_ = nullptr;
   std::size_t new_count_ = 0;
   std::size_t new_bytes_ = 0;
-  std::size_t last_count_ = 0;     ///< of versions of the last transaction
+  std::size_t last_count_ = 0;     ///< versions of the last transaction
   Gsn own_horizon_{0};             ///< of the last collect_few()
-  std::uint32_t next_number_ = 0;  ///< of a chunk
+  std::uint32_t next_number_ = 0;  ///< of the next chunk
   std::uint32_t visited_for_ = 0;  ///< next_number_ when all recent ones had been visited
 
   TurnLatch latch_;

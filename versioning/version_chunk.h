@@ -1,6 +1,6 @@
 // The memory of a version buffer: chunks of versions, in the order in which they are filled.
 //
-// Who may read and write what: version_buffer.h. Thread-safety: none of its own.
+// version_buffer.h says which thread may read and write what. Thread-safety: none of its own.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@ namespace palimpsest::versioning {
 
 class VersionBuffer;
 
-/// Its versions lie behind it.
+/// A chunk; its versions follow it in memory.
 struct VersionChunk {
   VersionBuffer* owner = nullptr;
   VersionChunk* next = nullptr;
   VersionChunk* before = nullptr;
   std::uint32_t capacity = 0;
   std::uint32_t used = 0;
-  std::uint32_t made = 0;     ///< versions
-  std::uint32_t dropped = 0;  ///< of them
+  std::uint32_t made = 0;     ///< versions in it
+  std::uint32_t dropped = 0;  ///< versions in it that were dropped
   std::uint32_t number = 0;   ///< in the order in which they are used
 };
 
@@ -30,7 +30,7 @@ struct VersionPlace {
   friend bool operator==(const VersionPlace&, const VersionPlace&) = default;
 };
 
-/// What a running transaction had made of versions at some time, and where the next one comes.
+/// How many versions a running transaction had made at some time, and where the next one goes.
 struct VersionMark {
   VersionPlace place;
   std::size_t count = 0;

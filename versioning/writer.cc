@@ -57,7 +57,7 @@ void Writer::prepare_many(std::size_t count, std::size_t key_bytes) {
   }
 }
 
-// Others may have been recycled since it was set aside.
+// More entries may have been recycled since this one was set aside.
 EntryPtr Writer::take_spare(std::size_t key_bytes) noexcept {
   const auto fitting = std::ranges::find_if(
       spares_, [&](const EntryPtr& spare) { return spare->has_room_for(key_bytes); });
@@ -68,8 +68,9 @@ EntryPtr Writer::take_spare(std::size_t key_bytes) noexcept {
   return taken;
 }
 
-// Who collects its versions takes it out of its table otherwise. Whoever has just collected the
-// last one may be at the chain still: then it stays, and is counted as empty.
+// If it has versions, the thread that collects them takes it out of its table. A thread that has
+// just collected the last one may still be at the chain: then the entry stays, and is counted as
+// empty.
 void Writer::give_up(Entry& entry) noexcept {
   if (entry.has_versions()) {
     entry.release();

@@ -1,13 +1,13 @@
 // A writer's side of its entries: which records it has changed, until it ends.
 //
-// Whoever makes changes that may be undone (a transaction) has one Writer and ends it once its
-// commit status is decided; of a part of them (a statement) when these are undone. Changes of
-// records are claimed through it by the B+-tree, under the leaf's latch; prepare() is called before
-// that, so that claiming allocates nothing but a table, or its growth.
-// Ending waits for no latch: one store an entry. An entry without versions leaves its table then,
+// A transaction, or any other sequence of changes that may be undone, has one Writer. It ends the
+// Writer once its commit status is decided, and a part of it (a statement) when the changes of that
+// part are undone. The B+-tree claims records for it, under the leaf's latch; prepare() is called
+// before that, so that claiming allocates nothing but a table, or its growth.
+// Ending waits for no latch: one store per entry. An entry without versions leaves its table then,
 // if its page is at hand (unchanged_page.h).
 //
-// Thread-safety: belongs to one thread of control, its owner; others see its id only.
+// Thread-safety: belongs to one thread of control, its owner; other threads see its id only.
 #pragma once
 
 #include <algorithm>
@@ -35,17 +35,17 @@ class Writer {
 
   [[nodiscard]] WriterId id() const noexcept { return id_; }
   [[nodiscard]] EntryMemory& memory() const noexcept { return memory_; }
-  /// The writer that had the record which this one could not claim last; kNoWriter: none had it.
-  /// One that others have committed too late has no writer any more.
+  /// The writer that held the record of the last failed claim; kNoWriter: none did. A transaction
+  /// that committed too late to be seen has no writer any more.
   [[nodiscard]] WriterId conflicting_writer() const noexcept { return conflicting_writer_; }
   void note_conflicting_writer(WriterId conflicting_writer) noexcept {
     conflicting_writer_ = conflicting_writer;
   }
-  /// Records it has changed.
+  /// How many records it has changed.
   [[nodiscard]] std::size_t claims() const noexcept { return claims_.size(); }
 
-  /// Sets memory aside to claim this record. No latch is held. Throws std::bad_alloc, and nothing
-  /// has changed.
+  /// Sets memory aside to claim this record. No latch is held. Throws std::bad_alloc, changes
+  /// nothing.
   void prepare(ByteView key) {
     if (prepared_ == nullptr || !prepared_->has_room_for(key.size()) ||
         claims_.size() == claims_.capacity()) {
@@ -53,11 +53,11 @@ class Writer {
     }
   }
 
-  /// The same for so many records with keys up to that length; at most kManyMax.
+  /// As prepare(), for `count` records with keys up to that length; at most kManyMax.
   void prepare_many(std::size_t count, std::size_t key_bytes);
   static constexpr std::size_t kManyMax = 32;
 
-  /// Whether this record can be claimed with what was set aside.
+  /// Whether this record can be claimed with the memory set aside.
   [[nodiscard]] bool has_at_hand(ByteView key) const noexcept {
     const auto fits = [&](const EntryPtr& entry) {
       return entry != nullptr && entry->has_room_for(key.size());
@@ -66,13 +66,13 @@ class Writer {
            (prepared_ != nullptr ? fits(prepared_) : std::ranges::any_of(spares_, fits));
   }
 
-  /// Gives all its records up. It may go on to claim others, as if it were new.
+  /// Releases all its records. It may go on to claim more, as if it were new.
   void end() noexcept { end_since(0); }
-  /// Gives those up that it has claimed since claims() was so many: what it did to them is undone,
-  /// on their pages and in their chains.
+  /// Releases the records it has claimed since claims() was `claims`; its changes to them are
+  /// undone, on their pages and in their chains.
   void end_since(std::size_t claims) noexcept;
 
-  /// Those, while they are claimed: use(const Entry&).
+  /// Calls use(const Entry&) for each of those, while they are claimed.
   template <class Use>
   void for_each_since(std::size_t claims, Use&& use) const {
     for (std::size_t number = claims; number < claims_.size(); ++number) {
@@ -80,16 +80,16 @@ class Writer {
     }
   }
 
-  /// Takes an entry that is in no table, for a later claim to use. That of a transaction that goes
-  /// round in its own pages then asks for no memory. Large ones are not kept: a writer that
-  /// is idle has a few KiB.
+  /// Takes an entry that is in no table, for a later claim to use. A transaction that changes the
+  /// same pages again and again then allocates nothing. Large entries are not kept: an idle writer
+  /// has a few KiB.
   void recycle(EntryPtr entry) noexcept {
     if (spares_.size() < kSparesMax && entry->size_bytes() <= kSpareBytesMax) {
       spares_.push_back(std::move(entry));
     }
   }
 
-  /// The same of a table without entries, or of none.
+  /// As above, for a table without entries, or null.
   void recycle(TablePtr table) noexcept {
     if (table != nullptr && tables_.size() < kSparesMax && table->is_small()) {
       table->set_aside();
@@ -97,9 +97,9 @@ class Writer {
     }
   }
 
-  // For whoever claims a record that was prepared, under its page's exclusive latch:
+  // For the thread that claims a prepared record, under its page's exclusive latch:
 
-  /// The entry that prepare() set aside, now that of this record; `hash`: of its key.
+  /// The entry that prepare() set aside, now for this record; `hash`: of its key.
   [[nodiscard]] EntryPtr take_prepared(TreeId tree, ByteView key, std::uint32_t hash) noexcept {
     if (prepared_ == nullptr) {
       prepared_ = take_spare(key.size());
@@ -117,7 +117,7 @@ class Writer {
     table->renew();
     return table;
   }
-  /// `entry` is this writer's from now on.
+  /// From now on `entry` belongs to this writer.
   void add(Entry& entry) noexcept {
     PALIMPSEST_DEBUG_CHECK(claims_.size() < claims_.capacity(), "a claim is prepared");
     claims_.push_back(&entry);
