@@ -196,7 +196,7 @@ class BTree {
 
   /// Undoes a change of a transaction: append(at_least, body) logs the compensation, under the
   /// leaf's latch, and returns its GSN. Needs no space. Throws io_error, out_of_memory, corruption;
-  /// nothing has changed then. A tree whose creation was undone must not be used any more.
+  /// nothing has changed then. A tree must not be used once its creation was undone.
   void undo(const TreeRecord& record, FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
  private:

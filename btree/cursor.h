@@ -28,7 +28,7 @@ class Cursor {
   explicit Cursor(const BTree& tree, std::size_t records_hint = 8,
                   const versioning::ReadView* read_view = nullptr);
 
-  /// Called before positioning: limits the cursor to this range, whose bounds outlive it.
+  /// Called before positioning: limits the cursor to this range; its bounds outlive the cursor.
   void bound_to(const KeyRange& bounds) noexcept { bounds_ = bounds; }
   /// Where it begins, the cursor skips the leaves that `run` remembers (ghost_skip.h); null: none.
   /// `run` outlives the cursor, and belongs to it alone during positioning.

@@ -30,7 +30,7 @@ class GhostSkip {
         run_(read_view == nullptr ? nullptr : run),
         dead_(tree.ghost_leaf_notes().seed()) {}
 
-  /// Begins a walk of this range, whose bounds outlive it. Returns the part that must be walked.
+  /// Begins a walk of this range; its bounds outlive this. Returns the part that must be walked.
   [[nodiscard]] KeyRange begin(const KeyRange& range) noexcept;
   /// The walk has gone through a leaf.
   void pass(const LeafWalk& walk) noexcept;

@@ -1,6 +1,5 @@
 // Finds where several keys of a tree lie, together, so that the cache misses or disk reads of one
-// key overlap with the search for the others.
-//
+// key overlap with the searches for the other keys.
 // A search for one key waits first for the leaf's cache lines, then for the record's; consecutive
 // searches wait that often each. Here each step is taken for all keys before the next step, and
 // prefetches what that reads: lower inner nodes, edges to leaves, the leaves, their slots, the

@@ -22,7 +22,7 @@
 //                 fits. (A physical removal releases them: undoing an earlier change may have to
 //                 split.)
 //             (3) a leaf that is emptied into other leaves, or freed, has no table any more: tables
-//                 follow the records in the same latched step (TableMove, below).
+//                 follow the records in the same latched step (below).
 // Latching: the leaf is latched exclusively throughout; the functions for structure changes need
 //           all pages involved.
 // Failure: std::bad_alloc where said, before anything has changed; nothing else fails.

@@ -53,8 +53,8 @@ struct WriteContext {
   /// No other writer changes what this one changes: records are claimed only to keep what undo will
   /// need, that is, the space of values that get shorter, and ghosts. For bulks.
   bool is_alone = false;
-  /// Not null: changes leave versions, and a change of a record whose newest state `read_view` does
-  /// not see is a conflict (first updater wins). `writer` is not null then.
+  /// Not null: changes leave versions, and changing a record is a conflict if `read_view` does not
+  /// see its newest state (first updater wins). `writer` is not null then.
   versioning::VersionBuffer* versions = nullptr;
   /// Recorded with the versions: the transaction's start (versioning/snapshots.h). The largest:
   /// unknown, and the leaf does not count as stable for any snapshot.
@@ -62,7 +62,7 @@ struct WriteContext {
   /// The read view, if there are versions or if this is a bulk. A bulk leaves virtual versions
   /// (virtual_version.h), and also changes records of which other transactions have versions.
   versioning::ReadView read_view{};
-  versioning::ReadSet* reads = nullptr;  ///< not null: records whose state a call reports are added
+  versioning::ReadSet* reads = nullptr;  ///< not null: gets the records that a call reports on
   versioning::Pruner* pruner = nullptr;  ///< not null if there are versions
   SpaceReclaimer* reclaimer = nullptr;   ///< null: no space can be reclaimed
   wal::TransactionLog* log = nullptr;
@@ -93,8 +93,8 @@ struct WriteContext {
       log->reserve({.change_bytes = change_bytes_max(page_size), .system_bytes = 0});
     }
   }
-  /// prepare() for changes of several records: the first can certainly be made; for the others,
-  /// has_at_hand() says whether the reservation suffices.
+  /// prepare() for changes of several records: the first can certainly be made; has_at_hand() says
+  /// whether the reservation suffices for the next one.
   void prepare_some(std::span<const ByteView> keys, std::uint32_t page_size) const {
     prepare(keys.front(), page_size);
     if (keys.size() == 1) {
@@ -207,7 +207,7 @@ struct WriteContext {
 inline void set_gsn_of_freed(buffer::ExclusivePage& page, Gsn gsn) noexcept {
   std::memcpy(page.modify() + offsetof(buffer::PageHeader, gsn), &gsn, sizeof gsn);
 }
-/// Stamps a page that is dirty already and whose record is appended: page_age.h (1).
+/// Stamps a dirty page after its record was appended: page_age.h (1).
 inline void set_gsn(buffer::ExclusivePage& page, Gsn gsn) noexcept {
   PALIMPSEST_DEBUG_CHECK(page.frame().has(buffer::FrameFlag::dirty),
                          "a page is marked dirty before a record of its change is appended");
