@@ -39,7 +39,7 @@ void DeferredValues::add(const LargeValueDescriptor& value, AlignedMemory images
   count_.store(values_.size(), std::memory_order_release);
 }
 
-// If several threads find no room, one writes, and the others then find room.
+// If several threads find no room, one writes, and the rest then find room.
 void DeferredValues::make_room(std::size_t bytes) {
   const auto has_room = [&] {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
 // Reads and writes values that are too large for a page, in bounded memory. Blocks of small values
-// go through frames of the buffer pool, others directly between the caller and the page file.
+// go through frames of the buffer pool, the rest directly between the caller and the page file.
 //
 // Why not all through frames: a value of a gigabyte would evict everything else, and its pages are
 // read in order and rarely again. Why whole extents, of a size known at the start: a value then has
