@@ -57,7 +57,7 @@ class LeafView : public NodeView {
     return SearchResult::unpacked(search_within(key, likely));
   }
 
-  /// [optimistic] The first record whose key is >= `key`; count() if there is none.
+  /// [optimistic] The first record with a key >= `key`; count() if there is none.
   [[nodiscard]] SlotIndex lower_bound(ByteView key) const noexcept { return find(key).slot; }
 
   /// [optimistic] The record's key without the node's prefix; empty if `slot` is out of range.
@@ -180,15 +180,15 @@ class LeafNode : public LeafView {
   /// Like init, with the upper fence still unknown. Until seal() only append(), count() and
   /// free_bytes() may be called.
   void begin_build(PageId page_id, TreeId tree_id, ByteView lower) noexcept;
-  /// Appends a record whose key is above all others and >= lower. False, and nothing changed, if it
-  /// does not fit. An empty node takes any record within the limits.
+  /// Appends a record with a key above all present ones and >= lower. False, and nothing changed, if
+  /// it does not fit. An empty node takes any record within the limits.
   [[nodiscard]] bool append(ByteView key, ByteView value,
                             std::uint16_t flags = kPlainRecord) noexcept;
-  /// Ends the build; always fits. `next` is the key that follows the last one of this node in the
-  /// input, nothing at the end of the input. True: `upper` is set to this node's upper fence, where
-  /// the next node starts; at the end of the input that node stays empty (an infinite upper fence
-  /// takes the prefix away, which does not always fit). False: the upper fence is infinite, this is
-  /// the last node.
+  /// Ends the build; always fits. `next` is the next key of the input after this node's last one;
+  /// nothing at the end of the input. True: `upper` is set to this node's upper fence, where the
+  /// next node starts. At the end of the input that next node stays empty: an infinite upper fence
+  /// would take this node's prefix away, which does not always fit. False: the upper fence is
+  /// infinite, and this is the last node.
   [[nodiscard]] bool seal(std::optional<ByteView> next, KeyBuffer& upper) noexcept;
 };
 

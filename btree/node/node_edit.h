@@ -109,8 +109,8 @@ class NodeEditor {
   /// Empties a node and gives it new fences, which must not lie in it; keeps page header, level and
   /// leftmost child, forgets insertions.
   void reset(ByteView lower, std::optional<ByteView> upper) const noexcept;
-  /// Appends the records [begin, end) of `from`, another page, whose keys lie within the fences and
-  /// above those present, adapting them to this node's prefix.
+  /// Appends the records [begin, end) of `from`, another page, and adapts them to this node's
+  /// prefix. Their keys lie within the fences and above those present.
   void append_from(const NodeView& from, SlotIndex begin, SlotIndex end) const noexcept;
   /// Empties the node and fills it again with all its records, under new fences. A `prefix_len`
   /// other than that of the fences is for nodes under construction.

@@ -15,10 +15,10 @@ constexpr std::int32_t kRunMin = 3;
 // of lower fence, upper fence and separator, and M = page/4 + slot the largest item. The items, the
 // new one included, each with what is reserved beside it, have T <= C - L - U + M bytes; some cut
 // leaves at most (T + M) / 2 on either side (move the cut from the left until the left side exceeds
-// half of T; the item that crosses it is at most M). With fences a side needs at most (C - L - U +
-// 2M) / 2 + L + S (the right one the same with
-// U for L) <= C/2 + M + page/16 + page/8, as L - (L + U) / 2 <= page/16. Prefixes only grow in a
-// split, which makes items smaller. So it fits if M + 3/16 page <= C/2; M <= page/4 + slot:
+// half of T; the item that crosses it is at most M). With fences the left side needs at most
+// (C - L - U + 2M) / 2 + L + S <= C/2 + M + page/16 + page/8, as L - (L + U) / 2 <= page/16; the
+// right side likewise, with U for L. Prefixes only grow in a split, which makes items smaller. So
+// it fits if M + 3/16 page <= C/2; M <= page/4 + slot:
 template <std::uint32_t kPageSize>
 constexpr bool kSplitFits = record_bytes_max(kPageSize) + sizeof(LeafSlot) + 3 * kPageSize / 16 <=
                             node_capacity_bytes(kPageSize) / 2;

@@ -1,6 +1,6 @@
 // Splitting and merging nodes: where to cut, and moving the records.
 //
-// A full leaf is cut according to its recent inserts (last_insert, insert_run in the node header).
+// A full leaf is cut according to its recent inserts (last_insert, run in the node header).
 // Ascending streams, at the end of the tree or in its middle (TPC-C inserts orders per district),
 // leave full leaves behind; a cut in the middle would leave them half empty forever. Other leaves
 // are cut near the middle, at the slot there with the shortest separator.
