@@ -180,8 +180,8 @@ class LeafNode : public LeafView {
   /// Like init, with the upper fence still unknown. Until seal() only append(), count() and
   /// free_bytes() may be called.
   void begin_build(PageId page_id, TreeId tree_id, ByteView lower) noexcept;
-  /// Appends a record with a key above all present ones and >= lower. False, and nothing changed, if
-  /// it does not fit. An empty node takes any record within the limits.
+  /// Appends a record with a key above all present ones and >= lower. False, and nothing changed,
+  /// if it does not fit. An empty node takes any record within the limits.
   [[nodiscard]] bool append(ByteView key, ByteView value,
                             std::uint16_t flags = kPlainRecord) noexcept;
   /// Ends the build; always fits. `next` is the next key of the input after this node's last one;
