@@ -12,8 +12,8 @@
 // - its fences equal the separators around its swip in the parent; hence, by induction from the
 //   root, each level covers all keys without gap or overlap;
 // - its page id is the one the parent's swip stands for, in use, no map page, reached once;
-// - its frame agrees (page id, type, state, parent; for the root, its entry of root places), and so
-//   do those of resident children.
+// - its frame agrees (page id, type, state, parent; for the root, its root place instead of a
+//   parent), and so do those of resident children.
 // Checked of each large value: its descriptor; its pages are in use, no map pages, reached once; on
 // demand, that each block belongs to the value.
 //

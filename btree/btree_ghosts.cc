@@ -142,7 +142,7 @@ bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
       walk.pages += purge(by, key.view(), find).pages;
     }
     if (by.is_cancelled()) {
-      leaves.release();  // ending may create a log segment
+      leaves.release();  // reserve() may create a log segment
       by.require_not_cancelled();
     }
   }

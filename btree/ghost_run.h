@@ -1,10 +1,10 @@
-// A run of leaves that hold nothing for any later reader, remembered per slot so that walks can
-// skip them: the ghosts that an old reader retains before the front of a queue, at either end of
-// it.
+// A run of leaves that hold nothing for any later reader, remembered by one transaction slot so
+// that walks can skip them: the ghosts that an old reader retains before the front of a queue, at
+// either end of it.
 //
 // Why: the ghosts cannot be purged while that reader may need them, and each search for the front
 // would latch every one of these leaves, as all concurrent searches do. The latch versions are
-// shared by many caches at once, and comparing them costs a twentieth of latching.
+// shared by many caches at once, and comparing them costs a twentieth of that.
 // Argument: a leaf is added under its latch, when it has only ghosts, and they are ghosts to every
 // reader that sees what had committed at `since_`: no transaction is writing to the leaf, and none
 // of its versions is younger, as its table says; or all transactions that left versions there had

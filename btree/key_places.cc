@@ -105,7 +105,7 @@ void Search::guess_parents() noexcept {
   }
 }
 
-// A parent that is not resident is left to load_absent(), with what is below it.
+// A parent that try_edge() had to load is left to load_absent(), with the leaf below it.
 Edge Search::edge_to(ByteView key, const Shortcuts::Guess& guess) {
   const auto edge = descent_.try_edge(key, guess);
   if (!edge || !edge->child.swip.swizzled()) {

@@ -14,7 +14,7 @@ struct PageMoves {
 
   // Where the walk continues:
   std::uint32_t level = 0;  ///< of the pages that move now
-  std::string next{};       ///< next parent's first key
+  std::string next{};       ///< a key below the parent to visit next
 
   // What it did:
   std::uint64_t moved = 0;

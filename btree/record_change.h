@@ -79,8 +79,8 @@ class RecordChange {
   /// Called after the change: logs it, and keeps the value before it.
   void log_edited(ValueEditor& value) noexcept;
 
-  /// Undoes a change; see BTree::undo(). If it frees the pages of a large value, they are free from
-  /// `gsn` on.
+  /// Undoes a change; see BTree::undo(). If it frees the pages of a large value, they are free once
+  /// `gsn` is durable.
   struct Freed {
     std::optional<LargeValueDescriptor> value;
     Gsn gsn{};

@@ -80,7 +80,7 @@ class Shortcuts {
            now_ms() >= due_ms_.load(std::memory_order_relaxed);
   }
   /// Makes a list of the span of Nodes that collect() returns, which satisfies (2). There is no
-  /// list without memory for it, or if most nodes have the same word.
+  /// list without memory for it, or if the words of more than a quarter of the nodes do not ascend.
   template <class Collect>
   void renew(Collect&& collect) noexcept {
     if (is_renewed_.test_and_set(std::memory_order_acquire)) {

@@ -18,8 +18,8 @@
 //
 // Latching: the leaf exclusively; before it, for a late version, the mutex of the bulk's late
 //           versions (bulk_epochs.h). Log space and memory are reserved with no latch held.
-// Failure: as WriteContext::prepare(); nothing has changed then. One redo-only record for each
-//          step.
+// Failure: as WriteContext::prepare(); nothing has changed then. One redo-only record per
+//          resolution.
 // Thread-safety: all functions, from any thread.
 #pragma once
 
