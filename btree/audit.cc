@@ -77,7 +77,7 @@ std::string TreeAudit::text() const {
 
 namespace {
 
-/// What the parent says about a node; of the root, what holds for every tree.
+/// What the parent says about a node; for the root, what holds in every tree.
 struct Expected {
   PageId page;
   PageId parent = kNoPage;
@@ -179,7 +179,7 @@ void TreeAuditor::visit(std::uint32_t level, const Expected& expected) {
   }
 }
 
-/// Takes the page as one that the tree uses; false if it cannot be.
+/// Marks the page as used by the tree; false if it cannot be.
 bool TreeAuditor::claim(PageId page, std::string_view what) {
   if (!pool_.file().contains(page)) {
     find(page, "used by a {}, but beyond the file", what);
@@ -216,7 +216,7 @@ bool TreeAuditor::copy(std::uint32_t level, const Expected& expected) {
   }
 }
 
-// The caller holds the frame's latch: its swip stays where it is, and so does the parent.
+// The caller holds the frame's latch, so neither its swip nor its parent changes.
 void TreeAuditor::judge_frame(const Frame& frame, const Expected& expected) {
   const PageId page = frame.page_id.load(std::memory_order_relaxed);
   const FrameIndex parent = frame.parent.load(std::memory_order_relaxed);
@@ -247,8 +247,9 @@ void TreeAuditor::judge_frame(const Frame& frame, const Expected& expected) {
   }
 }
 
-// A record that the page's table has an entry for is marked; a mark of a span comes alone, beside
-// that; the table's entries lie within the fences and have no more reserved than is free.
+// Checks that a record with an entry in the page's table is marked; that a span mark is alone
+// beside kHasEntry; that the table's entries lie within the fences and reserve no more than is
+// free.
 void TreeAuditor::judge_entries(const SharedPage& page, PageId id) {
   const LeafView leaf(page.page(), page_size_);
   const versioning::MappingTable* table = table_of(page.frame());
@@ -318,7 +319,7 @@ void TreeAuditor::unswizzle(const Frame& frame, std::byte* copied, PageId page) 
   }
 }
 
-/// Whether the copy may be relied on to go further down.
+/// Whether the copy is sound enough to descend further.
 bool TreeAuditor::judge_copy(std::uint32_t level, const Expected& expected) {
   const InnerView node(image(level), page_size_);
   const auto plausible = [](const void* file, std::uint64_t word) noexcept {

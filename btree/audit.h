@@ -1,23 +1,25 @@
-// Checks whole trees: every structural invariant, node by node, and then the space map against what
-// the trees reach. For tests and for `palimpsest check`.
+// Checks whole trees: every structural invariant, node by node, then the space map against the
+// pages that the trees reach. For tests and for `palimpsest check`.
 //
-// Why over the buffer pool and not over the file: what is checked is the tree as its users see it,
-// changes not yet written included, and that frames and swips agree with the pages.
-// Memory: the image of one node per level, a bit per page of the file, and the findings, bounded;
-// trees may be far larger than memory. Each node is found by a descent, copied under its shared
-// latch and judged as a copy.
+// Why through the buffer pool and not the file: this checks the tree as its users see it, including
+// changes not yet written, and that frames and swips agree with the pages.
+// Memory: the image of one node per level, a bit per page of the file, and a bounded number of
+// findings; trees may be far larger than memory. Each node is found by a descent, copied under its
+// shared latch and checked as a copy.
 //
-// Checked of each node: its bytes (audit_node), with swips replaced by page ids; page id, tree id,
-//   type and level; fences equal to the separators around its swip in the parent (hence, by
-//   induction from the root, each level covers all keys without gap or overlap); its page id is the
-//   one the parent's swip stands for, in use, no map page, reached once; its frame agrees (page id,
-//   type, state, parent; the root's is its page of places), and so do those of resident children.
-// Checked of each large value: its descriptor; its pages in use, no map pages, reached once; on
-//   demand, that each block is the value's.
+// Checked of each node:
+// - its bytes (audit_node), with swips replaced by page ids; page id, tree id, type and level;
+// - its fences equal the separators around its swip in the parent; hence, by induction from the
+//   root, each level covers all keys without gap or overlap;
+// - its page id is the one the parent's swip stands for, in use, no map page, reached once;
+// - its frame agrees (page id, type, state, parent; for the root, its root place instead of a
+//   parent), and so do those of resident children.
+// Checked of each large value: its descriptor; its pages are in use, no map pages, reached once; on
+// demand, that each block belongs to the value.
 //
 // Latching: called with no latch held; at most one shared latch at a time, never during I/O.
-// Failure: what is wrong is a finding, and the walk goes on beside it: unreadable pages too.
-// Thread-safety: the tree must not be changed during the call; readers and eviction are welcome.
+// Failure: a fault, even an unreadable page, is a finding, and the walk continues beside it.
+// Thread-safety: the tree must not be changed during the call; reads and eviction are allowed.
 #pragma once
 
 #include <cstddef>
@@ -33,10 +35,10 @@
 
 namespace palimpsest::btree {
 
-/// Pages of one file: a bit each.
+/// A set of pages of one file: a bit each.
 class PageSet {
  public:
-  /// False if the page is in the set already.
+  /// False if the page is already in the set.
   bool add(PageId page);
   [[nodiscard]] bool contains(PageId page) const noexcept {
     return raw(page) < bits_.size() && bits_[raw(page)];
@@ -48,7 +50,7 @@ class PageSet {
   std::uint64_t count_ = 0;
 };
 
-/// What is wrong, in words. The first ones are kept, all are counted.
+/// What is wrong, as text. All findings are counted; the first ones are kept.
 class Findings {
  public:
   static constexpr std::size_t kKeptMax = 64;
@@ -57,7 +59,7 @@ class Findings {
   [[nodiscard]] bool none() const noexcept { return count_ == 0; }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] std::span<const std::string> kept() const noexcept { return kept_; }
-  /// One line each.
+  /// One line per finding.
   [[nodiscard]] std::string text() const;
 
  private:
@@ -99,16 +101,16 @@ struct AuditOptions {
   bool read_large_values = true;
 };
 
-/// Checks a tree and adds the pages of its nodes and large values to `reached`, where they must not
-/// be yet: one set for all trees of a file. Blocks on I/O.
+/// Checks a tree and adds the pages of its nodes and large values to `reached`, which must not
+/// contain them yet: use one set for all trees of a file. Blocks on I/O.
 [[nodiscard]] TreeAudit audit(const BTree& tree, PageSet& reached,
                               const AuditOptions& options = {});
-/// The same for a tree alone.
+/// Checks a tree alone.
 [[nodiscard]] TreeAudit audit(const BTree& tree);
 
-/// Compares the space map with what all trees of the file reach: a page in use that nothing reaches
-/// is lost, one reached and not in use will be overwritten. Pages reserved by operations that are
-/// under way count as lost, so there must be none.
+/// Compares the space map with the pages that all trees of the file reach. A page in use that no
+/// tree reaches is lost; one that is reached and not in use will be overwritten. Pages reserved by
+/// running operations count as lost, so there must be none.
 [[nodiscard]] Findings audit_space(const buffer::PageFile& file, const buffer::SpaceMap& space,
                                    const PageSet& reached);
 

@@ -22,16 +22,16 @@ using versioning::kNoWriter;
 
 namespace {
 
-/// Contended writes at changing places of a leaf before it is split although it is not full
+/// Contended writes at changing slots of a leaf after which it is split although it is not full
 /// ("Contention and Space Management in B-Trees", CIDR 2021).
 constexpr std::uint8_t kContentionMax = 64;
 
-/// A thin leaf whose neighbours are full is not asked again at every removal.
+/// Every so many removals, a leaf that stays thin because its neighbours are full is tried again.
 constexpr SlotIndex kMergeEvery = 8;
 
-/// Ghosts of a leaf from which on, and whenever so many more, a removal looks for idle ones.
+/// Number of ghosts of a leaf, and of further ghosts, after which a removal looks for idle ones.
 constexpr std::uint32_t kPurgeEvery = 8;
-constexpr std::uint32_t kPurgesOfLeaf = 4;  ///< at least, while all of its records are removed
+constexpr std::uint32_t kPurgesOfLeaf = 4;  ///< at least, while all its records are removed
 
 [[noreturn]] void refuse_undo_creation(TreeId id) {
   throw Error(ErrorCode::corruption,
@@ -39,8 +39,8 @@ constexpr std::uint32_t kPurgesOfLeaf = 4;  ///< at least, while all of its reco
                           raw(id)));
 }
 
-/// After how many ghosts more those of a leaf are purged: less often where an old reader has held
-/// them back time and again.
+/// After how many more ghosts those of a leaf are purged. Larger for a leaf where an old reader has
+/// repeatedly prevented the purge.
 std::uint32_t purge_every(const ExclusivePage& leaf, std::uint32_t page_size) noexcept {
   const versioning::MappingTable* const table = table_of(leaf.frame());
   if (table == nullptr || table->purges_in_vain() == 0) {
@@ -123,8 +123,8 @@ ExclusivePage BTree::leaf_to_write(const WriteContext& by, ByteView key, LastLea
   }
 }
 
-// Ends a write: remembers the leaf, and splits it if too many writers meet in it. The write is
-// done, so nothing fails here: both are wishes.
+// Ends a write: remembers the leaf, and splits it if too many writers contend for it. The write is
+// done, so errors are ignored: both are optional.
 void BTree::let_go(const WriteContext& by, ExclusivePage leaf, ByteView key, SlotIndex slot,
                    LastLeaf* last) noexcept {
   LeafEntries(leaf, page_size()).finish(by.writer);
@@ -201,7 +201,7 @@ Written BTree::write_stored(const WriteContext& by, ByteView key, const RecordSt
   }
 }
 
-// Ghosts that nobody needs make room, or else a split.
+// Purges ghosts that no reader needs; without any, splits the leaf.
 void BTree::make_room(const WriteContext& by, ByteView key, const RecordState& stored,
                       bool has_slot) {
   if (by.can_be_undone() &&
@@ -215,7 +215,7 @@ void BTree::make_room(const WriteContext& by, ByteView key, const RecordState& s
   }
 }
 
-// What nobody can find any more is free.
+// Frees a large value that no reader can find any more.
 void BTree::finish(const Written& written) {
   if (written.freed) {
     large_values_->free(*written.freed);
@@ -224,7 +224,7 @@ void BTree::finish(const Written& written) {
 
 bool BTree::insert(ByteView key, ByteView value, LastLeaf* last) {
   const Written written = write({}, key, value, WriteMode::insert, last);
-  finish(written);  // of a ghost
+  finish(written);  // a ghost's large value
   return !written.existed;
 }
 
@@ -272,7 +272,7 @@ Written BTree::remove_for(const WriteContext& by, ByteView key, LastLeaf* last) 
   return written;
 }
 
-// Ghosts of transactions that have ended go now and then, or leaves would fill up with them.
+// Now and then purges ghosts of ended transactions, so that leaves do not fill up with them.
 void BTree::make_ghost(const WriteContext& by, ExclusivePage& leaf, RecordChange& change,
                        ByteView key, LastLeaf* last) {
   change.make_ghost();
@@ -285,7 +285,7 @@ void BTree::make_ghost(const WriteContext& by, ExclusivePage& leaf, RecordChange
                      large_values_->decode(view.value(change.slot())).block_count()
                : std::uint64_t{page_size()} * every / std::max<SlotIndex>(view.count(), 1);
   let_go(by, std::move(leaf), key, change.slot(), last);
-  if (is_large || ghosts % every == 0) {  // a large value keeps many pages
+  if (is_large || ghosts % every == 0) {  // a large value occupies many pages
     dead_->add(ghost_bytes);
     try {
       try_purge_ghosts(by, key);
@@ -373,7 +373,7 @@ void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> app
   }
 }
 
-// The tree is not used any more: its only page goes.
+// The tree must not be used any more; its only page is freed.
 void BTree::undo_creation(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> append) {
   const PageId page = root_page();
   std::vector<std::byte> body(inverse_bytes(record, page, 0));

@@ -1,25 +1,25 @@
 // The B+-tree: an ordered map from key bytes to value bytes, larger than memory.
 //
-// Keys are compared by memcmp; 1 byte to an eighth of the page. A record (key plus value) of up to
-// a quarter of the page lies in a leaf; larger values, up to 1 GiB, in extents of their own, and
-// the leaf holds their descriptor (large_value_store.h). Leaves have fences and no sibling
-// pointers.
-// Parts: node_*.h, leaf_node.h, inner_node.h (one page), descent.h, structure.h (splits, merges),
-// leaf_walk.h, cursor.h and visible_record.h (scans), leaf_builder.h (sorted loads), audit.h
-// (checking).
+// Keys are 1 byte to an eighth of the page long and compared by memcmp. A record (key plus value)
+// of up to a quarter of the page lies in a leaf. A larger value, up to 1 GiB, lies in extents of
+// its own, and the leaf holds its descriptor (large_value_store.h). Leaves have fences and no
+// sibling pointers.
+// Parts: node/ (one page), descent.h, structure.h (splits, merges), leaf_walk.h, cursor.h and
+// visible_record.h (scans), audit.h (checking). Sorted loads: bulk/leaf_builder.h.
 //
-// Writers: a change on behalf of somebody (write_context.h) claims its record until that writer has
-//          ended: for others a conflict, a value. It is logged under the leaf's latch, and can be
-//          undone: a removal makes a ghost, which goes when nobody needs it and its leaf is written
-//          to again. Changes on behalf of nobody (loads, tests) log nothing, and remove at once.
+// Writers: a change with a writer (write_context.h) claims its record until that writer ends; a
+//          change by another writer returns a conflict. It is logged under the leaf's latch, and
+//          can be undone: a removal makes a ghost, which is purged when no reader needs it and its
+//          leaf is written to again. Changes without a writer (loads, tests) log nothing, and
+//          remove records at once.
 //
-// Latching: reads are optimistic and write nothing shared; a write latches its leaf exclusively,
+// Latching: reads are optimistic and write nothing shared. A write latches its leaf exclusively,
 //           and more only when the structure must change. No latch is held during I/O or while the
-//           caller's code runs, but for may_purge and change, which neither block nor call it.
-// Failure: Error invalid_argument for a key or value beyond a limit (names it), no_space, io_error,
-//          corruption; the tree stays valid, and nothing was done. One exception: when pages of a
-//          large value just replaced or removed turn out to be free already, the change is done,
-//          corruption is thrown, and the file fails.
+//           caller's code runs, except for may_purge and change, which neither block nor call it.
+// Failure: Error invalid_argument for a key or value beyond a limit (the message names it),
+//          no_space, io_error, corruption. The tree stays valid and nothing was done. One
+//          exception: if pages of a large value just replaced or removed turn out to be free
+//          already, the change is done, corruption is thrown, and the file fails.
 // Thread-safety: all functions, from any thread. Each call is atomic by itself.
 #pragma once
 
@@ -52,12 +52,12 @@ namespace palimpsest::btree {
 
 class BTree {
  public:
-  /// Makes an empty tree with a new root page. Throws no_space, io_error, and as prepare() does.
-  /// `epochs`: of the bulks that change it; null: none does.
+  /// Makes an empty tree with a new root page. Throws no_space, io_error, and what prepare()
+  /// throws. `epochs`: of the bulks that change it; null: no bulk does.
   [[nodiscard]] static BTree create(buffer::BufferPool& pool, LargeValueStore& large_values,
                                     TreeId id, const WriteContext& by = {},
                                     versioning::BulkEpochs* epochs = nullptr);
-  /// By its root page, once per pool. That is read when it is needed first. Throws out_of_memory.
+  /// Opens a tree by its root page, once per pool, read on first use. Throws out_of_memory.
   [[nodiscard]] static BTree open(buffer::BufferPool& pool, LargeValueStore& large_values,
                                   TreeId id, PageId root, versioning::BulkEpochs* epochs = nullptr);
 
@@ -67,13 +67,13 @@ class BTree {
   [[nodiscard]] LargeValueStore& large_values() const noexcept { return *large_values_; }
   [[nodiscard]] GhostLeafNotes& ghost_leaf_notes() const noexcept { return *ghost_leaf_notes_; }
 
-  // `last`: the caller's memory of the leaf it used last, or null. `read view`: whose view a reader
-  // has; null: the newest state, committed or not.
-  /// Copies the value; false if the key is absent (`value` is then as it was).
+  // `last`: the caller's memory of the leaf it used last, or null. `read_view`: the reader's read
+  // view; null: the newest state, committed or not.
+  /// Copies the value. False if the key is absent; `value` is then unchanged.
   [[nodiscard]] bool lookup(ByteView key, std::string& value, LastLeaf* last = nullptr,
                             const versioning::ReadView* read_view = nullptr) const;
 
-  /// Calls sink(ByteView) with the value, valid during the call; no latch is held. Spares the copy
+  /// Calls sink(ByteView) with the value, valid during the call; no latch is held. Avoids the copy
   /// into a string. False if the key is absent.
   template <class Sink>
   [[nodiscard]] bool lookup_with(ByteView key, Sink&& sink, LastLeaf* last = nullptr,
@@ -93,17 +93,17 @@ class BTree {
     return is_there;
   }
 
-  /// The same for several keys, whose searches overlap (key_places.h): sink(number, value) for each
-  /// that is there, in their order.
+  /// lookup_with() for several keys, with overlapping searches (key_places.h): calls sink(number,
+  /// value) for each key that exists, in their order.
   void lookup_many(std::span<const ByteView> keys, FunctionRef<void(std::size_t, ByteView)> sink,
                    const versioning::ReadView* read_view = nullptr) const;
-  /// The same without copying: a value that is the read view's as it lies in its leaf is shown
-  /// there, with the leaf latched; `show` must neither block nor use the engine.
+  /// lookup_many() without copying: if the read view sees a value as it lies in its leaf, `show`
+  /// gets it in place, under the leaf's latch; `show` must neither block nor use the engine.
   void visit_many(std::span<const ByteView> keys, FunctionRef<void(std::size_t, ByteView)> show,
                   const versioning::ReadView* read_view = nullptr) const;
 
-  /// The same of the newest state, if that is known to be committed: nobody has changed the record
-  /// for long, and its value is not large. Otherwise nothing, and nothing was called.
+  /// lookup_with() of the newest state, if that is known to be committed: the record has no recent
+  /// change, and its value is not large. Otherwise returns nothing, and `sink` was not called.
   template <class Sink>
   [[nodiscard]] std::optional<bool> lookup_stable(ByteView key, Sink&& sink) const {
     ValueBuffer value;
@@ -117,12 +117,12 @@ class BTree {
     return found.exists;
   }
 
-  /// Brings the leaves of these keys into memory, their reads overlapping.
+  /// Brings the leaves of these keys into memory with overlapping reads.
   void prefetch(std::span<const ByteView> keys) const;
 
   /// False, and nothing changed, if the key exists.
   [[nodiscard]] bool insert(ByteView key, ByteView value, LastLeaf* last = nullptr);
-  /// Inserts or replaces; true if new. A large value was written before (large_values().begin()).
+  /// Inserts or replaces; true if new. Write a large value first (large_values().begin()).
   bool upsert(ByteView key, ByteView value, LastLeaf* last = nullptr);
   bool upsert_large(ByteView key, const LargeValueDescriptor& value);
   /// False, and nothing changed, if the key is absent.
@@ -130,23 +130,24 @@ class BTree {
   /// False if the key is absent.
   [[nodiscard]] bool remove(ByteView key, LastLeaf* last = nullptr);
 
-  // Ghosts (node_layout.h): absent to everything above; insert and upsert give them a new value.
-  /// Makes the record a ghost: its body stays until it is purged. False if the key is absent.
+  // Ghosts (node_layout.h) are absent to all reads; insert and upsert give them a new value.
+  /// Makes the record a ghost; its body stays until the purge. False if the key is absent.
   [[nodiscard]] bool mark_deleted(ByteView key, LastLeaf* last = nullptr);
-  /// Makes the ghost the record that it was. False if there is no ghost of that key.
+  /// Makes the ghost a record again. False if there is no ghost of that key.
   [[nodiscard]] bool unmark_deleted(ByteView key, LastLeaf* last = nullptr);
-  /// Removes the ghosts of the leaf that covers `key` for which may_purge(leaf, slot), under its
-  /// exclusive latch, is true; frees their large values, and merges a thin or empty leaf. How many.
+  /// Removes the ghosts of the leaf that covers `key` for which may_purge(leaf, slot), called under
+  /// its exclusive latch, is true; frees their large values; merges a thin or empty leaf. How many.
   std::size_t purge_ghosts(const WriteContext& by, ByteView key,
                            FunctionRef<bool(const LeafView& leaf, SlotIndex slot)> may_purge);
-  /// The same for who comes often: tries some, further and further from the key, before all others.
+  /// purge_ghosts() for frequent callers: first tries a few ghosts, ever further from the key.
   std::size_t try_purge_ghosts(const WriteContext& by, ByteView key);
-  /// The same for all leaves from `walk.next` on, stable first, until `walk` has what it wants, or
-  /// the tree ends: false. It counts also if this throws: transaction_too_old, too.
+  /// purge_ghosts() for all leaves from `walk.next` on, virtual versions resolved first, until
+  /// `walk` has the pages it wants. False: the tree ended before. Progress in `walk` counts even if
+  /// this throws; that includes transaction_too_old.
   bool purge_ghosts(const WriteContext& by, GhostWalk& walk);
-  /// Settles the virtual versions of the key's leaf, if all can be. False: no log space for that.
+  /// Resolves the virtual versions of the key's leaf, if all can be. False: no log space for it.
   bool resolve(const WriteContext& by, ByteView key) { return resolver_.resolve_all(by, key); }
-  /// How much of what was removed is still there.
+  /// How many bytes ghosts still occupy.
   [[nodiscard]] GhostBytes& dead() const noexcept { return *dead_; }
   /// For merges and moves.
   [[nodiscard]] const Structure& structure() const noexcept { return structure_; }
@@ -158,45 +159,44 @@ class BTree {
     return edit_for({}, key, of_all_bytes(change), last).existed;
   }
 
-  // The same on behalf of somebody. Throw what WriteContext::prepare() throws, too.
+  // The same with a write context. They also throw what WriteContext::prepare() throws.
   [[nodiscard]] WriteOutcome insert(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
-  /// Inserts records, in this order, up to the first that cannot be; those that follow each other
-  /// in one leaf by one visit.
+  /// Inserts records in this order, up to the first that cannot be inserted; neighbours that belong
+  /// in one leaf share one visit.
   [[nodiscard]] ManyWritten insert_many(const WriteContext& by, std::span<const NewRecord> records,
                                         LastLeaf* last = nullptr);
-  /// Throws invalid_argument for what is no key.
+  /// Throws invalid_argument if this is not a valid key.
   void check_key(ByteView key) const {
     if (key.empty() || key.size() > key_bytes_max(page_size())) [[unlikely]] {
       refuse_key(key);
     }
   }
-  /// Whether all can be records of leaves (append.h).
+  /// Whether all fit as records of leaves (bulk/append.h).
   [[nodiscard]] bool lie_in_leaves(std::span<const NewRecord> records) const noexcept;
-  /// Whether all keys are below this one, ghosts' included.
+  /// Whether all keys, ghosts' included, are below this one.
   [[nodiscard]] bool is_beyond_end(ByteView key) const;
   [[nodiscard]] WriteOutcome upsert(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
   [[nodiscard]] WriteOutcome update(const WriteContext& by, ByteView key, ByteView value,
                                     LastLeaf* last = nullptr);
   [[nodiscard]] WriteOutcome remove(const WriteContext& by, ByteView key, LastLeaf* last = nullptr);
-  /// Claims the record and changes nothing: nobody else changes it before `by` has ended.
+  /// Claims the record without changing it: no other writer can change it before `by` has ended.
   [[nodiscard]] WriteOutcome claim(const WriteContext& by, ByteView key, LastLeaf* last = nullptr);
-  /// As modify(), of the bytes that are asked for.
+  /// As modify(), but `change` says which bytes it changes.
   [[nodiscard]] WriteOutcome edit(const WriteContext& by, ByteView key, Edit change,
                                   LastLeaf* last = nullptr) {
     return outcome_of(edit_for(by, key, change, last), key);
   }
 
-  /// The same for several keys, whose searches overlap (key_places.h), up to the first that cannot
-  /// be: change(number, editor) in their order. Those that follow each other in one leaf are
-  /// changed by one visit.
+  /// edit() for several keys, with overlapping searches (key_places.h), up to the first that cannot
+  /// be edited: calls change(number, editor) in their order. Neighbours in a leaf share one visit.
   [[nodiscard]] ManyWritten edit_many(const WriteContext& by, std::span<const ByteView> keys,
                                       EditMany change);
 
-  /// Undoes a change as its transaction left it: append(at_least, body) logs the compensation,
-  /// under the leaf's latch, and returns its GSN. Needs no space. Throws io_error, out_of_memory,
-  /// corruption; nothing has changed then. A tree whose making was undone is not used any more.
+  /// Undoes a change of a transaction: append(at_least, body) logs the compensation, under the
+  /// leaf's latch, and returns its GSN. Needs no space. Throws io_error, out_of_memory, corruption;
+  /// nothing has changed then. A tree must not be used once its creation was undone.
   void undo(const TreeRecord& record, FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
  private:
@@ -212,7 +212,7 @@ class BTree {
   void lookup_first(const KeysFound& keys, bool& has_looked_ahead, FunctionRef<void(ByteView)> sink,
                     const versioning::ReadView* read_view) const;
   void prefetch_large(const KeysFound& keys, const versioning::ReadView* read_view) const;
-  /// Shows what lies there, if the read view sees it so. False: that cannot be said at once.
+  /// Shows the record at `place`, if the read view sees it as it lies there. False: not known yet.
   [[nodiscard]] bool visit_at(const KeyPlace& place, ByteView key, FunctionRef<void(ByteView)> show,
                               const Look& look) const;
   template <class Search>
@@ -225,7 +225,7 @@ class BTree {
   void read_extents(FunctionRef<void()> read) const;
   [[nodiscard]] Attempt<buffer::OptimisticPage> remembered(const LastLeaf& last) const;
   [[nodiscard]] buffer::ExclusivePage exclusive_leaf(ByteView key, LastLeaf* last) const;
-  /// Prepared, and with no virtual version in the way that could be stable.
+  /// Prepared, and without virtual versions that must be resolved first.
   [[nodiscard]] buffer::ExclusivePage leaf_to_write(const WriteContext& by, ByteView key,
                                                     LastLeaf* last);
   [[nodiscard]] Written edit_in_bulk(const WriteContext& by, ByteView key, Edit change,
@@ -260,7 +260,7 @@ class BTree {
   void undo_creation(const TreeRecord& record,
                      FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
-  std::unique_ptr<Shortcuts> shortcuts_;  ///< where they are is known to all descents
+  std::unique_ptr<Shortcuts> shortcuts_;  ///< used by all descents
   std::unique_ptr<GhostBytes> dead_ = std::make_unique<GhostBytes>();
   std::unique_ptr<GhostLeafNotes> ghost_leaf_notes_;
   Descent descent_;

@@ -1,4 +1,4 @@
-// Where records can be appended to a tree (append.h).
+// Checks whether records can be appended to a tree (bulk/append.h).
 #include <algorithm>
 #include <span>
 

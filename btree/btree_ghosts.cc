@@ -1,4 +1,4 @@
-// Ghosts of a tree: made, revived, purged (btree.h).
+// Making, reviving and purging ghosts of a tree (btree.h).
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -14,7 +14,7 @@ using buffer::ExclusivePage;
 
 namespace {
 
-// Caller holds the leaf.
+// The caller holds the leaf.
 Gsn log_purge(const WriteContext& by, ExclusivePage& leaf, buffer::BufferPool& pool,
               std::span<const SlotIndex> slots,
               std::span<const LargeValueDescriptor> large_values) noexcept {
@@ -35,18 +35,18 @@ Gsn log_purge(const WriteContext& by, ExclusivePage& leaf, buffer::BufferPool& p
   return gsn;
 }
 
-/// Of those that bulks have deleted only their own records know when they can go.
+/// Ghosts made by bulks are excluded: they are purged once their virtual versions are resolved.
 bool is_plain_ghost(const LeafView& view, SlotIndex slot) noexcept {
   return (view.flags(slot) & (kGhost | kDeleted)) == kGhost;
 }
 
-/// Whether a record of the key's leaf has one.
+/// Whether a record of the key's leaf has a shadow.
 bool has_shadow(const Descent& descent, ByteView key) {
   const auto leaf = descent.leaf<buffer::SharedPage>(Target{key});
   return LeafView(leaf.page(), descent.page_size()).shadow_count() != 0;
 }
 
-/// The slots of ghosts that nobody needs: nothing is reserved for them any more.
+/// Finds the slots of ghosts that no reader needs; releases the bytes reserved for them.
 void find_idle_ghosts(LeafEntries& entries, const LeafView& view, const WriteContext& by,
                       std::vector<SlotIndex>& slots) {
   entries.prefetch_versions();
@@ -67,7 +67,7 @@ bool BTree::unmark_deleted(ByteView key, LastLeaf* last) {
   return set_ghost(key, false, last);
 }
 
-// False if there is no record, or is one already.
+// False if there is no record, or if it already is as requested.
 bool BTree::set_ghost(ByteView key, bool ghost, LastLeaf* last) {
   check_key(key);
   ExclusivePage leaf = exclusive_leaf(key, last);
@@ -92,9 +92,9 @@ std::size_t BTree::purge_ghosts(const WriteContext& by, ByteView key,
   return purge(by, key, find).ghosts;
 }
 
-// Backwards from the key, since who empties a queue has removed those last that lie before it; the
-// first, the second, the fourth and so on, since of those that are near many may be his own, or of
-// others who empty it, too.
+// Tries ghosts backwards from the key, because a consumer that empties a queue has removed the
+// ghosts before the key last. Tries the first, the second, the fourth and so on, because many
+// ghosts near the key may belong to this transaction, or to other consumers of the queue.
 std::size_t BTree::try_purge_ghosts(const WriteContext& by, ByteView key) {
   const auto find = [&](LeafEntries& entries, std::vector<SlotIndex>& slots) {
     const LeafView view(entries.leaf().page(), page_size());
@@ -114,10 +114,10 @@ std::size_t BTree::try_purge_ghosts(const WriteContext& by, ByteView key) {
   return purge(by, key, find).ghosts;
 }
 
-// No leaf is missed for the merges meanwhile: the walk goes on from the fence of the one it left.
+// Concurrent merges make the walk miss no leaf: it continues from the fence of the leaf it left.
 bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
   WriteContext nobodys = by;
-  nobodys.read_view.bulk = kNoEpoch;  // leaves of other tables do not become those of a bulk
+  nobodys.read_view.bulk = kNoEpoch;  // leaves of other tables must not get a bulk's epoch
   KeyBuffer key;
   LeafWalk leaves(descent_, {.lower = walk.next, .upper = std::nullopt}, Direction::forward);
   std::uint32_t looked_at = 0;
@@ -142,7 +142,7 @@ bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
       walk.pages += purge(by, key.view(), find).pages;
     }
     if (by.is_cancelled()) {
-      leaves.release();  // a segment of the log may be made
+      leaves.release();  // reserve() may create a log segment
       by.require_not_cancelled();
     }
   }
@@ -168,7 +168,8 @@ Purged BTree::purge(const WriteContext& by, ByteView key, FindGhosts find) {
     }
   }
   if (slots.empty()) {
-    const bool is_empty = view.count() == 0;  // its neighbours may have been full when it got so
+    const bool is_empty = view.count() == 0;  // its neighbours may have been full when it became
+                                              // empty
     if (view.ghost_count() != 0) {
       entries.count_purge(true);
     }

@@ -1,5 +1,4 @@
-// Insertions of several records into a tree (btree.h): one visit of a leaf for those that lie in
-// it.
+// Inserts several records into a tree (btree.h): one visit of a leaf for all that belong there.
 #include <algorithm>
 
 #include "btree/btree.h"
@@ -12,7 +11,7 @@ using versioning::kNoWriter;
 
 namespace {
 
-/// What one visit inserts at most: a leaf is not held for longer.
+/// The most that one visit inserts, which bounds how long the leaf is held.
 constexpr std::size_t kBatchMax = 16;
 
 /// Lengths of the first records that one visit may insert.
@@ -22,7 +21,7 @@ struct Batch {
   std::size_t record_bytes = 0;  ///< of the longest record
 };
 
-/// No more than would fill a page.
+/// Takes no more than would fill a page.
 Batch batch_of(std::span<const NewRecord> records, std::uint32_t page_size) noexcept {
   Batch batch;
   for (const auto& [key, value] : records.first(std::min(records.size(), kBatchMax))) {
@@ -39,8 +38,8 @@ Batch batch_of(std::span<const NewRecord> records, std::uint32_t page_size) noex
 
 }  // namespace
 
-// What a visit leaves undone comes alone: a record of another leaf, one that is refused, one that
-// needs room, or a ghost's place, or is large.
+// A record that a visit leaves out is inserted alone: it belongs to another leaf, is refused, needs
+// room, replaces a ghost, or is large.
 ManyWritten BTree::insert_many(const WriteContext& by, std::span<const NewRecord> records,
                                LastLeaf* last) {
   std::size_t done = 0;
@@ -58,7 +57,7 @@ ManyWritten BTree::insert_many(const WriteContext& by, std::span<const NewRecord
   return {.done = done, .refused = {}};
 }
 
-// Returns how many.
+// Returns how many were inserted.
 std::size_t BTree::insert_in_one_leaf(const WriteContext& by, std::span<const NewRecord> records,
                                       LastLeaf* last) {
   const Batch batch = batch_of(records, page_size());
@@ -72,7 +71,7 @@ std::size_t BTree::insert_in_one_leaf(const WriteContext& by, std::span<const Ne
   ExclusivePage leaf = exclusive_leaf(records.front().key, last);
   if (resolver_.is_in_the_way(by, leaf, records.front().key)) [[unlikely]] {
     LeafEntries(leaf, page_size()).release_unwritten();
-    return 0;  // the first of them comes alone, and resolves it
+    return 0;  // the first is inserted alone, and resolves it
   }
   std::size_t done = 0;
   SlotIndex slot = 0;

@@ -1,4 +1,4 @@
-// Changes of a value by a function of the caller (btree.h).
+// Changes values by a function of the caller (btree.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ Written BTree::edit_for(const WriteContext& by, ByteView key, Edit change, LastL
   return written;
 }
 
-/// In its leaf: the record that is there, has no conflicting writer, and is not large.
+/// Changes a record in place; it exists, has no conflicting writer, and is not large.
 void BTree::edit_in(const WriteContext& by, RecordChange& record, Edit change) {
   record.claim();
   ValueBuffer memory;
@@ -93,9 +93,9 @@ ManyWritten BTree::edit_many(const WriteContext& by, std::span<const ByteView> k
   return {.done = keys.size(), .refused = {}};
 }
 
-// How many; of none, `refused` says why. All but the first of them change only if that takes
-// nothing that is not at hand: the leaf is latched. One that is not in the leaf any more ends it,
-// and is looked for again.
+// Returns how many were changed; if none, `refused` says why. While the leaf is latched, all but
+// the first change only if the reservation covers them. A record that is no longer in the leaf ends
+// the batch, and is searched for again.
 std::size_t BTree::edit_in_one_leaf(const WriteContext& by, std::span<const ByteView> keys,
                                     std::span<const KeyPlace> places, EditMany change,
                                     Written& refused) {
@@ -135,8 +135,8 @@ std::size_t BTree::edit_in_one_leaf(const WriteContext& by, std::span<const Byte
   return 0;
 }
 
-// Prepared, as leaf_to_write(). `is_as_found`: the place has not passed, nor those beside it, whose
-// slots stay where they are while values change.
+// As leaf_to_write(), which also prepares. `is_as_found`: the place is still valid, and so are
+// those in the same leaf: slots do not move while values change.
 ExclusivePage BTree::leaf_at(const WriteContext& by, const KeyPlace& place, ByteView key,
                              bool& is_as_found) {
   if (place.is_known()) [[likely]] {
@@ -155,8 +155,8 @@ ExclusivePage BTree::leaf_at(const WriteContext& by, const KeyPlace& place, Byte
   return leaf_to_write(by, key, nullptr);
 }
 
-// Out of place: the value that was there becomes the shadow. Nobody else changes the record between
-// looking and storing: a bulk has the table to itself.
+// Not in place: the old value becomes the shadow. No other writer changes the record between find()
+// and the store: a bulk has the table to itself.
 Written BTree::edit_in_bulk(const WriteContext& by, ByteView key, Edit change, LastLeaf* last) {
   ValueBuffer value;
   const Found found = find(key, value, last, by.newest());

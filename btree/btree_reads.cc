@@ -18,10 +18,10 @@ using buffer::OptimisticPage;
 
 namespace {
 
-/// [optimistic] Of a record with such flags: whether there may be versions that matter here. A mark
-/// outlives its entry; while the leaf is as it was, nothing hangs off it for which nothing hangs
-/// off it now: a record is changed after its table has come, and that goes when nobody needs what
-/// was before. What is stable for the read view is so while the leaf is as it was, too.
+/// [optimistic] Whether a record with these flags may have versions that matter here. A mark
+/// outlives its entry. If no table is attached now, none matters as long as the leaf is unchanged:
+/// a record changes after its table was attached, and the table is dropped when no reader needs the
+/// earlier state. Likewise, a leaf that is stable for the read view stays so while unchanged.
 bool may_have_versions(const buffer::Frame& frame, std::uint16_t flags, const Look& look) noexcept {
   if ((flags & kVirtual) != 0) [[unlikely]] {
     return true;
@@ -35,7 +35,7 @@ auto search_for(ByteView key) noexcept {
   return [key](const LeafView& leaf) { return leaf.find_within(key); };
 }
 
-/// Calls use(number of the key, it and those after it that were looked for together).
+/// Calls use(number of the key, that key and the later ones that were searched for with it).
 template <class Use>
 void for_each_place(const Descent& descent, std::span<const ByteView> keys, Purpose purpose,
                     Use&& use) {
@@ -54,7 +54,7 @@ void for_each_place(const Descent& descent, std::span<const ByteView> keys, Purp
 
 }  // namespace
 
-// The first large value that is met brings in those of the others, too.
+// The first large value also prefetches those of the later keys.
 void BTree::lookup_first(const KeysFound& keys, bool& has_looked_ahead,
                          FunctionRef<void(ByteView)> sink,
                          const versioning::ReadView* read_view) const {
@@ -98,8 +98,8 @@ void BTree::lookup_many(std::span<const ByteView> keys,
   });
 }
 
-// The leaf is latched by trying, and only while its record is shown: whoever has to wait for
-// latches, for another leaf or the same, holds none.
+// The leaf is latched by trying, and only while its record is shown: a thread holds no latch while
+// it waits for another, of another leaf or the same.
 bool BTree::visit_at(const KeyPlace& place, [[maybe_unused]] ByteView key,
                      FunctionRef<void(ByteView)> show, const Look& look) const {
   if (!place.is_known()) [[unlikely]] {
@@ -142,7 +142,7 @@ void BTree::visit_many(std::span<const ByteView> keys,
   });
 }
 
-// Its version alone says nothing of whose leaf it is.
+// The version alone does not tell which tree the leaf belongs to.
 Attempt<OptimisticPage> BTree::remembered(const LastLeaf& last) const {
   auto leaf = descent_.pool().remembered(last.frame(), last.version());
   if (leaf) {
@@ -196,7 +196,7 @@ Found BTree::find_at(const KeyPlace& place, ByteView key, ValueBuffer& value,
   return find(key, value, nullptr, look);
 }
 
-// The record as it is, unless it may have versions: those are looked at under the latch.
+// Returns the record as it lies there; if it may have versions, they are read under the latch.
 template <class Search>
 Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, const Search& search,
                               ValueBuffer& value, const Look& look) const {
@@ -233,7 +233,7 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, const Search& s
   PALIMPSEST_SYNC_POINT("btree.read.latching");
   const auto latched = std::move(leaf).to_shared();
   if (!latched) {
-    return restart;  // otherwise it is what was searched
+    return restart;  // otherwise the leaf is still the one searched
   }
   const RecordImage seen = seen_record(
       descent_, LeafView(latched->page(), page_size()), slot,
@@ -242,7 +242,7 @@ Attempt<Found> BTree::find_in(OptimisticPage leaf, ByteView key, const Search& s
   return Found{.exists = seen.exists(), .flags = seen.flags()};
 }
 
-// False if the leaf has changed meanwhile.
+// False if the leaf has changed.
 bool BTree::remember(const OptimisticPage& leaf, LastLeaf& last) const {
   KeyBuffer lower;
   KeyBuffer upper;
@@ -264,7 +264,7 @@ bool BTree::lookup(ByteView key, std::string& value, LastLeaf* last,
   return lookup_with(key, [&](ByteView found) { value.assign(found); }, last, read_view);
 }
 
-// The value may be replaced meanwhile: then the key is looked up again.
+// If the value is replaced during the read, the key is looked up again.
 bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
                        const versioning::ReadView* read_view) const {
   LargeValueDescriptor large = large_values_->decode(descriptor);
@@ -277,11 +277,11 @@ bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
     ValueBuffer now;
     const Found found = find(key, now, nullptr, read_view);
     if (!found.exists || (found.flags & kLargeValue) == 0) {
-      return lookup(key, value, nullptr, read_view);  // a small value by now, or none
+      return lookup(key, value, nullptr, read_view);  // the value is small by now, or gone
     }
     const LargeValueDescriptor current = large_values_->decode(now.view());
     if (current == large) {
-      // Nobody freed its pages: this names what is corrupt, or passes.
+      // Its pages were not freed: this throws what is corrupt, or passes.
       read_extents([&] { large_values_->verify(large); });
     }
     large = current;
@@ -289,7 +289,7 @@ bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
   return true;
 }
 
-/// What cannot be read is told of this tree.
+/// Adds this tree's name to read errors.
 void BTree::read_extents(FunctionRef<void()> read) const {
   try {
     read();

@@ -23,7 +23,8 @@ void Cursor::seek_last() {
   fill_backward(bounds_.upper, run_);
 }
 
-// The least key above it; one as long as can be has none that a walk could begin at.
+// Walks backwards from the least key above `key`. A key of maximum length has no such key that a
+// walk could begin at.
 void Cursor::seek_for_prev(ByteView key) {
   std::string above(key);
   if (key.size() < KeyBuffer::capacity()) {
@@ -65,8 +66,8 @@ bool Cursor::read_value(std::string& into) const {
   return tree_->lookup(key(), into, nullptr, read_view_);
 }
 
-// An exclusive `from` does not lie in this cursor's own bytes. What is copied when something fails
-// is not what the cursor stands at.
+// An exclusive `from` must not lie in this cursor's own bytes. If the fill fails, the cursor is
+// invalid, whatever was copied.
 void Cursor::fill_forward(ByteView from, Bound bound, GhostRun* run) {
   position_ = kNowhere;
   GhostSkip skip(*tree_, Direction::forward, read_view_, run);
@@ -76,7 +77,7 @@ void Cursor::fill_forward(ByteView from, Bound bound, GhostRun* run) {
   while (records_.empty() && walk.next()) {
     SlotIndex first = walk.first();
     if (bound == Bound::exclusive) {
-      // Not only the first leaf can hold `from`: a merge may bring it into the second. There it
+      // Not only the first leaf can hold `from`: a merge may bring it into the second, where it
       // lies below the range.
       const SearchResult at = walk.leaf().find(from);
       first += at.found && at.slot == first ? 1 : 0;
@@ -124,7 +125,7 @@ SlotIndex Cursor::limit(SlotIndex available) noexcept {
   return batch;
 }
 
-// Ghosts do not count: a leaf of which only the last record is left still has one to give.
+// Ghosts do not count: a leaf with one record left among ghosts still yields that record.
 void Cursor::copy_batch(const LeafWalk& walk, SlotIndex first, Direction direction) {
   const bool backward = direction == Direction::backward;
   const LeafView leaf = walk.leaf();

@@ -1,13 +1,11 @@
-// A cursor: the records of a tree one after the other, in both directions, with no latch held while
-// the caller looks at one.
+// A cursor: the records of a tree one after the other, in both directions. No latch is held while
+// the caller looks at a record.
 //
-// The cursor copies records out of a leaf under its shared latch, as many as hinted at first and
-// twice as many each time it goes on, up to a leaf; then it brings in what these have of large
-// values, together. It continues from the last key, wherever that
-// lies by then. It shows what its read view sees; without one, each record as it was when it was
-// copied. It never walks beyond its bounds, so that what lies there costs it nothing.
-// Thread-safety: a cursor belongs to one thread; the tree may be changed by any. Failure: throws
-// what the tree throws; the cursor is then invalid and can be positioned again.
+// The cursor copies records out of a leaf under its shared latch: first as many as the hint says,
+// then twice as many with each refill, up to a whole leaf. On refills it also prefetches their
+// large values, together. It continues from the last key, wherever that lies by then. It shows what
+// its read view sees; without one, each record as it was when it was copied. It never walks beyond
+// its bounds, so records outside them cost nothing.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +24,14 @@ namespace palimpsest::btree {
 class Cursor {
  public:
   /// `tree` outlives the cursor. `records_hint`: how many records the caller expects to read.
-  /// `read view`: whose view it shows, or null; outlives the cursor.
+  /// `read_view`: the view it shows, or null; outlives the cursor.
   explicit Cursor(const BTree& tree, std::size_t records_hint = 8,
                   const versioning::ReadView* read_view = nullptr);
 
-  /// Before it is positioned: it shows the records of this range only, whose bounds outlive it.
+  /// Called before positioning: limits the cursor to this range; its bounds outlive the cursor.
   void bound_to(const KeyRange& bounds) noexcept { bounds_ = bounds; }
-  /// Where it begins it passes over what its reader remembers (ghost_skip.h); null: nothing. `run`
-  /// outlives it, and is its alone while it is positioned.
+  /// Where it begins, the cursor skips the leaves that `run` remembers (ghost_skip.h); null: none.
+  /// `run` outlives the cursor, and belongs to it alone during positioning.
   void skip_by(GhostRun* run) noexcept { run_ = run; }
 
   /// To the first record, the last one, the first with a key >= `key`, the last with a key <=
@@ -46,22 +44,22 @@ class Cursor {
   /// Whether there is a record; nothing below may be called otherwise.
   [[nodiscard]] bool valid() const noexcept { return position_ < records_.size(); }
 
-  /// To the next record in key order, or beyond the end.
+  /// Moves to the next record in key order, or beyond the end.
   void next();
-  /// To the one before, or beyond the beginning.
+  /// Moves to the record before, or beyond the beginning.
   void previous();
 
   [[nodiscard]] ByteView key() const noexcept { return view(records_[position_].key); }
-  /// True if the value lies outside its leaf and must be read by read_value().
+  /// Whether the value lies outside its leaf and must be read by read_value().
   [[nodiscard]] bool value_is_large() const noexcept {
     return (records_[position_].flags & kLargeValue) != 0;
   }
-  /// The value as copied; empty if it is large.
+  /// The copied value; empty if it is large.
   [[nodiscard]] ByteView value() const noexcept {
     return value_is_large() ? ByteView() : view(records_[position_].value);
   }
-  /// Copies the value, large or not. A large value is read now, as it is now; false if the record
-  /// has been removed meanwhile. Does I/O.
+  /// Copies the value, large or not. A large value is read now, in its current state; false if the
+  /// record has been removed meanwhile. Does I/O.
   [[nodiscard]] bool read_value(std::string& into) const;
 
  private:
@@ -80,15 +78,15 @@ class Cursor {
   }
   static constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 
-  /// What the range leaves out although it holds it: the key the cursor comes from.
+  /// Whether the range includes its first key; exclusive: the key the cursor comes from.
   enum class Bound : std::uint8_t { inclusive = 1, exclusive };
 
-  /// `run`: what is remembered of leaves in the way, or null.
+  /// `run`: remembered leaves to skip, or null.
   void fill_forward(ByteView from, Bound bound, GhostRun* run);
   void fill_backward(std::optional<ByteView> upper, GhostRun* run);
-  /// Copies the next batch of the records [first, last): the first of them, or the last.
+  /// Copies the next batch of records from [first, last): the first ones, or the last ones.
   void copy_batch(const LeafWalk& walk, SlotIndex first, Direction direction);
-  /// The cursor goes on: the large values of the batch will be read.
+  /// Called on a refill: the large values of the batch will be read.
   void prefetch_large() const;
   void copy_visible(const LeafWalk& walk, SlotIndex first, SlotIndex wanted, bool backward);
   void copy(const LeafView& leaf, SlotIndex first, SlotIndex last);

@@ -90,9 +90,9 @@ Descent::Start Descent::start_covering(ByteView key, FrameIndex frame) const noe
   return {.node = *std::move(node), .level = view.level()};
 }
 
-// From the root down, a level at a time, as long as there is a list for it. A node that is not in
-// memory, or is being changed, remains without a frame, and so does all that is below it; without
-// the root there is no list.
+// Collects nodes from the root down, level by level, while they fit a list. A node that is not in
+// memory, or is being changed, is listed without a frame, and replaces all nodes below it. If the
+// root is not in memory there is no list.
 void Descent::renew_shortcuts() const noexcept {
   std::vector<Shortcuts::Node> nodes;
   shortcuts_->renew([&]() noexcept -> std::span<const Shortcuts::Node> {
@@ -121,8 +121,8 @@ void Descent::renew_shortcuts() const noexcept {
   });
 }
 
-// A child's version is taken before its parent is validated, as on a walk; the parent's level is
-// read with it. No children: the parent is not what it was.
+// Takes a child's version before it validates the parent, as a walk does; the parent's level is
+// read with the children. No children: the parent has changed.
 void Descent::collect_children(const Shortcuts::Node& parent, std::uint32_t level,
                                std::vector<Shortcuts::Node>& into) const {
   const std::size_t before = into.size();

@@ -1,9 +1,9 @@
-// Finding the node of a level that covers a key: the walk from the root down.
+// Finds the node of a level that covers a key: the walk from the root down.
 //
-// The inner nodes on the way are read optimistically and the edge to each child is validated after
-// the child's version was taken, so the walk writes nothing shared; only the node asked for is
-// latched, in the mode the caller names by the guard type. The level of a child is known from its
-// parent (checked when the page was attached), so a page is not looked at before it is latched.
+// The walk reads inner nodes optimistically. It takes a child's version first and then validates
+// the edge to the child, so it writes nothing shared. Only the requested node is latched, in the
+// mode named by the guard type. A child's level follows from its parent (checked when the page was
+// attached), so no page is looked at before it is latched.
 // Latching: no latch held by the caller; at most the parent's optimistic guard while the child is
 //           latched; none during I/O.
 // Failure: throws what the pool throws when a page has to be brought in.
@@ -24,7 +24,7 @@
 
 namespace palimpsest::btree {
 
-/// Which way to take at an inner node.
+/// Which child to take at an inner node.
 struct Target {
   enum class Side : std::uint8_t {
     at = 1,  ///< the node whose range contains `key`
@@ -47,26 +47,26 @@ struct Target {
 
 class Descent {
  public:
-  /// `epochs`: of its leaves; null: all bulks are settled. `shortcuts`: of this tree alone; null:
+  /// `epochs`: of its leaves; null: all bulks are retired. `shortcuts`: of this tree alone; null:
   /// every walk begins at the root. All outlive it.
   Descent(const buffer::TreeRoot& root, TreeId tree, versioning::BulkEpochs* epochs = nullptr,
           Shortcuts* shortcuts = nullptr) noexcept
       : pool_(&root.pool()), epochs_(epochs), shortcuts_(shortcuts), root_(root), tree_(tree) {}
 
-  /// A step from an inner node: where it leads, and the level it was taken at.
+  /// A step from an inner node: the child, its index, and the level of the inner node.
   struct Step {
     buffer::SwipRef child;
     SlotIndex index = 0;
     std::uint32_t level = 0;
   };
 
-  /// Reads the way to take at `node`.
+  /// Reads which child to take at `node`.
   [[nodiscard]] Attempt<Step> route(const buffer::OptimisticPage& node,
                                     const Target& target) const noexcept {
     return node.read([&](const std::byte* page) { return route_in(page, target); });
   }
 
-  /// The node of `level` on the way to `target`; restart also if the root is not that high.
+  /// The node of `level` on the way to `target`; restart also if the tree is not that high.
   template <class Guard>
   [[nodiscard]] Attempt<Guard> try_node(const Target& target, std::uint32_t level) const {
     const bool may_guess = level == 0 && shortcuts_ != nullptr && target.side == Target::Side::at;
@@ -89,23 +89,23 @@ class Descent {
     return walk<Guard>(std::move(start), target, level);
   }
 
-  /// The edge to a leaf: where it leads, of a node that is as it was.
+  /// The edge to a leaf, read from a parent that has not changed since.
   struct LeafEdge {
     buffer::OptimisticPage parent;
     buffer::SwipRef child;
   };
 
-  // That on the way to a key, in steps, for who looks for many: each asks the processor for what
-  // the next one reads.
+  // The path to a leaf's edge in steps, for searches of many keys at once. Each step prefetches
+  // into the processor's cache what the next one reads.
 
-  /// Where the walk will begin, as far as it can be guessed.
+  /// A guess where the walk will begin.
   [[nodiscard]] Shortcuts::Guess guess(ByteView key) const noexcept;
-  /// Looks at that node.
+  /// Prefetches from that node.
   void prefetch_edge(ByteView key, const Shortcuts::Guess& guess) const noexcept;
-  /// The edge, from there; restart as try_node(), and if the root is a leaf.
+  /// Continues from there to the edge; restart as try_node(), and if the root is a leaf.
   [[nodiscard]] Attempt<LeafEdge> try_edge(ByteView key, const Shortcuts::Guess& guess) const;
 
-  /// As try_node for a level the tree has, repeated until it succeeds.
+  /// try_node(), repeated until it succeeds, for a level that the tree has.
   template <class Guard>
   [[nodiscard]] Guard node(const Target& target, std::uint32_t level) const {
     for (;;) {
@@ -121,9 +121,9 @@ class Descent {
     return node<Guard>(target, 0);
   }
 
-  /// Starts to load the first page on the way to the leaf that is not resident, if any. Whether
-  /// that is all that can be done: false if the leaf itself is not known yet, or the way was lost.
-  /// Waits for nothing; see BufferPool::begin_load() for what the caller owes.
+  /// Starts to load the first non-resident page on the way to the leaf, if any. True: nothing more
+  /// can be started. False: the leaf itself is not known yet, or the walk has to restart. Does not
+  /// wait; see BufferPool::begin_load() for the caller's duties.
   bool begin_load(const Target& target, std::vector<buffer::BufferPool::Load>& loads) const;
 
   /// The root's level, that is, the height of the tree above its leaves.
@@ -137,16 +137,16 @@ class Descent {
   }
 
   [[nodiscard]] buffer::BufferPool& pool() const noexcept { return *pool_; }
-  /// Null: all bulks are settled.
+  /// Null: all bulks are retired.
   [[nodiscard]] versioning::BulkEpochs* epochs() const noexcept { return epochs_; }
-  /// Whether the bulk of a leaf's epoch has committed, too late for this read view.
+  /// Whether the bulk of this leaf epoch committed after the read view's snapshot.
   [[nodiscard]] bool has_committed_since(BulkEpoch epoch,
                                          const versioning::ReadView& read_view) const noexcept {
     return epochs_ != nullptr && epoch != kNoEpoch &&
            epochs_->state(epoch) == versioning::BulkEpochs::State::committed &&
            epochs_->at(epoch, &read_view) == versioning::Visibility::invisible;
   }
-  /// Of the virtual versions of a leaf with this epoch; `read view` null: the newest state.
+  /// The visibility of virtual versions of this epoch; `read_view` null: the newest state.
   [[nodiscard]] versioning::Visibility visibility_of(
       BulkEpoch epoch, const versioning::ReadView* read_view) const noexcept {
     return epochs_ == nullptr ? versioning::Visibility::visible : epochs_->at(epoch, read_view);
@@ -155,13 +155,13 @@ class Descent {
   [[nodiscard]] std::uint32_t page_size() const noexcept { return pool_->page_size_bytes(); }
 
  private:
-  /// Where a walk begins. Neither what made it the right node nor its level has been validated.
+  /// Where a walk begins. That it is the right node, and its level, have not been validated yet.
   struct Start {
     buffer::OptimisticPage node;
     std::uint32_t level = 0;
   };
 
-  // False: restart. Brings the root in if it is not in memory; throws as the pool then.
+  // False: restart. Loads the root if it is not in memory; throws what the pool throws.
   [[nodiscard]] bool at_root(Start& start) const {
     if (root_.descend(start.node)) [[likely]] {
       start.level = InnerView(start.node.page(), page_size()).level();
@@ -170,7 +170,7 @@ class Descent {
     return false;
   }
 
-  // To a lower level. What was read of a node is validated with the edge to its child.
+  // Walks to a lower level. What is read of a node is validated with the edge to its child.
   template <class Guard>
   [[nodiscard, gnu::always_inline]] Attempt<Guard> walk(Start start, const Target& target,
                                                         std::uint32_t level) const {
@@ -192,7 +192,7 @@ class Descent {
     }
   }
 
-  // The inner node that was guessed, if it is on the key's way; or none.
+  // The guessed inner node, if it is on the key's path; else none.
   [[nodiscard]] Start shortcut(ByteView key, const Shortcuts::Guess& guess) const noexcept {
     if (guess.is_proven && pool_->frames().contains(guess.frame)) [[likely]] {
       auto node = buffer::searched_at(pool_->frames(), guess.frame, guess.version);
@@ -203,15 +203,15 @@ class Descent {
     }
     return guess.frame == kNoFrame ? Start{} : start_covering(key, guess.frame);
   }
-  // The same by its fences. A resident inner node of this tree that covers the key is on its way.
+  // shortcut() by fences: a resident inner node of this tree that covers the key is on its path.
   [[nodiscard]] Start start_covering(ByteView key, FrameIndex frame) const noexcept;
 
   void renew_shortcuts() const noexcept;
   void collect_children(const Shortcuts::Node& parent, std::uint32_t level,
                         std::vector<Shortcuts::Node>& into) const;
 
-  // Optimistic-safe: bounded by the views. A leaf, which a torn level makes an inner node, has
-  // bytes where that has swips.
+  // Optimistic-safe: bounded by the views. In a leaf (if `level` was torn) the bytes read as swips
+  // are other data.
   [[nodiscard]] buffer::SwipRef child_of(const buffer::OptimisticPage& page,
                                          const Target& target) const noexcept {
     const InnerView node(page.page(), page_size());

@@ -1,8 +1,8 @@
-// About how much has been removed of a tree that is still there as ghosts: for whoever decides
-// whether walking through its leaves is worth it.
+// An estimate of the bytes that ghosts occupy in a tree. The space reclaimer uses it to decide
+// whether to walk through the tree's leaves.
 //
-// A hint. Counted is what a removal could not purge in passing, every so many ghosts of a leaf, and
-// each large value; nothing is taken off when others purge it later.
+// A hint. Counted are each removed large value and, once for every so many ghosts of a leaf, what a
+// removal could not purge at once. Later purges do not decrease it.
 // Thread-safety: all functions, from any thread.
 #pragma once
 
@@ -17,7 +17,7 @@ class GhostBytes {
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     return bytes_.load(std::memory_order_relaxed);
   }
-  /// Begins to count anew if there are so many.
+  /// Resets the count if it has reached `bytes_min`.
   [[nodiscard]] bool take(std::uint64_t bytes_min) noexcept {
     if (bytes() < bytes_min) {
       return false;

@@ -12,11 +12,11 @@
 namespace palimpsest::btree {
 namespace {
 
-/// Of the leaves that a walk has met, one in so many goes with a write, and that many at most.
+/// A write clears one in kShare of the leaves that a walk has met, and at most kLeavesMax.
 constexpr std::uint32_t kShare = 8;
 constexpr std::uint32_t kLeavesMax = 1024;
 
-/// A key by which the leaf is found again; empty: the tree's first leaf, which stays.
+/// A key by which the leaf is found again; empty: the tree's first leaf, which is not cleared.
 void copy_key_of(const LeafView& leaf, KeyBuffer& key) noexcept {
   if (leaf.count() != 0) {
     leaf.copy_key(0, key);
@@ -25,7 +25,7 @@ void copy_key_of(const LeafView& leaf, KeyBuffer& key) noexcept {
   }
 }
 
-/// From a key on, up to the first leaf that is of use to somebody.
+/// Clears leaves from a key on, up to the first leaf that is still needed.
 void clear_leaves(BTree& tree, const WriteContext& by, ByteView from, std::uint32_t most) {
   KeyBuffer key;
   LeafWalk leaves(tree.descent(), {.lower = from, .upper = std::nullopt}, Direction::forward);
@@ -42,7 +42,7 @@ void clear_leaves(BTree& tree, const WriteContext& by, ByteView from, std::uint3
       continue;
     }
     if (is_of_bulk && !tree.resolve(by, key.view())) {
-      return;  // no room in the log
+      return;  // no log space
     }
     const std::size_t purged =
         tree.purge_ghosts(by, key.view(), [](const LeafView&, SlotIndex) { return true; });
@@ -56,7 +56,7 @@ void clear_leaves(BTree& tree, const WriteContext& by, ByteView from, std::uint3
 
 void clear_noted_leaves(BTree& tree, const WriteContext& by) noexcept {
   if (by.is_bulk()) {
-    return;  // others write here when it has ended
+    return;  // later writers clear them when the bulk has ended
   }
   const std::optional<GhostLeafNote> note = tree.ghost_leaf_notes().take();
   if (!note) {

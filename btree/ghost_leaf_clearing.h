@@ -1,13 +1,13 @@
-// Clearing away leaves without records that walks have met (ghost_leaf_notes.h): by whoever writes
-// to the tree next, before its own change.
+// Clears leaves without records that walks have met (ghost_leaf_notes.h). The tree's next writer
+// does it, before its own change.
 //
-// A walk that came through many leaves in vain took about as long as clearing a part of them does.
-// So that part goes, rather than one leaf a write: those of a whole run, left behind when an old
-// reader ended, or on the pages of a database that is opened again, go within some tens of writes.
-// Leaves that somebody needs end the clearing, and those of bulks that not everybody sees.
+// A walk through many dead leaves takes about as long as clearing a part of them. So each write
+// clears that part and not a single leaf: a whole run of them, left behind when an old reader
+// ended, or on the pages of a database that is opened again, is gone within some tens of writes.
+// Clearing stops at a leaf that a reader needs, and at leaves of a bulk that is not retired.
 //
-// Latching: no latch held; one leaf at a time, as a purge. Failure: none; what fails, fails
-// silently: if it matters, the caller's own change says so. Thread-safety: as the tree.
+// Latching: no latch held; one leaf at a time, as a purge. Failure: none; errors are ignored,
+// because an error that matters recurs in the caller's own change. Thread-safety: as the tree.
 #pragma once
 
 #include "btree/btree.h"
@@ -17,7 +17,7 @@ namespace palimpsest::btree {
 
 void clear_noted_leaves(BTree& tree, const WriteContext& by) noexcept;
 
-/// One load, if nothing was met.
+/// Costs one load if no dead leaf was met.
 inline void clear_dead_leaves(BTree& tree, const WriteContext& by) noexcept {
   if (tree.ghost_leaf_notes().may_have()) [[unlikely]] {
     clear_noted_leaves(tree, by);

@@ -14,7 +14,7 @@ std::uint32_t GhostLeaves::random_below(std::uint32_t bound) noexcept {
   return static_cast<std::uint32_t>(((random_ >> 32U) * bound) >> 32U);
 }
 
-// The first records of a leaf have it found again; where there are none, its lower fence does.
+// The key is the leaf's first record, or its lower fence if it has none.
 void GhostLeaves::meet(const buffer::Frame& frame, const LeafView& leaf, bool has_left) noexcept {
   ++met_;
   const bool is_empty = leaf.count() == 0;

@@ -1,16 +1,16 @@
-// Leaves that a walk comes through in vain: all their records are ghosts, or there are none. Who
-// walks changes nothing; it remembers one of them, for who writes to that tree next to clear away.
+// Leaves that yield nothing to a walk: all their records are ghosts, or they have none. A walk
+// changes nothing; it remembers one such leaf, and the tree's next writer clears it.
 //
-// Why: a purge comes too early as long as somebody needs the ghosts, or a merge while neighbours
-// are full, and in leaves that nobody writes to any more there is no other occasion. Those are in
-// the way of each search for the front of a queue, which is who notices.
-// One or two are met at any time: the front leaf, and the first child of a parent, which goes when
-// its neighbour gets thin. From kInTheWay on, one is chosen at random, each as likely as another;
-// but one whose ghosts were asked for in vain, half as likely after each time, and so one that an
-// old reader needs costs a try now and then only.
+// Why: a purge comes too early while a reader needs the ghosts, and a merge while the neighbours
+// are full. Leaves that are not written to any more get no other occasion. They slow down each
+// search for the front of a queue, and those searches notice them.
+// A walk always meets one or two: the front leaf, and the first child of a parent, which is merged
+// when its neighbour gets thin. From kInTheWay on, one of them is chosen at random with equal
+// probability. Each purge in vain halves the probability of a leaf, so a leaf that an old reader
+// needs costs an attempt only now and then.
 //
-// One that bulks have emptied is one, too: whether everybody sees that by now is found out when it
-// is cleared away.
+// A leaf emptied by bulks counts, too; whether the bulk is retired is found out when the leaf is
+// cleared.
 //
 // Latching: meet() with the leaf latched. Failure: none; without memory none is remembered.
 // Thread-safety: belongs to one walk.
@@ -27,19 +27,19 @@ namespace palimpsest::btree {
 
 class GhostLeaves {
  public:
-  /// `seed`: another one each time.
+  /// `seed`: different for each walk.
   explicit GhostLeaves(std::uint64_t seed) noexcept : random_(seed) {}
 
   /// Whether a leaf holds nothing but ghosts.
   [[nodiscard]] static bool is_dead(const LeafView& leaf) noexcept {
     return leaf.ghost_count() == leaf.count();
   }
-  /// One that is dead. `has_left`: whether it has a neighbour that it could be merged into.
+  /// The walk meets a dead leaf. `has_left`: whether it has a left neighbour to be merged into.
   void meet(const buffer::Frame& frame, const LeafView& leaf, bool has_left) noexcept;
 
   /// How many were met.
   [[nodiscard]] std::uint32_t met() const noexcept { return met_; }
-  /// The key of one that may be cleared away.
+  /// A key of one that may be cleared.
   [[nodiscard]] std::optional<ByteView> key() const noexcept {
     return met_ >= kInTheWay && !key_.empty() ? std::optional<ByteView>(key_) : std::nullopt;
   }

@@ -45,7 +45,7 @@ std::optional<ByteView> GhostRun::beyond(buffer::BufferPool& pool, const Start& 
   return end_;
 }
 
-/// Whether the leaf is the one that walks come to behind the run.
+/// Whether the leaf is the next one that walks reach behind the run.
 bool GhostRun::follows(const Start& start, const LeafView& leaf) const noexcept {
   if (start.direction == Direction::forward) {
     return leaves_.empty() ? leaf.covers(*start.bound) : leaf.lower_fence() == end_;
@@ -58,13 +58,13 @@ bool GhostRun::follows(const Start& start, const LeafView& leaf) const noexcept 
                      : leaf.upper_is_infinite();
 }
 
-// A visitor may walk, too, in the same transaction: nothing is taken for granted but that each leaf
-// continues what is there.
+// A visitor may start a walk of its own in the same transaction, so the only assumption is checked:
+// that each leaf continues the run.
 void GhostRun::take_in_dead(buffer::BufferPool& pool, const Start& start,
                             const buffer::Frame& frame, const LeafView& leaf,
                             const versioning::ReadView& read_view) noexcept {
   if (!begins_at(start)) {
-    forget();  // of other walks
+    forget();  // it belongs to other walks
   }
   const bool is_forward = start.direction == Direction::forward;
   const bool is_last = is_forward ? leaf.upper_is_infinite() : leaf.lower_fence().empty();
@@ -72,7 +72,7 @@ void GhostRun::take_in_dead(buffer::BufferPool& pool, const Start& start,
   goes_on_ = follows(start, leaf) && leaves_.size() < kLeavesMax && leaf.bulk_epoch() == kNoEpoch &&
              !is_last && table != nullptr && table->purges_in_vain() >= kPurgesInVainMin &&
              (is_stable(frame, read_view) || table->is_quiet_at(read_view.snapshot));
-  const auto version = frame.latch.try_optimistic();  // nobody holds it exclusively
+  const auto version = frame.latch.try_optimistic();  // no thread holds it exclusively
   if (!goes_on_ || !version) {
     return;
   }

@@ -1,19 +1,20 @@
-// Leaves in a row that hold nothing for anybody who looks from now on, as one slot remembers them:
-// what an old reader keeps before the front of a queue, whichever of its ends that is.
+// A run of leaves that hold nothing for any later reader, remembered by one transaction slot so
+// that walks can skip them: the ghosts that an old reader retains before the front of a queue, at
+// either end of it.
 //
-// Why: their ghosts cannot be purged while that reader may need them, and each search for the front
-// would latch every one of them, as all others who search do. Their latches' versions lie in many
-// caches at once, and comparing them costs a twentieth.
-// Argument: a leaf is taken in under its latch, when it has ghosts only and they are that to who
-// sees what had been committed at `since_`: nobody writes to it, and no version of it is younger,
-// as its table says; or all who have left versions there had ended before (I-12).
-// Whoever changes that changes the page, and so its latch's version; eviction does, too. So who
-// comes later and finds the version unchanged would find nothing there, at that moment, and the
-// leaves' fences, which lie in them, still meet. As in a walk, each leaf is asked at a moment of
-// its own.
-// Walks have to meet what can be cleared away: so only leaves are taken in that were asked for in
-// vain several times (ghost_leaves.h), more often than while the front passed over them, and all
-// are forgotten now and then.
+// Why: the ghosts cannot be purged while that reader may need them, and each search for the front
+// would latch every one of these leaves, as all concurrent searches do. The latch versions are
+// shared by many caches at once, and comparing them costs a twentieth of that.
+// Argument: a leaf is added under its latch, when it has only ghosts, and they are ghosts to every
+// reader that sees what had committed at `since_`: no transaction is writing to the leaf, and none
+// of its versions is younger, as its table says; or all transactions that left versions there had
+// ended before (I-12). Any change of that changes the page, and so its latch version; so does
+// eviction. A later reader that finds the version unchanged would find nothing in the leaf at that
+// moment; and the fences, which lie in the leaves, still meet. As in a walk, each leaf is checked
+// at a moment of its own.
+// Walks must still meet the leaves that can be cleared. So only leaves whose ghosts several purges
+// could not remove are added (ghost_leaves.h): more purges than happen while the front passes over
+// a leaf. And all are forgotten now and then.
 //
 // Latching: none held by beyond(). Failure: without memory less is remembered.
 // Thread-safety: belongs to one thread at a time. Pins nothing.
@@ -37,16 +38,16 @@ namespace palimpsest::btree {
 
 class GhostRun {
  public:
-  /// Where walks begin: forwards from a lower bound, backwards from below an upper one.
+  /// Where walks begin: forwards at a lower bound, backwards below an upper one.
   struct Start {
     TreeId tree;
     Direction direction;
     std::optional<ByteView> bound;  ///< backwards, nothing: the end of the tree
   };
-  /// Such a walk begins. Where it may begin instead; nothing: there.
+  /// Such a walk begins. Returns where it may begin instead; nothing: at its start.
   [[nodiscard]] std::optional<ByteView> beyond(buffer::BufferPool& pool, const Start& start,
                                                const versioning::ReadView& read_view) noexcept;
-  /// Such a walk has come through a leaf, latched shared.
+  /// Such a walk has gone through a leaf, latched shared.
   void take_in(buffer::BufferPool& pool, const Start& start, const buffer::Frame& frame,
                const LeafView& leaf, const versioning::ReadView& read_view) noexcept {
     goes_on_ = goes_on_ && GhostLeaves::is_dead(leaf);
@@ -81,10 +82,10 @@ class GhostRun {
   std::string bound_;
 
   std::string end_;            ///< the fence at which a walk leaves the last leaf
-  std::vector<Place> leaves_;  ///< from the one where walks begin
-  Gsn since_{0};               ///< the newest snapshot that a leaf was taken in by
+  std::vector<Place> leaves_;  ///< in the order of walks
+  Gsn since_{0};               ///< the newest snapshot by which a leaf was added
   std::uint32_t uses_ = 0;
-  bool goes_on_ = false;  ///< the walk has met no leaf yet that is not in the run; a hint
+  bool goes_on_ = false;  ///< the walk has met no leaf yet that does not belong to the run; a hint
 };
 
 }  // namespace palimpsest::btree

@@ -1,14 +1,13 @@
-// What one read of a range does about leaves that hold nothing for it. Everything that walks over
-// records for a reader has one of these: visits, cursors, range deletions; so all of them come
-// through the ghosts that a queue's front leaves behind at the same cost, in either direction.
+// Handles leaves without visible records during one read of a range. Each visit, cursor and range
+// deletion has one, so all of them skip the ghosts before the front of a queue at the same cost, in
+// either direction.
 //
 //   begin(range) -> walk, pass(leaf) for each leaf gone through -> ... -> end()
 //
-// Two remedies: leaves that could be cleared away are told to the tree's next writer
-// (ghost_leaf_notes.h); behind those that an old reader needs the walk begins at once, if the
-// reader has a GhostRun, which remembers them.
-// Latching: pass() with the leaf latched; the others with none held. Failure: none.
-// Thread-safety: belongs to one walk; a GhostRun belongs to the transaction that reads.
+// There are two remedies. Leaves that can be cleared are reported to the tree's next writer
+// (ghost_leaf_notes.h). Leaves that an old reader still needs are remembered in the reader's
+// GhostRun, if it has one, and the next walk begins behind them.
+// Latching: pass() with the leaf latched; the other functions with none held. Failure: none.
 #pragma once
 
 #include "btree/btree.h"
@@ -21,8 +20,8 @@ namespace palimpsest::btree {
 
 class GhostSkip {
  public:
-  /// `read view`: whose view the reader has; null: the newest state. `run`: what it remembers, or
-  /// null. All outlive it.
+  /// `read_view`: the reader's; null: the newest state. `run`: the leaves it remembers, or null.
+  /// All outlive it.
   GhostSkip(const BTree& tree, Direction direction, const versioning::ReadView* read_view,
             GhostRun* run) noexcept
       : tree_(tree),
@@ -31,9 +30,9 @@ class GhostSkip {
         run_(read_view == nullptr ? nullptr : run),
         dead_(tree.ghost_leaf_notes().seed()) {}
 
-  /// A walk of this range, whose bounds outlive it: the part of it that has to be walked.
+  /// Begins a walk of this range; its bounds outlive this. Returns the part that must be walked.
   [[nodiscard]] KeyRange begin(const KeyRange& range) noexcept;
-  /// It has gone through a leaf.
+  /// The walk has gone through a leaf.
   void pass(const LeafWalk& walk) noexcept;
   /// All walks are done.
   void end() noexcept;

@@ -14,16 +14,17 @@
 namespace palimpsest::btree {
 namespace {
 
-/// Of a value: what is asked of the processor. It brings in by itself what is read on from there.
+/// Bytes of a value to prefetch. The processor prefetches by itself what is read on from there.
 constexpr std::size_t kCopiedValueBytes = 256;
 constexpr std::size_t kVisitedValueBytes = 1;
 
-/// The way from an inner node to a leaf, while the node has this version.
+/// The edge from an inner node to a leaf, while the node has this version.
 struct Edge {
   FrameIndex parent = kNoFrame;
   std::uint64_t version = 0;
   buffer::SwipRef child{};
-  bool follows = false;  ///< none was looked for: the key before it most likely lies in that leaf
+  bool follows = false;  ///< not searched: the key most likely lies in the leaf of the key before
+                         ///< it
 };
 
 /// Whether two keys are neighbours, as the lines of an order are.
@@ -34,8 +35,8 @@ bool is_next(ByteView before, ByteView key) noexcept {
              static_cast<unsigned char>(key[all_but_one]);
 }
 
-/// Of at most kKeysTogether keys. Each step is taken for all of them, and asks the processor for
-/// what the next one reads.
+/// Searches for at most kKeysTogether keys. Each step is taken for all of them, and prefetches what
+/// the next one reads.
 class Search {
  public:
   Search(const Descent& descent, std::span<const ByteView> keys, std::span<KeyPlace> places,
@@ -52,14 +53,14 @@ class Search {
   void find_leaves() noexcept;
   void find_likely_slots() const noexcept;
   void find_slots() const noexcept;
-  /// One of the steps from a leaf's mapping table to a record's versions, for who writes.
+  /// A step from a leaf's mapping table to a record's versions, for writers.
   using TableStep = void (versioning::MappingTable::*)(std::uint32_t hash) const;
   void ask_tables(TableStep step) const noexcept;
-  /// Brings in what was not there.
+  /// Loads what was not resident.
   void load_absent() const;
 
  private:
-  /// A key to which it is shorter to come by the one before it.
+  /// Whether the key is found by way of the key before it.
   [[nodiscard]] bool follows(std::size_t key) const noexcept { return edges_[key].follows; }
   [[nodiscard]] Edge edge_to(ByteView key, const Shortcuts::Guess& guess);
   void prefetch_leaf(buffer::Swip leaf) const noexcept {
@@ -87,7 +88,7 @@ class Search {
   std::size_t absent_count_ = 0;
   const std::size_t value_bytes_;
   const bool is_to_write_;
-  bool has_tables_ = false;  ///< any leaf, and somebody writes
+  bool has_tables_ = false;  ///< of any leaf, and this is for a writer
 };
 
 void Search::guess_parents() noexcept {
@@ -104,7 +105,7 @@ void Search::guess_parents() noexcept {
   }
 }
 
-// A parent that has just been brought in is left to load_absent(), with what is below it.
+// A parent that try_edge() had to load is left to load_absent(), with the leaf below it.
 Edge Search::edge_to(ByteView key, const Shortcuts::Guess& guess) {
   const auto edge = descent_.try_edge(key, guess);
   if (!edge || !edge->child.swip.swizzled()) {
@@ -157,7 +158,7 @@ KeyPlace Search::leaf_below(const Edge& edge, ByteView key) noexcept {
   return {.frame = pool_.index_of(leaf->frame()), .version = leaf->version()};
 }
 
-/// What read(leaf) returns is where the key lies, unless the leaf has changed.
+/// Sets the place to what read(leaf) returns; unknown if the leaf has changed.
 template <class Read>
 void Search::read_leaf(KeyPlace& place, Read&& read) const noexcept {
   if (!place.is_known()) {
@@ -194,7 +195,7 @@ void Search::find_slots() const noexcept {
   }
 }
 
-// It is mostly the next record. Unknown if the key is not one of that leaf.
+// Mostly the next record. Unknown if the key does not belong to that leaf.
 void Search::find_slot_beside(const KeyPlace& other, ByteView key, KeyPlace& place) const noexcept {
   bool is_of_leaf = false;
   place = other;
@@ -212,7 +213,7 @@ void Search::find_slot_beside(const KeyPlace& other, ByteView key, KeyPlace& pla
   }
 }
 
-/// If it has one, is as it was, and nobody holds it exclusively.
+/// The leaf, if it has a table, is unchanged, and no thread holds it exclusively.
 buffer::SharedPage Search::leaf_with_table(const KeyPlace& place) const noexcept {
   const buffer::Frame& frame = pool_.frames()[place.frame];
   if (frame.attached.load(std::memory_order_relaxed) == nullptr) {
@@ -222,8 +223,8 @@ buffer::SharedPage Search::leaf_with_table(const KeyPlace& place) const noexcept
   return leaf.holds() && table_of(leaf.frame()) != nullptr ? std::move(leaf) : buffer::SharedPage();
 }
 
-// Under the shared latch, which is tried: tables may be replaced otherwise. Keys of one leaf in a
-// row share it.
+// Takes the shared latch, by trying, because tables may be replaced otherwise. Consecutive keys of
+// one leaf share it.
 void Search::ask_tables(TableStep step) const noexcept {
   if (!has_tables_) [[likely]] {
     return;

@@ -1,9 +1,9 @@
-// What a caller remembers of the leaf it used last, to find it again without a descent.
+// A caller's memory of the leaf it used last, to find it again without a descent.
 //
-// Streams of neighbouring keys (a load, an order's lines) hit the same leaf again and again. The
-// memory holds the leaf's frame, its latch version and its fences: a key outside the fences is
-// dismissed without looking at the page; inside, the version says whether the leaf is still what it
-// was (eviction, splits and merges raise it).
+// Why: streams of neighbouring keys (a load, the lines of an order) hit the same leaf again and
+// again. The memory holds the leaf's frame, its latch version and its fences. A key outside the
+// fences is dismissed without a look at the page; for a key inside, the version tells whether the
+// leaf is unchanged (eviction, splits and merges raise it).
 // Thread-safety: belongs to one thread, tree and pool. Pins nothing: the leaf may be evicted any
 // time.
 #pragma once
@@ -27,8 +27,8 @@ class LastLeaf {
   [[nodiscard]] FrameIndex frame() const noexcept { return frame_; }
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
-  /// The leaf in `frame`, whose fences are these at that latch version. No upper fence: infinite.
-  /// Forgets everything if there is no memory for the fences.
+  /// Remembers the leaf in `frame`, with its fences at that latch version. No upper fence:
+  /// infinite. Forgets everything if there is no memory for the fences.
   void remember(FrameIndex frame, std::uint64_t version, ByteView lower,
                 std::optional<ByteView> upper) noexcept {
     try {
@@ -47,15 +47,15 @@ class LastLeaf {
       forget();
     }
   }
-  /// As if it had remembered nothing yet.
+  /// Resets to the initial state.
   void forget() noexcept {
     frame_ = kNoFrame;
     misses_ = 0;
   }
 
-  /// It has been found again.
+  /// The remembered leaf was used again.
   void count_hit() noexcept { misses_ = 0; }
-  /// About how often it has been remembered since then.
+  /// About how often a leaf was remembered since the last hit.
   [[nodiscard]] std::uint8_t misses() const noexcept { return misses_; }
 
  private:

@@ -73,7 +73,7 @@ Claim LeafEntries::claim(Entry* entry, const SearchResult& at, ByteView key,
   } else {
     if (versioning::EntryPtr empty = table_->take_empty()) {
       unmark(empty->key());
-      writer.recycle(std::move(empty));  // the next claim will find it in the cache
+      writer.recycle(std::move(empty));  // still in the cache at the next claim
     }
     table_->reserve(1);
   }
@@ -96,7 +96,8 @@ void LeafEntries::left_version(Gsn start) noexcept {
   }
 }
 
-// Of a record whose entry has gone, if it is still there: who reads it need not latch its leaf.
+// Clears the mark of a record that has lost its entry, if the record still exists: its readers need
+// not latch the leaf any more.
 void LeafEntries::unmark(ByteView key) noexcept {
   const LeafView view(leaf_.page(), page_size_);
   if (const SearchResult at = view.find(key); at.found && (view.flags(at.slot) & kMarks) == 0) {
@@ -105,8 +106,8 @@ void LeafEntries::unmark(ByteView key) noexcept {
   }
 }
 
-// What is reserved for this record is its writer's own, or nobody's if that has ended. Who writes
-// without being a writer may use it too: the record and its reserve do not get less together.
+// The bytes reserved for this record belong to its writer; if that has ended, they are free. A
+// change without a writer may use them too: the record and its reserve together do not shrink.
 bool LeafEntries::can_replace(SlotIndex slot, const Entry* entry, std::size_t value_len,
                               WriterId me) const noexcept {
   const LeafView leaf(leaf_.page(), page_size_);
@@ -126,7 +127,7 @@ void LeafEntries::reserve_for_replace(SlotIndex slot, Entry* entry,
   if (entry == nullptr) {
     return;
   }
-  const bool is_idle = entry->writer() == kNoWriter;  // nothing will be undone
+  const bool is_idle = entry->writer() == kNoWriter;  // nothing remains to be undone
   const std::size_t largest =
       is_idle ? 0 : LeafView(leaf_.page(), page_size_).value(slot).size() + entry->reserved_bytes();
   table_->set_reserved(*entry, static_cast<std::uint32_t>(largest - std::min(largest, value_len)));
@@ -157,7 +158,7 @@ bool LeafEntries::give_up_if_idle(SlotIndex slot, versioning::Pruner* pruner) no
   return true;
 }
 
-// What came after the record was made, and was seen by nobody, is a part of the making.
+// Changes after the record was made that no reader saw on their own become part of its making.
 void LeafEntries::fold_into_mark(SlotIndex slot, Entry* entry,
                                  versioning::Pruner* pruner) noexcept {
   const auto mark = span_of(table_, LeafView(leaf_.page(), page_size_).flags(slot));
@@ -179,7 +180,7 @@ bool LeafEntries::is_removed_in_span(SlotIndex slot, versioning::Pruner* pruner)
   return span_of(table_, flags).has_value();
 }
 
-// The marks stay: invariant (1).
+// The marks remain: invariant (1).
 void LeafEntries::prune(versioning::Writer* writer) noexcept {
   table_->prune([&](versioning::EntryPtr entry) {
     if (writer != nullptr) {
@@ -294,7 +295,7 @@ void merge_tables(const ExclusivePage& left, const ExclusivePage& right) noexcep
     return;
   }
   into->absorb(*from);
-  set_table(left, into);  // which may have become younger
+  set_table(left, into);  // its youngest version may be a newer one
   set_table(right, nullptr);
   MappingTable::destroy(*from);
 }

@@ -1,26 +1,28 @@
-// A leaf together with its mapping table: who is changing its records, and what space is theirs.
+// A leaf together with its mapping table: the writers that are changing its records, and the space
+// reserved for them.
 //
-// The table hangs off the leaf's frame (versioning/mapping_table.h); most leaves have none, and
-// then everything here is one test of a pointer. A slot's flag kHasEntry says that the record may
-// have an entry; only such a record, and a key that is not on the page at all, lead to a search of
+// The table is attached to the leaf's frame (versioning/mapping_table.h). Most leaves have none;
+// then everything here is one test of a pointer. The slot flag kHasEntry says that the record may
+// have an entry. Only such a record, or a key that is not on the page at all, leads to a search of
 // the table. (A record may have been removed by a writer that has not ended: its slot is gone, its
-// entry is not, so an insertion of that key must ask the table, if the page has one.)
+// entry is not, so an insert of that key must check the table, if the page has one.)
 //
-// A mark is set with the entry and outlives it: taking it back would cost every commit a look at
-// the record that the page's last writer changed. It costs who reads the record the shared latch
-// and a search of a small table, and nothing once the table has gone. A claim that takes the place
-// of an empty entry in a small table takes that one's mark back, since the leaf is at hand then.
-// Marks are never written; a page that comes back has those it needs.
+// A mark is set with the entry and outlives it: to clear it, every commit would have to look again
+// at the record on its page. A marked record costs its readers the shared latch and a search of a
+// small table, and nothing once the table is gone. A claim that reuses an empty entry of a small
+// table clears that entry's mark, since the leaf is at hand then. Marks are never written to disk;
+// a page that is loaded again gets those it needs.
 //
 // Invariants: (1) the table has an entry of a slot's key, or the slot a mark (span_marks.h) => the
 //                 slot has kHasEntry;
-//             (2) used bytes + reserved bytes <= capacity: whoever adds bytes to a leaf leaves free
-//                 what is reserved, splits and merges included. A record's bytes and what is
-//                 reserved for it never get less together while its writer is active: that is the
-//                 largest the record has been, so that each undo on the way back fits. (A
-//                 physical removal gives it up: undoing what came before that may have to split.)
-//             (3) a leaf that is emptied into others, or freed, has no table any more: tables
-//                 follow the records in the same latched step (TableMove, below).
+//             (2) used bytes + reserved bytes <= capacity: every operation that adds bytes to a
+//                 leaf leaves the reserved bytes free, splits and merges included. A record's bytes
+//                 and its reserved bytes together never shrink while its writer is active: they
+//                 equal the largest size the record has had, so that each undo on the way back
+//                 fits. (A physical removal releases them: undoing an earlier change may have to
+//                 split.)
+//             (3) a leaf that is emptied into other leaves, or freed, has no table any more: tables
+//                 follow the records in the same latched step (below).
 // Latching: the leaf is latched exclusively throughout; the functions for structure changes need
 //           all pages involved.
 // Failure: std::bad_alloc where said, before anything has changed; nothing else fails.
@@ -38,10 +40,10 @@
 
 namespace palimpsest::btree {
 
-/// What came of claiming a record.
+/// The result of claiming a record.
 struct Claim {
   enum class Result : std::uint8_t {
-    claimed = 1,   ///< nobody had it
+    claimed = 1,   ///< no writer had claimed it
     already_mine,  ///< claimed by the same writer before
     conflict,      ///< nothing has changed
   };
@@ -55,11 +57,11 @@ struct Claim {
   return static_cast<versioning::MappingTable*>(frame.attached.load(std::memory_order_relaxed));
 }
 
-/// Free bytes of a leaf that nobody has reserved.
+/// Free bytes of a leaf that are not reserved.
 [[nodiscard]] std::uint32_t unreserved_bytes(const buffer::ExclusivePage& leaf,
                                              std::uint32_t page_size) noexcept;
 
-/// Whether a record of these lengths (whole key) fits beside what is reserved.
+/// Whether a record of these lengths (whole key) fits beside the reserved bytes.
 [[nodiscard]] bool can_insert(const buffer::ExclusivePage& leaf, std::uint32_t page_size,
                               std::size_t key_len, std::size_t value_len) noexcept;
 
@@ -72,71 +74,71 @@ class LeafEntries {
 
   [[nodiscard]] buffer::ExclusivePage& leaf() const noexcept { return leaf_; }
 
-  /// The record's entry, or null. `at` is find(key) of the leaf, here and below.
+  /// The record's entry, or null. `at` is the leaf's find(key), here and below.
   [[nodiscard]] versioning::Entry* find(const SearchResult& at, ByteView key) const noexcept;
 
-  // With `entry` as found, or as claimed since:
+  // `entry` below is the one found, or claimed since.
 
-  /// The writer, other than `me`, that has changed this record and has not ended; kNoWriter if
-  /// there is none.
+  /// The other writer that has changed this record and has not ended; kNoWriter if there is none.
   [[nodiscard]] static versioning::WriterId conflicting_writer(const versioning::Entry* entry,
                                                                versioning::WriterId me) noexcept {
     const versioning::WriterId holder = entry == nullptr ? versioning::kNoWriter : entry->writer();
     return holder == me ? versioning::kNoWriter : holder;
   }
 
-  /// Claims the record for a writer that was prepared for it. The key need not be there: the slot
-  /// that is made for it is marked then. May throw std::bad_alloc.
+  /// Claims the record for a writer that was prepared for it. The key need not exist: its new slot
+  /// is then marked. May throw std::bad_alloc.
   [[nodiscard]] Claim claim(versioning::Entry* entry, const SearchResult& at, ByteView key,
                             versioning::Writer& writer);
 
-  /// A version was pushed to the chain of an entry here, in this latched step, by a transaction of
-  /// this start.
+  /// Notes that a transaction of this start pushed a version to the chain of an entry here, in this
+  /// latched step.
   void left_version(Gsn start) noexcept;
 
-  /// Whether the value can be replaced by one of that length; `me` may use what is its own.
+  /// Whether a value of that length can replace the value; `me` may use its own reserved bytes.
   [[nodiscard]] bool can_replace(SlotIndex slot, const versioning::Entry* entry,
                                  std::size_t value_len, versioning::WriterId me) const noexcept;
-  /// Before the value is replaced, by a writer that has claimed it or by nobody: keeps what a
-  /// shorter one frees for the undo of an active writer, and gives up what a longer one takes.
+  /// Called before the value is replaced, by a writer that has claimed it or without a writer:
+  /// reserves the bytes that a shorter value frees, for the undo of an active writer, and releases
+  /// those that a longer value takes.
   void reserve_for_replace(SlotIndex slot, versioning::Entry* entry,
                            std::size_t value_len) noexcept;
-  /// Before the record is removed physically: nothing is reserved for it any more.
+  /// Called before the record is removed physically: releases its reserved bytes.
   void give_up_reserved(versioning::Entry* entry) noexcept;
 
-  /// Who is about to look at the versions of many records has them brought in together.
+  /// Prefetches the versions of many records, together.
   void prefetch_versions() const noexcept {
     if (table_ != nullptr) {
       table_->prefetch_entries();
       table_->prefetch_versions();
     }
   }
-  /// Before a ghost is purged: false if its writer is active or somebody may see what it was;
-  /// otherwise nothing is reserved for it any more. `pruner` may be null.
+  /// Called before a ghost is purged: false if its writer is active or a reader may see what it
+  /// was; otherwise releases its reserved bytes. `pruner` may be null.
   [[nodiscard]] bool give_up_if_idle(SlotIndex slot, versioning::Pruner* pruner) noexcept;
 
-  /// Whether a span hides from this snapshot what has become of the record.
+  /// Whether a span hides the record's current state from this snapshot.
   [[nodiscard]] bool is_hidden(SlotIndex slot, Gsn snapshot) const noexcept;
-  /// Whether a span says that somebody may see the ghost's value. `pruner` may be null.
+  /// Whether a span says that a reader may see the ghost's value. `pruner` may be null.
   [[nodiscard]] bool is_removed_in_span(SlotIndex slot, versioning::Pruner* pruner) noexcept;
 
-  /// Ghosts were to be purged; whether none could.
+  /// Counts an attempted purge; `in_vain`: no ghost could be purged.
   void count_purge(bool in_vain) noexcept {
     if (table_ != nullptr) {
       table_->count_purge(in_vain);
     }
   }
 
-  /// Frees the entries whose writers have ended, now. Whether that freed space.
+  /// Frees the entries of ended writers now. Returns whether that released reserved bytes.
   [[nodiscard]] bool release_ended() noexcept;
-  /// To be called at the end of every operation: prunes if it is time to, and drops an empty table.
-  /// The writer, if there is one, gets an entry to use again.
+  /// Called at the end of every operation: prunes if it is worth it, and drops an empty table. The
+  /// writer, if there is one, gets an entry to reuse.
   void finish(versioning::Writer* writer = nullptr) noexcept;
-  /// finish(), and lets the leaf go, which has not been changed otherwise.
+  /// finish(), then releases the leaf, which is otherwise unchanged.
   void release_unwritten() noexcept;
 
  private:
-  /// Where the page will be once it has been changed and let go.
+  /// A hint to the page as it will be after the change, once released.
   [[nodiscard]] versioning::PageHint as_left() const noexcept {
     return {leaf_.frame(), leaf_.version_after_release()};
   }
@@ -150,7 +152,7 @@ class LeafEntries {
   versioning::MappingTable* table_;
 };
 
-/// What is reserved beside each record of a leaf, for planning a split. It refers to the leaf.
+/// The bytes reserved beside each record of a leaf, for planning a split. Refers to the leaf.
 class LeafReserve {
  public:
   LeafReserve(const buffer::ExclusivePage& leaf, std::uint32_t page_size) noexcept
@@ -164,22 +166,22 @@ class LeafReserve {
   const versioning::MappingTable* table_;
 };
 
-// Structure changes. Inner nodes have no tables: for them these functions do nothing.
+// For structure changes. Inner nodes have no tables: for them these functions do nothing.
 
 /// A table for the right half of a leaf split at this separator, or null if it needs none. Throws
 /// std::bad_alloc; called before anything changes.
 [[nodiscard]] versioning::TablePtr table_for_right(const buffer::ExclusivePage& left,
                                                    ByteView separator, std::uint32_t page_size);
-/// Moves the right half's entries there.
+/// Moves the right half's entries to that table.
 void split_table(const buffer::ExclusivePage& left, const buffer::ExclusivePage& right,
                  ByteView separator, versioning::TablePtr right_table) noexcept;
-/// Spans of a leaf none of whose records is marked mean nothing, and go.
+/// Drops the spans of a leaf without marked records: they have no meaning.
 void forget_unmarked_spans(const buffer::ExclusivePage& leaf, std::uint32_t page_size) noexcept;
-/// Whether the spans of both can be one; `pruner` may be null.
+/// Whether the spans of both can be joined; `pruner` may be null.
 [[nodiscard]] bool can_merge_tables(const buffer::ExclusivePage& left,
                                     const buffer::ExclusivePage& right,
                                     versioning::Pruner* pruner) noexcept;
-/// Makes room so that merge_tables() cannot fail. Throws std::bad_alloc.
+/// Reserves memory so that merge_tables() cannot fail. Throws std::bad_alloc.
 void prepare_merge_tables(const buffer::ExclusivePage& left, const buffer::ExclusivePage& right);
 /// Moves all entries of `right` to `left`.
 void merge_tables(const buffer::ExclusivePage& left, const buffer::ExclusivePage& right) noexcept;

@@ -24,7 +24,7 @@ MappingTable& table_of(const buffer::Hanging& hanging) noexcept {
   return static_cast<MappingTable&>(*hanging.what);
 }
 
-/// Of the records of a leaf whose table has spans, which may be empty.
+/// Folds the records of a leaf; its table has spans, which may be empty.
 class Folding {
  public:
   Folding(LeafNode leaf, MappingTable& table, Pruner& pruner) noexcept
@@ -36,7 +36,8 @@ class Folding {
   }
 
  private:
-  // What a bulk has left of a record lies between its oldest version and the newest.
+  // A record with a virtual version is skipped: its bulk's change lies between its versions and
+  // its newest state.
   void fold(Entry& entry) noexcept {
     if (!entry.has_versions()) {
       return;
@@ -53,7 +54,7 @@ class Folding {
       return;
     }
     if (*gets == SpanKind::made ? !had_made : !had_removed) {
-      remove_marks(leaf_, *gets);  // those are stale
+      remove_marks(leaf_, *gets);  // any existing ones are stale
       note_ghost_hint(entry, *gets);
     }
     PALIMPSEST_SYNC_POINT("btree.fold.folded");
@@ -94,7 +95,7 @@ bool fold_leaf(LeafNode leaf, MappingTable& table, Pruner& pruner) noexcept {
     return false;
   }
   const bool has_marked = Folding(leaf, table, pruner).run();
-  table.forget_spans(Gsn{0});  // if nothing was folded, there are none
+  table.forget_spans(Gsn{0});  // drops the spans if nothing was folded
   return has_marked;
 }
 

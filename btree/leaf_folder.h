@@ -1,12 +1,13 @@
-// Folds the versions of leaves into their spans (versioning/spans.h), when memory for versions is
-// looked after and when a leaf leaves memory.
+// Folds the versions of leaves into their spans (versioning/spans.h), when version memory is
+// trimmed and when a leaf is evicted.
 //
-// One step under the exclusive latch of the leaf: a version goes from its chain, the span says its
-// date, and the record gets its mark. So a reader, which holds that latch at least shared when it
-// looks at a chain, finds the version or the mark. A reader without a latch finds kHasEntry as
-// before, and comes with one.
+// Folding is one step under the leaf's exclusive latch: the version leaves its chain, the span
+// records its date, and the record gets its mark. So a reader, which latches the leaf at least
+// shared to look at a chain, finds either the version or the mark. A reader without a latch finds
+// kHasEntry as before, and then takes the latch.
 //
-// Latching: the caller holds the leaves exclusively; chains' latches are taken within, those of
+// Latching: the caller holds the leaves exclusively; chains' latches are taken inside, those of
+//           version buffers only tried. Failure: none; without memory nothing is folded.
 //           buffers tried. Failure: none; without memory everything stays.
 // Thread-safety: all functions, from any thread.
 #pragma once
@@ -20,7 +21,7 @@
 
 namespace palimpsest::btree {
 
-/// Folds what can be folded in a leaf. Whether its marks have changed.
+/// Folds what can be folded in a leaf. Returns whether its marks changed.
 bool fold_leaf(LeafNode leaf, versioning::MappingTable& table, versioning::Pruner& pruner) noexcept;
 
 class LeafFolder final : public versioning::PageFolder {

@@ -1,9 +1,9 @@
-// Which leaf a writer used last in each tree, where remembering it pays.
+// Remembers, per tree, the leaf that a writer used last, if that pays.
 //
-// A transaction that inserts an order's lines writes ten times to one leaf of one tree, and to
-// leaves far apart of another. In the first the memory spares a descent; in the second it costs a
-// comparison each time, and is asked now and then only, until it has been right again.
-// Thread-safety: belongs to one thread at a time, as LastLeaf does. One pool's trees.
+// A transaction that inserts the lines of an order writes ten times to one leaf of one tree, and to
+// distant leaves of another. In the first tree the memory saves a descent. In the second it costs a
+// comparison each time; there it is consulted only now and then, until it hits again.
+// Thread-safety: belongs to one thread at a time, as LastLeaf does. All trees are of one pool.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace palimpsest::btree {
 
 class LeafMemory {
  public:
-  /// Of the next operation on this tree: its memory, or null. Good until the next call: another
-  /// tree may take its place.
+  /// The memory for the next operation on this tree, or null. Valid until the next call, which may
+  /// give its slot to another tree.
   [[nodiscard]] LastLeaf* of(TreeId tree) noexcept {
     Place& place = places_[raw(tree) % places_.size()];
     if (place.tree != tree) [[unlikely]] {
@@ -29,7 +29,7 @@ class LeafMemory {
     if (place.leaf.misses() < kMissesMax) {
       return &place.leaf;
     }
-    return ++place.asked % kAskedEvery < 2 ? &place.leaf : nullptr;  // the second may find it
+    return ++place.asked % kAskedEvery < 2 ? &place.leaf : nullptr;  // the second may hit
   }
 
  private:

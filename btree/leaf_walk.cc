@@ -30,7 +30,7 @@ void check_bound(ByteView bound) {
 }  // namespace
 
 KeyRange prefix_range(ByteView prefix, KeyBuffer& storage) noexcept {
-  // The upper bound: the prefix with its last byte below 0xff raised, and nothing behind it.
+  // The upper bound: the prefix up to its last byte below 0xff, with that byte incremented.
   const std::size_t kept = prefix.find_last_not_of('\xff');
   if (kept == ByteView::npos) {
     return {prefix, std::nullopt};
@@ -42,7 +42,7 @@ KeyRange prefix_range(ByteView prefix, KeyBuffer& storage) noexcept {
 
 SharedPage LeafFinder::leaf(const Target& target) {
   buffer::BufferPool& pool = descent_->pool();
-  bool read_ahead = false;  // once: a page that cannot be read is for follow_shared() to report
+  bool read_ahead = false;  // only once: if a page cannot be read, follow_shared() reports it
   for (;;) {
     auto edge = edge_to(target);
     if (!edge) {
@@ -85,8 +85,8 @@ Attempt<LeafFinder::Edge> LeafFinder::edge_to(const Target& target) {
   return Edge{*std::move(parent), step->child, step->index};
 }
 
-// The next child of the parent that the last leaf was found below; restart if that parent has
-// changed since, is being changed, or has no child beyond.
+// The next child of the last leaf's parent; restart if that parent has changed since, is being
+// changed, or has no child beyond.
 Attempt<LeafFinder::Edge> LeafFinder::edge_beside() const noexcept {
   if (parent_ == kNoFrame) {
     return restart;
@@ -116,15 +116,15 @@ Attempt<SwipRef> LeafFinder::child_at(const OptimisticPage& parent,
   return child && *child ? Attempt<SwipRef>(**child) : restart;
 }
 
-// The edge has just been validated with the leaf's latch held.
+// The edge was just validated with the leaf's latch held.
 void LeafFinder::remember(const Edge& edge) noexcept {
   parent_ = descent_->pool().index_of(edge.parent.frame());
   parent_version_ = edge.parent.version();
   index_ = edge.index;
 }
 
-// Called with the leaf latched. Under ThreadSanitizer the parent is latched below it, against the
-// order, but only tried.
+// Called with the leaf latched. Under ThreadSanitizer this latches the parent, against the latch
+// order, but only by trying.
 void LeafFinder::prefetch_beside() const noexcept {
   const auto edge = edge_beside();
   if (edge) {
@@ -132,7 +132,7 @@ void LeafFinder::prefetch_beside() const noexcept {
   }
 }
 
-// Begins to load the missing child and its next neighbours; false if nothing could be begun.
+// Starts to load the missing child and its next neighbours; false if no load was started.
 bool LeafFinder::load_neighbours(const Edge& edge) {
   buffer::BufferPool& pool = descent_->pool();
   const std::uint32_t window = std::clamp(pool.frame_count() / 16, 1U, window_);
@@ -156,7 +156,7 @@ bool LeafFinder::load_neighbours(const Edge& edge) {
   for (std::uint32_t i = 0; count && i < *count; ++i) {
     const bool begun = pool.begin_load(edge.parent, missing_[i], loads_);
     if (i == 0 && !begun) {
-      return false;  // on its way or read already: follow_shared() takes it
+      return false;  // being loaded, or loaded already: follow_shared() takes it
     }
   }
   if (loads_.empty()) {
@@ -192,14 +192,14 @@ bool LeafWalk::next() {
     leaf_ = finder_.leaf({upper_.view(), side});
     enter_backward(leaf());
   }
-  if (begun_ && !ended_) {  // the first leaf is often all that is wanted
+  if (begun_ && !ended_) {  // often the caller needs only the first leaf
     finder_.prefetch_beside();
   }
   begun_ = true;
   return true;
 }
 
-// What is left of the range shrinks to what lies beyond this leaf.
+// The rest of the range is what lies beyond this leaf.
 void LeafWalk::enter_forward(const LeafView& leaf) {
   PALIMPSEST_DEBUG_CHECK(leaf.covers(lower_.view()), "the walk goes on where it stopped");
   const bool ends_here =

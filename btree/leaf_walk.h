@@ -1,19 +1,19 @@
-// Walking over the leaves of a range of keys, forwards or backwards, one latched leaf at a time.
+// Walks over the leaves of a range of keys, forwards or backwards, one latched leaf at a time.
 //
-// Leaves have no sibling pointers: the walk goes on from the fence of the leaf it leaves. As long
-// as the parent's version is the one the last leaf was found at, that fence is the separator to the
-// parent's next child, and the step is one swip; otherwise, or at the parent's end, it is a new
-// descent. Between two leaves nothing is latched and anything may change; every record that exists
-// throughout the walk is met once, in order, because fences partition the keys whatever splits and
-// merges happen.
-// Read-ahead: each time the next leaf is not in memory, its right (or left) neighbours under the
-// same parent are loaded with it, their reads overlapping: twice as many each time, so that a short
+// Leaves have no sibling pointers, so the walk continues from the fence of the leaf it leaves.
+// While the parent's version is the one at which the last leaf was found, that fence is the
+// separator to the parent's next child, and the step follows one swip. Otherwise, or at the
+// parent's end, the step is a new descent. Between two leaves nothing is latched and anything may
+// change. Every record that exists throughout the walk is met once, in order, because fences
+// partition the keys whatever splits and merges happen.
+// Read-ahead: whenever the next leaf is not in memory, its right (or left) neighbours under the
+// same parent are loaded with it, with overlapping reads: twice as many each time, so that a short
 // range costs little and a long scan keeps the device busy.
 //
-// Latching: next() is called with no latch but the walk's own, which it gives up first; it may do
+// Latching: next() is called with no latch but the walk's own, which it releases first; it may do
 //           I/O. While a leaf is held the caller neither calls the engine nor blocks.
-// Thread-safety: a walk belongs to one thread. Failure: throws what the pool throws; the walk holds
-//           nothing then.
+// Thread-safety: a walk belongs to one thread. Failure: throws what the pool throws; the walk then
+// holds nothing.
 #pragma once
 
 #include <cstdint>
@@ -34,28 +34,28 @@ struct KeyRange {
   std::optional<ByteView> upper;
 };
 
-/// The keys that start with `prefix`; `storage` keeps the upper bound and must outlive the range.
+/// The keys that start with `prefix`; `storage` holds the upper bound and must outlive the range.
 [[nodiscard]] KeyRange prefix_range(ByteView prefix, KeyBuffer& storage) noexcept;
 
-/// Finds the leaves of a scan one after the other, reading ahead.
+/// Finds the leaves of a scan one after the other, with read-ahead.
 class LeafFinder {
  public:
   LeafFinder(const Descent& descent, Direction direction) noexcept
       : descent_(&descent), direction_(direction) {}
 
-  /// The leaf on the way to `target`, latched shared. After the first, `target` is the fence at
-  /// which the scan leaves the leaf found before.
+  /// The leaf on the path to `target`, latched shared. After the first call, `target` is the fence
+  /// at which the scan leaves the previous leaf.
   [[nodiscard]] buffer::SharedPage leaf(const Target& target);
 
-  /// Which child of its parent the leaf found last is; 0 if there is no parent.
+  /// The index of the last leaf found among its parent's children; 0 if it has no parent.
   [[nodiscard]] SlotIndex index() const noexcept { return parent_ == kNoFrame ? 0 : index_; }
 
-  /// Asks the processor for the leaf beside the one found last, if it is resident: it comes while
-  /// that one is read.
+  /// Prefetches the neighbour of the last leaf found into the processor's cache, if it is resident,
+  /// while the caller reads that leaf.
   void prefetch_beside() const noexcept;
 
  private:
-  /// The inner node above a leaf, and which of its children that is.
+  /// The inner node above a leaf, and the leaf's index among its children.
   struct Edge {
     buffer::OptimisticPage parent;
     buffer::SwipRef child;
@@ -90,17 +90,17 @@ class LeafWalk {
 
   /// Latches the next leaf that may hold keys of the range; false at the end.
   [[nodiscard]] bool next();
-  /// Lets the leaf go; the walk can be resumed by next().
+  /// Releases the leaf; next() continues the walk.
   void release() noexcept { leaf_.release(); }
 
   /// The leaf held, and its records in the range: [first, last), ascending in either direction.
-  /// Ghosts are among them (for_each_live_run()).
+  /// They include ghosts (for_each_live_run()).
   [[nodiscard]] LeafView leaf() const noexcept {
     PALIMPSEST_DEBUG_CHECK(leaf_.holds(), "the walk holds a leaf");
     return {leaf_.page(), descent_->page_size()};
   }
   [[nodiscard]] const buffer::Frame& frame() const noexcept { return leaf_.frame(); }
-  /// Whether a leaf to the left of it may hang below the same parent.
+  /// Whether the leaf may have a left neighbour under the same parent.
   [[nodiscard]] bool has_left() const noexcept { return finder_.index() != 0; }
   [[nodiscard]] SlotIndex first() const noexcept { return first_; }
   [[nodiscard]] SlotIndex last() const noexcept { return last_; }
@@ -125,8 +125,8 @@ class LeafWalk {
 /// Calls visitor(leaf, first, last) for each leaf of the range, under its shared latch: records
 /// [first, last) of `leaf` are in the range; for Direction::backward the caller goes through them
 /// from last - 1 down. Ghosts are left out: a leaf that has some is visited once for each run of
-/// records between them. The visitor returns whether to go on; it must neither block nor call the
-/// engine. Values of records flagged kLargeValue are descriptors.
+/// records between them. The visitor returns whether to continue; it must neither block nor call
+/// the engine. Values of records flagged kLargeValue are descriptors.
 template <class Visitor>
 void visit_leaves(const Descent& descent, const KeyRange& range, Direction direction,
                   Visitor&& visitor) {

@@ -1,4 +1,4 @@
-// How far pages of one tree have been given lower page ids (Structure::move_down()).
+// Progress of moving the pages of one tree to lower page ids (Structure::move_down()).
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,17 @@
 namespace palimpsest::btree {
 
 struct PageMoves {
-  PageId from = kNoPage;       ///< pages from here on move
-  PageId free_from = kNoPage;  ///< there is no free page before that for them
+  PageId from = kNoPage;       ///< pages with this id or a higher one move
+  PageId free_from = kNoPage;  ///< no page below this one is free for them
 
-  // Where the walk goes on:
+  // Where the walk continues:
   std::uint32_t level = 0;  ///< of the pages that move now
-  std::string next{};       ///< a key below the parent whose children are looked at next
+  std::string next{};       ///< a key below the parent to visit next
 
-  // What it has done:
+  // What it did:
   std::uint64_t moved = 0;
-  std::uint64_t left =
-      0;  ///< looked at and left for another walk: being written, or latched all the time
-  bool is_full = false;  ///< there was no free page before `from`
+  std::uint64_t left = 0;  ///< skipped: being written, or latched at every attempt
+  bool is_full = false;    ///< no page below `from` was free
 };
 
 }  // namespace palimpsest::btree

@@ -6,7 +6,7 @@
 namespace palimpsest::btree {
 namespace {
 
-// `leaves` in one go. Those for which nothing is left to be done go.
+// Loads `leaves` together, and drops those for which nothing is left to do.
 void prefetch_together(buffer::BufferPool& pool, std::vector<Sought>& leaves,
                        std::vector<buffer::BufferPool::Load>& loads) {
   for (std::uint32_t round = 0; round <= kLevelMax; ++round) {

@@ -1,9 +1,9 @@
-// Bringing many leaves into memory, of any trees of a pool, their reads overlapping.
+// Brings many leaves into memory with overlapping reads; they may belong to any trees of one pool.
 //
-// A level at a time: for each leaf the first page on the way to it that is not resident is loaded,
-// all of them in one batch; then those that are not there yet are looked for again.
+// Works level by level: for each leaf, the first non-resident page on the way to it is loaded, all
+// of them in one batch; then the leaves that are not resident yet are looked for again.
 // Latching: called with no latch; waits for none. Failure: a page that cannot be read, or for which
-// there is no frame, is left to whoever needs it. Thread-safety: from any thread.
+// there is no frame, is skipped; a later access loads it. Thread-safety: from any thread.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct Sought {
   ByteView key;
 };
 
-/// All in one pool.
+/// All leaves belong to one pool.
 void prefetch_leaves(std::span<const Sought> leaves);
 
 }  // namespace palimpsest::btree

@@ -15,7 +15,7 @@
 namespace palimpsest::btree {
 namespace {
 
-constexpr std::uint32_t kSamples = 4;  ///< of children beside a way, at each level
+constexpr std::uint32_t kSamples = 4;  ///< of children beside a path, at each level
 
 struct Amount {
   double records = 0;
@@ -29,7 +29,7 @@ struct Amount {
   [[nodiscard]] Amount times(double factor) const { return {records * factor, bytes * factor}; }
 };
 
-/// Where a way leads at one inner node.
+/// The child that a path takes at one inner node.
 struct Turn {
   SlotIndex index = 0;
   SlotIndex children = 1;
@@ -39,7 +39,7 @@ class Estimator {
  public:
   explicit Estimator(const Descent& descent) : descent_(descent), levels_(descent.root_level()) {}
 
-  /// From the lower end to the upper one, which is above it or infinite.
+  /// The records from the lower end to the upper one, which is above it or infinite.
   Amount between(const KeyRange& range) {
     lower_ = Target{range.lower};
     upper_ =
@@ -55,7 +55,7 @@ class Estimator {
   }
 
  private:
-  /// The ways part at this level.
+  /// For paths that part at this level.
   Amount parted(const KeyRange& range, std::uint32_t level, const Turn& low, const Turn& high) {
     Amount all;
     if (high.index > low.index + 1) {
@@ -71,7 +71,8 @@ class Estimator {
     return all;
   }
 
-  /// Calls read(inner node) on the one of that level on the way, unless the tree is lower by now.
+  /// Calls read(inner node) for the node of that level on the path, unless the tree has become
+  /// lower.
   template <class Read>
   void at(const Target& way, std::uint32_t level, const Read& read) const {
     for (;;) {
@@ -93,7 +94,7 @@ class Estimator {
     return turn;
   }
 
-  /// What the children [first, last) of the node of that level on the way have.
+  /// Estimates the children [first, last) of the node of that level on the path.
   Amount of_children(const Target& way, std::uint32_t level, SlotIndex first, SlotIndex last) {
     if (first >= last) {
       return {};
@@ -108,7 +109,7 @@ class Estimator {
     return all.times(static_cast<double>(count) / samples);
   }
 
-  /// As if all nodes below it were as those on one way through it.
+  /// Takes all nodes below the child to be like those on one path through it.
   Amount of_child(const Target& way, std::uint32_t level, SlotIndex child) {
     KeyBuffer key;
     at(way, level, [&](const InnerView& node) { node.copy_child_lower(child, key); });
@@ -120,7 +121,7 @@ class Estimator {
     return in_leaf(within, {}).times(leaves);
   }
 
-  /// What the leaf on a way has of a range.
+  /// Counts the records of a range in the leaf on a path.
   [[nodiscard]] Amount in_leaf(const Target& target, const KeyRange& range) const {
     const auto page = descent_.leaf<buffer::SharedPage>(target);
     const LeafView leaf(page.page(), descent_.page_size());

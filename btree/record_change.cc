@@ -24,11 +24,10 @@ using versioning::WriterId;
 namespace {
 
 constexpr std::size_t kPrefetchValueBytes = 256;
-/// A value that is shorter is looked at as a whole.
+/// A shorter value is compared as a whole.
 constexpr std::size_t kEditedPartOfMin = 64;
 
-/// Finds the key. What claiming the record and changing its value will read comes from memory
-/// meanwhile.
+/// Finds the key, and prefetches what claiming the record and changing its value will read.
 SearchResult search(const ExclusivePage& leaf, std::uint32_t page_size, ByteView key) noexcept {
   if (const versioning::MappingTable* table = table_of(leaf.frame())) {
     table->prefetch();
@@ -99,8 +98,9 @@ WriterId RecordChange::find_conflicting_writer() noexcept {
                                                                      : conflicting_writer;
 }
 
-// Virtual versions that are left are those of a bulk that this one does not see, or cannot keep in
-// versions of its own (VirtualVersionResolver). A bulk has the table to itself.
+// A virtual version that is still there belongs to a bulk that this transaction does not see, or
+// that it cannot keep in versions of its own (VirtualVersionResolver). A bulk has the table to
+// itself.
 WriterId RecordChange::conflicting_bulk(bool is_virtual) noexcept {
   const bool is_own = by_.is_bulk() && view().bulk_epoch() == by_.read_view.bulk;
   if (is_own || (!is_virtual && !by_.is_bulk())) {
@@ -110,7 +110,7 @@ WriterId RecordChange::conflicting_bulk(bool is_virtual) noexcept {
   return versioning::kCommittedSince;
 }
 
-// Whose changes leave no versions must not change what versions, or a mark, refer to.
+// A change that leaves no versions must not change a record that versions, or a mark, refer to.
 bool RecordChange::is_newer_than_snapshot() noexcept {
   if (by_.versions != nullptr) {
     return (entry() != nullptr && versioning::has_changed_since(*entry(), by_.read_view)) ||
@@ -129,16 +129,15 @@ bool RecordChange::is_newer_than_snapshot() noexcept {
   return entry()->has_versions();
 }
 
-// Versions: kept once the record is claimed, before it is changed. Of a record that the transaction
-// has made itself there is nothing to be kept: others take the whole of it away.
-
-// It has made none that it had not claimed before.
+// Versions are kept after the record is claimed and before it is changed. For a record that the
+// transaction created, none are kept: other readers undo its creation as a whole.
+// A first claim means that the transaction did not create the record.
 bool RecordChange::keeps_versions() noexcept {
   return by_.versions != nullptr &&
          (claims_first_ || !versioning::is_new_of(*entry(), by_.read_view.mine));
 }
 
-// With an old reader the chain of a record that changes all the time would grow.
+// Prunes, because an old reader would make the chain of a frequently changed record grow.
 template <class Fill>
 void RecordChange::keep(VersionKind kind, std::uint16_t flags_before, std::size_t payload_bytes,
                         Fill&& fill) noexcept {
@@ -184,7 +183,7 @@ void RecordChange::log(const Change& change,
 
 void RecordChange::give_up(const std::optional<LargeValueDescriptor>& value) {
   if (value && by_.log != nullptr) {
-    by_.large_values->given_up.push_back(*value);  // prepare() has made room
+    by_.large_values->given_up.push_back(*value);  // prepare() reserved memory
   } else {
     freed_ = value;
   }
@@ -196,7 +195,7 @@ void RecordChange::claim() {
   }
 }
 
-// Others purge ghosts that nobody has claimed.
+// Ghosts are always claimed: other transactions purge unclaimed ones.
 void RecordChange::claim_ghost() {
   if (by_.writer != nullptr) {
     claim_for_undo();
@@ -277,7 +276,7 @@ void RecordChange::make_ghost() {
   mark(static_cast<std::uint16_t>(state().flags | kGhost));
 }
 
-// A record that was changed before becomes what it was before, which takes less room.
+// A record that the bulk changed before returns to its previous state, which takes less room.
 void RecordChange::erase_in_bulk() {
   const RecordState deleted = deleted_by_bulk(state());
   if (deleted.value.size() == state().value.size()) {
@@ -291,7 +290,7 @@ void RecordChange::erase_in_bulk() {
   check(fits, "a record with its shadow leaves room for either");
 }
 
-/// Other flags, which are logged.
+/// Sets and logs other flags.
 void RecordChange::mark(std::uint16_t flags) noexcept {
   log(LoggedMark{place(), state().flags, flags}, std::nullopt);
   LeafNode node(leaf_.modify(), page_size_);
@@ -299,8 +298,8 @@ void RecordChange::mark(std::uint16_t flags) noexcept {
                  static_cast<std::uint16_t>(flags | (node.flags(at_.slot) & kInMemoryOnly)));
 }
 
-// What was before the bulk is a version like others from now on: older than whatever this one does,
-// and younger than all that the record had.
+// The state before the bulk becomes an ordinary version: older than whatever this transaction does,
+// and younger than all versions that the record had.
 void RecordChange::keep_before_image(versioning::BulkEpochs::Late& versions) {
   claim();
   entries_.left_version(by_.start);
@@ -324,8 +323,8 @@ void RecordChange::take_out() {
   LeafNode(leaf_.modify(), page_size_).remove(at_.slot);
 }
 
-// Runs of what was there take less than the value if they lie within a half of it: the head of each
-// takes a byte more than the gap before it. Only then is not all of it needed.
+// The runs before the change take less than the value if they lie within half of it: the head of
+// each takes one byte more than the gap before it. Only then is the whole old value not needed.
 void RecordChange::log_edited(ValueEditor& value) noexcept {
   const RecordState now = state();
   const std::size_t size = now.value.size();
@@ -337,12 +336,12 @@ void RecordChange::log_edited(ValueEditor& value) noexcept {
   }
 }
 
-// Keeps what was there, too.
+// Also keeps the old value as a version.
 void RecordChange::log_update(const RecordState& before, const RecordState& after,
                               const std::optional<LargeValueDescriptor>& taken,
                               const BytesRange& in) noexcept {
   if (by_.log == nullptr && by_.versions == nullptr) {
-    return;  // looking for the differences takes time
+    return;  // finding the differences takes time
   }
   const LoggedUpdate change(place(), before, after, in);
   if (by_.versions != nullptr) {
@@ -351,8 +350,9 @@ void RecordChange::log_update(const RecordState& before, const RecordState& afte
   log(change, taken);
 }
 
-// The compensation is judged before it is logged: what is in the log is applied in any case. What
-// the undone change had reserved for this moment is used, or reserved for the changes before it.
+// The compensation is validated before it is logged, because what is in the log is applied in any
+// case. The bytes that the undone change had reserved for this are used, or reserved for undoing
+// earlier changes.
 RecordChange::Freed RecordChange::undo(const TreeRecord& record,
                                        FunctionRef<Gsn(Gsn, ConstBytes)> append) {
   std::vector<std::byte> body(inverse_bytes(record, page_id_of(leaf_), at_.slot));

@@ -1,13 +1,12 @@
-// A change of one record in its latched leaf: asks for conflicting writers, claims, logs, and does
-// it.
+// A change of one record in its latched leaf: checks for conflicts, claims, logs and applies it.
 //
-// What all writing operations of a tree have in common once they hold the leaf. The order within
-// one latched step: look (conflicting writer, room), claim, mark the page dirty, append the log
-// record and stamp the page with its GSN, change the page. Nothing fails after the claim.
+// This is the common part of all writing operations of a tree once they hold the leaf. The order
+// within one latched step: check (conflicting writer, room), claim, mark the page dirty, append the
+// log record and stamp the page with its GSN, change the page. Nothing fails after the claim.
 // Latching: the leaf is latched exclusively while this exists. Innermost: the space map's latch,
 //           for the append of a record that names a large value's pages.
-// Failure: std::bad_alloc from claiming, before anything has changed; corruption for a descriptor
-//          in the leaf that cannot be.
+// Failure: std::bad_alloc from claiming, before anything has changed; corruption for an impossible
+//          descriptor in the leaf.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -33,7 +32,7 @@ class RecordChange {
   /// `by` was prepared for this key. All references outlive it.
   RecordChange(const WriteContext& by, buffer::ExclusivePage& leaf, buffer::SpaceMap& space,
                ByteView key, std::uint32_t page_size) noexcept;
-  /// The same where it is known where the key lies.
+  /// With the key's slot known already.
   RecordChange(const WriteContext& by, buffer::ExclusivePage& leaf, buffer::SpaceMap& space,
                ByteView key, std::uint32_t page_size, const SearchResult& at) noexcept;
 
@@ -52,37 +51,36 @@ class RecordChange {
   }
   [[nodiscard]] const SearchResult& at() const noexcept { return at_; }
   [[nodiscard]] SlotIndex slot() const noexcept { return at_.slot; }
-  /// Whether the key has a slot: that of a record, or of a ghost.
+  /// Whether the key has a slot, of a record or of a ghost.
   [[nodiscard]] bool has_slot() const noexcept { return at_.found; }
-  /// Whether there is a record.
   [[nodiscard]] bool exists() const noexcept { return at_.found && !view().is_ghost(at_.slot); }
   [[nodiscard]] bool is_large() const noexcept {
     return (view().flags(at_.slot) & kLargeValue) != 0;
   }
-  /// Another writer that has changed it and has not ended, or has committed since.
+  /// The writer that has changed it and has not ended, or that has committed since the snapshot.
   [[nodiscard]] versioning::WriterId conflicting_writer() noexcept;
 
-  /// Inserts, or replaces what is there, record or ghost. False, and nothing changed, if it does
+  /// Inserts, or replaces the record or ghost that is there. False, and nothing changed, if it does
   /// not fit.
   [[nodiscard]] bool store(const RecordState& value);
   /// Makes the record a ghost.
   void make_ghost();
-  /// Claims the record, and keeps what it was before a bulk that has committed, before that is
-  /// settled.
+  /// Claims the record, and keeps its state before a committed bulk as a version, before its
+  /// virtual version is resolved.
   void keep_before_image(versioning::BulkEpochs::Late& versions);
-  /// Removes the record: nobody can want it back.
+  /// Removes the record physically; no undo is needed.
   void take_out();
-  /// Claims the record, whose value is then changed in place.
+  /// Claims the record; its value is then changed in place.
   void claim();
-  /// After that: the value, to be changed.
+  /// Called after claim(): the value, to be changed.
   [[nodiscard]] MutableBytes value_bytes() noexcept {
     return LeafNode(leaf_.modify(), page_size_).value_bytes(at_.slot);
   }
-  /// After that; what it was is kept.
+  /// Called after the change: logs it, and keeps the value before it.
   void log_edited(ValueEditor& value) noexcept;
 
-  /// Undoes a change; see BTree::undo(). The pages of a large value that are given back by it are
-  /// free when `freed` says.
+  /// Undoes a change; see BTree::undo(). If it frees the pages of a large value, they are free once
+  /// `gsn` is durable.
   struct Freed {
     std::optional<LargeValueDescriptor> value;
     Gsn gsn{};
@@ -90,8 +88,8 @@ class RecordChange {
   [[nodiscard]] Freed undo(const TreeRecord& record,
                            FunctionRef<Gsn(Gsn at_least, ConstBytes body)> append);
 
-  /// The large value that was replaced or removed, unless its commit status is the transaction's:
-  /// nobody can find it any more.
+  /// The large value that was replaced or removed, if no reader can find it any more. (Those that
+  /// depend on the transaction's commit are in its LargeValueOutcome.)
   [[nodiscard]] const std::optional<LargeValueDescriptor>& freed() const noexcept { return freed_; }
 
  private:
@@ -136,7 +134,7 @@ class RecordChange {
   LeafEntries entries_;
   SearchResult at_;
   std::optional<versioning::Entry*> entry_;
-  bool claims_first_ = false;  ///< and not for the second time
+  bool claims_first_ = false;  ///< by this change, and not already before
   std::optional<LargeValueDescriptor> freed_;
 };
 

@@ -26,7 +26,7 @@ std::uint64_t load_word(const char* from) noexcept {
 
 }  // namespace
 
-/// The first bytes, zeros behind them.
+/// The first bytes of the key, padded with zeros.
 Shortcuts::Looked Shortcuts::look(ByteView key) noexcept {
   if (key.size() >= kBytesLooked) {
     return {load_word(key.data()), load_word(key.data() + kWordBytes)};
@@ -65,7 +65,7 @@ Shortcuts::Guess Shortcuts::guess(ByteView key) const noexcept {
   }
   const Looked bytes = look(key);
   const std::uint64_t word = word_of(bytes, places_.load(std::memory_order_relaxed));
-  // The last node whose word is not above; the first one's does not count.
+  // Finds the last node with a word <= the key's; the first node's word does not count.
   const std::atomic<std::uint64_t>* at = lists->words.data();
   for (std::uint32_t rest = count; rest > 1;) {
     const std::uint32_t half = rest / 2;
@@ -98,7 +98,7 @@ std::int64_t Shortcuts::now_ms() noexcept {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-/// The first of these nodes does not count: its fence is mostly empty.
+/// The first node does not count: its fence is mostly empty.
 Shortcuts::Form Shortcuts::form_of(std::span<const Node> nodes) noexcept {
   const Looked first = look(nodes[1].fence());
   Looked differing;
@@ -129,7 +129,7 @@ void Shortcuts::set(std::span<const Node> nodes) noexcept {
     try {
       lists = new Lists;
     } catch (const std::bad_alloc&) {
-      lists = nullptr;  // there is none, then
+      lists = nullptr;  // then there is no list
     }
     lists_.store(lists, std::memory_order_release);
   }

@@ -1,26 +1,28 @@
-// Where the lower inner nodes of a tree are, so that a walk need not pass through those above them.
+// A list of the lower inner nodes of a tree, so that a walk can skip the nodes above them.
 //
 // Why: in memory, with a thousand lower inner nodes, most of a descent is spent in the two or three
-// nodes above them, which say the same for weeks. All threads share one sorted list of the nodes of
-// the lowest level that has at most kNodesMax: of each its frame, its latch version, and the *word*
-// of its lower fence: the first eight of the bytes in which these fences differ from each other.
-// Composite keys of numbers differ in few bytes, so that a word mostly tells them apart.
+// levels above them, which hardly ever change. All threads share one sorted list of the nodes of
+// the lowest level that has at most kNodesMax nodes. Each has its frame, its latch version, and the
+// *word* of its lower fence: the first eight of those bytes in which the fences differ from each
+// other. Composite keys of numbers differ in few bytes, so a word mostly tells them apart.
 //
-// A list is never told of splits, merges and evictions; what it says is a guess, of one of two
-// kinds. Proven: the node had the list's version when its fences were those on the list, and the
-// key lies strictly between them. If it still has that version, it covers the key. Others: a node
-// that the key may lie in; whoever takes it looks at its fences himself (Descent::shortcut()).
+// Splits, merges and evictions do not update the list, so it yields only guesses:
+// - Proven: the node had the list's version when its fences were those on the list, and the key
+//   lies strictly between them. If it still has that version, it covers the key.
+// - Not proven: the key may lie in the node; the reader checks its fences (Descent::shortcut()).
 //
-// Invariants: (1) what was read of a list is proven only if its sequence is even and was the same
-//                 before and after; the list is written in place while others read it;
+// Invariants: (1) what was read of a list is proven only if the sequence is even and was the same
+//                 before and after; the list is written in place while it is read;
 //             (2) neighbours on a list are neighbours in the tree: a node that is not in memory, or
-//                 was being changed, is there without a frame;
+//                 was being changed, is listed without a frame;
 //             (3) words in strict order are of keys in the same order, if both keys agree with
-//                 `constant` in the bytes of `is_constant`: these are all before the last byte of a
-//                 word that is not in it. A key that ends is as if zeros followed, and smaller.
-// Readers write nothing. A list is made anew when there was no good guess, at most every
+//                 `constant` in the bytes of `is_constant`: these are all bytes before the last
+//                 byte of a word that are not in the word. A key that ends counts as followed by
+//                 zeros, and as smaller.
+// Readers write nothing. After a search without a good guess a list is made anew, at most every
 // kRenewedEvery.
-// Thread-safety: all functions, from any thread; of several that renew, all but one give up.
+// Thread-safety: all functions, from any thread; of several threads that renew, all but one give
+// up.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +42,7 @@ class Shortcuts {
   static constexpr std::uint32_t kNodesMax = 1024;
   static constexpr std::chrono::milliseconds kRenewedEvery{100};
 
-  /// A node as a list is made of it.
+  /// A node, as collected for a list.
   struct Node {
     /// Its lower fence, or as much of it as fits.
     std::array<char, 48> lower{};
@@ -49,7 +51,7 @@ class Shortcuts {
     std::uint64_t version = 0;
 
     [[nodiscard]] ByteView fence() const noexcept { return {lower.data(), lower_len}; }
-    /// To one followed by the other, cut off.
+    /// Sets the fence to `first` followed by `second`, cut off.
     void set_fence(ByteView first, ByteView second) noexcept {
       const std::size_t head = std::min(first.size(), lower.size());
       const std::size_t tail = std::min(second.size(), lower.size() - head);
@@ -71,14 +73,14 @@ class Shortcuts {
 
   [[nodiscard]] Guess guess(ByteView key) const noexcept;
 
-  /// Whether a list may be made anew, after there was no good guess; not while one is: who meets
-  /// that goes on by the old list, or from the root.
+  /// Whether a list may be made anew, after a search without a good guess. False while one is being
+  /// made: the caller then uses the old list, or the root.
   [[nodiscard]] bool is_due() const noexcept {
     return !is_renewed_.test(std::memory_order_acquire) &&
            now_ms() >= due_ms_.load(std::memory_order_relaxed);
   }
-  /// Makes one of what collect() returns, a span of Nodes as (2) has them. Without memory, and of
-  /// nodes that mostly cannot be told apart, there is no list.
+  /// Makes a list of the span of Nodes that collect() returns, which satisfies (2). There is no
+  /// list without memory for it, or if the words of more than a quarter of the nodes do not ascend.
   template <class Collect>
   void renew(Collect&& collect) noexcept {
     if (is_renewed_.test_and_set(std::memory_order_acquire)) {
@@ -90,7 +92,7 @@ class Shortcuts {
   }
 
  private:
-  /// The bytes that words are made of.
+  /// The leading bytes of a key that words are made of.
   static constexpr std::size_t kBytesLooked = 16;
   struct Looked {
     std::uint64_t low = 0;  ///< little-endian
@@ -101,9 +103,10 @@ class Shortcuts {
     std::array<std::atomic<std::uint64_t>, kNodesMax> versions{};
     std::array<std::atomic<FrameIndex>, kNodesMax> frames{};
   };
-  /// How words are made of bytes.
+  /// How words are made of a key's bytes.
   struct Form {
-    std::uint64_t places = ~std::uint64_t{0};  ///< of a word's bytes, the highest first; 0xFF: 0
+    std::uint64_t places = ~std::uint64_t{0};  ///< key byte of each word byte, highest first; 0xFF:
+                                               ///< 0
     Looked constant{};
     Looked is_constant{};
   };

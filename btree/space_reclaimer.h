@@ -1,4 +1,4 @@
-// Who is asked for room before a change fails for want of it; implemented by whoever knows all
+// Reclaims space before a change fails with no_space. Implemented by the layer that knows all
 // trees.
 //
 // Latching: reclaim() is called with no latch held; it may do I/O and wait for the log.
@@ -19,16 +19,16 @@ class SpaceReclaimer {
   SpaceReclaimer(const SpaceReclaimer&) = delete;
   SpaceReclaimer& operator=(const SpaceReclaimer&) = delete;
 
-  /// So many pages could not be had, for a change on behalf of `by`: gives back what nobody needs
-  /// any more, as many or some. False if there was nothing. Throws transaction_too_old, failed,
-  /// bad_alloc.
+  /// `pages` pages could not be allocated for a change by `by`. Frees space that is not needed any
+  /// more: that many pages, or fewer. False if there was nothing to free. Throws
+  /// transaction_too_old, failed, bad_alloc.
   [[nodiscard]] virtual bool reclaim(const WriteContext& by, std::uint64_t pages) = 0;
 
-  /// What is kept for others, and might be given back when they have ended: a part of a sentence;
-  /// empty if there is nothing.
+  /// A part of a sentence: the space retained for running transactions, which may become free when
+  /// they end. Empty if there is none.
   [[nodiscard]] virtual std::string held_back() const = 0;
 
-  /// Records have been removed: there may be something, by and by.
+  /// Notes that records were removed, so that space may become reclaimable later.
   void note_removal() noexcept {
     if (is_resting_.load(std::memory_order_relaxed)) [[unlikely]] {
       is_resting_.store(false, std::memory_order_relaxed);
@@ -38,7 +38,7 @@ class SpaceReclaimer {
  protected:
   SpaceReclaimer() = default;
 
-  /// Until the next removal there is no use in looking for anything.
+  /// A search before the next removal would find nothing.
   void rest() noexcept { is_resting_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool is_resting() const noexcept {
     return is_resting_.load(std::memory_order_relaxed);

@@ -22,14 +22,14 @@ using buffer::Swip;
 
 namespace {
 
-/// How often a merge may be started again before it is given up: it can wait for the next removal.
+/// Attempts of a merge before it is left to the next removal.
 constexpr int kMergeAttemptsMax = 8;
 
 PageType type_of(const ExclusivePage& page) {
   return page.frame().type.load(std::memory_order_relaxed);
 }
 
-/// Copies a whole page but keeps the target's own id.
+/// Copies a whole page, but keeps the target's page id.
 void copy_page(ExclusivePage& to, const ExclusivePage& from, std::uint32_t page_size) {
   std::byte* target = to.modify();
   std::memcpy(target, from.page(), page_size);
@@ -38,10 +38,11 @@ void copy_page(ExclusivePage& to, const ExclusivePage& from, std::uint32_t page_
 }
 
 BulkEpoch epoch_of(const ExclusivePage& page) noexcept {
-  return NodeView(page.page(), buffer::kPageSizeMin).bulk_epoch();  // whatever its size
+  return NodeView(page.page(), buffer::kPageSizeMin).bulk_epoch();  // works for every page size
 }
 
-/// Of the records of both together; nothing if no leaf can have them: it has one epoch.
+/// The epoch of both leaves' records together; nothing if they differ, because a leaf has one
+/// epoch.
 std::optional<BulkEpoch> joint_epoch(const ExclusivePage& left,
                                      const ExclusivePage& right) noexcept {
   const BulkEpoch one = epoch_of(left);
@@ -64,7 +65,7 @@ Attempt<Structure::Family> Structure::latch_family(ByteView key, std::uint32_t l
     }
     family.node = *std::move(root);
     const bool is_root = descent_.root().is(family.node);
-    if (!is_root) {  // the tree grew
+    if (!is_root) {  // the tree has grown
       family.node.release_unchanged();
       return restart;
     }
@@ -92,14 +93,14 @@ ExclusivePage Structure::latch_child(const ExclusivePage& parent, SlotIndex chil
   return swip.swizzled() ? descent_.pool().resident_child(parent, swip) : ExclusivePage();
 }
 
-// One attempt; the caller looks again in any case. No latch is held.
+// Makes one attempt; the caller searches again in any case. No latch is held.
 void Structure::bring_in_child(ByteView key, std::uint32_t parent_level, SlotIndex child) const {
   PALIMPSEST_SYNC_POINT("btree.child.not_resident");
   auto parent = descent_.try_node<buffer::OptimisticPage>(Target{key}, parent_level);
   if (!parent) {
     return;
   }
-  // The node may have fewer children than when the index was found; beyond them lies anything.
+  // The node may now have fewer children than `child`; the bytes beyond them are arbitrary.
   using Child = std::optional<buffer::SwipRef>;
   const auto swip = parent->read([&](const std::byte* page) {
     const InnerView node(page, descent_.page_size());
@@ -125,7 +126,7 @@ void Structure::split_leaf(const WriteContext& by, ByteView key) const {
 void Structure::split(const WriteContext& by, std::uint32_t level, const Need& need) const {
   for (;;) {
     SplitPlan plan;
-    by.prepare_structure_change(descent_.page_size());  // first: it may wait, and frames are few
+    by.prepare_structure_change(descent_.page_size());  // first: it may wait, and frames are scarce
     {
       auto reservation = descent_.pool().reserve(kPagesPerStep);
       for (;;) {
@@ -138,7 +139,7 @@ void Structure::split(const WriteContext& by, std::uint32_t level, const Need& n
         }
       }
     }
-    // The reservation is given back first: nobody waits for frames while keeping some.
+    // The reservation is released first: no thread waits for frames while it holds some.
     PALIMPSEST_SYNC_POINT("btree.split.parent_is_full");
     split(by, level + 1, {.key = plan.separator.view()});
   }
@@ -149,7 +150,7 @@ Attempt<Structure::SplitOutcome> Structure::try_split(const WriteContext& by, st
                                                       buffer::PageReservation& reservation,
                                                       SplitPlan& plan) const {
   if (descent_.root_level() < level) {
-    return SplitOutcome::done;  // the tree has shrunk: whoever wants room looks again
+    return SplitOutcome::done;  // the tree has shrunk: the caller searches again
   }
   auto latched = latch_family(need.key, level);
   if (!latched) {
@@ -159,7 +160,7 @@ Attempt<Structure::SplitOutcome> Structure::try_split(const WriteContext& by, st
   if (!plan_for(family.node, need, plan)) {
     family.node.release_unchanged();
     family.parent.release_unchanged();
-    return SplitOutcome::done;  // somebody else has made room
+    return SplitOutcome::done;  // another thread has made room
   }
   if (!family.parent.holds()) {
     split_root(by, family.node, plan, reservation);
@@ -187,7 +188,7 @@ bool Structure::plan_for(const ExclusivePage& node, const Need& need, SplitPlan&
         (at.found || can_insert(node, descent_.page_size(), need.key.size(), need.value_len))) {
       return false;
     }
-    // Records with a shadow may be too large for a cut that counts with another one.
+    // Records with a shadow may be too large for a cut that includes a new record.
     if (need.in_the_middle || (leaf.shadow_count() != 0 && leaf.count() >= 2)) {
       plan_split(leaf, reserve, plan);
       return true;
@@ -279,7 +280,7 @@ std::uint32_t Structure::merge_leaf(const WriteContext& by, ByteView key) const 
       }
     }
   } catch (const std::exception&) {
-    return pages;  // a neighbour could not be brought in; the tree is valid without the merge
+    return pages;  // a neighbour could not be loaded; the tree is valid without the merge
   }
   return pages;
 }
@@ -300,7 +301,7 @@ Attempt<Structure::MergeOutcome> Structure::try_merge(const WriteContext& by, By
   const bool is_root = descent_.root().is(parent);
   if (last == 0 && !is_root) {
     parent.release_unchanged();
-    return MergeOutcome::go_on_above;  // an only child has no neighbour before its parent merges
+    return MergeOutcome::go_on_above;  // an only child has no neighbour until its parent merges
   }
   const SlotIndex from = index == 0 ? 0 : index - 1;
   for (SlotIndex child = from; child <= std::min(index + 1, last); ++child) {
@@ -321,8 +322,8 @@ Attempt<Structure::MergeOutcome> Structure::try_merge(const WriteContext& by, By
   return !is_root && thin ? MergeOutcome::go_on_above : MergeOutcome::merged;
 }
 
-// Caller holds the parent exclusively; both children are resident. False, and nothing changed, if
-// they are better left apart.
+// The caller holds the parent exclusively; both children are resident. False, and nothing changed,
+// if they should not be merged.
 bool Structure::merge_children(const WriteContext& by, ExclusivePage& parent,
                                SlotIndex left_index) const {
   ExclusivePage left = latch_child(parent, left_index);
@@ -364,9 +365,9 @@ bool Structure::merge_children(const WriteContext& by, ExclusivePage& parent,
   return true;
 }
 
-// The merged node keeps a tenth of the page free, or the next insertions would split it again. What
-// is reserved on either side counts as used. A right leaf without records brings none: the left one
-// may be as full as it is, or empty leaves would stay behind a front that moves on.
+// The merged node keeps a tenth of the page free, or the next inserts would split it again. Bytes
+// reserved on either side count as used. A right leaf without records adds none: the left one may
+// be as full as it is, or empty leaves would stay behind a front that moves on.
 bool Structure::worth_merging(const ExclusivePage& left, const ExclusivePage& right) const {
   const std::uint32_t page_size = descent_.page_size();
   const auto reserved_on = [](const ExclusivePage& page) {
@@ -394,7 +395,7 @@ bool Structure::worth_merging(const ExclusivePage& left, const ExclusivePage& ri
              : judge(InnerView(left.page(), page_size), InnerView(right.page(), page_size));
 }
 
-// Only what a record is marked with counts: leaves without records go in any case.
+// Only spans with a marked record count: leaves without records are merged in any case.
 bool Structure::can_join_spans(const WriteContext& by, const ExclusivePage& left,
                                const ExclusivePage& right) const noexcept {
   if (type_of(left) != PageType::tree_leaf) {
@@ -412,8 +413,8 @@ void Structure::shrink_root(ExclusivePage& root, ExclusivePage& only_child) cons
   descent_.pool().adopt_children(root);
 }
 
-// Logging. Caller holds all pages of the step exclusively, and so the children of its inner pages
-// stay in their frames. A page that is freed gets the GSN too: it is reused when that is durable.
+// Logging. The caller holds all pages of the step exclusively, so the children of its inner pages
+// stay in their frames. A freed page gets the GSN too: it is reused once the record is durable.
 
 namespace {
 

@@ -1,27 +1,28 @@
-// Changing a tree's structure: splits, merges, and the root growing and shrinking.
+// Changes of a tree's structure: splits, merges, and the root growing and shrinking.
 //
-// Each change is one step of one level, a system transaction in itself: it latches the parent, the
-// node and at most one neighbour exclusively, top-down and left to right, changes them, and lets
-// go. What must happen above first (no room in the parent) is done as a step of its own, and the
-// first one starts again. Between steps the tree is valid. Frames and page ids for new pages are
+// Each change is one step at one level, a system transaction in itself. It latches the parent, the
+// node and at most one neighbour exclusively, top-down and left to right, changes them, and
+// releases them. If the parent has no room, making room there is a step of its own, and then the
+// first step starts again. Between steps the tree is valid. Frames and page ids for new pages are
 // reserved before any latch is taken.
 //
-// Invariants: (1) the root keeps its page id and its frame: it grows by moving its content into two
-//                 new children, and shrinks by taking over the content of its only child;
-//             (2) a child is named by exactly one swip, and its frame's parent is the frame of the
-//                 page that holds it: whoever moves swips adopts the children in the same latched
-//                 step;
+// Invariants: (1) the root keeps its frame, and its page id but for move_root(): it grows by moving
+//                 its content into two new children, and shrinks by taking over the content of its
+//                 only child;
+//             (2) exactly one swip names a child, and the parent of its frame is the frame of the
+//                 page with that swip: a step that moves swips adopts the children while latched;
 //             (3) a merge touches only resident pages: an evicted neighbour is brought in first,
-//                 and with it what hangs off it;
-//             (4) a leaf's mapping table follows its records in the same latched step; memory for
-//                 that is had before anything changes (leaf_entries.h);
-//             (5) with a log, one redo-only record says all of a step; it is appended under the
-//                 latches of its pages, which get its GSN, and the space map learns of it at once;
-//             (6) leaves that are hung were written and made durable before the record that names
-//                 them, and do not get its GSN: the clock is raised above it under the latches, so
-//                 that whoever changes or commits them comes after it (I-3);
-//             (7) a page that moves keeps its frame, and with it its swip, what hangs off it and
-//                 whatever remembers the frame: structure_moves.cc says why that is enough.
+//                 together with its attached table;
+//             (4) a leaf's mapping table follows its records in the same latched step; its memory
+//                 is allocated before anything changes (leaf_entries.h);
+//             (5) with a log, one redo-only record describes the whole step; it is appended under
+//                 the latches of its pages, which get its GSN, and the space map is updated at
+//                 once;
+//             (6) grafted leaves were written and made durable before the record that names them,
+//                 and do not get its GSN: the clock is raised above it under the latches, so that
+//                 every later change or commit of them comes after it (I-3);
+//             (7) a page that moves keeps its frame, and with it its swip, its attached table and
+//                 all memories of the frame: structure_moves.cc explains why that is enough.
 // Failure: no_space, io_error, failed, transaction_too_old, out_of_memory (std::bad_alloc for a
 //          table) before anything has changed; afterwards nothing fails.
 // Thread-safety: all functions, from any thread; no latch held by the caller.
@@ -49,52 +50,52 @@ class Structure {
  public:
   Structure(const Descent& descent, TreeId tree) noexcept : descent_(descent), tree_(tree) {}
 
-  /// Makes room in the leaf of `key` for a record of that size that is not there yet, unless there
-  /// is room already.
+  /// Makes room in the leaf of `key` for a new record of that size, unless there is room already.
   void make_room(const WriteContext& by, ByteView key, std::size_t value_len) const;
 
   /// Splits the leaf of `key` near its middle if it has at least two records: for a value that
   /// grows, and for leaves that many threads contend for.
   void split_leaf(const WriteContext& by, ByteView key) const;
 
-  /// Merges the leaf of `key` with a neighbour if it is thinly filled and they fit together, and so
-  /// on upwards; the left one first, which costs little if this one has little. An empty leaf goes
-  /// into a left one that is full, too: it is given a range of keys and nothing else. Gives up
-  /// rather than insist, also when a neighbour cannot be read or the log has no space. About how
-  /// many pages that has given back.
+  /// Merges the leaf of `key` with a neighbour if it is thinly filled and they fit together, and
+  /// continues upwards. The left neighbour comes first, which is cheap if this leaf has few
+  /// records. An empty leaf is merged even into a full left neighbour, which gets only a larger
+  /// range of keys. Optional: it is skipped if a neighbour cannot be read or the log has no space.
+  /// Returns about how many pages were freed.
   std::uint32_t merge_leaf(const WriteContext& by, ByteView key) const noexcept;
 
-  /// Makes sure that the last leaf is empty and that `key` belongs there, if all records are below
-  /// it: where that leaf begins. Nothing if there is such a record, or the leaf before it would
-  /// have no room for its end.
+  /// If all records are below `key`, makes sure that the last leaf is empty and covers `key`;
+  /// returns the leaf's lower fence. Nothing if there is a larger record, or if the leaf before it
+  /// would have no room for its upper fence.
   [[nodiscard]] std::optional<KeyBuffer> open_end(const WriteContext& by, ByteView key) const;
 
-  /// Hangs leaves (leaf_builder.h), which are durable, before the last leaf of the tree, where the
-  /// first of them begins: one after the other, as many at once as one record says. `hung` counts
-  /// them, also if this throws; it is not all of them if the end of the tree is another one by now.
+  /// Grafts leaves (bulk/leaf_builder.h), which are durable, before the last leaf of the tree,
+  /// starting where the first of them begins; each log record takes as many as fit. `hung` counts
+  /// them, even if this throws. Fewer than all if the end of the tree is a different one by now.
   void graft(const WriteContext& by, std::span<const FreshLeaf> leaves, std::size_t& hung) const;
 
-  /// Gives pages below the inner node of level `walk.level` + 1 that covers `walk.next`, if they
-  /// lie at `walk.from` or behind, lower page ids; then goes on to the next node, and from the last
-  /// one to the next level. False: there is no further one, or no lower page id (`walk.is_full`).
-  /// Throws what preparing a structure change throws.
+  /// Moves pages below the inner node of level `walk.level` + 1 that covers `walk.next` to lower
+  /// page ids, if they lie at `walk.from` or behind; then advances to the next node, and after the
+  /// last one to the next level. False: there is no further node, or no lower page id
+  /// (`walk.is_full`). Throws what preparing a structure change throws.
   [[nodiscard]] bool move_down(const WriteContext& by, PageMoves& walk) const;
 
-  /// The same of the root, page `root`, which the record `name` of the catalog names; that of no
-  /// other tree is waited for with a latch held. Where it is now.
+  /// Moves the root, page `root`, which the record `name` of the catalog names. Latches the
+  /// catalog's leaf first, then the root: no thread waits for a page of the catalog while it holds
+  /// a page of another tree. Returns the root's page id from now on.
   [[nodiscard]] PageId move_root(const WriteContext& by, const Structure& catalog, ByteView name,
                                  PageId root, PageMoves& walk) const;
-  /// About how many leaves there are, as the way to the first one is.
+  /// About how many leaves there are, estimated from the path to the first one.
   [[nodiscard]] std::uint64_t approximate_leaves() const;
 
-  /// Whether a node of so many free bytes should look for a partner.
+  /// Whether a node with that many free bytes should be merged.
   [[nodiscard]] static bool thinly_filled(std::uint32_t free_bytes,
                                           std::uint32_t page_size) noexcept {
     return free_bytes > node_capacity_bytes(page_size) / 5 * 3;
   }
 
  private:
-  /// One step's ends: what is changed below `above`.
+  /// The pages of one step: `left` and `right` change below `above`.
   struct Step {
     const WriteContext& by;
     buffer::ExclusivePage& left;
@@ -107,7 +108,7 @@ class Structure {
     buffer::ExclusivePage node;
   };
 
-  /// What a split is for: decides where to cut, and whether it is still needed.
+  /// The purpose of a split: decides where to cut, and whether the split is still needed.
   struct Need {
     ByteView key;                ///< the record's or separator's key
     std::size_t value_len = 0;   ///< leaf only
@@ -167,7 +168,7 @@ class Structure {
   /// Children of one node, all of one level.
   struct Children {
     std::uint32_t level = 0;
-    std::vector<std::string> keys;  ///< where each begins
+    std::vector<std::string> keys;  ///< the lower fence of each
   };
   [[nodiscard]] std::optional<Children> children_to_move(PageMoves& walk) const;
   void move_child(const WriteContext& by, const Target& child, std::uint32_t level,

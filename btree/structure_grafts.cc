@@ -1,4 +1,4 @@
-// Hanging leaves that were built apart at the end of a tree (structure.h).
+// Grafts leaves that were built separately onto the end of a tree (structure.h).
 #include <algorithm>
 
 #include "base/check.h"
@@ -71,8 +71,8 @@ Attempt<Structure::GraftOutcome> Structure::try_open_end(const WriteContext& by,
   return GraftOutcome::done;
 }
 
-// A split by which nothing moves. What is reserved beside records counts as used. An empty leaf is
-// divided in any case if it is the root: leaves are hung below a node of level 1.
+// Plans a split that moves no record. Bytes reserved beside records count as used. An empty leaf is
+// split only if it is the root, because leaves are grafted below a node of level 1.
 bool Structure::plan_end(const ExclusivePage& page, bool is_root, ByteView key,
                          SplitPlan& plan) const {
   const LeafView leaf(page.page(), descent_.page_size());
@@ -149,7 +149,7 @@ Attempt<Structure::GraftOutcome> Structure::try_graft(const WriteContext& by,
   return GraftOutcome::done;
 }
 
-/// How many of the leaves the parent has room for, and a record.
+/// How many of the leaves fit the parent and one log record.
 std::size_t Structure::fitting(const InnerView& parent, std::span<const FreshLeaf> leaves) const {
   std::size_t node_bytes = parent.free_bytes();
   std::size_t record_bytes = max_record_bytes(descent_.page_size()) - sizeof(GraftHeader);
@@ -167,10 +167,10 @@ std::size_t Structure::fitting(const InnerView& parent, std::span<const FreshLea
   return count;
 }
 
-// Caller holds parent and last leaf exclusively, and the pages of the new ones are durable: a
-// record that names them may become so at any moment. These pages do not have its GSN. So the clock
-// is raised above it while nobody can reach them: whoever changes them has a larger one, and
-// whoever commits them is durable with it (I-3).
+// The caller holds the parent and the last leaf exclusively. The new pages are durable, because the
+// record that names them may become durable at any moment. They do not have its GSN, so the clock
+// is raised above it while no thread can reach them: later changes of them get a larger GSN, and
+// commits of them are durable with it (I-3).
 void Structure::hang(const WriteContext& by, ExclusivePage& parent, ExclusivePage& last,
                      std::span<const FreshLeaf> leaves) const {
   InnerNode above(parent.modify(), descent_.page_size());

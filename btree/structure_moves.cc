@@ -1,35 +1,33 @@
-// Giving pages of a tree lower page ids, so that the end of the file becomes free (structure.h).
+// Moves pages of a tree to lower page ids, so that the end of the file becomes free (structure.h).
 //
 // A page that moves is resident and latched exclusively together with its parent. Its frame gets
-// the other page id, both are dirty, one record says it (TreeRecordKind::move: the whole node under
-// the new id, and which child of the parent it is), and the old page is given back as any other: it
-// may be used again, or cut off, when that record is durable.
+// the other page id; both pages are dirty; one record describes the move (TreeRecordKind::move: the
+// whole node under the new id, and its index among the parent's children). The old page is freed as
+// any other: it may be reused, or cut off, when that record is durable.
 // Nothing else changes, because in memory a page is named by its frame: the parent's swip, the
-// mapping table, remembered leaves and shortcuts are those of the frame. A page id stands in
-//   - swips of pages that are evicted: this one is resident. Whoever has read the swip that named
-//     its page before it was brought in looks at the parent again before it loads anything
+// mapping table, remembered leaves and shortcuts refer to the frame. A page id stands in
+//   - swips of evicted pages: this page is resident. A reader that read the swip with the old page
+//     id before the page was loaded checks the parent again before it loads anything
 //     (page_loader.h), and finds the frame;
-//   - the orphan registry: only of pages that are evicted; one that is evicted later has the new
-//     id;
-//   - copies on their way to disk: a page that is being written stays for another walk, and no
-//     write begins while it is latched. So nothing is written to the old page any more, and no
+//   - the orphan registry: only of evicted pages; one that is evicted later has the new id;
+//   - copies on their way to disk: a page that is being written is skipped until another walk, and
+//     no write begins while it is latched. So nothing is written to the old page any more, and no
 //     write of it clears the mark of the new one;
-//   - records in the log: those before this one are of an earlier life of the old page, which a
-//     replay skips as those of any page that was freed; those behind it name the new one;
-//   - backups: a page that was moved past the place that they have come to is in the log behind
-//     their beginning, whole.
-// Readers are kept out for as long as a record is appended, and look again.
-// A page that a bulk is writing is not in the tree yet, or is one like all others: virtual versions
-// lie in the node.
+//   - records in the log: those before this one belong to an earlier life of the old page, and
+//     replay skips them as those of any freed page; those behind it name the new one;
+//   - backups: if a page moves to where a backup has already been, the log since the start of the
+//     backup holds the whole page.
+// Readers are kept out while the record is appended, and then search again.
+// A page that a bulk is writing is either not in the tree yet, or an ordinary page: virtual
+// versions lie in the node.
 // The root is named by a record of the catalog instead of a parent. That record's leaf is latched
-// first, then the root, if it is in memory: nobody holds a page of another tree and wants one of
-// the catalog. Its place (buffer/root_places.h) names its frame, which stays, or, later, its new
-// page. The value is changed in place, without a version: whatever is said of the record to
-// whoever, the page is this one. The catalog sees to it that the making of the tree is not undone
-// meanwhile.
-// Crash: before the record is durable neither page is written under its new state (I-2: both have
-// its GSN), and the old page is not reused; afterwards replay makes the new page from the record
-// alone.
+// first, then the root, if it is in memory: no thread waits for a page of the catalog while it
+// holds a page of another tree. The root's place (buffer/root_places.h) names its frame, which
+// stays, or, later, its new page. The record's value is changed in place, without a version:
+// whatever version of the record a reader sees, the root is this page. The catalog ensures that the
+// creation of the tree is not undone meanwhile.
+// Crash: before the record is durable neither page is written in its new state (I-2: both have its
+// GSN), and the old page is not reused; afterwards replay makes the new page from the record alone.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -52,7 +50,7 @@ using buffer::Swip;
 
 namespace {
 
-/// Attempts to latch a page and its parent before it is left for another walk.
+/// Attempts to latch a page and its parent before the page is skipped until another walk.
 constexpr int kAttemptsMax = 16;
 
 }  // namespace
@@ -71,8 +69,8 @@ bool Structure::move_down(const WriteContext& by, PageMoves& walk) const {
   return true;
 }
 
-// Moves the walk on. Nothing: the tree has no such level. The node is copied, for keys are not
-// allocated under its latch.
+// Advances the walk. Nothing: the tree has no such level. The node is copied, because keys must not
+// be allocated under its latch.
 std::optional<Structure::Children> Structure::children_to_move(PageMoves& walk) const {
   const std::uint32_t page_size = descent_.page_size();
   std::vector<std::byte> copy(page_size);
@@ -105,7 +103,7 @@ std::optional<Structure::Children> Structure::children_to_move(PageMoves& walk) 
   return children;
 }
 
-// Which children of a latched node lie at `from` or behind; `found` has room for all.
+// Finds the children of a latched node that lie at `from` or behind; `found` has room for all.
 void Structure::find_children(const SharedPage& parent, PageId from,
                               std::vector<SlotIndex>& found) const {
   const InnerView node(parent.page(), descent_.page_size());
@@ -210,11 +208,11 @@ PageId Structure::move_root(const WriteContext& by, const Structure& catalog, By
   return *to;
 }
 
-// False, and nothing changed: it is being written, has been evicted, or is elsewhere.
+// False, and nothing changed, if the root is being written, was evicted, or is another page now.
 bool Structure::try_move_root(const WriteContext& by, const Structure& catalog, ByteView name,
                               PageId to) const {
   const std::uint32_t page_size = descent_.page_size();
-  static_cast<void>(descent_.root_level());  // brings the root in, as long as nothing is latched
+  static_cast<void>(descent_.root_level());  // loads the root while nothing is latched
   ExclusivePage naming = catalog.descent_.leaf<ExclusivePage>(Target{name});
   const LeafView leaf(naming.page(), page_size);
   const SearchResult at = leaf.find(name);
@@ -267,7 +265,7 @@ std::uint64_t Structure::approximate_leaves() const {
   return leaves;
 }
 
-// Caller holds the family exclusively.
+// The caller holds the family exclusively.
 Gsn Structure::log_move(const WriteContext& by, Family& family, ByteView key,
                         PageId from) const noexcept {
   if (by.log == nullptr) {

@@ -1,4 +1,4 @@
-// What calls of a tree pass between its parts.
+// Types that the parts of a tree pass to each other.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace palimpsest::btree {
 
-/// A record that was looked for; its value is elsewhere.
+/// The result of a search for a record; its value is returned separately.
 struct Found {
   bool exists = false;
   std::uint16_t flags = kPlainRecord;
-  bool has_versions = false;  ///< perhaps; the rest is void then
+  bool has_versions = false;  ///< perhaps; the other members are then void
 };
 
-/// By whose view a record is looked for.
+/// The state in which a record is looked for.
 struct Look {
   /// Null: the newest state.
   Look(const versioning::ReadView* by) noexcept  // NOLINT(google-explicit-constructor)
       : read_view(by), minds_versions(by != nullptr), minded_flags(flags_of(minds_versions)) {}
-  /// The newest state of a record that has no versions: Found::has_versions otherwise.
+  /// The newest state of a record without versions; otherwise Found::has_versions is set.
   [[nodiscard]] static Look at_stable() noexcept {
     Look look(nullptr);
     look.minds_versions = true;
@@ -33,7 +33,7 @@ struct Look {
 
   const versioning::ReadView* read_view;
   bool minds_versions;
-  std::uint16_t minded_flags;  ///< of records that have to be looked at
+  std::uint16_t minded_flags;  ///< records with one of these need a closer look
 
  private:
   [[nodiscard]] static constexpr std::uint16_t flags_of(bool minds_versions) noexcept {
@@ -45,22 +45,22 @@ enum class WriteMode : std::uint8_t { insert = 1, upsert, update };
 
 struct Written {
   bool existed = false;
-  std::optional<LargeValueDescriptor> freed{};  ///< nobody can find it any more
+  std::optional<LargeValueDescriptor> freed{};  ///< no reader can find it any more
   versioning::WriterId conflicting_writer = versioning::kNoWriter;
 };
 
-/// What has gone of a leaf.
+/// What a purge removed from a leaf.
 struct Purged {
   std::size_t ghosts = 0;
-  std::uint64_t pages = 0;  ///< given back with them, about
+  std::uint64_t pages = 0;  ///< freed with them, about
 };
 
-/// A search for dead space, a tree after the other.
+/// A search for ghosts to purge, one tree after the other.
 struct GhostWalk {
   std::uint64_t pages_wanted = 0;
-  std::uint64_t pages = 0;       ///< given back so far
-  std::string next{};            ///< a key of the leaf to go on with; empty: the first
-  std::uint32_t leaves_max = 0;  ///< that one call looks at; 0: as many as there are
+  std::uint64_t pages = 0;       ///< freed so far
+  std::string next{};            ///< a key of the leaf to continue with; empty: the first
+  std::uint32_t leaves_max = 0;  ///< the most that one call looks at; 0: no limit
 };
 
 }  // namespace palimpsest::btree

@@ -8,7 +8,8 @@
 namespace palimpsest::btree {
 namespace {
 
-/// Where the child of a node of this level ends that covers the key. Restart: the tree has changed.
+/// The upper fence of the child that covers the key, below a node of this level. Restart: the tree
+/// has changed.
 Attempt<std::optional<std::string>> child_end(const Descent& descent, ByteView key,
                                               std::uint32_t level) {
   const auto node = descent.try_node<buffer::OptimisticPage>({.key = key}, level);

@@ -1,7 +1,7 @@
-// Going on behind a leaf that cannot be read.
+// Continuing a walk behind a leaf that cannot be read.
 //
-// Where its keys end its parent says, too; if that cannot be read either, the lowest inner node
-// above it that can.
+// The leaf's parent also holds the fence where the leaf ends. If the parent cannot be read either,
+// the lowest readable inner node above it is used.
 // Latching: none held by the caller; may do I/O. Thread-safety: any thread.
 // Failure: throws what the pool throws if no inner node on the way can be read.
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace palimpsest::btree {
 
-/// The first key behind what cannot be read on the way to `key`; nothing: it goes to the tree's
-/// end.
+/// The first key behind the unreadable page on the way to `key`. Nothing: that page extends to the
+/// end of the tree.
 [[nodiscard]] std::optional<std::string> key_behind_leaf(const Descent& descent, ByteView key);
 
 }  // namespace palimpsest::btree

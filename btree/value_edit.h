@@ -1,4 +1,4 @@
-// Functions of the caller that change values where they lie (palimpsest/value_editor.h).
+// Types for caller functions that change values in place (palimpsest/value_editor.h).
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ using EditMany = FunctionRef<void(std::size_t number, ValueEditor& value)>;
   return {value.bytes().data(), value.bytes().size()};
 }
 
-/// The edit of who may change all of the value: change(MutableBytes). Refers to `change`.
+/// An edit that may change all bytes of the value: calls change(MutableBytes). Refers to `change`.
 template <class Change>
 [[nodiscard]] auto of_all_bytes(Change& change) noexcept {
   return [&change](ValueEditor& value) { change(std::as_writable_bytes(value.edit_all())); };

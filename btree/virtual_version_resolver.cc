@@ -27,8 +27,8 @@ std::vector<SlotIndex> slots_with_virtual_versions(const LeafView& leaf) {
   return slots;
 }
 
-/// Logs it, does it, and returns what nobody names any more. Caller has made sure of a system
-/// record.
+/// Logs and applies the resolution; returns large values that no record names any more. The caller
+/// has reserved log space for a system record.
 std::vector<LargeValueDescriptor> resolve_and_log(const WriteContext& by, ExclusivePage& leaf,
                                                   buffer::BufferPool& pool,
                                                   std::span<const SlotIndex> slots, Resolution how,
@@ -59,7 +59,7 @@ std::vector<LargeValueDescriptor> resolve_and_log(const WriteContext& by, Exclus
 
 }  // namespace
 
-// What stands between a writer and a record of this leaf, and can be done away with.
+// What must be resolved before `by` writes to the record, and can be.
 VirtualVersionResolver::ToResolve VirtualVersionResolver::to_resolve(const WriteContext& by,
                                                                      const ExclusivePage& leaf,
                                                                      ByteView key) const {
@@ -84,7 +84,7 @@ VirtualVersionResolver::ToResolve VirtualVersionResolver::to_resolve(const Write
   return can_keep ? ToResolve::one_record : ToResolve::nothing;
 }
 
-// The leaf is let go first: making sure of log and memory may wait.
+// Releases the leaf first: reserving log space and memory may wait.
 void VirtualVersionResolver::resolve_for(const WriteContext& by, ExclusivePage leaf,
                                          ByteView key) const {
   const bool one_record = to_resolve(by, leaf, key) == ToResolve::one_record;
@@ -103,7 +103,7 @@ void VirtualVersionResolver::resolve_prepared(const WriteContext& by, ByteView k
   const ToResolve what = to_resolve(by, leaf, key);
   if (what != ToResolve::keep && what != ToResolve::undo) {
     LeafEntries(leaf, descent_.page_size()).release_unwritten();
-    return;  // somebody else has done it
+    return;  // another thread has done it
   }
   const auto slots = slots_with_virtual_versions(LeafView(leaf.page(), descent_.page_size()));
   Gsn gsn{};
@@ -118,12 +118,12 @@ void VirtualVersionResolver::resolve_prepared(const WriteContext& by, ByteView k
   }
 }
 
-// Older snapshots see the rest of the leaf as it was; of this record they have a version now.
+// Older snapshots see the rest of the leaf as it was; of this record they now have a version.
 void VirtualVersionResolver::resolve_one(const WriteContext& by, ByteView key,
                                          BulkEpoch epoch) const {
   auto late = descent_.epochs()->late_versions(epoch);
   if (!late) {
-    return;  // resolved meanwhile: all of the leaf can be
+    return;  // the bulk has retired: the whole leaf can be resolved
   }
   late->prepare(record_bytes_max(descent_.page_size()));
   ExclusivePage leaf = descent_.leaf<ExclusivePage>(Target{key});

@@ -12,7 +12,7 @@ using versioning::Visibility;
 
 namespace {
 
-/// What was before the oldest version.
+/// Undoes the span, which is older than the oldest version.
 void take_back_span(std::optional<SpanKind> span, RecordImage& image) noexcept {
   if (span == SpanKind::made) {
     image.take_away();
@@ -21,7 +21,7 @@ void take_back_span(std::optional<SpanKind> span, RecordImage& image) noexcept {
   }
 }
 
-/// Whether it is decided what the read view sees.
+/// Undoes what the read view does not see. False: not decided yet.
 bool take_back(const Past& past, const versioning::ReadView* read_view,
                RecordImage& image) noexcept {
   const Looked looked = past.entry == nullptr
@@ -35,7 +35,7 @@ bool take_back(const Past& past, const versioning::ReadView* read_view,
 
 }  // namespace
 
-// Versions are older than what a bulk has done.
+// All versions are older than a bulk's change.
 RecordImage seen_record(const Descent& descent, const LeafView& leaf, SlotIndex slot,
                         const Past& past, const versioning::ReadView* read_view,
                         ValueBuffer& memory) noexcept {

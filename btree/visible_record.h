@@ -1,8 +1,8 @@
-// What a read view sees of a record that lies in a latched leaf.
+// The version of a record in a latched leaf that a read view sees.
 //
-// Latching: the leaf is latched, shared at least, throughout; while a commit is being decided the
-//           caller waits with it: the committer takes no latch there, and is done in a few
-//           instructions of its own.
+// Latching: the leaf stays latched, shared at least. While a commit status is undecided, the caller
+//           spins with the leaf latched: the committer takes no latch in that window, which lasts a
+//           few of its own instructions.
 // Thread-safety: any thread.
 #pragma once
 
@@ -23,25 +23,25 @@ namespace palimpsest::btree {
 /// Whether a record of the table has a newest change that the read view does not see.
 [[nodiscard]] bool any_changed_since(const versioning::MappingTable& table,
                                      const versioning::ReadView& read_view);
-/// The same of one key.
+/// any_changed_since() for one key.
 [[nodiscard]] bool has_changed_since(const versioning::MappingTable& table, ByteView key,
                                      const versioning::ReadView& read_view);
-/// The same of what hangs off a latched leaf.
+/// has_changed_since() for a record of a latched leaf.
 [[nodiscard]] inline bool has_changed_since(const buffer::Frame& frame, ByteView key,
                                             const versioning::ReadView& read_view) {
   const versioning::MappingTable* const table = table_of(frame);
   return table != nullptr && has_changed_since(*table, key, read_view);
 }
 
-/// [optimistic] Whether what hangs off a leaf says nothing that the read view does not see: whoever
-/// has left a version there had ended before his snapshot was taken, so that he sees the newest
-/// version of each record, and takes nothing back (versioning/snapshots.h).
+/// [optimistic] Whether the leaf is stable for the read view: every transaction that left a version
+/// there had ended before the snapshot was taken. So the reader sees the newest version of each
+/// record and undoes none (versioning/snapshots.h).
 [[nodiscard]] inline bool is_stable(const buffer::Frame& frame,
                                     const versioning::ReadView& read_view) noexcept {
   return frame.youngest.load(std::memory_order_relaxed) < read_view.stable;
 }
 
-/// Whether all records of a leaf are, to this read view, as they lie there; null: the newest state.
+/// Whether the read view sees all records of a leaf as they lie there; null: the newest state.
 [[nodiscard]] inline bool sees_as_it_lies(const Descent& descent, const buffer::Frame& frame,
                                           const LeafView& leaf,
                                           const versioning::ReadView* read_view) noexcept {
@@ -59,8 +59,8 @@ namespace palimpsest::btree {
   return table->is_quiet_at(read_view->snapshot);
 }
 
-/// The entry of the record with this key, if it has versions that the read view may have to look
-/// at: nobody adds some meanwhile. Else he sees the record as it lies there.
+/// The record's entry, if it has versions that the read view may have to look at; none is added
+/// while the leaf is latched. Null: the read view sees the record as it lies there.
 [[nodiscard]] inline const versioning::Entry* entry_with_versions(
     const buffer::Frame& frame, ByteView key, const versioning::ReadView& read_view) noexcept {
   const versioning::MappingTable* const table = table_of(frame);
@@ -76,16 +76,16 @@ namespace palimpsest::btree {
   return entry != nullptr && entry->has_versions() ? entry : nullptr;
 }
 
-/// Where the past of a record is found.
+/// The earlier states of a record.
 struct Past {
   const versioning::Entry* entry = nullptr;  ///< with its versions
-  /// And before them: a span that the read view does not see.
+  /// The state before the oldest version: a span that the read view does not see.
   std::optional<versioning::SpanKind> before;
 
   [[nodiscard]] bool is_none() const noexcept { return entry == nullptr && !before; }
 };
 
-/// Of the record in this slot of a latched leaf, for who has to look at versions.
+/// The past of the record in this slot of a latched leaf, for readers that must look at versions.
 [[nodiscard]] inline Past past_of(const buffer::Frame& frame, const LeafView& leaf, SlotIndex slot,
                                   ByteView key, const versioning::ReadView& read_view) noexcept {
   return {.entry = entry_with_versions(frame, key, read_view),
@@ -93,22 +93,22 @@ struct Past {
 }
 
 /// The record in a slot with this past, as the read view sees it; its value lies in `memory`.
-/// Without a read view, and a past: the newest state.
+/// Without a read view there is no past: the newest state.
 [[nodiscard]] RecordImage seen_record(const Descent& descent, const LeafView& leaf, SlotIndex slot,
                                       const Past& past, const versioning::ReadView* read_view,
                                       ValueBuffer& memory) noexcept;
 
-/// [optimistic] A record with a virtual version, looked for. Found::has_versions: it is to be
+/// [optimistic] Looks up a record with a virtual version. If Found::has_versions is set, it must be
 /// looked at under the latch.
 [[nodiscard]] Attempt<Found> visible_virtual(const Descent& descent, const LeafView& leaf,
                                              SlotIndex slot, const Look& look,
                                              ValueBuffer& value) noexcept;
 
-/// Whether any record, there or not, has changed since the read view's snapshot.
+/// Whether any record of the tree, still there or not, has changed since the snapshot.
 [[nodiscard]] bool any_changed_since(const Descent& descent, const versioning::ReadView& read_view);
 
-/// Calls show(slot, record) for each record of [first, last) that the read view sees, ascending
-/// or descending, until it returns false; whether it never did. Views live during the call.
+/// Calls show(slot, record) for each record of [first, last) that the read view sees, ascending or
+/// descending, until it returns false; returns whether it never did. Views live during the call.
 template <class Show>
 bool for_each_visible(const Descent& descent, const buffer::Frame& frame, const LeafView& leaf,
                       SlotIndex first, SlotIndex last, bool descending,
@@ -139,9 +139,9 @@ bool for_each_visible(const Descent& descent, const buffer::Frame& frame, const 
   return true;
 }
 
-/// As visit_leaves(), as the read view sees the records: visit(leaf, first, last) for runs of them
-/// that are as they lie there, visit_one(leaf, record) for each that may have versions, in order.
-/// `passed(walk)` is told of each leaf that has been gone through, still latched.
+/// As visit_leaves(), with the records that the read view sees: visit(leaf, first, last) for runs
+/// of records that are seen as they lie there, visit_one(leaf, record) for each that may have
+/// versions, in order. Calls passed(walk) for each leaf after its last record, still latched.
 template <class Visit, class VisitOne, class Passed>
 void visit_visible(const Descent& descent, const KeyRange& range, Direction direction,
                    const versioning::ReadView* read_view, Visit&& visit, VisitOne&& visit_one,

@@ -1,7 +1,7 @@
-// What takes pages, done again when there was no room and some could be found.
+// Retries work that allocates pages: after no_space it reclaims space and tries again.
 //
 // Latching: called with no latch held, as SpaceReclaimer::reclaim().
-// Failure: as the work; without room as reclaim(), too.
+// Failure: throws what the work throws; after no_space also what reclaim() throws.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace palimpsest::btree {
 
-/// Others may be faster to take what was found.
+/// More than one, because other threads may take what was reclaimed.
 inline constexpr int kAttemptsForRoom = 4;
 
-/// Throws that error, called from its handler; it names what is held back, if there is something.
+/// Rethrows that error; called from its handler. Adds what is held back, if anything.
 [[noreturn]] inline void refuse_without_room(const Error& error, const std::string& held_back) {
   if (held_back.empty()) {
     throw;
@@ -25,8 +25,8 @@ inline constexpr int kAttemptsForRoom = 4;
   throw Error(error.code(), std::string(error.what()) + "; " + held_back);
 }
 
-/// Of about so many pages. `work()` has had no effect, or may go on where it was, when it throws
-/// no_space.
+/// Needs about `pages` pages. When `work()` throws no_space, it has had no effect, or can continue
+/// where it stopped.
 template <class Work>
 auto with_room(const WriteContext& by, std::uint64_t pages, const Work& work) {
   for (int attempt = 1;; ++attempt) {

@@ -1,8 +1,8 @@
-// On whose behalf a tree is changed: who claims the records, and whose log says what was done.
+// The context of a change: the writer that claims the records, and the log that the changes go to.
 //
-// Passed by reference down every change. Without a writer nobody is asked; without a log nothing
-// is logged: then the tree is as durable as its page file is (loads, tests, measurements). Changes
-// of one database are all logged, or none is.
+// Passed by reference down every change. Without a writer, no conflicts are checked. Without a log,
+// nothing is logged, and the tree is as durable as its page file (loads, tests, measurements).
+// Either all changes of a database are logged, or none.
 // Latching: prepare() is called with no latch held; it may wait for log space.
 // Thread-safety: belongs to one thread at a time.
 #pragma once
@@ -31,51 +31,52 @@
 
 namespace palimpsest::btree {
 
-/// Large values that a transaction has to do with beyond its changes.
+/// The effects of a transaction on large values that last beyond its changes.
 struct LargeValueOutcome {
-  /// Replaced or removed: their pages are free once it has committed.
+  /// Replaced or removed values: their pages are free once the transaction has committed.
   std::vector<LargeValueDescriptor> given_up;
-  /// Some were written: their pages must be durable before its commit record.
+  /// Some values were written: their pages must be durable before the commit record.
   bool wrote = false;
 };
 
 struct WriteContext {
   WriteContext() = default;
-  /// Claims without a log.
+  /// Claims records without a log.
   WriteContext(versioning::Writer& claims) noexcept  // NOLINT(google-explicit-constructor)
       : writer(&claims) {}
-  /// A transaction's; `claims` may be null.
+  /// For a transaction; `claims` may be null.
   WriteContext(versioning::Writer* claims, wal::TransactionLog& records,
                LargeValueOutcome& values) noexcept
       : writer(claims), log(&records), large_values(&values) {}
 
   versioning::Writer* writer = nullptr;
-  /// Nobody else writes to what this one changes: records are claimed only to keep what undoing
-  /// will need, the room of values that get shorter, and ghosts. For bulks.
+  /// No other writer changes what this one changes: records are claimed only to keep what undo will
+  /// need, that is, the space of values that get shorter, and ghosts. For bulks.
   bool is_alone = false;
-  /// Not null: changes leave versions, and who changes what `read view` does not see is in conflict
-  /// (first updater wins). There is a writer then.
+  /// Not null: changes leave versions, and changing a record is a conflict if `read_view` does not
+  /// see its newest state (first updater wins). `writer` is not null then.
   versioning::VersionBuffer* versions = nullptr;
-  /// That is left with them: the transaction's start (versioning/snapshots.h). The largest:
-  /// unknown, and nobody takes it for resolved.
+  /// Recorded with the versions: the transaction's start (versioning/snapshots.h). The largest:
+  /// unknown, and the leaf does not count as stable for any snapshot.
   Gsn start = versioning::kUnknownStart;
-  /// Whose view, if there are versions, or if it is a bulk: that leaves virtual versions
-  /// (virtual_version.h), and changes what others have versions of.
+  /// The read view, if there are versions or if this is a bulk. A bulk leaves virtual versions
+  /// (virtual_version.h), and also changes records of which other transactions have versions.
   versioning::ReadView read_view{};
-  versioning::ReadSet* reads = nullptr;  ///< not null: what is found out is to be added to it
+  versioning::ReadSet* reads = nullptr;  ///< not null: gets the records that a call reports on
   versioning::Pruner* pruner = nullptr;  ///< not null if there are versions
-  SpaceReclaimer* reclaimer = nullptr;   ///< null: without room there is none
+  SpaceReclaimer* reclaimer = nullptr;   ///< null: no space can be reclaimed
   wal::TransactionLog* log = nullptr;
   LargeValueOutcome* large_values = nullptr;  ///< not null if there is a log
 
-  /// What is found out of a record that is not claimed: a serializable transaction has read it.
+  /// Adds a record to the read set: a call reports its state without claiming it, so a serializable
+  /// transaction has read it.
   void note_read(TreeId tree, ByteView key) const noexcept {
     if (reads != nullptr) [[unlikely]] {
       reads->add_key(tree, key);
     }
   }
 
-  /// Makes sure of what one change of this record needs beyond its page. Throws bad_alloc, and what
+  /// Reserves what one change of this record needs beyond its page. Throws bad_alloc, and what
   /// TransactionLog::reserve() throws; nothing has changed then.
   void prepare(ByteView key, std::uint32_t page_size) const {
     if (writer != nullptr) {
@@ -92,8 +93,8 @@ struct WriteContext {
       log->reserve({.change_bytes = change_bytes_max(page_size), .system_bytes = 0});
     }
   }
-  /// The same for changes of several records, of which the first can surely be made: what the
-  /// others need is at hand, or is not.
+  /// prepare() for changes of several records: the first can certainly be made; has_at_hand() says
+  /// whether the reservation suffices for the next one.
   void prepare_some(std::span<const ByteView> keys, std::uint32_t page_size) const {
     prepare(keys.front(), page_size);
     if (keys.size() == 1) {
@@ -108,7 +109,8 @@ struct WriteContext {
       log->reserve({.change_bytes = change_bytes_max(page_size), .changes = changes});
     }
   }
-  /// Whether one more change takes nothing that is not at hand. Waits for nothing; under latches.
+  /// Whether one more change is covered by what is reserved. Does not wait; may be called under
+  /// latches.
   [[nodiscard]] bool has_at_hand(ByteView key, std::uint32_t page_size) const noexcept {
     if (writer != nullptr && !writer->has_at_hand(key)) {
       return false;
@@ -119,7 +121,7 @@ struct WriteContext {
     return log == nullptr || (large_values->given_up.size() < large_values->given_up.capacity() &&
                               log->has_at_hand({.change_bytes = change_bytes_max(page_size)}));
   }
-  /// The same for insertions of several records, none of which is a ghost's; of the longest.
+  /// prepare() for inserts of several records, none over a ghost; lengths are those of the longest.
   void prepare_inserts(std::size_t count, std::size_t key_bytes, std::size_t record_bytes) const {
     if (writer != nullptr) {
       writer->prepare_many(count, key_bytes);
@@ -131,13 +133,13 @@ struct WriteContext {
       log->reserve({.change_bytes = kRecordHeadBytesMax + record_bytes, .changes = count});
     }
   }
-  /// The same for a change of the structure.
+  /// prepare() for a change of the structure.
   void prepare_structure_change(std::uint32_t page_size) const {
     if (log != nullptr) {
       log->reserve({.change_bytes = 0, .system_bytes = max_record_bytes(page_size)});
     }
   }
-  /// The same for resolution a leaf, with a change of one of its records.
+  /// prepare() for resolving a leaf, with a change of one of its records.
   void prepare_resolution(ByteView key, std::uint32_t page_size) const {
     prepare(key, page_size);
     if (log != nullptr) {
@@ -145,23 +147,23 @@ struct WriteContext {
                     .system_bytes = max_record_bytes(page_size)});
     }
   }
-  /// The same for a change that can be left undone: false rather than wait for log space.
+  /// For an optional change of the structure: returns false instead of waiting for log space.
   [[nodiscard]] bool try_prepare_structure_change(std::uint32_t page_size) const {
     return log == nullptr ||
            log->try_reserve({.change_bytes = 0, .system_bytes = max_record_bytes(page_size)},
                             [] { return true; });
   }
 
-  /// A record is removed: that may be room for others, by and by.
+  /// Notes a removal: its space may become reclaimable later.
   void note_removal() const noexcept {
     if (reclaimer != nullptr) {
       reclaimer->note_removal();
     }
   }
-  /// Whether the transaction has been asked to end, since others wait for the log that it has.
+  /// Whether the transaction was asked to end because other writers wait for log space it pins.
   [[nodiscard]] bool is_cancelled() const noexcept { return log != nullptr && log->is_cancelled(); }
-  /// In the middle of what takes long and can be left undone: throws transaction_too_old, or
-  /// no_space, if it has. No latch is held.
+  /// Called during long optional work, with no latch held: throws transaction_too_old or no_space
+  /// if the transaction was cancelled.
   void require_not_cancelled() const {
     if (is_cancelled()) {
       log->reserve({});
@@ -169,7 +171,8 @@ struct WriteContext {
   }
 
   [[nodiscard]] bool is_bulk() const noexcept { return read_view.bulk != kNoEpoch; }
-  /// Whose view has the newest state with all that this one may change; null: there is no other.
+  /// The read view that sees the newest state, including all that this one may change. Null: the
+  /// newest state itself.
   [[nodiscard]] const versioning::ReadView* newest() const noexcept {
     return is_bulk() ? &read_view : nullptr;
   }
@@ -179,13 +182,13 @@ struct WriteContext {
   [[nodiscard]] static std::size_t longest_of(std::span<const ByteView> keys) noexcept {
     return std::ranges::max(keys, {}, &ByteView::size).size();
   }
-  /// Of log, for changes that are prepared together.
+  /// Most log space reserved at once for changes that are prepared together.
   static constexpr std::size_t kTogetherBytesMax = std::size_t{1} << 16U;
 
-  /// Whether a removal must be able to come back: the record becomes a ghost then.
+  /// Whether a removal must be undoable; the record then becomes a ghost.
   [[nodiscard]] bool can_be_undone() const noexcept { return writer != nullptr || log != nullptr; }
-  /// Whether ghosts may be purged whose entries are idle. Without claims nobody knows which ghosts
-  /// are this transaction's own.
+  /// Whether ghosts with idle entries may be purged. Without claims, the transaction's own ghosts
+  /// cannot be told from other ghosts.
   [[nodiscard]] bool may_purge() const noexcept {
     return log == nullptr || writer != nullptr || !log->has_changes();
   }
@@ -200,20 +203,20 @@ struct WriteContext {
   std::memcpy(&gsn, page + offsetof(buffer::PageHeader, gsn), sizeof gsn);
   return gsn;
 }
-/// Stamps a page that a record gives back, and that nobody writes any more.
+/// Stamps a page that a record frees, and that is not written any more.
 inline void set_gsn_of_freed(buffer::ExclusivePage& page, Gsn gsn) noexcept {
   std::memcpy(page.modify() + offsetof(buffer::PageHeader, gsn), &gsn, sizeof gsn);
 }
-/// Stamps a page that a record has been written for, and that was dirty before: page_age.h (1).
+/// Stamps a dirty page after its record was appended: page_age.h (1).
 inline void set_gsn(buffer::ExclusivePage& page, Gsn gsn) noexcept {
   PALIMPSEST_DEBUG_CHECK(page.frame().has(buffer::FrameFlag::dirty),
                          "a page is marked dirty before a record of its change is appended");
   set_gsn_of_freed(page, gsn);
 }
 
-/// Logs a change of one record, encode() and encoded_bytes() of tree_record_encode.h, and stamps
-/// its leaf, which is marked dirty before the record can be seen: a checkpoint that begins behind
-/// the record finds the page. Returns the record's GSN.
+/// Logs a change of one record by encode() and encoded_bytes() of tree_record_encode.h, and stamps
+/// its leaf. The leaf is marked dirty before the record can be seen, so that a checkpoint that
+/// begins behind the record finds the page. Returns the record's GSN.
 template <class Change>
 Gsn log_change(const WriteContext& by, buffer::ExclusivePage& leaf, const Change& change) noexcept {
   static_cast<void>(leaf.modify());
@@ -224,7 +227,7 @@ Gsn log_change(const WriteContext& by, buffer::ExclusivePage& leaf, const Change
   return gsn;
 }
 
-/// The same for a redo-only change; the caller stamps its pages. `at_least`: their highest GSN.
+/// Logs a redo-only change; the caller stamps its pages. `at_least`: their highest GSN.
 template <class Change>
 [[nodiscard]] Gsn log_system_change(const WriteContext& by, Gsn at_least,
                                     const Change& change) noexcept {

@@ -1,4 +1,4 @@
-// What comes of a write on behalf of a writer: done, refused, or in conflict with another writer.
+// The result of a write with a writer: done, refused, or in conflict with another writer.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,8 @@ struct Conflict {
 };
 
 struct [[nodiscard]] WriteOutcome {
-  /// Whether the key was there: an insert is done if it was not, an update or a removal if it was,
-  /// an upsert in either case. Meaningless with a conflict: whether the key is there is not decided
-  /// yet.
+  /// Whether the key existed. An insert is done if it did not, an update or a removal if it did, an
+  /// upsert in either case. Meaningless with a conflict: whether the key exists is then undecided.
   bool existed = false;
   std::optional<Conflict> conflict;
 };
@@ -31,8 +30,8 @@ struct NewRecord {
   ByteView value;
 };
 
-/// Whether records are many enough to be appended as leaves of their own (BTree::append()), which
-/// are made durable before the tree names them, rather than to be inserted.
+/// Whether there are enough records to append them as new leaves (bulk/append.h), which are made
+/// durable before the tree names them, instead of inserting them.
 [[nodiscard]] inline bool is_worth_a_run(std::span<const NewRecord> records) noexcept {
   constexpr std::size_t kRunBytesMin = std::size_t{1} << 18U;
   std::size_t bytes = 0;
@@ -42,7 +41,8 @@ struct NewRecord {
   return bytes >= kRunBytesMin;
 }
 
-/// Of several records, in their order: how many were inserted, and why not the one after them.
+/// The result for several records, in their order: how many were inserted, and why not the next
+/// one.
 struct [[nodiscard]] ManyWritten {
   std::size_t done = 0;
   WriteOutcome refused;

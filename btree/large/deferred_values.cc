@@ -13,7 +13,7 @@ namespace palimpsest::btree {
 
 namespace {
 
-/// Images that are copied to lie side by side, and written, at once: at most.
+/// The most bytes of images that are copied side by side and written at once.
 constexpr std::size_t kCopiedBytesMax = std::size_t{1} << 20;
 
 }  // namespace
@@ -39,7 +39,7 @@ void DeferredValues::add(const LargeValueDescriptor& value, AlignedMemory images
   count_.store(values_.size(), std::memory_order_release);
 }
 
-// Of several who find none, one writes, and the others find that it has been done.
+// If several threads find no room, one writes, and the rest then find room.
 void DeferredValues::make_room(std::size_t bytes) {
   const auto has_room = [&] {
     const std::lock_guard lock(mutex_);
@@ -54,7 +54,7 @@ void DeferredValues::make_room(std::size_t bytes) {
   }
 }
 
-// Caller holds mutex_.
+// The caller holds mutex_.
 DeferredValues::Values::const_iterator DeferredValues::find(
     const LargeValueDescriptor& value) const {
   const auto found = values_.find(key_of(value));
@@ -94,13 +94,13 @@ void DeferredValues::drop(const LargeValueDescriptor& value) noexcept {
   }
 }
 
-// A round waits for whoever is writing, though nothing else be left for it (2).
+// A round waits for a thread that is writing, even if nothing else is left to write (2).
 void DeferredValues::write_all() {
   const std::lock_guard turn(writing_);
   write_what_is_here();
 }
 
-// writing_ held. As a page in place, what fails is tried once more.
+// The caller holds writing_. A failed write is tried once more, as for pages written in place.
 void DeferredValues::write_what_is_here() {
   begin_writing();
   PALIMPSEST_SYNC_POINT("btree.unwritten.writing");
@@ -125,7 +125,7 @@ void DeferredValues::begin_writing() noexcept {
 }
 
 void DeferredValues::end_writing(bool written) noexcept {
-  Values done;  // their memory is given back without the mutex
+  Values done;  // their memory is freed without the mutex
   {
     const std::lock_guard lock(mutex_);
     for (auto next = values_.begin(); next != values_.end();) {
@@ -140,7 +140,7 @@ void DeferredValues::end_writing(bool written) noexcept {
   written_.notify_all();
 }
 
-/// The next one of those that are being written, in the order of the file.
+/// The next value that is being written, in file order.
 const DeferredValues::Value* DeferredValues::next_to_write(PageId after) const {
   const std::lock_guard lock(mutex_);
   const auto next = std::find_if(values_.upper_bound(after), values_.end(),
@@ -148,7 +148,7 @@ const DeferredValues::Value* DeferredValues::next_to_write(PageId after) const {
   return next == values_.end() ? nullptr : &next->second;
 }
 
-// writing_ held. Readers look at the images meanwhile: it is the copies that are sealed.
+// The caller holds writing_. Readers may read the images meanwhile, so the copies are sealed.
 void DeferredValues::write_copies() {
   pages_.clear();
   for (const Value* value = next_to_write(kNoPage); value != nullptr;

@@ -74,7 +74,7 @@ bool BlocksAhead::add(const LargeValueDescriptor& value) {
   return true;
 }
 
-// A value that was named twice is read once.
+// A value that was added twice is read once.
 void BlocksAhead::read() {
   if (blocks_.empty()) {
     return;

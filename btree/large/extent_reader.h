@@ -1,11 +1,11 @@
-// Reads the blocks of extents: of one value in order, or of several ahead of need.
+// Reads the blocks of extents: of one value in order, or of several values as a prefetch.
 //
-// Blocks side by side in the file are one transfer where they lie side by side in memory, so
-// several are read into a buffer, and copied into frames from there (buffer/block_cache.h); a block
-// alone is read into a frame at once. What is read is judged as large_value_format.h says, by
-// whoever asks.
-// Thread-safety: a reader belongs to one thread. Failure: io_error of the device; no frame: nothing
-// is kept.
+// Blocks side by side in the file are one transfer if they lie side by side in memory. So several
+// blocks are read into a buffer and copied into frames from there (buffer/block_cache.h); a single
+// block is read directly into a frame. The caller validates what was read as large_value_format.h
+// says.
+// Thread-safety: a reader belongs to one thread. Failure: io_error of the device; without a frame,
+// nothing is cached.
 #pragma once
 
 #include <algorithm>
@@ -23,16 +23,16 @@
 
 namespace palimpsest::btree {
 
-/// Size of transfers, and most memory of a writer or a read.
+/// Size of transfers, and the most memory of a writer or a read.
 inline constexpr std::size_t kExtentBufferBytes = std::size_t{1} << 20;
 
-/// Pages of a buffer for a value or piece of so many blocks.
+/// Pages of a buffer for a value or piece of that many blocks.
 [[nodiscard]] inline std::uint32_t extent_buffer_pages(std::uint32_t blocks,
                                                        std::uint32_t page_size) noexcept {
   return std::min(blocks, static_cast<std::uint32_t>(kExtentBufferBytes / page_size));
 }
 
-/// Most blocks of a value that is kept in frames, and most that are read ahead of need at once.
+/// The most blocks of a value that is cached in frames, and the most prefetched at once.
 [[nodiscard]] inline std::uint32_t kept_blocks_max(const buffer::BufferPool& pool) noexcept {
   constexpr std::uint32_t kMost = 64;
   constexpr std::uint32_t kShareOfFrames = 32;
@@ -42,7 +42,7 @@ inline constexpr std::size_t kExtentBufferBytes = std::size_t{1} << 20;
 /// Reads consecutive blocks of one value in batches.
 class ExtentReader {
  public:
-  /// For blocks [first, end). With a pool they may be kept in frames. All outlive the reader.
+  /// Reads blocks [first, end). With a pool they may be cached in frames. All outlive the reader.
   ExtentReader(buffer::PageFile& file, buffer::BufferPool* pool, const LargeValueDescriptor& value,
                std::uint32_t first, std::uint32_t end);
 
@@ -55,11 +55,11 @@ class ExtentReader {
     return reads_[block - first_];
   }
 
-  /// Whether the block is the value's; throws when the device failed to read it.
+  /// Whether the block belongs to the value; throws when the device failed to read it.
   [[nodiscard]] bool holds(std::uint32_t block) const;
 
-  /// Others may find the block, which is the value's, in a frame. Its bytes are not looked at any
-  /// more.
+  /// Caches the block, which belongs to the value, in a frame for other readers. Its bytes in this
+  /// reader are not used any more.
   void keep(std::uint32_t block);
 
  private:
@@ -78,16 +78,16 @@ class ExtentReader {
   std::vector<buffer::PageRead> reads_;
 };
 
-/// Blocks of several values that are read together, in the order of the file, and kept.
+/// Blocks of several values that are read together, in file order, and cached.
 class BlocksAhead {
  public:
   explicit BlocksAhead(buffer::BufferPool& pool) : pool_(pool), room_(kept_blocks_max(pool)) {}
 
-  /// Adds the blocks of a value, which outlives this, that no frame has. False if there is no room
-  /// for more.
+  /// Adds the blocks of a value, which outlives this, that are in no frame. False if there is no
+  /// room for more.
   [[nodiscard]] bool add(const LargeValueDescriptor& value);
 
-  /// Reads them. What cannot be read, or is not the value's any more, is left out.
+  /// Reads them. Skips what cannot be read, or does not belong to the value any more.
   void read();
 
  private:

@@ -1,26 +1,25 @@
-// Large values on disk: the descriptor that stands in the leaf, and the blocks it names.
+// Large values on disk: the descriptor in the leaf, and the blocks it names.
 //
-// A value whose record would take more than a quarter page lies in *extent blocks*, whole pages
-// outside the buffer pool, in a few runs of neighbouring pages; the leaf keeps its *descriptor* as
-// the value of a record with the flag kLargeValue. Both are immutable: another value is another
-// extent. Every value has a *stamp* of its own, never used again in the life of the database; it
-// stands in the descriptor and in each block, so that a block says itself whether it is the one
-// that a descriptor means.
+// A value whose record would take more than a quarter page lies in *extent blocks*: whole pages
+// outside the buffer pool, in a few runs of neighbouring pages. The leaf holds its *descriptor* as
+// the value of a record with the flag kLargeValue. Both are immutable: a new value gets a new
+// extent. Every value has a unique *stamp*, never reused in the life of the database. It stands in
+// the descriptor and in each block, so a block itself tells whether it is the one that a descriptor
+// means.
 //
 // Why the stamp is not in the page header's gsn field: a GSN promises that the log is durable up to
-// there (I-2) and is compared when torn pages are restored. Why no checksum of the whole value:
-// each block's checksum covers its bytes, its stamp and its number; all blocks of a size prove the
-// value.
+// there (I-2) and is compared when torn pages are restored. Why there is no checksum of the whole
+// value: each block's checksum covers its bytes, its stamp and its number; all blocks of a size
+// prove the value.
 //
 // Invariants: (1) a descriptor object is well-formed: 1 to kLargeValueRunsMax runs of at least one
-//                 page, which do not overlap, whose ends are below 2^63 bytes, and whose pages are
-//                 exactly as many as the size needs. Whether the file has these pages is judged
-//                 when they are read: the file may have been cut since the descriptor was copied
-//                 from its leaf.
+//                 page, which do not overlap, end below 2^63 bytes, and have exactly as many pages
+//                 as the size needs. Whether the file has these pages is checked when they are
+//                 read: the file may have been cut since the descriptor was copied from its leaf.
 //             (2) a stamp is the file's open count and a number counted since: every writable open
 //                 makes a higher open count durable before it writes a page.
 //             (3) a block with a given stamp and number is written once.
-// Failure: bytes from disk are judged (DescriptorFault, BlockFault) or refused with Error
+// Failure: bytes from disk are validated (DescriptorFault, BlockFault) or refused with Error
 //          corruption; any bytes are safe.
 //
 // On disk, descriptor (little-endian; offsets in bytes):
@@ -61,7 +60,7 @@ inline constexpr std::uint32_t kLargeValueRunsMax = 16;
 inline constexpr std::uint16_t kDescriptorVersion = 1;
 inline constexpr std::size_t kDescriptorRunBytes = 12;
 
-/// Names one value for ever (invariant 2).
+/// Identifies one value for ever (invariant 2).
 struct ValueStamp {
   std::uint64_t open_count = 0;
   std::uint64_t number = 0;
@@ -117,10 +116,10 @@ static_assert(key_bytes_max(buffer::kPageSizeMin) + kDescriptorBytesMax <=
   return static_cast<std::uint32_t>((size_bytes + payload - 1) / payload);
 }
 
-/// What is wrong with a descriptor's bytes, in the order in which it is looked for.
+/// The fault of a descriptor's bytes, in the order of checking.
 enum class DescriptorFault : std::uint8_t {
   none = 0,
-  length,     ///< shorter or longer than a descriptor of so many runs
+  length,     ///< shorter or longer than a descriptor of that many runs
   version,    ///< a format this build does not know
   reserved,   ///< reserved bytes that are not zero
   run_count,  ///< no run, or more than kLargeValueRunsMax
@@ -131,13 +130,13 @@ enum class DescriptorFault : std::uint8_t {
   pages,      ///< more or less pages than the size needs
 };
 
-/// What is wrong with a block that was asked for by a descriptor, in the order of looking.
+/// The fault of a block read for a descriptor, in the order of checking.
 enum class BlockFault : std::uint8_t {
   none = 0,
   type,      ///< a page of another type
   stamp,     ///< a block of another value
   number,    ///< another block of this value
-  length,    ///< another payload than a block of this number has
+  length,    ///< not the payload length of a block of this number
   reserved,  ///< reserved bytes that are not zero
 };
 
@@ -159,12 +158,12 @@ class EncodedDescriptor {
 /// Where a value lies. A value type; two are equal only if they name the same value.
 class LargeValueDescriptor {
  public:
-  /// Of a value just written; aborts on runs that do not hold it.
+  /// For a value just written; aborts on runs that do not hold it.
   [[nodiscard]] static LargeValueDescriptor make(std::uint64_t size_bytes, ValueStamp stamp,
                                                  std::span<const buffer::PageRun> runs,
                                                  std::uint32_t page_size);
 
-  /// Judges a descriptor's bytes; any bytes are safe (but not bytes that change meanwhile).
+  /// Validates a descriptor's bytes; any bytes are safe (but they must not change meanwhile).
   [[nodiscard]] static DescriptorFault judge(ByteView bytes, std::uint32_t page_size) noexcept;
 
   /// Reads a descriptor; throws Error corruption with the reason, or unsupported_version.
@@ -188,7 +187,7 @@ class LargeValueDescriptor {
   LargeValueDescriptor() = default;
   [[nodiscard]] DescriptorFault fault(std::uint32_t page_size) const noexcept;
   [[nodiscard]] DescriptorFault fault_of_runs(std::uint32_t page_size) const noexcept;
-  /// Fills in what the bytes say, if their length and version make that possible.
+  /// Fills in the fields from the bytes, as far as their length and version allow.
   [[nodiscard]] DescriptorFault parse(ByteView bytes) noexcept;
 
   std::uint64_t size_bytes_ = 0;
@@ -197,11 +196,11 @@ class LargeValueDescriptor {
   std::array<buffer::PageRun, kLargeValueRunsMax> runs_{};  ///< zero from run_count_ on
 };
 
-/// Bytes of the value in a block of it.
+/// Bytes of the value in this block.
 [[nodiscard]] std::uint32_t payload_bytes_of(const LargeValueDescriptor& value, std::uint32_t block,
                                              std::uint32_t page_size) noexcept;
 
-/// Judges a page that has passed verify_page() as block `block` of a value.
+/// Validates a page that has passed verify_page() as block `block` of a value.
 [[nodiscard]] BlockFault judge_block(ConstBytes page, const LargeValueDescriptor& value,
                                      std::uint32_t block) noexcept;
 

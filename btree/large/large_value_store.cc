@@ -19,7 +19,7 @@ namespace {
 using buffer::PageRead;
 using buffer::PageRun;
 
-/// What waits to be written, in the smallest pool, in any, and as a share of all frames.
+/// Limits of deferred values: in the smallest pool, in any pool, and as a share of all frames.
 constexpr std::uint64_t kUnwrittenPagesMin = 16;
 constexpr std::uint64_t kUnwrittenBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kShareUnwritten = 128;
@@ -32,7 +32,7 @@ void check_size(std::uint64_t size_bytes) {
   }
 }
 
-/// A page alone is taken as those of trees are, without a mutex of all.
+/// A single page is allocated like tree pages, without the global mutex.
 std::vector<PageRun> take_pages(buffer::SpaceMap& space, std::uint32_t blocks) {
   if (blocks == 1) {
     std::vector<PageRun> run(1);  // nothing fails once the page is taken
@@ -42,7 +42,7 @@ std::vector<PageRun> take_pages(buffer::SpaceMap& space, std::uint32_t blocks) {
   return space.allocate_extent(blocks, kLargeValueRunsMax);
 }
 
-/// Puts the headers of a block around its payload, and zeros behind it.
+/// Writes the headers of a block before its payload, and zeros behind it.
 void frame_block(MutableBytes page, PageId id, const ValueStamp& stamp, std::uint32_t block,
                  std::uint32_t payload_bytes) noexcept {
   buffer::PageHeader header{};
@@ -57,7 +57,7 @@ void frame_block(MutableBytes page, PageId id, const ValueStamp& stamp, std::uin
 
 }  // namespace
 
-/// What is still to be read of a value.
+/// The part of a value that is still to be read.
 struct LargeValueStore::Piece {
   const LargeValueDescriptor& value;
   const std::uint64_t payload_bytes;  ///< of a full block
@@ -70,11 +70,11 @@ struct LargeValueStore::Piece {
   [[nodiscard]] std::uint32_t end_block() const noexcept {
     return static_cast<std::uint32_t>((position + rest.size() - 1) / payload_bytes + 1);
   }
-  /// Of its first block.
+  /// Bytes wanted from its first block.
   [[nodiscard]] std::size_t wanted_bytes() const noexcept {
     return std::min<std::size_t>(rest.size(), payload_bytes - position % payload_bytes);
   }
-  /// Copies what it wants of its first block, whose page may be torn.
+  /// Copies what is wanted from its first block; the page may be torn.
   void copy(const std::byte* page) const noexcept {
     std::memcpy(rest.data(), page + kExtentPayloadOffset + position % payload_bytes,
                 wanted_bytes());
@@ -105,7 +105,7 @@ std::size_t LargeValueStore::unwritten_bytes_max() const noexcept {
                     kUnwrittenBytesMax);
 }
 
-/// Whether the value's blocks are kept in frames: then all of them fit one buffer, too.
+/// Whether the value's blocks are cached in frames; if so, they also fit one buffer.
 bool LargeValueStore::is_kept(const LargeValueDescriptor& value) const noexcept {
   const std::uint32_t blocks = value.block_count();
   return pool_ != nullptr && blocks <= kept_blocks_max(*pool_) &&
@@ -177,8 +177,8 @@ ReadOutcome LargeValueStore::read(const LargeValueDescriptor& value, std::uint64
   return ReadOutcome::complete;
 }
 
-/// Takes the first blocks from frames, or from what waits to be written, up to one that is neither
-/// here nor there: that is in the file.
+/// Copies the first blocks from frames or deferred values, up to the first that is in neither: that
+/// one is in the file.
 void LargeValueStore::take_from_memory(Piece& piece, bool is_kept) const {
   while (!piece.rest.empty()) {
     const std::uint32_t block = piece.first_block();
@@ -338,7 +338,7 @@ LargeValueDescriptor LargeValueStore::Writer::finish() {
   return value_;
 }
 
-/// The whole value is in the buffer. The log is told when it is where a round finds it, and before
+/// The whole value is in the buffer. The log is told once a round can find the value, and before
 /// any record names it.
 LargeValueDescriptor LargeValueStore::Writer::finish_for_commit() {
   require_complete();
@@ -357,7 +357,7 @@ LargeValueDescriptor LargeValueStore::Writer::finish_for_commit() {
   return value_;
 }
 
-/// Puts headers around the first `blocks` payloads of the buffer.
+/// Writes the headers of the first `blocks` blocks in the buffer.
 void LargeValueStore::Writer::frame_blocks(std::uint32_t blocks) const noexcept {
   for (std::uint32_t index = 0; index < blocks; ++index) {
     const std::uint32_t block = first_block_ + index;
@@ -383,7 +383,7 @@ void LargeValueStore::Writer::write_buffer(std::uint32_t blocks) {
   first_block_ += blocks;
 }
 
-/// The whole value is in the buffer. Whoever begins to read it finds it there.
+/// The whole value is in the buffer; readers that begin from now on find its blocks in frames.
 void LargeValueStore::Writer::keep_blocks() const {
   for (std::uint32_t block = 0; block < value_.block_count(); ++block) {
     store_->pool_->begin_block(value_.page_of(block)).keep_copy(image(block));
@@ -406,7 +406,7 @@ void LargeValueStore::Writer::require_usable() const {
   }
 }
 
-/// Gives the pages back unless they belong to a finished value. No write of them is in flight.
+/// Frees the pages unless they belong to a finished value. No write of them is in flight.
 void LargeValueStore::Writer::abandon() noexcept {
   if (store_ != nullptr) {
     for (const PageRun& run : value_.runs()) {

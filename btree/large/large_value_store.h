@@ -1,35 +1,37 @@
-// Reads and writes values that are too large for a page, in bounded memory: the blocks of small
-// ones by way of the buffer pool's frames, others straight between the caller and the page file.
+// Reads and writes values that are too large for a page, in bounded memory. Blocks of small values
+// go through frames of the buffer pool, the rest directly between the caller and the page file.
 //
-// Why not all of them by way of frames: a value of a gigabyte would evict everything else, and its
-// pages are read in order and rarely again. Why whole extents, known in size when they are begun: a
-// value then has few runs, and its descriptor fits a leaf; a tree of blocks would need a page on
-// every path. Frames hold copies of what is in the file (buffer/block_cache.h): they are filled
-// when a value has been written, or read, and judged like what comes from the file.
+// Why not all through frames: a value of a gigabyte would evict everything else, and its pages are
+// read in order and rarely again. Why whole extents, of a size known at the start: a value then has
+// few runs, and its descriptor fits a leaf; a tree of blocks would need a page on every path.
+// Frames hold copies of blocks in the file (buffer/block_cache.h): they are filled when a value has
+// been written or read, and validated like blocks from the file.
 //
-// A reader may hold a descriptor whose value is replaced, freed, and overwritten while it reads:
-// the tree hands descriptors out by value and no latch is held during I/O. What such a read may
-// meet:
-//   - the old block: its page was not written again yet, or a frame has it still. Right bytes of
-//     the old value.
-//   - a block of another value, be it of the same size in the same pages (ABA): its stamp differs,
-//     because no stamp is ever used twice.
-//   - another block of the same value: never in place of this one, but its number would tell.
-//   - a tree or map page: its type differs. A page cut off the file: the end of the file.
-//   - a page being written: old and new sectors mixed. The checksum covers the page with its stamp
-//     and fails, unless every sector that is read is old, or every one new.
-// Each block is judged before its bytes count, so a read yields the bytes of one value only, or
+// A reader may hold a descriptor while its value is replaced, freed, and overwritten: the tree
+// hands descriptors out by value, and no latch is held during I/O. Such a read may find:
+//
+//   the old block          its page was not rewritten yet, or a frame still has it: the right
+//                          bytes of the old value
+//   another value's block  even of the same size in the same pages (ABA): its stamp differs,
+//                          because no stamp is ever used twice
+//   another block of this  never in place of this one, but its number would differ
+//   value
+//   a tree or map page     its type differs; if the page was cut off: the end of the file
+//   a page being written   old and new sectors mixed: the checksum covers the page with its stamp
+//                          and fails, unless all sectors read are old, or all are new
+//
+// Each block is validated before its bytes count, so a read yields the bytes of one value only, or
 // ReadOutcome::replaced. Then the caller looks its key up again. If it finds the *same* descriptor,
-// that was current all the time (a descriptor never comes back), nobody freed its pages, and what
-// was met is corruption: verify() names it.
+// that was current all the time (a descriptor never comes back) and its pages were not freed, so
+// the block found is corrupt: verify() names it.
 //
 // Invariants: (1) a page of an extent is written before the descriptor exists, or waits where
 //                 readers find it (deferred_values.h); and is never written again.
-//             (2) the pages of a value are freed only after no tree holds its descriptor: readers
-//                 that look up from then on cannot find it.
-//             (3) every page allocated for a value belongs to a writer that is not finished, or to
-//                 a descriptor that was returned: all other ways out free it.
-// Latching: none of its own. Nobody calls it under a page latch or holding a page writer's batch:
+//             (2) the pages of a value are freed only after no tree holds its descriptor: later
+//                 lookups cannot find it.
+//             (3) every page allocated for a value belongs to an unfinished writer, or to a
+//                 descriptor that was returned: every other outcome frees it.
+// Latching: none of its own. Not called under a page latch or while holding a page writer's batch:
 //           all functions do I/O, or wait for it, and begin() takes the space map's structure
 //           mutex.
 // Durability: what finish() returned is readable; it is durable after PageWriter::harden() or
@@ -63,7 +65,7 @@ namespace palimpsest::btree {
 
 enum class [[nodiscard]] ReadOutcome : std::uint8_t {
   complete = 1,  ///< all bytes asked for are there, and they are those of the value
-  replaced,      ///< the pages hold something else now; what was read is of no use
+  replaced,      ///< the pages hold other data now; what was read is useless
 };
 
 class LargeValueStore {
@@ -71,23 +73,23 @@ class LargeValueStore {
   class Writer;
 
   /// All belong to one database and must outlive the store and its writers. One store per file: it
-  /// counts the stamps. Without a pool no block is kept in memory. With a log, whose rounds call
-  /// write_deferred() before they sync the file for Log::need_pages(), values wait for them.
+  /// counts the stamps. Without a pool no block is cached. With a log, writes are deferred to its
+  /// rounds, which call write_deferred() before they sync the file for Log::need_pages().
   LargeValueStore(buffer::PageFile& file, buffer::PageWriter& writer, buffer::SpaceMap& space,
                   buffer::BufferPool* pool = nullptr, wal::Log* log = nullptr);
   LargeValueStore(const LargeValueStore&) = delete;
   LargeValueStore& operator=(const LargeValueStore&) = delete;
 
-  /// Takes the pages for a value of exactly `size_bytes`, 1 to kLargeValueBytesMax. Throws
+  /// Allocates pages for a value of exactly `size_bytes`, 1 to kLargeValueBytesMax. Throws
   /// invalid_argument, no_space, io_error, failed; may grow the file.
   [[nodiscard]] Writer begin(std::uint64_t size_bytes);
 
   /// Writes a value that is in memory.
   [[nodiscard]] LargeValueDescriptor write(ByteView value);
-  /// The same for a transaction with a log, which may do it later, before any record that it is
-  /// asked to write after this call (deferred_values.h).
+  /// write() for a transaction with a log. The write may be deferred, until before any log record
+  /// that names the value (deferred_values.h).
   [[nodiscard]] LargeValueDescriptor write_for_commit(ByteView value);
-  /// Writes what waits. Throws io_error, no_space, failed; it waits on then.
+  /// Writes deferred values. Throws io_error, no_space, failed; they then remain deferred.
   void write_deferred();
 
   /// Reads a descriptor from a leaf's record; throws as LargeValueDescriptor::decode().
@@ -102,19 +104,19 @@ class LargeValueStore {
   /// whose pages the file does not have.
   ReadOutcome read_all(const LargeValueDescriptor& value, std::string& out) const;
 
-  /// Brings the blocks of small values into frames, all that are not in memory in one batch:
-  /// readers are about to ask for them. As many as frames can be spared for; what cannot be read is
-  /// left to whoever needs it. No latch is held.
+  /// Prefetches the blocks of small values into frames: those not in memory, in one batch, as many
+  /// as there are frames to spare. A block that cannot be read is skipped; a later read reports it.
+  /// No latch is held.
   void prefetch(std::span<const LargeValueDescriptor> values) const;
 
-  /// Reads every block of a value that is known to be current and throws Error corruption naming
-  /// file, block, page and fault of the first that is not as it should be.
+  /// Reads every block of a value that is known to be current. Throws Error corruption for the
+  /// first faulty block, naming file, block, page and fault.
   void verify(const LargeValueDescriptor& value) const;
 
-  /// Gives the value's pages back; they may be reused at once (invariant 2). Waits for a write of
-  /// what waits, if that is under way. Throws
-  /// corruption, and frees nothing, if some page is not in use or a map page: the leaf is wrong. (A
-  /// forged descriptor of pages in use by others is noticed by who walks all pages, not here.)
+  /// Frees the value's pages; they may be reused at once (invariant 2). Waits for a deferred write
+  /// of the value that is under way. Throws corruption, and frees nothing, if some page is not in
+  /// use or a map page: the leaf is wrong. (A forged descriptor of other data's pages is found by a
+  /// walk of all pages, not here.)
   void free(const LargeValueDescriptor& value);
 
  private:
@@ -135,8 +137,8 @@ class LargeValueStore {
   const std::unique_ptr<DeferredValues> unwritten_;  ///< null without pool or log
 };
 
-/// A value on its way to disk. Destroyed before finish(), or after an error, it leaves nothing
-/// behind.
+/// A value being written. If it is destroyed before finish(), or after an error, its pages are
+/// freed.
 class LargeValueStore::Writer {
  public:
   Writer(Writer&& other) noexcept;
@@ -153,7 +155,7 @@ class LargeValueStore::Writer {
   /// Writes the rest. Throws as append(); invalid_argument if bytes are missing. Call once.
   [[nodiscard]] LargeValueDescriptor finish();
 
-  /// As finish(), of a small value that may be written later.
+  /// As finish(), for a small value; the write may be deferred.
   [[nodiscard]] LargeValueDescriptor finish_for_commit();
 
   /// Bytes that are still to be appended.
@@ -176,7 +178,7 @@ class LargeValueStore::Writer {
   LargeValueStore* store_;  ///< null once finished, abandoned or moved from
   std::uint32_t page_size_;
   AlignedMemory buffer_;              ///< images of whole pages
-  LargeValueDescriptor value_;        ///< its pages are ours until finished
+  LargeValueDescriptor value_;        ///< owns its pages until finished
   std::uint64_t appended_bytes_ = 0;  ///< of the value, those in the buffer included
   std::uint32_t first_block_ = 0;     ///< number of the block in the buffer's first image
 };

@@ -1,8 +1,8 @@
-// What a page that moves leaves behind where it is named: the swip of its parent, or, of a root, a
-// record of the catalog, the last 8 bytes of whose value name it.
+// Updates where a moved page is named: the swip of its parent or, for a root, the last 8 bytes of
+// the value of a catalog record.
 //
-// Failure: the fault_ functions rely on nothing, and return the reason; the others rely on having
-//          been let through. Thread-safety: pure functions; the caller has the pages.
+// Failure: the fault_ functions accept any record and page, and return the reason; the other
+// functions rely on a check by these. Thread-safety: pure functions; the caller holds the pages.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace palimpsest::btree {
 
-/// The root that a record names; kNoPage if it names none.
+/// The root that the record names; kNoPage if it names none.
 [[nodiscard]] PageId root_named(const LeafView& leaf, SlotIndex slot) noexcept;
-/// It names this one from now on.
+/// Makes the record name this root.
 void name_root(const LeafNode& leaf, SlotIndex slot, PageId root) noexcept;
 
-/// Whether `page`, where what this record moves was named, names it.
+/// The reason if `page`, which must name what this record moves, does not name it.
 [[nodiscard]] std::optional<std::string> fault_of_move(const TreeRecord& record,
                                                        const NodeView& page);
 void apply_move(const TreeRecord& record, std::byte* page, std::uint32_t page_size) noexcept;

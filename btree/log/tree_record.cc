@@ -19,8 +19,8 @@ bool names_large(std::uint32_t flags) noexcept {
   return (flags & kNamesLarge) != 0;
 }
 
-/// record = TreeRecord{}, field by field: g++ 12 makes a slow string instruction of the assignment,
-/// which was most of what parsing took.
+/// Does record = TreeRecord{}, field by field: g++ 12 makes a slow string instruction of the
+/// assignment, which took most of the time of parsing.
 void forget(TreeRecord& record) noexcept {
   record.kind = {};
   record.compensation = false;
@@ -48,7 +48,7 @@ void forget(TreeRecord& record) noexcept {
   record.list = {};
 }
 
-/// Takes a payload apart from front to back.
+/// Parses a payload from front to back.
 class Parser {
  public:
   Parser(ConstBytes payload, std::uint32_t page_size, TreeRecord& record) noexcept
@@ -58,7 +58,7 @@ class Parser {
     if (rest_.empty()) [[unlikely]] {
       return "it is empty";
     }
-    // Without a kind it is as it was made: nothing is read into one before its kind.
+    // Without a kind it is still empty: no other member is read before the kind.
     if (record_.kind != TreeRecordKind{}) {
       forget(record_);
     }
@@ -85,7 +85,7 @@ class Parser {
   }
 
  private:
-  /// The next `bytes` bytes, as `value`; false if there are fewer.
+  /// Takes the next bytes as `value`; false if there are too few.
   template <class T>
   [[nodiscard]] bool take(T& value) noexcept {
     if (rest_.size() < sizeof value) {
@@ -118,14 +118,14 @@ class Parser {
     return std::nullopt;
   }
 
-  // These are given what is left, so that it stays in registers.
+  // These take the rest as an argument, so that it stays in registers.
   [[nodiscard]] Fault record_change(ByteView rest);
   [[nodiscard]] Fault flags() const;
   [[nodiscard]] Fault body(ByteView rest);
   [[nodiscard]] Fault patch(ByteView rest);
   [[nodiscard]] Fault replace(ByteView rest);
   [[nodiscard]] Fault value(ByteView bytes, std::uint16_t flags) const;
-  /// Of key and value, with such flags.
+  /// Most bytes of key and value together, with these flags.
   [[nodiscard]] std::size_t bytes_max(std::uint32_t flags) const noexcept {
     return (flags & kShadowed) == 0 ? record_bytes_max(page_size_) : stored_bytes_max(page_size_);
   }
@@ -352,7 +352,7 @@ Fault Parser::runs(std::uint32_t count) {
   return std::nullopt;
 }
 
-// Whether the separators suit the parent, redo judges.
+// Redo checks whether the separators fit the parent.
 Fault Parser::graft() {
   GraftHeader header;
   if (!take(header)) {
@@ -478,7 +478,7 @@ Fault Parser::images(const StructureChangeHeader& header) {
   return std::nullopt;
 }
 
-/// Judges the nodes that a structure change carries.
+/// Validates the nodes that a structure change carries.
 Fault judge_images(const TreeRecord& record, const SwipRule& swips, MutableBytes page) {
   const NodeView node(page.data(), static_cast<std::uint32_t>(page.size()));
   if (!record.left_image.empty()) {

@@ -1,9 +1,10 @@
-// Reading the log records of a tree: a payload as a struct of views, judged; which pages it
-// concerns, and which large values.
+// Reads the log records of a tree: parses a payload into a struct of views, validates it, and lists
+// the pages and large values that it concerns.
 //
 // Payloads come from a file and may be malicious. parse_tree_record() bounds everything that the
-// views and functions here rely on, without looking at a page; validate_tree_record() also judges
-// the nodes that a record carries. What a page must be like is judged by tree_redo.h.
+// views and functions here rely on, without looking at a page; validate_tree_record() also
+// validates the nodes that a record carries. tree_redo.h checks the page that a record is applied
+// to.
 // Failure: parse and validate return the reason; nothing else fails. Thread-safety: pure functions.
 #pragma once
 
@@ -29,7 +30,7 @@
 
 namespace palimpsest::btree {
 
-/// A payload taken apart; the views point into it. What a kind does not have is empty or zero.
+/// A parsed payload; the views point into it. Members that a kind does not have are empty or zero.
 struct TreeRecord {
   /// Not defaulted: g++ 12 would make a slow string instruction of the initialisation.
   TreeRecord() noexcept {}  // NOLINT(modernize-use-equals-default)
@@ -38,10 +39,10 @@ struct TreeRecord {
   bool compensation = false;
   bool new_goes_left = false;
   TreeId tree = kNoTree;
-  PageId page = kNoPage;       ///< the leaf, but of a structure change: left; of a graft: last
-  BulkEpoch epoch = kNoEpoch;  ///< resolve and structure changes: the leaves' from then on
+  PageId page = kNoPage;       ///< the leaf; of a structure change: left; of a graft: last
+  BulkEpoch epoch = kNoEpoch;  ///< resolve and structure changes: the leaves' new epoch
   Resolution resolution = Resolution::kept;
-  PageId right = kNoPage;  ///< structure changes only, as all of this paragraph
+  PageId right = kNoPage;  ///< structure changes only, like the rest of this paragraph
   PageId above = kNoPage;
   TreeId naming_tree = kNoTree;  ///< a move of a root: the tree of `above`
   SlotIndex cut = 0;
@@ -49,20 +50,20 @@ struct TreeRecord {
   ConstBytes left_image;
   ConstBytes right_image;  ///< also the root's of merge_root
 
-  SlotIndex slot = 0;  ///< of the record; of the parent's separator
-  ByteView key;        ///< record changes only, as the rest
+  SlotIndex slot = 0;  ///< of the record, or of the parent's separator
+  ByteView key;        ///< record changes only, like the rest
   std::uint16_t flags_before = 0;
   std::uint16_t flags_after = 0;
   std::uint32_t patch_end = 0;   ///< patch: behind the last byte that changes
   std::uint32_t prefix_len = 0;  ///< replace
   std::uint32_t suffix_len = 0;  ///< replace
-  ByteView before;  ///< erase: a descriptor or nothing; replace: what lies between the two above
+  ByteView before;  ///< erase: a descriptor or nothing; replace: the bytes between the two above
   ByteView after;   ///< insert: the value; replace
   ByteView list;    ///< patch, bulk_erase: the runs; purge, resolve: the entries; graft: the leaves
 
   [[nodiscard]] bool moves_root() const noexcept { return naming_tree != kNoTree; }
   [[nodiscard]] bool is_record_change() const noexcept { return kind <= TreeRecordKind::mark; }
-  /// Whether a transaction that is rolled back undoes it.
+  /// Whether a rollback of its transaction undoes it.
   [[nodiscard]] bool is_undoable() const noexcept {
     return (is_record_change() && !compensation) || kind == TreeRecordKind::format_root;
   }
@@ -70,8 +71,8 @@ struct TreeRecord {
 
 [[nodiscard]] std::string_view name_of(TreeRecordKind kind) noexcept;
 
-/// Takes what a record change begins with, up to the key, off its payload, which is not empty.
-/// Judged is only that it is there.
+/// Parses the head of a record change, up to the key, off its payload, which is not empty. Checks
+/// only that it is complete.
 [[nodiscard]] inline bool take_head(ByteView& bytes, RecordChangeHead& head) noexcept {
   const auto first = static_cast<std::uint8_t>(bytes[0]);
   bytes.remove_prefix(1);
@@ -98,17 +99,17 @@ struct TreeRecord {
   return true;
 }
 
-/// What can be said of a payload at once: for who looks at every record of a log and needs little
-/// of most. Judged is only that the numbers asked for are there.
+/// A cheap summary of a payload, for readers of a whole log that need little of most records.
+/// Checked is only that the numbers it needs are there.
 struct RecordSummary {
   bool is_record_change = false;
   bool is_undoable = false;
   bool is_compensation = false;
   bool names_large_value = false;  ///< a record change only: before or after it
-  PageId only_page = kNoPage;      ///< the page it concerns, if its kind concerns one
-  bool formats = false;            ///< ... and whether that page gets new content, unread
+  PageId only_page = kNoPage;      ///< the page it concerns, if its kind concerns only one
+  bool formats = false;            ///< whether that page gets new content, unread
 };
-/// summarize() of what is no record change.
+/// summarize() for records that are no record changes.
 [[nodiscard]] std::optional<RecordSummary> summarize_other(ConstBytes payload) noexcept;
 [[nodiscard]] inline std::optional<RecordSummary> summarize(ConstBytes payload) noexcept {
   if (payload.empty()) {
@@ -132,22 +133,22 @@ struct RecordSummary {
                        .formats = false};
 }
 
-/// Takes a payload apart. The reason if it is none, and `record` is then meaningless.
+/// Parses a payload. Returns the reason if it is invalid; `record` is then meaningless.
 [[nodiscard]] std::optional<std::string> parse_tree_record(ConstBytes payload,
                                                            std::uint32_t page_size,
                                                            TreeRecord& record);
 
-/// parse_tree_record(), and the nodes that the record carries.
+/// parse_tree_record(), and validates the nodes that the record carries.
 [[nodiscard]] std::optional<std::string> validate_tree_record(ConstBytes payload,
                                                               std::uint32_t page_size,
                                                               const SwipRule& swips = {});
 
-/// What a record does to a page.
+/// The effect of a record on a page.
 enum class PageEffect : std::uint8_t {
   change = 1,  ///< redo reads the page as it was
   rewrite,     ///< new content for a page in use, which is not read
-  allocate,    ///< the page is taken into use and gets content; it is not read
-  adopt,       ///< the page is taken into use as it is on disk; there is nothing to redo
+  allocate,    ///< the page is allocated and gets content; it is not read
+  adopt,       ///< the page is allocated as it is on disk; there is nothing to redo
   free,        ///< nothing refers to the page any more; there is nothing to redo
 };
 
@@ -160,15 +161,14 @@ enum class PageEffect : std::uint8_t {
 void visit_pages(const TreeRecord& record, FunctionRef<void(PageId, PageEffect)> visit);
 
 enum class ExtentEffect : std::uint8_t {
-  allocate = 1,  ///< a record refers to the large value now
-  free,          ///< none does any more
+  allocate = 1,  ///< a record refers to the large value from now on
+  free,          ///< no record does any more
 };
 
-/// Calls visit(value, effect) for each large value whose pages the record takes into use or gives
-/// up. A record that becomes a ghost keeps its value. What an undoable record gives up is free only
-/// once its transaction has committed and nobody can read the value any more; what a compensation
-/// takes into use is what the record that it undoes gave up. Payloads are judged by
-/// parse_tree_record() before.
+/// Calls visit(value, effect) for each large value that the record allocates or frees. A record
+/// that becomes a ghost keeps its value. What an undoable record frees is free only once its
+/// transaction has committed and no reader can see the value any more; what a compensation
+/// allocates is what the undone record freed. Payloads must have passed parse_tree_record().
 void visit_extents(const TreeRecord& record, std::uint32_t page_size,
                    FunctionRef<void(const LargeValueDescriptor&, ExtentEffect)> visit);
 

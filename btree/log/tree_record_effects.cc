@@ -1,4 +1,4 @@
-// What a tree's log record does, of which kind it is: to pages and to large values (tree_record.h).
+// The effects of a tree's log record, by kind, on pages and large values (tree_record.h).
 #include <cstring>
 
 #include "btree/log/tree_record.h"

@@ -28,7 +28,7 @@ RecordChangeHead head_of(TreeRecordKind kind, const RecordPlace& at, std::uint16
           .flags_after = static_cast<std::uint8_t>(flags_after)};
 }
 
-/// Head and key.
+/// Bytes of head and key.
 std::size_t place_bytes(const RecordChangeHead& head) noexcept {
   return record_head_bytes(head) + head.key_len;
 }
@@ -46,12 +46,12 @@ bool any_large(const RecordState& before, const RecordState& after) noexcept {
   return ((before.flags | after.flags) & kNamesLarge) != 0;
 }
 
-/// Whether the value stays as long, and in its leaf.
+/// Whether the value keeps its length, and lies in its leaf.
 bool may_be_patch(const RecordState& before, const RecordState& after) noexcept {
   return before.value.size() == after.value.size() && !any_large(before, after);
 }
 
-/// What a replace leaves out.
+/// The common bytes that a replace leaves out.
 struct Common {
   std::size_t prefix = 0;
   std::size_t suffix = 0;
@@ -151,7 +151,7 @@ void LoggedUpdate::encode(MutableBytes into) const noexcept {
   is_patch() ? put_patch(writer) : put_replace(writer);
 }
 
-// Calls use(offset, length) for each.
+// Calls use(offset, length) for each run.
 template <class Use>
 void LoggedUpdate::for_each_run(Use use) const noexcept {
   for (const Run& run : std::span(runs_).first(std::min(run_count_, kRunsKept))) {

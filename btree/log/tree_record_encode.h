@@ -1,13 +1,13 @@
-// Writing the log records of a tree: one small struct a change, filled in from what the code that
-// makes the change has in hand.
+// Writes the log records of a tree: a small struct per change, filled in from what the code that
+// makes the change has at hand.
 //
 //   const LoggedUpdate change{{tree, page, slot, key}, {old_value, old_flags}, {value, flags}};
 //   append(change.encoded_bytes(), [&](MutableBytes into) { change.encode(into); });
 //
-// When: what a record says of pages as they were (records, ghosts, the right page of a merge) is
-// taken before the change, what it says of pages as they become (the new pages of a split, the root
-// after a merge) after it; each struct says which. Either way under the latches of all its pages.
-// Nothing here allocates, throws or waits: encode() fills encoded_bytes() bytes, at most
+// When to encode: a record of the old state of a page (records, ghosts, the right page of a merge)
+// before the change; a record of the new state (the new pages of a split, the root after a merge)
+// after it. Each struct says which, as "Before" or "After"; in either case under the latches of all
+// its pages. Nothing here allocates, throws or waits: encode() fills encoded_bytes() bytes, at most
 // max_record_change_bytes() or max_record_bytes(). Views need to live until then.
 #pragma once
 
@@ -49,7 +49,7 @@ struct LoggedInsert {
   [[nodiscard]] RecordChangeHead head() const noexcept;
 };
 
-/// Some bytes of a value, or all.
+/// A range of a value's bytes; by default all.
 struct BytesRange {
   std::size_t begin = 0;
   std::size_t end = ByteView::npos;
@@ -60,19 +60,19 @@ struct BytesRange {
 /// lies in the page.
 class LoggedUpdate {
  public:
-  /// `in`: where they may differ; only there `before` has to be known.
+  /// `in`: where they may differ; `before` need be known only there.
   LoggedUpdate(const RecordPlace& at, const RecordState& before, const RecordState& after,
                const BytesRange& in = {}) noexcept;
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept { return bytes_; }
   void encode(MutableBytes into) const noexcept;
 
-  /// Whether the value stays as long, and in its leaf.
+  /// Whether the value keeps its length, and lies in its leaf.
   [[nodiscard]] bool is_patch() const noexcept { return head_.kind == TreeRecordKind::patch; }
-  /// Of a patch: what was there, as a version keeps it (versioning/version.h).
+  /// For a patch: the old bytes, as a version keeps them (versioning/version.h).
   [[nodiscard]] std::size_t before_runs_bytes() const noexcept { return before_runs_bytes_; }
   void put_before_runs(MutableBytes into) const noexcept;
-  /// Whether all that was there is known.
+  /// Whether all of the old value is known.
   [[nodiscard]] bool is_of_whole() const noexcept {
     return in_.begin == 0 && in_.end >= before_.value.size();
   }
@@ -83,10 +83,10 @@ class LoggedUpdate {
     std::uint32_t offset;
     std::uint32_t len;
   };
-  /// A value changed in more places is looked through again for the rest of them.
+  /// More runs than these are found again by another comparison.
   static constexpr std::size_t kRunsKept = 8;
 
-  /// Of a patch, from there on.
+  /// For a patch, from `from` on.
   template <class Use>
   void for_each_difference_from(std::size_t from, Use use) const noexcept;
   template <class Use>
@@ -101,13 +101,13 @@ class LoggedUpdate {
   RecordState after_;
   BytesRange in_;
   RecordChangeHead head_;
-  std::size_t run_count_ = 0;  ///< of all runs; the first of them are kept
+  std::size_t run_count_ = 0;  ///< of all runs; the first of them are in runs_
   std::size_t before_runs_bytes_ = 0;
   std::array<Run, kRunsKept> runs_;
   std::size_t bytes_;
 };
 
-/// LeafNode::set_flags(), of which kGhost is one that changes. Before or after.
+/// LeafNode::set_flags(); kGhost is among the changed flags. Before or after.
 struct LoggedMark {
   RecordPlace at;
   std::uint16_t flags_before = kPlainRecord;
@@ -134,7 +134,7 @@ struct LoggedResolve {
   LeafView leaf;
   std::span<const SlotIndex> slots;  ///< ascending, of records with virtual versions
   Resolution how = Resolution::kept;
-  BulkEpoch epoch = kNoEpoch;  ///< the leaf's from then on
+  BulkEpoch epoch = kNoEpoch;  ///< the leaf's new epoch
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
   void encode(MutableBytes into) const noexcept;
@@ -143,7 +143,7 @@ struct LoggedResolve {
   [[nodiscard]] ByteView given_up_of(SlotIndex slot) const noexcept;
 };
 
-/// bulk_erase_records(). Before or after.
+/// bulk_erase_record() for all slots of the runs. Before or after.
 struct LoggedBulkErase {
   LeafView leaf;
   std::span<const SlotRun> runs;  ///< at least one
@@ -187,8 +187,8 @@ struct LoggedRootSplit {
   void encode(MutableBytes into) const noexcept;
 };
 
-/// A node moved into its left neighbour, and its separator taken out of the parent, which keeps a
-/// child: merge_into_left() does not change the right one, so before or after.
+/// A node merged into its left neighbour; its separator is removed from the parent, which keeps a
+/// child. merge_into_left() does not change the right node, so before or after.
 struct LoggedMerge {
   PageId left;
   NodeView right;
@@ -201,8 +201,8 @@ struct LoggedMerge {
   void encode(MutableBytes into) const noexcept;
 };
 
-/// The last two children of the root merged, and what they hold moved into the root; one record
-/// instead of a merge. After.
+/// The last two children of the root merged, and their content moved into the root; replaces the
+/// merge record. After.
 struct LoggedRootMerge {
   PageId left;
   PageId right;
@@ -213,22 +213,22 @@ struct LoggedRootMerge {
   void encode(MutableBytes into) const noexcept;
 };
 
-/// A node that has another page from then on, below the same parent. Its swip there is that of its
-/// frame, so before or after.
+/// A node that moves to another page, below the same parent. Its swip there is that of its frame,
+/// so before or after.
 struct LoggedMove {
   PageId from;
   NodeView node;  ///< with its new page id
   PageId parent;
-  SlotIndex child = 0;  ///< which one of the parent's
+  SlotIndex child = 0;  ///< its index among the parent's children
   SwipNames swips{};
-  /// Of a root: that of the catalog; `parent` is its leaf, and `child` the slot there.
+  /// For a root: the catalog's tree; `parent` is the catalog's leaf, and `child` the slot there.
   TreeId naming_tree = kNoTree;
 
   [[nodiscard]] std::size_t encoded_bytes() const noexcept;
   void encode(MutableBytes into) const noexcept;
 };
 
-/// Leaves hung before the last leaf of their tree, which is empty. Before or after.
+/// Leaves grafted before the last leaf of their tree, which is empty. Before or after.
 struct LoggedGraft {
   TreeId tree;
   PageId last;

@@ -1,8 +1,8 @@
-// Taking the lists inside of a tree's log records apart: runs of a patch, entries of a purge, runs
-// of a bulk erasure, leaves of a graft (tree_record_format.h).
+// Parses the lists inside a tree's log records: runs of a patch, entries of a purge, runs of a bulk
+// erasure, leaves of a graft (tree_record_format.h).
 //
-// The take_ functions bound everything; the for_each_ functions are for lists that
-// parse_tree_record() has let through. Thread-safety: pure functions.
+// The take_ functions bound everything; the for_each_ functions are for lists that passed
+// parse_tree_record(). Thread-safety: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace palimpsest::btree {
 
-/// Takes a varint off the front of bytes. False if there is none.
+/// Takes a varint off the front of `bytes`. False if there is none.
 [[nodiscard]] inline bool take_number(ByteView& bytes, std::uint64_t& number) noexcept {
   const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
   const std::byte* end = begin + bytes.size();
@@ -30,7 +30,7 @@ namespace palimpsest::btree {
   return true;
 }
 
-/// Takes a number off that has 16 bits.
+/// Takes a varint of at most 16 bits off the front of `bytes`.
 template <class Short>
 [[nodiscard]] bool take_short(ByteView& bytes, Short& number) noexcept {
   std::uint64_t taken = 0;
@@ -51,8 +51,8 @@ struct PatchRun {
   }
 };
 
-/// Takes the run that follows one which ends at `end` off the list. False if no whole run is there.
-/// Gaps have 16 bits, so that no sum of them wraps around before somebody judges it.
+/// Takes the run after one that ends at `end` off the list. False if no whole run is there. Gaps
+/// have 16 bits, so no sum of them wraps around before it is checked.
 [[nodiscard]] inline bool take_patch_run(ByteView& list, std::uint32_t end,
                                          PatchRun& run) noexcept {
   std::uint32_t gap = 0;
@@ -98,7 +98,7 @@ void for_each_erased(ByteView list, Use&& use) {
   }
 }
 
-/// Takes a leaf off the list of a graft, and where it ends. False if no whole one is there.
+/// Takes a leaf of a graft, and its separator, off the list. False if no whole one is there.
 [[nodiscard]] inline bool take_grafted(ByteView& list, PageId& page, ByteView& separator) noexcept {
   std::uint64_t id = 0;
   std::uint32_t len = 0;

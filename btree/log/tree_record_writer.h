@@ -1,5 +1,5 @@
-// Filling in the payload of a tree's log record, front to back: what encoding a change and writing
-// its inverse have in common.
+// Fills in the payload of a tree's log record, front to back, for encoding a change and for writing
+// its inverse.
 //
 // Failure: none; nothing allocates. Thread-safety: belongs to one thread.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace palimpsest::btree {
 
-/// Writes a payload, all of it.
+/// Writes one whole payload.
 class TreeRecordWriter {
  public:
   explicit TreeRecordWriter(MutableBytes into) noexcept
@@ -39,7 +39,7 @@ class TreeRecordWriter {
   }
   void put_number(std::uint64_t number) noexcept { at_ = put_varint(at_, number); }
   void put_head(const RecordChangeHead& head) noexcept;
-  /// Bytes that somebody else fills in.
+  /// Skips bytes that the caller fills in.
   [[nodiscard]] std::byte* skip(std::size_t bytes) noexcept {
     at_ += bytes;
     return at_ - bytes;

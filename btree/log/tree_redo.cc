@@ -45,8 +45,8 @@ void change_bytes(std::byte* into, const char* difference, std::size_t length) n
 
 using ChangedValue = std::array<char, stored_bytes_max(buffer::kPageSizeMax)>;
 
-/// The page and the record that is to be applied to it. For each kind a fault_ function, which
-/// relies on nothing, and an apply_ function, which relies on having been let through.
+/// The page and the record to be applied to it. Each kind has a fault_ function, which checks
+/// everything, and an apply_ function, which relies on that check.
 class PageRedo {
  public:
   PageRedo(const TreeRecord& record, PageId page, ConstBytes image, const SwipRule& swips) noexcept
@@ -60,7 +60,7 @@ class PageRedo {
   [[nodiscard]] Fault fault() const;
   void apply(MutableBytes image) const noexcept;
 
-  /// What the record does to this page; nothing if it does not concern it.
+  /// The record's effect on this page; nothing if it does not concern the page.
   [[nodiscard]] std::optional<PageEffect> effect() const {
     if (record_.is_record_change()) [[likely]] {
       return page_ == record_.page ? std::optional(PageEffect::change) : std::nullopt;
@@ -96,7 +96,7 @@ class PageRedo {
   void apply_patch(LeafNode leaf) const noexcept;
   void patch(std::byte* value) const noexcept;
   void apply_replace(LeafNode leaf) const noexcept;
-  /// What a replacement, or a patch, that was judged makes of a value.
+  /// The value after a replace, or a patch, that was checked.
   [[nodiscard]] ByteView replaced(ByteView old, ChangedValue& memory) const noexcept;
   [[nodiscard]] ByteView patched(ByteView old, ChangedValue& memory) const noexcept;
   void apply_purge(LeafNode leaf) const noexcept;
@@ -261,7 +261,7 @@ Fault PageRedo::fault_of_patch(ByteView value) const {
   return fault_of_shadow(value);
 }
 
-// The record alone has only a part of the value.
+// Checks the whole value, because the record alone has only a part of it.
 Fault PageRedo::fault_of_shadow(ByteView value) const {
   if ((record_.flags_after & kShadowed) == 0) [[likely]] {
     return std::nullopt;
@@ -301,7 +301,7 @@ void PageRedo::apply_record_change(LeafNode leaf) const noexcept {
     case TreeRecordKind::patch: apply_patch(leaf); break;
     default: break;
   }
-  // A caller that redoes a page with a mapping table keeps the two in step itself.
+  // If the page has a mapping table, the caller keeps the two consistent.
   const std::uint16_t flags = leaf.record(slot).flags;
   const auto wanted = static_cast<std::uint16_t>(record_.flags_after | (flags & kInMemoryOnly));
   if (flags != wanted) {
@@ -396,7 +396,7 @@ void PageRedo::apply_resolution(LeafNode leaf) const noexcept {
   resolve_records(leaf, std::span(slots).first(count), record_.resolution, record_.epoch);
 }
 
-// Burials
+// Bulk erasures
 
 Fault PageRedo::fault_of_bulk_erase() const {
   if (leaf_.bulk_epoch() == kNoEpoch) {
@@ -493,7 +493,7 @@ void PageRedo::apply_parent(InnerNode parent) const noexcept {
   check(fits, "a separator that was judged fits");
 }
 
-// Leaves hung at the end: the page is the parent of the last one.
+// Leaves grafted at the end: the page is the parent of the last one.
 
 Fault PageRedo::fault_of_graft() const {
   if (!inner_.upper_is_infinite() || inner_.count() != record_.slot ||

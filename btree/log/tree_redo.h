@@ -1,13 +1,13 @@
-// Applying log records to pages, one page at a time: recovery, and the compensations of rollback.
+// Applies log records to pages, one page at a time: for recovery, and for the compensations of
+// rollback.
 //
-// Redo repeats what the change did by the functions that did it, so that the page comes out byte
-// for byte as it was, except for checksum and write batch, which are stale in memory (and bytes
-// that only swips differ in: a record names pages, a resident page frames). Whether a record must
-// be applied is the caller's decision, by the page's GSN: an image older than the record is exactly
-// the page as the change found it.
+// Redo calls the functions that made the change, so the page comes out byte for byte as it was,
+// except for checksum and write batch, which are stale in memory (and for swips: a record names
+// pages, a resident page frames). The caller decides by the page's GSN whether a record must be
+// applied: an image older than the record is exactly the page as the change found it.
 //
-// Inner pages are given as they are on disk, no swip swizzled. Pages that the record changes have
-// been accepted by validate_node(); pages that it formats (visit_pages()) may hold anything.
+// Inner pages are given as they are on disk, with no swip swizzled. Pages that the record changes
+// have passed validate_node(); pages that it formats (visit_pages()) may hold anything.
 // Failure: a payload that is damaged or does not suit the page is corruption, found before the page
 //          is touched. Latching: the caller holds the page exclusively. Thread-safety: pure
 //          functions.
@@ -28,7 +28,7 @@ namespace palimpsest::btree {
 /// bytes.
 void redo(ConstBytes payload, PageId page, MutableBytes image, Gsn gsn, const SwipRule& swips = {});
 
-/// Why redo() would throw, or nothing: for a rollback, which must know before it logs a
+/// The reason why redo() would throw, or nothing. A rollback checks this before it logs a
 /// compensation. Changes nothing.
 [[nodiscard]] std::optional<std::string> redo_fault(ConstBytes payload, PageId page,
                                                     ConstBytes image, const SwipRule& swips = {});

@@ -23,7 +23,7 @@ RecordChangeHead inverse_head(const TreeRecord& record, PageId page, SlotIndex s
           .flags_after = static_cast<std::uint8_t>(record.flags_before)};
 }
 
-/// What stands in an erase: the value that is given up with the record, if it is large.
+/// The content of an erase: the value that is freed with the record, if it is large.
 ByteView given_up(const TreeRecord& insert) noexcept {
   return (insert.flags_after & kLargeValue) != 0 ? insert.after : ByteView();
 }

@@ -1,11 +1,10 @@
-// Undoing record changes: the compensation of a log record, from its payload alone.
+// Undo of record changes: the compensation of a log record, from its payload alone.
 //
-// Undo goes by key: the leaf that holds the record by then is found by a descent, because splits
-// and merges move records. The compensation is a record change of its own, redo-only, longer than
-// what it undoes only by what the record's place may be longer by (wal::kCompensationGrowthMax), so
-// that its log space can be reserved with it. It is applied as any record
-// is, by redo() on the latched leaf (tree_redo.h), and there finds the record as the undone change
-// left it.
+// Undo goes by key: a descent finds the leaf that holds the record by then, because splits and
+// merges move records. The compensation is a redo-only record change. It is longer than the undone
+// record only by what the record's new location may need more (wal::kCompensationGrowthMax), so its
+// log space can be reserved together with that record. It is applied like any record, by redo() on
+// the latched leaf (tree_redo.h), where it finds the record as the undone change left it.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +15,8 @@
 
 namespace palimpsest::btree {
 
-/// Length of the compensation of an undoable record: to be applied to `page`, where record.key
-/// stands at `slot` (a tree that was made: to its root).
+/// Length of the compensation of an undoable record, applied to `page`, where record.key is at
+/// `slot` (for the creation of a tree: to its root).
 [[nodiscard]] std::size_t inverse_bytes(const TreeRecord& record, PageId page,
                                         SlotIndex slot) noexcept;
 

@@ -1,9 +1,9 @@
-// Deleting many records of a leaf at once for a bulk: those of which only the flags change
+// Deletes many records of a leaf at once for a bulk, where only the flags change
 // (virtual_version.h).
 //
-// Not among them: ghosts, and records with a shadow, which becomes the value again.
-// Pure: no latches, no log. The same for a leaf in the pool and for redo.
-// Failure: none. Thread-safety: the caller has the leaf to himself.
+// Excluded are ghosts, and records with a shadow, which becomes the value again.
+// Pure: no latches, no log. Used for a leaf in the pool and for redo.
+// Failure: none. Thread-safety: the caller has the leaf exclusively.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace palimpsest::btree {
   return (leaf.flags(slot) & (kGhost | kShadowed)) == 0;
 }
 
-/// Deletes it. What is in memory only stays.
+/// Deletes the record. In-memory flags stay.
 inline void bulk_erase_record(LeafNode leaf, SlotIndex slot) noexcept {
   PALIMPSEST_DEBUG_CHECK(can_be_bulk_erased(leaf, slot),
                          "what is deleted with others keeps its value");

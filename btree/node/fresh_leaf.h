@@ -1,4 +1,4 @@
-// A leaf on disk that no tree names yet.
+// A new leaf on disk that no tree names yet.
 #pragma once
 
 #include "base/bytes.h"
@@ -6,7 +6,7 @@
 
 namespace palimpsest::btree {
 
-/// It has the keys in [lower, upper).
+/// Its keys lie in [lower, upper).
 struct FreshLeaf {
   PageId page = kNoPage;
   ByteView lower;

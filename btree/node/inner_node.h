@@ -1,8 +1,8 @@
 // Inner nodes: separators and child swips in one page. InnerView reads, InnerNode also changes.
 //
 // n separators and n + 1 children; child i covers the keys in [separator i - 1, separator i), where
-// the node's fences stand in for the outermost separators. Pure algorithms on a page in memory: no
-// pool, no latches, no log; see leaf_node.h for what callers hold and owe.
+// the node's fences replace the missing outermost separators. Pure algorithms on a page in memory:
+// no pool, no latches, no log; leaf_node.h lists the caller's duties.
 //
 // Swips are opaque 64-bit words that the buffer pool swizzles in place while readers run, so they
 // lie aligned in the slots and are only accessed atomically. Functions that move slots carry swips
@@ -35,12 +35,12 @@ class InnerView : public NodeView {
     const SearchResult at = find(key);
     return at.slot + (at.found ? 1 : 0);
   }
-  /// [optimistic] The same for a key within the node's fences.
+  /// [optimistic] route() for a key within the node's fences.
   [[nodiscard]] SlotIndex route_within(ByteView key) const noexcept {
     const SearchResult at = SearchResult::unpacked(search_within(key));
     return at.slot + (at.found ? 1 : 0);
   }
-  /// [optimistic] Asks the processor for what route_within() will read.
+  /// [optimistic] Prefetches what route_within() will read.
   void prefetch_route(ByteView key) const noexcept;
   /// [optimistic] Index of the child that holds the largest keys < key: number of separators < key.
   [[nodiscard]] SlotIndex route_before(ByteView key) const noexcept { return find(key).slot; }

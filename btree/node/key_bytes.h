@@ -31,8 +31,8 @@ namespace palimpsest::btree {
   return page_size / 4;
 }
 
-/// Largest key plus bytes of a record that a bulk has changed: they hold its value twice, as it is
-/// and as it was (virtual_version.h).
+/// Largest key plus stored bytes of a record that a bulk has changed: it holds the value twice,
+/// current and previous (virtual_version.h).
 [[nodiscard]] constexpr std::uint32_t stored_bytes_max(std::uint32_t page_size) noexcept {
   return 2 * record_bytes_max(page_size) + 2;
 }

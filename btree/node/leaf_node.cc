@@ -35,7 +35,7 @@ LeafSlot slot_of(ByteView suffix, ByteView value, std::uint16_t flags) noexcept 
           .flags = flags};
 }
 
-/// Where the record has room for it.
+/// Writes the value to `place`, where the record has space for it.
 void put_value(std::byte* place, ByteView value) noexcept {
   if (!value.empty()) {
     std::memcpy(place, value.data(), value.size());
@@ -134,7 +134,7 @@ bool LeafNode::replace_value(SlotIndex slot, ByteView value) noexcept {
   if (!can_replace(slot, value.size())) {
     return false;
   }
-  // Out and in again; that is no insertion to remember.
+  // Removes the record and inserts it again; insertion hints stay as they were.
   const KeyBuffer suffix(this->suffix(slot));
   const NodeHeader before = header();
   editor.close(slot);
@@ -197,8 +197,9 @@ void LeafNode::compact() noexcept {
 void LeafNode::begin_build(PageId page_id, TreeId tree_id, ByteView lower) noexcept {
   const Editor editor(mutable_page(), page_size_);
   editor.init({page_id, tree_id, 0}, lower, std::nullopt);
-  // While the upper fence is unknown the prefix is what the lower fence has in common with the last
-  // key: that only shrinks as keys ascend, and seal() can always find an upper fence that keeps it.
+  // While the upper fence is unknown, the prefix is what the lower fence has in common with the
+  // last key. It only shrinks as keys ascend, and seal() can always find an upper fence that keeps
+  // it.
   editor.header().prefix_len = static_cast<std::uint16_t>(lower.size());
 }
 
@@ -250,7 +251,7 @@ bool LeafNode::seal(std::optional<ByteView> next, KeyBuffer& upper) noexcept {
   if (next && fits(common_prefix_length(lower.view(), shortest), shortest.size())) {
     upper.assign(shortest);
   } else if (const std::size_t at = incrementable_byte(last.view(), prefix_len); at < last.size()) {
-    // Above the last key and, as `next` does not start with the prefix, below the next.
+    // Above the last key; and below the next, because `next` does not start with the prefix.
     const char incremented = static_cast<char>(last.view()[at] + 1);
     upper.assign_clamped(last.view().substr(0, at), {&incremented, 1});
   } else {

@@ -1,10 +1,10 @@
 // Leaf nodes: sorted records in one page. LeafView reads, LeafNode also changes.
 //
 // Pure algorithms on a page in memory: no pool, no latches, no log. Callers of LeafNode's changing
-// functions hold the page exclusively; LeafView's [optimistic] functions need nothing
+// functions hold the page exclusively; LeafView's [optimistic] functions need no latch
 // (node_view.h).
 //
-// Keys given and returned are whole keys; the node takes the prefix off. A key given to a changing
+// Keys are given and returned whole; the node takes the prefix off. A key given to a changing
 // function must lie within the fences, be at most key_bytes_max() long, and not lie in this page;
 // key plus value are at most record_bytes_max(). These are the caller's duties (debug-checked).
 // Failure: "does not fit" is a result; nothing throws or allocates.
@@ -40,30 +40,30 @@ class LeafView : public NodeView {
   [[nodiscard]] SearchResult find(ByteView key) const noexcept {
     return SearchResult::unpacked(search(key));
   }
-  /// [optimistic] The same for a key within the leaf's fences.
+  /// [optimistic] find() for a key within the leaf's fences.
   [[nodiscard]] SearchResult find_within(ByteView key) const noexcept {
     return SearchResult::unpacked(search_within(key));
   }
 
-  // The same in steps, for who looks for keys in many leaves at once (node_search.h):
+  // find_within() in steps, for searching many leaves at once (node_search.h):
 
-  /// [optimistic] Asks the processor for the slots that the search reads.
+  /// [optimistic] Prefetches the slots that the search reads.
   void prefetch_slots(ByteView key) const noexcept;
-  /// [optimistic] The slot that it most likely ends at; asks for the record there, and of its value
-  /// for so many bytes.
+  /// [optimistic] The slot where the search most likely ends; prefetches the record there, with up
+  /// to `value_bytes` of its value.
   [[nodiscard]] SlotIndex likely_slot(ByteView key, std::size_t value_bytes) const noexcept;
   /// [optimistic] find_within(), after likely_slot().
   [[nodiscard]] SearchResult find_within(ByteView key, SlotIndex likely) const noexcept {
     return SearchResult::unpacked(search_within(key, likely));
   }
 
-  /// [optimistic] The first record whose key is >= `key`; count() if there is none.
+  /// [optimistic] The first record with a key >= `key`; count() if there is none.
   [[nodiscard]] SlotIndex lower_bound(ByteView key) const noexcept { return find(key).slot; }
 
   /// [optimistic] The record's key without the node's prefix; empty if `slot` is out of range.
   [[nodiscard]] ByteView suffix(SlotIndex slot) const noexcept;
-  /// [optimistic] The record's value as it is in the page (a descriptor for a large value; what it
-  /// was before follows, if it is flagged kShadowed).
+  /// [optimistic] The record's value as it lies in the page: a descriptor for a large value, and
+  /// followed by the shadow if it is flagged kShadowed.
   [[nodiscard]] ByteView value(SlotIndex slot) const noexcept {
     if (slot >= count()) [[unlikely]] {
       return as_view(page_, 0);
@@ -102,7 +102,7 @@ class LeafView : public NodeView {
     into.assign_clamped(prefix(), suffix(slot));
   }
 
-  /// A whole record, for whoever holds a latch: nothing is bounded again. `slot` < count().
+  /// A whole record, for callers with a latch: nothing is bounded again. `slot` < count().
   [[nodiscard]] LeafRecord record(SlotIndex slot) const noexcept {
     PALIMPSEST_DEBUG_CHECK(slot < count(), "a record that is read exists");
     const std::byte* at = slot_address(slot);
@@ -112,7 +112,7 @@ class LeafView : public NodeView {
             .flags = found.flags};
   }
 
-  /// Whether that is the record of this key, for whoever holds a latch.
+  /// Whether that is the record of this key, for callers with a latch.
   [[nodiscard]] bool is_key_of(const LeafRecord& record, ByteView key) const noexcept {
     const ByteView prefix = this->prefix();
     return key.size() == prefix.size() + record.suffix.size() &&
@@ -180,21 +180,21 @@ class LeafNode : public LeafView {
   /// Like init, with the upper fence still unknown. Until seal() only append(), count() and
   /// free_bytes() may be called.
   void begin_build(PageId page_id, TreeId tree_id, ByteView lower) noexcept;
-  /// Appends a record whose key is above all others and >= lower. False, and nothing changed, if it
-  /// does not fit. An empty node takes any record within the limits.
+  /// Appends a record with a key above all present ones and >= lower. False, and nothing changed,
+  /// if it does not fit. An empty node takes any record within the limits.
   [[nodiscard]] bool append(ByteView key, ByteView value,
                             std::uint16_t flags = kPlainRecord) noexcept;
-  /// Ends the build; always fits. `next` is the key that follows the last one of this node in the
-  /// input, nothing at the end of the input. True: `upper` is set to this node's upper fence, where
-  /// the next node starts; at the end of the input that node stays empty (an infinite upper fence
-  /// takes the prefix away, which does not always fit). False: the upper fence is infinite, this is
-  /// the last node.
+  /// Ends the build; always fits. `next` is the next key of the input after this node's last one;
+  /// nothing at the end of the input. True: `upper` is set to this node's upper fence, where the
+  /// next node starts. At the end of the input that next node stays empty: an infinite upper fence
+  /// would take this node's prefix away, which does not always fit. False: the upper fence is
+  /// infinite, and this is the last node.
   [[nodiscard]] bool seal(std::optional<ByteView> next, KeyBuffer& upper) noexcept;
 };
 
-/// Calls use(first, last) for each run of records of [first, last) without ghosts between them, in
-/// ascending order of the runs or descending, until it returns false; whether it never did. A leaf
-/// without ghosts is one run; of that and of a leaf with nothing else no record is looked at.
+/// Calls use(first, last) for each run of records without ghosts in [first, last), in ascending or
+/// descending order of the runs, until it returns false; returns whether it never did. A leaf
+/// without ghosts is one run; for that leaf, and for one with only ghosts, no record is looked at.
 template <class Use>
 bool for_each_live_run(const LeafView& leaf, SlotIndex first, SlotIndex last, bool descending,
                        Use&& use) {

@@ -6,8 +6,8 @@
 namespace palimpsest::btree {
 namespace {
 
-/// Nodes with fewer records do without head_skip, and so do those where it would gain little: a
-/// head with three bytes of difference is good enough.
+/// Nodes with fewer records have no head_skip, and neither have those where it would gain little: a
+/// head with three distinguishing bytes is good enough.
 constexpr SlotIndex kHeadSkipCountMin = 8;
 constexpr std::uint32_t kHeadSkipMin = 2;
 
@@ -110,7 +110,7 @@ void NodeEditor<Slot>::rebuild(ByteView lower, std::optional<ByteView> upper,
   });
 }
 
-// The records make room for the fence, which lies above them.
+// Moves the records to make space for the fence, which lies above them.
 template <class Slot>
 void NodeEditor<Slot>::finish_build(ByteView upper) const noexcept {
   NodeHeader& h = header();
@@ -181,7 +181,7 @@ std::byte* NodeEditor<Slot>::open(SlotIndex i, Slot slot, ByteView suffix) const
   }
   note_insert(i);
   if (h.count >= kHeadSkipCountMin && (h.count & (h.count - 1)) == 0) {
-    refresh_heads();  // each time the count has doubled: nodes that only grow are not rebuilt
+    refresh_heads();  // whenever the count doubles: nodes that only grow are not rebuilt
   } else {
     refresh_hints();
   }
@@ -220,7 +220,7 @@ void NodeEditor<Slot>::close(SlotIndex i) const noexcept {
   --h.count;
   std::memset(slot_address(h.count), 0, sizeof(Slot));
   if (i <= h.last_insert && h.last_insert != kNoInsertYet) {
-    --h.last_insert;  // from 0 this is kNoInsertYet: the run goes on at position 0
+    --h.last_insert;  // from 0 this is kNoInsertYet: the run continues at position 0
   }
   if (h.count == 0) {
     h.head_skip = 0;
@@ -264,7 +264,7 @@ void NodeEditor<Slot>::refresh_heads() const noexcept {
   refresh_hints();
 }
 
-/// What heads leave out in a node with these first and last suffixes.
+/// The head_skip of a node with these first and last suffixes.
 template <class Slot>
 std::uint32_t NodeEditor<Slot>::skip_of_heads(ByteView first, ByteView last) const noexcept {
   if (header().count < kHeadSkipCountMin) {

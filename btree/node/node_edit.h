@@ -36,7 +36,7 @@ inline constexpr std::uint16_t kNoInsertYet = 0xFFFF;
   return false;
 }
 
-/// Whether it counts in shadow_count.
+/// Whether a slot counts in the page header's shadow_count.
 [[nodiscard]] constexpr bool is_shadowed(const LeafSlot& slot) noexcept {
   return (slot.flags & kShadowed) != 0;
 }
@@ -76,7 +76,7 @@ class NodeEditor {
   [[nodiscard]] NodeHeader& header() const noexcept {
     return *static_cast<NodeHeader*>(static_cast<void*>(page_ + kNodeHeaderOffset));
   }
-  // Kept by every function here; set_slot() leaves them to its caller.
+  // Every function here maintains the counts; set_slot() leaves them to its caller.
 
   [[nodiscard]] std::uint16_t& ghost_count() const noexcept {
     return static_cast<buffer::PageHeader*>(static_cast<void*>(page_))->ghost_count;
@@ -109,8 +109,8 @@ class NodeEditor {
   /// Empties a node and gives it new fences, which must not lie in it; keeps page header, level and
   /// leftmost child, forgets insertions.
   void reset(ByteView lower, std::optional<ByteView> upper) const noexcept;
-  /// Appends the records [begin, end) of `from`, another page, whose keys lie within the fences and
-  /// above those present, adapting them to this node's prefix.
+  /// Appends the records [begin, end) of `from`, another page, and adapts them to this node's
+  /// prefix. Their keys lie within the fences and above those present.
   void append_from(const NodeView& from, SlotIndex begin, SlotIndex end) const noexcept;
   /// Empties the node and fills it again with all its records, under new fences. A `prefix_len`
   /// other than that of the fences is for nodes under construction.
@@ -121,12 +121,12 @@ class NodeEditor {
   /// in it, keeps the prefix, and fits the gap. Costs a fraction of rebuild().
   void finish_build(ByteView upper) const noexcept;
 
-  /// Inserts a slot at `i` with its suffix and room for the rest of its record; `slot` has lengths,
-  /// and this fills in head and offset. The caller has checked that it fits, and writes what
-  /// follows the suffix to the address returned.
+  /// Inserts a slot at `i` with its suffix and space for the rest of its record; `slot` has
+  /// lengths, and this fills in head and offset. The caller has checked that it fits, and writes
+  /// what follows the suffix to the address returned.
   [[nodiscard]] std::byte* open(SlotIndex i, Slot slot, ByteView suffix) const noexcept;
-  /// As open() behind the last slot, in a node under construction: nobody searches it, and only
-  /// rebuild() and finish_build() set heads and hints, and count what is hidden.
+  /// As open() behind the last slot, in a node under construction: it is not searched yet, and only
+  /// rebuild() and finish_build() set heads and hints, and count ghosts and shadows.
   [[nodiscard]] std::byte* push(Slot slot, ByteView suffix) const noexcept;
   /// Removes slot `i` and zeroes what it occupied.
   void close(SlotIndex i) const noexcept;

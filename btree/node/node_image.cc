@@ -41,7 +41,7 @@ void name_swips(std::byte* image, SlotIndex count, const SwipNames& names) noexc
   }
 }
 
-/// What stands in memory only does not go into the log.
+/// Clears flags that are in memory only: they are not logged.
 void clear_marks(std::byte* image, SlotIndex count) noexcept {
   for (SlotIndex slot = 0; slot < count; ++slot) {
     std::byte* const at =

@@ -29,20 +29,20 @@ struct SwipNames {
 /// Writes the image to `into`, node_image_bytes() long. Without names, no swip may be swizzled.
 void write_node_image(const NodeView& node, const SwipNames& names, std::byte* into) noexcept;
 
-/// Makes the page the node that the image shows, with a new page header. The reason if the image is
-/// not that of a node that could stand in this tree (audit_node(): also no byte that belongs to
-/// nothing); the page is then anything. `page` is aligned to 8 bytes.
+/// Makes the page the node in the image, with a new page header. Returns the reason if the image is
+/// not a node that could stand in this tree (audit_node(): also unused bytes must be zero); the
+/// page then holds anything. `page` is aligned to 8 bytes.
 [[nodiscard]] std::optional<std::string> read_node_image(ConstBytes image, PageId page_id,
                                                          TreeId tree_id, const SwipRule& swips,
                                                          MutableBytes page);
 
-/// Whether the image has the length that its own node header asks for; only then may the two below
+/// Whether the image has the length that its own node header implies; only then may the two below
 /// be called.
 [[nodiscard]] bool is_node_image(ConstBytes image, std::uint32_t page_size) noexcept;
 [[nodiscard]] std::uint32_t image_level(ConstBytes image) noexcept;
 [[nodiscard]] ByteView image_lower_fence(ConstBytes image) noexcept;
 
-/// Whether a swip is that of a page on disk.
+/// Whether a swip names a page on disk.
 [[nodiscard]] constexpr bool is_page_id(std::uint64_t swip) noexcept {
   return swip != 0 && swip >> 63 == 0;
 }

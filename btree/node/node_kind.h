@@ -1,4 +1,4 @@
-// What the buffer pool asks about B+-tree pages (buffer/page_kind.h).
+// The buffer pool's callbacks for B+-tree pages (buffer/page_kind.h).
 #pragma once
 
 #include "buffer/page_file.h"

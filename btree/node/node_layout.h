@@ -1,10 +1,10 @@
 // The page format of B+-tree nodes, leaf and inner.
 //
-// A node covers the keys in [lower fence, upper fence): the lower fence belongs to it, the upper
-// does not. An empty lower fence is below every key; a missing upper fence (flag) is above every
-// key. The *prefix* is the common prefix of the two fences (empty without an upper fence), so every
-// key of the node starts with it; it is the start of the lower fence, and keys are stored without
-// it (as *suffixes*).
+// A node covers the keys in [lower fence, upper fence): the lower fence is included, the upper is
+// not. An empty lower fence is below every key; a missing upper fence (flag) is above every key.
+// The *prefix* is the common prefix of the two fences (empty without an upper fence). Every key of
+// the node starts with it, so keys are stored without it, as *suffixes*; the prefix itself is the
+// start of the lower fence.
 //
 // On disk (little-endian; offsets in bytes from the start of the page):
 //     0  64  PageHeader           buffer/page_header.h; type tree_leaf or tree_inner
@@ -18,10 +18,9 @@
 //    81   1  flags                NodeFlags
 //    82   2  last_insert          position of the last insertion; a hint, any value is valid
 //    84   2  run                  length of the run of ascending (>0) or descending (<0) insertions
-//    86   2  head_skip            bytes that all suffixes have in common and heads leave out
+//    86   2  head_skip            common leading bytes of all suffixes, which heads leave out
 //    88   8  leftmost_child       swip of child 0 (inner node), zero in a leaf
-//    96  64  hint[16]             head of slot (i * count) / 16 for i in [0, 16); zero if count is
-//    0
+//    96  64  hint[16]             head of slot (i * count) / 16, i in [0, 16); zero if count is 0
 //   160      slots                count * LeafSlot or InnerSlot, ascending by key
 //    ...     free space
 //   heap_begin .. fences          suffixes and values of records, holes between them
@@ -33,18 +32,18 @@
 //                 strictly above the lower fence;
 //             (3) heads and hints agree with the keys; all suffixes start with the same head_skip
 //                 bytes;
-//             (4) bytes that belong to nothing (free space, holes, reserved fields) are zero, so
-//                 that no deleted data reaches the disk;
+//             (4) unused bytes (free space, holes, reserved fields) are zero, so that no deleted
+//                 data reaches the disk;
 //             (5) the page header's ghost_count is the number of records flagged kGhost, its
 //                 shadow_count of those flagged kShadowed;
 //             (6) a leaf that has a record with a flag of kVirtual has an epoch.
 // A *ghost* is a deleted record that stays where it is, body included, until it is purged: reads
-// treat it as absent, searches, splits and merges as any other record.
+// treat it as absent; searches, splits and merges treat it as any other record.
 // A record's suffix and value are adjacent (suffix first), so that one cache line serves both. The
 // head is the first four suffix bytes behind head_skip ("poor man's normalised keys", Graefe and
-// Larson, ICDE 2001); heads with a hint array follow LeanStore (ICDE 2018). head_skip is there for
-// nodes with an infinite upper fence, the root among them: they have no prefix, and with small
-// integers as keys all heads would be zero.
+// Larson, ICDE 2001); heads with a hint array follow LeanStore (ICDE 2018). Why head_skip: nodes
+// with an infinite upper fence, the root among them, have no prefix, and with small integers as
+// keys all their heads would be zero.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +54,7 @@
 
 namespace palimpsest::btree {
 
-/// Position of a record or separator in its node, or of a child (one more of those). A plain
+/// Index of a record or separator in its node, or of a child (one more than separators). A plain
 /// integer, because it is computed with everywhere; it is never stored.
 using SlotIndex = std::uint32_t;
 
@@ -87,18 +86,18 @@ struct NodeHeader {
 /// Bits of LeafSlot::flags. Bits without a name are reserved and zero.
 enum RecordFlags : std::uint16_t {
   kPlainRecord = 0,
-  kLargeValue = 1,  ///< the value is the descriptor of a value stored outside the page
+  kLargeValue = 1,  ///< the value is the descriptor of a large value
   kGhost = 2,       ///< deleted, and not purged yet
-  // Virtual versions: what the bulk has done that the page's epoch names (virtual_version.h).
-  kCreated = 4,       ///< made it: there was no record before
-  kDeleted = 8,       ///< deleted it: it is a ghost now, and was none before
-  kShadowed = 16,     ///< changed it: its bytes are the value now, and the one before, the shadow
+  // Virtual versions: changes by the bulk of the page's epoch (virtual_version.h).
+  kCreated = 4,       ///< created the record: there was none before
+  kDeleted = 8,       ///< deleted the record: it is a ghost now, and was none before
+  kShadowed = 16,     ///< changed the record: its bytes are the current value, then the shadow
   kShadowLarge = 32,  ///< the shadow is a large value's descriptor
   kShadowGhost = 64,  ///< the shadow is a ghost's
   // In memory only, never on disk (I-6):
   kHasEntry = 0x8000,       ///< the record may have an entry in its page's mapping table, or a mark
-  kMadeInSpan = 0x4000,     ///< a mark: it was made in the page's span (versioning/spans.h)
-  kRemovedInSpan = 0x2000,  ///< a mark: it was removed in that
+  kMadeInSpan = 0x4000,     ///< a mark: the record was made in the page's span (versioning/spans.h)
+  kRemovedInSpan = 0x2000,  ///< a mark: the record was removed in the page's span
 };
 inline constexpr std::uint16_t kMarks = kMadeInSpan | kRemovedInSpan;
 inline constexpr std::uint16_t kInMemoryOnly = kHasEntry | kMarks;
@@ -147,7 +146,7 @@ static_assert(sizeof(LeafSlot) == 12 && offsetof(LeafSlot, flags) == 10);
 static_assert(sizeof(InnerSlot) == 16 && offsetof(InnerSlot, key_len) == 14);
 static_assert(kSlotsOffset % alignof(InnerSlot) == 0 && kLeftmostChildOffset % 8 == 0,
               "swips are aligned, so that they can be accessed atomically");
-// Both kinds of slots hold head, offset and key_len in this order: the search is written once.
+// Both kinds of slots hold head, offset and key_len in this order, so the search is written once.
 static_assert(offsetof(LeafSlot, offset) == offsetof(LeafSlot, head) + 4 &&
               offsetof(LeafSlot, key_len) == offsetof(LeafSlot, head) + 6);
 static_assert(offsetof(InnerSlot, offset) == offsetof(InnerSlot, head) + 4 &&

@@ -1,18 +1,18 @@
 // The search inside a node, written once for leaf and inner slots. Internal to btree's nodes.
 //
 // Three steps: the hint array (16 heads, compared at once) leaves a sixteenth of the slots; a
-// binary search without unpredictable branches over their heads; and, only if a head equals the
-// key's, the comparison of whole suffixes, eight bytes at a time. With 8-byte keys nearly every
+// binary search over their heads without unpredictable branches; and, only if a head equals the
+// key's, a comparison of whole suffixes, eight bytes at a time. With 8-byte keys nearly every
 // search touches the heap once, at its record. Heads and hint array follow LeanStore (ICDE 2018).
 //
-// Whoever knows that a key lies within the fences (he came by way of the parent, or has compared
-// them) searches *within*: such a key starts with the prefix, which is not compared then, so that
-// the fences, on a cache line of their own, are not read.
+// A caller that knows that a key lies within the fences (it came by way of the parent, or has
+// compared them) searches *within*: such a key starts with the prefix, which is then not compared,
+// so the fences, on a cache line of their own, are not read.
 //
 // Optimistic: hints, heads, offsets and lengths may be torn. The hints yield a number in [0, 16],
 // which with the bounded count yields a range of slots within the count whatever the bytes were.
-// That a key lies within the fences may have ceased to be true as well: all that follows is that
-// other bytes of it are compared, which are bounded by its length.
+// The key may also no longer lie within the fences; then only the wrong bytes of it are compared,
+// bounded by its length.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@
 
 namespace palimpsest::btree {
 
-/// The search among slots with the head of `rest`: `first` is the first of them. Few enough
-/// arguments for registers, so that a search can leave by a jump and saves none for itself.
+/// The search among slots with the head of `rest`, from `first` on. Its few arguments fit
+/// registers, so a search can leave by a jump and saves no registers for itself.
 template <class Slot>
 [[nodiscard, gnu::noinline]] std::uint64_t search_equal_heads(const NodeView& node, SlotIndex count,
                                                               ByteView rest,
@@ -56,14 +56,14 @@ template <class Slot>
   return SearchResult::packed(low, false);
 }
 
-/// The result for a key that does not start as all keys of the node do.
+/// The result for a key that lacks the common start of the node's keys.
 [[nodiscard, gnu::noinline]] inline std::uint64_t search_outside_prefix(ByteView prefix,
                                                                         SlotIndex count,
                                                                         ByteView key) noexcept {
   return SearchResult::packed(key < prefix ? 0 : count, false);
 }
 
-/// The first slot among `count` whose head is not below `head`.
+/// The first slot among `count` with a head not below `head`.
 template <class Slot>
 [[nodiscard, gnu::always_inline]] inline SlotIndex search_heads(const SlotReader<Slot>& slots,
                                                                 const std::byte* page,
@@ -83,8 +83,8 @@ template <class Slot>
   return static_cast<SlotIndex>(slot);
 }
 
-/// The search once `skipped` bytes of the key are known to be those that all keys of the node start
-/// with: its prefix and head_skip bytes; and the first slot whose head is not below the key's.
+/// The search once `skipped` bytes of the key are known to be the common start of the node's keys
+/// (prefix and head_skip bytes), and the first slot with a head not below the key's is known.
 template <class Slot>
 [[nodiscard, gnu::always_inline]] inline std::uint64_t search_from(const NodeView& node,
                                                                    SlotIndex count, ByteView key,
@@ -105,7 +105,7 @@ template <class Slot>
   return search_equal_heads<Slot>(node, count, rest, slot);
 }
 
-/// The same without that slot.
+/// search_from() when that slot is not known.
 template <class Slot>
 [[nodiscard, gnu::always_inline]] inline std::uint64_t search_behind(
     const NodeView& node, SlotIndex count, ByteView key, std::size_t skipped,
@@ -145,7 +145,7 @@ template <class Slot>
   return search_behind_prefix<Slot>(node, count, key, prefix.size());
 }
 
-/// [optimistic] The same for a key within the node's fences.
+/// [optimistic] search_node() for a key within the node's fences.
 template <class Slot>
 [[nodiscard, gnu::always_inline]] inline std::uint64_t search_within(const NodeView& node,
                                                                      SlotIndex count,
@@ -154,16 +154,16 @@ template <class Slot>
                                     std::min<std::size_t>(node.prefix_length(), key.size()));
 }
 
-// The same in steps, for who searches many nodes at once: each step asks the processor for what the
-// next one reads. What they say of a key that does not start as all keys of the node do is of no
-// use, and harms nothing.
+// search_within() in steps, for searching many nodes at once: each step prefetches what the next
+// one reads. For a key without the common start of the node's keys the results are useless, but
+// harmless.
 
-/// [optimistic] How much of a key within the node's fences the heads leave out.
+/// [optimistic] How many bytes of a key within the node's fences the heads leave out.
 [[nodiscard]] inline std::size_t skipped_within(const NodeView& node, ByteView key) noexcept {
   return std::min<std::size_t>(std::size_t{node.prefix_length()} + node.head_skip(), key.size());
 }
 
-/// [optimistic] Asks for the slots that search_within() will read.
+/// [optimistic] Prefetches the slots that search_within() will read.
 template <class Slot>
 inline void prefetch_slots(const NodeView& node, SlotIndex count, ByteView key) noexcept {
   const SlotRange range =
@@ -172,7 +172,7 @@ inline void prefetch_slots(const NodeView& node, SlotIndex count, ByteView key) 
   palimpsest::prefetch(slots + range.first * sizeof(Slot), slots + (range.last + 1) * sizeof(Slot));
 }
 
-/// [optimistic] The first slot whose head is not below the key's.
+/// [optimistic] The first slot with a head not below the key's.
 template <class Slot>
 [[nodiscard]] inline SlotIndex first_by_head(const NodeView& node, SlotIndex count,
                                              ByteView key) noexcept {

@@ -8,24 +8,25 @@
 namespace palimpsest::btree {
 namespace {
 
-/// Insertions in a row from which on a leaf counts as the place of a stream.
+/// Length of a run of insertions from which on it counts as a stream.
 constexpr std::int32_t kRunMin = 3;
 
 // A leaf can always be split near its middle. Let C be the capacity, L, U, S <= page/8 the lengths
 // of lower fence, upper fence and separator, and M = page/4 + slot the largest item. The items, the
 // new one included, each with what is reserved beside it, have T <= C - L - U + M bytes; some cut
 // leaves at most (T + M) / 2 on either side (move the cut from the left until the left side exceeds
-// half of T; the item that crosses it is at most M). With fences a side needs at most (C - L - U +
-// 2M) / 2 + L + S (the right one the same with
-// U for L) <= C/2 + M + page/16 + page/8, as L - (L + U) / 2 <= page/16. Prefixes only grow in a
-// split, which makes items smaller. So it fits if M + 3/16 page <= C/2; M <= page/4 + slot:
+// half of T; the item that crosses it is at most M). With fences the left side needs at most
+// (C - L - U + 2M) / 2 + L + S <= C/2 + M + page/16 + page/8, as L - (L + U) / 2 <= page/16; the
+// right side likewise, with U for L. Prefixes only grow in a split, which makes items smaller. So
+// it fits if M + 3/16 page <= C/2; M <= page/4 + slot:
 template <std::uint32_t kPageSize>
 constexpr bool kSplitFits = record_bytes_max(kPageSize) + sizeof(LeafSlot) + 3 * kPageSize / 16 <=
                             node_capacity_bytes(kPageSize) / 2;
 static_assert(kSplitFits<4096> && kSplitFits<8192> && kSplitFits<16384> && kSplitFits<32768> &&
               kSplitFits<65536>);
-// For inner nodes the same holds with M = page/8 + slot, which is less, and the separator that
-// moves up leaves T. A full inner node has at least three separators, so each side keeps a child:
+// The same holds for inner nodes with M = page/8 + slot, which is less, and the separator that
+// moves up is not part of T. A full inner node has at least three separators, so each side keeps a
+// child:
 static_assert(std::size_t{3} * (key_bytes_max(buffer::kPageSizeMin) + sizeof(InnerSlot)) +
                   std::size_t{2} * key_bytes_max(buffer::kPageSizeMin) <
               node_capacity_bytes(buffer::kPageSizeMin));
@@ -34,13 +35,13 @@ std::optional<ByteView> upper_of(const NodeView& node) noexcept {
   return node.upper_is_infinite() ? std::nullopt : std::optional<ByteView>(node.upper_fence());
 }
 
-/// What splitting at a separator does to the fences and prefixes of the two sides.
+/// The effect of a split at a separator on the fences and prefixes of both sides.
 class SideSizes {
  public:
   explicit SideSizes(const NodeView& node) noexcept
       : node_(node), prefix_len_(node.header().prefix_len) {}
 
-  /// Whether `left_items` of `left_bytes` (slots, suffixes, values) and the same on the right fit
+  /// Whether `left_items` of `left_bytes` (slots, suffixes, values), and likewise on the right, fit
   /// after a split at prefix + `separator_suffix`.
   [[nodiscard]] bool fit(SlotIndex left_items, std::uint32_t left_bytes, SlotIndex right_items,
                          std::uint32_t right_bytes, ByteView separator_suffix) const noexcept {
@@ -63,8 +64,8 @@ class SideSizes {
   std::uint32_t prefix_len_;
 };
 
-/// The records of a leaf with the one to be inserted among them, and a cut that can be moved: items
-/// [0, cut) left, [cut, count) right.
+/// The records of a leaf, including the one to be inserted, and a movable cut: items [0, cut) go
+/// left, [cut, count) right.
 class LeafCut {
  public:
   LeafCut(const LeafView& leaf, SlotIndex new_slot, ByteView new_suffix, std::size_t value_len,
@@ -149,7 +150,7 @@ class LeafCut {
 };
 
 /// The separators of an inner node around the one that moves up, with the new one counted on its
-/// side: separators [0, cut) left, (cut, count) right.
+/// side: separators [0, cut) go left, (cut, count) right.
 class InnerCut {
  public:
   InnerCut(const InnerView& node, SlotIndex new_slot, std::size_t new_suffix_len) noexcept
@@ -266,7 +267,7 @@ int direction_of(const NodeView& node, SlotIndex slot) noexcept {
   return node.insert_run() <= -kRunMin && position == node.last_insert() ? -1 : 0;
 }
 
-/// Makes `right` the node of what moves: the slots [first, count) of `left`.
+/// Builds `right` from the part that moves: the slots [first, count) of `left`.
 template <class Slot>
 void build_right(const NodeView& left, std::byte* right_page, PageId right_id, SlotIndex first,
                  const SplitPlan& plan) noexcept {
@@ -275,8 +276,9 @@ void build_right(const NodeView& left, std::byte* right_page, PageId right_id, S
   right.init({right_id, left.tree_id(), left.level()}, plan.separator.view(), upper_of(left));
   right.append_from(left, first, old.count);
   if (!plan.new_goes_left) {
-    // The insertion memory moves along, so that a stream goes on where its next record belongs. An
-    // insertion just before the first record moved gives kNoInsertYet: position 0 continues it.
+    // The insertion hints move along, so that a stream continues where its next record belongs. If
+    // the last insertion was just before the first moved record, this gives kNoInsertYet: position
+    // 0 continues the run.
     right.header().run = old.run;
     right.header().last_insert = static_cast<std::uint16_t>(old.last_insert - first);
   }
@@ -305,7 +307,7 @@ void merge_nodes(std::byte* left_page, std::uint32_t page_size, const NodeView& 
   const KeyBuffer middle(right.lower_fence());
   left.rebuild(lower.view(), upper_of(right), std::nullopt);
   if constexpr (std::is_same_v<Slot, InnerSlot>) {
-    // The separator comes down, with the right node's leftmost child.
+    // The separator moves down, with the right node's leftmost child.
     const ByteView suffix = middle.view().substr(left.header().prefix_len);
     static_cast<void>(left.open(left.header().count,
                                 {.swip = InnerView(right.page(), page_size).swip_at(0),
@@ -319,7 +321,7 @@ void merge_nodes(std::byte* left_page, std::uint32_t page_size, const NodeView& 
   left.header().run = 0;
 }
 
-/// Bytes of the merged node without separator and slots of inner nodes' own.
+/// Bytes of the merged node without an inner node's separator and slots.
 template <class View>
 std::uint32_t merged_bytes_of(const View& left, const View& right, std::uint32_t slot_bytes,
                               std::uint32_t& prefix_len) noexcept {
@@ -336,13 +338,13 @@ std::uint32_t merged_bytes_of(const View& left, const View& right, std::uint32_t
 void plan_split(const LeafView& leaf, SlotIndex slot, ByteView key, std::size_t value_len,
                 ReservedBeside reserved, SplitPlan& plan) noexcept {
   LeafCut cut(leaf, slot, key.substr(leaf.header().prefix_len), value_len, 1, reserved);
-  const SlotIndex last = leaf.count();  // item index of the last item, the new one counted
+  const SlotIndex last = leaf.count();  // index of the last item, the new one counted
   check(last > 0, "a leaf that is split has a record");
   const int direction = direction_of(leaf, slot);
   bool done = false;
   if (direction > 0) {
-    // At the end the new record goes right, alone; in the middle it ends the left node, where the
-    // stream goes on.
+    // At the end, the new record goes right, alone; in the middle, it ends the left node, where the
+    // stream continues.
     done = cut_from(cut, slot == last ? last : slot + 1, 1);
   } else if (direction < 0) {
     done = cut_from(cut, slot == 0 ? 1 : slot, last);

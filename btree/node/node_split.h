@@ -1,9 +1,9 @@
 // Splitting and merging nodes: where to cut, and moving the records.
 //
-// Where a full leaf is cut is decided from its recent insertions (last_insert, insert_run in the
-// node header). Ascending streams, at the end of the tree or in its middle (TPC-C inserts orders
-// per district), leave full leaves behind; a cut in the middle would leave them half empty forever.
-// Other leaves are cut in the middle, at the place near it that has the shortest separator.
+// A full leaf is cut according to its recent inserts (last_insert, run in the node header).
+// Ascending streams, at the end of the tree or in its middle (TPC-C inserts orders per district),
+// leave full leaves behind; a cut in the middle would leave them half empty forever. Other leaves
+// are cut near the middle, at the slot there with the shortest separator.
 //
 // Callers hold all pages involved exclusively, and the parent as well (which these functions do not
 // touch). Nothing here throws or allocates.
@@ -19,8 +19,8 @@
 
 namespace palimpsest::btree {
 
-/// How a node is split. The separator becomes the left node's upper fence and the right one's
-/// lower.
+/// How a node is split. The separator becomes the left node's upper fence and the right one's lower
+/// fence.
 struct SplitPlan {
   /// Leaf: records [0, cut) stay, [cut, count) move right. Inner node: separator `cut` moves up to
   /// the parent, separators [0, cut) stay with children [0, cut], the rest moves right.
@@ -31,16 +31,16 @@ struct SplitPlan {
   KeyBuffer separator;
 };
 
-/// Bytes that must stay free beside the record in a slot: they count as its own in a split.
+/// Bytes that must stay free beside the record in a slot: a split counts them as the record's own.
 using ReservedBeside = FunctionRef<std::uint32_t(SlotIndex)>;
 
-/// Plans the split of a leaf in which (key, value of value_len bytes) is to be inserted at `slot`
-/// and does not fit. The record is certain to fit where it belongs after the split. `key` and value
-/// length are within the limits of the page size. A record and what is reserved beside it are
-/// together within them, too.
+/// Plans the split of a leaf into which (key, value of value_len bytes) is to be inserted at
+/// `slot`, where it does not fit. After the split it is certain to fit. `key` and value length are
+/// within the limits of the page size, and so is each record together with what is reserved beside
+/// it.
 void plan_split(const LeafView& leaf, SlotIndex slot, ByteView key, std::size_t value_len,
                 ReservedBeside reserved, SplitPlan& plan) noexcept;
-/// The same with nothing reserved.
+/// plan_split() with nothing reserved.
 void plan_split(const LeafView& leaf, SlotIndex slot, ByteView key, std::size_t value_len,
                 SplitPlan& plan) noexcept;
 
@@ -49,8 +49,8 @@ void plan_split(const LeafView& leaf, SlotIndex slot, ByteView key, std::size_t 
 void plan_split(const LeafView& leaf, ReservedBeside reserved, SplitPlan& plan) noexcept;
 void plan_split(const LeafView& leaf, SplitPlan& plan) noexcept;
 
-/// Plans the split of an inner node in which `separator` is to be inserted at `slot` and does not
-/// fit. It is certain to fit where it belongs after the split.
+/// Plans the split of an inner node into which `separator` is to be inserted at `slot`, where it
+/// does not fit. After the split it is certain to fit.
 void plan_split(const InnerView& node, SlotIndex slot, ByteView separator,
                 SplitPlan& plan) noexcept;
 
@@ -61,12 +61,12 @@ void plan_split(const InnerView& node, SlotIndex slot, ByteView separator,
 void split_into(LeafNode left, LeafNode right, PageId right_id, const SplitPlan& plan) noexcept;
 void split_into(InnerNode left, InnerNode right, PageId right_id, const SplitPlan& plan) noexcept;
 
-/// What split_into() does to the left page alone, for a log record whose right page is known.
+/// What split_into() does to the left page alone, for a log record that carries the right page.
 void keep_left(LeafNode left, const SplitPlan& plan) noexcept;
 void keep_left(InnerNode left, const SplitPlan& plan) noexcept;
 
 /// Whether the node can be split as planned: the separator lies where the cut says, and both sides
-/// fit. For plans that come from a log; those of plan_split() can.
+/// fit. For plans from a log; plans of plan_split() always can.
 [[nodiscard]] bool can_split(const LeafView& leaf, const SplitPlan& plan) noexcept;
 [[nodiscard]] bool can_split(const InnerView& node, const SplitPlan& plan) noexcept;
 
@@ -81,8 +81,8 @@ void keep_left(InnerNode left, const SplitPlan& plan) noexcept;
 void merge_into_left(LeafNode left, const LeafView& right) noexcept;
 void merge_into_left(InnerNode left, const InnerView& right) noexcept;
 
-/// Bytes that the merged node would have in use, fences and slots included: for policies that leave
-/// room. Meaningful even if it does not fit.
+/// Bytes that the merged node would use, fences and slots included, for policies that leave space
+/// free. Meaningful even if it does not fit.
 [[nodiscard]] std::uint32_t merged_bytes(const LeafView& left, const LeafView& right) noexcept;
 [[nodiscard]] std::uint32_t merged_bytes(const InnerView& left, const InnerView& right) noexcept;
 

@@ -16,7 +16,7 @@ namespace {
 
 using Verdict = std::optional<std::string>;
 
-/// One bit for each byte of a page: which bytes belong to a fence or a record.
+/// A bit for each byte of a page: set if it belongs to a fence or a record.
 class ByteMap {
  public:
   explicit ByteMap(std::uint32_t page_size) noexcept {
@@ -133,7 +133,7 @@ class NodeCheck {
     return check_hints();
   }
 
-  /// After run(): whether bytes that belong to nothing are zero.
+  /// Called after run(): whether unused bytes are zero.
   [[nodiscard]] Verdict check_free_bytes() const {
     const std::uint32_t slots_end = kSlotsOffset + h_.count * std::uint32_t{sizeof(Slot)};
     for (std::uint32_t at = slots_end; at < fences_begin_; ++at) {
@@ -200,8 +200,8 @@ class NodeCheck {
                              : record_bytes_max(node_.page_size());
   }
 
-  /// Heads and order; the first and last key against the fences. With all keys starting with the
-  /// prefix, only what follows it is compared, and from key to key only what follows head_skip.
+  /// Checks heads and order, and the first and last key against the fences. All keys start with the
+  /// prefix, so only what follows it is compared, and between keys only what follows head_skip.
   [[nodiscard]] Verdict check_order(SlotIndex i, std::uint32_t head, ByteView suffix) {
     if (i == 0) {
       first_suffix_ = suffix;

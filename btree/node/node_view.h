@@ -1,14 +1,14 @@
-// Reading what leaf and inner nodes have in common: counts, fences, prefix, space.
+// Reads what leaf and inner nodes have in common: counts, fences, prefix, space.
 //
 // A view is a pointer and a page size; it is cheap to make and to copy and owns nothing. The page
 // must be aligned to 8 bytes.
 //
-// Optimistic use: every function marked [optimistic] may be called while another thread changes the
-// page, or on a page that meanwhile holds something else: each offset, length and count read from
-// the page is read once and bounded before it is used, nothing outside the page is read, loops are
-// bounded, nothing is allocated or thrown. The result is then meaningless and must not be used
-// before the reader has validated its latch version. Functions without the mark need a latch, or a
-// private copy of the page.
+// Optimistic use: functions marked [optimistic] may be called while another thread changes the
+// page, or on a page that meanwhile holds something else. They read each offset, length and count
+// once and bound it before use; they read nothing outside the page, loop a bounded number of times,
+// allocate nothing and do not throw. The result is then meaningless, and must not be used before
+// the reader has validated its latch version. Functions without the mark need a latch, or a private
+// copy of the page.
 #pragma once
 
 #include <algorithm>
@@ -69,7 +69,7 @@ class NodeView {
     return TreeId{load_once<std::uint32_t>(page_ + offsetof(buffer::PageHeader, tree_id))};
   }
 
-  /// [optimistic] The bulk whose virtual versions the records have; none: they have none.
+  /// [optimistic] The bulk that made the records' virtual versions; kNoEpoch: there are none.
   [[nodiscard]] BulkEpoch bulk_epoch() const noexcept {
     return BulkEpoch{load_once<std::uint64_t>(page_ + offsetof(buffer::PageHeader, bulk_epoch))};
   }
@@ -93,7 +93,7 @@ class NodeView {
     const std::uint32_t len = field<std::uint16_t>(offsetof(NodeHeader, prefix_len));
     return as_view(page_ + page_size_ - lower, std::min(len, lower));
   }
-  /// [optimistic] Its length; not bounded.
+  /// [optimistic] The prefix length; not bounded.
   [[nodiscard]] std::uint32_t prefix_length() const noexcept {
     return field<std::uint16_t>(offsetof(NodeHeader, prefix_len));
   }
@@ -105,7 +105,7 @@ class NodeView {
   [[nodiscard]] bool covers(ByteView key) const noexcept {
     return lower_fence() <= key && (upper_is_infinite() || key < upper_fence());
   }
-  /// [optimistic] The same, cheaper for a key that does lie within.
+  /// [optimistic] covers(), cheaper for a key that does lie within.
   [[nodiscard]] bool mostly_covers(ByteView key) const noexcept;
 
   /// Bytes for slots, records and fences in a page of this size.
@@ -125,8 +125,8 @@ class NodeView {
   }
 
  protected:
-  /// The word of a fence behind its first bytes, at most all of them: what lies before it in the
-  /// page is shifted out.
+  /// The word of a fence behind its first `skipped` bytes (at most all); bytes before it in the
+  /// page are shifted out.
   [[nodiscard]] static std::uint64_t fence_word(ByteView fence, std::size_t skipped) noexcept {
     const std::size_t size = fence.size() - skipped;
     if (size >= kWordBytes) {
@@ -147,7 +147,7 @@ class NodeView {
     return std::min<std::uint32_t>(field<std::uint16_t>(offsetof(NodeHeader, upper_len)),
                                    key_bytes_max(page_size_));
   }
-  /// The count, or 0 if so many slots of `slot_bytes` do not fit a page.
+  /// The count, or 0 if that many slots of `slot_bytes` do not fit a page.
   [[nodiscard]] std::uint32_t bounded_count(std::uint32_t slot_bytes) const noexcept {
     const std::uint32_t count = field<std::uint16_t>(offsetof(NodeHeader, count));
     return count * slot_bytes <= capacity_bytes() ? count : 0;
@@ -165,7 +165,7 @@ inline bool NodeView::mostly_covers(ByteView key) const noexcept {
   const ByteView lower = lower_fence();
   const ByteView upper = upper_fence();
   const bool is_infinite = upper_is_infinite();
-  // Bounded by the fences that were read: their lengths may be others by now.
+  // Bounded by the fences that were read: the lengths in the page may differ by now.
   const std::size_t common = std::min<std::size_t>({prefix_length(), lower.size(), upper.size()});
   if (key.size() >= common && equal_bytes(key.data(), lower.data(), common)) [[likely]] {
     const std::uint64_t word = word_after(key, common);

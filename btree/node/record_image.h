@@ -1,4 +1,5 @@
-// A record as a reader makes it out: as it lies in its leaf, then as it was (versioning/version.h).
+// A record as a reader reconstructs it: from its state in the leaf back to an older version
+// (versioning/version.h).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace palimpsest::btree {
 
 class RecordImage {
  public:
-  /// To begin with, a record or nothing, with the caller's memory for its value.
+  /// Starts with a record or nothing; `value` is the caller's memory for its value.
   RecordImage(const std::optional<RecordState>& record, ValueBuffer& value) noexcept
       : is_there_(record.has_value()),
         flags_(record ? record->flags : std::uint16_t{kPlainRecord}),
@@ -20,20 +21,20 @@ class RecordImage {
     value_.assign_clamped(record ? record->value : ByteView());
   }
 
-  /// Whether there is a record: neither none nor a ghost.
+  /// Whether there is a record that is not a ghost.
   [[nodiscard]] bool exists() const noexcept { return is_there_ && (flags_ & kGhost) == 0; }
   [[nodiscard]] std::uint16_t flags() const noexcept { return flags_ & kRecordFlagsKnown; }
   [[nodiscard]] ByteView value() const noexcept { return value_.view(); }
 
-  // For versions:
+  // Called to undo versions:
 
   void take_away() noexcept { is_there_ = false; }
   void set_flags(std::uint16_t flags) noexcept {
     is_there_ = true;
     flags_ = flags;
   }
-  /// Nothing, if the value is shorter: while a transaction is undone its value may be another one
-  /// already, and then the version by which it got its length follows, and says all of it.
+  /// Does nothing if the value is too short: while a transaction is being undone, its value may
+  /// already have changed. Then the version that set the length follows, and holds the whole value.
   void patch(std::uint16_t offset, ByteView bytes) noexcept {
     const std::size_t size = value_.view().size();
     if (offset <= size && bytes.size() <= size - offset) {

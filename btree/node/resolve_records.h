@@ -1,8 +1,8 @@
-// Resolution the virtual versions of a leaf: what a bulk has done becomes all there is, or comes to
-// nothing (virtual_version.h).
+// Resolves the virtual versions of a leaf: a bulk's changes become the only state, or are undone
+// (virtual_version.h).
 //
-// Pure: no latches, no log. The same for a leaf in the pool and for redo.
-// Failure: none; nothing grows. Thread-safety: the caller has the leaf to himself.
+// Pure: no latches, no log. Used for a leaf in the pool and for redo.
+// Failure: none; nothing grows. Thread-safety: the caller has the leaf exclusively.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace palimpsest::btree {
 
-/// The record of a slot as it lies there, without what is in memory only.
+/// The record of a slot as it lies there, without its in-memory flags.
 [[nodiscard]] inline RecordState stored_in(const LeafView& leaf, SlotIndex slot) noexcept {
   return {leaf.value(slot), static_cast<std::uint16_t>(leaf.flags(slot) & kRecordFlagsKnown)};
 }
@@ -24,12 +24,12 @@ namespace palimpsest::btree {
   return (leaf.flags(slot) & kVirtual) != 0;
 }
 
-/// The descriptor of the large value that nobody names any more then.
+/// The descriptor of the large value that no record names after the resolution.
 [[nodiscard]] std::optional<ByteView> freed_by_resolution(const LeafView& leaf, SlotIndex slot,
                                                           Resolution how) noexcept;
 
-/// Settles the records in these slots, which have virtual versions, and gives the leaf an epoch.
-/// What is in memory only stays.
+/// Resolves the records in these slots, which have virtual versions, and gives the leaf an epoch.
+/// In-memory flags stay.
 void resolve_records(LeafNode leaf, std::span<const SlotIndex> slots, Resolution how,
                      BulkEpoch epoch) noexcept;
 

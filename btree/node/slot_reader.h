@@ -1,5 +1,5 @@
-// What a search inside a node reads of it: hints, and slots with the starts of their keys. Internal
-// to btree's nodes; node_search.h explains.
+// What a search inside a node reads: hints, and slots with the starts of their keys. Internal to
+// btree's nodes; node_search.h explains.
 #pragma once
 
 #ifdef __SSE4_1__
@@ -49,7 +49,7 @@ template <bool OrEqual>
 #endif
 }
 
-/// The slot whose head hint `i` holds, in a node of `count` slots; `count` for i = 16.
+/// The slot of the head in hint `i`, in a node of `count` slots; `count` for i = 16.
 [[nodiscard]] constexpr SlotIndex hinted_slot(std::uint32_t i, SlotIndex count) noexcept {
   return i * count / kHintCount;
 }
@@ -64,8 +64,8 @@ class SlotReader {
         page_size_(node.page_size()),
         head_skip_(head_skip) {}
 
-  /// Asks the processor for three lines of slots from `first` on, in one go: the binary search
-  /// would wait for them one after the other.
+  /// Prefetches three cache lines of slots from `first` on at once: the binary search would wait
+  /// for them one after the other.
   void prefetch(std::size_t first) const noexcept {
     const std::byte* const begin = heads_ + first * sizeof(Slot);
     prefetch_line(begin);
@@ -88,7 +88,7 @@ class SlotReader {
     const std::size_t skipped = std::min<std::size_t>(head_skip_, all.size());
     return {all.data() + skipped, all.size() - skipped};
   }
-  /// Order of `other` and the rest of a slot. `word` is that of `other`.
+  /// Compares `other` with the rest of a slot. `word` is the word of `other`.
   [[nodiscard]] int compare(std::uint64_t word, ByteView other, std::size_t slot) const noexcept {
     const ByteView rest = this->rest(slot);
     const std::uint64_t here = word_in_page(rest);
@@ -112,14 +112,13 @@ class SlotReader {
   std::uint32_t head_skip_;
 };
 
-/// Slots of a node, of which those before the first have heads below a key's, and those from the
-/// last on have not.
+/// A range of slots: slots before `first` have heads below a key's, slots from `last` on have not.
 struct SlotRange {
   std::size_t first = 0;
   std::size_t last = 0;
 };
 
-/// Where the hints leave the first slot, among `count`, whose head is not below `head`.
+/// The range in which the hints leave the first slot, among `count`, with a head not below `head`.
 [[nodiscard, gnu::always_inline]] inline SlotRange hinted_range(const std::byte* page,
                                                                 SlotIndex count,
                                                                 std::uint32_t head) noexcept {

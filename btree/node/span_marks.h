@@ -1,9 +1,9 @@
-// Marks of records that have a span of their leaf in place of a version (versioning/spans.h).
+// Marks of records that have a span of their leaf instead of a version (versioning/spans.h).
 //
-// Invariants: (1) a marked slot has kHasEntry, too, so that readers without a latch take one; it
-//                 has one mark at most;
-//             (2) a mark whose span the leaf does not have is stale, and means nothing.
-// Latching: the leaf is latched, shared for what only looks, else exclusively.
+// Invariants: (1) a marked slot also has kHasEntry, so that readers without a latch take one; it
+//                 has at most one mark;
+//             (2) a mark without its span in the leaf is stale, and means nothing.
+// Latching: the leaf is latched: shared for reading, exclusively for changes.
 // Failure: none. Thread-safety: any thread.
 #pragma once
 
@@ -21,8 +21,8 @@ namespace palimpsest::btree {
   return kind == versioning::SpanKind::made ? kMadeInSpan : kRemovedInSpan;
 }
 
-/// The span that a record with such flags has been folded into, if that is remembered still.
-/// `table` hangs off the leaf, and may be null.
+/// The span that a record with these flags was folded into, if the table still has it. `table` is
+/// attached to the leaf, and may be null.
 [[nodiscard]] inline std::optional<versioning::SpanKind> span_of(
     const versioning::MappingTable* table, std::uint16_t flags) noexcept {
   if ((flags & kMarks) == 0 || table == nullptr || table->spans() == nullptr) [[likely]] {
@@ -33,7 +33,7 @@ namespace palimpsest::btree {
   return table->spans()->has(kind) ? std::optional(kind) : std::nullopt;
 }
 
-/// The same, if it hides from the snapshot what has become of the record.
+/// span_of(), if it hides the record's current state from the snapshot.
 [[nodiscard]] inline std::optional<versioning::SpanKind> span_hiding(
     const versioning::MappingTable* table, std::uint16_t flags, Gsn snapshot) noexcept {
   const auto kind = span_of(table, flags);
@@ -44,12 +44,11 @@ namespace palimpsest::btree {
 [[nodiscard]] bool any_marked(const LeafView& leaf, const versioning::MappingTable* table,
                               SlotIndex from = 0) noexcept;
 
-/// Takes the marks of one kind away.
+/// Removes the marks of one kind.
 void remove_marks(LeafNode leaf, versioning::SpanKind kind) noexcept;
-/// The page has come back: marks what its spans remember, and has them forget it.
+/// After the page was loaded again: restores the marks that its spans remember, and clears those.
 void restore_marks(LeafNode leaf, versioning::Spans& spans) noexcept;
-/// Before leaves are merged: takes the marks away that are stale and would mean something
-/// afterwards.
+/// Before leaves are merged: removes stale marks that the other leaf's spans would give a meaning.
 void remove_stale_marks(LeafNode leaf, const versioning::MappingTable* table,
                         const versioning::MappingTable* other) noexcept;
 

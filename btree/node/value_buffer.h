@@ -1,4 +1,4 @@
-// Memory for one value as it lies in a leaf, with what it was before, if that is there too.
+// Memory for one value as it lies in a leaf, including a shadow.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class ValueBuffer {
     std::memcpy(bytes_.data() + offset, bytes.data(), bytes.size());
   }
   [[nodiscard]] ByteView view() const noexcept { return {bytes_.data(), size_}; }
-  /// Memory for bytes of a value that is no longer than the longest, by who fills it himself.
+  /// Memory for a value of any length up to the longest, for callers that fill it themselves.
   [[nodiscard]] char* data() noexcept { return bytes_.data(); }
   [[nodiscard]] MutableBytes mutable_bytes() noexcept {
     return std::as_writable_bytes(std::span(bytes_.data(), size_));

@@ -1,8 +1,7 @@
-// Where two values of one length differ: what a log record, and a version, says of an update.
+// Finds where two values of one length differ, for the log record and the version of an update.
 //
-// Blocks of bytes are compared at once; a block that is the same, as most are, costs a few
-// instructions. Runs that are closer to each other than kRunGapMin are one: beginning a run costs
-// as much.
+// Blocks of bytes are compared at once; an equal block, as most are, costs a few instructions. Runs
+// closer to each other than kRunGapMin are joined, because beginning a run costs as much.
 // Failure: none; nothing allocates. Thread-safety: pure functions.
 #pragma once
 
@@ -20,7 +19,7 @@
 namespace palimpsest::btree {
 
 /// Unchanged bytes between two changed ones from which on two runs are shorter than one: a run
-/// begins with two bytes, mostly.
+/// mostly begins with two bytes.
 inline constexpr std::size_t kRunGapMin = 3;
 
 namespace detail {
@@ -58,7 +57,7 @@ template <std::size_t kBytes>
   return differing;
 }
 
-/// Calls use(offset, length) for runs, in ascending order, those that are close joined.
+/// Calls use(offset, length) for runs, in ascending order, with close ones joined.
 template <class Use>
 class RunJoiner {
  public:
@@ -97,7 +96,7 @@ class RunJoiner {
   std::size_t end_ = 0;  ///< begin_: there is no run yet
 };
 
-/// Blocks of kBytes, the last of which may overlap the one before it; there is one at least.
+/// Compares blocks of kBytes, at least one; the last may overlap the one before it.
 template <std::size_t kBytes, class Joiner>
 inline void join_blocks(ByteView before, ByteView after, std::size_t from,
                         Joiner& joiner) noexcept {
@@ -136,7 +135,7 @@ inline void for_each_difference(ByteView before, ByteView after, std::size_t fro
   joiner.finish();
 }
 
-/// Writes before ^ after into bytes that are neither.
+/// Writes before ^ after to `into`, which overlaps neither.
 inline void put_difference(ByteView before, const char* after, std::byte* into) noexcept {
   const auto put = [&]<class Word>(Word, std::size_t at) {
     Word x = 0;
@@ -151,7 +150,7 @@ inline void put_difference(ByteView before, const char* after, std::byte* into) 
     for (std::size_t at = 0; at + 8 < size; at += 8) {
       put(std::uint64_t{}, at);
     }
-    put(std::uint64_t{}, size - 8);  // perhaps some bytes again
+    put(std::uint64_t{}, size - 8);  // may write some bytes twice
     return;
   }
   if (size >= 4) {

@@ -6,7 +6,7 @@
 namespace palimpsest::btree {
 namespace {
 
-/// A value with a shadow, taken apart; of any bytes.
+/// A value with a shadow, taken apart; from any bytes.
 struct Shadowed {
   ByteView value;
   ByteView shadow;
@@ -35,7 +35,7 @@ std::uint16_t with(std::uint16_t flags, unsigned added) noexcept {
   return static_cast<std::uint16_t>(flags | added);
 }
 
-/// Flags of a record whose shadow this is to become.
+/// The flags of a record with a shadow that had these flags.
 std::uint16_t shadow_flags(std::uint16_t flags) noexcept {
   return with(kShadowed, flag_if((flags & kLargeValue) != 0, kShadowLarge) |
                              flag_if((flags & kGhost) != 0, kShadowGhost));
@@ -113,7 +113,7 @@ RecordState stored_by_bulk(const std::optional<RecordState>& stored, bool is_nee
                 : RecordState{value.value, with(value.flags, kCreated)};
 }
 
-// What the bulk itself has made leaves a plain ghost.
+// A record that the bulk itself created becomes a plain ghost.
 RecordState deleted_by_bulk(const RecordState& stored) noexcept {
   const std::optional<RecordState> before = before_of(stored);
   if (!before) {
