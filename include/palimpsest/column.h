@@ -15,7 +15,7 @@ namespace palimpsest {
 
 namespace detail {
 
-/// The column type of a C++ type whose values have a fixed width; 0 for any other type.
+/// The column type of a fixed-width C++ type; 0 for any other type.
 template <class Type>
 inline constexpr ColumnType kFixedTypeOf{};
 template <>

@@ -52,10 +52,10 @@ class Cursor {
   void previous();
   void seek_first();
   void seek_last();
-  /// Moves to the first row of the range whose key is at or above `key`, which may be the first
+  /// Moves to the first row of the range with a key at or above `key`, which may be the first
   /// columns of a key.
   void seek(const Key& key);
-  /// Moves to the last row of the range whose key is at or below `key`. If `key` is the first
+  /// Moves to the last row of the range with a key at or below `key`. If `key` is the first
   /// columns of a key, every key that begins with them counts as at it.
   void seek_at_or_before(const Key& key);
 

@@ -7,7 +7,7 @@
 //   const std::size_t row_bytes = row->end();
 //   accounts.insert(transaction, EncodedRow::of(...)).require();
 //
-// Only for tables whose key columns have fixed widths; these are never null.
+// Only for tables with key columns of fixed width; these are never null.
 // Invariants: (1) between begin() and end() each column is set exactly once; or the row is dropped
 //             (2) the caller does not change the string in between
 // Thread-safety: belongs to one thread.

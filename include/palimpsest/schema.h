@@ -158,7 +158,7 @@ struct TableSchema {
 /// A secondary index: another order of a table's rows. Rows with equal values are in the order of
 /// the primary key, which need not be named. The index's columns, with those of the primary key
 /// unless it is unique, form keys as long as a table's may be. No key may be empty: a unique index
-/// of one column, varchar or bytes and not nullable, refuses a row whose text there is empty
+/// of one column, varchar or bytes and not nullable, refuses a row with an empty text there
 /// (invalid_argument).
 struct IndexSchema {
   std::string name;

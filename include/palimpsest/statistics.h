@@ -16,7 +16,7 @@ struct Statistics {
   std::uint64_t entry_bytes = 0;    ///< of entries and mapping tables, which lead to versions
   std::uint64_t entries = 0;        ///< of records
   std::uint64_t mapping_tables = 0;
-  std::uint64_t orphan_tables = 0;  ///< mapping tables whose page is not in memory
+  std::uint64_t orphan_tables = 0;  ///< mapping tables of pages not in memory
 
   std::uint64_t page_reads = 0;
   std::uint64_t page_writes = 0;       ///< in place: without the copies in the double-write area
@@ -28,7 +28,7 @@ struct Statistics {
   std::uint64_t snapshots_cancelled = 0;     ///< because versions took too much memory
   std::uint32_t transactions_active = 0;
   std::uint64_t trees_to_empty =
-      0;  ///< of dropped tables and indexes, whose pages are still to be freed
+      0;  ///< of dropped tables and indexes, still with pages to be freed
   /// Bulks, of tables that had rows, that are not retired; at most 16,384. They are running, have
   /// committed since an older snapshot was taken, or were rolled back and are not yet undone
   /// everywhere.

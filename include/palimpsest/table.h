@@ -96,7 +96,7 @@ class Table {
   }
   /// As read_many(), but shows the rows in their pages: for callers that use a few columns of each.
   /// A page is latched during visit(index of the key, row): `visit` must neither block nor use the
-  /// engine, whose calls throw invalid_argument there. An exception may leave after some rows were
+  /// engine; its calls throw invalid_argument there. An exception may leave after some rows were
   /// shown.
   void visit_many(std::span<const Key> keys, ReadRows visit) const {
     visit_many_in(nullptr, keys, visit);

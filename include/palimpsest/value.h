@@ -67,7 +67,7 @@ class Value {
   // NOLINTBEGIN(google-explicit-constructor)
   template <std::same_as<bool> Boolean>
   constexpr Value(Boolean value) noexcept : content_(value) {}
-  /// Any integer type whose values all fit in std::int64_t.
+  /// Any integer type that fits in std::int64_t.
   template <std::integral Integer>
     requires(!std::same_as<Integer, bool> && !std::same_as<Integer, char> &&
              (sizeof(Integer) < sizeof(std::int64_t) ||
