@@ -1,7 +1,7 @@
-// A column of fixed width, found once and used for all rows of its table.
+// A handle to a column of fixed width: looked up once, then used for every row of its table.
 //
-// It knows its place in a row and which columns the table had: a comparison and a load or a store
-// are all that it costs.
+// The handle holds the column's offset in the row and the table's layout number, so that an access
+// costs one comparison and one load or store.
 // Thread-safety: a plain value.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace palimpsest {
 
 namespace detail {
 
-/// The column type of a C++ type whose values have a fixed width: 0 for others.
+/// The column type of a fixed-width C++ type; 0 for any other type.
 template <class Type>
 inline constexpr ColumnType kFixedTypeOf{};
 template <>
@@ -37,27 +37,27 @@ inline constexpr ColumnType kFixedTypeOf<Date> = ColumnType::date;
 template <>
 inline constexpr ColumnType kFixedTypeOf<Timestamp> = ColumnType::timestamp;
 
-/// Which table it is and which columns it has, as a number made of the names and types: after
-/// Transaction::alter_table() it is another one. 0: not known.
+/// Identifies a table and its columns: a number computed from names and types.
+/// Transaction::alter_table() gives the table another one. 0: unknown.
 using LayoutNumber = std::uint64_t;
 
-/// What a row knows of how its table stores rows: the engine's TableFormat.
+/// What a row knows of its table's storage format: base of the engine's TableFormat.
 struct RowFormat {
   LayoutNumber layout = 0;
 };
 
-/// Where a fixed column lies in a row.
+/// The location of a fixed-width column in a row.
 struct FixedPlace {
   static constexpr std::uint16_t kNeverNull = 0xFFFF;
 
   std::uint32_t offset = 0;
-  std::uint16_t null_bit = kNeverNull;  ///< in the bitmap that the row begins with
-  bool may_change = false;              ///< in no index, and not in the key
-  LayoutNumber layout = 0;              ///< of the rows that have it there
+  std::uint16_t null_bit = kNeverNull;  ///< in the bitmap at the beginning of the row
+  bool may_change = false;              ///< false for columns of the key or of an index
+  LayoutNumber layout = 0;              ///< of the rows that have the column here
 
-  /// Whether a row of that layout and so many bytes has this many of it there; its null bit lies
-  /// before them. If not, the column is one of another table, or of the table before its columns
-  /// were changed.
+  /// Whether a row of this layout and length has so many bytes here (its null bit lies before
+  /// them). If not, the column belongs to another table, or to this one before its columns were
+  /// altered.
   [[nodiscard]] constexpr bool is_in(LayoutNumber row_layout, std::size_t row_bytes,
                                      std::size_t bytes) const noexcept {
     return layout == row_layout && std::size_t{offset} + bytes <= row_bytes;
@@ -66,13 +66,13 @@ struct FixedPlace {
 
 }  // namespace detail
 
-/// The C++ types of columns of fixed width: bool, std::int8_t to std::int64_t, float, double, Date,
+/// The C++ types of fixed-width columns: bool, std::int8_t to std::int64_t, float, double, Date,
 /// Timestamp. Columns of other types are read as Values.
 template <class Type>
 concept FixedType = detail::kFixedTypeOf<Type> != ColumnType{};
 
-/// A column of fixed width, outside the key, found once by Table::column() and used for all rows of
-/// that table. Copied freely. With a row of other columns it is refused: of another table, or of
+/// A fixed-width column outside the key, looked up once by Table::column() and used for every row
+/// of that table. Cheap to copy. Rows with other columns refuse it: rows of another table, or of
 /// this one after Transaction::alter_table().
 template <FixedType Type>
 class Column {

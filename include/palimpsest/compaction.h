@@ -1,4 +1,5 @@
-// Making the page file as short as what is in use: what Database::compact() is told, and tells.
+// Options, progress and report of Database::compact(), which shortens the page file to what is in
+// use.
 //
 // Thread-safety: plain values.
 #pragma once
@@ -11,25 +12,25 @@ namespace palimpsest {
 
 struct CompactionProgress {
   std::uint64_t pages_moved = 0;
-  /// What there is to be moved as it is known now; 0 while what nobody needs is given back first.
+  /// How many there are to move as far as is known now; 0 while unused pages are still being freed.
   std::uint64_t pages_total = 0;
   std::uint64_t file_bytes = 0;  ///< length of the page file now
-  std::uint32_t page_bytes = 0;  ///< of one page
+  std::uint32_t page_bytes = 0;  ///< the database's page size
 };
 
 struct CompactionOptions {
-  /// Called now and then by the thread that compacts. What it throws ends the compaction and is
-  /// thrown by it: so it can be given up; what was moved until then stays moved.
+  /// Called now and then by the compacting thread. An exception that it throws ends the compaction
+  /// and leaves compact(): this is how to cancel one. Pages moved before that stay moved.
   std::function<void(const CompactionProgress&)> progress{};
 };
 
 struct CompactionReport {
   std::uint64_t bytes_before = 0;  ///< length of the page file
   std::uint64_t bytes_after = 0;
-  std::uint64_t bytes_in_use = 0;  ///< of the page file when it ended, its header included
-  std::uint64_t pages_moved = 0;   ///< a page as often as it was
-  /// Pages that lie farther back than they should and cannot be moved, or were taken or written by
-  /// others meanwhile. Those that cannot are those of large values.
+  std::uint64_t bytes_in_use = 0;  ///< of the page file at the end, its header included
+  std::uint64_t pages_moved = 0;   ///< counts a page once for each time it was moved
+  /// Pages beyond the file's ideal end that stayed there: pages of large values, which cannot be
+  /// moved, and pages that other transactions allocated or wrote meanwhile.
   std::uint64_t pages_unmoved = 0;
   std::chrono::milliseconds duration{0};
 };

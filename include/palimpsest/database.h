@@ -9,17 +9,16 @@
 //     accounts.update(transaction, {2}, {{"balance", 7}}).require();
 //   });
 //
-// Several databases may be open in one process; each directory only once. Files are named in
-// docs/file-formats.md.
-// Thread-safety: all functions, from any thread, but for close(), moving and the destructor.
-//         fork(): In a child every function of the API throws invalid_argument for what its parent
-//         has opened or begun, those that throw nothing say that there is nothing, and destructors
-//         do nothing. The parent is unharmed, whatever its threads were doing. A child opens
-//         databases of its own; the parent's only once the parent has closed it
-//         (docs/guarantees.md).
+// One process may open several databases, but each directory only once. docs/file-formats.md names
+// the files.
+// Thread-safety: all functions, from any thread, except close(), moving and the destructor.
+// fork(): in a child, every function of the API that may throw throws invalid_argument for what the
+// parent has opened or begun; those that do not throw report that there is nothing; destructors do
+// nothing. The parent is unharmed, whatever its threads were doing. A child may open other
+// databases, and the parent's once the parent has closed it (docs/guarantees.md).
 // Failure: Error, whose code says what happened and whose message names what and where. After
-//          `failed`, reads go on, and opening again recovers all that was acknowledged. Once it
-//          was closed, or moved away, its functions throw invalid_argument.
+// `failed`, reads go on, and reopening recovers everything that was acknowledged. After it is
+// closed or moved from, its functions throw invalid_argument.
 #pragma once
 
 #include <cstdint>
@@ -51,34 +50,37 @@ namespace palimpsest {
 
 class Database {
  public:
-  /// Opens the database in a directory, or makes it, as the options say; recovers what a crash left
-  /// behind. No table is read: a damaged page is `corruption` from the call that needs it. Throws
-  /// not_found (there is none, and none is to be made), log_not_found (there is one, and its log is
-  /// not where Options::log_directory says), already_exists, locked, not_a_database,
-  /// unsupported_version, corruption, permission_denied, io_error, no_space, out_of_memory,
-  /// invalid_argument.
+  /// Opens the database in a directory, or creates it, as the options say, and recovers it after a
+  /// crash. Reads no table: a damaged page is `corruption` from the call that needs it. Throws
+  /// not_found (there is none, and the options do not allow to create one), log_not_found (there is
+  /// one, but its log is not where Options::log_directory says), already_exists, locked,
+  /// not_a_database, unsupported_version, corruption, permission_denied, io_error, no_space,
+  /// out_of_memory, invalid_argument.
   [[nodiscard]] static Database open(const std::filesystem::path& directory,
                                      const Options& options = {});
   Database(Database&&) noexcept;
-  /// As the destructor, of what was open.
+  /// Closes the database that was open here, as the destructor does.
   Database& operator=(Database&&) noexcept;
-  /// Closes it if close() was not called; what goes wrong then is the next opening's to recover.
-  /// All transactions and cursors are gone, or the process ends (abort).
+  /// Closes the database unless close() was called. Errors are not reported: the next opening
+  /// recovers. Aborts the process if a transaction or cursor is left.
   ~Database();
 
-  /// Throws too_many_transactions when none of Options::max_transactions ended in time.
+  /// Throws too_many_transactions if all of Options::max_transactions stay in use for
+  /// Options::begin_patience.
   [[nodiscard]] Transaction begin(const TransactionOptions& options = {});
 
-  /// Calls body(Transaction&) and commits; returns what the body returns, a reference as one. If
-  /// the body or the commit throws an Error conflict, not_serializable, transaction_too_old,
-  /// snapshot_too_old or too_many_transactions, or the body returns an Outcome or an ErasedRange
-  /// that is a conflict, everything is rolled back and the body is called again, after a while. In
-  /// conflict with a bulk, or with a change of the table's definition, it waits until that has
-  /// ended, for Options::definition_patience in all, which is no attempt. In conflict with another
-  /// transaction of this thread, which would have to end first, it throws invalid_argument.
-  /// After version_budget_exceeded the body is called again once, in a bulk transaction; any other
-  /// exception rolls back and is rethrown. Whatever else the body returns commits, also an Outcome
-  /// that says exists or absent: one that wants nothing to happen calls rollback() itself.
+  /// Calls body(Transaction&), commits, and returns what the body returns (a reference as a
+  /// reference).
+  /// - Retried after rollback and a pause: an Error conflict, not_serializable,
+  ///   transaction_too_old, snapshot_too_old or too_many_transactions, thrown by the body or the
+  ///   commit; an Outcome or ErasedRange with a conflict that the body returns.
+  /// - Conflict with a bulk, or with a change of the table's definition: waits for its end, for
+  ///   Options::definition_patience in all; this counts as no attempt.
+  /// - Conflict with another transaction of this thread, which could never end: invalid_argument.
+  /// - version_budget_exceeded: the body is called once more, in a bulk transaction.
+  /// - Any other exception rolls back and is rethrown.
+  /// Every other return value commits, including an Outcome `exists` or `absent`: a body that wants
+  /// no changes calls rollback() itself.
   template <class Body>
   std::invoke_result_t<Body&, Transaction&> run(Body&& body, const RunOptions& options = {}) {
     TransactionOptions wanted = options.transaction;
@@ -94,65 +96,65 @@ class Database {
     }
   }
 
-  /// Throws not_found if there is none.
+  /// Throws not_found if there is no such table.
   [[nodiscard]] Table table(std::string_view name) const;
-  /// Nothing if there is none.
+  /// Returns nothing if there is no such table.
   [[nodiscard]] std::optional<Table> find_table(std::string_view name) const;
-  /// Of all tables, ascending by name.
+  /// The schemas of all tables, ascending by name.
   [[nodiscard]] std::vector<TableSchema> tables() const;
 
-  /// Brings the pages of many places into memory, their reads overlapping, and does nothing else:
-  /// for whoever knows which rows will be read, changed or inserted one after the other. A hint:
-  /// it waits for no transaction, and what cannot be read is left to whoever needs it. Costs a
-  /// search for each place that is in memory already. Throws not_found, invalid_argument.
+  /// Prefetches the pages of many places with overlapping reads, for a caller that is about to
+  /// read, change or insert the rows one by one. A hint: it waits for no transaction, and ignores
+  /// pages that cannot be read. Costs a search for each place that is in memory already. Throws
+  /// not_found, invalid_argument.
   void prefetch(std::span<const Place> places) const;
   void prefetch(std::initializer_list<Place> places) const {
     prefetch(std::span(places.begin(), places.size()));
   }
 
-  // Definitions in transactions of their own (transaction.h has those within others). Throw what
-  // Outcome::require() throws, after Options::definition_patience for conflicts.
+  // Definitions, each in a transaction of its own (transaction.h has those within a transaction).
+  // They throw what Outcome::require() throws; conflicts after Options::definition_patience.
 
   Table create_table(const TableSchema& schema);
-  /// The table of that name, if it has just this schema, or a new one. Throws already_exists for
-  /// one of other columns or another key, and names the first that differs.
+  /// Returns the table of that name if it has exactly this schema, or creates it. Throws
+  /// already_exists, naming the first difference, if it has other columns or another key.
   Table find_or_create_table(const TableSchema& schema);
   void drop_table(std::string_view table);
   void create_index(std::string_view table, const IndexSchema& schema);
   void drop_index(std::string_view table, std::string_view index);
 
-  /// Copies the database into a directory that is empty or not there, while it is used; log and
-  /// pages lie together in the copy, which is opened as any database is after a crash, and is one
-  /// of its own from then on. It lies outside of the database's own directories
-  /// (invalid_argument). It holds what had been committed when the call began, and of later
-  /// transactions all up to one moment before it returns. Commits of large values may wait for a
-  /// moment near the end; a load that writes pages faster than they are copied keeps it from
-  /// ending. Until it is whole there is no database in the directory, and none after a
-  /// failure. Throws already_exists, locked (one backup at a time), no_space (also if the log had
-  /// to be used again before it was copied), not_found, permission_denied, io_error, failed, and
-  /// what BackupOptions::progress throws.
+  /// Copies the database, while it is in use, into a directory that is empty or does not exist. The
+  /// directory must lie outside of the database's own (invalid_argument). The copy has its log
+  /// beside its pages and is a database of its own; its first opening recovers it, as after a
+  /// crash.
+  /// It holds everything committed before the call began, and the later transactions up to one
+  /// moment before it returns. Commits of large values may wait for a moment near the end; a load
+  /// that writes pages faster than they are copied keeps the backup from ending. The directory
+  /// holds no database until the copy is complete, and none after a failure. Throws already_exists,
+  /// locked (one backup at a time), no_space (also if log had to be reused before it was copied),
+  /// not_found, permission_denied, io_error, failed, and what BackupOptions::progress throws.
   BackupReport backup(const std::filesystem::path& directory,
                       const BackupOptions& options = {}) const;
 
-  /// Makes the page file as short as what is in use, while it is used: gives back what nobody
-  /// needs, moves pages from the end of the file to free places before it, and cuts the end off.
-  /// Writes a page and as many bytes of log for each that moves; waits for no transaction. Pages
-  /// that others take meanwhile may keep the file longer, and it is not cut while a backup is made;
-  /// the report says what could not be moved. The engine does the same in the background when most
-  /// of the file is free. Throws locked (one at a time), no_space (of the log), io_error, failed,
-  /// out_of_memory, and what CompactionOptions::progress throws.
+  /// Shortens the page file to what is in use, while the database is in use: frees unneeded pages,
+  /// moves pages from the end of the file to free places before it, and truncates the file. Each
+  /// move writes a page and as many bytes of log. Waits for no transaction. Pages that other
+  /// transactions allocate meanwhile may keep the file longer, and a file is not truncated during a
+  /// backup; the report says what could not be moved. The engine does the same in the background
+  /// when most of the file is free. Throws locked (one at a time), no_space (of the log), io_error,
+  /// failed, out_of_memory, and what CompactionOptions::progress throws.
   CompactionReport compact(const CompactionOptions& options = {});
 
   [[nodiscard]] Statistics statistics() const;
-  /// Options in effect, and why: of a database that exists, its own sizes.
+  /// The options in effect, and why. An existing database keeps the sizes that it was created with.
   [[nodiscard]] const std::vector<EffectiveOption>& options() const;
 
-  /// Everything is on disk, and the next opening has nothing to recover. No transaction is active,
-  /// no cursor is left, nor a transaction that was cancelled, until its owner has rolled it back or
-  /// let it go: else it throws invalid_argument, and the database stays open. If it throws anything
-  /// else (io_error, no_space, failed), the database is closed all the same, and the next opening
-  /// recovers what was acknowledged. Once it is closed it has no file open, but for that of a
-  /// RowSort that is left; nothing of the database is used afterwards.
+  /// Writes everything to disk, so that the next opening has nothing to recover. Requires that no
+  /// transaction is active, no cursor is left, and the owner of each cancelled transaction has
+  /// rolled it back or dropped it: else throws invalid_argument, and the database stays open. After
+  /// any other exception (io_error, no_space, failed) the database is closed all the same, and the
+  /// next opening recovers what was acknowledged. A closed database has no file open except that of
+  /// a remaining RowSort; nothing of the database may be used afterwards.
   void close();
 
  private:
@@ -185,7 +187,7 @@ class Database {
       throw;
     }
   }
-  /// It ends before this thread does anything else.
+  /// The transaction ends before this thread does anything else.
   static void bind(Transaction& transaction) noexcept;
   [[nodiscard]] bool makes_bulk_after(const Error& error, TransactionOptions& options) const;
   static void throw_if_conflict(const Transaction& transaction, const Outcome& outcome) {

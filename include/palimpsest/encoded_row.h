@@ -1,6 +1,6 @@
-// A row as its bytes: what RowView shows of it, and what Table::insert() and its like take.
+// A row in its stored form: what RowView shows of it, and what Table::insert() and its like accept.
 //
-// Made of values by RowEncoder and RowWriter, or of the bytes of another row.
+// RowEncoder and RowWriter make it from values; of() wraps the bytes of another row.
 // Thread-safety: a plain value that views its bytes.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace palimpsest {
 
-/// A row as it is stored: what RowView shows of it. Refused if it is none of the table. Only made
-/// by of(): a list of two texts is the Values of a row.
+/// A row in its stored form. The table refuses it if it does not decode as a row of that table.
+/// Made by of() only, since a list of two texts would be the Values of a row.
 struct EncodedRow {
   [[nodiscard]] static constexpr EncodedRow of(std::string_view key, std::string_view bytes,
                                                detail::LayoutNumber layout = 0) noexcept {
@@ -24,7 +24,7 @@ struct EncodedRow {
 
   std::string_view key{};
   std::string_view bytes{};
-  /// Says which columns it was encoded for; 0: it is judged by its bytes alone.
+  /// Identifies the columns that it was encoded for; 0: unknown, the bytes alone are validated.
   detail::LayoutNumber layout = 0;
 
  private:

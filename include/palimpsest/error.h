@@ -1,6 +1,6 @@
 // The one exception type of Palimpsest: what went wrong in the environment, and where.
 //
-// Expected outcomes (absent, duplicate, conflict) are return values. Thrown errors are those a
+// Expected outcomes (absent, duplicate, conflict) are return values. Errors are thrown for what a
 // caller cannot prevent by checking first: a failing or full disk, a damaged file, a limit
 // exceeded. The message names what failed, where, and the limit or the values that did not agree.
 #pragma once
@@ -19,7 +19,7 @@ enum class ErrorCode : std::uint8_t {
   corruption,           ///< stored bytes contradict their checksum, identity or structure
   not_a_database,       ///< the file or directory was not written by Palimpsest
   unsupported_version,  ///< a newer or older format, or a feature bit this build does not know
-  page_size_mismatch,   ///< the database has another page size than the one asked for
+  page_size_mismatch,   ///< the database has another page size than the caller expects
   locked,               ///< another process (or this one) has the database open
   permission_denied,    ///< the operating system denies access
   not_found,            ///< a file, table or row that must exist does not
@@ -27,15 +27,15 @@ enum class ErrorCode : std::uint8_t {
   not_closed_cleanly,   ///< the database was not closed and cannot be opened without recovery
   invalid_argument,     ///< an option, key or value beyond a limit; the message names the limit
   failed,         ///< an earlier failed sync or write made the database read-only until reopened
-  out_of_memory,  ///< the configured memory is too small for what was asked
-  transaction_too_old,    ///< it held back the log for too long and is rolled back; try it again
-  too_many_transactions,  ///< as many are active as Options allow, and none ended in time
-  conflict,  ///< another transaction has changed it and has not ended; roll back and try again
-  snapshot_too_old,         ///< what the transaction sees is remembered no longer; try it again
-  version_budget_exceeded,  ///< one transaction changes more rows than can be remembered
-  gate_timeout,             ///< a bulk has waited too long for others to let it begin; try it again
-  not_serializable,  ///< what the transaction has read has changed; it is rolled back; try it again
-  too_many_bulks,    ///< an old snapshot has kept thousands of bulks apart; end it, and try again
+  out_of_memory,  ///< the configured memory is too small for the request
+  transaction_too_old,      ///< it pinned the log for too long and is rolled back; try again
+  too_many_transactions,    ///< Options::max_transactions are active, and none ended in time
+  conflict,                 ///< a conflicting transaction has changed it; roll back and try again
+  snapshot_too_old,         ///< versions that the snapshot needs are gone; try again
+  version_budget_exceeded,  ///< one transaction changes more rows than versions fit
+  gate_timeout,             ///< a bulk waited too long for older readers; try again
+  not_serializable,  ///< something that the transaction read has changed; rolled back; try again
+  too_many_bulks,    ///< an old snapshot keeps thousands of bulks from retiring; end it, try again
   log_not_found,     ///< there is a database; its log is not where Options::log_directory says
 };
 

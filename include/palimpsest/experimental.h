@@ -4,12 +4,12 @@
 namespace palimpsest {
 
 struct ExperimentalOptions {
-  /// Off: transactions claim no records, so that nobody notices two of them changing the same one.
-  /// For measuring what claims cost, with one transaction at a time; a second one is refused.
+  /// Off: transactions claim no records, so that conflicting changes go undetected. Measures what
+  /// claims cost, with one transaction at a time; a second one is refused.
   bool write_conflicts = true;
-  /// Off: changes leave no versions, as at isolation `none`, although transactions take snapshots
-  /// and look for versions. For measuring what versions cost beside all that; with one transaction
-  /// at a time, to which it makes no difference, and a second one is refused.
+  /// Off: changes leave no versions, as at isolation `none`, although transactions still take
+  /// snapshots and look for versions. Measures what versions cost; with one transaction at a time,
+  /// to which it makes no difference; a second one is refused.
   bool versions = true;
 };
 

@@ -5,8 +5,8 @@
 //     use(cursor.row());                // a row of the table
 //   }
 //
-// A handle as a Table is: small, copied freely; after the index was dropped, every call throws
-// not_found. Each call is there twice, within a transaction and without.
+// A handle like a Table: small, cheap to copy. After the index was dropped, every call throws
+// not_found. Each call exists twice, with a transaction and without.
 // Thread-safety: all functions, from any thread. Failure: as table.h.
 #pragma once
 
@@ -27,7 +27,7 @@ namespace detail {
 class TableHandle;  // the engine's
 }
 
-/// Another order of a table's rows. A handle as a Table is.
+/// Another order of a table's rows: a handle.
 class Index {
  public:
   Index(std::shared_ptr<const detail::TableHandle> table, std::string name)
@@ -36,7 +36,7 @@ class Index {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] IndexSchema schema() const;
 
-  /// The row with these values in all columns of the index, which is unique.
+  /// The row with these values in all columns of the index, which must be unique.
   [[nodiscard]] std::optional<Row> get(const Key& key) const { return get_in(nullptr, key); }
   [[nodiscard]] std::optional<Row> get(const Transaction& in, const Key& key) const {
     return get_in(&in, key);

@@ -1,15 +1,15 @@
-// What rows are named by, and ranges of them: keys as values, or as the bytes that are stored.
+// Keys that name rows, and ranges of them: as column values, or in their stored bytes.
 //
 //   table.get({7, "Ada"});                       // the values of the key's columns, in its order
 //   table.cursor(Range::prefix({7}));            // all rows whose key's first column is 7
 //   table.cursor(Range::starts_with({7, "Ad"}));  // and whose second one begins with "Ad"
 //   blobs.get(Key::encoded(bytes));              // of a table of bytes: the key itself
 //
-// Lifetime: a key that is written as a list has a copy of its values, and may be kept under a name;
-// one that is made of a span or a vector looks at that, an encoded one at the bytes, and all look
-// at the texts and bytes that their values were made of; but a text in a list that is about to go
-// away, as {"a" + s}, the key keeps. Values own nothing: they are made where a function is called.
-// A range has copies of its keys. Thread-safety: plain values.
+// Lifetime: a Key copies the values of a list, and may be kept under a name. A key made from a span
+// or a vector views it, an encoded key views the bytes, and every key views the texts and bytes
+// that its values were made of. Exception: a temporary text in a list, as in {"a" + s}, is moved
+// into the key. Values own nothing: create them in the function call that uses them. A Range copies
+// its keys. Thread-safety: plain values.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@
 
 #include "palimpsest/value.h"
 
-/// What is made of this argument looks at it: clang warns where it would live longer.
+/// The result views this argument: clang warns where it would outlive it.
 #if defined(__clang__)
 #define PALIMPSEST_LOOKED_AT [[clang::lifetimebound]]
 #else
@@ -43,7 +43,7 @@ namespace palimpsest {
 /// Values of columns, in order.
 class Values {
  public:
-  // Implicit on purpose: a list of values is passed where Values are asked for.
+  // Implicit on purpose: a list of values is passed where Values are expected.
   // NOLINTBEGIN(google-explicit-constructor)
   constexpr Values(std::initializer_list<Value> values PALIMPSEST_LOOKED_AT) noexcept
       : values_(values.begin(), values.size()) {}
@@ -57,8 +57,8 @@ class Values {
   std::span<const Value> values_;
 };
 
-/// A value in the list that a key is written as: whatever a Value is made of; and a text, or bytes,
-/// that are about to go away, which the key keeps.
+/// An element of the list that a key is written as: anything that converts to a Value, or a
+/// temporary text or byte vector, which the key then owns.
 class KeyPart {
  public:
   // Implicit on purpose, as Value.
@@ -77,7 +77,7 @@ class KeyPart {
   // NOLINTEND(google-explicit-constructor)
 
   [[nodiscard]] const Value& value() const noexcept { return value_; }
-  /// What the value views and the key is to keep; or null.
+  /// The text that the value views and the key must own; or null.
   [[nodiscard]] const std::shared_ptr<const std::string>& kept() const noexcept { return kept_; }
 
  private:
@@ -90,15 +90,15 @@ class Key {
  public:
   // Implicit on purpose, as Values.
   // NOLINTBEGIN(google-explicit-constructor)
-  /// Copies them. Throws std::bad_alloc, if they are more than four or it keeps texts.
+  /// Copies the values. Throws std::bad_alloc if there are more than four, or if it owns texts.
   Key(std::initializer_list<KeyPart> values) : content_(copy_of(values)), kept_(kept_of(values)) {}
   Key(std::span<const Value> values PALIMPSEST_LOOKED_AT) noexcept : content_(values) {}
   Key(const std::vector<Value>& values PALIMPSEST_LOOKED_AT) noexcept
       : content_(std::span<const Value>(values)) {}
   // NOLINTEND(google-explicit-constructor)
 
-  /// The bytes that RowView::key_bytes() shows. Of a table whose key is one column of bytes or
-  /// varchar, not nullable, these are the bytes of the column.
+  /// The bytes that RowView::key_bytes() shows. If the key is one column of bytes or varchar, not
+  /// nullable, they are the column's bytes.
   [[nodiscard]] static Key encoded(std::string_view bytes PALIMPSEST_LOOKED_AT) noexcept {
     return Key(Encoded{bytes});
   }
@@ -106,7 +106,7 @@ class Key {
   [[nodiscard]] bool is_encoded() const noexcept {
     return std::holds_alternative<std::string_view>(content_);
   }
-  /// Unless it is encoded. They live as long as the key, or as what it was made of.
+  /// Empty if the key is encoded. They live as long as the key, or as what it was made of.
   [[nodiscard]] std::span<const Value> values() const noexcept {
     if (const auto* few = std::get_if<Few>(&content_)) {
       return std::span(few->values).first(few->count);
@@ -117,14 +117,14 @@ class Key {
     const auto* many = std::get_if<std::vector<Value>>(&content_);
     return many != nullptr ? std::span<const Value>(*many) : std::span<const Value>();
   }
-  /// If it is encoded.
+  /// Empty unless the key is encoded.
   [[nodiscard]] std::string_view bytes() const noexcept {
     const auto* bytes = std::get_if<std::string_view>(&content_);
     return bytes != nullptr ? *bytes : std::string_view();
   }
 
  private:
-  /// What most keys have takes no memory of its own.
+  /// Up to four values need no allocation.
   struct Few {
     std::array<Value, 4> values{};
     std::size_t count = 0;
@@ -136,7 +136,7 @@ class Key {
   };
   explicit Key(Encoded key) noexcept : content_(key.bytes) {}
 
-  /// Texts that values of this key, and of its copies, view: they stay where they are.
+  /// Owns texts that the values of this key, and of its copies, view; they do not move.
   using Kept = std::shared_ptr<const void>;
 
   static Content copy_of(std::initializer_list<KeyPart> values) {
@@ -169,19 +169,21 @@ class Key {
 /// Rows between two keys, or with the same first columns.
 class Range {
  public:
-  /// How a bound counts. A bound may be the first columns of a key: then it stands for all keys
+  /// How a bound counts. A bound may be the first columns of a key; it then stands for all keys
   /// that begin with them.
   enum class Bound : unsigned char { inclusive = 1, exclusive };
 
   [[nodiscard]] static Range all() noexcept { return {}; }
-  /// Keys whose first columns have these values. The last value is a whole one: prefix({"ab"}) has
-  /// no key ("abc"), whatever the column, that of key_value_table() included; starts_with() has.
+  /// Keys whose first columns have these values. The last value must match wholly: prefix({"ab"})
+  /// does not contain ("abc"), whatever the column, including that of key_value_table();
+  /// starts_with() does.
   [[nodiscard]] static Range prefix(const Key& key) { return between(key, key); }
-  /// Keys whose first columns have these values, but for the last one, a text or bytes, which the
-  /// column begins with: starts_with({7, "Ad"}) has (7, "Ada"). Of an encoded key: keys whose bytes
-  /// begin with these, cut off anywhere. Bytes of any value are right at the end, FF too. Without a
-  /// value, or with an empty text, it is all. Spaces that a `character` column is padded with are
-  /// part of it. Throws invalid_argument where it is used, if the last column holds no text.
+  /// Keys whose first columns have these values, except for the last value, a text or bytes, with
+  /// which its column must begin: starts_with({7, "Ad"}) contains (7, "Ada"). For an encoded key:
+  /// keys whose bytes begin with these, cut off anywhere. The last value may end with any byte,
+  /// including FF. Without a value, or with an empty text, the range is all(). Padding spaces of a
+  /// `character` column count. If the last column holds no text, the call that uses the range
+  /// throws invalid_argument.
   [[nodiscard]] static Range starts_with(const Key& key) {
     Range range = between(key, key);
     range.is_beginning_ = true;
@@ -212,7 +214,7 @@ class Range {
   [[nodiscard]] const std::optional<Key>& upper() const noexcept { return upper_; }
   [[nodiscard]] Bound lower_bound() const noexcept { return lower_bound_; }
   [[nodiscard]] Bound upper_bound() const noexcept { return upper_bound_; }
-  /// By starts_with(): both bounds are the beginning of keys.
+  /// Made by starts_with(): both bounds are the beginning of keys.
   [[nodiscard]] bool is_beginning() const noexcept { return is_beginning_; }
 
  private:

@@ -1,6 +1,6 @@
-// The types that members of structs can have, as values of columns (table_of.h).
+// The types that members of structs may have, and their conversion to column values (table_of.h).
 //
-// Thread-safety: pure functions. Failure: what is no such type does not compile.
+// Thread-safety: pure functions. Failure: any other type does not compile.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace palimpsest::detail {
 
-/// What members of a type are to columns. Specialised for the types that members can have.
+/// How members of a type map to columns. Specialised for each type that a member may have.
 template <class Type>
 struct MemberType {
   static_assert(!std::is_same_v<Type, std::string_view>,
@@ -30,7 +30,7 @@ struct MemberType {
 
 template <FixedType Type>
 struct MemberType<Type> {
-  /// Its bytes are the column's, whatever bytes these are.
+  /// Its bytes are those of the column, for every value.
   static constexpr bool kIsCopied = !std::is_same_v<Type, bool>;
   static constexpr bool kIsNullable = false;
 
@@ -38,7 +38,7 @@ struct MemberType<Type> {
     return type.type == kFixedTypeOf<Type>;
   }
   [[nodiscard]] static Value value_of(Type member) { return member; }
-  /// False if the member cannot have the value, which is one of its column.
+  /// False if the member cannot represent the value, which is valid for its column.
   [[nodiscard]] static bool set(Type& member, const Value& value) {
     if constexpr (std::is_same_v<Type, bool>) {
       member = value.as_boolean();
@@ -56,7 +56,8 @@ struct MemberType<Type> {
 };
 static_assert(sizeof(Date) == 4 && sizeof(Timestamp) == 8, "copied as the integers they are");
 
-/// Of a column of integers as wide as the enum's. Unsigned ones have no values beyond the column's.
+/// For a column of integers as wide as the enum's. Unsigned enums have no values beyond the
+/// column's.
 template <class Enum>
   requires std::is_enum_v<Enum>
 struct MemberType<Enum> {
@@ -113,7 +114,7 @@ struct MemberType<std::string> {
   }
 };
 
-/// The bytes of character(n) with their padding.
+/// The bytes of character(n), padding included.
 template <std::size_t kLength>
 struct MemberType<std::array<char, kLength>> {
   static constexpr bool kIsCopied = true;
@@ -131,7 +132,7 @@ struct MemberType<std::array<char, kLength>> {
   }
 };
 
-/// Of a column that may be null.
+/// For a nullable column.
 template <class Type>
 struct MemberType<std::optional<Type>> {
   static_assert(!MemberType<Type>::kIsNullable, "a column is null or not");

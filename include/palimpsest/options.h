@@ -1,4 +1,4 @@
-// How a database is opened. The defaults are good: most programs set nothing but the memory.
+// Options for opening a database. The defaults are good: most programs set only the memory.
 //
 // Thread-safety: a plain value.
 #pragma once
@@ -16,11 +16,11 @@
 
 namespace palimpsest {
 
-/// What opening is busy with after a crash.
+/// The phase of recovery that opening is in after a crash.
 enum class RecoveryPhase : std::uint8_t {
-  analysis = 1,  ///< the log is read
-  redo,          ///< the log is replayed on the pages
-  undo,          ///< what unfinished transactions have left is undone
+  analysis = 1,  ///< reads the log
+  redo,          ///< replays the log on the pages
+  undo,          ///< undoes unfinished transactions
 };
 
 struct RecoveryProgress {
@@ -31,75 +31,77 @@ struct RecoveryProgress {
 };
 
 struct Options {
-  /// Bytes for everything the database keeps in memory, but for what sorts take while an index is
-  /// made or rows are loaded (RowSort; up to 256 MiB each), at most what the machine has, or its
-  /// control group allows. 0: a quarter of that.
+  /// Bytes for everything that the database keeps in memory, except for sorts while an index is
+  /// created or rows are loaded (RowSort; up to 256 MiB each). At most the memory of the machine or
+  /// its control group; 0: a quarter of that.
   std::uint64_t memory_bytes = 0;
-  /// Bytes of `memory_bytes` for versions: what is remembered of rows as they were, for those who
-  /// still see them so. 0: a sixteenth. When they run out, the transaction with the oldest snapshot
-  /// gets snapshot_too_old, or one whose own changes take half of them version_budget_exceeded.
+  /// The part of `memory_bytes` for versions, which hold former states of rows for the snapshots
+  /// that still see them. 0: a sixteenth. When it is full, the transaction with the oldest snapshot
+  /// gets snapshot_too_old, or one whose own changes take half of it gets version_budget_exceeded.
   std::uint64_t version_bytes_max = 0;
-  /// Make the database if the directory has none.
+  /// Create the database if the directory has none.
   bool create_if_missing = true;
-  /// Make it, or throw already_exists. What an interrupted making has left is no database.
+  /// Create it, or throw already_exists. What an interrupted creation left does not count as a
+  /// database.
   bool must_be_new = false;
-  /// Open what is there to be read. No file of the database is changed, so that it may lie where
-  /// nothing can be written. Every transaction is begun read_only, and a write without one, or a
-  /// definition, throws invalid_argument. In this process and others it may be open so several
-  /// times, but not while it is open to write (Error locked). What a crash has left to be recovered
-  /// is recovered in memory, on top of memory_bytes and up to as much again (else Error
-  /// out_of_memory), each time when it is opened. Nothing is made: not_found.
+  /// Open for reading only. No file of the database is changed, so it may lie on read-only storage.
+  /// Every transaction is read_only; a write outside of one, or a definition, throws
+  /// invalid_argument. Any number of processes, and this process repeatedly, may have it open so,
+  /// but not while it is open for writing (locked). Recovery after a crash happens in memory at
+  /// each opening, in up to as much again as memory_bytes (else out_of_memory). Never creates:
+  /// not_found.
   bool read_only = false;
-  /// Of a new database, 4096 to 65536, a power of two; 0: 4096 (docs/tuning.md). One that exists
-  /// keeps its own, whatever this says; Database::options() shows it.
+  /// Page size of a new database: a power of two from 4096 to 65536; 0: 4096 (docs/tuning.md). An
+  /// existing database keeps its own, which Database::options() shows.
   std::uint32_t page_bytes = 0;
-  /// Where the log is kept, if not beside the pages: another device. To be given each time: without
-  /// it, or with another one, opening throws log_not_found, which says where the log was last.
+  /// The directory of the log, if not beside the pages: another device. Must be given at each
+  /// opening: without it, or with another one, opening throws log_not_found, which says where the
+  /// log last was.
   std::filesystem::path log_directory{};
 
-  /// Of transactions that do not say it, and of calls without one.
+  /// Defaults for transactions that do not say, and for calls without a transaction.
   Durability durability = Durability::synchronous;
   Isolation isolation = Isolation::snapshot;
   /// An asynchronous commit is on its way to disk at most this long after it was made.
   std::chrono::milliseconds asynchronous_interval{10};
-  /// Most log there is; bounds how much all open transactions can change. At most 1 TiB;
-  /// 0: four times the memory, but 256 MiB to 4 GiB. The log is made of segments, whose size is
-  /// that of when the database was made: it has as many whole ones as fit, but at least four.
+  /// Maximum size of the log; bounds how much all open transactions can change. At most 1 TiB; 0:
+  /// four times the memory, within 256 MiB to 4 GiB. The log consists of segments whose size was
+  /// fixed when the database was created: as many whole ones as fit, but at least four.
   std::uint64_t log_bytes_max = 0;
-  /// Most that opening after a crash should take.
+  /// Upper bound that opening after a crash should keep.
   std::chrono::seconds recovery_time{10};
-  /// Threads of recovery, up to 256; 0: two for each processor, up to 32.
+  /// Threads for recovery, up to 256; 0: two for each processor, up to 32.
   std::size_t recovery_threads = 0;
   /// Called now and then while opening recovers; must not throw.
   std::function<void(const RecoveryProgress&)> progress{};
 
-  /// Most transactions at a time, 4 to 65,535.
+  /// Maximum number of concurrent transactions, 4 to 65,535.
   std::uint32_t max_transactions = 1024;
-  /// How long begin() waits when there are as many: then too_many_transactions.
+  /// How long begin() waits at that limit before it throws too_many_transactions.
   std::chrono::milliseconds begin_patience{10'000};
-  /// How long an autocommit write goes on trying when other transactions are in its way.
+  /// How long an autocommit write retries on conflicts with other transactions.
   std::chrono::milliseconds autocommit_patience{1'000};
   /// How long a definition, or a bulk, waits for transactions that have changed something
-  /// (transaction.h). One in a transaction of its own (database.h) is also begun anew for as long
-  /// while a bulk or another definition is in its way; so are the attempts of Database::run(), and
-  /// autocommit writes.
+  /// (transaction.h). While a bulk or another definition conflicts with them, these retry for as
+  /// long: a definition in a transaction of its own (database.h), Database::run(), and autocommit
+  /// writes.
   std::chrono::milliseconds definition_patience{10'000};
 
-  /// io_uring where it is allowed, else POSIX; false: POSIX in any case.
+  /// Use io_uring where it is allowed, else POSIX; false: POSIX in any case.
   bool use_io_uring = true;
   /// For measuring.
   ExperimentalOptions experimental{};
 };
 
-/// An option as it is in effect, and why.
+/// An option as it is in effect, and where its value comes from.
 struct EffectiveOption {
   std::string name;
   std::string value;
-  std::string reason;  ///< "set", "default", or what of the machine it was taken from
+  std::string reason;  ///< "set", "default", or the machine's property that it derives from
 };
 
 /// What Database::open() would make of these options on this machine, in the order of Options.
-/// Throws invalid_argument for what no option can be.
+/// Throws invalid_argument for a value that the option cannot have.
 [[nodiscard]] std::vector<EffectiveOption> explain(const Options& options);
 
 }  // namespace palimpsest

@@ -1,12 +1,12 @@
-// What came of a write: done, or one of the ways in which it could not be, which are no errors.
+// The outcome of a write: done, or one of the expected ways in which it was not, which are no
+// errors.
 //
 //   if (const Outcome outcome = accounts.insert(transaction, {7, "Ada"}); !outcome) {
 //     log(outcome.text());          // table "account": key (7) exists
 //   }
-//   accounts.erase(transaction, {7}).require();   // anything but done is thrown, for
-//   Database::run()
+//   accounts.erase(transaction, {7}).require();  // throws unless done, for Database::run()
 //
-// Whatever it came to, the transaction may go on; a write that is not done has changed nothing.
+// Whatever the outcome, the transaction may go on; a write that is not done has changed nothing.
 // Thread-safety: a plain value.
 #pragma once
 
@@ -21,15 +21,15 @@ namespace palimpsest {
 
 enum class OutcomeKind : std::uint8_t {
   done = 1,
-  exists,    ///< a row with that key, or with these values in a unique index, is there
+  exists,    ///< there is a row with that key, or with these values in a unique index
   absent,    ///< no row has that key
-  conflict,  ///< another transaction has changed it, and has not ended or committed too late to be
-             ///< seen by this one: end this one, and try it again
+  conflict,  ///< another transaction has changed it, and has not ended, or committed too
+             ///< late for this one's snapshot: roll this one back and try again
 };
 
 class [[nodiscard]] Outcome {
  public:
-  /// Where something that is not done stands.
+  /// Where a write that is not done met its obstacle.
   struct Place {
     std::string table;
     std::string index;  ///< empty: the primary key
@@ -45,13 +45,13 @@ class [[nodiscard]] Outcome {
   [[nodiscard]] explicit operator bool() const noexcept { return is_done(); }
   [[nodiscard]] bool is_conflict() const noexcept { return kind_ == OutcomeKind::conflict; }
 
-  /// Of an outcome that is not done; the fields are empty otherwise.
+  /// The fields are empty if the write is done.
   [[nodiscard]] const Place& place() const noexcept;
   /// For people; "done" if it is done.
   [[nodiscard]] std::string text() const;
 
-  /// Throws Error unless it is done: already_exists, not_found or conflict, which Database::run()
-  /// answers by another attempt.
+  /// Throws Error unless it is done: already_exists, not_found or conflict, on which
+  /// Database::run() tries again.
   void require() const {
     if (!is_done()) [[unlikely]] {
       refuse();
@@ -65,12 +65,12 @@ class [[nodiscard]] Outcome {
   std::shared_ptr<const Place> place_;
 };
 
-/// What came of erasing a range of rows: all of them, or a conflict and none.
+/// The outcome of erasing a range: all of its rows, or a conflict and none.
 struct [[nodiscard]] ErasedRange {
   Outcome outcome{};
-  std::uint64_t rows = 0;  ///< that were erased
+  std::uint64_t rows = 0;  ///< how many were erased
 
-  /// How many; throws as Outcome::require() unless it is done.
+  /// The number of rows; throws as Outcome::require() unless it is done.
   std::uint64_t require() const {
     outcome.require();
     return rows;

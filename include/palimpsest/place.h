@@ -1,9 +1,9 @@
-// Where something lies, or would lie: what Database::prefetch() brings into memory.
+// A place in a table or index, occupied or not: what Database::prefetch() brings into memory.
 //
 //   database.prefetch({{accounts, {7}}, {branches, {3}}, {by_owner, {"Ada"}}});
 //
-// Lifetime: handles live until the function that is given the place returns; it has a copy of its
-// key (key.h). Thread-safety: plain values.
+// Lifetime: the handles must live until the function that is given the place returns; the key is
+// copied (key.h). Thread-safety: plain values.
 #pragma once
 
 #include <string_view>
@@ -16,10 +16,10 @@ namespace palimpsest {
 
 class Place {
  public:
-  /// A row by its key, whether there is one or not; or, by the first columns of a key, the first of
-  /// the rows that have them.
+  /// The row with this key, whether it exists or not; if `key` is the first columns of a key, the
+  /// first row that has them.
   Place(const Table& table, const Key& key) : table_(table.handle_.get()), key_(key) {}
-  /// The same of an index: the first entry with these values in its first columns.
+  /// In an index: the first entry with these values in its first columns.
   Place(const Index& index, const Key& key)
       : table_(index.table_.get()), index_(index.name_), key_(key) {}
 

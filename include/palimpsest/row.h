@@ -1,4 +1,4 @@
-// Rows as they are stored: read column by column where they lie, by name or by a handle.
+// Rows in their stored form, read column by column without a copy, by name or by a handle.
 //
 //   const Column<std::int64_t> balance = accounts.column<std::int64_t>("balance");   // once
 //   accounts.read({7}, [&](const RowView& row) {
@@ -6,11 +6,11 @@
 //     name = row["owner"].as_bytes();           // found by name, judged at run time
 //   });
 //
-// A Row owns its bytes; a RowView is valid as long as the function it was given to says. Rows as
-// C++ structs: table_of.h.
-// Thread-safety: a Row is immutable once made; a RowView belongs to one thread.
-// Failure: a column that does not exist, or another C++ type than the column's, throws Error
-//          invalid_argument naming table and column; rows that are damaged throw corruption.
+// A Row owns its bytes; a RowView is valid as long as the function that is given it says. For rows
+// as C++ structs see table_of.h.
+// Thread-safety: a Row is immutable; a RowView belongs to one thread.
+// Failure: a column that does not exist, or a C++ type other than the column's, throws Error
+//          invalid_argument naming table and column; damaged rows throw corruption.
 #pragma once
 
 #include <cstddef>
@@ -36,32 +36,32 @@ class Table;
 namespace detail {
 
 class TableFormat;  // the engine's
-class KeyParts;     // the engine's: a key taken apart
+class KeyParts;     // the engine's: a decoded key
 
 }  // namespace detail
 
 class RowView {
  public:
-  /// By the engine, of its TableFormat.
+  /// Made by the engine, from its TableFormat.
   RowView(std::string_view key, std::string_view bytes, const detail::RowFormat& format,
           detail::KeyParts& parts) noexcept
       : key_(key), bytes_(bytes), format_(&format), parts_(&parts) {}
 
-  /// The key as it is stored: as Key::encoded() takes it.
+  /// The stored key, as Key::encoded() takes it.
   [[nodiscard]] std::string_view key_bytes() const noexcept { return key_; }
-  /// What is stored beside the key. Of key_value_table() this is the value.
+  /// The stored bytes beside the key; in a key_value_table(), the value.
   [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
 
-  /// A column by name, or by its number in declared order. Views the row.
+  /// A column by name, or by its number in declared order. The Value views the row.
   [[nodiscard]] Value operator[](std::string_view column) const;
   [[nodiscard]] Value operator[](std::size_t column) const;
   [[nodiscard]] std::size_t column_count() const noexcept;
-  /// Whether it has these columns: for the engine.
+  /// Whether the row has this layout. Used by the engine.
   [[nodiscard]] bool has_layout(detail::LayoutNumber layout) const noexcept {
     return format_->layout == layout;
   }
 
-  /// Zero if null. This and the next two throw invalid_argument for a column of other rows.
+  /// Zero if null. This and the next two throw invalid_argument for a column of another layout.
   template <FixedType Type>
   [[nodiscard]] Type get(const Column<Type>& column) const {
     require_within(column.place(), sizeof(Type));
@@ -72,7 +72,7 @@ class RowView {
     require_within(column.place(), sizeof(Type));
     return is_null(column.place());
   }
-  /// Nothing if null.
+  /// Empty if null.
   template <FixedType Type>
   [[nodiscard]] std::optional<Type> get_nullable(const Column<Type>& column) const {
     return is_null(column) ? std::nullopt : std::optional<Type>(get(column));
@@ -116,11 +116,11 @@ class RowView {
   detail::KeyParts* parts_;
 };
 
-/// A copy of a row, which nobody changes any more.
+/// An immutable copy of a row.
 class Row {
  public:
   explicit Row(const RowView& view);
-  /// By the engine: `format` is kept.
+  /// Made by the engine; shares `format`.
   Row(const RowView& view, std::shared_ptr<const detail::TableFormat> format);
 
   [[nodiscard]] const RowView& view() const noexcept;
@@ -146,19 +146,19 @@ class Row {
   std::shared_ptr<const Content> content_;
 };
 
-/// A row that is being changed where it lies (Table::modify()). What is changed is compared with
-/// what it was, and logged: of what is set, or of the whole row once somebody asks for bytes().
+/// A row that is changed in place (Table::modify()). The changed bytes are compared with what they
+/// were, and logged: those of the columns that are set, or the whole row once bytes() is called.
 class RowEditor {
  public:
-  /// By the engine, with the layout of the row, if it is to be asked for.
+  /// Made by the engine, with the row's layout if columns are to be set.
   explicit RowEditor(ValueEditor& value, detail::LayoutNumber layout = 0) noexcept
       : value_(&value), layout_(layout) {}
 
-  /// What is stored beside the key; of key_value_table() this is the value. Its length stays.
+  /// The stored bytes beside the key; in a key_value_table(), the value. The length is fixed.
   [[nodiscard]] std::span<char> bytes() noexcept { return value_->edit_all(); }
-  /// The same, to be read only.
+  /// The same bytes, read only.
   [[nodiscard]] std::span<const char> view() const noexcept { return value_->bytes(); }
-  /// Writes over some of them. Where the row has no such bytes it is refused as set() says.
+  /// Overwrites some bytes. If the row has no such bytes, the edit is refused as by set().
   void set_bytes(std::size_t offset, std::string_view bytes) noexcept {
     if (offset > view().size() || bytes.size() > view().size() - offset) [[unlikely]] {
       refused_ = true;
@@ -167,7 +167,8 @@ class RowEditor {
     }
   }
 
-  /// Zero if null. Of a column of other rows, zero, and the edit is refused as set() says.
+  /// Zero if null. For a column of another layout it returns zero, and the edit is refused as by
+  /// set().
   template <FixedType Type>
   [[nodiscard]] Type get(const Column<Type>& column) noexcept {
     Type value{};
@@ -178,8 +179,8 @@ class RowEditor {
     std::memcpy(static_cast<void*>(&value), view().data() + column.place().offset, sizeof value);
     return value;
   }
-  /// The column is then not null. It is in no index (Column::place().may_change), and one of this
-  /// table, or this does nothing and Table::modify() says invalid_argument.
+  /// Sets the column, which is then not null. If it is in an index (Column::place().may_change) or
+  /// of another table, this does nothing and Table::modify() throws invalid_argument.
   template <FixedType Type>
   void set(const Column<Type>& column, Type value) noexcept {
     const detail::FixedPlace& place = column.place();
@@ -191,7 +192,7 @@ class RowEditor {
     std::memcpy(value_->edit(place.offset, sizeof value).data(), static_cast<const void*>(&value),
                 sizeof value);
   }
-  /// Of a column that is nullable; else it is refused as set() says.
+  /// For a nullable column; for any other the edit is refused as by set().
   template <FixedType Type>
   void set_null(const Column<Type>& column) noexcept {
     const detail::FixedPlace& place = column.place();

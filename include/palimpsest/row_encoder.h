@@ -1,15 +1,16 @@
-// Rows as a table stores them, from the values of their columns: for who has them stored later,
-// many at once, or in another order (row_sort.h).
+// Encodes rows from their column values into their stored form, for inserting them later, many at
+// once, or in another order (row_sort.h).
 //
 //   RowEncoder encode(accounts);
 //   const EncodedRow row = encode({7, "Ada", Decimal::of(0, 2)});
 //   accounts.insert(transaction, row).require();
 //
 // Thread-safety: belongs to one thread. Must not outlive its database.
-// Made for the columns that the table has then: its rows are refused by a table of others.
+// An encoder is made for the table's columns at that time: a table with other columns refuses its
+// rows.
 // Failure: Error invalid_argument for values that do not fit the schema, naming table, column and
-//          limit, for a database that was closed, and for an encoder that was moved from; not_found
-//          for a table that is not there.
+//          limit; for a closed database; and for a moved-from encoder. not_found for a table that
+//          does not exist.
 #pragma once
 
 #include <memory>
@@ -21,14 +22,15 @@ namespace palimpsest {
 
 class RowEncoder {
  public:
-  /// Of rows of this table as it is now; of a table that a transaction makes, as it makes it.
+  /// Encodes rows of this table as it is now; for a table that the calling transaction creates, as
+  /// it creates it.
   explicit RowEncoder(const Table& table);
   RowEncoder(RowEncoder&&) noexcept;
   RowEncoder& operator=(RowEncoder&&) noexcept;
   ~RowEncoder();
 
-  /// The row by the values of all its columns, in declared order. A view, valid until the next call
-  /// and as long as the values are.
+  /// Encodes a row from the values of all its columns, in declared order. The result is a view,
+  /// valid until the next call and as long as the values are.
   [[nodiscard]] EncodedRow operator()(const Values& row);
 
  private:

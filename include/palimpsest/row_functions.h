@@ -1,8 +1,8 @@
-// What a caller gives to a table to look at rows, or to change them: columns' new values, or
-// something callable; table.h says when that is called, and what it may do meanwhile.
+// What a caller passes to a table for reading or changing rows: new column values, or a callable.
+// table.h says when a callable is called, and what it may do meanwhile.
 //
-// All are views, valid during the call that they are given to.
-// Thread-safety: what is callable is called in the thread of the table's caller.
+// All are views, valid during the call that they are passed to.
+// Thread-safety: callables run in the thread that calls the table.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@
 
 namespace palimpsest {
 
-/// A new value for a column.
+/// A new value of a column.
 struct Change {
   std::string_view column;
   Value value{};
 };
 
-/// Changes of different columns.
+/// New values of different columns.
 class Changes {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a list of changes is passed where they are asked for
@@ -43,15 +43,15 @@ class Changes {
 };
 
 using ReadRow = FunctionRef<void(const RowView& row)>;
-/// Rows by the number of their key; returns nothing.
+/// Called with a row and the index of its key; returns nothing.
 using ReadRows = FunctionRef<void(std::size_t key, const RowView& row)>;
 /// Returns whether to go on.
 using VisitRow = FunctionRef<bool(const RowView& row)>;
 using EditRow = FunctionRef<void(RowEditor& row)>;
-/// Rows by the number of their key.
+/// Called with a row and the index of its key.
 using EditRows = FunctionRef<void(std::size_t key, RowEditor& row)>;
-/// Returns the bytes that the row is to have, RowView::bytes(), as a view that is valid until the
-/// call of the table returns: so not a std::string of its own.
+/// Returns the row's new bytes (RowView::bytes()) as a view that is valid until the table's call
+/// returns: therefore not a std::string by value.
 class RewriteRow : public FunctionRef<std::string_view(const RowView& row)> {
  public:
   template <class Callable>

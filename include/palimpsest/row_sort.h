@@ -1,6 +1,5 @@
-// Sorts rows of a table by their keys, any number of them within a bound of memory: sorted rows are
-// inserted several times faster, above all by a bulk transaction into a table that is larger than
-// memory.
+// Sorts any number of rows of a table by key, within a bound of memory. Sorted rows are inserted
+// several times faster, above all by a bulk transaction into a table that is larger than memory.
 //
 //   RowEncoder encode(words);
 //   RowSort sort(words);
@@ -12,16 +11,17 @@
 //     words.insert(bulk, sort.row()).require();
 //   }
 //
-// What does not fit into the memory is written to a temporary file in the database's directory,
-// which goes with the object, or when the database is opened again. Rows with the same key stay in
-// the order in which they came.
-// Thread-safety: belongs to one thread. Must not outlive its database. One that was moved from
-//                sorts no rows (row_bytes_max() is 0), its other calls throw invalid_argument.
+// Rows that do not fit in memory go to a temporary file in the database's directory, which is
+// removed with the object, or at the next opening of the database. Rows with equal keys keep the
+// order in which they were added.
+// Thread-safety: belongs to one thread. Must not outlive its database. A moved-from sort sorts no
+//                rows (row_bytes_max() is 0); its other calls throw invalid_argument.
 // Failure: Error invalid_argument for a row that is longer than the memory allows
-//          (row_bytes_max()), and for calls out of turn; the sort goes on. Any other one ends it,
-//          and every later call throws failed: no_space, io_error, permission_denied, corruption,
-//          naming the file; out_of_memory. The constructor: also invalid_argument for a name that
-//          is none, or runs that were saved with another memory; not_found.
+//          (row_bytes_max()), and for calls in the wrong order; the sort can go on. Any other error
+//          ends it, and every later call throws failed: no_space, io_error, permission_denied,
+//          corruption (these name the file), out_of_memory. The constructor also throws
+//          invalid_argument for a bad name, or for runs that were saved with another memory size;
+//          and not_found.
 #pragma once
 
 #include <cstddef>
@@ -35,15 +35,15 @@
 namespace palimpsest {
 
 struct RowSortOptions {
-  /// 0: as for indexes that are made (docs/tuning.md).
+  /// 0: as for the creation of indexes (docs/tuning.md).
   std::size_t memory_bytes = 0;
-  /// That sort and write beside the caller.
+  /// Threads that sort and write in the background.
   std::size_t threads = 1;
-  /// A name, "<any>.runs", in the database's directory: of a file that stays with the rows of the
-  /// last save(), until whoever gave the name removes it. Empty: a temporary file, and no save().
+  /// Name, "<any>.runs", of a file in the database's directory that keeps the rows of the last
+  /// save() until the caller removes it. Empty: a temporary file, and no save().
   std::string kept_as{};
-  /// With kept_as: what save() has returned. The sort begins with the rows of then. Empty: it
-  /// begins with none, and what a file of that name has is given up.
+  /// With kept_as: the result of save(). The sort begins with the rows saved then. Empty: it begins
+  /// with none, and discards the contents of an existing file of that name.
   std::string saved{};
 };
 
@@ -54,23 +54,23 @@ class RowSort {
   RowSort& operator=(RowSort&&) noexcept;
   ~RowSort();
 
-  /// Bytes of key, row and note together that can be sorted.
+  /// Maximum bytes of key, row and note together.
   [[nodiscard]] std::size_t row_bytes_max() const noexcept;
-  /// About what the temporary file takes when so many rows have been added, with `bytes` of keys,
-  /// rows and notes together: 0 if they fit into the memory.
+  /// Approximate size of the temporary file after so many rows with `bytes` of keys, rows and notes
+  /// together; 0 if they fit in memory.
   [[nodiscard]] std::uint64_t file_bytes(std::uint64_t rows, std::uint64_t bytes) const noexcept;
-  /// Takes a copy, with anything that the caller wants to know of the row later. Before finish().
+  /// Copies a row, with a note for the caller's own use. Before finish().
   void add(const EncodedRow& row, std::string_view note = {});
-  /// With kept_as, before finish(): all rows so far are in the file, and survive any crash. What it
-  /// returns, a line of text, is for another sort of a table with the same schema, with the same
-  /// memory, once this one has gone. Waits for the disk: to be called after many rows.
+  /// With kept_as, before finish(): makes all rows so far durable in the file. The result, a line
+  /// of text, lets another sort resume once this one is gone: of a table with the same schema, with
+  /// the same memory. Waits for the disk: call it after many rows.
   [[nodiscard]] std::string save();
-  /// There are no more rows. Merges, where there are very many.
+  /// Ends the input. Merges runs if there are very many.
   void finish();
 
-  /// After finish(): to the first row, then to the next; false at the end.
+  /// After finish(): moves to the first row, then to the next; false at the end.
   [[nodiscard]] bool next();
-  /// Of the row that next() has come to: views, valid until it is called again.
+  /// The current row's: views, valid until the next call of next().
   [[nodiscard]] EncodedRow row() const;
   [[nodiscard]] std::string_view note() const;
 

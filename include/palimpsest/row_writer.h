@@ -1,18 +1,18 @@
-// Rows as a table stores them, written column by column to where they lie: what RowEncoder makes of
-// Values, for who makes so many rows that a Value for each column takes too long.
+// Writes rows column by column directly in their stored form. A faster RowEncoder, for callers that
+// make so many rows that a Value for each column takes too long.
 //
 //   std::optional<RowWriter> row = RowWriter::of(accounts);  // once
-//   row->begin(rows);                                        // behind what the string has
+//   row->begin(rows);                                        // appends to the string
 //   bool fits = row->set_integer(0, 7) && row->set_text(1, "Ada") && row->set_decimal(2, 1250);
 //   const std::size_t row_bytes = row->end();
 //   accounts.insert(transaction, EncodedRow::of(...)).require();
 //
-// Not all tables have one: a key's columns have fixed widths then, and are never null.
-// Invariants: (1) a row sets each column, once, and then ends; or it is dropped
-//             (2) nobody else changes the string in between
+// Only for tables with key columns of fixed width; these are never null.
+// Invariants: (1) between begin() and end() each column is set exactly once; or the row is dropped
+//             (2) the caller does not change the string in between
 // Thread-safety: belongs to one thread.
-// Failure: a set_...() is false for what is no value of its column, and has set nothing; set() and
-//          end() throw Error invalid_argument, which names table, column and limit.
+// Failure: a set_...() returns false, and sets nothing, if the value does not fit its column; set()
+//          and end() throw Error invalid_argument, which names table, column and limit.
 #pragma once
 
 #include <cstddef>
@@ -33,13 +33,13 @@ class Table;
 
 class RowWriter {
  public:
-  /// Of rows of a schema that is valid. Nothing if its rows cannot be written so.
+  /// For a valid schema. Nothing if its rows cannot be written so.
   [[nodiscard]] static std::optional<RowWriter> of(const TableSchema& schema);
-  /// Of this table as it is now. Nothing also if keys may be longer than it takes. Throws not_found
-  /// for a table that is not there.
+  /// For this table as it is now. Nothing also if keys may be longer than the table takes. Throws
+  /// not_found if the table does not exist.
   [[nodiscard]] static std::optional<RowWriter> of(const Table& table);
 
-  /// The next row comes behind what the string has: its key, and then its bytes.
+  /// Begins a row; appends its key, and then its bytes, to the string.
   void begin(std::string& rows) {
     rows_ = &rows;
     begin_ = rows.size();
@@ -47,9 +47,9 @@ class RowWriter {
     head_ = rows.data() + begin_;
   }
 
-  // By a column's number, in declared order.
+  // Setters take a column's number, in declared order.
 
-  /// Of int8 to int64.
+  /// For int8 to int64.
   [[nodiscard]] bool set_integer(std::size_t column, std::int64_t value) noexcept {
     const Place& place = places_[column];
     const auto sign = value >> (place.bits - 1U);
@@ -59,7 +59,7 @@ class RowWriter {
     store(place, value);
     return true;
   }
-  /// Of decimals of at most 18 digits: the integer that all digits of its scale are.
+  /// For decimals of at most 18 digits: the value without its point, at the column's scale.
   [[nodiscard]] bool set_decimal(std::size_t column, std::int64_t unscaled) noexcept {
     const Place& place = places_[column];
     if (place.holds != ValueKind::decimal || unscaled <= -place.end || unscaled >= place.end) {
@@ -76,7 +76,7 @@ class RowWriter {
     store(place, value.days_since_1970());
     return true;
   }
-  /// Of varchar and bytes. The text stays where it is until end().
+  /// For varchar and bytes. The text is not copied: it must live until end().
   [[nodiscard]] bool set_text(std::size_t column, std::string_view text) noexcept {
     const Place& place = places_[column];
     if (place.holds != ValueKind::bytes || text.size() > place.text_bytes_max) {
@@ -85,8 +85,7 @@ class RowWriter {
     texts_[place.offset] = text;
     return true;
   }
-  /// Where the text of a column of type character is to be written, with spaces behind it; empty
-  /// for other columns.
+  /// Where to write the text of a `character` column, padded with spaces; empty for other columns.
   [[nodiscard]] std::span<char> padded(std::size_t column) noexcept {
     const Place& place = places_[column];
     return {head_ + place.offset, place.padded_bytes};
@@ -94,7 +93,8 @@ class RowWriter {
   /// Any value of any column.
   void set(std::size_t column, const Value& value);
 
-  /// The row has all its columns: how many bytes it has, beside its key. Dropped if it throws.
+  /// Ends the row after all columns are set; returns its size without the key. If it throws, the
+  /// row is dropped.
   std::size_t end() {
     std::size_t size = head_bytes_ - key_bytes_;
     for (const std::string_view text : texts_) {
@@ -106,7 +106,7 @@ class RowWriter {
     append_texts();
     return size;
   }
-  /// There is no such row.
+  /// Discards the row.
   void drop() { rows_->resize(begin_); }
 
   [[nodiscard]] std::size_t key_bytes() const noexcept { return key_bytes_; }
@@ -114,23 +114,23 @@ class RowWriter {
  private:
   static constexpr std::uint16_t kNeverNull = 0xFFFF;
 
-  /// Where a column is.
+  /// The location of a column.
   struct Place {
-    std::uint32_t offset = 0;          ///< behind the key's first byte; of a text: its number
-    std::uint32_t padded_bytes = 0;    ///< of a column of type character
-    std::uint32_t text_bytes_max = 0;  ///< of a text
+    std::uint32_t offset = 0;          ///< from the key's first byte; for a text: its number
+    std::uint32_t padded_bytes = 0;    ///< for a column of type character
+    std::uint32_t text_bytes_max = 0;  ///< for a text
     std::uint16_t null_bit = kNeverNull;
-    std::uint8_t bits = 64;  ///< of the integer that it is stored as, but for 128
+    std::uint8_t bits = 64;  ///< of the stored integer; 64 also for wider ones
     bool in_key = false;
-    ValueKind holds = ValueKind::null;  ///< null: what set() alone takes
-    std::int64_t end = 0;               ///< of a decimal: the first integer that is too large
+    ValueKind holds = ValueKind::null;  ///< null: only set() takes it
+    std::int64_t end = 0;               ///< for a decimal: the first integer that is too large
   };
 
   explicit RowWriter(const TableSchema& schema) : schema_(schema) {}
 
   void store(const Place& place, std::int64_t value) noexcept {
     auto bits = static_cast<std::uint64_t>(value);
-    if (place.in_key) {  // in an order of bytes
+    if (place.in_key) {  // byte order is value order
       bits ^= std::uint64_t{1} << (place.bits - 1U);
       bits = __builtin_bswap64(bits) >> (64U - place.bits);
     }
@@ -159,14 +159,14 @@ class RowWriter {
 
   TableSchema schema_;
   std::vector<Place> places_{};            ///< one for each column
-  std::vector<std::string_view> texts_{};  ///< of the row
+  std::vector<std::string_view> texts_{};  ///< of the current row
   std::size_t key_bytes_ = 0;
-  std::size_t head_bytes_ = 0;  ///< of the key, and of what is before the texts
-  std::size_t ends_begin_ = 0;  ///< where the texts' ends are, of all but the last one
-  std::size_t end_bytes_ = 0;   ///< of each of these
+  std::size_t head_bytes_ = 0;  ///< of the key and the part before the texts
+  std::size_t ends_begin_ = 0;  ///< where the ends of the texts are stored, except the last one's
+  std::size_t end_bytes_ = 0;   ///< of each of them
 
   std::string* rows_ = nullptr;
-  std::size_t begin_ = 0;  ///< of the row, in these
+  std::size_t begin_ = 0;  ///< of the current row, in rows_
   char* head_ = nullptr;
 };
 

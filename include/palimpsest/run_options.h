@@ -1,6 +1,6 @@
-// How Database::run() tries a transaction again.
+// How Database::run() retries a transaction.
 //
-// Thread-safety: RunOptions is a plain value; attempts belong to the call of run() that makes them.
+// Thread-safety: RunOptions is a plain value; an Attempts belongs to its call of run().
 #pragma once
 
 #include <chrono>
@@ -15,12 +15,12 @@ namespace detail {
 
 class DatabaseState;  // the engine's
 
-/// Waits longer before each further attempt, for a random time.
+/// Waits a random time before each further attempt, up to a bound that grows.
 class Backoff {
  public:
   explicit Backoff(unsigned attempts_max) noexcept : attempts_left_(attempts_max) {}
 
-  /// Waits; false if there has been the last attempt, or it is no error that another could help.
+  /// Waits; returns false after the last attempt, or for an error that another attempt cannot cure.
   [[nodiscard]] bool wait_after(const Error& error);
   void wait();
 
@@ -29,20 +29,20 @@ class Backoff {
   std::chrono::microseconds longest_{20};  ///< of the next wait
 };
 
-/// The attempts of one run(), and what they were in conflict with.
+/// The attempts of one run(), and what each was in conflict with.
 class Attempts {
  public:
   Attempts(const DatabaseState& database, unsigned attempts_max) noexcept;
 
-  /// This attempt has failed, and its transaction has not been dropped yet.
+  /// This attempt has failed; its transaction still exists.
   void failed(const Transaction& transaction, const Error& error) noexcept;
-  /// When the transaction is gone: as Backoff; a bulk, or a change of a definition, that was in the
-  /// way is waited for, for Options::definition_patience in all, and that is no attempt. Throws
-  /// invalid_argument if it was a transaction of this thread.
+  /// After the transaction is gone: as Backoff, but waits for a conflicting bulk or definition to
+  /// end, for Options::definition_patience in all, which counts as no attempt. Throws
+  /// invalid_argument if the conflict was with another transaction of this thread.
   [[nodiscard]] bool wait_after(const Error& error);
 
  private:
-  /// Null: nobody.
+  /// Null: there is none.
   struct ConflictingWriter {
     const void* transaction = nullptr;
     std::uint64_t life = 0;
@@ -59,11 +59,11 @@ class Attempts {
 
 struct RunOptions {
   TransactionOptions transaction{};
-  /// After so many conflicts the last one is thrown.
+  /// After this many conflicts the last one is thrown.
   unsigned attempts_max = 100;
-  /// After version_budget_exceeded the body is called again in a bulk transaction of the same
-  /// isolation (TransactionOptions::bulk says what that means for others), unless that is
-  /// serializable.
+  /// After version_budget_exceeded, call the body again in a bulk transaction of the same
+  /// isolation, unless that is serializable. TransactionOptions::bulk says what a bulk means for
+  /// other transactions.
   bool restart_as_bulk = true;
 };
 

@@ -1,6 +1,6 @@
-// What a table's columns are, and its indexes.
+// The columns and indexes of a table.
 //
-// A schema is a plain aggregate, written down where the table is made:
+// A schema is a plain aggregate, written where the table is created:
 //
 //   using namespace palimpsest::types;
 //   const TableSchema accounts{.name = "account",
@@ -12,10 +12,9 @@
 //   const IndexSchema by_owner{.name = "by_owner", .columns = {"owner"}};
 //
 // The plainest table is key_value_table("blobs"): key bytes and value bytes.
-// Lengths are limits, not sizes: a row takes what its texts have. What a schema alone cannot say is
-// asked when a row is written: whether its key, and the row, are short enough.
+// Lengths are limits, not sizes: a text takes its own length. Some limits cannot be checked on the
+// schema alone and are checked when a row is written: the lengths of its key, and of the row.
 // Failure: validate() throws Error invalid_argument, which names table, column and limit.
-// Thread-safety: plain values.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +28,7 @@
 
 namespace palimpsest {
 
-/// What kind of values a column holds. The numbers are part of the catalog's format.
+/// The kind of values that a column holds. The numbers are part of the catalog's format.
 enum class ColumnType : std::uint8_t {
   boolean = 1,
   int8,
@@ -38,7 +37,7 @@ enum class ColumnType : std::uint8_t {
   int64,
   float32,
   float64,
-  decimal,    ///< `precision` digits, `scale` of them behind the point
+  decimal,    ///< `precision` digits, `scale` of them after the point
   date,       ///< a Date
   timestamp,  ///< a Timestamp
   character,  ///< text of `length` bytes: shorter text is padded with spaces that do not count
@@ -62,9 +61,9 @@ inline constexpr std::size_t kKeyBytesMax = 8192;  ///< of a key in the largest 
 /// A column's type and its parameters; made by the functions in namespace types.
 struct DataType {
   ColumnType type = ColumnType::bytes;
-  std::uint32_t length = 0;     ///< bytes, of character, varchar, bytes; 0 for others
-  std::uint32_t precision = 0;  ///< digits, of decimals; 0 for others
-  std::uint32_t scale = 0;      ///< digits behind the point, of decimals; 0 for others
+  std::uint32_t length = 0;     ///< bytes, for character, varchar, bytes; else 0
+  std::uint32_t precision = 0;  ///< digits, for decimals; else 0
+  std::uint32_t scale = 0;      ///< digits after the point, for decimals; else 0
   bool nullable = false;
 
   friend bool operator==(const DataType&, const DataType&) = default;
@@ -97,7 +96,7 @@ namespace types {
 [[nodiscard]] constexpr DataType float64() noexcept {
   return {.type = ColumnType::float64};
 }
-/// 1 to 38 digits, `scale` of them behind the point.
+/// 1 to 38 digits, `scale` of them after the point.
 [[nodiscard]] constexpr DataType decimal(std::uint32_t precision,
                                          std::uint32_t scale = 0) noexcept {
   return {.type = ColumnType::decimal, .precision = precision, .scale = scale};
@@ -110,15 +109,15 @@ namespace types {
 [[nodiscard]] constexpr DataType timestamp() noexcept {
   return {.type = ColumnType::timestamp};
 }
-/// Text of at most so many bytes, which always takes all of them; spaces at its end do not count.
+/// Text of at most so many bytes, padded to that length; spaces at its end do not count.
 [[nodiscard]] constexpr DataType character(std::uint32_t length_bytes) noexcept {
   return {.type = ColumnType::character, .length = length_bytes};
 }
-/// Text of at most so many bytes, not characters; takes what it has.
+/// Text of at most so many bytes, not characters; takes its own length.
 [[nodiscard]] constexpr DataType varchar(std::uint32_t length_bytes_max) noexcept {
   return {.type = ColumnType::varchar, .length = length_bytes_max};
 }
-/// Any bytes, at most so many; takes what it has.
+/// Any bytes, at most so many; takes its own length.
 [[nodiscard]] constexpr DataType bytes(std::uint32_t length_bytes_max = kVarcharBytesMax) noexcept {
   return {.type = ColumnType::bytes, .length = length_bytes_max};
 }
@@ -130,7 +129,7 @@ namespace types {
 
 }  // namespace types
 
-/// A column: what it is called in its table, and what it holds.
+/// A column: its name and its type.
 struct ColumnDefinition {
   std::string name;
   DataType type{};
@@ -138,35 +137,36 @@ struct ColumnDefinition {
   friend bool operator==(const ColumnDefinition&, const ColumnDefinition&) = default;
 };
 
-/// A table: its columns and its primary key, by which its rows are ordered and no two are the same.
+/// A table: its columns and its primary key, which orders the rows and is unique.
 struct TableSchema {
   std::string name;
   std::vector<ColumnDefinition> columns{};
   /// The names of the primary key's columns, the most significant first; not nullable.
   std::vector<std::string> key{};
 
-  /// Throws invalid_argument for what no table can be: names that are empty, too long, have control
-  /// characters or are there twice; parameters that a type does not have, or beyond a limit; no
-  /// key; key columns that may be null.
+  /// Throws invalid_argument for a schema that no table can have: names that are empty, too long,
+  /// repeated or with control characters; parameters that a type does not have or that exceed a
+  /// limit; no key; nullable key columns.
   void validate() const;
-  /// The number of the column of that name, from 0 in declared order; nothing if there is none.
+  /// The number of the column of that name, counted from 0 in declared order; nothing if there is
+  /// none.
   [[nodiscard]] std::optional<std::size_t> find_column(std::string_view column) const noexcept;
 
   friend bool operator==(const TableSchema&, const TableSchema&) = default;
 };
 
-/// A secondary index: another order of a table's rows. Rows that are equal in it are in the order
-/// of the primary key, which need not be named. Its columns, with those of the primary key unless
-/// it is unique, make keys as long as those of tables may be. No key is empty: a unique index of
-/// one column, varchar or bytes and never null, refuses a row whose text there is empty
+/// A secondary index: another order of a table's rows. Rows with equal values are in the order of
+/// the primary key, which need not be named. The index's columns, with those of the primary key
+/// unless it is unique, form keys as long as a table's may be. No key may be empty: a unique index
+/// of one column, varchar or bytes and not nullable, refuses a row with an empty text there
 /// (invalid_argument).
 struct IndexSchema {
   std::string name;
   std::vector<std::string> columns{};  ///< their names, the most significant first; may be nullable
-  /// No two rows have the same values in all of the columns. Rows with a null there do not count.
+  /// No two rows have the same values in all of the columns; rows with a null there are exempt.
   bool unique = false;
 
-  /// Throws invalid_argument for what no index of that table, which is valid, can be.
+  /// Throws invalid_argument for an index that this table, which is valid, cannot have.
   void validate(const TableSchema& table) const;
 
   friend bool operator==(const IndexSchema&, const IndexSchema&) = default;

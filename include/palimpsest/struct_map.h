@@ -1,8 +1,8 @@
-// How members of C++ structs are columns: what table_of.h is built on.
+// Maps members of C++ structs to columns; table_of.h is built on it.
 //
-// Members that have the bytes of their columns are copied, those that lie next to each other in
-// both at once; the others go through Values: key columns, texts, booleans, decimals, and what may
-// be null.
+// Members that have the bytes of their columns are copied; those adjacent in both struct and row
+// are copied at once. The other ones go through Values: key columns, texts, booleans, decimals, and
+// nullable columns.
 // Thread-safety: immutable.
 // Failure: as table_of.h says.
 #pragma once
@@ -25,7 +25,7 @@
 
 namespace palimpsest::detail {
 
-/// A member of any struct and the column that it stands for, whose name is looked at once.
+/// A member of any struct and its column, whose name is looked up once.
 struct StructMember {
   std::string_view column;
   std::size_t offset = 0;  ///< in the struct
@@ -37,33 +37,34 @@ struct StructMember {
   bool (*set)(void* member, const Value& value) = nullptr;
 };
 
-/// A row as it is stored, owned.
+/// A row in its stored form, owned.
 struct StructBytes {
   std::string key;
   std::string bytes;
 };
 
-/// How structs of one type, given by their addresses, and rows of one table are each other.
+/// The mapping between structs of one type, given by address, and rows of one table.
 class StructShape {
  public:
   StructShape(std::shared_ptr<const TableFormat> format, std::span<const StructMember> members);
 
-  /// Of the rows that it is made for.
+  /// The layout of the rows that it was made for.
   [[nodiscard]] LayoutNumber layout() const;
-  /// Throws invalid_argument for a row of other columns.
+  /// Throws invalid_argument for a row of another layout.
   void require(const RowView& row) const;
   void read(const RowView& row, void* into) const;
-  /// Of a struct that has all columns of the table: else invalid_argument.
+  /// For a struct that has all columns of the table; else throws invalid_argument.
   void encode(const void* from, StructBytes& into) const;
-  /// The row with the struct's columns, and its other ones as they are. `bytes` is not the row's.
+  /// Makes the row with the struct's columns, and the row's own values in its other columns.
+  /// `bytes` must not be the row's buffer.
   void change(const RowView& row, const void* from, std::string& bytes) const;
-  /// How many runs of bytes are copied.
+  /// The number of byte runs that are copied.
   [[nodiscard]] std::size_t pieces() const noexcept;
 
  private:
   struct State;
 
-  /// Throws invalid_argument if it was moved from.
+  /// Throws invalid_argument after a move.
   [[nodiscard]] const State& state() const;
 
   std::shared_ptr<const State> state_;
@@ -72,7 +73,7 @@ class StructShape {
 /// A StructMember of a type, written {"id", &Account::id}.
 template <class Struct>
 struct MemberOf : StructMember {
-  // Implicit on purpose: a list of members is passed where they are asked for.
+  // Implicit on purpose: a list of members is passed where they are expected.
   template <class Type, class Class>
     requires std::is_base_of_v<Class, Struct>
   MemberOf(std::string_view name, Type Class::* member)  // NOLINT(google-explicit-constructor)
@@ -104,7 +105,7 @@ struct MemberOf : StructMember {
   }
 };
 
-/// A StructShape of a type.
+/// A StructShape for one struct type.
 template <class Struct>
 class StructMap {
   static_assert(std::is_default_constructible_v<Struct>, "rows are read into a new one");
@@ -127,7 +128,7 @@ class StructMap {
     shape_.encode(&from, bytes);
     return bytes;
   }
-  /// Keeps the capacity of `into`.
+  /// Reuses the capacity of `into`.
   void encode(const Struct& from, StructBytes& into) const { shape_.encode(&from, into); }
   void change(const RowView& row, const Struct& from, std::string& bytes) const {
     shape_.change(row, &from, bytes);

@@ -5,17 +5,17 @@
 //   const std::optional<Row> row = accounts.get(transaction, {7});
 //   accounts.update(transaction, {7}, {{"balance", Decimal::of(995, 2)}}).require();
 //
-// Every call is there twice: within a transaction, and without, as a transaction of its own that
-// has committed when the call returns (autocommit). An autocommit write that meets a conflict is
-// tried again for Options::autocommit_patience; one with a bulk, or with a change of the table's
-// definition, for Options::definition_patience, if that is longer. If it would wait for a
+// Every call exists twice: with a transaction, and without, as a transaction of its own that has
+// committed when the call returns (autocommit). An autocommit write retries on conflicts for
+// Options::autocommit_patience; on conflicts with a bulk, or with a change of the table's
+// definition, for Options::definition_patience if that is longer. Instead of waiting for a
 // transaction that this thread has begun and not ended, it throws invalid_argument.
 //
-// A handle is small, is copied freely, and stays valid when indexes come and go. After its table
-// was dropped, every call that needs rows throws not_found, and after Database::close()
-// invalid_argument, as after it was moved from. It must not outlive its database.
-// Functions given to a table are called during the call, before it returns. They see a copy and may
-// use the engine, unless it is said otherwise.
+// A handle is small, cheap to copy, and stays valid when indexes come and go. Calls that need rows
+// throw not_found after the table was dropped, and invalid_argument after Database::close() or
+// after a move. It must not outlive its database.
+// Callbacks are called before the call returns. They see a copy of the row and may use the engine,
+// unless a function says otherwise.
 // Thread-safety: all functions, from any thread.
 // Failure: Error invalid_argument for keys and rows that do not fit the schema, naming table,
 //          column and limit; transaction_too_old; no_space, io_error, corruption, failed. The call
@@ -44,7 +44,7 @@
 
 namespace palimpsest {
 
-/// About how much a range has (Table::approximate_size()).
+/// The approximate size of a range (Table::approximate_size()).
 struct RangeSize {
   std::uint64_t rows = 0;
   std::uint64_t bytes = 0;  ///< of keys and rows as they are stored
@@ -57,16 +57,16 @@ class TableOf;
 
 class Table {
  public:
-  /// By Database::table().
+  /// Made by Database::table().
   explicit Table(std::shared_ptr<const detail::TableHandle> handle) noexcept
       : handle_(std::move(handle)) {}
 
   [[nodiscard]] TableSchema schema() const;
   [[nodiscard]] std::vector<IndexSchema> indexes() const;
-  /// Throws not_found if there is none of that name.
+  /// Throws not_found if there is no index of that name.
   [[nodiscard]] Index index(std::string_view name) const;
-  /// A column that is not in the key, by its C++ type. Throws invalid_argument if it is another
-  /// type's.
+  /// A handle to a column outside the key, by its C++ type. Throws invalid_argument if the column
+  /// has another type.
   template <FixedType Type>
   [[nodiscard]] Column<Type> column(std::string_view name) const {
     return Column<Type>(fixed_place(name, detail::kFixedTypeOf<Type>));
@@ -79,33 +79,34 @@ class Table {
   [[nodiscard]] std::optional<Row> get(const Transaction& in, const Key& key) const {
     return get_in(&in, key);
   }
-  /// Spares the copy: calls use(row) with a view valid during that call. False if there is none.
+  /// As get(), without the copy: calls use(row) with a view that is valid in that call. False if
+  /// there is none.
   bool read(const Key& key, ReadRow use) const { return read_in(nullptr, key, use); }
   bool read(const Transaction& in, const Key& key, ReadRow use) const {
     return read_in(&in, key, use);
   }
-  /// Reads many rows, which are looked for together, so that waits for pages, and for memory,
-  /// overlap: use(number of the key, row) for each that there is, in the order of the keys. Much
-  /// faster than one by one.
+  /// Reads many rows, searched for together, so that waits for pages, and cache misses, overlap;
+  /// much faster than one by one. Calls use(index of the key, row) for each row that exists, in the
+  /// order of the keys.
   void read_many(std::span<const Key> keys, ReadRows use) const {
     read_many_in(nullptr, keys, use);
   }
   void read_many(const Transaction& in, std::span<const Key> keys, ReadRows use) const {
     read_many_in(&in, keys, use);
   }
-  /// The same where the rows lie in their pages: for who looks at some columns of each. A page is
-  /// latched while visit(number of the key, row) is called: it must neither block nor use the
-  /// engine, whose calls throw invalid_argument there. Some rows may have been shown when it
-  /// throws.
+  /// As read_many(), but shows the rows in their pages: for callers that use a few columns of each.
+  /// A page is latched during visit(index of the key, row): `visit` must neither block nor use the
+  /// engine; its calls throw invalid_argument there. An exception may leave after some rows were
+  /// shown.
   void visit_many(std::span<const Key> keys, ReadRows visit) const {
     visit_many_in(nullptr, keys, visit);
   }
   void visit_many(const Transaction& in, std::span<const Key> keys, ReadRows visit) const {
     visit_many_in(&in, keys, visit);
   }
-  /// Calls visit(row) for the rows of the range where they lie in their pages, until it returns
-  /// false: the fastest way to look at many rows. A page is latched meanwhile: `visit` must neither
-  /// block nor use the engine.
+  /// Calls visit(row) for the rows of the range, in their pages, until it returns false: the
+  /// fastest way to read many rows. A page is latched meanwhile: `visit` must neither block nor use
+  /// the engine.
   void visit(const Range& range, VisitRow visit, Direction direction = Direction::forward) const {
     visit_in(nullptr, range, visit, direction);
   }
@@ -113,7 +114,7 @@ class Table {
              Direction direction = Direction::forward) const {
     visit_in(&in, range, visit, direction);
   }
-  /// How many rows a range has, exactly: all of them are visited, large ones read.
+  /// The exact number of rows in a range: visits all of them, and reads large ones.
   [[nodiscard]] std::uint64_t count(const Range& range = Range::all()) const {
     return count_in(nullptr, range);
   }
@@ -121,12 +122,12 @@ class Table {
                                     const Range& range = Range::all()) const {
     return count_in(&in, range);
   }
-  /// About how many, and of how many bytes, by a few pages on the way to its ends, however long it
-  /// is. Exact within one page; otherwise within a fifth where rows beside each other are about
-  /// equally long, and worse the more these differ. Of the newest state, whether it has committed
-  /// or not; erased rows do not count. It notes nothing that a serializable transaction has read.
+  /// The approximate number and bytes of rows, from a few pages on the way to the range's ends,
+  /// however long it is. Exact within one page; else within a fifth where neighbouring rows are
+  /// about equally long, and less exact the more these differ. Counts the newest state, committed
+  /// or not, without erased rows. It adds nothing to what a serializable transaction has read.
   [[nodiscard]] RangeSize approximate_size(const Range& range = Range::all()) const;
-  /// `rows_hint`: how many rows the caller is going to look at, more or less.
+  /// `rows_hint`: about how many rows the caller is going to read.
   [[nodiscard]] Cursor cursor(const Range& range = Range::all(), std::size_t rows_hint = 8) const {
     return cursor_in(nullptr, range, rows_hint);
   }
@@ -137,13 +138,13 @@ class Table {
 
   // Writing
 
-  /// A row by the values of all its columns, in declared order. Done, exists or conflict.
+  /// Inserts a row, by the values of all its columns in declared order. Done, exists or conflict.
   Outcome insert(const Values& row) const { return insert_in(nullptr, row); }
   Outcome insert(Transaction& in, const Values& row) const { return insert_in(&in, row); }
   Outcome insert(const EncodedRow& row) const { return insert_in(nullptr, row); }
   Outcome insert(Transaction& in, const EncodedRow& row) const { return insert_in(&in, row); }
-  /// All of these rows, or none: the outcome is that of the first that cannot be inserted. Rows
-  /// whose keys follow each other, as the lines of an order, cost much less than one by one.
+  /// Inserts all of these rows, or none; the outcome is that of the first that cannot be inserted.
+  /// Rows with neighbouring keys, as the lines of an order, cost much less than one by one.
   Outcome insert_many(std::span<const EncodedRow> rows) const {
     return insert_many_in(nullptr, rows);
   }
@@ -151,15 +152,15 @@ class Table {
     return insert_many_in(&in, rows);
   }
 
-  /// Inserts, or replaces the row with that key. Done, conflict, or exists where a unique index
-  /// has another row.
+  /// Inserts the row, or replaces the one with that key. Done, conflict, or exists if a unique
+  /// index has another row with its values.
   Outcome upsert(const Values& row) const { return upsert_in(nullptr, row); }
   Outcome upsert(Transaction& in, const Values& row) const { return upsert_in(&in, row); }
   Outcome upsert(const EncodedRow& row) const { return upsert_in(nullptr, row); }
   Outcome upsert(Transaction& in, const EncodedRow& row) const { return upsert_in(&in, row); }
 
-  /// Changes columns that are not in the key: update({7}, {{"owner", "Ada"}}). Done, absent,
-  /// conflict, or exists where a unique index has another row.
+  /// Sets columns that are not in the key: update({7}, {{"owner", "Ada"}}). Done, absent, conflict,
+  /// or exists if a unique index has another row with its values.
   Outcome update(const Key& key, const Changes& changes) const {
     return update_in(nullptr, key, changes);
   }
@@ -167,20 +168,19 @@ class Table {
     return update_in(&in, key, changes);
   }
 
-  /// Reads and changes a row in one step: edit(row) sets columns of fixed width, which are in no
-  /// index, in place. The row's page is latched: `edit` must neither block, nor throw, nor use the
-  /// engine; it may be called again, for the row as it is then. Done, absent or conflict. A row of
-  /// more than about a quarter of a page does not lie in its page, and is refused:
-  /// invalid_argument.
+  /// Reads and changes a row in one step: edit(row) sets, in place, columns of fixed width that are
+  /// in no index. The row's page is latched: `edit` must neither block, nor throw, nor use the
+  /// engine; it may be called again, for the row as it is then. Done, absent or conflict. Throws
+  /// invalid_argument for a row of more than about a quarter of a page, which does not lie in its
+  /// page.
   Outcome modify(const Key& key, EditRow edit) const { return modify_in(nullptr, key, edit); }
   Outcome modify(Transaction& in, const Key& key, EditRow edit) const {
     return modify_in(&in, key, edit);
   }
 
-  /// The same for many rows, which are looked for together, as by read_many(): edit(number of the
-  /// key, row) in the order of the keys. All of these rows, or none: the outcome is that of the
-  /// first that cannot be changed. Rows that follow each other, as the lines of an order, cost
-  /// least.
+  /// As modify(), for many rows, searched for together as by read_many(): edit(index of the key,
+  /// row) in the order of the keys. All rows change, or none; the outcome is that of the first that
+  /// cannot be changed. Rows with neighbouring keys cost least.
   Outcome modify_many(std::span<const Key> keys, EditRows edit) const {
     return modify_many_in(nullptr, keys, edit);
   }
@@ -188,9 +188,9 @@ class Table {
     return modify_many_in(&in, keys, edit);
   }
 
-  /// Reads and replaces a row in one step, of any length: rewrite(row) returns the new bytes; it
-  /// must neither block, nor throw, nor use the engine, and may be called again. Nobody else
-  /// changes the row in between. Outcomes as update().
+  /// Reads and replaces a row, of any length, in one step: rewrite(row) returns the new bytes. It
+  /// must neither block, nor throw, nor use the engine, and may be called again. No other change of
+  /// the row comes in between. Outcomes as update().
   Outcome rewrite(const Key& key, RewriteRow rewrite) const {
     return rewrite_in(nullptr, key, rewrite);
   }
@@ -201,11 +201,11 @@ class Table {
   /// Done, absent or conflict.
   Outcome erase(const Key& key) const { return erase_in(nullptr, key); }
   Outcome erase(Transaction& in, const Key& key) const { return erase_in(&in, key); }
-  /// Erases the rows of a range, as the transaction sees it: all, or none if one is in conflict. At
-  /// read_committed it sees each page as it is by then. A bulk transaction erases a page at a time;
-  /// one that throws half-way can only be rolled back. Without a transaction, a range of more rows
-  /// than versions can be kept of is erased in a bulk, which others that write to the table wait
-  /// for; then it also throws gate_timeout, too_many_bulks.
+  /// Erases the rows of a range that the transaction sees: all, or none if one is in conflict. At
+  /// read_committed each page is seen as it is when it is reached. A bulk transaction erases a page
+  /// at a time; after an exception it can only be rolled back. Without a transaction, a range with
+  /// more rows than versions fit is erased in a bulk, for which other writers to the table wait;
+  /// then it also throws gate_timeout, too_many_bulks.
   ErasedRange erase_range(const Range& range) const { return erase_range_in(nullptr, range); }
   ErasedRange erase_range(Transaction& in, const Range& range) const {
     return erase_range_in(&in, range);

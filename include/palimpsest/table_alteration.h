@@ -1,4 +1,4 @@
-// What becomes of a table's columns: Transaction::alter_table().
+// A change of a table's columns, for Transaction::alter_table().
 //
 //   transaction.alter_table("account", {.columns = {{"id", int64()},
 //                                                   {"holder", varchar(80)},
@@ -28,19 +28,19 @@ struct ColumnRename {
 };
 
 struct TableAlteration {
-  /// All columns that the table is to have, in order. One that it has already, under this name or a
-  /// renamed one, keeps its values, which are written as if they were new: an int32 becomes an
-  /// int64, a varchar another one that has room for all texts there are, a float64 the float32 next
-  /// to it. The key's stay, types included.
-  /// New ones are null. Those that are not named here are gone.
+  /// All columns that the table is to have, in order. A column that it already has, under this name
+  /// or a renamed one, keeps its values, converted as if they were written anew: an int32 becomes
+  /// an int64, a varchar another one that has room for all existing texts, a float64 the nearest
+  /// float32. Key columns stay, types included. New columns are null. Columns that are not listed
+  /// are dropped.
   std::vector<ColumnDefinition> columns{};
-  /// Columns that have another name from now on; the key and indexes go with them.
+  /// Columns with a new name; the key and indexes follow.
   std::vector<ColumnRename> renamed{};
 };
 
-/// Makes a row of the new columns, in their order, from what it was: those that stay are set
-/// already. What it sets views the row, or memory that lives until it is called again. It may use
-/// the engine, in no transaction or another one: calls of its own throw invalid_argument. What it
+/// Converts a row: sets the new columns, in `row`, from the old row; columns that stay are already
+/// set. Values may view the old row, or memory that lives until the next call. It may use the
+/// engine outside of the altering transaction: calls within that throw invalid_argument. What it
 /// throws ends the alteration.
 using ConvertRow = FunctionRef<void(const RowView& before, std::span<Value> row)>;
 

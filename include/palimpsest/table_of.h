@@ -1,5 +1,4 @@
-// Rows as C++ structs: a table whose columns are members, checked once and then copied, not looked
-// up.
+// Rows as C++ structs: columns are mapped to members once, and then copied without lookups.
 //
 //   struct Account {
 //     std::int64_t id = 0;
@@ -15,20 +14,21 @@
 //   std::optional<Account> ada = accounts.get(transaction, {7});
 //   accounts.modify(transaction, {7}, [](Account& account) { account.balance += fee; }).require();
 //
-// A member is what its column holds: bool, std::int8_t to std::int64_t, float, double, Date,
-// Timestamp, Decimal; std::string for text and bytes; std::array<char, n> for character(n), with
-// the spaces at its end; an enum for integers as wide as it is; std::optional of these for columns
-// that may be null, and only for those. Numbers, dates and arrays that follow each other in the
-// struct as their columns do in the table are copied at once.
-// Columns without a member are not read, and stay as they are when a row is modified; who inserts
-// has them all. Members without a column stay as they are made.
+// A member has the type of its column: bool, std::int8_t to std::int64_t, float, double, Date,
+// Timestamp, Decimal; std::string for text and bytes; std::array<char, n> for character(n), padding
+// included; an enum for integers of its width; std::optional of these for nullable columns, and
+// only for those. Numbers, dates and arrays that are adjacent both in the struct and in the table
+// are copied at once.
+// Columns without a member are not read, and keep their values when a row is modified; inserting
+// needs members for all columns. Members without a column keep their default values.
 //
-// Small, copied freely; must not outlive its database. Made for the columns that the table has
-// then: of others, after Transaction::alter_table(), rows are refused, and it is to be made anew.
+// Small, cheap to copy; must not outlive its database. Made for the table's columns at that time:
+// after Transaction::alter_table(), rows with other columns are refused, and a new TableOf is
+// needed.
 // Thread-safety: all functions, from any thread.
-// Failure: the constructor throws Error invalid_argument for columns that are not there, or are
-//          there twice, and members of another type, naming table and column; the functions, for
-//          values that a column cannot hold, and for rows of other columns. Otherwise as table.h.
+// Failure: the constructor throws Error invalid_argument, naming table and column, for columns that
+//          do not exist or are repeated, and for members of another type; the functions do so for
+//          values that a column cannot hold, and for rows with other columns. Otherwise as table.h.
 #pragma once
 
 #include <cstddef>
@@ -60,16 +60,16 @@ class TableOf {
   TableOf(Table table, std::initializer_list<Member> members)
       : table_(std::move(table)), map_(table_.format(), members) {}
 
-  /// For ranges, indexes and erasing: its rows are read by of().
+  /// The table itself: for ranges, indexes and erasing. of() converts its rows.
   [[nodiscard]] const Table& table() const noexcept { return table_; }
 
   // Reading
 
-  /// A row of the table as a struct; it keeps nothing of the row.
+  /// A row of the table as a struct, which owns its values.
   [[nodiscard]] Struct of(const RowView& row) const { return map_.of(row); }
-  /// The same into a struct that is there: its texts keep their memory.
+  /// As of(), into an existing struct, reusing the memory of its texts.
   void read(const RowView& row, Struct& into) const { map_.read(row, into); }
-  /// Nothing if there is no such row.
+  /// Returns nothing if there is no such row.
   [[nodiscard]] std::optional<Struct> get(const Key& key) const { return get_in(nullptr, key); }
   [[nodiscard]] std::optional<Struct> get(const Transaction& in, const Key& key) const {
     return get_in(&in, key);
@@ -101,8 +101,8 @@ class TableOf {
     const detail::StructBytes bytes = map_.encode(row);
     return table_.upsert(in, encoded(bytes));
   }
-  /// Replaces the row with the struct's key. Done, absent, conflict, or exists where a unique index
-  /// has another row.
+  /// Replaces the row that has the struct's key. Done, absent, conflict, or exists if a unique
+  /// index has another row with its values.
   Outcome update(const Struct& row) const {
     const detail::StructBytes bytes = map_.encode(row);
     return rewrite_in(
@@ -116,10 +116,10 @@ class TableOf {
         [&](const RowView& stored) { return replaced(stored, bytes); });
   }
 
-  /// Reads a row, calls edit(Struct&) and writes what it has become, in one step: nobody else
-  /// changes the row in between. The row's page is latched: `edit` must neither block nor use the
-  /// engine, and leaves the key as it is. It may be called again on the row as it has become. What
-  /// it throws is thrown on, and the row stays as it was. Outcomes as update().
+  /// Reads a row, calls edit(Struct&) and writes the result, in one step: no other change of the
+  /// row comes in between. The row's page is latched: `edit` must neither block nor use the engine,
+  /// and must not change the key. It may be called again, on the row as it is then. An exception
+  /// from it is rethrown, and the row stays as it was. Outcomes as update().
   template <class Edit>
     requires std::is_invocable_v<Edit&, Struct&>
   Outcome modify(const Key& key, Edit&& edit) const {
@@ -139,7 +139,7 @@ class TableOf {
   [[nodiscard]] EncodedRow encoded(const detail::StructBytes& row) const {
     return EncodedRow::of(row.key, row.bytes, map_.layout());
   }
-  /// What a row of the struct's columns is to be.
+  /// The new bytes of a row that has the struct's columns.
   [[nodiscard]] std::string_view replaced(const RowView& row, const detail::StructBytes& by) const {
     map_.require(row);
     return by.bytes;
@@ -148,7 +148,7 @@ class TableOf {
   template <class Use>
   [[nodiscard]] Outcome with_bytes_of(std::span<const Struct> rows, const Use& use) const {
     detail::StructBytes one;
-    std::string bytes;  // of all, each behind its key
+    std::string bytes;  // of all rows, each behind its key
     std::vector<std::pair<std::size_t, std::size_t>> ends;
     ends.reserve(rows.size());
     for (const Struct& row : rows) {
@@ -186,7 +186,7 @@ class TableOf {
     });
   }
 
-  /// Nothing is thrown under the latch: it is kept until the call has returned.
+  /// Catches exceptions under the latch and rethrows them after the call.
   template <class Rewrite, class Replace>
   Outcome rewrite_in(const Rewrite& rewrite, const Replace& replace) const {
     std::exception_ptr thrown;

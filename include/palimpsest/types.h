@@ -1,9 +1,9 @@
-// Dates, timestamps and decimals: what columns hold that C++ has no type for.
+// Dates, timestamps and decimals: column values for which C++ has no type.
 //
 // Values of fixed size, compared by operators. Text is ISO 8601 in the proleptic Gregorian
 // calendar.
-// Invariants: (1) a Decimal has at most 38 digits, at most 38 of them behind the point.
-// Failure: text that is no such value is an empty optional; arguments beyond a limit throw Error
+// Invariants: (1) a Decimal has at most 38 digits, at most 38 of them after the point.
+// Failure: text that does not parse gives an empty optional; arguments beyond a limit throw Error
 //          invalid_argument. Nothing is rounded and nothing overflows silently.
 // Thread-safety: values; functions are pure.
 #pragma once
@@ -24,7 +24,7 @@ namespace palimpsest {
 __extension__ using Int128 = __int128;
 __extension__ using Uint128 = unsigned __int128;
 
-/// A day, without a time zone. Its text is "2024-02-29"; years beyond 0 to 9999 have a sign and up
+/// A day, without a time zone. Its text is "2024-02-29"; years outside 0 to 9999 have a sign and up
 /// to seven digits: "-0044-03-15", "+12024-01-01".
 class Date {
  public:
@@ -32,15 +32,15 @@ class Date {
   constexpr Date() noexcept = default;
   constexpr explicit Date(std::int32_t days_since_1970) noexcept : days_(days_since_1970) {}
 
-  /// A day of the calendar, as in Date::of(2024y / 2 / 29). Throws invalid_argument if there is no
-  /// such day.
+  /// A day of the calendar, as in Date::of(2024y / 2 / 29). Throws invalid_argument if it does not
+  /// exist.
   [[nodiscard]] static constexpr Date of(const std::chrono::year_month_day& day) {
     if (!day.ok()) {
       throw Error(ErrorCode::invalid_argument, "the calendar has no such day");
     }
     return Date(static_cast<std::int32_t>(std::chrono::sys_days(day).time_since_epoch().count()));
   }
-  /// The day that a text names, all of it; nothing if there is no such day, or none of 32 bits.
+  /// Parses a whole text; nothing if there is no such day, or it exceeds 32 bits.
   [[nodiscard]] static std::optional<Date> parse(std::string_view text) noexcept;
 
   [[nodiscard]] constexpr std::int32_t days_since_1970() const noexcept { return days_; }
@@ -59,8 +59,8 @@ class Date {
 };
 
 /// A point in time, in microseconds UTC without leap seconds. Its text is
-/// "2024-02-29T12:34:56.789Z", with as many digits behind the point as it needs; what is read may
-/// also have a space for the T, and no Z.
+/// "2024-02-29T12:34:56.789Z", with as many digits after the point as needed; parse() also accepts
+/// a space for the T, and no Z.
 class Timestamp {
  public:
   using Time = std::chrono::sys_time<std::chrono::microseconds>;
@@ -73,12 +73,12 @@ class Timestamp {
   [[nodiscard]] static constexpr Timestamp of(Time time) noexcept {
     return Timestamp(time.time_since_epoch().count());
   }
-  /// What the system's clock says.
+  /// The system clock's time.
   [[nodiscard]] static Timestamp now() noexcept {
     return of(std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()));
   }
-  /// The point in time that a text names, all of it; nothing if it names none, or one that
-  /// microseconds of 64 bits do not reach: 292,000 years to both sides.
+  /// Parses a whole text; nothing if it is no time, or one beyond the range of 64-bit microseconds:
+  /// 292,000 years to both sides.
   [[nodiscard]] static std::optional<Timestamp> parse(std::string_view text) noexcept;
 
   [[nodiscard]] constexpr std::int64_t microseconds_since_1970() const noexcept {
@@ -88,7 +88,7 @@ class Timestamp {
   [[nodiscard]] constexpr Time time() const noexcept {
     return Time(std::chrono::microseconds(microseconds_));
   }
-  /// The day of it, UTC.
+  /// Its day, in UTC.
   [[nodiscard]] constexpr Date date() const noexcept {
     const auto days = std::chrono::floor<std::chrono::days>(time()).time_since_epoch().count();
     return Date(static_cast<std::int32_t>(days));
@@ -102,7 +102,7 @@ class Timestamp {
   std::int64_t microseconds_ = 0;
 };
 
-/// Most digits of a Decimal, and most of them behind the point.
+/// Maximum digits of a Decimal, and of those after its point.
 inline constexpr unsigned kDecimalDigitsMax = 38;
 
 namespace detail {
@@ -120,15 +120,15 @@ inline constexpr auto kPowersOfTen = [] {
 
 }  // namespace detail
 
-/// An exact decimal number: an integer, `unscaled`, and how many of its digits stand behind the
-/// point, its `scale`. Its text is "-12.30": all digits of its scale are there.
+/// An exact decimal number: an integer, `unscaled`, and its `scale`, the number of its digits that
+/// are after the point. Its text is "-12.30", with all digits of its scale.
 ///
 /// Sums and differences are exact and have the larger scale of the two; beyond 38 digits they throw
-/// invalid_argument. Products and quotients would have to be rounded: they are the caller's, on
+/// invalid_argument. Products and quotients would have to be rounded: callers compute them on
 /// unscaled().
 class Decimal {
  public:
-  /// 0, without digits behind the point.
+  /// 0, with scale 0.
   constexpr Decimal() noexcept = default;
 
   /// unscaled / 10^scale: Decimal::of(-1230, 2) is -12.30. Throws invalid_argument beyond 38
@@ -139,13 +139,13 @@ class Decimal {
     }
     return {unscaled, scale};
   }
-  /// An optional sign and digits, with a point before some of them or none, and no exponent;
-  /// nothing if the text is something else, or has more digits than 38.
+  /// Parses an optional sign and digits, with at most one point before some of them, and no
+  /// exponent; nothing if the text is something else, or has more than 38 digits.
   [[nodiscard]] static std::optional<Decimal> parse(std::string_view text) noexcept;
 
   [[nodiscard]] constexpr Int128 unscaled() const noexcept { return unscaled_; }
   [[nodiscard]] constexpr unsigned scale() const noexcept { return scale_; }
-  /// The same number with another scale: nothing if it would lose digits or have more than 38.
+  /// The same number at another scale; nothing if it would lose digits or exceed 38.
   [[nodiscard]] constexpr std::optional<Decimal> with_scale(unsigned scale) const noexcept {
     if (scale == scale_) {
       return *this;
@@ -163,7 +163,7 @@ class Decimal {
                ? std::optional(Decimal(unscaled_ * detail::kPowersOfTen[added], scale))
                : std::nullopt;
   }
-  /// Whether it has at most so many digits, on both sides of the point; `digits` is at most 38.
+  /// Whether it has at most so many digits in all; `digits` is at most 38.
   [[nodiscard]] constexpr bool fits(unsigned digits) const noexcept {
     return has_digits(unscaled_, digits);
   }
@@ -185,7 +185,7 @@ class Decimal {
   constexpr Decimal& operator+=(const Decimal& other) { return *this = *this + other; }
   constexpr Decimal& operator-=(const Decimal& other) { return *this = *this - other; }
 
-  /// By the number: 1.5 is 1.50.
+  /// Compares numbers: 1.5 equals 1.50.
   friend constexpr std::weak_ordering operator<=>(const Decimal& a, const Decimal& b) noexcept {
     if (a.scale_ == b.scale_) {
       return a.unscaled_ <=> b.unscaled_;
@@ -195,7 +195,7 @@ class Decimal {
     if (const auto order = a.unscaled_ / ones_a <=> b.unscaled_ / ones_b; order != 0) {
       return order;
     }
-    // What stands behind the points, with as many digits as the longer one: below 10^38.
+    // The fractions, with as many digits as the longer one: below 10^38.
     const unsigned longer = a.scale_ > b.scale_ ? a.scale_ : b.scale_;
     return a.unscaled_ % ones_a * detail::kPowersOfTen[longer - a.scale_] <=>
            b.unscaled_ % ones_b * detail::kPowersOfTen[longer - b.scale_];

@@ -1,11 +1,11 @@
-// One column's value at run time, for code that learns only then which columns there are: loaders,
-// printers, checks. Code that knows its columns reads and writes them as C++ types.
+// One column's value at run time, for code that learns the columns only then: loaders, printers,
+// checks. Code that knows its columns reads and writes them as C++ types.
 //
-// Text and bytes are views. Rows are read where they lie and fields of a file are parsed where they
-// lie, so that a value with a string of its own would allocate for nearly every one; who keeps a
-// value longer keeps the row. Texts and vectors that are about to go away (std::string&&) are
-// refused: they are given a name first. A list of a key's values takes them (key.h).
-// Thread-safety: a plain value. Failure: asking for another kind than it is throws Error
+// Text and bytes are views. Rows and fields of files are parsed without a copy, and a value that
+// owned a string would allocate for nearly each of them; to keep a value longer, keep the row.
+// Temporary texts and vectors (std::string&&) do not compile: give them a name first. The list of a
+// key accepts them (key.h).
+// Thread-safety: a plain value. Failure: asking for another kind than the value's throws Error
 // invalid_argument, which names both.
 #pragma once
 
@@ -25,23 +25,23 @@
 
 namespace palimpsest {
 
-/// What a Value is.
+/// The kind of a Value.
 enum class ValueKind : std::uint8_t {
   null = 0,
   boolean,
-  integer,   ///< of columns int8 to int64
-  floating,  ///< of columns float32 and float64
+  integer,   ///< columns int8 to int64
+  floating,  ///< columns float32 and float64
   decimal,
   date,
   timestamp,
-  bytes,  ///< of columns character, varchar, bytes
+  bytes,  ///< columns character, varchar, bytes
 };
 
 [[nodiscard]] std::string_view name_of(ValueKind kind) noexcept;
 
 namespace detail {
 
-// What a compiler shows that refuses a value of what goes away.
+// These names appear in the compiler's message when it refuses a temporary.
 using GiveTheTextANameFirstThatAValueOnlyViews = std::string;
 using GiveTheBytesANameFirstThatAValueOnlyViews = std::vector<std::uint8_t>;
 
@@ -56,7 +56,8 @@ template <ByteType Byte>
 
 }  // namespace detail
 
-/// A value of any column, or null. Made of what it is; read by the as_...() of its kind().
+/// A value of any column, or null; converts from its C++ types, and is read by the as_...() of its
+/// kind().
 class Value {
  public:
   /// Null.
@@ -66,14 +67,14 @@ class Value {
   // NOLINTBEGIN(google-explicit-constructor)
   template <std::same_as<bool> Boolean>
   constexpr Value(Boolean value) noexcept : content_(value) {}
-  /// Any integer type whose values are all in std::int64_t.
+  /// Any integer type that fits in std::int64_t.
   template <std::integral Integer>
     requires(!std::same_as<Integer, bool> && !std::same_as<Integer, char> &&
              (sizeof(Integer) < sizeof(std::int64_t) ||
               (sizeof(Integer) == sizeof(std::int64_t) && std::signed_integral<Integer>)))
   constexpr Value(Integer value) noexcept : content_(static_cast<std::int64_t>(value)) {}
-  /// Unsigned integers that are as wide: no column holds more than std::int64_t does. Throws
-  /// invalid_argument for one that is larger.
+  /// Unsigned 64-bit integers: no column holds more than std::int64_t does. Throws invalid_argument
+  /// for a larger one.
   template <std::unsigned_integral Integer>
     requires(sizeof(Integer) == sizeof(std::int64_t))
   constexpr Value(Integer value) : content_(static_cast<std::int64_t>(value)) {
@@ -88,11 +89,11 @@ class Value {
   constexpr Value(Date value) noexcept : content_(value) {}
   constexpr Value(Timestamp value) noexcept : content_(value) {}
   constexpr Value(std::string_view value) noexcept : content_(value) {}
-  /// A text that ends with a zero; not null.
+  /// A text that ends with a zero; not a null pointer.
   constexpr Value(const char* value) noexcept : content_(std::string_view(value)) {}
   constexpr Value(const std::string& value) noexcept : content_(std::string_view(value)) {}
   Value(detail::GiveTheTextANameFirstThatAValueOnlyViews&& value) = delete;
-  /// Bytes as they are, std::byte or std::uint8_t; a view, as of a text.
+  /// Bytes, std::byte or std::uint8_t; a view, like a text.
   template <detail::ByteType Byte, std::size_t kExtent>
   Value(std::span<Byte, kExtent> value) noexcept
       : content_(detail::view_of(std::span<Byte>(value))) {}
@@ -115,13 +116,13 @@ class Value {
   [[nodiscard]] Decimal as_decimal() const { return as<Decimal>(ValueKind::decimal); }
   [[nodiscard]] Date as_date() const { return as<Date>(ValueKind::date); }
   [[nodiscard]] Timestamp as_timestamp() const { return as<Timestamp>(ValueKind::timestamp); }
-  /// Lives as long as what the value was made of.
+  /// Valid as long as what the value was made of.
   [[nodiscard]] std::string_view as_bytes() const { return as<std::string_view>(ValueKind::bytes); }
 
   /// For people: "null", "true", "-12.30", "2024-02-29"; bytes are as they are.
   [[nodiscard]] std::string text() const;
 
-  /// Equal as keys are: of one kind, +0.0 is -0.0, NaN is NaN, and decimals by their number.
+  /// Equality of keys: same kind, +0.0 equals -0.0, NaN equals NaN, decimals by their number.
   friend bool operator==(const Value& a, const Value& b) noexcept;
   friend std::ostream& operator<<(std::ostream& out, const Value& value);
 

@@ -1,12 +1,12 @@
-// A value that is being changed where it lies, and what its bytes were.
+// A value that is changed in place, and its former bytes.
 //
-// Whoever is to change bytes asks for them first, and what they are is kept. So the change of a
-// column costs what that takes, however long the row: only what was asked for is copied, compared
-// with what it was, and logged.
+// A caller asks for the bytes that it is going to change, and the editor copies these first. So
+// changing a column costs what its bytes take, however long the row: only what was asked for is
+// copied, compared with what it was, and logged.
 //
-// Invariant: bytes of the value outside [begin(), end()) are as they were; what those within it
-//            were is in the memory for that, at the same places.
-// Thread-safety: belongs to whoever holds the value's latch. Failure: none.
+// Invariant: bytes of the value outside [begin(), end()) are unchanged; the former bytes of those
+//            within are in the memory for that, at the same offsets.
+// Thread-safety: the thread that holds the value's latch. Failure: none.
 #pragma once
 
 #include <cstddef>
@@ -18,32 +18,32 @@ namespace palimpsest {
 
 class ValueEditor {
  public:
-  /// `before`: memory for as many bytes; null if nothing is to be kept, and nothing restored.
+  /// `before`: memory for as many bytes; null if nothing is to be saved or restored.
   ValueEditor(std::span<char> value, char* before) noexcept : value_(value), before_(before) {}
   ValueEditor(const ValueEditor&) = delete;
   ValueEditor& operator=(const ValueEditor&) = delete;
 
   [[nodiscard]] std::span<const char> bytes() const noexcept { return value_; }
 
-  /// Some bytes of the value, which may be changed from now on.
+  /// Some bytes of the value, which the caller may change from now on.
   [[nodiscard]] std::span<char> edit(std::size_t offset, std::size_t count) noexcept {
     keep(offset, offset + count);
     return value_.subspan(offset, count);
   }
   [[nodiscard]] std::span<char> edit_all() noexcept { return edit(0, value_.size()); }
 
-  /// Where what may have changed begins and ends.
+  /// The range that may have changed.
   [[nodiscard]] std::size_t begin() const noexcept { return begin_; }
   [[nodiscard]] std::size_t end() const noexcept { return end_; }
 
-  /// The value as it was, if that is kept. Between begin() and end(); the rest is undefined.
+  /// The former value, if it is saved. Valid between begin() and end(); the rest is undefined.
   [[nodiscard]] std::string_view before() const noexcept { return {before_, value_.size()}; }
-  /// All of it.
+  /// All of the former value.
   [[nodiscard]] std::string_view whole_before() noexcept {
     keep(0, value_.size());
     return before();
   }
-  /// Makes the value what it was.
+  /// Restores the former value.
   void restore() noexcept {
     if (before_ != nullptr && begin_ != end_) {
       std::memcpy(value_.data() + begin_, before_ + begin_, end_ - begin_);
