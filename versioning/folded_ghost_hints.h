@@ -47,7 +47,7 @@ class FoldedGhostHints {
   /// Hints in the order in which they were noted, which is about that of their dates.
   struct alignas(64) Place {
     std::mutex mutex;
-    std::deque<Hint> graves;
+    std::deque<Hint> hints;
     std::atomic<Gsn> due{kNever};  ///< date of the first; a hint without the mutex
   };
 
@@ -57,7 +57,7 @@ class FoldedGhostHints {
   static constexpr std::size_t kKeyBytesMax = 256;
   static constexpr std::size_t kLookedAt = 8;
 
-  static void put_back(std::deque<Hint>& graves, Hint grave) noexcept;
+  static void put_back(std::deque<Hint>& hints, Hint hint) noexcept;
   [[nodiscard]] static std::optional<std::string> take_from(Place& place, TreeId tree,
                                                             Gsn horizon) noexcept;
 
