@@ -35,8 +35,8 @@
 // of a buffer's latch only tries leaf latches (versioning/unchanged_page.h), and latches of chains
 // are released before any wait.
 //
-// Bulks leave no versions, and definitions are no records: a bulk or definer that has committed
-// since s, on any table, fails the check, until its definitions are published. So a transaction
+// Bulks leave no versions, and definitions are no records: the check fails if a bulk or definer, on
+// any table, has committed since s, or had not published its definitions by s. So a transaction
 // that has read no record is checked, too. A transaction at `none` leaves no versions either, and
 // is not detected.
 // Latching: those of version buffers, one at a time. Thread-safety: belongs to its transaction.
