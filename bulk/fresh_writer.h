@@ -9,7 +9,6 @@
 // Failure: what PageWriter::write_fresh() and harden() throw is thrown by the next await(), or at
 // once by begin() if there is no thread. Work begun behind a failed piece is not done: all pages
 // begun and not awaited before are then undefined, and nothing is under way.
-//          and not awaited before are then undefined, and nothing is under way.
 #pragma once
 
 #include <condition_variable>

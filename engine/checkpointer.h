@@ -52,7 +52,6 @@
 // last_error() and tries again: pages stay dirty, and replay starts where it did. The log is made
 // to fail if the page file has failed, or if checkpoints fail repeatedly while a thread waits for
 // log space: so no thread waits for ever.
-//          somebody waits for the log's space: nobody waits for ever.
 #pragma once
 
 #include <atomic>

@@ -17,8 +17,8 @@ namespace palimpsest::detail {
 /// Throws invalid_argument: process `process` opened the database at `path`.
 [[noreturn]] void refuse_other_process(std::string_view path, int process);
 
-/// Destroys the state, whose member `owner` is a ProcessMark; in a child, releases it without
-/// destroying it.
+/// Destroys the state, which has a ProcessMark `owner`; in a child, releases it without destroying
+/// it.
 template <class State>
 void end_of(std::unique_ptr<State>& state) noexcept {
   if (state != nullptr && !state->owner.is_of_this_process()) [[unlikely]] {

@@ -8,8 +8,8 @@
 // freed page has a larger GSN than the one that freed it.
 //
 // Effect on pages, by record:
-//   tree, structure     takes pages into use or frees them, at once; a graft takes pages with what is
-//                       on them already
+//   tree, structure     takes pages into use or frees them, at once; a graft takes pages with what
+//                       is on them already
 //   tree, purge         frees the pages of large values at once
 //   change              takes the pages of a large value into use at once; those it releases are
 //                       *pending*: free once its transaction has won and no reader needs them
