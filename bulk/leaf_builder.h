@@ -75,7 +75,7 @@ class LeafBuilder {
   [[nodiscard]] std::size_t records_of(std::size_t leaves) const noexcept {
     return leaves == 0 ? 0 : built_[leaves - 1].records_end;
   }
-  /// A tree owns the first `leaves` leaves from now on; the others are free. The run is over.
+  /// A tree owns the first `leaves` leaves from now on; the rest are free. The run is over.
   void keep(std::size_t leaves) noexcept;
 
  private:

@@ -46,7 +46,7 @@
 // cycle write without pause. Transactions with records half the log back are cancelled. So is the
 // oldest one, if it has been there for a whole cycle that has not helped the threads waiting for
 // space: log space reserved by transactions counts as well.
-// Latching: one mutex over the cycle, held across I/O; taken before all others. No page latch.
+// Latching: one mutex over the cycle, held across I/O; taken before any other latch. No page latch.
 // Thread-safety: all functions, from any thread.
 // Failure: run() throws io_error, no_space, failed. The background keeps such an error for
 // last_error() and tries again: pages stay dirty, and replay starts where it did. The log is made

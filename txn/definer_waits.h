@@ -40,12 +40,12 @@ class DefinerWaits {
   };
 
   /// `by` is about to wait for `awaited`, because of this table. If one of them waits for `by`,
-  /// directly or through others, enters nothing and returns the table that one waits for.
+  /// directly or indirectly, enters nothing and returns the table that one waits for.
   [[nodiscard]] std::optional<std::string> enter(const Transaction& by, std::string_view table,
                                                  const std::vector<Awaited>& awaited);
   void leave(const Transaction& by) noexcept;
 
-  /// Whether this definer waits, directly or through others, for a transaction that `own` would
+  /// Whether this definer waits, directly or indirectly, for a transaction that `own` would
   /// wait for in vain.
   [[nodiscard]] bool waits_for_own(const Transaction& definer, const OwnWait& own) const;
 

@@ -83,7 +83,7 @@ class Reckoning {
       : options_(options), machine_(machine) {}
 
   EffectiveOptions run() {
-    // First the options that limit others:
+    // First the options that limit later ones:
     const std::uint32_t page_bytes = page_bytes_in_effect();
     memory(page_bytes);
     files(page_bytes);

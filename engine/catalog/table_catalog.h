@@ -170,7 +170,7 @@ class TableCatalog final : public txn::EndListener, public TreeOwners, public Tr
   Outcome rebuild(txn::Transaction& by, TableState& table, AlterSchema to,
                   const ConvertRow* convert, const CommitStatusPtr& bulk);
   void require_keys_fit(const StoredTable& table) const;
-  /// A definition of that table in newly taken trees, whose numbers it names.
+  /// A definition of that table in newly taken trees, with their numbers in it.
   [[nodiscard]] std::unique_ptr<TableDefinition> in_new_trees(txn::Transaction& by,
                                                               StoredTable stored);
   /// Returns the trees; null ones are skipped.

@@ -1,5 +1,5 @@
-// Releases replaced definitions (table_state.h), and returns their trees, when no reader needs them
-// any more.
+// Releases replaced definitions (table/table_state.h), and returns their trees, when no reader
+// needs them any more.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -29,7 +29,7 @@ constexpr int kResolvedAtATime = 64;
 constexpr auto kPauseAfterFailure = std::chrono::seconds(1);
 /// Steps after which a tree gives way to the next one.
 constexpr int kStepsInTurn = 64;
-/// Trees that may wait to be emptied while others are made.
+/// Trees that may wait to be emptied while new ones are made.
 constexpr std::size_t kWaitingMax = 32;
 /// How long a caller waits for a tree that there is no room for, while trees are being emptied.
 constexpr auto kRoomPatience = std::chrono::seconds(10);
@@ -245,7 +245,7 @@ void TreePool::emptied(BTree& tree) {
   emptied_.notify_one();
 }
 
-// The tree goes behind the others if it could not be emptied, or has had its turn.
+// The tree goes to the end of the queue if it could not be emptied, or has had its turn.
 void TreePool::note(BTree& tree, bool any) noexcept {
   const std::lock_guard lock(mutex_);
   if (any) {

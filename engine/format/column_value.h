@@ -127,7 +127,7 @@ inline void require_fit(const std::string& table, const ColumnDefinition& column
 }
 
 /// The integer of a value that is not null, of a type that has one. Above the type's width, it is
-/// zero-extended for types without a sign, sign-extended for others.
+/// zero-extended for types without a sign, sign-extended otherwise.
 [[nodiscard]] Int128 stored_integer(const DataType& type, const Value& value) noexcept;
 /// The number of a value that fits a floating-point column.
 [[nodiscard]] double floating_of(const Value& value);

@@ -75,7 +75,7 @@ class KeyCodec {
   /// Encodes the first columns of a key, in the key's order. All of them: the key. Fewer: the
   /// prefix that exactly the keys with these values have.
   [[nodiscard]] ByteView encode(std::span<const Value> first_values, std::span<char> into) const;
-  /// The prefix that exactly those keys have whose first columns equal these values, where for the
+  /// The prefix of exactly those keys that have these values in their first columns, where for the
   /// last value, a text, it suffices that its column begins with it. Throws for a column that is no
   /// text.
   [[nodiscard]] ByteView encode_beginning(std::span<const Value> first_values,

@@ -91,7 +91,7 @@ class KeyWriter {
   }
   void put(Date date) noexcept { put(date.days_since_1970()); }
   void put(Timestamp timestamp) noexcept { put(timestamp.microseconds_since_1970()); }
-  /// The unscaled integer of a decimal of more than 18 digits; others are put as std::int64_t.
+  /// The unscaled integer of a decimal of more than 18 digits; shorter ones use std::int64_t.
   void put_wide(Int128 unscaled) noexcept {
     put(static_cast<std::int64_t>(unscaled >> 64U));
     put_big_endian(static_cast<std::uint64_t>(unscaled));

@@ -90,7 +90,7 @@ std::optional<std::int64_t> take_days(TextReader& text) noexcept {
   return day ? days_of(negative ? -*year : *year, *month, *day) : std::nullopt;
 }
 
-/// Quickly parses dates like 2026-11-23, as most are. Nothing: take_days() handles the others.
+/// Quickly parses dates like 2026-11-23, as most are. Nothing: take_days() handles the rest.
 std::optional<std::int32_t> days_of_plain_date(std::string_view text) noexcept {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') {
     return std::nullopt;

@@ -32,7 +32,7 @@ using wal::RecordRole;
 }
 
 /// Counts distinct pages. Pages beyond the first kPages of a file, 16 GiB of 4 KiB pages, share
-/// bits with others, which is corrected as in linear counting (Whang et al., TODS 1990).
+/// bits with earlier ones, which is corrected as in linear counting (Whang et al., TODS 1990).
 class PageCount {
  public:
   void note(PageId page) noexcept {

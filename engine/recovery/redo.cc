@@ -247,7 +247,7 @@ Plan plan_of(const RedoOptions& options, const RecoveryAnalysis& analysis,
   const std::size_t frames_min = std::max(options.worker_pages_min, ReplayPages::kFramesMin);
   plan.workers = std::clamp(frames / frames_min, std::size_t{1}, options.workers);
   plan.frames = std::max(frames / plan.workers, ReplayPages::kFramesMin);
-  // Reserve, as some cells have more pages than others: by an extent or two, or by chance.
+  // Reserve, as cells differ in pages: by an extent or two, or by chance.
   const std::size_t spared = std::clamp<std::size_t>(kNeighbours, plan.frames / 8, plan.frames / 2);
   const std::size_t pages_of_pass = plan.workers * (plan.frames - spared);
   const std::size_t passes = (analysis.pages_changed + pages_of_pass - 1) / pages_of_pass;

@@ -52,7 +52,8 @@ class KeySpace {
   [[nodiscard]] ByteView whole_of_row(std::span<const Value> values, KeyMemory& into) const;
   /// The prefix of exactly the keys with these first columns: their lower bound.
   [[nodiscard]] ByteView first_columns(const Key& key, KeyMemory& into) const;
-  /// The prefix of keys whose last given column begins with the given text (Range::starts_with()).
+  /// The prefix of keys in which the last given column begins with the given text
+  /// (Range::starts_with()).
   [[nodiscard]] ByteView beginning(const Key& key, KeyMemory& into) const;
   /// The smallest bytes above all keys with these first columns; nothing if no key can be above.
   [[nodiscard]] std::optional<ByteView> above(const Key& key, KeyMemory& into) const;

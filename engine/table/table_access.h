@@ -41,7 +41,7 @@ class TableAccess {
     none = 1,
     stable,  ///< the reader calls rows_are_current() before it returns anything: no Call is needed
   };
-  /// Null `in`: without a transaction. `view`: another transaction, by whose read view it reads.
+  /// Null `in`: without a transaction. `view`: another transaction, which provides the read view.
   /// All arguments outlive this; so does `kept`, a definition of the table.
   TableAccess(txn::Transaction* in, const TableState& table, txn::Transaction* view = nullptr,
               const TableDefinition* kept = nullptr, Hint hint = Hint::none);
@@ -76,8 +76,8 @@ class TableAccess {
     return {format(), number, index(number)};
   }
 
-  /// The cache of the transaction by whose view it reads, for use within read(); null without one,
-  /// and for a bulk that reads what it changes.
+  /// The cache of the transaction that provides the read view, for use within read(); null without
+  /// one, and for a bulk that reads what it changes.
   [[nodiscard]] btree::GhostRun* run() const noexcept {
     txn::Transaction* const by = view_ != nullptr ? view_ : in_;
     return by != nullptr && bulk_ == nullptr ? &by->ghost_run() : nullptr;

@@ -22,7 +22,7 @@ namespace {
 
 using btree::BTree;
 
-/// Entries whose leaves are brought into memory at once: the smallest pool has room for these.
+/// Leaves of entries brought into memory at once: the smallest pool has room for these.
 constexpr std::size_t kLoadsAtATime = 16;
 constexpr std::size_t kRowsHint = 1000;
 

@@ -49,11 +49,11 @@
 // with a cancelled snapshot may still be reading: it checks Transaction::require_view(), or
 // are_gone, before it returns anything.
 // Memory order: calls find a definition by acquire loads, and it is unlinked by a release store,
-// where call_epochs.h requires sequential consistency. The store and the advances of the epoch
+// where base/call_epochs.h requires sequential consistency. The store and the advances of the epoch
 // follow each other under the catalog's mutex, so by the second advance, which looks at the calls
 // again, the store is visible to all of them.
 // A crash at any moment: from the commit on, the table's record names the trees of the current
-// definition. No record names the trees of others; they are emptied after the opening.
+// definition. No record names the trees of other definitions; they are emptied after the opening.
 // Invariants:
 // (1) While a writer other than D changes the table's trees, there is no D, or D waits. A writer
 //     publishes that it changes something (Transactions::oldest()) before it reads definer_, both
@@ -114,8 +114,8 @@ class TableState {
     const TableDefinition* const visible = visible_to(by);
     return visible == nullptr ? nullptr : visible->shared_from_this();
   }
-  /// What a reader in `by` sees; null: nothing. The definer sees what it fills in bulk at once; the
-  /// bulks of others it sees as every transaction does.
+  /// What a reader in `by` sees; null: nothing. The definer sees what it fills in bulk at once;
+  /// other bulks it sees as every transaction does.
   [[nodiscard]] const TableDefinition* seen_by(
       const txn::Transaction* by, const versioning::ReadView* read_view) const noexcept {
     const TableDefinition* const definition = visible_to(by);
