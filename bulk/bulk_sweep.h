@@ -15,9 +15,9 @@
 // Each bulk has a course of its own. So a page that cannot be read delays neither the rest of its
 // tree nor other bulks:
 //
-//   under way --all pages done--------------------------------> forgotten
-//       |  \--a page was damaged--> held, logged once --due-----> under way
-//       \-----anything else failed-> held, due soon --due-------> under way
+//   under way --all pages done----------------------------------> forgotten
+//       |  \--a page was damaged---> held, logged once --due-----> under way
+//       \-----anything else failed-> held, due soon --due--------> under way
 //
 // A held bulk is due again after a pause that doubles each time; and at once when the trees that
 // hold it have been returned to the pool, because their content is not shown any more. So dropping

@@ -249,7 +249,7 @@ class Engine {
   std::optional<TreeCatalog> catalog_;
   ReclaimableSpace reclaimable_space_;
   std::optional<txn::Transactions> transactions_;
-  /// Versions are folded only while snapshots_ exists.
+  /// Folding reads the snapshots of transactions_, so it stops before these are destroyed.
   struct StopFolding {
     void operator()(versioning::TableAttachment* tables) const noexcept {
       tables->fold_with(nullptr);

@@ -1,8 +1,8 @@
-// A bulk transaction: changes any number of rows, and uses version memory and log only for one call
-// at a time.
+// A bulk transaction: changes any number of rows without retaining versions, or pinning the log,
+// for its duration.
 //
 // Every call changes trees by a transaction of its own, which commits at once and leaves no
-// versions.
+// versions: so memory and log are used for one call at a time.
 // - A table without rows gets trees of the bulk's own (catalog/table_catalog.h), which no other
 //   transaction can find. When the bulk commits, the tables' definitions name them, for every
 //   snapshot from the commit on (I-7, table/table_state.h); older snapshots keep seeing the

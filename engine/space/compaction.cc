@@ -179,7 +179,7 @@ void Compaction::wait_for_frees() {
   parts_.space.complete_frees();
 }
 
-/// Of the file, header and ring included.
+/// Pages that the file should have, header and ring included.
 std::uint64_t Compaction::wanted_pages() const noexcept {
   const std::uint64_t in_use = parts_.space.counts().allocated;
   return raw(parts_.file.first_page()) + in_use + std::max(in_use / kSlackShare, kSlackPagesMin);

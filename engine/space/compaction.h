@@ -68,7 +68,7 @@ class Compaction {
   Compaction(CompactedParts parts, const CompactionOptions& options)
       : parts_(std::move(parts)), options_(options) {}
 
-  /// Leaves removed records that are not purged in place: their leaves are not read.
+  /// Skips purging: removed records stay where they are, and their leaves are not read.
   void leave_ghosts() noexcept { leaves_ghosts_ = true; }
   CompactionReport run();
 

@@ -3,11 +3,11 @@
 // A read does not keep a table from being dropped, nor its trees from being reused. So everything
 // that was read is confirmed before the caller sees it: if the trees are still the table's then,
 // what was read from them before was the table's (table_state.h).
-// Trees that were replaced, rather than dropped, wait for their readers:
-//   a reader with a snapshot                 by the snapshot: the definition it sees is retained
-//   another reader, until the access ends    by a Call, in which the definition was looked up
-//   another reader after keep(), for long    by TreesLife::readers
-//     reads and several calls
+// Trees that were replaced, rather than dropped, stay until their readers have finished:
+//   reader with a snapshot      as long as the snapshot, which sees their definition
+//   reader without one          until the access ends: its Call, in which it found the definition
+//   reader without one, after   until the access ends: it is counted in TreesLife::readers
+//     keep(), for a long read or several calls
 // A definition is retained in memory by the same Call, by the pointer that keep() takes, or by the
 // caller (`kept`); if `kept` is the visible definition, no Call is needed.
 //

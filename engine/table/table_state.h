@@ -196,7 +196,7 @@ class TableState {
   [[nodiscard]] std::size_t past_trees() const noexcept;
   /// Unlinks those that no snapshot sees, or will see.
   void let_go_past(const versioning::Snapshots::Scan& scan) noexcept;
-  /// Returns the definitions left since the last call, which are counted in the current epoch.
+  /// Returns the definitions left since the last call, marked with the current call epoch.
   [[nodiscard]] KeptDefinitions take_left() noexcept;
 
  private:
