@@ -28,7 +28,7 @@ class DatabaseState {
   std::string path;                            ///< of the database, for messages
   std::shared_ptr<io::OverlayMemory> overlay;  ///< null: it is open to write
   std::shared_ptr<io::Device> pages;           ///< null once it was closed; sorts hold it longer
-  std::unique_ptr<io::Device> log;             ///< null once it was closed
+  std::unique_ptr<io::Device> log;             ///< null: the log is on the pages' device
   std::unique_ptr<engine::Engine> engine;
   std::vector<EffectiveOption> options;
   std::uint64_t memory_bytes = 0;
